@@ -316,6 +316,23 @@ def test_two_files_give_the_exact_curve_in_one_command(files):
     assert "text_score" in alpha_of(files)
 
 
+def test_one_alpha_of_all_groups_stands_beside_each_metric_s_and_each_tag_s_own(files):
+    """By hand: of either side's two groups one is right from the start and the other from 1/8 on."""
+    record = json.loads(alpha_of(files, "--json", "--by", "side", "--out", str(files / "out")))
+    one = record["metrics"]["text_score"]["one_alpha"]
+    assert one["label"] == "tuned on test" and one["alpha"] == pytest.approx((1 / 8 + 1) / 2)
+    table = pd.read_csv(files / "out" / "metrics.csv", keep_default_na=False, na_values={"low": [""]})
+    rows = table[(table["metric"] == "text_score") & (table["tag_value"] == "left")].set_index("chosen")
+    assert float(rows.loc["tuned on test", "alpha"]) == pytest.approx(one["alpha"])
+    part = record["slices"]["side"]["left"]["metrics"]["text_score"]
+    assert float(rows.loc["tuned on test, per row", "alpha"]) == pytest.approx(part["best"]["alpha"])
+    assert part["one_alpha"]["value"] == rows.loc["tuned on test", "value"]
+    assert rows.loc["held out, per row", "low"] != rows.loc["held out, per row", "low"]  # none: a deviation
+    plain = alpha_of(files, "--by", "side")
+    assert "best (tuned on test, per row)" in plain
+    assert "one alpha: 0.562, the best for TextScore of all groups, tuned on test" in plain
+
+
 def test_tags_of_the_scores_slice_and_filter(files):
     record = json.loads(alpha_of(files, "--json", "--by", "side"))
     assert {v: part["n_groups"] for v, part in record["slices"]["side"].items()} == {"left": 2, "right": 2}

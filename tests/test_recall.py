@@ -227,6 +227,33 @@ def test_a_retrieval_set_is_debiased_on_the_command_line(make, monkeypatch):
     assert isinstance(wrong.exception, InputError)
 
 
+def test_alpha_of_the_validation_split_is_written_with_both_curves(make, monkeypatch, tmp_path):
+    import json
+
+    import pandas as pd
+    from typer.testing import CliRunner
+
+    from core import cli
+    from core.datasets import load_retrieval
+
+    sets = {split: load_retrieval("scenes/retrieval", split) for split in ("test", "validation")}
+    monkeypatch.setattr("core.debiasing.retrieval.load_retrieval", lambda name, split: sets[split])
+    words = ["alpha", "--benchmark", "scenes/retrieval", "--model", str(make("blip-caption")), "--items", "4"]
+    words += ["--tune-on", "validation", "--out", str(tmp_path)]
+    found = CliRunner().invoke(cli.app, words)
+    record = json.loads((tmp_path / "alpha.json").read_text())["tuned_on"]
+    assert record["split"] == "validation" and f"alpha = {record['alpha']:.3f}, chosen on" in found.stdout
+    assert "R@1 from image to text with the alpha of validation: " in found.stdout
+    curves = {name: pd.read_csv(tmp_path / f"{name}.csv") for name in ("curves", "curves_tune_on")}
+    chosen = curves["curves_tune_on"].set_index("alpha")["percent"]
+    assert chosen[record["alpha"]] == chosen.max() == pytest.approx(record["chosen_on"]["value"], abs=1e-3)
+    here = curves["curves"].set_index("alpha")
+    value = record["metrics"]["image_to_text_r1"]
+    assert here.loc[record["alpha"], ["percent", "low", "high"]].tolist() == pytest.approx(
+        [value["value"], value["low"], value["high"]], abs=1e-3
+    )
+
+
 # --- inside the training set -------------------------------------------------------------------------------------
 
 
