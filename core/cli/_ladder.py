@@ -11,7 +11,6 @@ import typer
 from core.base.files import storage_errors, write_json
 from core.cli import options
 from core.cli._output import ProgressPrinter, print_note, show_json
-from core.ladder.ladder import SETS, Ladder
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 
 
@@ -20,7 +19,7 @@ def ladder(
         str,
         typer.Argument(
             metavar="BENCHMARK",
-            help=f"A built-in set whose pictures differ by one exchange: {', '.join(SETS)}.",
+            help="A built-in set whose pictures differ by one exchange, such as scenes/attribute-swap.",
         ),
     ],
     model: options.Model = "builtin/clip",
@@ -32,6 +31,8 @@ def ladder(
     as_json: options.Json = False,
 ) -> None:
     """Where a two-tower model loses the binding: tokens, pooled vectors, one linear map, its scores, the metric."""
+    from core.ladder.ladder import Ladder  # torch
+
     record = Ladder.measured(benchmark, model, device, seed, ProgressPrinter())
     if out is not None:
         with storage_errors(out):
