@@ -63,7 +63,8 @@ class Towers(NamedTuple):
             ids = data.tokens["input_ids"].split(_BLOCK)
             read = _joined((base.captions(part.to(model.device)) for part in ids), len(captions))
             parts = (seen.tokens, seen.pooled, read.tokens, read.mask, read.pooled)
-            return cls(*(part.reshape(n, -1, *part.shape[1:]) for part in parts))
+            patches, pictures, words, mask, texts = (part.reshape(n, -1, *part.shape[1:]) for part in parts)
+            return cls(patches, pictures, words, mask, texts)
         if isinstance(model, TwoTower):
             return cls._vectors(model, model.prepare(images, captions), len(images), n)
         if not hasattr(getattr(model, "module", None), "vision_model"):
@@ -112,7 +113,7 @@ def _blocks(model: Any, data: Prepared, count: int, progress: _Progress) -> Iter
 
 def _joined(blocks: Iterator[Features], count: int) -> Features:
     """Features of blocks in a row, on the CPU. Raises InputError where the tokens of all do not fit into memory."""
-    found = []
+    found: list[Features] = []
     for block in blocks:
         if not found:
             check_memory(
