@@ -415,8 +415,8 @@ def test_names_numbers_and_arrays_that_are_none_are_sentences(tmp_path):
     with pytest.raises(InputError, match="too large to be cut out"):
         read("aro/vg-relation", tmp_path / "aro")[0].images[0].open()
     eqben(tmp_path)
-    frame = next((tmp_path / "eqben_vllm/images/eqbenyoucook2").iterdir())
-    frame.write_bytes(frame.read_bytes().replace(b"'shape': (6, 8, 3)", b"'shape': ((((((((("))
+    for frame in (tmp_path / "eqben_vllm/images/eqbenyoucook2").iterdir():
+        frame.write_bytes(frame.read_bytes().replace(b"'shape': (6, 8, 3)", b"'shape': ((((((((("))
     with pytest.raises(InputError, match="does not open"):
         read("eqben/mini", tmp_path)[2].images[0].open()
     write_json(tmp_path / "eqben_vllm/all_select.json", 1.5)

@@ -103,6 +103,9 @@ def manifest(folder):
 
 @pytest.fixture
 def opened(hostile_home, tmp_path, monkeypatch):
+    from ui.loaders import load_groups
+
+    load_groups.clear()  # of the test before, whose pictures were in a home that is gone
     home, model, run = hostile_home
     place = tmp_path / "home"
     shutil.copytree(home, place, dirs_exist_ok=True)
