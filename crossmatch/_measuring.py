@@ -274,6 +274,6 @@ def evaluate_retrieval(
     83.33
     """
     lists = RetrievalEvaluation(
-        np.asarray(scores), np.asarray(relevant), any_word, all_words, unseen, attributes, seed
+        np.asarray(scores), np.asarray(relevant), any_word, all_words, unseen, attributes, seed=seed
     )
     return lists.metrics()

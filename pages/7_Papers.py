@@ -196,9 +196,7 @@ def lines(store: RunStore, plan: papers.TablePlan) -> None:
                 next_step(store, status, needs, f"line-{i}")
 
 
-def next_step(
-    store: RunStore, status: papers.LineStatus, needs: Sequence[table_html.MissingResource], key: str
-) -> None:
+def next_step(store: RunStore, status: papers.LineStatus, needs: Sequence[Any], key: str) -> None:
     """One button: open its runs, run it, or what it needs."""
     if status.state in ("ready", "stopped") and not is_public():
         begin = lambda: status.start(store)  # noqa: E731
@@ -217,7 +215,7 @@ def next_step(
         ui.page_button("Open its runs", page, state, icon=":material/open_in_full:", key=key)
 
 
-def resource(item: table_html.MissingResource) -> None:
+def resource(item: Any) -> None:
     """Data or weights that are not here, with the exact next step."""
     st.markdown(f"**{escape_markdown(item.what)}**, needed by {counted(item.lines, 'line')} of this table")
     if item.step.removeprefix("run ") not in item.commands:

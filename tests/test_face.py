@@ -212,6 +212,16 @@ def test_evaluations_take_tags_in_any_form(form):
     assert {value: len(part.scores) for value, part in slices.items()} == {"a": 2, "b": 2}
 
 
+def test_the_seed_of_retrieval_metrics_draws_their_intervals_and_nothing_else():
+    """It once landed in the place of a mask over queries."""
+    rng = np.random.default_rng(0)
+    scores, relevant, unseen = rng.normal(size=(30, 8)), rng.random((30, 8)) < 0.4, np.arange(30) < 12
+    first, second = (cm.evaluate_retrieval(scores, relevant, unseen=unseen, seed=seed) for seed in (0, 7))
+    for part in ("all", "seen", "unseen"):
+        one, other = (found["standard_map"][part].estimate for found in (first, second))
+        assert one.value == other.value and one.low != other.low
+
+
 def test_recall_takes_captions_by_images_as_retrieval_sets_hold_them():
     """Two captions of image 0, one of image 1, by hand."""
     scores = np.array([[5.0, 4.0], [1.0, 6.0], [3.0, 2.0]])  # captions x images

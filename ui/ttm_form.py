@@ -201,7 +201,7 @@ def threshold_settings(fields: _ConfigFields, second: Any, once: bool) -> tuple[
     left, middle, right = st.columns(3)
     if not once:
         options["schedule"] = fields.choice(
-            left, "schedule", "Threshold schedule", SCHEDULES, help=HELP["schedule"]
+            left, "schedule", "Threshold schedule", tuple(SCHEDULES), help=HELP["schedule"]
         )
     relative = False
     if is_global:

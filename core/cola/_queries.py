@@ -316,14 +316,13 @@ def compound_queries(graph: SceneGraph, relations: bool = True) -> list[Query]:
         for item in graph.objects
         if item.attributes
     }
+    pairs: list[tuple[AttributedNoun, str | None, AttributedNoun]]
     if relations:
         triples = [(r.subject, r.predicate, r.object) for r in graph.relations]
         pairs = [(phrases[a], word, phrases[b]) for a, word, b in triples if a in phrases and b in phrases]
     else:
-        pairs = [
-            (*sorted(two, key=lambda phrase: phrase.text), None) for two in combinations(phrases.values(), 2)
-        ]
-        pairs = [(one, None, other) for one, other, _ in pairs if one.noun != other.noun]
+        ordered = (sorted(two, key=lambda phrase: phrase.text) for two in combinations(phrases.values(), 2))
+        pairs = [(one, None, other) for one, other in ordered if one.noun != other.noun]
     different = [pair for pair in pairs if len({*pair[0].attributes, *pair[2].attributes}) > 1]
     return list(dict.fromkeys(_compound(*pair) for pair in different))
 
@@ -371,7 +370,8 @@ def multi_object_items(
     for i, (_, query) in enumerate(compounds):
         for key in _exchanges(query):
             holders[key].append(i)
-    rng, used, items = np.random.default_rng(seed), set[int](), []
+    rng, used = np.random.default_rng(seed), set[int]()
+    items: list[tuple[int, Query, int, Query]] = []
     together: set[frozenset[Query]] = set()
 
     def partner(i: int) -> int | None:

@@ -45,7 +45,8 @@ def _read(folder: DatasetFolder, split: str) -> RetrievalSet:
 
 def _all_of_validation(folder: DatasetFolder, classes: Sequence[str]) -> list[list[ImageRef]]:
     """Every image of every class."""
-    root, by_class = folder.require(_IMAGES), []
+    root = folder.require(_IMAGES)
+    by_class: list[list[ImageRef]] = []
     for synset in classes:
         files = sorted(path for path in (root / synset).glob("*") if path.suffix.lower() in _ENDINGS)
         if not files:

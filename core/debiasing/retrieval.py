@@ -96,11 +96,11 @@ def _first(benchmark: str, split: str, items: int | None) -> RetrievalSet:
     links = links[links[:, 1] < len(found.images[:items])]
     asked, query = np.unique(links[:, 0], return_inverse=True)
     queries = tuple(found.queries[j] for j in asked)
-    lists = {
+    lists: dict[str, Any] = {
         name: None if (mask := getattr(found, name)) is None else mask[asked][:, :items]
         for name in ("any_word", "all_words")
     }
-    facts = {
+    facts: dict[str, Any] = {
         name: None if (values := getattr(found, name)) is None else values[asked]
         for name in ("unseen", "attributes", "compared")
     }

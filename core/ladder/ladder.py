@@ -189,8 +189,8 @@ class Ladder:
         for name, (before, after, _) in _STEPS.items():
             if after in self.rungs and all(each in self.rungs for each in before):
                 first, second = self.rungs[self.weaker(before)], self.rungs[after]
-                values = (e.outcomes[GROUP_MATCH].value for e in (first, second))
-                found[name] = compare(*values, second.clusters)
+                a, b = (e.outcomes[GROUP_MATCH].value for e in (first, second))
+                found[name] = compare(a, b, second.clusters)
         return Comparison.holm(found)
 
     def weaker(self, names: tuple[str, ...]) -> str:
@@ -345,15 +345,16 @@ def _climb(
     if shuffle:
         problem = problem.shuffled(seed)
     found: dict[str, np.ndarray] = {}
+    masks: Any
     for side in ("image", "caption"):
         for part in ("tokens", "pooled"):
             first, second = (getattr(towers, f"{side}_{part}") for towers in (seen, held_out))
             if first is not None:
                 masks = None if (side, part) != ("caption", "tokens") else (seen.mask, held_out.mask)
                 found[f"{side}-{part}"] = probe(side, problem, asked, first, second, masks, seed)
-    vectors = [(towers.image_pooled, towers.caption_pooled) for towers in (seen, held_out)]
+    vectors: list[Any] = [(towers.image_pooled, towers.caption_pooled) for towers in (seen, held_out)]
     if None not in vectors[0]:
-        found["map"] = linear_map(problem, asked, *vectors, scale, seed)
+        found["map"] = linear_map(problem, asked, vectors[0], vectors[1], scale, seed)
     return {name: _judged(scores, test) for name, scores in found.items()}
 
 
@@ -364,7 +365,7 @@ def _judged(scores: np.ndarray, test: GroupSet) -> Evaluation:
 
 def _scale(scorer: Any) -> float:
     """The factor on the model's cosines, where it has one."""
-    own = getattr(scorer, "scale", None)
+    own: Any = getattr(scorer, "scale", None)
     return float(own.detach().exp()) if hasattr(own, "detach") else 1.0
 
 
@@ -405,7 +406,7 @@ def _recovered(benchmark: str, model: str, m: int, k: int) -> dict[str, Estimate
         table = table[table[column] == value]
     if table.empty:
         return {}
-    last = table.loc[table.iteration.idxmax()]
+    last: Any = table.sort_values("iteration").iloc[-1]
     n = int(last.groups)
     return {
         name: estimate(np.arange(n) < round(last[name] * n / 100), 100 * chance(name, m, k), None)

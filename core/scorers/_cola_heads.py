@@ -149,9 +149,10 @@ class _PretrainedLateHead(_PairHead):
 
     def __init__(self, encoder: nn.Module, layers: int) -> None:
         super().__init__(1.0)
-        self.multimodal: Any = encoder.requires_grad_(False)
-        self.multimodal.encoder.layer[-layers:].requires_grad_(True)
-        self.predict = nn.Linear(self.multimodal.config.hidden_size, 1, bias=False)
+        multimodal: Any = encoder.requires_grad_(False)
+        multimodal.encoder.layer[-layers:].requires_grad_(True)
+        self.multimodal = multimodal
+        self.predict = nn.Linear(multimodal.config.hidden_size, 1, bias=False)
 
     def image(self, features: Features) -> Features:
         return Features.of(features.tokens[:, 0], features.tokens, features.mask)
