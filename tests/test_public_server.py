@@ -132,8 +132,9 @@ ASK = (
 )
 
 
-def test_a_connection_that_ends_before_it_is_accepted_has_ended_like_any_other():
-    """uvicorn's own protocol over a line that is closing: it called the first message a mistake of the app."""
+def test_a_connection_that_ends_before_it_is_accepted_has_ended_like_any_other(caplog):
+    """uvicorn's own protocol over a line that is closing: it called the first message a mistake of the app, and what
+    Streamlit asks of the connection after that another one."""
     ends = []
 
     async def app(scope, receive, send):
@@ -143,9 +144,10 @@ def test_a_connection_that_ends_before_it_is_accepted_has_ended_like_any_other()
             await socket.send_bytes(b"first")
         except (WebSocketDisconnect, RuntimeError) as error:
             ends.append(type(error))
+        await socket.receive_bytes()
 
     async def story():
-        config = Config(ui_server.EndedEarly(app), lifespan="off")
+        config = Config(ui_server.EndedEarly(app), lifespan="off", log_config=None)
         protocol = WebSocketsSansIOProtocol(config, ServerState(), {})
         protocol.connection_made(
             MagicMock(**{"is_closing.return_value": True, "get_extra_info.return_value": None})
@@ -155,6 +157,7 @@ def test_a_connection_that_ends_before_it_is_accepted_has_ended_like_any_other()
 
     asyncio.run(story())
     assert ends == [WebSocketDisconnect]
+    assert not [record for record in caplog.records if record.exc_info]
 
 
 # --- which uploads are given up

@@ -79,22 +79,31 @@ class EndedEarly:
     """A browser that has gone before its connection was accepted is gone like any other.
 
     uvicorn passes over the acceptance then, and takes the first message for a mistake of the app, of which Streamlit
-    would write a traceback for each. An OSError is how the protocol says that nobody listens any more.
+    would write a traceback for each. An OSError is how the protocol says that nobody listens any more; what is asked of
+    the connection after that is no mistake either.
     """
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        gone = False
+
         async def send_if_there(message: Message) -> None:
+            nonlocal gone
             try:
                 await send(message)
             except RuntimeError as error:
                 if message["type"] != "websocket.send":
                     raise
+                gone = True
                 raise OSError("the connection has ended") from error
 
-        await self._app(scope, receive, send_if_there)
+        try:
+            await self._app(scope, receive, send_if_there)
+        except RuntimeError:
+            if not gone:
+                raise
 
 
 class StyledDocument:
