@@ -184,6 +184,9 @@ class GroupSet:
                 f"The set {self.name!r} has several groups with id {repeated[0]!r}; make ids distinct."
             )
 
+    def __repr__(self) -> str:
+        return f"<{len(self)} groups of {self.name}: {self.groups[0].id}, ...>"  # a notebook prints it
+
     def __len__(self) -> int:
         return len(self.groups)
 

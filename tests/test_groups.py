@@ -101,3 +101,7 @@ def test_a_file_and_its_bytes_share_a_key_and_open_as_rgb(tmp_path):
     path.write_bytes(picture(7).data)
     assert FileImage(path).key == picture(7).key
     assert FileImage(path).open().mode == "RGB"
+
+
+def test_a_notebook_prints_a_set_in_one_line():
+    assert repr(GroupSet("s", (group("a"), group("b")))) == "<2 groups of s: a, ...>"
