@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from core.figures._style import MARK_COLOUR, OUTCOME_COLOURS, SERIES, hatched, layout
+from core.figures._style import OUTCOME_COLOURS, SERIES, hatched, layout, whiskers
 from core.metrics.groups import GLOBAL, METRICS, description_of
 from core.metrics.statistics import Estimate
 
@@ -76,7 +76,7 @@ def _grouped_bars(
             width=0.9 * width,
             name=html.escape(name),  # it may be that of a file, and Plotly acts upon some tags
             marker=look,
-            error_y={"array": up, "arrayminus": down, "thickness": 1.6, "width": 4, "color": MARK_COLOUR},
+            error_y=whiskers(up, down),
             customdata=np.stack([data.low[i], data.high[i], data.chance[i], data.ties[i]], axis=-1),
             hovertemplate="%{y:.1f} % (95 % interval %{customdata[0]:.1f}–%{customdata[1]:.1f}), "
             "chance %{customdata[2]:.1f}, %{customdata[3]:.0f} ties",

@@ -8,7 +8,14 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from core.figures._style import COVERAGE_COLOUR, MARK_COLOUR, OUTCOME_COLOURS, SERIES, hatched, layout
+from core.figures._style import (
+    COVERAGE_COLOUR,
+    OUTCOME_COLOURS,
+    SERIES,
+    hatched,
+    layout,
+    whiskers,
+)
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 
 
@@ -82,13 +89,7 @@ def ladder_figure(record: Mapping[str, Any]) -> go.Figure:
                 orientation="h",
                 name=name,
                 marker=hatched(colour, shape),
-                error_x={
-                    "array": (data.high - data.value)[mask],
-                    "arrayminus": (data.value - data.low)[mask],
-                    "thickness": 1.6,
-                    "width": 4,
-                    "color": MARK_COLOUR,
-                },
+                error_x=whiskers((data.high - data.value)[mask], (data.value - data.low)[mask]),
                 customdata=np.stack([data.low, data.high], axis=-1)[mask],
                 hovertemplate="%{x:.1f} % (95 % interval %{customdata[0]:.1f}–%{customdata[1]:.1f})",
             )

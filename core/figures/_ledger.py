@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from core.figures._style import COVERAGE_COLOUR, MARK_COLOUR, SERIES, hatched, layout
+from core.figures._style import COVERAGE_COLOUR, SERIES, hatched, layout, whiskers
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 
 _SUM = ("task", "set", "size")  # what `training` is the sum of
@@ -91,13 +91,7 @@ def ledger_figure(record: Mapping[str, Any]) -> go.Figure:
                 orientation="h",
                 name=name,
                 marker=hatched(colour, shape),
-                error_x={
-                    "array": (data.high - data.end)[mask],
-                    "arrayminus": (data.end - data.low)[mask],
-                    "thickness": 1.6,
-                    "width": 4,
-                    "color": MARK_COLOUR,
-                },
+                error_x=whiskers((data.high - data.end)[mask], (data.end - data.low)[mask]),
                 customdata=np.stack([data.start, data.end, data.low, data.high], axis=-1)[mask],
                 hovertemplate="%{customdata[0]:.1f} to %{customdata[1]:.1f} % "
                 "(%{customdata[2]:.1f}–%{customdata[3]:.1f})",

@@ -88,6 +88,11 @@ def band(figure: go.Figure, x: np.ndarray, low: np.ndarray, high: np.ndarray, co
     )
 
 
+def whiskers(up: np.ndarray, down: np.ndarray, colour: str = MARK_COLOUR) -> dict[str, Any]:
+    """The look of intervals: how far each goes up and down from its mark, (n,) each."""
+    return {"array": up, "arrayminus": down, "thickness": 1.6, "width": 4, "color": colour}
+
+
 def hatched(colour: str, shape: str) -> dict[str, Any]:
     """The look of bars, with Plotly's pattern `shape` or none (""): right and wrong differ by more than colour."""
     pattern = {"shape": shape, "fillmode": "overlay", "fgcolor": "rgba(255,255,255,0.6)", "size": 7}

@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from core.base.lazy import pandas as pd
 from core.datasets.published import reference
-from core.figures._style import OUTCOME_COLOURS, SERIES, layout, line
+from core.figures._style import OUTCOME_COLOURS, SERIES, layout, line, whiskers
 from core.metrics.groups import IMAGE_SCORE, TEXT_SCORE
 from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP
 from core.scorers.cola_config import STRATEGIES
@@ -194,13 +194,7 @@ def _bars(figure: go.Figure, data: StrategiesData, i: int, x: np.ndarray, width:
     hover = "%{y:.1f} %"
     if not np.isnan(data.low[i]).all():
         arms = [np.nan_to_num(side) for side in (data.high[i] - data.value[i], data.value[i] - data.low[i])]
-        error = {
-            "array": arms[0],
-            "arrayminus": arms[1],
-            "thickness": 1.6,
-            "width": 4,
-            "color": OUTCOME_COLOURS["tie"],
-        }
+        error = whiskers(arms[0], arms[1], OUTCOME_COLOURS["tie"])
         hover += " (%{customdata[0]:.1f}–%{customdata[1]:.1f}), ± %{customdata[2]:.1f} over seeds"
         hover += ", chance %{customdata[3]:.1f}"
     figure.add_bar(

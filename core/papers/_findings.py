@@ -35,7 +35,8 @@ def _gains(plan: Mapping[str, Any], part: str) -> str:
         return ""
     metric = label_and_meaning(found[0][1])[0] + (f" of {part} groups" if part else "")
     raised = [row for row in found if row[3] > row[2]]
-    many = "every line" if len(raised) == len(found) else f"{len(raised)} of the {len(found)} measured lines"
+    every = "every line" if len(found) == len(plan["lines"]) else f"all {len(found)} lines that measure it"
+    many = every if len(raised) == len(found) else f"{len(raised)} of the {len(found)} measured lines"
     text = f"Test-time matching raises {metric} on {many}"
     if raised:
         line, _, before, after = max(raised, key=lambda row: row[3] - row[2])
