@@ -1,14 +1,22 @@
 """Drives the pages from app.py without a browser: the fixture `app` (everywhere, by conftest.py) and its readers."""
 
+import functools
 import shutil
 from pathlib import Path
 
 import pytest
 import streamlit as st
-from streamlit.testing.v1 import AppTest
+from streamlit.components.v2 import manifest_scanner
+from streamlit.runtime.scriptrunner.script_cache import ScriptCache
+from streamlit.testing.v1 import AppTest, local_script_runner
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 600.0  # seconds that one run of a page may take on a busy machine
+
+# A server does these once; AppTest does them at every click: it looks for components in every installed distribution
+# (a fifth of a second) and compiles the page.
+manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
+local_script_runner.ScriptCache = functools.cache(ScriptCache)
 
 
 def whole_app():
