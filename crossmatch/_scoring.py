@@ -131,7 +131,7 @@ def score_retrieval(
     --------
     >>> import crossmatch as cm
     >>> found = cm.load_retrieval("scenes/retrieval")
-    >>> cm.score_retrieval("builtin/clip", found).shape
+    >>> cm.score_retrieval("builtin/clip", found, cache=False).shape  # without: the next call need not score again
     (240, 2000)
     """
     total = len(found.queries) * len(found.images)

@@ -8,7 +8,7 @@ import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
-from streamlit.testing.v1 import AppTest, local_script_runner
+from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
 ROOT = Path(__file__).resolve().parent.parent
 PATIENCE = 600.0  # seconds that one run of a page may take on a busy machine
@@ -16,7 +16,7 @@ PATIENCE = 600.0  # seconds that one run of a page may take on a busy machine
 # A server does these once; AppTest does them at every click: it looks for components in every installed distribution
 # (a fifth of a second) and compiles the page.
 manifest_scanner.scan_component_manifests = functools.cache(manifest_scanner.scan_component_manifests)
-local_script_runner.ScriptCache = functools.cache(ScriptCache)
+app_test.ScriptCache = local_script_runner.ScriptCache = functools.cache(ScriptCache)
 
 
 def whole_app():

@@ -4,12 +4,9 @@ import os
 import re
 from pathlib import Path
 
-import gradio
 import pytest
-from gradio.utils import get_upload_folder
 from PIL import Image
 
-import gradio_app
 from core import datasets
 from core.base.limits import PUBLIC
 from core.groups import GroupSet
@@ -17,6 +14,15 @@ from core.metrics.evaluation import Evaluation
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 from core.teaching.single_group import record, user_group
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _gradio():
+    """Two seconds, for the workers alone that run some of these tests."""
+    global gradio, gradio_app
+    import gradio
+
+    import gradio_app
 
 
 @pytest.fixture(scope="module")
@@ -243,7 +249,7 @@ def test_what_an_address_uploads_within_some_minutes_is_bounded_and_soon_deleted
     _, address, _ = demo.launch(
         **gradio_app.served(), prevent_thread_lock=True, quiet=True, server_name="127.0.0.1"
     )
-    folder, statuses = Path(get_upload_folder()), []
+    folder, statuses = Path(gradio.utils.get_upload_folder()), []
     before = {path for path in folder.rglob("*") if path.is_file()}
     with httpx.Client(base_url=address, timeout=600) as visitor:
         for i in range(14):

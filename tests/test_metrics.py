@@ -160,8 +160,9 @@ def test_on_one_image_groups_all_metrics_coincide_and_image_score_is_none_of_the
         outcomes(scores, truth, ["image_score"])
 
 
-def test_the_bootstrap_interval_is_that_of_resampled_groups():
-    values = np.repeat([0.0, 0.5, 1.0], [20, 10, 30])
+@pytest.mark.parametrize("distinct", [3, 60])
+def test_the_bootstrap_interval_is_that_of_resampled_groups(distinct):
+    values = np.repeat([0.0, 0.5, 1.0], [20, 10, 30]) if distinct == 3 else np.linspace(0, 1, 60) ** 2
     rng = np.random.default_rng(0)
     means = [rng.choice(values, size=60).mean() for _ in range(20_000)]
     np.testing.assert_allclose(Estimate.bootstrap(values), np.quantile(means, [0.025, 0.975]), atol=0.01)
