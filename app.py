@@ -10,8 +10,8 @@ from core.figures import group_html
 from core.groups import GroupSet
 from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
+from core.metrics.group_metrics import GroupData
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
-from core.metrics.table import GroupData
 from core.scoring.load import builtin_models
 
 SETS = ("scenes/attribute-swap", "scenes/left-right", "scenes/front-behind", "scenes/relations-1x4")

@@ -26,7 +26,7 @@ log = logging.getLogger("crossmatch.worker")
 
 # What a worker on standby imports: torch, transformers' models and the rooms of a run, of the first kind above all.
 PRELOADED = (
-    "core.runs.checkpoints",
+    "core.runs.resume",
     "core.ttm.run",
     "core.ttm.loop",
     "core.scorers.contrastive",
@@ -42,7 +42,7 @@ def work(job: RunAttempt) -> tuple[str, str | None]:
             raise unknown_name("kind of run", job.run.kind, RUN_KINDS)
         if not job.wait_for_turn():
             return "stopped", None
-        from core.runs.checkpoints import carry_out  # pydantic
+        from core.runs.resume import carry_out  # pydantic
 
         run = resolve_name(RUN_KINDS[job.run.kind]).read(job.run.config)
         return ("finished" if carry_out(job, run) else "stopped"), None

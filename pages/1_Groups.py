@@ -18,8 +18,8 @@ from core.groups import Group
 from core.metrics import group_filters
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
+from core.metrics.group_metrics import GroupData
 from core.metrics.groups import METRICS
-from core.metrics.table import GroupData
 from ui.notable_groups import notable_groups
 
 PER_PAGE = 12

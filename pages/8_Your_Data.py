@@ -12,7 +12,7 @@ import ui
 from core import doctor, figures
 from core.base import public_mode
 from core.base.errors import InputError
-from core.base.tables import READ, open_table
+from core.base.table_formats import READ, open_table
 from core.datasets import load, user_sets
 from core.exchange.import_hub import fetch_parts, list_parts
 from core.figures.text import escape_markdown

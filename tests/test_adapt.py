@@ -20,8 +20,8 @@ from core.cola._training import EncoderInputs, schedule, train
 from core.cola._training_data import TrainingQueries, builtin_training_queries, graph_training_queries
 from core.cola.run import StrategyRun
 from core.runs.attempt import RunAttempt
-from core.runs.checkpoints import carry_out
 from core.runs.engine import start
+from core.runs.resume import carry_out
 from core.runs.store import RunStore
 from core.scenes.retrieval import build_retrieval, load_retrieval
 from core.scorers._cola_heads import make_fusion

@@ -19,7 +19,10 @@ READS_TRUTH = {
     "datasets/score_files.py",
     # Probes are trained on groups of the training split, and judged on test groups.
     *("ladder/ladder.py", "ladder/_facts.py"),
-    *(f"metrics/{name}.py" for name in ("groups", "evaluation", "alpha_intervals", "paired", "table")),
+    *(
+        f"metrics/{name}.py"
+        for name in ("groups", "evaluation", "alpha_intervals", "paired", "group_metrics")
+    ),
     *(f"debiasing/{name}.py" for name in ("curves", "study", "blind")),
     *("ttm/run.py", "ttm/records.py", "ttm/explain.py"),  # what a run measures beside its training
     *(

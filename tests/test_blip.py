@@ -10,8 +10,8 @@ from tiny_models import everything
 from torch.nn import functional as F
 
 from core.groups import GroupSet
-from core.runs.checkpoints import _write_checkpoint
 from core.runs.description import Remains
+from core.runs.resume import _write_checkpoint
 from core.scorers import _matching_head
 from core.scorers._matching_head import BlipMatcher
 from core.scorers.base import Trainable, TwoTower

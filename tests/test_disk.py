@@ -16,7 +16,7 @@ from PIL import Image
 
 from core.base import files
 from core.base.errors import InputError
-from core.base.tables import write_table
+from core.base.table_formats import write_table
 from core.datasets import user_sets as mine
 from core.datasets.score_files import write_scores
 from core.exchange import importing

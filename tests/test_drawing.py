@@ -8,8 +8,8 @@ import pytest
 
 from core.figures import group_html
 from core.metrics.evaluation import Evaluation
+from core.metrics.group_metrics import GroupData
 from core.metrics.groups import GROUP_MATCH, METRICS, Outcome
-from core.metrics.table import GroupData
 
 # Image 0 belongs to caption 0. The matching is right (1 + 4 > 3 + 1.5), every row and column is not.
 SCORES = np.array([[1.0, 3.0], [1.5, 4.0]])

@@ -16,7 +16,7 @@ from written import read_written
 from core import datasets
 from core.base import files
 from core.base.errors import InputError
-from core.base.tables import READ, WRITTEN, open_table, write_table
+from core.base.table_formats import READ, WRITTEN, open_table, write_table
 from core.cli import app
 from core.datasets import score_files
 from core.datasets.score_files import read_scores, write_scores

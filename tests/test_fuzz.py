@@ -11,9 +11,9 @@ import pandas as pd
 import pytest
 
 from benchmarks.safety.fuzz import FORMATS, cases
-from core.base import tables
+from core.base import table_formats
 from core.base.errors import InputError
-from core.base.tables import open_table, read_arrays
+from core.base.table_formats import open_table, read_arrays
 from core.datasets.embeddings import read_embeddings
 from core.datasets.score_files import read_scores, read_tags, write_scores
 from core.exchange import importing
@@ -124,7 +124,7 @@ def test_a_header_that_is_no_header_or_claims_too_much_is_a_sentence():
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(monkeypatch):
-    monkeypatch.setattr(tables, "SLACK", 1000)
+    monkeypatch.setattr(table_formats, "SLACK", 1000)
     data = npz(scores=np.zeros((50_000, 2, 2)))
     assert len(data) < 5000
     for read in (read_scores, read_embeddings, read_arrays):

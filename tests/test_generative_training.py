@@ -10,8 +10,8 @@ from tiny_models import counted
 
 from core.base.errors import InputError
 from core.groups import GroupSet
-from core.runs.checkpoints import _write_checkpoint
 from core.runs.description import Remains
+from core.runs.resume import _write_checkpoint
 from core.scorers import lora
 from core.scorers._groupwise import Groupwise
 from core.scorers.base import GroupTrainable

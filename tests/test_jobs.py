@@ -8,8 +8,8 @@ from worlds import checkpointed, weights, world
 
 from core.base.errors import InputError
 from core.datasets.embeddings import read_embeddings
-from core.runs.checkpoints import _write_checkpoint
 from core.runs.description import Remains
+from core.runs.resume import _write_checkpoint
 from core.scorers import lora
 from core.scoring.load import load_scorer
 from core.ttm import run as jobs

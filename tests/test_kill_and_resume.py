@@ -19,9 +19,9 @@ from core.cola._training_data import builtin_training_queries
 from core.cola.run import StrategyRun
 from core.papers.measurement_run import MeasurementRun
 from core.run_kinds import RUN_KINDS
-from core.runs import attempt, checkpoints
-from core.runs.checkpoints import carry_out
+from core.runs import attempt, resume
 from core.runs.engine import launch
+from core.runs.resume import carry_out
 from core.runs.store import RunStore
 from core.scenes.sets import load
 from core.scorers.embedding import EmbeddingModel
@@ -206,9 +206,9 @@ def crash_before_every_write(patch):
 
         patch.setattr(place, name, act)
 
-    crash_once(checkpoints, "_write_checkpoint", lambda folder, now: now.record["iteration"])
+    crash_once(resume, "_write_checkpoint", lambda folder, now: now.record["iteration"])
     crash_once(attempt.RunAttempt, "append", lambda job, record: record["iteration"])
-    crash_once(checkpoints, "_publish", lambda *_: None)
+    crash_once(resume, "_publish", lambda *_: None)
     return crashed
 
 

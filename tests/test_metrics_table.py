@@ -17,12 +17,12 @@ from core.figures._style import MARK_COLOUR, OUTCOME_COLOURS
 from core.figures.group_html import verdicts_html
 from core.matching import comparisons
 from core.matching.comparisons import Found
-from core.metrics import table
+from core.metrics import group_metrics
 from core.metrics.alpha_intervals import AlphaIntervals, all_of
 from core.metrics.evaluation import Evaluation
+from core.metrics.group_metrics import Metric, _AlphaRule, _check_table
 from core.metrics.groups import GLOBAL, GROUP_MATCH, METRICS, TEXT_SCORE, evaluate, outcomes
 from core.metrics.retrieval import METRICS as RETRIEVAL
-from core.metrics.table import Metric, _AlphaRule, _check_table
 
 ROOT = Path(__file__).resolve().parent.parent
 SHAPES = [(1, 2), (1, 4), (2, 2), (2, 4), (3, 3)]
@@ -56,7 +56,7 @@ def test_the_chance_line_and_the_interval_can_be_seen_on_a_metrics_bar(name):
     def channels(colour):
         return np.array([int(colour[i : i + 2], 16) for i in (1, 3, 5)])
 
-    bar = channels(table.description_of(name).colour)
+    bar = channels(group_metrics.description_of(name).colour)
     for line in (OUTCOME_COLOURS["tie"], MARK_COLOUR):  # of chance levels, of intervals
         assert np.linalg.norm(bar - channels(line)) > 50
 
@@ -72,7 +72,7 @@ def test_two_entries_neither_share_a_label_nor_look_the_same():
 
 @pytest.mark.parametrize("name", [*METRICS, *GLOBAL])
 def test_the_look_of_an_entry_is_one_that_figures_can_draw(name):
-    entry = table.description_of(name)
+    entry = group_metrics.description_of(name)
     line = {"color": entry.colour, "dash": entry.dash}
     go.Figure(go.Scatter(line=line, marker={"symbol": [entry.marker, f"{entry.marker}-open"]}))
 
@@ -80,7 +80,7 @@ def test_the_look_of_an_entry_is_one_that_figures_can_draw(name):
 # --- no key of a metric stands anywhere else
 
 # Where metrics are defined, and what data files and published tables call them.
-MAY_NAME = {f"core/metrics/{name}.py" for name in ("table", "groups", "retrieval")}
+MAY_NAME = {f"core/metrics/{name}.py" for name in ("group_metrics", "groups", "retrieval")}
 READERS = [*(ROOT / "core").rglob("*.py"), *(ROOT / "ui").rglob("*.py"), *(ROOT / "pages").glob("*.py")]
 
 
@@ -186,7 +186,7 @@ def test_the_chance_level_of_every_metric_is_what_random_scores_reach(added, sha
 def test_every_metric_s_alpha_rule_agrees_with_its_outcome_and_none_follows_another_s(added, shape, levels):
     scores, prior, truth = case(60, *shape, seed=sum(shape), levels=levels)
     alphas = np.array([0, 0.25, 0.5, 0.75, 1, 0.1, 0.3, 0.62, 0.9])
-    for name in table.metrics_of_shape(*shape):
+    for name in group_metrics.metrics_of_shape(*shape):
         curve = alpha_curve(scores, prior, truth, name)
         assert curve.value(alphas) == pytest.approx([plain(scores, prior, truth, name, a) for a in alphas]), (
             name
@@ -196,7 +196,7 @@ def test_every_metric_s_alpha_rule_agrees_with_its_outcome_and_none_follows_anot
 @pytest.mark.parametrize("shape", SHAPES)
 def test_whether_alpha_moves_a_metric_is_as_its_entry_says(added, shape):
     scores, prior, truth = case(400, *shape, seed=2)
-    for name in table.metrics_of_shape(*shape):
+    for name in group_metrics.metrics_of_shape(*shape):
         still = np.ptp(alpha_curve(scores, prior, truth, name).values) == 0
         assert still == (not METRICS[name].alpha.moves(*shape)), name
 
@@ -205,7 +205,7 @@ def test_whether_alpha_moves_a_metric_is_as_its_entry_says(added, shape):
 def test_every_metric_has_a_verdict_with_the_numbers_of_the_group(added, shape):
     scores, _, truth = case(5, *shape, seed=4)
     data = Evaluation.of(scores, truth).group(0)
-    assert list(data.kinds) == list(table.metrics_of_shape(*shape))
+    assert list(data.kinds) == list(group_metrics.metrics_of_shape(*shape))
     assert all(METRICS[name].verdict(data) for name in data.kinds)
     assert verdicts_html(data).count("<tr>") == len(data.kinds)
 
@@ -213,5 +213,5 @@ def test_every_metric_has_a_verdict_with_the_numbers_of_the_group(added, shape):
 def test_a_study_of_alpha_has_every_metric_of_its_shape(added):
     scores, prior, truth = case(30, 2, 3, seed=1)
     study = AlphaStudy(scores, prior, truth, [str(i) for i in range(30)])
-    assert list(study.record()["metrics"]) == list(table.metrics_of_shape(2, 3))
+    assert list(study.record()["metrics"]) == list(group_metrics.metrics_of_shape(2, 3))
     json.dumps(study.record(), allow_nan=False)

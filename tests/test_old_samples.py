@@ -20,7 +20,7 @@ from driving import ROOT, fine, whole_app
 from written import read_report, read_written
 
 from core import datasets, worker
-from core.base.tables import write_table
+from core.base.table_formats import write_table
 from core.datasets.score_files import read_scores
 from core.exchange.groups import _groups_frame
 from core.exchange.importing import stage_import

@@ -8,7 +8,7 @@ from adapted import finish, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, html, text
 
 from core import papers
-from core.datasets.published import reference
+from core.datasets.paper_results import reference
 from core.papers import background, table_html
 from core.papers._shipped_results import measured
 from core.papers._tables import lines
@@ -146,7 +146,7 @@ def test_what_waits_for_the_same_thing_is_said_once_with_its_commands(tmp_path):
 
 
 def test_every_number_of_a_printed_table_is_in_its_frame():
-    from core.datasets.published import reference
+    from core.datasets.paper_results import reference
 
     for paper in table_html.PAPERS.values():
         for table in dict.fromkeys(reference(paper)["table"]):

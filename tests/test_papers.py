@@ -5,8 +5,8 @@ import pandas as pd
 import pytest
 
 from core.base.errors import InputError
-from core.datasets import published
-from core.datasets.published import CITATIONS, KEY, UNITS, load_results, reference
+from core.datasets import paper_results
+from core.datasets.paper_results import CITATIONS, KEY, UNITS, load_results, reference
 from core.metrics.groups import METRICS, chance
 
 ROWS = {
@@ -374,4 +374,4 @@ def test_cola_tables_2b_and_5_repeat_table_1():
 def test_the_file_is_read_once(monkeypatch):
     load_results()
     monkeypatch.setattr(pd, "read_csv", None)
-    assert len(published.load_results()) == sum(ROWS.values())
+    assert len(paper_results.load_results()) == sum(ROWS.values())

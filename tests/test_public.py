@@ -496,7 +496,7 @@ def failed(open_page, monkeypatch):
         store = RunStore()
         made = store.create("ttm", "t", TTMRun.of("scenes/left-right", "builtin/clip").written(), "ann")
         with monkeypatch.context() as patch:
-            patch.setattr("core.runs.checkpoints.carry_out", broken)
+            patch.setattr("core.runs.resume.carry_out", broken)
             job = worker.RunAttempt(store, made.id, store.queue_up(made.id))
             store.conclude(made.id, job.attempt, *worker.work(job))
         (store.folder(made.id) / "log.txt").write_text('Traceback\n  File "/srv/app/core/worker.py", line 1')

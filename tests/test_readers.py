@@ -35,7 +35,7 @@ from benchmarks.safety.samples import (
 from core import datasets
 from core.base.errors import InputError
 from core.datasets import _file_reading, base
-from core.datasets.published import CITATIONS, UNITS, load_results
+from core.datasets.paper_results import CITATIONS, UNITS, load_results
 from core.groups import Group
 
 

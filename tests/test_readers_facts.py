@@ -7,7 +7,7 @@ import pytest
 
 from core import datasets
 from core.datasets.base import GROUPS, RETRIEVAL
-from core.datasets.published import CITATIONS, load_results
+from core.datasets.paper_results import CITATIONS, load_results
 from core.metrics.groups import METRICS
 
 # name: kind, (m, k), items of the first split, queries, official metric, (data set, subset) in the papers' tables.

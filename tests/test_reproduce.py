@@ -6,7 +6,7 @@ import pytest
 
 from core import datasets, papers
 from core.base.errors import InputError
-from core.datasets.published import reference
+from core.datasets.paper_results import reference
 from core.papers import background
 from core.papers._tables import SEEDS, TABLES, lines
 from core.runs import engine

@@ -12,7 +12,7 @@ from benchmarks.safety import samples
 from core import papers
 from core.base.errors import InputError
 from core.cola.run import StrategyRun
-from core.datasets.published import UNITS, reference
+from core.datasets.paper_results import UNITS, reference
 from core.debiasing.curves import recall_curve
 from core.debiasing.debias import debias, prior_from_samples
 from core.debiasing.retrieval import score_table
@@ -24,7 +24,7 @@ from core.papers._shipped_results import measured
 from core.papers._tables import lines
 from core.papers.measurement_run import MeasurementRun
 from core.runs.attempt import RunAttempt
-from core.runs.checkpoints import carry_out
+from core.runs.resume import carry_out
 from core.runs.store import RunStore
 from core.scorers.cola_config import FUSIONS, MIXES, STRATEGIES
 from core.scorers.null_images import NULL_COUNTS, null_count

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from core.cli import app as cli
 from core.cola.run import StrategyRun
-from core.datasets.published import CITATIONS
+from core.datasets.paper_results import CITATIONS
 from core.exchange.layouts import latex_rows
 from core.metrics.statistics import Estimate
 from core.runs import engine

@@ -21,8 +21,8 @@ from core.base import files, processes
 from core.base.errors import InputError
 from core.runs import attempt
 from core.runs import store as runs
-from core.runs.checkpoints import carry_out
 from core.runs.engine import launch
+from core.runs.resume import carry_out
 from core.runs.store import RunStore
 from core.ttm import run as jobs
 from core.ttm._progress import ProgressPlan

@@ -162,7 +162,7 @@ READ_TABLE = """
 import sys
 from pathlib import Path
 from core.base.errors import InputError
-from core.base.tables import open_table
+from core.base.table_formats import open_table
 try:
     path = Path(sys.argv[1])
     print(len(list(open_table(path, name=path.name).rows())))

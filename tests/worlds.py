@@ -9,8 +9,8 @@ import numpy as np
 from core.datasets.embeddings import RowImage
 from core.groups import Group, GroupSet
 from core.metrics import groups as metrics
-from core.runs.checkpoints import _write_checkpoint
 from core.runs.description import Iteration
+from core.runs.resume import _write_checkpoint
 from core.scorers.embedding import EmbeddingModel
 from core.ttm import _checkpoint
 

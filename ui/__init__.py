@@ -8,7 +8,8 @@ from ui.formatting import metric_card, metric_grid, progress_bar, run_label
 from ui.images import draw_group, group_card, image_tags
 from ui.loaders import evaluate, load_groups, model_source
 from ui.moving_line import axis_position, moving_lines
-from ui.page import PAGES, open_page, show_errors
+from ui.navigation import PAGES
+from ui.page import open_page, show_errors
 from ui.selection import (
     Selection,
     another_model,

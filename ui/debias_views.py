@@ -10,7 +10,7 @@ import streamlit as st
 
 from core import figures as plots
 from core.base.paths import assets
-from core.datasets.published import reference
+from core.datasets.paper_results import reference
 from core.debiasing.blind import METRIC, blind_baseline
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, PriorStability
 from core.exchange.layouts import latex_rows

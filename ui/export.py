@@ -13,11 +13,11 @@ from urllib.parse import urlencode, urlsplit, urlunsplit
 import streamlit as st
 
 from core.base.public_mode import is_public
-from core.datasets.published import CITATIONS
+from core.datasets.paper_results import CITATIONS
 from core.exchange.figures import browser, write_figure
 from core.exchange.uploads import TAGS
 from core.groups import GroupSet
-from ui.page import PAGES
+from ui.navigation import PAGES
 from ui.selection import benchmark_of
 from ui.uploads import PREFIX, is_upload, stored_upload
 

@@ -11,7 +11,7 @@ from core.datasets.embeddings import RowImage
 from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import Group, ImageRef
-from core.metrics.table import GroupData
+from core.metrics.group_metrics import GroupData
 from ui.compute_queue import PICTURES
 from ui.selection import open_group
 

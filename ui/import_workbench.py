@@ -12,7 +12,7 @@ import pandas as pd
 import streamlit as st
 
 from core.base.errors import InputError
-from core.base.tables import Table
+from core.base.table_formats import Table
 from core.datasets import user_sets
 from core.exchange import importing
 from core.exchange.columns import ColumnMapping, guess_columns

@@ -37,7 +37,7 @@ def _groups() -> tuple[np.ndarray, list[str], np.ndarray]:
 def _score_files(ending: str, place: Path) -> list[bytes]:
     import pandas as pd
 
-    from core.base.tables import READ, table_bytes
+    from core.base.table_formats import READ, table_bytes
     from core.datasets.score_files import write_scores
 
     scores, ids, truth = _groups()
@@ -51,7 +51,7 @@ def _score_files(ending: str, place: Path) -> list[bytes]:
 
 def _read_scores(ending: str, data: bytes, place: Path) -> None:
     """The readers of such files; a page may hand any file to any of them."""
-    from core.base.tables import READ, open_table
+    from core.base.table_formats import READ, open_table
     from core.datasets.score_files import read_scores
 
     readers = [lambda: read_scores(f"x{ending}", data)]

@@ -221,7 +221,7 @@ def sliders(browser: Browser, moves: int) -> Iterator[dict[str, object]]:
 
 def changes(browser: Browser, selection: str, name: str, visits: int) -> Iterator[dict[str, object]]:
     """Every page from the one before it in the navigation, round by round; the first round warms up."""
-    from ui.page import PAGES
+    from ui.navigation import PAGES
 
     pages = [label for label, _ in PAGES.values()]
     titles = {label: "Crossmatch" if label == "Home" else label for label in pages}

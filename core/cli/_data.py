@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from core.base.errors import InputError
-from core.base.tables import open_table
+from core.base.table_formats import open_table
 from core.cli._output import ProgressPrinter, print_note, show_json
 from core.cli.options import Json
 from core.datasets import user_sets

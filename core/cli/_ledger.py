@@ -10,7 +10,7 @@ import typer
 
 from core.base.errors import InputError
 from core.base.files import storage_errors, write_json
-from core.base.tables import write_table
+from core.base.table_formats import write_table
 from core.base.text import tie_count
 from core.cli import options
 from core.cli._adaptation import comma_list, described, start_in_background

@@ -13,7 +13,7 @@ import typer
 from core import datasets, figures
 from core.base.errors import InputError, unknown_name
 from core.base.files import storage_errors, write_bytes
-from core.base.tables import WRITTEN, write_table
+from core.base.table_formats import WRITTEN, write_table
 from core.cli import options
 from core.cli._evaluation import check_slices, load_evaluation
 from core.cli._given_options import App, refuse_unused, was_given

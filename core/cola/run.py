@@ -27,9 +27,9 @@ from core.metrics import groups as metrics
 from core.metrics import statistics
 from core.metrics.groups import IMAGE_SCORE, TEXT_SCORE
 from core.metrics.retrieval import COLA_MAP, RetrievalEvaluation
-from core.runs.checkpoints import load_moments, save_moments
 from core.runs.description import Iteration, Progress, Remains, RunDescription, Stop
 from core.runs.models import adapted_model, public
+from core.runs.resume import load_moments, save_moments
 from core.runs.store import RunStore
 from core.scorers.cola_config import KIND, PAPER_SCALE, STRATEGIES, AdaptConfig
 from core.scoring.load import load_base

@@ -8,30 +8,12 @@ what is public.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Protocol
 
 from core.base.errors import InputError, unknown_name
-from core.datasets import (
-    _builtin,
-    _variants,
-    aro,
-    captions,
-    clevr,
-    cola,
-    colorswap,
-    crepe,
-    eqben,
-    graphs,
-    imagenet,
-    mmvp,
-    sugarcrepe,
-    user_sets,
-    vlchecklist,
-    whatsup,
-    winoground,
-)
+from core.datasets import _variants
 from core.datasets._shifts import SHIFTS
 from core.datasets.base import GRAPHS, GROUPS, RETRIEVAL, Benchmark, BenchmarkFamily
+from core.datasets.readers import DATASETS, Source
 from core.datasets.sets import GraphSet, Retrieval
 from core.groups import GroupSet
 
@@ -46,49 +28,6 @@ __all__ = [
     "names",
     "state",
 ]
-
-
-class _Source(Protocol):
-    """What the registry holds: a family of benchmarks, or the module of the built-in ones."""
-
-    def names(self, kind: str = GROUPS) -> list[str]: ...
-    def state(self, name: str) -> str: ...
-    def load(
-        self,
-        name: str,
-        split: str | None,
-        folder: Path | None = None,
-        images: bool = True,
-        partial: bool = False,
-    ) -> Any: ...
-
-
-# Where benchmarks from outside are described and read, in the order of every list: a new source is a line here.
-_READERS = (
-    winoground,
-    mmvp,
-    colorswap,
-    sugarcrepe,
-    whatsup,
-    cola,
-    crepe,
-    aro,
-    vlchecklist,
-    eqben,
-    captions,
-    imagenet,
-    graphs,
-    clevr,
-)
-_OUTSIDE = [benchmark for reader in _READERS for benchmark in reader.BENCHMARKS]
-_FAMILIES = dict.fromkeys(benchmark.family for benchmark in _OUTSIDE)
-
-# First part of a benchmark's name (`scenes/left-right`) -> its source.
-DATASETS: dict[str, _Source] = {
-    "scenes": _builtin,
-    **{key: BenchmarkFamily([b for b in _OUTSIDE if b.family == key]) for key in _FAMILIES},
-    "mine": user_sets.SETS,
-}
 
 
 def names(kind: str | None = GROUPS) -> list[str]:
@@ -154,7 +93,7 @@ def load_graphs(
     return _source(name, GRAPHS).load(name, split, folder, images, partial)
 
 
-def _source(name: str, kind: str | None) -> _Source:
+def _source(name: str, kind: str | None) -> Source:
     """The source of a benchmark that exists and is of the wanted kind."""
     base = _variants.parse(name, names).base
     if name in names(kind) or (base != name and kind in (None, GROUPS)):

@@ -9,7 +9,7 @@ from typing import Any
 
 from core.base.errors import InputError
 from core.base.paths import data_roots, is_file
-from core.base.tables import open_table, parse_json, read_bytes
+from core.base.table_formats import open_table, parse_json, read_bytes
 from core.datasets._images import CroppedImage, ParquetImage
 from core.groups import FileImage, ImageRef
 

@@ -15,7 +15,7 @@ import numpy as np
 from PIL import Image
 
 from core.base.errors import InputError
-from core.base.tables import arrow_errors
+from core.base.table_formats import arrow_errors
 from core.groups import BytesImage, FileImage
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.limits import check
-from core.base.tables import open_table, read_arrays, read_bytes
+from core.base.table_formats import open_table, read_arrays, read_bytes
 from core.datasets._sample_logs import read_sample_log
 
 MOST_LOG_PROB = 1e-6  # that a log-likelihood may be, for the sake of rounding

@@ -29,7 +29,7 @@ from core.base.errors import InputError
 from core.base.interrupt import between_blocks
 from core.base.lazy import pandas as pd
 from core.base.limits import check, check_shape
-from core.base.tables import open_table
+from core.base.table_formats import open_table
 
 _LONGEST_TAG = 60  # characters of a field that may be a tag
 

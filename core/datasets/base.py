@@ -12,7 +12,7 @@ from core.base.errors import InputError, unknown_name
 from core.base.paths import data_roots
 from core.datasets._file_reading import DatasetFolder
 from core.datasets.downloads import next_step, sources
-from core.datasets.published import CITATIONS
+from core.datasets.paper_results import CITATIONS
 from core.datasets.sets import GraphSet, RetrievalSet, SceneGraph
 from core.groups import Group, GroupSet
 
@@ -30,8 +30,8 @@ class Benchmark:
     title: str
     source: str  # where upstream describes it
     licence: str
-    citation: str  # a key of core.datasets.published.CITATIONS, or BibTeX itself
-    metric: str  # the official one: a key of core.datasets.published.UNITS; "" for scene graphs
+    citation: str  # a key of core.datasets.paper_results.CITATIONS, or BibTeX itself
+    metric: str  # the official one: a key of core.datasets.paper_results.UNITS; "" for scene graphs
     read: _Read
     layout: tuple[str, ...]  # what the folder must hold; `|` and `name:path` as in `DatasetFolder`
     shape: tuple[int, int] | None = None  # (m, k) of every group; None where it varies
@@ -40,7 +40,7 @@ class Benchmark:
     note: str = ""  # what a reader of results must know: deviations, corrections, what is left out
     tags: tuple[str, ...] = ()
     splits: tuple[str, ...] = ("test",)
-    reference: tuple[str, str] | None = None  # dataset and subset in core.datasets.published' tables
+    reference: tuple[str, str] | None = None  # dataset and subset in core.datasets.paper_results' tables
     kind: str = GROUPS
     download: str = ""  # key in the manifest of core.datasets.downloads, where it has one; "" is the family's
 

@@ -14,7 +14,7 @@ from PIL import Image
 from core.base.errors import InputError
 from core.base.interrupt import between_blocks
 from core.base.limits import check, check_memory, check_shape
-from core.base.tables import read_arrays
+from core.base.table_formats import read_arrays
 from core.groups import Group, GroupSet
 from core.matching.global_match import AllPairs
 

@@ -17,7 +17,7 @@ from pathlib import Path, PurePosixPath
 import numpy as np
 
 from core.base.errors import InputError
-from core.base.tables import parse_json, read_bytes
+from core.base.table_formats import parse_json, read_bytes
 from core.datasets._file_reading import DatasetFolder, expecting
 from core.datasets.base import RETRIEVAL, Benchmark
 from core.datasets.sets import RetrievalSet

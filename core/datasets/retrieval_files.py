@@ -21,7 +21,7 @@ import numpy as np
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.limits import check
-from core.base.tables import open_table, read_arrays, read_bytes
+from core.base.table_formats import open_table, read_arrays, read_bytes
 from core.datasets._prior_files import MOST_LOG_PROB, samples_in_rows
 
 _YES = {

@@ -28,7 +28,14 @@ from core.base.files import storage_errors, write_bytes
 from core.base.interrupt import between_blocks
 from core.base.lazy import pandas as pd
 from core.base.limits import check, check_shape
-from core.base.tables import arrays_bytes, check_cells, open_table, read_arrays, read_bytes, table_bytes
+from core.base.table_formats import (
+    arrays_bytes,
+    check_cells,
+    open_table,
+    read_arrays,
+    read_bytes,
+    table_bytes,
+)
 from core.datasets._prior_files import MOST_LOG_PROB as MOST_LOG_PROB
 from core.datasets._prior_files import PRIOR_ENDINGS as PRIOR_ENDINGS
 from core.datasets._prior_files import numbered

@@ -21,8 +21,8 @@ from core.debiasing.debias import check_prior, debias
 from core.groups import check_truth
 from core.matching.groups import check_scores
 from core.metrics.alpha_intervals import AlphaInputs, AlphaIntervals
+from core.metrics.group_metrics import metric_entry
 from core.metrics.statistics import Estimate
-from core.metrics.table import metric_entry
 
 
 class AlphaCurve(NamedTuple):

@@ -14,5 +14,5 @@
 | `figures.py`, `_kaleido_render.py` | a figure as SVG, PNG, HTML or JSON; the browser that draws it, without network |
 | `layouts.py`, `report.py` | results in the layout of the papers' tables; as one page |
 
-Tables are read and written in `core/base/tables.py`.
+Tables are read and written in `core/base/table_formats.py`.
 """

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any, NamedTuple
 
-from core.base.tables import Row, Table
+from core.base.table_formats import Row, Table
 from core.exchange._import_images import ImageFinder, ImageStore, RowError
 from core.exchange.columns import ColumnMapping
 

@@ -12,7 +12,7 @@ from typing import Any
 from core.base import files
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
-from core.base.tables import WRITTEN, write_table
+from core.base.table_formats import WRITTEN, write_table
 from core.exchange._packing import packed
 from core.groups import BytesImage, FileImage, Group, GroupSet, ImageRef
 

@@ -31,7 +31,7 @@ from typing import IO
 from core.base import files
 from core.base.errors import InputError
 from core.base.paths import is_file, is_folder
-from core.base.tables import READ, Table, open_table
+from core.base.table_formats import READ, Table, open_table
 from core.datasets import user_sets
 from core.datasets.downloads import unpack
 from core.exchange._import_images import ImageStore

@@ -22,7 +22,7 @@ import numpy as np
 from core import datasets
 from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
-from core.datasets.published import load_results
+from core.datasets.paper_results import load_results
 from core.metrics.groups import (
     GROUP_MATCH,
     GROUP_SCORE,
@@ -153,7 +153,7 @@ def _note(result: Result) -> str:
 
 
 def published(results: Sequence[Result], layout: str) -> pd.DataFrame:
-    """Rows of `core.datasets.published`, of the layout's paper, for the data sets of these results, with
+    """Rows of `core.datasets.paper_results`, of the layout's paper, for the data sets of these results, with
     their `title`."""
     table, found = load_results(), []
     table = table[table["paper"] == _PAPERS[layout.partition("/")[0]]]

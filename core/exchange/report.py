@@ -22,7 +22,7 @@ from core.base.errors import InputError
 from core.base.files import storage_errors, write_bytes
 from core.base.text import counted, tie_count
 from core.datasets.embeddings import RowImage
-from core.datasets.published import load_results
+from core.datasets.paper_results import load_results
 from core.figures import bars_data, group_html, margins_data
 from core.figures.svg import bars_svg, margins_svg
 from core.figures.text import label_and_meaning

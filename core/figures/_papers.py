@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from core.datasets.published import UNITS
+from core.datasets.paper_results import UNITS
 from core.figures._style import MARK_COLOUR, layout, rows_axis
 from core.figures.text import label_and_meaning
 from core.metrics.groups import METRICS

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import plotly.graph_objects as go
 
-from core.metrics.table import SYMBOLS
+from core.metrics.group_metrics import SYMBOLS
 
 OUTCOME_COLOURS = {"right": "#2f7fd0", "wrong": "#d9730d", "tie": "#868c9b"}
 OUTCOME_SYMBOLS = SYMBOLS

@@ -19,7 +19,7 @@ from PIL import Image
 
 from core.figures._style import MARK_COLOUR, OUTCOME_COLOURS, OUTCOME_SYMBOLS, score_colour
 from core.groups import Group, image_name
-from core.metrics.table import METRICS, GroupData
+from core.metrics.group_metrics import METRICS, GroupData
 
 # Colour and stroke of a line between an image and a caption, by what it says.
 LINES = {

@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.base.lazy import pandas as pd
-from core.datasets.published import reference
+from core.datasets.paper_results import reference
 from core.figures._style import OUTCOME_COLOURS, SERIES, layout, line, whiskers
 from core.metrics.groups import IMAGE_SCORE, TEXT_SCORE
 from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP

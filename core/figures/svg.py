@@ -16,8 +16,8 @@ from core.figures._bars import BarsData
 from core.figures._margins import MarginsData
 from core.figures._style import OUTCOME_COLOURS, OUTCOME_SYMBOLS
 from core.groups import Group, ImageRef, image_name
+from core.metrics.group_metrics import GroupData
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, description_of
-from core.metrics.table import GroupData
 
 _LEFT, _RIGHT, _ROW, _WIDE = 150, 70, 26, 720
 _GREY = "#868c9b"

@@ -17,6 +17,7 @@ from array_api_compat import array_namespace, device
 
 from core.base.arrays import Array
 from core.matching._search import matchings
+from core.matching._ties import wins
 from core.matching.blocks import columns_of
 from core.matching.groups import Matches, among_best
 
@@ -101,12 +102,7 @@ def _against(vectors: Array, own: int) -> _Test:
     if not parts:
         return _Test(xp.ones_like(vectors[own], dtype=xp.bool), None)
     strongest = reduce(xp.maximum, [part[0] if len(part) == 1 else xp.max(part, axis=0) for part in parts])
-    return _test(vectors[own], strongest)
-
-
-def _test(own: Array, strongest: Array) -> _Test:
-    xp, strict, level = array_namespace(own), own > strongest, own == strongest
-    return _Test(strict, strict | level if xp.any(level) else None)
+    return _Test(*wins(vectors[own], strongest))
 
 
 def _labelled(label: _Label, k: int, test: Callable[[int], _Test]) -> _Test:
@@ -127,7 +123,7 @@ def _fetched(columns: Array, i: int, label: _Label) -> tuple[_Test, _Test]:
     place = xp.zeros_like(at) + (label if isinstance(label, int) else xp.astype(label, at.dtype))
     others = xp.asarray(columns[i], copy=True)  # (k, b)
     others[place, at] = -inf
-    return _test(columns[i][place, at], xp.max(others, axis=0)), _against(columns[:, place, at], i)
+    return _Test(*wins(columns[i][place, at], xp.max(others, axis=0))), _against(columns[:, place, at], i)
 
 
 def labels_of(labels: Array, k: int) -> list[_Label] | None:

@@ -18,7 +18,7 @@ from core.base.errors import InputError
 from core.base.interrupt import between_blocks
 from core.base.limits import check_shape
 from core.matching._search import best_two, matchings
-from core.matching._ties import group_tolerances, total_tolerance
+from core.matching._ties import group_tolerances, settle_ties
 from core.matching.blocks import columns_of, map_blocks
 
 # Up to this many matchings a group is solved by enumerating them (k = 6 square has 720), above it by assignment.
@@ -121,17 +121,13 @@ def match_block(array: Array, part: slice, columns: Array, found: Matches) -> tu
     Returns that part of it, and what `_best_matching` returns. Raises InputError, naming the group, for a score that is
     not finite.
     """
-    xp, block = array_namespace(array), array[part]
+    block = array[part]
     highest = _peak(block)
     if not isfinite(highest):
         raise _not_finite_error(array)
     ours = Matches(*(values[part] for values in found))
     place = _best_matching(block, columns, *ours[:2])
-    # A bound for the whole block first: most blocks hold no tie.
-    if xp.min(ours.margin) <= total_tolerance(block.shape[1], highest):
-        ours.tied[...] = tied = ours.margin <= group_tolerances(columns)
-        ours.margin[...] = xp.where(tied, 0.0, ours.margin)
-        ours.matching[...] = xp.where(tied[:, None], -1, ours.matching)
+    settle_ties(*ours, columns, highest)
     return ours, place
 
 

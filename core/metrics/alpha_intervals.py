@@ -1,7 +1,7 @@
 """Intervals of alpha on which the parts of a metric are right: what the alpha rule of a metric is made of.
 
-A member of the metrics family: it reads truth. A metric's rule (`Metric.alpha` in `core.metrics.table`) takes an
-`AlphaInputs` of many groups and combines its parts with `all_of`; `core.debiasing.curves` makes the curve of it.
+A member of the metrics family: it reads truth. A metric's rule (`Metric.alpha` in `core.metrics.group_metrics`) takes
+an `AlphaInputs` of many groups and combines its parts with `all_of`; `core.debiasing.curves` makes the curve of it.
 """
 
 from __future__ import annotations

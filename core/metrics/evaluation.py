@@ -18,9 +18,9 @@ from core.matching.global_match import AllPairs, match_global
 from core.matching.groups import Matches, check_form, check_scores
 from core.metrics import groups as metrics
 from core.metrics import statistics
+from core.metrics.group_metrics import GroupData
 from core.metrics.recall import Ranks, rank_both_ways
 from core.metrics.statistics import Clusters, Estimate
-from core.metrics.table import GroupData
 
 # A tag column with more values than this names groups rather than slicing them.
 MAX_SLICES = 30

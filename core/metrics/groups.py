@@ -1,6 +1,7 @@
 """Metrics on groups: scores measured against truth, with chance levels, tie counts and intervals.
 
-Every "correct" test is strict: a tie counts as wrong, and is counted. What each metric is says `core.metrics.table`.
+Every "correct" test is strict: a tie counts as wrong, and is counted. What each metric is says
+`core.metrics.group_metrics`.
 """
 
 from __future__ import annotations
@@ -18,8 +19,7 @@ from core.matching.blocks import map_blocks
 from core.matching.comparisons import View, labels_of
 from core.matching.global_match import AllPairs, match_global
 from core.matching.groups import Matches, check_form, match_block
-from core.metrics.statistics import Clusters, Estimate, estimate
-from core.metrics.table import (
+from core.metrics.group_metrics import (
     GLOBAL,
     GLOBAL_MATCH,
     GROUP_MATCH,
@@ -37,6 +37,7 @@ from core.metrics.table import (
     metrics_of_shape,
     yes_or_no,
 )
+from core.metrics.statistics import Clusters, Estimate, estimate
 
 
 class Outcome(NamedTuple):

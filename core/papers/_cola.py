@@ -11,7 +11,7 @@ from typing import Any
 
 from core.base.lazy import pandas as pd
 from core.cola.run import StrategyRun
-from core.datasets.published import reference
+from core.datasets.paper_results import reference
 from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP
 from core.papers._table_rows import TableCell, TableLine
 from core.scorers.cola_config import PAPER_SCALE, STRATEGIES

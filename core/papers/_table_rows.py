@@ -39,7 +39,7 @@ class TableCell:
 
     @staticmethod
     def printed(row: pd.Series, *remarks: str) -> dict[str, Any]:
-        """What a row of `core.datasets.published.reference` says of a cell: the number, its deviation and its note."""
+        """What a row of `paper_results.reference` says of a cell: the number, its deviation and its note."""
         std = None if isnan(row["std"]) else float(row["std"])
         note = "; ".join(filter(None, (str(row["note"]), *remarks)))
         return {"paper": float(row["value"]), "std": std, "note": note}

@@ -1,7 +1,7 @@
 """Which runs a table consists of, and which number of a run belongs into which cell.
 
-The papers' tables come from `core.datasets.published`, TTM's with its presets; `_vgpt.py` and `_cola.py` have those of
-the other two. Those of the built-in world are declared here.
+The papers' tables come from `core.datasets.paper_results`, TTM's with its presets; `_vgpt.py` and `_cola.py` have those
+of the other two. Those of the built-in world are declared here.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 from core import datasets
 from core.base.errors import unknown_name
 from core.base.lazy import pandas as pd
-from core.datasets.published import reference
+from core.datasets.paper_results import reference
 from core.metrics.groups import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE, INDIVIDUAL_MATCH
 from core.papers import _cola, _vgpt
 from core.papers._table_rows import GAINS, TableCell, TableLine, benchmarks_of_papers

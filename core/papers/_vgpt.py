@@ -17,7 +17,7 @@ import numpy as np
 from core import datasets
 from core.base.lazy import pandas as pd
 from core.datasets.base import RETRIEVAL
-from core.datasets.published import reference
+from core.datasets.paper_results import reference
 from core.debiasing.priors import PRIORS, default_kind
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW
 from core.figures.text import label_and_meaning

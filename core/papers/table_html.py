@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 
 from core import datasets
 from core.base.lazy import pandas as pd
-from core.datasets.published import UNITS, reference
+from core.datasets.paper_results import UNITS, reference
 from core.figures.text import label_and_meaning
 from core.papers._findings import finding
 from core.papers._table_rows import GAINS

@@ -7,48 +7,16 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from core.base.errors import InputError
 from core.base.public_mode import RUN_SECONDS, is_public
-from core.runs.store import AttemptSuperseded, Run, parallel_runs
+from core.runs.store import AttemptSuperseded, parallel_runs
+from core.runs.store_interface import AttemptStore
 
 log = logging.getLogger("crossmatch.worker")
 
 HEARTBEAT_SECONDS = 1.0  # seconds between heartbeats; core.runs.store.HEARTBEAT_TIMEOUT is many of them
-
-
-class AttemptStore(Protocol):
-    """What an attempt asks of a store: of the run store itself, or of what stands for it on another machine.
-
-    Whatever is written under the number of an attempt that is not the newest, or of a run that was deleted, raises
-    `AttemptSuperseded` and changes nothing.
-    """
-
-    def get(self, run_id: str) -> Run:
-        """The run, as its attempt is to carry it out."""
-
-    def folder(self, run_id: str) -> Path:
-        """Where the attempt keeps checkpoints and the final model; it holds what an earlier attempt has left."""
-
-    def arrays_path(self, run_id: str, iteration: int) -> Path:
-        """Where it writes an iteration's arrays, before the record that stands for them."""
-
-    def steps(self, run_id: str) -> list[dict[str, Any]]:
-        """The records of all finished iterations, in order."""
-
-    def try_start(self, run_id: str, attempt: int, limit: int) -> int:
-        """0 when the run may start, else how many runs it waits for."""
-
-    def beat(self, run_id: str, attempt: int, phase: str, **progress: Any) -> str:
-        """Record life and progress; the status, which may ask to stop. A run given up for dead is `phase` again."""
-
-    def append_step(self, run_id: str, step: dict[str, Any], attempt: int, **progress: Any) -> None:
-        """Add an iteration's record; the same iteration again replaces it and drops all later ones."""
-
-    def conclude(self, run_id: str, attempt: int, status: str, error: str | None = None) -> None:
-        """The last word: finished, stopped or failed (with one sentence)."""
 
 
 class RunAttempt:

@@ -20,7 +20,7 @@ from typing import Any
 
 from core.base import files
 from core.base.errors import InputError, printable
-from core.runs.checkpoints import drop_checkpoints, newest_checkpoint
+from core.runs.resume import drop_checkpoints, newest_checkpoint
 from core.runs.store import AttemptSuperseded, RunStore
 from core.sweeps.evaluate import cache_shard
 

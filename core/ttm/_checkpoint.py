@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from core.base import files
-from core.runs.checkpoints import load_moments, save_moments
+from core.runs.resume import load_moments, save_moments
 
 if TYPE_CHECKING:
     from core.ttm.loop import TTMState
