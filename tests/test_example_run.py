@@ -8,6 +8,7 @@ from core.papers import table_plan
 from core.runs.engine import runs_that_count
 from core.runs.store import EXAMPLE_ID, RunStore
 from core.ttm.run import adaptation
+from core.ttm.time_left import expected_seconds
 
 TTM = "pages/4_Test-Time_Matching.py"
 
@@ -25,6 +26,8 @@ def test_it_is_finished_complete_and_small(tmp_path):
     assert (store.folder(run.id) / "model" / "model.safetensors").is_file()
     assert example_run(store).id == run.id and len(store.list()) == 1
     assert runs_that_count(store.list(), lambda run: run.kind) == {}  # it is nobody's result
+    settings = adaptation(run.config)
+    assert expected_seconds(store, settings, 300)[1] == "a rough estimate"  # nor this machine's pace
     assert not any(status.runs for status in table_plan(store, "world", seeds=1).lines)
     store.delete(run.id)  # whoever deletes it has it again when a link asks for it
     assert example_run(store).status == "finished"

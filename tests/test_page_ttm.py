@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from adapted import MODEL, SET, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, html, text
+from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 
 from core.metrics.groups import METRICS, headline_metrics
 from core.runs import engine
@@ -50,6 +51,18 @@ def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
     fine(test.selectbox(key="preset").set_value("winoground/siglip-b16").run())
     assert test.toggle(key="keep").value is True  # [TTM] C.1: its optimizer state is kept
     assert not test.warning
+
+
+def test_the_table_of_shifts_has_dashes_for_what_is_not_measured_and_true_minus_signs(app):
+    test = app(TTM, set=SET, shifts="true")
+    label = next(e.label for e in test.expander if e.label.startswith("Where it helps"))
+    assert "−12 to +13 points" in label
+    (table,) = (each for each in test.dataframe if "gain, unseen" in each.value.columns)
+    shown = convert_arrow_bytes_to_pandas_df(table.proto.arrow_data.styler.display_values)
+    assert not shown.isin(["None", "nan"]).any(axis=None)
+    assert shown["gain"].str.match(r"[+−]\d+\.\d$").all()
+    assert set(shown.loc[shown["shift"] == "none", "gain, unseen"]) == {"–"}
+    assert table.value["gain"].dtype == float  # sorts as numbers
 
 
 def test_every_variant_of_the_paper_is_a_choice(app):

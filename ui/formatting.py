@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,6 +18,15 @@ from core.metrics.statistics import Estimate
 
 if TYPE_CHECKING:
     from core.runs.store import Run
+
+
+def true_minus(text: str) -> str:
+    """A text with minus signs, not hyphens, before its negative numbers.
+
+    >>> true_minus("from -12 to +3 on scenes/relations-1x4")
+    'from −12 to +3 on scenes/relations-1x4'
+    """
+    return re.sub(r"(?<!\w)-(?=\d)", "−", text)
 
 
 def metric_card(

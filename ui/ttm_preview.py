@@ -12,13 +12,14 @@ from core.ttm.config import thresholds
 from core.ttm.forecast import Forecast
 from core.ttm.run import AdaptationRun, SimpleMatchRun
 from ui.export import chart
+from ui.formatting import true_minus
 from ui.loaders import evaluate
 from ui.selection import Selection
 
 
 def forecast_line(job: AdaptationRun, selection: Selection) -> str:
     """What the run is likely to change, before it is started."""
-    return Forecast.of(job, lambda model: evaluate(selection, model).scores).sentence()
+    return true_minus(Forecast.of(job, lambda model: evaluate(selection, model).scores).sentence())
 
 
 def preview(job: AdaptationRun, evaluation: Evaluation) -> None:

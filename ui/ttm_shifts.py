@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pandas as pd
 import streamlit as st
+from pandas.io.formats.style import Styler
 
 from core.base.paths import assets
 from core.datasets import SHIFTS
 from core.figures.ablations import ablations
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from ui.export import csv_button
+from ui.formatting import true_minus
 
 FILE = "ttm_shifts.csv"
 _KEY = ["model", "benchmark", "shift"]
@@ -21,7 +23,7 @@ def section() -> None:
     if table.empty:
         return
     shifted = table[table["shift"] != "none"]
-    ends = f"{shifted.gain.min():+.0f} to {shifted.gain.max():+.0f}"
+    ends = true_minus(f"{shifted.gain.min():+.0f} to {shifted.gain.max():+.0f}")
     label = (
         f"Where it helps and where it harms: {int(table.seeds.sum())} runs; on shifted pictures {ends} points"
     )
@@ -39,16 +41,20 @@ def section() -> None:
             bind="query-params",
         )
         own = table[table.model == (model or models[0])].drop(columns="model")
-        number = st.column_config.NumberColumn
-        columns = {name: number(format="%.1f") for name in own.columns if own[name].dtype == float}
-        columns |= {name: number(format="%+.1f") for name in own.columns if name.startswith("gain")}
-        st.dataframe(own, hide_index=True, column_config=columns, height=min(38 + 35 * len(own), 390))
+        st.dataframe(_styled(own), hide_index=True, height=min(38 + 35 * len(own), 390))
         st.caption(
             "GroupMatch in percent of 300 test groups: before with its 95 % interval (low, high), after the last "
-            "iteration, with the mean and standard deviation over seeds. One seed has no deviation; its interval over "
-            "groups is as wide as the one before. Unseen: compositions that no training scene holds."
+            "iteration, with mean and standard deviation (±) over seeds. One seed has no deviation; its interval over "
+            "groups is as wide as the one before. Unseen: compositions that no training scene holds. –: not measured."
         )
         csv_button("All runs", _rows, "ttm-shifts")
+
+
+def _styled(table: pd.DataFrame) -> Styler:
+    """Numbers as they are read, and a dash where none was measured; the columns still sort as numbers."""
+    numbers = {name: "{:.1f}" for name in table.columns if table[name].dtype == float}
+    gains = {name: lambda x: true_minus(f"{x:+.1f}") for name in table.columns if name.startswith("gain")}
+    return table.style.format({**numbers, **gains}, na_rep="–")
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)

@@ -25,11 +25,13 @@ def _seconds_per_iteration(store: RunStore, wanted: AdaptationRun) -> _TimeEstim
     """The pace of the newest finished run that is most like this description; None where none is.
 
     Of runs of the same kind on the same device: of this model on this set, of this model, of another one whose weights
-    are here too, scaled by their sizes. For what is built in, a guess.
+    are here too, scaled by their sizes. For what is built in, a guess. The run that ships ran on another machine.
     """
     model = wanted.model
     done = [
-        run for run in store.list(wanted.kind) if run.status == "finished" and run.device == wanted.device
+        run
+        for run in store.list(wanted.kind)
+        if run.status == "finished" and run.device == wanted.device and not run.is_example
     ]
     same = {
         "this model and set": lambda run: (
