@@ -9,6 +9,7 @@ from pandas.io.formats.style import Styler
 from core.base.paths import assets
 from core.datasets import SHIFTS
 from core.figures.ablations import ablations
+from core.figures.text import escape_markdown
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from ui.export import csv_button
 from ui.formatting import true_minus
@@ -32,16 +33,20 @@ def section() -> None:
         return
     with expander:
         models = list(dict.fromkeys(table.model))
-        model = st.segmented_control(
-            "Model of these runs",
-            models,
-            default=models[0],
-            required=True,
-            key="shifts_model",
-            bind="query-params",
-        )
-        own = table[table.model == (model or models[0])].drop(columns="model")
-        st.dataframe(_styled(own), hide_index=True, height=min(38 + 35 * len(own), 390))
+        model = models[0]
+        if len(models) > 1:
+            model = st.segmented_control(
+                "Model of these runs",
+                models,
+                default=model,
+                required=True,
+                key="shifts_model",
+                bind="query-params",
+            )
+        else:
+            st.markdown(f"Runs of {escape_markdown(model)}.")
+        own = table[table.model == model].drop(columns="model")
+        st.dataframe(_styled(own), hide_index=True, height=min(38 + 35 * len(own), 390), placeholder="–")
         st.caption(
             "GroupMatch in percent of 300 test groups: before with its 95 % interval (low, high), after the last "
             "iteration, with mean and standard deviation (±) over seeds. One seed has no deviation; its interval over "
@@ -51,10 +56,10 @@ def section() -> None:
 
 
 def _styled(table: pd.DataFrame) -> Styler:
-    """Numbers as they are read, and a dash where none was measured; the columns still sort as numbers."""
+    """Numbers as they are read; the columns still sort as numbers."""
     numbers = {name: "{:.1f}" for name in table.columns if table[name].dtype == float}
     gains = {name: lambda x: true_minus(f"{x:+.1f}") for name in table.columns if name.startswith("gain")}
-    return table.style.format({**numbers, **gains}, na_rep="–")
+    return table.style.format({**numbers, **gains})
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
