@@ -8,8 +8,11 @@ import pytest
 
 from benchmarks.safety.samples import (
     IMAGES,
+    IMAGES_IN_TABLES,
     SAMPLES,
     aro,
+    bivlc,
+    cell,
     coco,
     cola,
     colorswap,
@@ -22,7 +25,10 @@ from benchmarks.safety.samples import (
     imagenet,
     imagenet_one_shot,
     mmvp,
+    naturalbench,
     sugarcrepe,
+    valse,
+    vismin,
     visual_genome,
     vl_checklist,
     whatsup,
@@ -142,6 +148,49 @@ def test_eqben_mini_reads_images_and_arrays_and_takes_the_first_of_several_capti
     assert [red(image) for image in read("eqben/val", tmp_path)[1].images] == [10, 11]
 
 
+def test_bivlc_pairs_the_photograph_with_the_generated_image(tmp_path):
+    bivlc(tmp_path)
+    groups = read("bivlc", tmp_path)
+    assert groups[1].captions == ("a man throws 1 balls", "a ball throws 1 men")
+    assert groups[1].truth == (0, 1)
+    assert groups[1].tags == {"type": "swap", "subtype": "obj"}
+    assert [[red(image) for image in g.images] for g in groups] == [[0, 1], [10, 11], [20, 21]]
+
+
+def test_vismin_reads_its_two_texts_and_its_category(tmp_path):
+    vismin(tmp_path)
+    groups = read("vismin", tmp_path)
+    assert groups.ids == ["vismin-0", "vismin-1", "vismin-2"]
+    assert groups[1].captions == ("3 men hold a dog", "4 men hold a dog")
+    assert [red(image) for image in groups[1].images] == [10, 11]
+    assert groups[0].tags == {"category": "counting"}
+
+
+def test_naturalbench_makes_a_group_of_each_question_with_its_two_answers(tmp_path):
+    naturalbench(tmp_path)
+    groups = read("naturalbench/questions", tmp_path)
+    assert [g.captions for g in groups][:2] == [
+        ("Is the squirrel climbing up? Yes", "Is the squirrel climbing up? No"),
+        ("Is the squirrel climbing down? No", "Is the squirrel climbing down? Yes"),
+    ]
+    assert groups[3].captions[0].endswith("B:Helmet; B")
+    assert [g.tags["sample"] for g in groups] == ["0", "0", "1", "1"]
+    assert [g.tags["answers"] for g in groups] == ["yes/no"] * 2 + ["A/B"] * 2
+    assert [[red(image) for image in g.images] for g in groups] == [[0, 1]] * 2 + [[10, 11]] * 2
+    pairs = read("naturalbench/retrieval", tmp_path)
+    assert pairs[1].captions == ("up 1", "down 1")
+    assert [red(image) for image in pairs[1].images] == [10, 11]
+
+
+def test_naturalbench_refuses_answers_that_do_not_alternate(tmp_path):
+    """Upstream's scores count on question 0 being Yes on image 0 and No on image 1, question 1 the reverse."""
+    answers = {f"Image_{i}_Question_{j}": "Yes" for i in range(2) for j in range(2)}
+    row = {"Index": 7, "Question_0": "a?", "Question_1": "b?", "Image_0": cell(0), "Image_1": cell(1)}
+    write_parquet(tmp_path / "data/train-00000-of-00001.parquet", [row | answers])
+    with pytest.raises(InputError, match=r"question 0 of sample 7 has the answers \('Yes', 'Yes'\)"):
+        read("naturalbench/questions", tmp_path)
+
+
 # --- 1xk -----------------------------------------------------------------------------------------------------------
 
 
@@ -152,6 +201,15 @@ def test_sugarcrepe_puts_the_true_caption_first_and_keeps_upstreams_ids(tmp_path
     assert groups[1].captions == ("true 2", "false 2")
     assert groups[1].truth == (0,)
     assert red(groups[1].images[0]) == 10
+
+
+def test_valse_leaves_out_what_the_annotators_did_not_accept(tmp_path):
+    valse(tmp_path)
+    groups = read("valse/existence", tmp_path)
+    assert groups.ids == ["valse-existence-existence_visual7w_0", "valse-existence-existence_visual7w_2"]
+    assert groups[1].captions == ("There are 2 people in the picture.", "There are 3 people in the picture.")
+    assert [g.tags["votes"] for g in groups] == ["3", "2"]
+    assert red(groups[1].images[0]) == 20
 
 
 def test_images_are_shared_between_data_sets_that_lie_side_by_side(tmp_path):
@@ -359,12 +417,13 @@ def test_a_damaged_annotation_file_is_one_sentence_that_names_it(tmp_path, name)
             except InputError as error:
                 told.append(str(error))
                 assert str(error).count("\n") == 0
-                assert path.stem in str(error) or path.name in str(error) or "prod_vg" in path.name
+                first = f"{path.name.partition('-')[0]}-*.parquet"  # as a table in parts is asked for
+                assert any(part in str(error) for part in (path.stem, first)) or "prod_vg" in path.name
             path.write_bytes(whole)
     assert len(told) >= 3  # half a table may look whole; then the count check tells
 
 
-@pytest.mark.parametrize("name", SAMPLES)
+@pytest.mark.parametrize("name", [name for name in SAMPLES if name not in IMAGES_IN_TABLES])
 def test_a_missing_image_is_named_unless_captions_alone_are_asked_for(tmp_path, name):
     _, images = sample(name, tmp_path / "data")
     if name == "imagenet":

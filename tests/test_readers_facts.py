@@ -53,6 +53,26 @@ FACTS = {
     "eqben/mini": (GROUPS, (2, 2), 140, None, "group_score", ("EqBen", "Mini")),
     "eqben/subset": (GROUPS, (2, 2), 0, None, "group_score", None),
     "eqben/val": (GROUPS, (2, 2), 0, None, "group_score", ("EqBen", "val")),
+    "bivlc": (GROUPS, (2, 2), 2933, None, "group_score", None),
+    "vismin": (GROUPS, (2, 2), 2084, None, "group_score", None),
+    "naturalbench/questions": (GROUPS, (2, 2), 3800, None, "text_score", None),
+    "naturalbench/retrieval": (GROUPS, (2, 2), 1227, None, "group_score", None),
+    **{
+        f"valse/{piece}": (GROUPS, (1, 2), items, None, "text_score", None)
+        for piece, items in {
+            "existence": 505,
+            "plurals": 851,
+            "counting-hard": 868,
+            "counting-small-quant": 900,
+            "counting-adversarial": 691,
+            "relations": 535,
+            "action-replacement": 648,
+            "actant-swap": 949,
+            "coreference-standard": 708,
+            "coreference-hard": 104,
+            "foil-it": 943,
+        }.items()
+    },
     "coco": (RETRIEVAL, None, 5000, None, "image_to_text_r1", ("COCO", "")),
     "flickr30k": (RETRIEVAL, None, 1000, None, "image_to_text_r1", ("Flickr30k", "")),
     "imagenet": (RETRIEVAL, None, 50000, 1000, "accuracy", ("ImageNet1K", "")),
@@ -70,6 +90,8 @@ TAGGED = {
     "aro/vg-attribution": ("attributes",),
     "vl-checklist/object": ("kind", "source", "value"),
     "eqben/mini": ("source",),
+    "bivlc": ("type", "subtype"),
+    "vismin": ("category",),
 }
 OUTSIDE = [name for name in datasets.names(None) if datasets.benchmark_entry(name) is not None]
 

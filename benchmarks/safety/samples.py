@@ -142,6 +142,88 @@ def sugarcrepe(folder: Path) -> None:
         picture(folder / f"val2017/00000{i}.jpg", 10 * (i // 2))
 
 
+def bivlc(folder: Path) -> None:
+    rows = [
+        {
+            "image": cell(10 * i),
+            "caption": f"a man throws {i} balls",
+            "negative_caption": f"a ball throws {i} men",
+            "negative_image": cell(10 * i + 1),
+            "type": "swap",
+            "subtype": "obj",
+        }
+        for i in range(3)
+    ]
+    write_parquet(folder / "data/test-00000-of-00001.parquet", rows)
+
+
+def vismin(folder: Path) -> None:
+    rows = [
+        {
+            "image_0": cell(10 * i),
+            "text_0": f"{i + 2} men hold a dog",
+            "image_1": cell(10 * i + 1),
+            "text_1": f"{i + 3} men hold a dog",
+            "id": str(i),
+            "category": "counting",
+        }
+        for i in range(3)
+    ]
+    write_parquet(folder / "data/test-00000-of-00001.parquet", rows)
+
+
+def naturalbench(folder: Path) -> None:
+    """Both forms: questions in a table, captions in the list of the unpacked archive."""
+    asked = ["Is the squirrel climbing {}?", "What is worn?\nOption: A:Knit cap {}; B:Helmet;"]
+    answers = [("Yes", "No"), ("A", "B")]
+    rows = []
+    for i in range(2):
+        row = {"Index": i, "Image_0": cell(10 * i), "Image_1": cell(10 * i + 1), "Source": "Flickr30K"}
+        for j in range(2):
+            right = answers[i] if j == 0 else answers[i][::-1]
+            row |= {f"Question_{j}": asked[i].format("up" if j == 0 else "down")}
+            row |= {f"Image_{image}_Question_{j}": right[image] for image in range(2)}
+        rows.append(row)
+    write_parquet(folder / "data/train-00000-of-00001.parquet", rows)
+    naturalbench_retrieval(folder)
+
+
+def naturalbench_retrieval(folder: Path) -> None:
+    top = folder / "NaturalBench-Retrieval"
+    pairs = [
+        {
+            "index": i,
+            "image_0": f"{i}0.jpg",
+            "image_1": f"{i}1.jpg",
+            "caption_0": f"up {i}",
+            "caption_1": f"down {i}",
+        }
+        for i in range(2)
+    ]
+    write_json(top / "metadata.json", pairs)
+    for i in range(2):
+        for j in range(2):
+            picture(top / f"images/{i}{j}.jpg", 10 * i + j)
+
+
+def valse(folder: Path) -> None:
+    rows = {
+        f"existence_visual7w_{i}": {
+            "dataset": "visual7w",
+            "image_file": f"v7w_{i}.jpg",
+            "linguistic_phenomena": "existence",
+            "caption": f"There are {i} people in the picture.",
+            "classes": i,
+            "foil": f"There are {i + 1} people in the picture.",
+            "mturk": {"foil": 3 - votes, "caption": votes, "other": 0},
+        }
+        for i, votes in enumerate((3, 1, 2))
+    }
+    write_json(folder / "data/existence.json", rows)
+    for i in range(3):
+        picture(folder / f"visual7w/images/v7w_{i}.jpg", 10 * i)
+
+
 A_NAMES = [
     f"{objects[0]}_{relation}_{objects[1]}"
     for objects in (("pillow", "chair"), ("beer-bottle", "armchair"))
@@ -362,6 +444,11 @@ SAMPLES: dict[str, Callable[[Path], None]] = {
     "vl-checklist/relation": vl_checklist,
     "eqben/mini": eqben,
     "eqben/val": eqben,
+    "bivlc": bivlc,
+    "vismin": vismin,
+    "naturalbench/questions": naturalbench,
+    "naturalbench/retrieval": naturalbench_retrieval,
+    "valse/existence": valse,
     "coco": coco,
     "flickr30k": flickr30k,
     "imagenet": imagenet,
@@ -369,6 +456,8 @@ SAMPLES: dict[str, Callable[[Path], None]] = {
     "visual-genome": visual_genome,
 }
 
+# Samples whose images lie in the table itself.
+IMAGES_IN_TABLES = {"bivlc", "vismin", "naturalbench/questions"}
 
 # Endings of the samples' images; every other file is an annotation.
 IMAGES = {".png", ".jpg", ".jpeg", ".JPEG", ".npy"}

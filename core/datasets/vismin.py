@@ -1,0 +1,48 @@
+"""VisMin: two images that differ in one object, attribute, count or spatial relation, with a caption each.
+
+Layout: the `test` split of huggingface.co/datasets/mair-lab/vismin-bench, with the columns that
+github.com/rabiulcste/vismin reads (vismin-bench/eval.py). The names of the Parquet files are the hub's usual ones, not
+seen by us. Counts and licence: the data set's card (579 objects, 294 attributes, 589 counts, 622 relations).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from core.datasets._file_reading import DatasetFolder, caption
+from core.datasets.base import Benchmark
+from core.groups import Group
+
+_TABLE = "data/test-*.parquet | test-*.parquet"
+
+
+def _read(folder: DatasetFolder, split: str) -> Iterator[Group]:
+    """Groups of two images and two captions; image i belongs to caption i; tag `category`."""
+    texts = ("id", "text_0", "text_1", "category")
+    with folder.table(_TABLE, "VisMin's table", texts, ("image_0", "image_1")) as rows:
+        for row in rows:
+            yield Group(
+                f"vismin-{row['id']}",
+                (row["image_0"], row["image_1"]),
+                (caption(row["text_0"]), caption(row["text_1"])),
+                (0, 1),
+                {"category": caption(row["category"])},
+            )
+
+
+BENCHMARKS = (
+    Benchmark(
+        name="vismin",
+        title="VisMin",
+        source="https://huggingface.co/datasets/mair-lab/vismin-bench",
+        licence="CC BY-SA 4.0; photographs: COCO, Flickr's terms of use",
+        citation="VisMin",
+        metric="group_score",
+        read=_read,
+        layout=(_TABLE,),
+        shape=(2, 2),
+        counts={"test": (2084,)},
+        note="The paper reports text, image and group score by category. None of the three papers reports it.",
+        tags=("category",),
+    ),
+)
