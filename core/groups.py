@@ -124,6 +124,10 @@ class Group:
     truth: tuple[int, ...] | None = None
     tags: Mapping[str, str] = field(default_factory=dict)
 
+    def __repr__(self) -> str:
+        m, k = self.shape
+        return f"<group {self.id}: {m}x{k}, {self.captions[0]!r}, ...>"
+
     def __post_init__(self) -> None:
         m, k = self.shape
         if not 1 <= m <= k or k < 2:

@@ -78,13 +78,13 @@ def estimate_prior(
     return sampled(named(scorer), groups, kind, count, seed, model, images, cached(cache), progress)
 
 
-def debias(scores: np.ndarray, prior: np.ndarray, alpha: float) -> np.ndarray:
+def debias(scores: np.ndarray, prior: np.ndarray | priors.Prior, alpha: float) -> np.ndarray:
     """Scores without their language prior: log P(t | image) - alpha * log P_train(t).
 
     Parameters
     ----------
     scores : float (n, m, k), log P(t | image), finite.
-    prior : float (n, k), log P_train of each group's captions, finite.
+    prior : float (n, k), log P_train of each group's captions, finite; or what `estimate_prior` returns.
     alpha : in [0, 1]; 0 leaves the prior in, 1 takes it out.
 
     Returns
@@ -104,12 +104,12 @@ def debias(scores: np.ndarray, prior: np.ndarray, alpha: float) -> np.ndarray:
     >>> cm.debias(np.array([[[-1.0, -2.0]]]), np.array([[-1.0, -3.0]]), 1.0).tolist()
     [[[0.0, 1.0]]]
     """
-    return _debias.debias(scores, prior, alpha)
+    return _debias.debias(scores, _values(prior), alpha)
 
 
 def alpha_study(
     scores: np.ndarray,
-    prior: np.ndarray,
+    prior: np.ndarray | priors.Prior,
     truth: np.ndarray,
     *,
     ids: Sequence[str] | None = None,
@@ -153,4 +153,8 @@ def alpha_study(
     """
     array = check_scores(scores)
     names = [str(i) for i in range(len(array))] if ids is None else [str(name) for name in ids]
-    return AlphaStudy(array, prior, truth, names, seed)
+    return AlphaStudy(array, _values(prior), truth, names, seed)
+
+
+def _values(prior: np.ndarray | priors.Prior) -> np.ndarray:
+    return prior.values if isinstance(prior, priors.Prior) else prior

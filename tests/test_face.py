@@ -76,6 +76,83 @@ def test_a_name_that_is_not_there_is_an_attribute_error():
         cm.evaluat  # noqa: B018
 
 
+# ---- what a notebook prints
+
+
+def test_every_result_prints_in_one_short_line(tmp_path):
+    groups = cm.load_benchmark("scenes/left-right")
+    clip, itm = (
+        cm.evaluate(cm.score(f"builtin/{name}", groups), groups.truth) for name in ("clip", "blip-itm")
+    )
+    scorer, few = cm.from_embeddings(*np.random.default_rng(0).normal(size=(2, 20, 8)))
+    steps = [
+        *cm.run_ttm(scorer, few, iterations=1, epochs=1),
+        *cm.simple_match(scorer, few, rounds=1, epochs=1),
+    ]
+    study = cm.alpha_study(-np.ones((9, 2, 2)), -np.ones((9, 2)), np.tile([0, 1], (9, 1)))
+    retrieval, square = cm.load_retrieval("scenes/retrieval"), np.eye(2)
+    alone, queries = cm.recall(square, square > 0), cm.evaluate_retrieval(square, square > 0)
+    (tmp_path / "s.csv").write_text("group,image,caption,score,topic\n0,0,0,1,a\n0,0,1,2,a\n")
+    results = [
+        *(clip, clip.metrics["group_score"], clip.outcomes["group_score"], clip.matches, groups, groups[0]),
+        *(
+            cm.compare(clip, itm)["group_score"],
+            cm.threshold_curve(clip.scores, clip.truth),
+            alone,
+            retrieval,
+        ),
+        *(queries["standard_map"]["all"], cm.read_scores(tmp_path / "s.csv"), scorer, *steps, study),
+        *(study.curve("text_score"), study.best("text_score"), study.validated("text_score")),
+        *(
+            cm.estimate_prior("builtin/blip-caption", cm.load_benchmark("scenes/word-order")),
+            cm.load_scorer("builtin/clip"),
+        ),
+    ]
+    too_long = {
+        type(each).__name__: repr(each) for each in results if len(repr(each)) > 160 or "\n" in repr(each)
+    }
+    nameless = [repr(each) for each in results if " object at 0x" in repr(each)]
+    assert not too_long and not nameless
+
+
+def test_a_result_prints_its_numbers():
+    scores = np.array([[[2.0, 1.0], [0.5, 1.6]], [[2.0, 3.0], [0.0, 1.5]]])
+    found = cm.evaluate(scores, np.array([[0, 1], [0, 1]]))
+    assert (
+        repr(found.metrics["group_score"]) == "50.0 [1.3, 98.7], chance 16.7, 0 tied"
+    )  # Clopper-Pearson, 1 of 2
+    assert repr(found).startswith(
+        "<2 groups of 2x2: group_score 50.0 [1.3, 98.7], chance 16.7, 0 tied; group_match 100.0"
+    )
+    assert (
+        repr(found.matches) == "<matchings of 2 groups of 2 images, 0 tied, median margin 1.3>"
+    )  # 2.1 and 0.5
+    same = cm.compare(found, found)["group_score"]
+    assert repr(same).endswith("0 fixed, 0 broken, p 1") and repr(same).startswith("+0.0 [")
+
+
+def test_a_prior_is_taken_as_it_was_estimated():
+    groups = cm.load_benchmark("scenes/word-order").select(range(20))
+    prior, scores = (
+        cm.estimate_prior("builtin/blip-caption", groups),
+        cm.score("builtin/blip-caption", groups),
+    )
+    assert (cm.debias(scores, prior, 0.5) == cm.debias(scores, prior.values, 0.5)).all()
+    assert (
+        cm.alpha_study(scores, prior, groups.truth).best("text_score").value == 100.0
+    )  # as of the whole set
+
+
+# ---- names that are not there
+
+
+@pytest.mark.parametrize("name", ["clip", "itc:clip", "siglip"])
+def test_a_built_in_model_without_its_folder_is_suggested(name):
+    last = name.rpartition(":")[2]
+    with pytest.raises(cm.InputError, match=f"Unknown model '{last}'; did you mean 'builtin/{last}'"):
+        cm.load_scorer(name)
+
+
 # ---- examples
 
 

@@ -40,11 +40,12 @@ def _alike(name: str, other: str) -> bool:
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
-    """The error for a name that is in no registry, with the nearest known one as a suggestion."""
+    """The error for a name that is in no registry, and what was meant: what lacks a folder alone, else the nearest."""
     options = sorted(set(known))
-    match = process.extractOne(name, options, scorer=fuzz.ratio, score_cutoff=60)
-    if match and not _alike(name, match[0]):
-        match = None
+    near = [option for option in options if option.rpartition("/")[2] == name][:3]
+    if not near:
+        match = process.extractOne(name, options, scorer=fuzz.ratio, score_cutoff=60)
+        near = [match[0]] if match and _alike(name, match[0]) else []
     some = ", ".join(options[:12]) + (" …" if len(options) > 12 else "")
-    hint = f"did you mean {match[0]!r}?" if match else f"known: {some or 'none'}."
+    hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {some or 'none'}."
     return InputError(f"Unknown {kind} {name!r}; {hint}")

@@ -36,6 +36,7 @@ from core.base.table_formats import (
     read_bytes,
     table_bytes,
 )
+from core.base.text import counted
 from core.datasets._prior_files import MOST_LOG_PROB as MOST_LOG_PROB
 from core.datasets._prior_files import PRIOR_ENDINGS as PRIOR_ENDINGS
 from core.datasets._prior_files import numbered
@@ -68,6 +69,12 @@ class ScoreFile:
     tags: pd.DataFrame | None = None
     images: np.ndarray | None = None
     captions: np.ndarray | None = None
+
+    def __repr__(self) -> str:
+        n, m, k = self.scores.shape
+        truth = "without truth" if self.truth is None else "with truth"
+        tags = "" if self.tags is None else f", {counted(len(self.tags.columns), 'tag')}"
+        return f"<scores of {n} groups of {m}x{k}, {truth}{tags}>"
 
 
 def read_scores(path: Path | str, data: bytes | None = None) -> ScoreFile:

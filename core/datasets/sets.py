@@ -88,6 +88,11 @@ class RetrievalSet:
     def __len__(self) -> int:
         return len(self.images)
 
+    def __repr__(self) -> str:
+        return (
+            f"<{len(self.queries)} queries over {len(self.images)} images: {self.name}, split {self.split}>"
+        )
+
     @cached_property
     def relevant(self) -> np.ndarray:
         """bool (q, n)"""

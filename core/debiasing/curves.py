@@ -17,6 +17,7 @@ from array_api_compat import array_namespace
 
 from core.base.arrays import Array, as_float64, like, to_numpy
 from core.base.errors import InputError
+from core.base.text import counted
 from core.debiasing.debias import check_prior, debias
 from core.groups import check_truth
 from core.matching.groups import check_scores
@@ -42,6 +43,11 @@ class AlphaCurve(NamedTuple):
     ties: Array
     squares: Array
     parts: int = 1
+
+    def __repr__(self) -> str:
+        at = [float(self.at[0]), float(to_numpy(self.values).max()), float(self.at[-1])]
+        ends = "{:.1f} % at alpha 0, {:.1f} % at the best, {:.1f} % at 1".format(*at)
+        return f"<curve with {counted(len(self.values), 'piece')}: {ends}>"
 
     def value(self, alpha: float | Array) -> Array:
         """The metric in percent at any alphas in [0, 1]."""
@@ -82,6 +88,9 @@ class BestAlpha(NamedTuple):
     alpha: float
     intervals: np.ndarray
 
+    def __repr__(self) -> str:
+        return f"<{self.value:.1f} % at alpha {self.low:.3f} to {self.high:.3f}, tuned on test>"
+
 
 class ValidatedAlpha(NamedTuple):
     """alpha chosen on one half of the groups and measured on the other, over random halvings; metrics in percent.
@@ -94,6 +103,10 @@ class ValidatedAlpha(NamedTuple):
     values: np.ndarray
     zero: np.ndarray
     one: np.ndarray
+
+    def __repr__(self) -> str:
+        means = {name: f"{mean:.3g} ± {std:.2g}" for name, (mean, std) in self.summary.items()}
+        return "<alpha {alphas}: {values} %; at 0 {zero} %, at 1 {one} %>".format(**means)
 
     @property
     def summary(self) -> dict[str, tuple[float, float]]:

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from core.base.errors import InputError, unknown_name
+from core.base.text import counted
 from core.datasets import names
 from core.datasets.base import RETRIEVAL
 from core.datasets.score_files import MOST_LOG_PROB, read_prior
@@ -82,6 +83,10 @@ class Prior(NamedTuple):
     line: str
     samples: np.ndarray | None
     caption_index: np.ndarray
+
+    def __repr__(self) -> str:
+        n, k = self.values.shape
+        return f"<prior of {counted(k, 'caption')} in each of {n} groups: {self.line}>"
 
     @staticmethod
     def line_of(path: Path | str, samples: int) -> str:

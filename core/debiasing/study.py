@@ -112,6 +112,10 @@ class AlphaStudy:
         self._curves: dict[str, AlphaCurve] = {}
         self._validated: dict[str, ValidatedAlpha] = {}
 
+    def __repr__(self) -> str:
+        m, k = self.shape
+        return f"<alpha study of {len(self.scores)} groups of {m}x{k}>"
+
     @property
     def shape(self) -> tuple[int, int]:
         """(m, k)."""

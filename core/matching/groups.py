@@ -17,6 +17,7 @@ from core.base.arrays import Array, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
 from core.base.interrupt import between_blocks
 from core.base.limits import check_shape
+from core.base.text import counted
 from core.matching._search import best_two, matchings
 from core.matching._ties import group_tolerances, settle_ties
 from core.matching.blocks import columns_of, map_blocks
@@ -41,6 +42,11 @@ class Matches(NamedTuple):
     matching: Array
     margin: Array
     tied: Array
+
+    def __repr__(self) -> str:
+        n, m = self.matching.shape
+        tied, margin = int(to_numpy(self.tied).sum()), np.median(to_numpy(self.margin))
+        return f"<matchings of {n} groups of {counted(m, 'image')}, {tied} tied, median margin {margin:.4g}>"
 
     @classmethod
     def empty(cls, scores: Array) -> Matches:

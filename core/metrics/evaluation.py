@@ -18,7 +18,7 @@ from core.matching.global_match import AllPairs, match_global
 from core.matching.groups import Matches, check_form, check_scores
 from core.metrics import groups as metrics
 from core.metrics import statistics
-from core.metrics.group_metrics import GroupData
+from core.metrics.group_metrics import GroupData, headline_metrics
 from core.metrics.recall import Ranks, rank_both_ways
 from core.metrics.statistics import Clusters, Estimate
 
@@ -58,6 +58,12 @@ class Evaluation:
         default = np.tile(np.arange(m), (n, 1))
         return cls(scores, default if truth is None else truth, names, truth_given=truth is not None, **more)
 
+    def __repr__(self) -> str:
+        """One line for a notebook: the groups, and the metrics to show where there is room for few."""
+        m, k = self.shape
+        shown = "; ".join(f"{name} {self._of_groups[name]!r}" for name in headline_metrics(self.outcomes))
+        return f"<{len(self.scores)} groups of {m}x{k}: {shown}>"
+
     @property
     def shape(self) -> tuple[int, int]:
         """(m, k)."""
@@ -78,8 +84,16 @@ class Evaluation:
     @cached_property
     def metrics(self) -> dict[str, Estimate]:
         """Every metric with interval, chance level and ties; the global ones where global scores exist."""
+        return (
+            self._of_groups
+            if self._pairs is None
+            else {**self._of_groups, **self._global_metrics(self._pairs)}
+        )
+
+    @cached_property
+    def _of_groups(self) -> dict[str, Estimate]:
         m, k = self.shape
-        found = {
+        return {
             name: statistics.estimate(
                 o.value,
                 100 * metrics.chance(name, m, k),
@@ -89,7 +103,6 @@ class Evaluation:
             )
             for name, o in self.outcomes.items()
         }
-        return found if self._pairs is None else {**found, **self._global_metrics(self._pairs)}
 
     @property
     def _pairs(self) -> AllPairs | None:

@@ -134,6 +134,9 @@ class RecallResult(NamedTuple):
     left_out: dict[str, int]
     classes: int | None
 
+    def __repr__(self) -> str:
+        return f"<recall: {', '.join(f'{name} {e.value:.1f}' for name, e in self.recall.items())}>"
+
     @property
     def metrics(self) -> dict[str, Estimate]:
         """Recall; where captions name classes also top-1 and top-5 accuracy, which is the recall of their captions."""

@@ -14,6 +14,7 @@ from array_api_compat import array_namespace, device
 
 from core.base.arrays import Array, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
+from core.base.text import counted
 from core.metrics.statistics import Estimate
 
 _BLOCK = 1024  # queries that are ranked at a time
@@ -161,6 +162,9 @@ class QueryPartResult(NamedTuple):
     estimate: Estimate
     queries: int
     skipped: int
+
+    def __repr__(self) -> str:
+        return f"{self.estimate!r}, {counted(self.queries, 'query')}, {self.skipped} skipped"
 
     def record(self) -> dict[str, float | int]:
         """JSON-safe, rounded to 4 decimals."""

@@ -139,6 +139,16 @@ class Estimate(NamedTuple):
         """An accuracy as it is always shown: with its interval, its chance level and its ties."""
         return f"{self.value:.1f} % ({self.interval}), chance {self.chance:.1f} %, {self.tied}"
 
+    def __repr__(self) -> str:
+        """`10.7 [7.4, 14.7], chance 16.7, 0 tied`: a notebook prints dicts of them; a mean rank is no percentage."""
+        by = (
+            f", by {self.clustered.by} [{self.clustered.low:.1f}, {self.clustered.high:.1f}]"
+            if self.clustered
+            else ""
+        )
+        ties = "ties not counted" if self.ties is None else f"{self.ties} tied"
+        return f"{self.value:.1f} [{self.low:.1f}, {self.high:.1f}]{by}, chance {self.chance:.1f}, {ties}"
+
     @property
     def bounds(self) -> tuple[float, float]:
         """The interval that a verdict rests on: by cluster where there are clusters."""
@@ -342,6 +352,13 @@ class Comparison(NamedTuple):
         interval = f"95 % interval {self.low:+.1f} to {self.high:+.1f}"
         counts = f"{self.fixed} groups fixed, {self.broken} broken"
         return f"{self.difference:+.1f} points ({interval}), {counts}, p {self.p_value:.2g}"
+
+    def __repr__(self) -> str:
+        """`+46.0 [+39.3, +52.0], 147 fixed, 9 broken, p 2.8e-33`; by cluster too, where there are clusters."""
+        c = self.clustered
+        by = f", by {c.by} [{c.low:+.1f}, {c.high:+.1f}] p {c.p_value:.2g}" if c else ""
+        counts = f"{self.fixed} fixed, {self.broken} broken, p {self.p_value:.2g}"
+        return f"{self.difference:+.1f} [{self.low:+.1f}, {self.high:+.1f}], {counts}{by}"
 
     @staticmethod
     def detectable_difference(n: int, differ: float) -> float | None:

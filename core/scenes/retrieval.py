@@ -40,6 +40,11 @@ class _RetrievalSet:
     phrases: tuple[Phrase, ...]  # what each query asks for
     queries: tuple[str, ...]  # the same in words
 
+    def __repr__(self) -> str:
+        return (
+            f"<{len(self.queries)} queries over {len(self.images)} images: {self.name}, split {self.split}>"
+        )
+
     @cached_property
     def _matches(self) -> np.ndarray:
         """bool (a, q, n, o): whether object o of image n has attribute a as query q says; unsaid is True."""

@@ -91,6 +91,9 @@ class StreamingScorer(ABC):
 
     name: str
 
+    def __repr__(self) -> str:
+        return f"<scorer {self.name}, {type(self).__name__}>"
+
     @abstractmethod
     def stream(
         self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray

@@ -41,6 +41,10 @@ def locate(name: str) -> Path:
         if name not in known:
             raise unknown_name("built-in model", name, known)
         return known[name]
+    if (
+        f"builtin/{name}" in builtin_models() and not Path(name).exists()
+    ):  # nobody's on the hub: those are USER/NAME
+        raise unknown_name("model", name, [f"builtin/{name}"])
     try:
         folder = Path(name).expanduser()
         if folder.is_dir():

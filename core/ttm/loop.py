@@ -88,6 +88,13 @@ class TTMStep:
     optimizer: dict[str, Any] | None  # AdamW's state, where it is kept
     kept: dict[str, np.ndarray]  # see TTMState
 
+    def __repr__(self) -> str:
+        what = "groups" if self.selected.ndim == 1 else "images"
+        chosen = f"{int(self.selected.sum())} of {self.selected.size} {what} selected"
+        threshold = "" if self.threshold is None else f", threshold {self.threshold:.4g}"
+        said = "before training" if self.iteration == 0 else chosen + threshold
+        return f"<iteration {self.iteration}: {said}, {self.seconds:.1f} s>"
+
     @property
     def state(self) -> TTMState:
         """What `resume` needs, with the model saved beside it, or with the first one where `adapter` is not None."""
