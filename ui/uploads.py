@@ -23,10 +23,10 @@ from ui.compute_queue import MODELS
 from ui.visitor import address, owner
 
 PREFIX = "upload/"  # of an entry of the selection: `upload/scores.csv`
-FILES = ["npz", "csv", "jsonl", "parquet"]
+FILES = ["npz", "csv", "jsonl", "parquet", "json"]
 FORMATS = (
     "Scores: CSV or Parquet `group,image,caption,score`, optional `match`; NPZ `scores` (groups, images, captions); "
-    "JSON lines with `c0_i0`, `c1_i0`, …, or a sample log of lm-eval or lmms-eval. "
+    "JSON lines with `c0_i0`, `c1_i0`, …, or a sample log of lm-eval or lmms-eval; MTEB's predictions (JSON). "
     "Embeddings: NPZ with `img` and `cap`, rows in group order."
 )
 BESIDE = {  # what: label of the field, endings

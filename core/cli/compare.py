@@ -20,7 +20,7 @@ from core.metrics.statistics import Comparison
 from core.teaching.single_group import holds_embeddings
 from core.ttm.defaults import full_name
 
-_FILES = (".csv", ".parquet", ".npz", ".jsonl")
+_FILES = (".csv", ".parquet", ".npz", ".jsonl", ".json")
 
 _Side = Annotated[
     str, typer.Argument(help="A file of scores or embeddings, or a model that scores --benchmark.")

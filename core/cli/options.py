@@ -55,7 +55,9 @@ Benchmarks = Annotated[list[str], typer.Option(help="A benchmark; repeat for mor
 Embeddings = Annotated[
     Path | None, typer.Option(help="NPZ with `img` and `cap`, rows in group order, instead of a benchmark.")
 ]
-Scores = Annotated[Path | None, typer.Option(help="Score file: CSV, Parquet, NPZ or JSONL.")]
+Scores = Annotated[
+    Path | None, typer.Option(help="Score file: CSV, Parquet, NPZ or JSONL, or predictions of MTEB.")
+]
 Shape = Annotated[
     Text, typer.Option(help="Only groups of this shape, images x captions; of --embeddings 2x2 by default.")
 ]

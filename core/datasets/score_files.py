@@ -6,6 +6,7 @@
 | .npz | `scores` (n, m, k); optional `truth` (n, m), `ids` (n,), and one text array (n,) `tag_NAME` per tag |
 | .jsonl | one object per group: `c0_i0`, `c1_i0`, ... (caption, image), optional `id` and `truth`; others are tags |
 | .jsonl | a sample log of lm-eval or lmms-eval, one multiple-choice document per line (`_sample_logs.py`) |
+| .json | MTEB's predictions for a task of compositionality (`_mteb_predictions.py`), or a list of such objects |
 
 In the long form, images and captions are numbered where a group's labels are 0, 1, ... or 1, 2, ..., and otherwise
 counted as they first appear in the group. `match` is 1 (or true, yes) where the caption belongs to the image and 0
@@ -32,11 +33,13 @@ from core.base.table_formats import (
     arrays_bytes,
     check_cells,
     open_table,
+    parse_json,
     read_arrays,
     read_bytes,
     table_bytes,
 )
 from core.base.text import counted
+from core.datasets._mteb_predictions import is_mteb_predictions, read_mteb_predictions
 from core.datasets._prior_files import MOST_LOG_PROB as MOST_LOG_PROB
 from core.datasets._prior_files import PRIOR_ENDINGS as PRIOR_ENDINGS
 from core.datasets._prior_files import numbered
@@ -107,14 +110,16 @@ def write_scores(
 ) -> None:
     """Write scores (n, m, k) so that `read_scores` gives back the same numbers; see there for the formats."""
     suffix = Path(path).suffix.lower()
-    if suffix not in _FORMATS:
-        raise InputError(f"Scores cannot be written to {path}; its name must end in {', '.join(_FORMATS)}.")
+    write = _FORMATS[suffix][1] if suffix in _FORMATS else None
+    if write is None:
+        endings = ", ".join(ending for ending, (_, writes) in _FORMATS.items() if writes is not None)
+        raise InputError(f"Scores cannot be written to {path}; its name must end in {endings}.")
     array = check_scores(scores)
     names = [str(i) for i in range(len(array))] if ids is None else [str(name) for name in ids]
     assert len(names) == len(array) and (tags is None or len(tags) == len(array))
     file = ScoreFile(array, truth, names, None if tags is None else tags.astype(str))
     with storage_errors(Path(path)):
-        write_bytes(Path(path), _FORMATS[suffix][1](file))
+        write_bytes(Path(path), write(file))
 
 
 def read_tags(path: Path | str, data: bytes | None = None, ids: Sequence[str] | None = None) -> pd.DataFrame:
@@ -282,6 +287,20 @@ def _write_long(suffix: str) -> Callable[[ScoreFile], bytes]:
 # --- JSON lines
 
 
+def _read_json(path: Path | str, content: bytes) -> ScoreFile:
+    value = parse_json(content, path)
+    if isinstance(value, list):
+        return _read_lines(path, content)
+    if not is_mteb_predictions(value):
+        raise InputError(
+            f"{path} holds no scores of groups: neither predictions of MTEB (`mteb_model_meta`) nor a list of objects "
+            "with `c0_i0`, `c1_i0`, ...; choose another file."
+        )
+    found = read_mteb_predictions(path, value)
+    n, m, _ = found.scores.shape
+    return ScoreFile(found.scores, np.tile(np.arange(m), (n, 1)), found.ids, found.parts)
+
+
 class _Line(NamedTuple):
     """One group: its scores (m, k), its id, the caption of each image or None, and what else it holds, as text."""
 
@@ -428,10 +447,11 @@ def _write_npz(file: ScoreFile) -> bytes:
     return arrays_bytes(arrays)
 
 
-# Ending -> reader of (path, bytes), writer to bytes
-_FORMATS: dict[str, tuple[Callable[[Path | str, bytes], ScoreFile], Callable[[ScoreFile], bytes]]] = {
+# Ending -> reader of (path, bytes), writer to bytes; None where others' tools alone write it
+_FORMATS: dict[str, tuple[Callable[[Path | str, bytes], ScoreFile], Callable[[ScoreFile], bytes] | None]] = {
     ".csv": (_read_long, _write_long(".csv")),
     ".parquet": (_read_long, _write_long(".parquet")),
     ".npz": (_read_npz, _write_npz),
     ".jsonl": (_read_lines, _write_lines),
+    ".json": (_read_json, None),
 }
