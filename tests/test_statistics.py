@@ -150,6 +150,25 @@ def test_the_paired_test_is_mcnemars_and_the_interval_counts_one_more_for_either
     assert found.clustered is None and "clustered" not in found.record()
 
 
+@pytest.mark.parametrize("n", [6, 12, 40])
+def test_the_interval_excludes_zero_exactly_where_the_exact_test_rejects_it(n):
+    for differ in range(min(n, 30) + 1):
+        for fixed in range(differ + 1):
+            change = np.repeat([1, -1, 0], [fixed, differ - fixed, n - differ])
+            found = compare(change < 0, change > 0)
+            assert (found.low > 0 or found.high < 0) == (found.p_value <= 0.05), (fixed, differ)
+            assert found.low <= found.difference <= found.high
+    stretched = compare(np.arange(30) < 2, (np.arange(30) >= 2) & (np.arange(30) < 11))
+    assert stretched.p_value > 0.05 and stretched.low == 0.0  # 9 to 2 of 30: +0.3 without the test
+
+
+def test_clusters_have_an_interval_that_agrees_with_their_test_too():
+    labels = np.repeat(np.arange(10), 3)
+    change = np.repeat([1, 1, 1, 1, 1, 0, 0, 0, 0, 0], 3)  # five clusters to none: exact p 2 / 2 ** 5
+    found = compare(change < 0, change > 0, Clusters("image", labels)).clustered
+    assert found.p_value == pytest.approx(0.0625) and found.low <= 0
+
+
 def test_the_test_by_cluster_flips_whole_clusters():
     rng = np.random.default_rng(3)
     labels = np.repeat(np.arange(9), [1, 2, 3, 1, 4, 2, 2, 1, 3])

@@ -419,7 +419,8 @@ def compare(first: Array, second: Array, clusters: Clusters | None = None) -> Co
 
     The interval is Bonett and Price's (J. Educ. Behav. Stat. 37, 2012): one more group for either side, which gives
     it a width where the two never differ. With clusters it is one more cluster for either side, and the test flips
-    whole clusters.
+    whole clusters. Where the exact test does not reject 0, the interval reaches to 0, so that the two never disagree on
+    yes-or-no outcomes; a wider interval covers no less.
     """
     a, b = (to_numpy(values).astype(np.float64) for values in (first, second))
     if a.shape != b.shape:
@@ -429,7 +430,7 @@ def compare(first: Array, second: Array, clusters: Clusters | None = None) -> Co
     change = _one_per_group(b - a)
     n, fixed, broken = len(change), int((change > 0).sum()), int((change < 0).sum())
     p = _p_value(change, None)
-    low, high, _ = _paired_interval(change, None)
+    low, high = _as_tested(*_paired_interval(change, None)[:2], p)
     return Comparison(
         100 * float(change.mean()), 100 * low, 100 * high, fixed, broken, p, _least(change, n),
         clustered=None if clusters is None else _clustered_comparison(change, clusters),
@@ -446,10 +447,17 @@ def _least(change: np.ndarray, n: int) -> float | None:
 def _clustered_comparison(change: np.ndarray, clusters: Clusters) -> _ClusteredComparison:
     low, high, variance = _paired_interval(change, clusters.labels)
     effect = max(variance / _paired_interval(change, None)[2], 1.0)  # of the design: what clusters cost
+    p = _p_value(change, clusters.labels)
+    low, high = _as_tested(low, high, p)
     return _ClusteredComparison(
-        clusters.by, clusters.count, 100 * low, 100 * high, _p_value(change, clusters.labels),
+        clusters.by, clusters.count, 100 * low, 100 * high, p,
         _least(change, max(round(len(change) / effect), 1)),
     )  # fmt: skip
+
+
+def _as_tested(low: float, high: float, p_value: float) -> tuple[float, float]:
+    """The interval, with 0 in it where the exact test does not reject 0."""
+    return (low, high) if p_value <= 1 - _LEVEL else (min(low, 0.0), max(high, 0.0))
 
 
 def _paired_interval(change: np.ndarray, labels: np.ndarray | None) -> tuple[float, float, float]:
