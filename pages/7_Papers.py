@@ -29,6 +29,7 @@ STATES = {
     "stopped": (":material/stop:", "orange", "interrupted"),
     "ready": (":material/circle:", "gray", "ready to run"),
     "missing": (":material/download:", "orange", "waiting for data or weights"),
+    "served": (":material/cloud:", "orange", "waiting for an endpoint"),
     "printed": (":material/article:", "gray", "published numbers only"),
 }
 # Where else a paper's numbers are measured, on data that are here.
@@ -97,14 +98,14 @@ def standing(name: str, seeds: int, polled: bool) -> None:
         record = plan.record()
         st.markdown(told(name, record))
         actions(store, plan, polled)
-        st.html(table_html.table_html(record))
-        upper = "shipped result" if name.startswith("world") else "paper's number"
         empty = len(table_html.unmeasured_lines(record))
-        more = f" {counted(empty, 'line')} without any number yet can be found in the plan." if empty else ""
-        st.caption(
-            f"Upper number: the {upper}. Lower number: yours, the mean ± standard deviation over complete seeds "
-            f"({plan.deviation}). All are percent; the gain in points is in percentage points.{more}"
-        )
+        st.html(table_html.table_html(record, bool(empty) and st.session_state.get("empty", False)))
+        if empty:
+            st.toggle(
+                f"Also the {counted(empty, 'line')} without any number", key="empty", bind="query-params"
+            )
+        st.caption(reading(name, record, plan.deviation))
+        served_note(plan)
         lines(store, plan)
         data = plots.papers_data(record)
         figure = st.expander(
@@ -118,6 +119,40 @@ def standing(name: str, seeds: int, polled: bool) -> None:
                 ui.chart(plots.papers_figure(data), alt, "papers-figure")
 
 
+def reading(name: str, record: dict[str, Any], deviation: str) -> str:
+    """How to read the table's cells."""
+    source = "Shipped results" if name.startswith("world") else "The paper's numbers"
+    cells = [cell for line in record["lines"] for cell in line["cells"]]
+    text = f"{source}, in percent; a gain in points is in percentage points."
+    if any(cell["yours"] is not None for cell in cells):
+        text += (
+            f" Below, in bold: yours, the mean ± standard deviation over complete seeds ({deviation}), and its 95 % "
+            "interval over groups (the mean of the seeds' bounds)."
+        )
+    else:
+        text += " Yours stand below them once you have run a line."
+    return text
+
+
+def served_note(plan: papers.TablePlan) -> None:
+    """What lines of a served model wait for; nothing where none does."""
+    waiting = [status for status in plan.lines if state_of(status) == "served"]
+    if waiting:
+        names = dict.fromkeys(job.model.removeprefix("api:") for s in waiting for job in s.line.jobs)
+        st.caption(
+            escape_markdown(
+                f"{counted(len(waiting), 'line')} of {', '.join(names)}: it has no weights to download, and nobody can "
+                "train it. Its scores come from an endpoint, whose key “Plan” tells how to set; a file with its scores "
+                "can be measured on “Your data”."
+            )
+        )
+
+
+def state_of(status: papers.LineStatus) -> str:
+    """A key of `STATES`: a model that an endpoint serves waits for that, and for no weights."""
+    return "served" if status.state == "missing" and status.is_served else status.state
+
+
 def told(key: str, record: dict[str, Any] | None = None) -> str:
     """The table's title and what it says, in Markdown."""
     title = f"**{escape_markdown(st.session_state['table'])}: {escape_markdown(chosen.title)}.**"
@@ -126,7 +161,7 @@ def told(key: str, record: dict[str, Any] | None = None) -> str:
 
 def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
     """Run or stop everything that can run, and the time it takes; where nothing can, the nearest that does."""
-    states = [status.state for status in plan.lines]
+    states = [state_of(status) for status in plan.lines]
     ready = [status for status in plan.lines if status.state in ("ready", "stopped")]
     with st.container(horizontal=True, vertical_alignment="center"):
         if busy and not is_public():
@@ -157,10 +192,7 @@ def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
         )
         st.caption(f"{counted(len(ready), 'line')}, {each}: {left}. It continues when you close this page.")
     elif not busy and "missing" in states:
-        st.caption(
-            "These lines wait for data or model weights; “Plan” below says what each needs. For the built-in world the "
-            "same kind of table is here already."
-        )
+        st.caption("These lines wait for data or model weights; “Plan” below says what each needs.")
 
 
 def nearest(name: str, primary: bool) -> None:
@@ -183,7 +215,7 @@ def lines(store: RunStore, plan: papers.TablePlan) -> None:
     ):
         for i, status in enumerate(plan.lines):
             what, state, seeds, step = st.columns([4, 3, 3, 3], vertical_alignment="center")
-            icon, colour, label = STATES[status.state]
+            icon, colour, label = STATES[state_of(status)]
             what.markdown(f"**{escape_markdown(status.line.label)}**")
             state.badge(label, icon=icon, color=colour)  # type: ignore[arg-type]
             if status.line.jobs:

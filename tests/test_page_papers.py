@@ -62,7 +62,10 @@ def test_your_runs_stand_below_the_shipped_numbers(app, monkeypatch):
         )
     store.conclude(run.id, attempt, "finished")
     test = app(PAPERS, paper=table_html.WORLD, table="Iterations", seeds="1")
-    assert ">66.00</b>" in html(test) and "1 done" in text(test) and "cm-none" in html(test)
+    assert ">66.00</b>" in html(test) and "1 done" in text(test)
+    assert "66.0–66.0</small>" in html(test) and "cm-none" not in html(
+        test
+    )  # all four cells of its line are known
 
 
 def test_what_can_run_is_started_once_and_stopped(app, monkeypatch):
@@ -222,3 +225,54 @@ def test_lines_without_a_number_are_left_out_and_simplematch_stands_in_its_model
         "builtin/clip-early" in shown and "scenes/triples, builtin/clip-early" not in shown
     )  # one is measured
     assert "scenes/triples, builtin/clip-early" in table_html.unmeasured_lines(plan)
+
+
+def test_a_served_model_waits_for_an_endpoint_and_for_no_weights(app, monkeypatch):
+    for name in ("OPENAI_API_KEY", "CROSSMATCH_API_KEY"):
+        monkeypatch.delenv(name, raising=False)
+    test = app(PAPERS)
+    badges = text(test)
+    assert "3 waiting for an endpoint" in badges and "8 waiting for data or weights" in badges
+    assert "3 lines of gpt-4.1-2025-04-14: it has no weights to download" in plain(test)
+    assert html(test).count(">not trained<") == 12  # four columns of TTM in three rows
+
+
+def test_lines_without_any_number_are_behind_a_switch_that_counts_them(app):
+    test = app(PAPERS, paper=table_html.WORLD, table="Sets and models")
+    assert test.toggle(key="empty").label == "Also the 23 lines without any number"
+    row = "scenes/triples, builtin/clip-early"
+    assert row not in html(test)
+    assert row in html(fine(test.toggle(key="empty").set_value(True).run()))
+
+
+def test_own_results_have_their_interval_over_groups_and_only_they_have_dashes(tmp_path):
+    store = RunStore(tmp_path)
+    line = lines("world/iterations")[0]
+    for seed, (low, high) in enumerate(((60.0, 72.0), (62.0, 76.0))):
+        run = store.create("ttm", "mine", line.job.with_seed(seed, "g-1").written())
+        attempt = store.queue_up(run.id)
+        for i in range(2):
+            estimate = {"value": 66.0, "low": low, "high": high, "chance": 50.0, "ties": 0}
+            record = {"iteration": i, "metrics": {"group_match": estimate}, "seconds": 1.0, "n_groups": 300}
+            store.append_step(run.id, record, attempt)
+        store.conclude(run.id, attempt, "finished")
+    record = papers.table_plan(store, "world/iterations", 2).record()
+    cells = {(c["method"], c["metric"]): c for c in record["lines"][0]["cells"]}
+    mine = cells["TTM", "group_match"]
+    assert (mine["yours_low"], mine["yours_high"]) == (61.0, 74.0)  # the mean of the seeds' bounds
+    assert cells["TTM", "group_score"]["yours_low"] is None
+    shown = table_html.table_html(record)
+    assert "61.0–74.0</small>" in shown
+    assert shown.count("cm-none") == 2  # GroupScore before and after of this line, and of no other line
+
+
+def test_the_interval_of_a_mean_over_sets_is_weighted_and_gains_have_none():
+    from core.papers._table_rows import TableCell
+
+    def end(low, high):
+        return [{"metrics": {"group_match": {"value": 0.5 * (low + high), "low": low, "high": high}}}]
+
+    cell = TableCell("raw", "group_match", "after", "group_match", source=((0, 0.25), (1, 0.75)))
+    assert cell.interval({0: end(40.0, 60.0), 1: end(60.0, 80.0)}) == (55.0, 75.0)
+    gain = TableCell("TTM", "absolute_gain", "after", "group_match", "group_match")
+    assert gain.interval({0: end(40.0, 60.0)}) is None

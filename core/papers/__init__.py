@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from itertools import chain
+from statistics import fmean
 from typing import Any, NamedTuple
 
 from core.base.errors import unknown_name
@@ -36,6 +37,8 @@ class LineStatus(NamedTuple):
     state: str  # "done", "running", "stopped" (resumable), "ready", "missing" or "printed" (no run at all)
     missing: tuple[str, ...]  # data and weights that are not here, each with the next step
     values: tuple[SeedSpread | None, ...]  # yours, one per cell, over the seeds that are complete
+    # 95 % intervals of yours over groups (low, high): the mean of the seeds' bounds; None for gains.
+    intervals: tuple[tuple[float, float] | None, ...]
     shipped: tuple[SeedSpread | None, ...]  # what Crossmatch brings along of it, one per cell
     complete: tuple[int, ...]  # seeds
     runs: dict[str, str]  # id -> status, of all runs that belong to it
@@ -44,12 +47,13 @@ class LineStatus(NamedTuple):
     seeds_needed: int  # seeds that the line needs
 
     def record(self) -> dict[str, Any]:
-        """JSON-safe, with one entry per cell: paper, shipped and yours, with their deviations and seeds."""
-        triples = zip(self.line.cells, self.values, self.shipped, strict=True)
-        cells = [_cell_record(*triple) for triple in triples]
+        """JSON-safe, with one entry per cell: paper, shipped and yours, with deviations, intervals and seeds."""
+        parts = zip(self.line.cells, self.values, self.intervals, self.shipped, strict=True)
+        cells = [_cell_record(*each) for each in parts]
         return {
             "line": self.line.label,
             "state": self.state,
+            "served": self.is_served,
             "needs": self.needs,
             "missing": list(self.missing),
             "seeds": list(self.complete),
@@ -59,6 +63,11 @@ class LineStatus(NamedTuple):
             "runs": self.runs,
             "cells": cells,
         }
+
+    @property
+    def is_served(self) -> bool:
+        """Whether an endpoint gives its scores: the model has no weights that one could download or train."""
+        return any(job.model.startswith("api:") for job in self.line.jobs)
 
     @property
     def needs(self) -> list[str]:
@@ -123,7 +132,10 @@ class TablePlan(NamedTuple):
 
 
 def _cell_record(
-    cell: _tables.TableCell, value: SeedSpread | None, shipped: SeedSpread | None
+    cell: _table_rows.TableCell,
+    value: SeedSpread | None,
+    interval: tuple[float, float] | None,
+    shipped: SeedSpread | None,
 ) -> dict[str, Any]:
     yours = {} if value is None else value._asdict()
     shipped_record = {} if shipped is None else shipped._asdict()
@@ -140,6 +152,8 @@ def _cell_record(
         "shipped_seeds": shipped_record.get("seeds", 0),
         "yours": yours.get("mean"),
         "yours_std": yours.get("std"),
+        "yours_low": None if interval is None else interval[0],
+        "yours_high": None if interval is None else interval[1],
         "seeds": yours.get("seeds", 0),
     }
 
@@ -199,6 +213,7 @@ def _status(
         _state(line, len(complete) >= seeds_needed, bool(missing), list(all_runs.values())),
         missing,
         tuple(_spread(cell, records) for cell in line.cells),
+        tuple(_interval(cell, records) for cell in line.cells),
         _shipped(line),
         tuple(sorted(complete)),
         {name: run.status for name, run in all_runs.items()},
@@ -231,15 +246,29 @@ def _shipped(line: _tables.TableLine) -> tuple[SeedSpread | None, ...]:
 
 
 def _spread(
-    cell: _tables.TableCell, records: Sequence[Mapping[int, _table_rows.Records]]
+    cell: _table_rows.TableCell, records: Sequence[Mapping[int, _table_rows.Records]]
 ) -> SeedSpread | None:
     """A cell over the seeds that all of its jobs have; `found` is per job seed -> records."""
-    if not cell.source or not records:
-        return None
-    seeds = sorted(set.intersection(*(set(records[job]) for job, _ in cell.source)))
-    by_seed = ({job: records[job][seed] for job, _ in cell.source} for seed in seeds)
-    values = [value for each in by_seed if (value := cell.read_mean(each)) is not None]
+    values = [value for each in _by_seed(cell, records) if (value := cell.read_mean(each)) is not None]
     return spread(values, cell.population) if values else None
+
+
+def _interval(
+    cell: _table_rows.TableCell, records: Sequence[Mapping[int, _table_rows.Records]]
+) -> tuple[float, float] | None:
+    """A cell's 95 % interval over groups: the mean of the seeds' bounds; that of their mean is inside it."""
+    bounds = [bound for each in _by_seed(cell, records) if (bound := cell.interval(each)) is not None]
+    return (fmean(low for low, _ in bounds), fmean(high for _, high in bounds)) if bounds else None
+
+
+def _by_seed(
+    cell: _table_rows.TableCell, records: Sequence[Mapping[int, _table_rows.Records]]
+) -> list[dict[int, _table_rows.Records]]:
+    """The records of a cell's jobs, by job, of every seed that all of them have."""
+    if not cell.source or not records:
+        return []
+    seeds = sorted(set.intersection(*(set(records[job]) for job, _ in cell.source)))
+    return [{job: records[job][seed] for job, _ in cell.source} for seed in seeds]
 
 
 def _planned(store: RunStore, status: LineStatus) -> list[PlannedRun]:

@@ -62,9 +62,12 @@ class TestCell(TableCell):
     def _value(self, record: Any, name: str) -> float | None:
         if name == "parameters":
             return record["parameters"]["trained"] / 1e6
-        test = record.get("test") or {}
-        result = test.get(name) or test.get("retrieval", {}).get(name, {}).get(self.part or "all")
+        result = self._estimate(record, name)
         return None if result is None else result["value"]
+
+    def _estimate(self, record: Any, name: str) -> Any:
+        test = record.get("test") or {}
+        return test.get(name) or test.get("retrieval", {}).get(name, {}).get(self.part or "all")
 
 
 @cache  # pages ask several times a visit; nothing in it changes while a process lives

@@ -46,8 +46,7 @@ class TableCell:
 
     def read(self, records: Records) -> float | None:
         """The cell's number from the records of one complete run; None where they do not have it."""
-        at = {"before": 0, "first": 1, "after": -1}[self.when]
-        after = self._value(records[at], self.of)
+        after = self._value(self._record(records), self.of)
         if self.metric not in GAINS or after is None:
             return after
         base = self._value(records[0], self.base)
@@ -68,11 +67,28 @@ class TableCell:
             else sum(v * weight for v, weight in parts if v is not None)
         )
 
+    def interval(self, records: Mapping[int, Records]) -> tuple[float, float] | None:
+        """The 95 % interval over groups (low, high) of one seed; of a mean over jobs the mean of their bounds. None for
+        gains and for what is no metric."""
+        parts = [(self._estimate(self._record(records[job]), self.of), weight) for job, weight in self.source]
+        if self.metric in GAINS or any(e is None or e.get("low") is None for e, _ in parts):
+            return None
+        low, high = (sum(e[bound] * weight for e, weight in parts if e) for bound in ("low", "high"))
+        return None if isnan(low) or isnan(high) else (low, high)
+
+    def _record(self, records: Records) -> Mapping[str, Any]:
+        return records[{"before": 0, "first": 1, "after": -1}[self.when]]
+
+    def _estimate(self, record: Mapping[str, Any], name: str) -> Mapping[str, Any] | None:
+        """A metric's estimate in a record, with its interval; None where the record has none."""
+        metrics = record["parts"][self.part]["metrics"] if self.part else record["metrics"]
+        return metrics.get(name)
+
     def _value(self, record: Mapping[str, Any], name: str) -> float | None:
         if name in ("coverage", "precision"):  # shares of the run's own, not metrics of its scores
             return None if record.get(name) is None else 100 * record[name]
-        metrics = record["parts"][self.part]["metrics"] if self.part else record["metrics"]
-        return metrics[name]["value"] if name in metrics else None
+        estimate = self._estimate(record, name)
+        return None if estimate is None else estimate["value"]
 
 
 @dataclass(frozen=True)

@@ -119,20 +119,34 @@ class AlphaCell(_SubsetCell):
         return float(sum(curve.max() for curve in total.values()))
 
     def _value(self, record: Any, name: str) -> float | None:
+        result = self._at_alpha(record, name)
+        if result is None:
+            return None
+        inner = self.base.partition(" ")[2]
+        value = result[inner or ("alpha" if self.metric == "alpha" else "value")]
+        return value["mean"] if isinstance(value, dict) else value
+
+    def _estimate(self, record: Any, name: str) -> Any:
+        """At an alpha that was not chosen on the same groups; one that was has no interval."""
+        fixed = self.base in ("alpha_0", "alpha_1") and self.metric != "alpha"
+        return self._at_alpha(record, name) if fixed else None
+
+    def _at_alpha(self, record: Any, name: str) -> Any:
+        """What the record says of a metric at this cell's alpha."""
         found = self._subset(record).get("alpha", {}).get(name, {})
-        base, _, inner = self.base.partition(" ")
+        base = self.base.partition(" ")[0]
         result = found.get(base)
         if base == "one_alpha" and result is None and not self.part and name != GROUP_SCORE:
             result = found.get("best")  # of a retrieval set, whose one alpha that is, and of runs from before
-        if result is None:
-            return None
-        value = result[inner or ("alpha" if self.metric == "alpha" else "value")]
-        return value["mean"] if isinstance(value, dict) else value
+        return result
 
 
 @dataclass(frozen=True)
 class _TransferCell(TableCell):
     """What a retrieval set's record says of the alpha that was chosen on its validation split ([VGPT] Table 8)."""
+
+    def _estimate(self, record: Any, name: str) -> None:
+        return None
 
     def _value(self, record: Any, name: str) -> float | None:
         by_alpha = record.get("alpha", {}).get(IMAGE_TO_TEXT, {})
@@ -149,6 +163,9 @@ class _TransferCell(TableCell):
 
 class CountCell(_SubsetCell):
     """How many groups a part has."""
+
+    def _estimate(self, record: Any, name: str) -> None:
+        return None
 
     def _value(self, record: Any, name: str) -> float | None:
         return self._subset(record).get("n_groups")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
@@ -32,6 +32,7 @@ __all__ = [
 
 PAPERS = {"Test-Time Matching": "TTM", "Language priors": "VGPT", "Cola": "Cola"}
 WORLD = "The built-in world"
+_UNTRAINED = "The paper has no number here: this model is served by an endpoint, so that nobody can train it."
 _GAIN_NAMES = dict(zip(GAINS, ("gain in points", "relative gain", "error reduction"), strict=True))
 # The kind of a paper's table, as this is measured on the built-in world.
 COUNTERPARTS = {
@@ -92,26 +93,44 @@ def _heading(cell: Mapping[str, Any]) -> str:
     return f"{method} {label}" + (f", {cell['part']}" if cell["part"] else "")
 
 
-def table_html(plan: Mapping[str, Any]) -> str:
-    """`core.papers.TablePlan.record()` as markup: in every cell the paper's (or the shipped) number, and yours below as
-    soon as there are any. Lines without any number are left out."""
-    measured = any(cell["yours"] is not None for line in plan["lines"] for cell in line["cells"])
+def table_html(plan: Mapping[str, Any], empty: bool = False) -> str:
+    """`core.papers.TablePlan.record()` as markup: in every cell the paper's (or the shipped) number, and yours below,
+    with its interval, as soon as the line has any.
+
+    empty : also the lines without any number.
+    """
+    left_out = () if empty else unmeasured_lines(plan)
     heads = list(dict.fromkeys(_heading(cell) for line in plan["lines"] for cell in line["cells"]))
     rows: dict[str, dict[str, Mapping[str, Any]]] = {}
+    served = {line["line"] for line in plan["lines"] if line.get("served")}
     for line in plan["lines"]:
-        if line["line"] not in unmeasured_lines(plan):  # SimpleMatch of a model stands in the model's own row
+        if line["line"] not in left_out:  # SimpleMatch of a model stands in the model's own row
             row = rows.setdefault(line["line"].removesuffix(", SimpleMatch"), {})
             row |= {_heading(cell): cell for cell in line["cells"]}
     body = "".join(
-        f'<tr><th scope="row">{escape(name)}</th>'
-        + "".join(f"<td>{_cell_html(row[head], measured) if head in row else ''}</td>" for head in heads)
-        + "</tr>"
+        f'<tr><th scope="row">{escape(name)}</th>{_row_html(row, heads, name in served)}</tr>'
         for name, row in rows.items()
     )
     top = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
+    return _scrolling(
+        f'<table class="cm-cells"><thead><tr><td></td>{top}</tr></thead><tbody>{body}</tbody></table>'
+    )
+
+
+def _scrolling(table: str) -> str:
+    """A table's markup in a place of its own, which says that it can be scrolled where it is wider than the page."""
     return (
-        '<div class="cm-scroll"><table class="cm-cells"><thead><tr><td></td>'
-        f"{top}</tr></thead><tbody>{body}</tbody></table></div>"
+        '<div class="cm-wide"><p class="cm-more">This table is wider than the page: scroll it sideways.</p>'
+        f'<div class="cm-scroll" tabindex="0" role="region" aria-label="Table">{table}</div></div>'
+    )
+
+
+def _row_html(row: Mapping[str, Mapping[str, Any]], heads: Sequence[str], served: bool) -> str:
+    """The cells of a row; a served model has none that training would fill."""
+    measured = any(cell["yours"] is not None for cell in row.values())
+    untrained = f'<div><span class="cm-none" title="{_UNTRAINED}">not trained</span></div>' if served else ""
+    return "".join(
+        f"<td>{_cell_html(row[head], measured) if head in row else untrained}</td>" for head in heads
     )
 
 
@@ -135,6 +154,9 @@ def _cell_html(cell: Mapping[str, Any], measured: bool) -> str:
     if cell["yours"] is not None:
         seeds = f"{cell['seeds']} seed{'s' if cell['seeds'] > 1 else ''}"
         yours = f'<b title="{seeds}">{_number(cell["yours"], cell["yours_std"])}</b>'
+        if cell.get("yours_low") is not None:
+            low, high = cell["yours_low"], cell["yours_high"]
+            yours += f'<small title="95 % interval over groups">{low:.1f}–{high:.1f}</small>'
     note = f' title="{escape(cell["note"], quote=True)}"' if cell["note"] else ""
     return f"<div{note}>{upper}{yours}</div>"
 
