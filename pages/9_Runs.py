@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from functools import partial
@@ -64,6 +65,7 @@ def table(sweeps: Sequence[SeedGroup], store: RunStore) -> pd.DataFrame:
         rows.append(
             {
                 "status": sweep.status,
+                "before": "–" if main is None else mean(before, main),
                 "result": "–" if main is None else f"{labels[main]} {accuracy(after, main)}",
                 "curve": [] if main is None else curve(steps, main),
                 "time": duration(sum(record["seconds"] for records in steps for record in records))
@@ -86,7 +88,8 @@ def table(sweeps: Sequence[SeedGroup], store: RunStore) -> pd.DataFrame:
 
 
 def own_settings(runs: Sequence[Run]) -> list[str]:
-    """What tells each run apart from some other one of its kind, besides set, model and seed; "" where nothing does."""
+    """What tells each run apart from some other one of its kind, besides set, model and seed, the rarest first; before
+    it the kind, where there are several. "" where nothing does."""
     described = [
         adaptation(run.config).describe().split(" · ") if run.kind in shared.KINDS else [] for run in runs
     ]
@@ -95,13 +98,18 @@ def own_settings(runs: Sequence[Run]) -> list[str]:
         run.kind: [set(d) for r, d in zip(runs, described, strict=True) if r.kind == run.kind] for run in runs
     }
     common = {name: set.intersection(*parts) for name, parts in kinds.items()}
+    shares = Counter(part for parts in described for part in parts)
+    names = [kind(run) for run in runs]
     return [
         " · ".join(
-            part
-            for part in parts
-            if part not in common[run.kind] | in_columns and not part.startswith("seed ")
+            [name] * (len({*names}) > 1)
+            + [
+                part
+                for part in sorted(parts, key=shares.__getitem__)
+                if part not in common[run.kind] | in_columns and not part.startswith("seed ")
+            ]
         )
-        for run, parts in zip(runs, described, strict=True)
+        for run, parts, name in zip(runs, described, names, strict=True)
     ]
 
 
@@ -148,36 +156,46 @@ def accuracy(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> str:
     return f"{row['mean']:.1f} ± {row['std']:.1f} % ({row['seeds']} seeds, chance {row['chance']:.1f})"
 
 
+def mean(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> str:
+    """One run's value, or the mean over seeds, without its interval."""
+    return f"{np.mean([value['value'] for value in _values(steps, name)]):.1f} %"
+
+
 def _values(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> list[dict[str, Any]]:
     return [records[0]["metrics"][name] for records in steps if records and name in records[0]["metrics"]]
 
 
 COLUMNS = {
-    "result": st.column_config.TextColumn("result (last iteration)", width=290),
+    "status": st.column_config.TextColumn(width=70),
+    "before": st.column_config.TextColumn(
+        width=62, help="The same metric before adaptation; “All columns” has its interval."
+    ),
     "curve": st.column_config.LineChartColumn(
-        "curve, 0–100 %",
-        width=110,
+        "0 to 100 %",
+        width=95,
         y_min=0,
         y_max=100,
-        help="The result after every iteration. The lower edge of the cell is 0 %, the upper edge 100 %.",
+        help="The metric after every iteration. The lower edge of the cell is 0 %, the upper edge 100 %.",
     ),
-    "GroupMatch before": st.column_config.TextColumn(width=230),
-    "time": st.column_config.TextColumn(width=80),
-    "seed": st.column_config.TextColumn(width=60),
-    "set": st.column_config.TextColumn(width=150),
-    "model": st.column_config.TextColumn(width=110),
+    "result": st.column_config.TextColumn("result (last iteration)", width=280),
+    "set": st.column_config.TextColumn(width=155),
+    "model": st.column_config.TextColumn(width=115),
     "settings": st.column_config.TextColumn(
-        "settings of its own", width=220, help="What not all the runs of its kind in this table share."
+        "settings of its own", width=365, help="What not all the runs in this table share, the rarest first."
     ),
+    "seed": st.column_config.TextColumn(width=50),
+    "time": st.column_config.TextColumn(width=68),
+    "GroupMatch before": st.column_config.TextColumn(width=230),
     "started": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm"),
 }
+FITTING = ("status", "before", "curve", "result", "set", "model", "settings", "seed", "time")  # on a laptop
 
 
-def shown_columns(frame: pd.DataFrame) -> list[str]:
-    """The columns in the order of the screen: the result beside what it was before, and no value twice."""
-    after, before = f"{(label := metrics.METRICS[metrics.GROUP_MATCH].label)} after", f"{label} before"
-    first = [name for name in ("status", "result", before, "curve") if name in frame]
-    return [*first, *(name for name in frame if name not in (*first, after))]
+def shown_columns(frame: pd.DataFrame, everything: bool) -> list[str]:
+    """The columns in the order of the screen: the curve between its two ends; and no value twice."""
+    after = f"{metrics.METRICS[metrics.GROUP_MATCH].label} after"
+    fitting = [name for name in FITTING if name in frame]
+    return [*fitting, *(name for name in frame if everything and name not in (*fitting, after))]
 
 
 # --- choosing and acting -------------------------------------------------------------------------------------------
@@ -201,7 +219,7 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
         frame,
         hide_index=True,
         column_config=COLUMNS,
-        column_order=shown_columns(frame),
+        column_order=shown_columns(frame, bool(st.session_state.get("columns"))),
         key=TABLE,
         on_select="rerun",
         selection_mode=["multi-row", "single-cell"],
@@ -216,6 +234,7 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
         st.caption(
             "Click a run to open it; tick one or more to compare, stop, resume, export or delete them."
         )
+    st.toggle("All columns", key="columns", bind="query-params", help="The table then scrolls sideways.")
     for row, _ in event["selection"].get("cells", [])[:1]:
         open_page_of(sweeps[ids[row]])
     return [sweeps[name] for name in chosen]
@@ -336,30 +355,37 @@ def curves(sweep: SeedGroup, store: RunStore) -> plots.TTMData:
 
 
 def legend(first: SeedGroup, second: SeedGroup) -> tuple[str, str]:
-    """Two runs in a figure: A and B, each with the first of set, model, kind and seeds in which they differ."""
+    """Two runs in a figure: set and model, as far as they differ in these, else the first of kind, settings and seeds
+    in which they do."""
     columns = (
         lambda sweep: sweep.runs[0].config.get("benchmark", ""),
-        lambda sweep: sweep.runs[0].config.get("model", ""),
+        lambda sweep: "/".join(Path(sweep.runs[0].config.get("model", "")).parts[-2:]),
         lambda sweep: kind(sweep.runs[0]),
+        lambda sweep: own[sweep.id],
         lambda sweep: "seed " + ", ".join(str(seed_of(run)) for run in sweep.runs),
+        lambda sweep: f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}",
+        lambda sweep: sweep.id,
     )
-    a, b = next((pair for of in columns if len(set(pair := (of(first), of(second)))) > 1), ("", ""))
-    return f"A: {a}".removesuffix(": "), f"B: {b}".removesuffix(": ")
+    settings = own_settings([first.runs[0], second.runs[0]])
+    own = dict(zip((first.id, second.id), settings, strict=True))
+    pairs = [(of(first), of(second)) for of in columns]
+    apart = [(a, b) for a, b in pairs[:2] if a != b] or [pair for pair in pairs[2:] if len({*pair}) > 1][:1]
+    a, b = (", ".join(names) for names in zip(*apart, strict=True))
+    return a, b
 
 
 def compare(first: SeedGroup, second: SeedGroup, store: RunStore) -> dict[str, Any]:
     """Two laid over each other, and the difference on the same groups; the figure to take away."""
     st.header("Compared", anchor=False)
-    both = dict(zip("AB", (first, second), strict=True))
-    for letter, sweep in both.items():
-        st.text(f"{letter}: {shared.group_label(sweep)}")
-    names = dict(zip("AB", legend(first, second), strict=True))
-    other_groups = any(first.runs[0].config.get(k) != second.runs[0].config.get(k) for k in COMPARABLE)
-    if other_groups:
-        text = "The two have different groups. That alone can set their curves apart, so there is no paired difference."
-        st.info(text, icon=":material/difference:")
-    data = {names[letter]: curves(sweep, store) for letter, sweep in both.items()}
-    shared_metrics = [name for name in data[names["A"]].metrics if name in data[names["B"]].metrics]
+    both = dict(zip(legend(first, second), (first, second), strict=True))
+    apart = other_groups(first, second)
+    if apart:
+        st.warning(escape_markdown(apart), icon=":material/difference:")
+    for name, sweep in both.items():
+        st.caption(escape_markdown(f"{name}: {shared.group_label(sweep)}"))
+    data = {name: curves(sweep, store) for name, sweep in both.items()}
+    one, other = data.values()
+    shared_metrics = [name for name in one.metrics if name in other.metrics]
     if not shared_metrics:
         text = "One of the two has no finished iteration yet, or no ground truth."
         st.info(text, icon=":material/hourglass_top:")
@@ -373,29 +399,50 @@ def compare(first: SeedGroup, second: SeedGroup, store: RunStore) -> dict[str, A
     figure = plots.ttm_compare_figure(data, metric)
     ends = ", ".join(f"{name} ends at {d.metrics[metric][-1, 0]:.1f} %" for name, d in data.items())
     ui.chart(figure, f"{label(metric)} per iteration of both: {ends}.", "compare")
-    bands = ["95 % interval" if len(s.runs) == 1 else "standard deviation over seeds" for s in both.values()]
+    bands = {
+        name: "95 % interval" if len(s.runs) == 1 else "standard deviation over seeds"
+        for name, s in both.items()
+    }
+    same = len({*bands.values()}) == 1
+    said = next(iter(bands.values())) if same else ", ".join(f"{band} ({n})" for n, band in bands.items())
     chances = " and ".join(dict.fromkeys(f"{d.metrics[metric][-1, 3]:.1f} %" for d in data.values()))
-    st.caption(f"Bands: A {bands[0]}, B {bands[1]}; dotted: the chance level, {chances}.")
-    if not other_groups:
+    st.caption(escape_markdown(f"Bands: {said}; dotted: the chance level, {chances}."))
+    if not apart:
         if len(first.runs) == len(second.runs) == 1 and metric in metrics.METRICS:
-            difference(first.runs[0], second.runs[0], metric, store)
+            difference(both, metric, store)
         else:
             means(both, metric, store)
     return {metric: figure}
 
 
-def difference(first: Run, second: Run, metric: str, store: RunStore) -> None:
-    """The paired test on the last iterations of two runs."""
-    truth = adaptation(first.config).load_groups().truth
-    ends = [Evaluation.of(store.scores(run.id, run.done), truth) for run in (first, second)]
-    paired = statistics.compare(*(e.outcomes[metric].value for e in ends))
-    st.markdown(
-        f"**B minus A, last iterations, same {counted(len(ends[0].ids), 'group')}:** {paired.difference:+.1f} points "
-        f"(95 % interval {paired.low:+.1f} to {paired.high:+.1f}); only B has {counted(paired.fixed, 'group')} right, "
-        f"only A {paired.broken}; McNemar p = {paired.p_value:.2g}.{could_show(paired)}"
+def other_groups(first: SeedGroup, second: SeedGroup) -> str:
+    """That two runs have different groups, and which; "" where they have the same."""
+    configs = [sweep.runs[0].config for sweep in (first, second)]
+    if all(configs[0].get(name) == configs[1].get(name) for name in COMPARABLE):
+        return ""
+    sets = [config.get("benchmark", "") for config in configs]
+    names = f", {sets[0]} and {sets[1]}" if sets[0] != sets[1] else ""
+    return (
+        f"These two runs have different groups{names}. That alone can set their curves apart, so there is no paired "
+        "difference."
     )
-    for letter, e in zip("AB", ends, strict=True):
-        st.caption(f"{letter}: {escape_markdown(metric_line(e.metrics[metric]))}")
+
+
+def difference(both: dict[str, SeedGroup], metric: str, store: RunStore) -> None:
+    """The paired test on the last iterations of two runs, by their names."""
+    runs = [sweep.runs[0] for sweep in both.values()]
+    truth = adaptation(runs[0].config).load_groups().truth
+    ends = [Evaluation.of(store.scores(run.id, run.done), truth) for run in runs]
+    paired = statistics.compare(*(e.outcomes[metric].value for e in ends))
+    a, b = map(escape_markdown, both)
+    st.markdown(
+        f"**{b} minus {a}, last iterations, same {counted(len(ends[0].ids), 'group')}:** "
+        f"{paired.difference:+.1f} points (95 % interval {paired.low:+.1f} to {paired.high:+.1f}); "
+        f"{counted(paired.fixed, 'group')} right with {b} alone, {paired.broken} with {a} alone; "
+        f"McNemar p = {paired.p_value:.2g}.{could_show(paired)}"
+    )
+    for name, e in zip(both, ends, strict=True):
+        st.caption(escape_markdown(f"{name}: {metric_line(e.metrics[metric])}"))
 
 
 def could_show(found: statistics.Comparison) -> str:
@@ -419,17 +466,17 @@ def mean_over_seeds(sweep: SeedGroup, metric: str, store: RunStore) -> str:
 
 def means(both: dict[str, SeedGroup], metric: str, store: RunStore) -> None:
     """The results of sweeps beside each other; choose single seeds for the paired test."""
-    for letter, sweep in both.items():
+    for name, sweep in both.items():
         row = final_values([store.steps(run.id) for run in sweep.runs], [run.config for run in sweep.runs])
         if row is None:
-            st.markdown(f"**{letter}** has no complete seed yet.")
+            st.markdown(f"**{escape_markdown(name)}** has no complete seed yet.")
             continue
         end = row["metrics"][metric]
         std = "" if end["std"] is None else f" ± {end['std']:.1f}"
         st.markdown(
-            f"**{letter}, last iterations:** {end['mean']:.1f}{std} %{mean_over_seeds(sweep, metric, store)}, "
-            f"{counted(end['seeds'], 'complete seed')}, "
-            f"chance {end['chance']:.1f} %."
+            f"**{escape_markdown(name)}, last iterations:** "
+            f"{end['mean']:.1f}{std} %{mean_over_seeds(sweep, metric, store)}, "
+            f"{counted(end['seeds'], 'complete seed')}, chance {end['chance']:.1f} %."
         )
     st.caption("Turn off “Group the seeds of one run” and choose two runs for the paired test.")
 

@@ -51,7 +51,7 @@ def test_the_table_says_kind_and_seed_and_takes_the_seeds_of_a_sweep_as_one(app,
     row = rows.loc[made.simplematch]
     assert row["result"] == f"GroupMatch {row['GroupMatch after']}" and "chance 50.0" in row["result"]
     assert len(row["curve"]) == 3 and row["time"].endswith("s")
-    assert list(frame)[:4] == ["status", "result", "curve", "time"]
+    assert row["before"] == row["GroupMatch before"].partition(" (")[0]
 
 
 def test_the_table_names_the_settings_that_tell_runs_apart(app, made):  # noqa: F811
@@ -66,7 +66,9 @@ def test_seeds_by_themselves_have_their_intervals_and_a_paired_test(app, made): 
     frame = test.dataframe[0].value
     assert len(frame) == 6 and frame["GroupMatch after"].str.contains("–").all()
     choose(test, *made.seeds)
-    assert "B minus A" in text(test) and "McNemar" in text(test) and len(test.get("plotly_chart")) == 1
+    assert (
+        "seed 1 minus seed 0" in text(test) and "McNemar" in text(test) and len(test.get("plotly_chart")) == 1
+    )
     fine(test.selectbox(key="compared_metric").set_value("group_score").run())
     assert test.query_params["runs"] in (",".join(made.seeds), [",".join(made.seeds)])
 
@@ -230,9 +232,39 @@ def drawn(test):
 def test_curves_of_two_runs_are_named_by_what_sets_them_apart(app, made):  # noqa: F811
     example_run(RunStore())
     names = drawn(choose(app(RUNS), made.simplematch, EXAMPLE_ID))
-    assert {name.partition(": ")[2] for name in names if name} == {
-        "SimpleMatch",
-        "TTM, the example that ships",
-    }
+    assert {name for name in names if name} == {"SimpleMatch", "TTM, the example that ships"}
     names = drawn(choose(app(RUNS, together="false"), *made.seeds))
-    assert {name.partition(": ")[2] for name in names if name} == {"seed 0", "seed 1"}
+    assert {name for name in names if name} == {"seed 0", "seed 1"}
+
+
+def test_the_table_fits_a_laptop_and_shows_every_column_on_demand(app, made):  # noqa: F811
+    test = app(RUNS)
+    shown = json.loads(test.dataframe[0].proto.columns)
+    order = list(test.dataframe[0].proto.column_order)
+    assert order[:7] == ["status", "before", "curve", "result", "set", "model", "settings"]
+    assert "started" not in order and "GroupMatch before" not in order
+    assert sum(shown[name]["width"] for name in order) <= 1326 - 33  # 1366 less the margins, and the ticks
+    order = list(fine(test.toggle(key="columns").set_value(True).run()).dataframe[0].proto.column_order)
+    assert {"GroupMatch before", "GroupScore after", "kind", "started", "id"} <= {*order}
+
+
+def test_settings_begin_with_what_is_rarest_and_name_the_kind_where_there_are_several(app, made):  # noqa: F811
+    store = RunStore()
+    config = store.get(made.seeds[0]).config
+    rare = store.create("ttm", "rare", {**config, "group": None, "ttm": {**config["ttm"], "lr": 7e-5}})
+    rows = app(RUNS).dataframe[0].value.set_index("id")
+    assert rows.loc[rare.id, "settings"].startswith("TTM · learning rate 7e-05")
+    assert rows.loc[made.simplematch, "settings"].startswith("SimpleMatch")
+
+
+def test_two_runs_of_different_sets_say_so_first_and_are_named_by_their_sets(app, made):  # noqa: F811
+    store = RunStore()
+    config = {**store.get(made.seeds[0]).config, "benchmark": "scenes/attribute-swap", "group": None}
+    other = store.create("ttm", "other", config)
+    attempt = store.queue_up(other.id)
+    for record in store.steps(made.seeds[0]):
+        store.append_step(other.id, record, attempt)
+    test = choose(app(RUNS, together="false"), made.seeds[0], other.id)
+    (warning,) = (each.value.replace("\\", "") for each in test.warning)
+    assert f"different groups, {SET} and scenes/attribute-swap." in warning
+    assert {name for name in drawn(test) if name} == {SET, "scenes/attribute-swap"}
