@@ -160,6 +160,36 @@ def test_the_loss_is_the_mean_sigmoid_cross_entropy_of_all_pairs():
     assert float(model.pair_loss(seen, read, labels).detach()) == pytest.approx(expected, rel=1e-4)
 
 
+def test_the_token_map_scores_each_word_by_its_best_patch_and_learns_contrastively():
+    images, model = pictures(), adapted("token-map")
+    data = model.prepare(images, TEXTS)
+    seen, read = (model.features(data, torch.arange(3), side) for side in ("image", "caption"))
+    weight = model.head.map.weight
+
+    def level(tokens):
+        centred = tokens - tokens.mean(dim=-1, keepdim=True)
+        return centred / centred.norm(dim=-1, keepdim=True)
+
+    patches, words = level(seen.tokens), level(read.tokens) @ weight.T
+    words = words / words.norm(dim=-1, keepdim=True)
+    expected = torch.empty(3, 3)
+    for i in range(3):
+        for j in range(3):
+            own = words[j][read.mask[j]]
+            expected[i, j] = (own @ patches[i].T).max(dim=1).values.mean()
+    logits = 10 * expected
+    np.testing.assert_allclose(
+        model.score(images, TEXTS, everything(images, TEXTS)), logits.detach().ravel(), atol=1e-4
+    )
+    labels = torch.tensor([[1.0, 0, 0], [0, 1, 0], [1, 0, 1]])
+    rows, columns = logits.log_softmax(dim=1), logits.log_softmax(dim=0)
+    by_image = -(rows[0, 0] + rows[1, 1] + (rows[2, 0] + rows[2, 2]) / 2) / 3
+    by_query = -((columns[0, 0] + columns[2, 0]) / 2 + columns[1, 1] + columns[2, 2]) / 3
+    seen, read = (model.encode(data, torch.arange(3), side) for side in ("image", "caption"))
+    found = model.pair_loss(seen, read, labels)
+    assert float(found.detach()) == pytest.approx(float((by_image + by_query).detach() / 2), abs=1e-4)
+
+
 # --- determinism, features, resuming
 
 

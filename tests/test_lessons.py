@@ -231,7 +231,7 @@ def test_the_lesson_on_binding_shows_what_the_strategies_measured_once_it_ships(
     ]  # fmt: skip
     pd.DataFrame(rows).to_csv(tmp_path / "results/cola.csv", index=False)
     test = opened()
-    assert "**MM-Adapter** has the highest mAP, 26.0 %" in text(
+    assert "**Token map** has the highest mAP, 27.0 %; MM-Adapter has 26.0 %" in text(
         test
     ) and "the unadapted model has 20.0 %" in text(test)
     assert len(test.get("plotly_chart")) == 3

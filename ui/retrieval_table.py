@@ -65,7 +65,7 @@ def _measured_strategies(data: retrieval.StrategiesData, seeds: int) -> None:
     """The measured strategies beside the paper's: in one sentence, at a glance, as figures and as one table."""
     paper = retrieval.paper_data("CLIP")
     st.markdown(
-        f"""**Six ways to teach a model which attribute belongs to which object**
+        f"""**Ways to teach a model which attribute belongs to which object**
 - Combinations that training never showed: {_best(paper, UNSEEN, "in the paper")}; \
 {_best(data, UNSEEN, "on the built-in world")}.
 - Two objects that exchange their attributes: {_best(paper, PAIRS, "in the paper")}; \
@@ -111,7 +111,8 @@ def _glance(data: retrieval.StrategiesData, paper: retrieval.StrategiesData) -> 
     for name in data.strategies:
         meaning = STRATEGIES[name].meaning if name in STRATEGIES else "Nothing: the model as it was."
         here = data.value[UNSEEN, data.strategies.index(name)]
-        there = paper.value[UNSEEN, paper.strategies.index(name)]
+        printed = name in paper.strategies
+        there = paper.value[UNSEEN, paper.strategies.index(name)] if printed else np.nan
         numbers = "".join(f"<td><div>{_percent(value)}</div></td>" for value in (here, there))
         lines.append(
             f'<tr><th scope="row">{retrieval.label(name)}</th><td class="cm-words">{escape(meaning)}</td>{numbers}</tr>'

@@ -22,7 +22,9 @@ from core.runs.engine import start
 from core.runs.store import RunStore
 from core.scorers.cola_config import PAPER_SCALE
 
-Strategy = Annotated[str, typer.Option(help="linear, prompt-tune, ft-all, ft-late, mm-pred or mm-adapter.")]
+Strategy = Annotated[
+    str, typer.Option(help="linear, prompt-tune, ft-all, ft-late, mm-pred, mm-adapter or token-map.")
+]
 Benchmark = Annotated[
     o.Text,
     typer.Option(

@@ -96,7 +96,7 @@ def jobs(
     options: Mapping[str, Any] | None = None,
     **source: Any,
 ) -> list[StrategyRun]:
-    """The descriptions of every strategy (None: all six) with every seed.
+    """The descriptions of every strategy (None: all) with every seed.
 
     options : settings of all; a fusion and a form of the adapter are of the strategies that have one. source : folder
     and device, as in `StrategyRun.of`.

@@ -145,7 +145,7 @@ def _empty(strategies: list[str], seeds: int) -> StrategiesData:
 def paper_data(model: str = "CLIP") -> StrategiesData:
     """The paper's numbers of the same measures, of one base on GQA (Tables 1 and 2a)."""
     table = paper_table(model)
-    data = _empty(["base", *STRATEGIES], 1)
+    data = _empty(["base", *(name for name, strategy in STRATEGIES.items() if strategy.row)], 1)
     for i, (metric, part, title) in enumerate(_COLUMNS):
         column = f"GQA, {part}" if metric == COLA_MAP else title
         if column in table:
@@ -238,7 +238,7 @@ def strategies_table(data: StrategiesData, paper: StrategiesData | None = None) 
         rows.append(
             {"strategy": label(name), **values, "seeds": str(int((~np.isnan(data.seeds[0, j])).sum()))}
         )
-        if paper is not None:
+        if paper is not None and name in paper.strategies:
             printed = paper.value[:, paper.strategies.index(name)]
             numbers = {
                 m: "" if np.isnan(v) else f"{v:.1f}" for m, v in zip(paper.measures, printed, strict=True)
@@ -264,7 +264,7 @@ def _number(value: float) -> str:
 def paper_table(model: str = "CLIP") -> pd.DataFrame:
     """The paper's Tables 1 and 2a for one base: a row per strategy, in percent."""
     rows = []
-    for name in ("zero-shot", *(s.row for s in STRATEGIES.values())):
+    for name in ("zero-shot", *(s.row for s in STRATEGIES.values() if s.row)):
         rows_of_strategy = reference("Cola", model=model, method=name)
         cells: dict[str, Any] = {"strategy": "before" if name == "zero-shot" else name}
         for title, (dataset, subset, metric) in _PAPER.items():

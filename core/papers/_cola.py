@@ -98,7 +98,7 @@ def options_of(method: str, mix: str = _USUAL_MIX) -> dict[str, Any] | None:
     """
     name, _, more = method.partition(", ")
     what, _, value = more.partition(": ")
-    strategy = {s.row: key for key, s in STRATEGIES.items()} | {"zero-shot": "linear"}
+    strategy = {s.row: key for key, s in STRATEGIES.items() if s.row} | {"zero-shot": "linear"}
     if name not in strategy:
         return None
     chosen = {"strategy": strategy[name], "mix": mix, **PAPER_SCALE}

@@ -62,6 +62,10 @@ class Head(nn.Module):
     def table(self, images: Features, captions: Features) -> torch.Tensor:
         """Scores before calibration of all images with all captions, (a, b)."""
 
+    def loss(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Sigmoid cross-entropy, averaged over all pairs; logits and labels (a, b), 1 for those that match."""
+        return F.binary_cross_entropy_with_logits(logits, labels)
+
     def scores(self, images: Features, captions: Features, index: torch.Tensor) -> torch.Tensor:
         """Calibrated scores of pairs int64 (p, 2), float32 (p,) on the CPU; each pair by itself."""
         parts = [
@@ -243,6 +247,40 @@ class _JointHead(_PairHead):
         return (self.out(cls[:, 0]) * captions.pooled).sum(dim=-1)
 
 
+class _TokenMapHead(_PairHead):
+    """One linear map from word tokens to patch tokens; the score is the mean over words of the best patch's cosine.
+
+    After LABCLIP (Koishigarina et al., arXiv 2502.03566): what an encoder knows of whose attribute is whose is there,
+    and the alignment of the two loses it. Theirs maps the pooled text; here tokens meet, so that pooling loses nothing
+    either. It is trained with the contrastive loss; swapped queries come with the mix.
+    """
+
+    def __init__(self, sizes: tuple[int, int, int]) -> None:
+        super().__init__(10.0)
+        patches, words, _ = sizes
+        self.map = nn.Linear(words, patches, bias=False)
+
+    def loss(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """Softmax cross-entropy over the queries of each image and over the images of each query, right ones alike."""
+        each = [(logits, labels), (logits.T, labels.T)]
+        return torch.stack(
+            [F.cross_entropy(x, y / y.sum(dim=1, keepdim=True).clamp(min=1)) for x, y in each]
+        ).mean()
+
+    def image(self, features: Features) -> Features:
+        tokens = F.normalize(_levelled(features.tokens), dim=-1)
+        return Features.of(tokens[:, 0], tokens, features.mask)
+
+    def caption(self, features: Features) -> Features:
+        tokens = F.normalize(self.map(_levelled(features.tokens)), dim=-1)
+        return Features.of(tokens[:, 0], tokens, features.mask)
+
+    def pairs(self, images: Features, captions: Features) -> torch.Tensor:
+        cosines = captions.tokens @ images.tokens.mT  # (p, words, patches)
+        best = cosines.masked_fill(~images.mask[:, None], -1.0).amax(dim=-1)
+        return (best * captions.mask).sum(dim=1) / captions.mask.sum(dim=1)
+
+
 def _vector(pooled: torch.Tensor) -> Features:
     return Features.of(F.normalize(pooled, dim=-1))
 
@@ -265,6 +303,8 @@ def make_head(base: FeatureBase, config: AdaptConfig) -> Head:
         torch.manual_seed(config.seed)
         if config.strategy == "linear":
             return _LinearHead(base.sizes[2], scale)
+        if config.strategy == "token-map":
+            return _TokenMapHead(base.sizes)
         if config.strategy in ("prompt-tune", "ft-all"):
             return _TwoTowerHead(scale)
         if config.strategy == "ft-late":

@@ -13,7 +13,6 @@ from typing import Self
 
 import numpy as np
 import torch
-from torch.nn import functional as F
 
 from core.base.errors import InputError
 from core.groups import ImageRef
@@ -177,7 +176,7 @@ class AdaptedModel(Trainable):
         return self._score_block(images, captions, index)
 
     def loss(self, data: Prepared, images: torch.Tensor, captions: torch.Tensor) -> torch.Tensor:
-        """Sigmoid cross-entropy over all b x b pairs of a batch of matched ones, int64 (b,): a scalar ([Cola] 11.1).
+        """The strategy's loss over all b x b pairs of a batch of matched ones, int64 (b,): a scalar ([Cola] 11.1).
 
         Off the diagonal a pair counts as wrong, but for a repeated image or caption with its own partner.
         """
@@ -188,9 +187,8 @@ class AdaptedModel(Trainable):
         return self.pair_loss(first, second, torch.tensor(rows, device=self.device))
 
     def pair_loss(self, images: Features, captions: Features, labels: torch.Tensor) -> torch.Tensor:
-        """Sigmoid cross-entropy, averaged over all pairs; labels float (a, b), 1 for those that match."""
-        logits = self.head.calibration(self.head.table(images, captions).float())
-        return F.binary_cross_entropy_with_logits(logits, labels)
+        """The head's loss over all pairs; labels float (a, b), 1 for those that match."""
+        return self.head.loss(self.head.calibration(self.head.table(images, captions).float()), labels)
 
     def copy(self) -> Self:
         """An independent copy of all weights."""

@@ -21,7 +21,7 @@ class _Strategy(NamedTuple):
     label: str
     meaning: str
     lr: float  # for the built-in models; chosen on validation queries (benchmarks/results/cola.py --tune)
-    row: str  # the method's name in the paper's tables (assets/papers/results.csv)
+    row: str  # the method's name in the paper's tables (assets/papers/results.csv); "" for one that has none
     joint: bool = False  # whether image and query meet before the score
 
 
@@ -50,6 +50,13 @@ STRATEGIES: dict[str, _Strategy] = {
         1e-3,
         "MM-Adapter",
         joint=True,
+    ),
+    "token-map": _Strategy(
+        "Token map",
+        "One linear map from the words' space into the patches'; each word is then compared with the patch that it "
+        "fits best. Not of the paper: LABCLIP's idea (arXiv 2502.03566), that binding is there and lost in alignment.",
+        1e-3,
+        "",
     ),
 }  # fmt: skip
 
