@@ -23,13 +23,16 @@ _SPREAD = 1.5  # scene units: about the standard deviation of a place
 class SceneHeads(nn.Module):
     """Linear heads on the pooled features of picture and caption, on the patch tokens and on words."""
 
-    def __init__(self, pooled: int, patches: int, words: int) -> None:
+    def __init__(self, pooled: int, patches: int, words: int, details: bool = False) -> None:
+        """details : also tell size and material (a head of its own, so that the other recipes' weights stay)."""
         super().__init__()
         self.table = nn.Linear(pooled, len(COLOURS) * (3 + len(SHAPES)))
         self.caption_objects = nn.Linear(pooled, len(COLOURS) * (3 + len(SHAPES)))
         self.cells = nn.Linear(patches, len(LABELS))
         self.words = nn.Linear(words, 2 + len(SHAPES))
         self.agrees = nn.Linear(words, 2)
+        if details:
+            self.details, self.caption_details = (nn.Linear(pooled, 2 * len(COLOURS)) for _ in range(2))
 
     def table_loss(self, pooled: torch.Tensor, objects: torch.Tensor) -> torch.Tensor:
         """Which colours are there, and shape and place of the object of each colour that occurs once.
@@ -44,6 +47,21 @@ class SceneHeads(nn.Module):
         """The same of what the caption tells: (b, d) and (b, colours, 6) as `statement_table` makes them."""
         return _table_loss(
             self.caption_objects, pooled, caption_objects, (caption_objects[..., -2:] != 0).float()
+        )
+
+    def details_loss(
+        self,
+        pooled: torch.Tensor,
+        details: torch.Tensor,
+        caption: torch.Tensor,
+        caption_details: torch.Tensor,
+    ) -> torch.Tensor:
+        """Size and material of the object of each colour, of the picture and as the caption tells them.
+
+        pooled, caption : (b, d). details, caption_details : float (b, colours, 2), 1, -1 or 0 for unknown.
+        """
+        return _sign_loss(self.details, pooled, details) + _sign_loss(
+            self.caption_details, caption, caption_details
         )
 
     def cell_loss(self, patches: torch.Tensor, maps: torch.Tensor) -> torch.Tensor:
@@ -110,3 +128,9 @@ def _table_loss(
     shape = -(F.log_softmax(said[..., 1:-2], dim=-1) * shapes).sum() / shapes.sum().clamp(min=1)
     error = (said[..., -2:] - table[..., -2:]).square()
     return 4 * present + shape + (error * placed).sum() / placed.sum().clamp(min=1)
+
+
+def _sign_loss(head: nn.Module, pooled: torch.Tensor, signs: torch.Tensor) -> torch.Tensor:
+    """Logistic loss of signs (b, colours, 2) where they are not 0."""
+    said = head(F.layer_norm(pooled, pooled.shape[-1:])).view(signs.shape)
+    return (F.softplus(-signs * said) * signs.abs()).sum() / signs.abs().sum().clamp(min=1)

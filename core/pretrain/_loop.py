@@ -86,9 +86,9 @@ def train(
     """Train `module` in place; yields a record at step 0, every `recipe.every` steps and at the last step."""
     validate = Validation(recipe, tokenizer)
     batches = _Batches(recipe, data, tokenizer, seed, next(module.parameters()).device)
-    heads = SceneHeads(FAMILIES[recipe.family].pooled(recipe), recipe.vision.width, recipe.text.width).to(
-        batches.device
-    )
+    pooled = FAMILIES[recipe.family].pooled(recipe)
+    heads = SceneHeads(pooled, recipe.vision.width, recipe.text.width, recipe.details_loss > 0)
+    heads = heads.to(batches.device)
     adam = _adamw(module, heads, recipe)
     parameters = [p for group in adam.param_groups for p in group["params"]]
     started, losses = perf_counter(), []
@@ -124,6 +124,8 @@ class _Labels(NamedTuple):
     objects: torch.Tensor  # (b, colours, 6)
     caption_objects: torch.Tensor  # (b, colours, 6)
     cells: torch.Tensor  # (b, patches, labels)
+    details: torch.Tensor  # (b, colours, 2)
+    caption_details: torch.Tensor  # (b, colours, 2)
 
 
 class _Batches:
@@ -161,8 +163,10 @@ class _Batches:
         side, cell = self.fold
         maps = self.data.maps[rows].reshape(len(rows), side, cell, side, cell, -1).max(axis=(2, 4))
         cells = maps.reshape(len(rows), side * side, -1)
+        data = self.data
+        told = (data.details[rows], data.caption_details[rows, variant])
         labels = _Labels(
-            *map(self._floats, (self.data.objects[rows], self.data.caption_objects[rows, variant], cells))
+            *map(self._floats, (data.objects[rows], data.caption_objects[rows, variant], cells, *told))
         )
         ids = torch.from_numpy(self.ids[rows, variant]).to(self.device)
         return Batch(pixels(self.data.images[rows]).to(self.device), ids, self.pairs), labels
@@ -179,6 +183,10 @@ def _auxiliary(
         loss = loss + recipe.table_loss * heads.table_loss(forward.pooled, labels.objects)
     if recipe.told_loss and forward.caption is not None:
         loss = loss + recipe.told_loss * heads.caption_object_loss(forward.caption, labels.caption_objects)
+    if recipe.details_loss and forward.pooled is not None and forward.caption is not None:
+        loss = loss + recipe.details_loss * heads.details_loss(
+            forward.pooled, labels.details, forward.caption, labels.caption_details
+        )
     if recipe.cell_loss and forward.patches is not None:
         loss = loss + recipe.cell_loss * heads.cell_loss(forward.patches, labels.cells)
     if recipe.words_loss and forward.words is not None:

@@ -18,7 +18,7 @@ from core.scenes._minimal_pairs import (
     minimal_pair,
 )
 from core.scenes._sampler import sample_scene
-from core.scenes.captions import CaptionTemplate, Statement, statement_about
+from core.scenes.captions import CaptionTemplate, Phrase, Statement, statement_about
 from core.scenes.render import MODEL_SIZE, RENDERER, render_many
 from core.scenes.world import (
     COLOURS,
@@ -27,12 +27,12 @@ from core.scenes.world import (
     SIZES,
     SPLITS,
     Scene,
+    SceneObject,
 )
 
 # What a relation says of its first object: the table's column and the sign; of the second object the opposite.
 _SIDES = {"left of": (-2, -1), "right of": (-2, 1), "in front of": (-1, -1), "behind": (-1, 1)}
 _Progress = Callable[[str, float], None]  # (what is being done, share done in [0, 1])
-_Caption = tuple[str, np.ndarray]  # a text, and its `_statement_table`
 
 _CHUNK = 8192  # pictures between two progress reports
 _PROCESSES = min(8, os.cpu_count() or 1)
@@ -54,11 +54,24 @@ class DataRecipe:
     omit: float = 0.0  # chance that a caption of a single scene leaves out a colour or shape
 
 
+class _Caption(NamedTuple):
+    """A caption, and what it tells: `_statement_table` and `_detail_table`."""
+
+    text: str
+    table: np.ndarray
+    details: np.ndarray
+
+    @classmethod
+    def of(cls, statement: Statement, wording: CaptionTemplate) -> _Caption:
+        return cls(statement.caption(wording), _statement_table(statement), _detail_table(statement.phrases))
+
+
 class TrainingData(NamedTuple):
     """Pictures and their captions.
 
     images : uint8 (singles + 2 * twins, H, W, 3). Twin t is rows singles + 2t and singles + 2t + 1.
     captions : one list of `captions` texts per image; those of a twin's two images correspond.
+    details : int8 (images, colours, 2), see `_detail_table`; caption_details : (images, captions, colours, 2).
     maps : uint8 (images, _GRID, _GRID, len(LABELS)), 1 where an object with that attribute has its centre.
     objects : float32 (images, colours, 6), see `object_table`.
     caption_objects : int8 (images, captions, colours, 6), the same of what each caption tells, see `_statement_table`.
@@ -69,6 +82,8 @@ class TrainingData(NamedTuple):
     maps: np.ndarray
     objects: np.ndarray
     caption_objects: np.ndarray
+    details: np.ndarray
+    caption_details: np.ndarray
     captions: list[list[str]]
     singles: int
 
@@ -100,8 +115,10 @@ class TrainingData(NamedTuple):
             images=images,
             maps=np.stack([_label_map(scene) for scene in scenes]),
             objects=np.stack([object_table(scene) for scene in scenes]),
-            caption_objects=np.stack([[table for _, table in variants] for variants in drawn]),
-            captions=[[text for text, _ in variants] for variants in drawn],
+            caption_objects=np.stack([[each.table for each in variants] for variants in drawn]),
+            details=np.stack([_detail_table(scene.objects) for scene in scenes]),
+            caption_details=np.stack([[each.details for each in variants] for variants in drawn]),
+            captions=[[each.text for each in variants] for variants in drawn],
             singles=recipe.singles,
         )
 
@@ -173,6 +190,20 @@ def _statement_table(statement: Statement) -> np.ndarray:
     return table
 
 
+def _detail_table(items: Sequence[SceneObject | Phrase]) -> np.ndarray:
+    """Size and material by colour: int8 (colours, 2), 1 for large or metal, -1 for small or rubber.
+
+    0 where it is not said, and for a colour that no item has, or several.
+    """
+    table = np.zeros((len(COLOURS), 2), dtype=np.int8)
+    for row, colour in zip(table, COLOURS, strict=True):
+        chosen = [item for item in items if item.colour == colour]
+        if len(chosen) == 1:
+            row[0] = {"large": 1, "small": -1}.get(chosen[0].size or "", 0)
+            row[1] = {"metal": 1, "rubber": -1}.get(chosen[0].material or "", 0)
+    return table
+
+
 def _drawn(recipe: DataRecipe, seed: int) -> tuple[list[Scene], list[list[_Caption]]]:
     """Scenes, singles before twins, and the captions of each."""
     rng = np.random.default_rng([seed, 1])
@@ -192,13 +223,13 @@ def _caption_of(scene: Scene, rng: np.random.Generator, recipe: DataRecipe, vari
     kind = "pair" if variant < recipe.captions // 2 else "relation"
     statement = statement_about(scene, rng, {kind: 1.0}, recipe.detail, recipe.omit)
     wording = CaptionTemplate.draw(rng, definite=statement.is_unambiguous(scene))
-    return statement.caption(wording), _statement_table(statement)
+    return _Caption.of(statement, wording)
 
 
 def _captions_of(pair: MinimalPair, rng: np.random.Generator, recipe: DataRecipe) -> tuple[_Caption, ...]:
     statements = pair.statements(draw_mentioned_attributes(rng, recipe.detail), int(rng.integers(4)))
     wording = CaptionTemplate.draw(rng)
-    return tuple((statement.caption(wording), _statement_table(statement)) for statement in statements)
+    return tuple(_Caption.of(statement, wording) for statement in statements)
 
 
 def training_scenes(
