@@ -8,7 +8,6 @@ import ui
 from core.groups import GroupSet
 from ui import debias, debias_alpha, debias_views
 from ui.retrieval_files import own_retrieval_set
-from ui.score_options import score_options
 
 LEAD = (
     "A captioner scores a caption by how likely it is to write it: log P(t | image). Part of that is how common the "
@@ -74,11 +73,10 @@ def file_debiased(selection: ui.Selection, view: str) -> None:
 def debiased(selection: ui.Selection, view: str) -> None:
     """The views that need a captioner and its prior."""
     model, groups = debias.captioner(selection), selection.selected_groups
-    score_options(model)
     if view == WORDS:
         debias_views.tokens_view(model, groups)
         return
-    inputs = debias.debias_inputs(selection, model, *debias.pick_prior(selection.benchmark))
+    inputs = debias.debias_inputs(selection, model, debias.pick_prior(selection.benchmark))
     debiased_views(inputs, groups, view)
 
 

@@ -59,6 +59,18 @@ def test_the_scorer_is_made_from_a_name_and_the_environment(endpoint):
     assert made.score(IMAGES, CAPTIONS, PAIRS[:1])[0] == pytest.approx(expected(IMAGES[0], CAPTIONS[0]))
 
 
+def test_a_served_model_is_asked_a_question_of_ones_own(endpoint):
+    name = "api:model-1?question=is+{caption}+in+{it}%3F"
+    made = load_scorer(name)
+    made.score(IMAGES, CAPTIONS, PAIRS[:1])
+    assert endpoint.requests[0]["messages"][0]["content"][1]["text"] == f"is {CAPTIONS[0]} in {{it}}?"
+    assert made.name == name and made.key != load_scorer("api:model-1").key
+    assert load_scorer("api:model-1?question=is+{caption}+in+it%3F").key != made.key
+    for refused in ("api:model-1?batch=2", "vgpt:api:model-1?prompt=see"):
+        with pytest.raises(InputError, match=r"has no (batch|prompt)= to choose"):
+            load_scorer(refused)
+
+
 def test_a_served_model_goes_by_the_environment_of_the_moment(endpoint, monkeypatch):
     first = load_scorer("api:model-1")
     monkeypatch.setenv("CROSSMATCH_API_BASE", "http://localhost:1/v1")

@@ -577,6 +577,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--json": {"*": NO_JSON},
     },
     "recall": {
+        **SCORE,
         "<name>": {"*": refused(NAMED_TWICE, "toy/captions")},
         "--benchmark": {"*": differs("--benchmark", "toy/more-captions")},
         "--model": {"*": differs("--model", "{clip_2}")},
@@ -603,6 +604,8 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--json": {"*": NO_JSON},
     },
     "blind": {
+        **SCORE,
+        **{name: {"*": differs(*words)} for name, words in PLACE.items()},
         "<name>": {"*": refused(NAMED_TWICE, "toy/pairs")},
         "--benchmark": {"*": differs("--benchmark", "toy/pairs")},
         "--model": {"*": differs("--model", "{lm_2}")},

@@ -233,30 +233,24 @@ def test_a_link_with_a_model_that_is_no_captioner_shows_the_built_in_one(open_pa
     assert "no language prior to remove" in text(test).replace("\\", "")
 
 
-def test_options_of_a_score_are_chosen_in_a_form_and_stand_in_the_address(app, monkeypatch):
+def test_the_noise_of_the_prior_is_chosen_beside_its_count_and_stands_in_the_address(app, monkeypatch):
     given = {}
     monkeypatch.setattr(
         "ui.debias_alpha.export_section", lambda name, *args, **more: given.update({name: more})
     )
-    test = app(samples="1")
-    assert "score-options" not in str([f.key for f in test.text_input])
-    test.session_state["score-options"] = True
-    fine(test.run())
-    next(f for f in test.text_input if f.label == "Caption prompt").set_value("a view of")
-    next(f for f in test.selectbox if f.label == "End token counts").set_value("no")
-    next(f for f in test.number_input if f.label == "Standard deviation of noise images").set_value(0.5)
-    fine(next(b for b in test.button if b.label == "Use these options").click().run(timeout=60))
-    model = f"{MODEL}?prompt=a+view+of&end=no"
-    assert test.session_state["model"] == model
-    assert given["alpha"]["command"].endswith(
-        f"--model '{model}' --prior gaussian --samples 1 --null-std 0.5"
-    )
+    test = app(samples="1", noise_mean="0.5")
+    assert given["alpha"]["command"].endswith(" --prior gaussian --samples 1 --null-mean 0.5")
+    fine(test.number_input(key="noise_std").set_value(0.5).run())
+    assert given["alpha"]["command"].endswith(" --samples 1 --null-mean 0.5 --null-std 0.5")
+    fine(test.selectbox(key="prior").set_value("lm").run())
+    assert given["alpha"]["command"].endswith(" --prior lm") and not [
+        f for f in test.number_input if f.key == "noise_std"
+    ]
 
 
-def test_visitors_see_no_options_of_a_score(app, monkeypatch):
+def test_visitors_choose_no_noise(app, monkeypatch):
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
-    test = app()
-    assert "Score options" not in [e.label for e in test.expander]
+    assert "noise_mean" not in [f.key for f in app(noise_mean="0.5").number_input]
 
 
 def test_other_methods_are_read_when_they_are_opened(app):

@@ -9,6 +9,7 @@ from core.scorers.api import ApiScorer
 from core.scoring.scores import ScoreCache, planned_calls, score_groups
 
 MODEL = "api:model-1"
+ASKING = f"{MODEL}?question=is+{{caption}}+there%3F"
 
 
 @pytest.fixture
@@ -17,12 +18,14 @@ def few(fresh_pages, monkeypatch):
     whole = load
     monkeypatch.setattr("core.datasets.load", lambda *args, **more: whole(*args, **more).select(range(3)))
     # AppTest knows no value of a select box that is not among its options, as a typed name is not.
-    monkeypatch.setattr("ui.selection.scorer_list", lambda: {"builtin/clip": "itc", MODEL: "api"})
+    monkeypatch.setattr(
+        "ui.selection.scorer_list", lambda: {"builtin/clip": "itc", MODEL: "api", ASKING: "api"}
+    )
 
 
-def opened():
+def opened(model=MODEL):
     test = whole_app()
-    test.query_params["set"], test.query_params["model"] = "scenes/left-right", MODEL
+    test.query_params["set"], test.query_params["model"] = "scenes/left-right", model
     test.switch_page("pages/2_Matching.py")
     return test.run()
 
@@ -42,6 +45,18 @@ def test_nothing_is_asked_before_the_estimate_was_seen_and_everything_once_after
     again = opened()
     assert len(endpoint.requests) == 12 and not start_button(again)
     assert any("are cached" in c.value for c in again.caption)
+
+
+def test_a_served_model_is_asked_a_question_of_ones_own(endpoint, few):  # noqa: F811
+    test = opened()
+    test.session_state["model-options"] = True
+    next(f for f in test.run().text_input if f.label == "VQA question").set_value("is {caption} there?")
+    test = next(b for b in test.button if b.label == "Use these options").click().run()
+    assert test.session_state["model"] == ASKING
+    start_button(test)[0].click().run()
+    texts = {request["messages"][0]["content"][1]["text"] for request in endpoint.requests}
+    captions = {c for g in load("scenes/left-right", "test").groups[:3] for c in g.captions}
+    assert texts == {f"is {caption} there?" for caption in captions}
 
 
 def test_a_price_gives_a_cost(endpoint, few):  # noqa: F811

@@ -1,5 +1,7 @@
 """Options of a score after its name: what is asked, the end token, null images; each with a key of its own."""
 
+import json
+
 import numpy as np
 import pytest
 import torch
@@ -140,6 +142,33 @@ def test_options_of_the_command_line_are_those_of_the_name(make, monkeypatch, to
         InputError, match="--null-mean has no effect on builtin/blip-caption, which gives Visual"
     ):
         with_options("builtin/blip-caption", null_mean=0.0)
+
+
+def test_blind_and_recall_take_the_same_options(make, monkeypatch, toy_groups, tmp_path):
+    monkeypatch.setattr("core.datasets.load", lambda *args, **more: toy_groups)
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
+    asked = {}
+    monkeypatch.setattr(
+        "core.cli._recall.retrieval_record", lambda name, split, model, *more: asked.update(model=model) or {}
+    )
+
+    def record(*words):
+        found = CliRunner().invoke(app, [*words, "--json"])
+        assert found.exit_code == 0, found.output
+        return json.loads(found.stdout)
+
+    name = f"blind:{make('blip-caption')}"
+    plain, two = (
+        record("blind", "toy", "--model", name),
+        record("blind", "toy", "--model", f"{name}?count=2&std=3"),
+    )
+    assert (
+        record("blind", "toy", "--model", name, "--null-count", "2", "--null-std", "3")["metrics"]
+        == two["metrics"]
+    )
+    assert plain["model"] == name != two["model"]
+    record("recall", "coco", "--model", f"vqa:{make('llava')}", "--question", "is it {caption}?")
+    assert asked["model"] == f"vqa:{make('llava')}?question=is+it+{{caption}}%3F"
 
 
 def test_visitors_choose_no_options(monkeypatch):

@@ -21,7 +21,6 @@ from ui.export import tag_words
 from ui.fields import number
 from ui.formatting import progress
 from ui.loaders import LazyScorer, evaluate, model_source
-from ui.score_options import noise_pixels
 from ui.selection import NearestModel, last_benchmark, offer_nearest
 from ui.uploads import PREFIX, PRIOR, TAGS, is_upload, put_beside, stored_upload, upload_prior
 
@@ -32,6 +31,7 @@ if TYPE_CHECKING:
 CAPTIONER = "builtin/blip-caption"
 _MAX_IMAGES = 100  # images of a prior that a page samples ...
 _MAX_IMAGES_PUBLIC = 5  # ... and for a visitor of a public instance
+_MOST_NOISE = 100.0  # that mean and deviation of noise may be
 
 
 class DebiasInputs(NamedTuple):
@@ -123,9 +123,18 @@ def _file_command(selection: Selection, entry: str) -> str:
     return shlex.join([*words, *tag_words(selection.tags)])
 
 
-def pick_prior(benchmark: str) -> tuple[str, int | None]:
-    """Where log P(t) comes from, and how many images it is sampled from."""
-    left, right = st.columns([3, 1])
+class PickedPrior(NamedTuple):
+    """Where log P(t) comes from, how many images it is sampled from, and the mean and standard deviation of noise; None
+    for the default."""
+
+    kind: str
+    count: int | None = None
+    pixels: tuple[float | None, float | None] = (None, None)
+
+
+def pick_prior(benchmark: str) -> PickedPrior:
+    """The prior's fields."""
+    left, right, *noise = st.columns([3, 1] if public_mode.is_public() else [3, 1, 1, 1])
     options = [name for name in PRIORS if name != "train" or benchmark.startswith("scenes/")]
     kind = left.selectbox(
         "Source of log P(t)",
@@ -135,7 +144,7 @@ def pick_prior(benchmark: str) -> tuple[str, int | None]:
         help="\n\n".join(f"**{name}**, {p.label}: {p.meaning}" for name, p in PRIORS.items()),
     )
     if not PRIORS[kind].sampled:
-        return kind, None
+        return PickedPrior(kind)
     count = number(
         right,
         "Images",
@@ -148,8 +157,18 @@ def pick_prior(benchmark: str) -> tuple[str, int | None]:
         "elsewhere); 30 for other images.",
     )
     if count is None and public_mode.is_public():
-        return kind, _default_images(kind, benchmark)
-    return kind, None if count is None else int(count)
+        return PickedPrior(kind, _default_images(kind, benchmark))
+    mean = std = None
+    if kind == "gaussian" and noise:
+        mean = _noise_number(noise[0], "Mean", -_MOST_NOISE, "noise_mean")
+        std = _noise_number(noise[1], "Deviation", 0.001, "noise_std")
+    return PickedPrior(kind, None if count is None else int(count), (mean, std))
+
+
+def _noise_number(place: Any, label: str, low: float, key: str) -> float | None:
+    """The mean or the standard deviation of noise images' pixels."""
+    about = "Of the noise, in the model's normalised pixels. Empty: the model's own."
+    return number(place, label, low, _MOST_NOISE, None, key=key, placeholder="own", help=about)
 
 
 def _default_images(kind: str, benchmark: str) -> int:
@@ -158,20 +177,18 @@ def _default_images(kind: str, benchmark: str) -> int:
     return min(count, _MAX_IMAGES_PUBLIC) if public_mode.is_public() else count
 
 
-def debias_inputs(selection: Selection, model: str, kind: str, count: int | None) -> DebiasInputs:
+def debias_inputs(selection: Selection, model: str, picked: PickedPrior) -> DebiasInputs:
     """Scores and prior of the selected groups: from memory, the score cache, or the model itself."""
     evaluation, source = evaluate(selection, model), model_source(model)
     key = (selection.benchmark, selection.split, selection.groups.shape, model, scorer_key(source))
-    pixels = noise_pixels() if kind == "gaussian" else (None, None)
-    prior = _prior((*key, kind, count, pixels), selection.groups, source, kind, count)
+    prior = _prior(key, picked, selection.groups, source)
     prior = prior._replace(
         values=prior.values[selection.mask], caption_index=prior.caption_index[selection.mask]
     )
-    sampled = [] if count is None else ["--samples", str(count)]
-    for flag, value in zip(("--null-mean", "--null-std"), pixels, strict=True):
-        sampled += [] if value is None else [flag, f"{value:g}"]
-    command = alpha_command(selection, "alpha", model, "--prior", kind, *sampled)
-    study = _study((*key, kind, count, pixels, selection.tags), evaluation, prior)
+    options = {"--samples": picked.count, "--null-mean": picked.pixels[0], "--null-std": picked.pixels[1]}
+    given = [w for flag, value in options.items() if value is not None for w in (flag, f"{value:g}")]
+    command = alpha_command(selection, "alpha", model, "--prior", picked.kind, *given)
+    study = _study((*key, picked, selection.tags), evaluation, prior)
     return DebiasInputs(model, study, prior, command)
 
 
@@ -183,12 +200,11 @@ def alpha_command(selection: Selection, name: str, model: str, *words: str) -> s
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)
-def _prior(key: tuple, _groups: Any, _source: str, kind: str, count: int | None) -> Prior:
+def _prior(key: tuple, picked: PickedPrior, _groups: Any, _source: str) -> Prior:
     with progress("Sampling the prior") as (container, bar):
         scorer, report = LazyScorer(_source, container), lambda done, total: bar(done / total)
-        return estimate_prior(
-            scorer, _groups, kind, count, cache=ScoreCache(), progress=report, pixels=key[-1]
-        )
+        how = {"cache": ScoreCache(), "progress": report, "pixels": picked.pixels}
+        return estimate_prior(scorer, _groups, picked.kind, picked.count, **how)
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)

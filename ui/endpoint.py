@@ -10,6 +10,8 @@ from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.metrics.statistics import Clusters
 from core.scorers.api import PUBLIC, ApiScorer, CallEstimate, address_from_environment
+from core.scorers.score_options import ScoreOptions
+from core.scoring.load import scorer_kind
 from core.scoring.scores import ScoreCache, planned_calls, score_groups
 from ui.formatting import progress
 
@@ -41,26 +43,31 @@ def served_evaluation(name: str, groups: GroupSet) -> Evaluation:
 
 
 def _endpoint_form(name: str) -> tuple[ApiScorer, tuple[float | None, float | None]]:
+    plain, options = ScoreOptions.split(name)
     first, second = st.columns(2)
     default = address_from_environment() or PUBLIC
-    base = first.text_input("Address", default, key=f"api_base-{name}", help="An OpenAI-compatible endpoint.")
+    base = first.text_input(
+        "Address", default, key=f"api_base-{plain}", help="An OpenAI-compatible endpoint."
+    )
     key = second.text_input(
         "Key",
         type="password",
-        key=f"api_key-{name}",
+        key=f"api_key-{plain}",
         placeholder="from the environment",
         help="Sent to this address only. It stays in this session's memory and is never stored or logged.",
     )
     price_in, price_out = (
-        column.number_input(f"Price per million tokens {side}", 0.0, None, None, key=f"api_{side}-{name}")
+        column.number_input(f"Price per million tokens {side}", 0.0, None, None, key=f"api_{side}-{plain}")
         for column, side in zip(st.columns(2), ("in", "out"), strict=True)
     )
-    model = name.removeprefix(PREFIX)
+    model = plain.removeprefix(PREFIX)
     if not model:
         raise InputError("Give the served model's name after the colon, such as api:gpt-4.1-2025-04-14.")
     # The environment's key belongs to the environment's address: another address needs its own key, or none.
     other = (base or default).rstrip("/") != default.rstrip("/")
-    return ApiScorer(name, model, base or None, key or (_NO_KEY if other else None)), (price_in, price_out)
+    scorer = ApiScorer(plain, model, base or None, key or (_NO_KEY if other else None))
+    asking = options.applied(scorer, scorer_kind(plain), name) if options else scorer
+    return asking, (price_in, price_out)
 
 
 def _confirmed(scorer: ApiScorer, estimate: CallEstimate) -> bool:

@@ -1,79 +1,66 @@
-"""Options of a captioner's score: a form whose answer is another name of the model, and the noise of its prior."""
+"""Options of a model's score beside the field that names it: a form whose answer is the name with its options."""
 
 from __future__ import annotations
+
+from typing import Any
 
 import streamlit as st
 
 from core.base import public_mode
+from core.base.errors import InputError
+from core.scorers.null_images import DEFAULT_NULL_COUNT, MASS_NULL_COUNT
+from core.scorers.score_kinds import QUESTION
 from core.scorers.score_options import ScoreOptions
 from core.scoring.load import scorer_kind
 from ui.loaders import model_source
-from ui.selection import select
+from ui.uploads import is_upload
 
 _OWN = "its family's own"
-_NOISE = ("noise_mean", "noise_std")  # in the address
+_END = "end"
+# Option -> its field: label, what an empty one stands for, help.
+_FIELDS = {
+    "prompt": ("Caption prompt", _OWN, "What stands before the caption."),
+    _END: ("End token counts", _OWN, "BLIP and T5: yes; others: no."),
+    "question": ("VQA question", QUESTION, "What the model is asked; {caption} stands for the caption."),
+    "mean": ("Mean of noise images", "the model's own", "In the model's normalised pixels."),
+    "std": ("Standard deviation of noise images", "the model's own", "In the model's normalised pixels."),
+    "count": ("Noise images", f"{DEFAULT_NULL_COUNT}, of MASS {MASS_NULL_COUNT}", "How many are averaged."),
+    "device": ("Device", "auto, cpu, cuda:1", "Where the model runs."),
+    "batch": ("Batch", "as many as fit", "Captions and images that pass the model at once at most."),
+}
 
 
-def score_options(model: str) -> None:
-    """The form, closed at first; visitors of a public server choose no options."""
-    if public_mode.is_public():
-        return
-    box = st.expander("Score options", icon=":material/tune:", key="score-options", on_change="rerun")
-    if box.open:
-        with box:
-            _form(model)
+def score_options(model: str | None, key: str) -> str | None:
+    """The form, closed at first, where the model's score has options; the name with those that were chosen just now.
 
-
-def noise_pixels() -> tuple[float | None, float | None]:
-    """Mean and standard deviation of noise images as the form or the address says; None for the model's own."""
-    mean, std = (_number(name) for name in _NOISE)
-    return mean, std
-
-
-def _number(name: str) -> float | None:
-    if public_mode.is_public():
+    key : of the field that names the model. Visitors of a public server choose no options, and files have none.
+    """
+    if model is None or is_upload(model) or public_mode.is_public():
         return None
     try:
-        return float(st.query_params.get(name, ""))
-    except ValueError:
+        plain, options = ScoreOptions.split(model)
+        kind = scorer_kind(model_source(plain))
+    except InputError:  # the page says what is wrong with the name
         return None
-
-
-def _form(model: str) -> None:
-    plain, options = ScoreOptions.split(model)
-    kind = scorer_kind(model_source(plain))
-    with st.form("score-options-form", border=False):
-        given: dict[str, object] = {}
-        first, second = st.columns(2)
-        given["prompt"] = first.text_input(
-            "Caption prompt",
-            options.get("prompt", ""),
-            placeholder=_OWN,
-            help="What stands before the caption.",
-        )
-        ends = [_OWN, "yes", "no"]
-        end = second.selectbox(
-            "End token counts",
-            ends,
-            ends.index(options.get("end", _OWN)),
-            help="BLIP and T5: yes; others: no.",
-        )
-        given["end"] = "" if end == _OWN else end
-        given["device"] = first.text_input(
-            "Device", options.get("device", ""), placeholder="auto, cpu, cuda:1"
-        )
-        given["batch"] = second.text_input("Batch", options.get("batch", ""), placeholder="as many as fit")
-        labels = zip(_NOISE, ("Mean of noise images", "Standard deviation of noise images"), strict=True)
-        noise = {
-            name: column.number_input(label, value=_number(name), step=None, placeholder="the model's own")
-            for column, (name, label) in zip((first, second), labels, strict=True)
-        }
+    names = [name for name in _FIELDS if ScoreOptions.changes(name, kind)]
+    if not names:
+        return None
+    box = st.expander("Score options", icon=":material/tune:", key=f"{key}-options", on_change="rerun")
+    if not box.open:
+        return None
+    with box, st.form(f"{key}-options-form", border=False):
+        given = {name: _field(name, options) for name in names}
         if not st.form_submit_button("Use these options"):
-            return
-    for name, value in noise.items():
-        st.query_params.pop(name, None)
-        if value is not None:
-            st.query_params[name] = str(value)
-    rest = {name: value for name, value in options.items() if name not in given}
-    asked = {name: value for name, value in given.items() if value and ScoreOptions.changes(name, kind)}
-    select(model=ScoreOptions.named(plain, **rest, **asked))
+            return None
+    return ScoreOptions.named(plain, **{name: value for name, value in given.items() if value})
+
+
+def _field(name: str, options: ScoreOptions) -> Any:
+    """One field with what the name says now; an empty one is left out of the name."""
+    label, empty, about = _FIELDS[name]
+    now = options.get(name, "")
+    if name == _END:
+        choices = [empty, "yes", "no"]
+        chosen = st.selectbox(label, choices, choices.index(now) if now in choices else 0, help=about)
+        return "" if chosen == empty else chosen
+    return st.text_input(label, now, placeholder=empty, help=about).strip()

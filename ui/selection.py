@@ -26,6 +26,7 @@ from core.scoring.load import builtin_models
 from ui.cached import cached_on
 from ui.history import STEPS
 from ui.loaders import load_groups, scorer_list
+from ui.score_options import score_options
 from ui.uploads import PREFIX, is_upload, pick_shape, upload_groups, upload_names
 from ui.visitor import VisitorStore
 
@@ -473,8 +474,8 @@ def _pick_tags(groups: GroupSet) -> tuple[tuple[str, ...], np.ndarray]:
 
 def pick_model(label: str, names: Sequence[str], key: str, **more: Any) -> str | None:
     """A model from a list or, outside public mode, any other name; part of a listed one stands for the first that has
-    it."""
-    return st.selectbox(
+    it. Below it the options of its score."""
+    model = st.selectbox(
         label,
         names,
         key=key,
@@ -484,6 +485,10 @@ def pick_model(label: str, names: Sequence[str], key: str, **more: Any) -> str |
         args=(key, tuple(names)),
         **more,
     )
+    with_options = score_options(model, key)
+    if with_options is not None:
+        select(**{key: with_options})
+    return model
 
 
 def _complete_name(key: str, names: Iterable[str]) -> None:

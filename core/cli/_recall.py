@@ -9,11 +9,13 @@ import typer
 from core.cli import options
 from core.cli._given_options import require_benchmark
 from core.cli._output import count_progress, format_metrics, show_json
+from core.cli._score_options import takes_score_options
 from core.debiasing.retrieval import retrieval_record
 from core.metrics.retrieval import METRICS
 from core.scoring.scores import ScoreCache
 
 
+@takes_score_options
 def recall(
     name: options.Positional = None,
     benchmark: Annotated[

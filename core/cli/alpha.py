@@ -19,7 +19,16 @@ from core.cli._alpha_files import is_prior_file, prior_head, study_of_files
 from core.cli._evaluation import check_slices
 from core.cli._given_options import refuse_unused, require_benchmark
 from core.cli._output import count_progress, format_metrics, print_note, show_json, writing
-from core.cli._score_options import Batch, Device, EndToken, NullMean, NullStd, Prompt, with_options
+from core.cli._score_options import (
+    Batch,
+    Device,
+    EndToken,
+    NullMean,
+    NullStd,
+    Prompt,
+    takes_score_options,
+    with_options,
+)
 from core.cli.options import Json, Positional, Seed, Tag, named
 from core.datasets.score_files import read_tags
 from core.datasets.shapes import of_shape
@@ -456,6 +465,7 @@ def _transferred_line(found: dict[str, Any]) -> str:
     )
 
 
+@takes_score_options
 def blind(
     name: Positional = None,
     benchmark: Benchmark = None,

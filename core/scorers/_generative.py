@@ -111,20 +111,23 @@ class CaptionScorer(PairScorer):
         """log P_train(t) of each caption from null images, float64 (captions,). Source: [VGPT] Eq. 13, appendix B."""
         return _log_mean(self.null_scores(captions, count, seed))
 
-    def token_prior(self, captions: Sequence[str], count: int = MASS_NULL_COUNT, seed: int = 0) -> np.ndarray:
+    def token_prior(self, captions: Sequence[str], nulls: Sequence[ImageInput]) -> np.ndarray:
         """Mean over each caption's tokens of log P(t_k | t_<k) without an image, float32 (captions,).
 
-        The mean over null images is taken of every token's probability; in `prior` it is of the whole caption's.
+        nulls : images that show nothing. The mean over them is taken of every token's probability; in `prior` it is of
+        the whole caption's.
         """
         texts, found = self._encode_captions(list(captions)), np.empty(len(captions), dtype=np.float32)
         order = np.argsort([len(ids) for ids in texts], kind="stable")
         with self._scoring():
-            nulls = [self._encode_image(image) for image in self.nulls(count, seed)]
-            step = min(self.caption_batch, *map(self._room, nulls))
+            blind = [self._encode_image(image) for image in nulls]
+            step = min(self.caption_batch, *map(self._room, blind))
             for start in range(0, len(order), step):
                 part = order[start : start + step]
-                rows = [self._token_log_probs(encoded, [texts[j] for j in part]) for encoded in nulls]
-                tokens = torch.stack([values.double() for values, _ in rows]).logsumexp(dim=0) - np.log(count)
+                rows = [self._token_log_probs(encoded, [texts[j] for j in part]) for encoded in blind]
+                tokens = torch.stack([values.double() for values, _ in rows]).logsumexp(0) - np.log(
+                    len(blind)
+                )
                 found[part] = mean_log_prob(tokens, rows[0][1]).float().cpu().numpy()
         return found
 
@@ -296,7 +299,9 @@ class _MassScorer(_NullImageScorer):
     The denominator is what the captioner gives for a null image. Source: Chung et al. 2025, arXiv 2501.11469; the
     formula, the null image and the division by the length l as published summaries of the paper quote them. Which null
     image they take could not be verified here: it is one Gaussian image of this model's ([VGPT] appendix B), more by
-    `?count=`. With one it equals alpha-debiasing by that image at alpha = 1 ([VGPT] Eq. 7).
+    `?count=`; benchmarks/BASELINES.md measures grey, black, and black with white (of which the authors' earlier code,
+    github.com/JiwanChung/vlis, averages the tokens' probabilities). With one it equals alpha-debiasing by that image at
+    alpha = 1 ([VGPT] Eq. 7).
     """
 
     def stream(
@@ -305,7 +310,8 @@ class _MassScorer(_NullImageScorer):
         """VisualGPTScore less the tokens' mean log-likelihood without the image, block by block."""
         _, texts, index = used_inputs(pairs)
         if len(index):
-            prior = self.captioner.token_prior([captions[j] for j in texts], self.count, self.seed)
+            nulls = self.captioner.nulls(self.count, self.seed)
+            prior = self.captioner.token_prior([captions[j] for j in texts], nulls)
             for rows, values in self.captioner.stream(images, captions, pairs):
                 yield rows, values - prior[index[rows, 1]]
 

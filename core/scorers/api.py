@@ -16,7 +16,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from itertools import takewhile
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 from urllib.parse import urlsplit
 
 import numpy as np
@@ -26,6 +26,7 @@ from core.base.errors import InputError
 from core.groups import ImageRef
 from core.scorers.base import ScoredRows, StreamingScorer
 from core.scorers.score_kinds import QUESTION
+from core.scorers.score_options import ScoreOptions
 
 PUBLIC = "https://api.openai.com/v1"
 # Read where no argument is given: first Crossmatch's own name, then the official client's.
@@ -61,7 +62,7 @@ class ApiScorer(StreamingScorer):
     """
 
     label = "VQAScore of a served model"
-    form = QUESTION  # what is sent with the image
+    form = QUESTION  # what is sent with the image; {caption} stands for the caption
 
     def __init__(
         self,
@@ -86,6 +87,14 @@ class ApiScorer(StreamingScorer):
         self._ask, self._safe = _client(self.base_url, secret, retries, timeout)
         self.bounded = 0  # answers of the last run that list no "yes"
 
+    def take(self, options: ScoreOptions) -> None:
+        """Have a twin ask another question, the one option of its score."""
+        self.form = options["question"]
+
+    def _text(self, caption: str) -> str:
+        """What is sent with an image about a caption."""
+        return self.form.replace("{caption}", caption)
+
     @property
     def host(self) -> str:
         """The endpoint's host and port, without anything secret."""
@@ -106,6 +115,12 @@ class ApiScorer(StreamingScorer):
             f"An {type(self).__name__} holds a connection and is not pickled; create a new one from the environment."
         )
 
+    def __copy__(self) -> Self:
+        """A twin over the same connection."""
+        twin = object.__new__(type(self))
+        vars(twin).update(vars(self))
+        return twin
+
     def describe(self) -> str:
         """One line for people."""
         return f"{self.model} at {self.host}, {self.concurrency} calls at a time"
@@ -124,7 +139,7 @@ class ApiScorer(StreamingScorer):
         GPT-4.1 (85 + 170 for each tile of 512 pixels, the shorter side shrunk to 768), from a sample of 20.
         """
         index = np.asarray(pairs, dtype=np.int64).reshape(-1, 2)
-        text = sum(len(self.form.format(caption=captions[j]).encode()) / 4 + 10 for j in index[:, 1])
+        text = sum(len(self._text(captions[j]).encode()) / 4 + 10 for j in index[:, 1])
         sample = np.unique(index[:, 0])[:20]
         picture = np.mean([_image_tokens(images[i].open().size) for i in sample]) if len(sample) else 0
         tokens_in, tokens_out = round(text + len(index) * float(picture)), len(index)
@@ -172,7 +187,7 @@ class ApiScorer(StreamingScorer):
         for i in np.unique(index[:, 0]):
             picture = _data_url(images[i].open())
             for row in np.flatnonzero(index[:, 0] == i):
-                yield int(row), picture, self.form.format(caption=captions[index[row, 1]])
+                yield int(row), picture, self._text(captions[index[row, 1]])
 
     def _answer(self, picture: str, question: str) -> tuple[float, bool]:
         """P("Yes"), and whether it is exact rather than a bound."""
@@ -225,6 +240,12 @@ class _ApiCaptioner(ApiScorer):
 
     label = "VisualGPTScore of a served model"
     form = "{caption}"
+
+    def take(self, options: ScoreOptions) -> None:
+        """Refuse: a server prompts its model by itself."""
+        raise InputError(
+            f"{self.model} is served, so its VisualGPTScore has no {next(iter(options))}= to choose."
+        )
 
     @property
     def key(self) -> str:

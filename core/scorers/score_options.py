@@ -25,7 +25,7 @@ _PAIRED = (*_CAPTIONED, "vqa", "vqa-log", "itm", "lm")
 _KINDS = {
     "prompt": _CAPTIONED,
     "end": _CAPTIONED,
-    "question": ("vqa", "vqa-log"),
+    "question": ("vqa", "vqa-log", "api"),
     "mean": _NULL_KINDS,
     "std": _NULL_KINDS,
     "count": _NULL_KINDS,
