@@ -160,8 +160,8 @@ def pick_prior(benchmark: str) -> PickedPrior:
         return PickedPrior(kind, _default_images(kind, benchmark))
     mean = std = None
     if kind == "gaussian" and noise:
-        mean = _noise_number(noise[0], "Mean", -_MOST_NOISE, "noise_mean")
-        std = _noise_number(noise[1], "Deviation", 0.001, "noise_std")
+        mean = _noise_number(noise[0], "Noise mean", -_MOST_NOISE, "noise_mean")
+        std = _noise_number(noise[1], "Noise deviation", 0.001, "noise_std")
     return PickedPrior(kind, None if count is None else int(count), (mean, std))
 
 

@@ -21,7 +21,7 @@ _END = "end"
 _FIELDS = {
     "prompt": ("Caption prompt", _OWN, "What stands before the caption."),
     _END: ("End token counts", _OWN, "BLIP and T5: yes; others: no."),
-    "question": ("VQA question", QUESTION, "What the model is asked; {caption} stands for the caption."),
+    "question": ("VQA question", QUESTION, f"{{caption}} stands for the caption. Empty: {QUESTION}"),
     "mean": ("Mean of noise images", "the model's own", "In the model's normalised pixels."),
     "std": ("Standard deviation of noise images", "the model's own", "In the model's normalised pixels."),
     "count": ("Noise images", f"{DEFAULT_NULL_COUNT}, of MASS {MASS_NULL_COUNT}", "How many are averaged."),
