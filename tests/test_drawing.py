@@ -128,6 +128,20 @@ def test_a_matrix_has_the_decimals_that_keep_different_scores_apart():
     assert "1.50 " in group_html.matrix_html(view([[1.5, 1.5], [2, 3]], TRUTH), "scores")  # a tie stays one
 
 
+def test_a_matrix_has_the_decimals_that_its_decision_and_its_neighbour_need():
+    decided = view([[0.502, 0.497], [0.504, 0.498]], TRUTH)  # 0.502 + 0.498 < 0.497 + 0.504
+    assert "0.502 " in group_html.matrix_html(decided, "scores")
+    plain, near = view([[1, 2], [3, 5]], TRUTH), view([[-0.734, -0.731], [2, 3]], TRUTH)
+    assert "1.00 " in group_html.matrix_html(plain, "scores")
+    assert "1.000 " in group_html.matrix_html(plain, "scores", [plain, near])
+
+
+def test_a_square_group_s_verdict_says_nothing_of_fewer_images():
+    assert "fewer images" not in group_html.verdicts_html(view(SCORES, TRUTH))
+    wide = Evaluation.of(np.arange(4.0).reshape(1, 1, 4), np.array([[3]]), ["a"]).group(0)
+    assert "with fewer images than captions, of its row" in group_html.verdicts_html(wide)
+
+
 def test_captions_from_data_are_text_never_markup():
     data = view(SCORES, TRUTH)
     markup = group_html.matching_html(["<img a>", "<img b>"], [HOSTILE, "plain"], data)

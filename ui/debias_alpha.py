@@ -180,18 +180,18 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -
         best = study.flips(study.best(metric).alpha, metric)
         index = int((best.fixed | best.broken).argmax())
     group = groups[index]
-    for column, value in zip(st.columns(2, gap="large"), (0.0, alpha), strict=True):
-        data = study.evaluation(value).group(index)
+    shown = [study.evaluation(value).group(index) for value in (0.0, alpha)]
+    for column, value, data in zip(st.columns(2, gap="large"), (0.0, alpha), shown, strict=True):
         with column:
             st.markdown(f"### α = {value:.3f}")
             draw_group(group, data)
-            st.html(group_html.matrix_html(data, f"Debiased log scores at alpha {value:.3f}"))
+            st.html(group_html.matrix_html(data, f"Debiased log scores at alpha {value:.3f}", shown))
             outcomes = (
                 f"{plots.OUTCOME_SYMBOLS[kind]} {METRICS[name].label} {kind}"
                 for name, kind in data.kinds.items()
             )
             st.markdown("  \n".join(outcomes))
-    prior = " · ".join(f"caption {j + 1}: {p:.2f}" for j, p in enumerate(study.prior[index]))
+    prior = " · ".join(f"caption {j + 1}: {p:.4f}" for j, p in enumerate(study.prior[index]))
     st.caption(
         f"● outlined: the model's matching. ✓: the true pairs. log P(t) of this group's captions: {prior}. Alpha "
         "subtracts the same number from a whole column."

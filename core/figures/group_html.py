@@ -73,9 +73,12 @@ def matrix_cells(data: GroupData) -> list[list[_Cell]]:
     return [[cell(i, j, score) for j, score in enumerate(row)] for i, row in enumerate(data.scores.tolist())]
 
 
-def matrix_html(data: GroupData, title: str) -> str:
-    """The matrix as a table. Outlined and with a dot: the induced matching. Ticked: the true pairs."""
-    rows, digits = matrix_cells(data), _digits(data)
+def matrix_html(data: GroupData, title: str, beside: Sequence[GroupData] = ()) -> str:
+    """The matrix as a table. Outlined and with a dot: the induced matching. Ticked: the true pairs.
+
+    beside : what else is drawn to be compared with it, with as many decimals.
+    """
+    rows, digits = matrix_cells(data), max(map(_digits, (data, *beside)))
     head = "".join(f'<th scope="col" style="font-weight:500">{cell.caption}</th>' for cell in rows[0])
     body = "".join(
         f'<tr><th scope="row" style="font-weight:500">{row[0].image}</th>'
@@ -90,9 +93,13 @@ def matrix_html(data: GroupData, title: str) -> str:
 
 
 def _digits(data: GroupData) -> int:
-    """Decimals that keep different scores different: two, and up to six where less would look like a tie."""
-    different = len(np.unique(data.scores))
-    return next((d for d in range(2, 6) if len(np.unique(data.scores.round(d))) == different), 6)
+    """Decimals that keep different scores different, and the totals that decide the matching: two, and up to six
+    where less would look like a tie.
+    """
+    decided = data.scores, np.array([data.true_total, data.rival_total])
+    return next(
+        (d for d in range(2, 6) if all(len(np.unique(x.round(d))) == len(np.unique(x)) for x in decided)), 6
+    )
 
 
 def _cell_html(cell: _Cell, digits: int) -> str:
@@ -104,7 +111,8 @@ def verdicts_html(data: GroupData, names: Iterable[str] | None = None) -> str:
     """A table of all metrics, or those named: symbol and metric, and what it compares with the group's numbers."""
     body = "".join(
         f'<tr><th scope="row">{_mark(data.kinds[name], data.kinds[name])}</th><td><b>{escape(METRICS[name].label)}</b>'
-        f"<br><small>{escape(METRICS[name].meaning)}</small><br>{_unbroken(escape(METRICS[name].verdict(data)))}</td></tr>"
+        f"<br><small>{escape(METRICS[name].meaning_for(*data.scores.shape))}</small>"
+        f"<br>{_unbroken(escape(METRICS[name].verdict(data)))}</td></tr>"
         for name in (data.kinds if names is None else names)
     )
     return f'<table class="cm-verdicts"><caption class="cm-hidden">Verdicts</caption><tbody>{body}</tbody></table>'

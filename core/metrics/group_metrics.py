@@ -83,7 +83,7 @@ class _AlphaRule:
 
 @dataclass(frozen=True, kw_only=True)
 class Metric(_MetricDescription):
-    """A group metric; every part is required.
+    """A group metric; every part but `square` is required.
 
     A metric holds for a group or does not; with `share` its outcome is a share of the group's parts instead.
     """
@@ -95,6 +95,11 @@ class Metric(_MetricDescription):
     chance: Callable[[int, int], float]  # (m, k) -> its mean in [0, 1] for i.i.d. continuous scores
     alpha: _AlphaRule
     verdict: Callable[[GroupData], str]  # what it compares, with the numbers of one group
+    square: str | None = None  # its meaning for as many images as captions, where that is shorter to say
+
+    def meaning_for(self, m: int, k: int) -> str:
+        """Its meaning for groups of m images and k captions."""
+        return self.square if self.square is not None and m == k else self.meaning
 
     def parts(self, m: int) -> int:
         """Of how many yes-or-no answers its outcome on a group of m images is the mean."""
@@ -106,6 +111,7 @@ def _check_part(entry: _MetricDescription, name: str, kind: str) -> None:
     value = getattr(entry, name)
     wrong = {
         "str": not isinstance(value, str) or not value.strip(),
+        "str | None": value is not None and not (isinstance(value, str) and value.strip()),
         "bool": not isinstance(value, bool),
         "_AlphaRule": not isinstance(value, _AlphaRule),
     }.get(kind, not callable(value))
@@ -215,6 +221,7 @@ METRICS: dict[str, Metric] = {
         formula=r"\text{TextScore} \wedge \text{ImageScore}",
         meaning="Each true score is strictly the largest of its row and of its column; with fewer images than "
         "captions, of its row.",
+        square="Each true score is strictly the largest of its row and of its column.",
         reference="[TTM] Eq. 1; Winoground group score",
         colour="#1a9382",
         marker="square",
