@@ -282,9 +282,7 @@ def slices(evaluation: Evaluation) -> None:
             st.session_state["opened_slice"] = True
             ui.set_state({"tag": [f"{tag}: {table[tag][cells[0][0]]}"]})
 
-    st.dataframe(
-        table, hide_index=True, column_config=columns, key=key, on_select=choose, selection_mode="single-cell"
-    )
+    ui.wide_table(table, column_config=columns, key=key, on_select=choose, selection_mode="single-cell")
     st.caption("A click on a row opens its groups.")
     if st.session_state.pop("opened_slice", False):
         open_groups({})

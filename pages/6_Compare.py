@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 
 import ui
@@ -22,6 +23,7 @@ from ui.uploads import PREFIX, new_upload, upload_names
 
 PER_PAGE = 6
 THIS_PAGE = "pages/6_Compare.py"
+UNCORRECTED = "Exact McNemar test on the groups where they differ, of this metric alone."
 HOLM = "McNemar's p, corrected by Holm's method for all metrics of this table."
 DETECTABLE = (
     "The smallest difference in points that so many groups would have shown with 80 % power, two systems differing on "
@@ -93,43 +95,65 @@ def overview(a: Evaluation, b: Evaluation, names: tuple[str, ...], exports: dict
     )
     ui.chart(figure, f"Bars of {first} and {second} at every metric. {values}.", "compare-models")
     table = paired.comparison_table(a, b, names)
-    number, points, p_value = (
-        st.column_config.NumberColumn(format="%.1f"),
-        st.column_config.NumberColumn(format="%+.1f"),
-        st.column_config.NumberColumn(
-            format="%.2g", help="Exact McNemar test on the groups where they differ."
-        ),
-    )
-    columns = {"metric": None, first: number, second: number, "chance": number, "B − A": points}
-    columns |= {"B − A: 95 %": None, "only B right": None, "only A right": None, "McNemar p": p_value}
-    columns |= {"p, Holm": st.column_config.NumberColumn(format="%.2g", help=HOLM)}
-    columns |= {"detectable": st.column_config.NumberColumn(format="%.1f", help=DETECTABLE)}
     hanging = a.clusters or b.clusters
-    if hanging is not None:
-        by = hanging.by
-        columns |= {f"B − A by {by}: 95 %": None, f"p by {by}, Holm": p_value, f"detectable by {by}": number}
-    formats = {name: column for name, column in columns.items() if column is not None}
-    st.dataframe(table, hide_index=True, column_config=formats, column_order=list(columns))
-    st.caption(
-        f"Percent of groups; B − A in percentage points with its paired 95 % interval. “p, Holm” is corrected for "
-        f"these {len(table)} metrics; a p above 0.05 says that these groups cannot tell, not that there is no "
-        f"difference.{'' if hanging is None else cluster_note(hanging)} The exported table has the intervals and tie "
-        "counts of A and B as well."
+    note = (
+        f"Percent of groups; B − A in percentage points with its paired 95 % interval; p is McNemar's exact test, "
+        f"corrected for these {len(table)} metrics (Holm). A p above 0.05 says that these groups cannot tell, not that "
+        f"there is no difference.{'' if hanging is None else cluster_note(hanging)}"
     )
+    difference_table(table, names, "" if hanging is None else hanging.by, note)
     groups_needed(len(a.ids), 100 * (match.fixed + match.broken) / len(a.ids))
     ui.export_section("compare", table, {"metrics": figure}, **exports)
 
 
+def difference_table(table: pd.DataFrame, names: tuple[str, ...], by: str, note: str) -> None:
+    """What fits beside the sidebar, and the note on it; the other columns below, closed.
+
+    by : what clusters share, "" without any.
+    """
+    apart, test = (f"B − A by {by}: 95 %", f"p by {by}, Holm") if by else ("", "p, Holm")
+    first = ["metric", *names, "chance", "B − A", "B − A: 95 %", apart, "only B right", "only A right", test]
+    more = ["metric", "McNemar p", "p, Holm", test, "detectable", f"detectable by {by}" if by else ""]
+    heads = {names[0]: "A", names[1]: "B", "B − A: 95 %": "95 %", apart: f"95 % by {by}"}
+    helps = {"McNemar p": UNCORRECTED, "p, Holm": HOLM, test: HOLM, "detectable": DETECTABLE}
+    columns = {
+        name: st.column_config.Column(heads.get(name), help=helps.get(name)) for name in [*first, *more]
+    }
+    written = {name: "{:.1f}".format for name in table if table[name].dtype == float}
+    written |= {name: p_text for name in table if name.startswith(("p", "McNemar"))}
+    written |= {name: signed_text for name in table if name.startswith("B − A")}
+    shown = table.style.format(written)
+    ui.wide_table(shown, column_config=columns, column_order=[name for name in first if name])
+    st.caption(note)
+    box = st.expander("p values and detectable differences", key="more-columns", on_change="rerun")
+    if box.open:
+        with box:
+            order = list(dict.fromkeys(name for name in more if name))
+            ui.wide_table(shown, column_config=columns, column_order=order)
+            st.caption("The exported table has these, and the intervals and tie counts of A and B as well.")
+
+
+def p_text(p: float) -> str:
+    return "< 0.001" if p < 0.001 else f"{p:.2g}"
+
+
+def signed_text(value: float | str) -> str:
+    """Points with their sign, or an interval of them."""
+    return ui.true_minus(value if isinstance(value, str) else f"{value:+.1f}")
+
+
 def verdict(match: Comparison, names: tuple[str, ...]) -> str:
-    """Which of the two is ahead in GroupMatch, and whether these groups can tell; Markdown."""
-    ahead, behind = names if match.difference < 0 else names[::-1]
-    interval = f"95 % interval {match.low:+.1f} to {match.high:+.1f} for B − A"
-    if match.low <= 0 <= match.high:
-        said = f"these groups cannot tell {escape_markdown(names[0])} and {escape_markdown(names[1])} apart"
+    """Which of the two is ahead in GroupMatch, and whether these groups can tell; by cluster where they hang together.
+    Markdown."""
+    a, b = (escape_markdown(f"{name[0]} ({name.partition(': ')[2]})") for name in names)
+    tested, by = (match, "") if match.clustered is None else (match.clustered, f" by {match.clustered.by}")
+    if tested.low <= 0 <= tested.high:
+        said = f"these groups cannot tell {a} and {b} apart"
     else:
-        said = f"{escape_markdown(ahead)} is ahead of {escape_markdown(behind)}"
+        said = f"{a} is ahead of {b}" if match.difference < 0 else f"{b} is ahead of {a}"
+    points = f"{match.difference:+.1f} points (95 % interval{by} {tested.low:+.1f} to {tested.high:+.1f})"
     return (
-        f"**GroupMatch: {said}** ({abs(match.difference):.1f} points, {interval}). {counted(match.fixed, 'group')} "
+        f"**GroupMatch: {said}.** B − A is {ui.true_minus(points)}: {counted(match.fixed, 'group')} "
         f"{'is' if match.fixed == 1 else 'are'} right with B alone, {match.broken} with A alone."
     )
 

@@ -1,5 +1,7 @@
 """The page that compares two models, two files, or a file and a model, driven from app.py."""
 
+import re
+
 import numpy as np
 import pytest
 from driving import button, fine, html, text
@@ -34,8 +36,23 @@ def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app)
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
     match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
     said = text(test).replace("\\", "")
-    assert "these groups cannot tell A: builtin/clip and B: builtin/siglip apart" in said
-    assert f"({abs(match['B − A']):.1f} points, 95 % interval {match['B − A: 95 %']} for B − A)" in said
+    assert "these groups cannot tell A (builtin/clip) and B (builtin/siglip) apart" in said
+    points = (
+        f"B − A is {match['B − A']:+.1f} points (95 % interval by caption {match['B − A by caption: 95 %']})"
+    )
+    assert points.replace("-", "−") in said
+    test = app(COMPARE, set="scenes/attribute-swap", model="builtin/clip", other="builtin/siglip")
+    said = text(test).replace("\\", "")
+    assert "A (builtin/clip) is ahead of B (builtin/siglip)" in said  # in the direction of the table:
+    assert re.search(r"B − A is −11\.3 points \(95 % interval by caption −17\.1 to −5\.3\)", said)
+
+
+def test_the_table_fits_and_the_rest_of_its_columns_is_closed_below(app):
+    test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
+    (table,) = test.dataframe
+    assert len(table.proto.column_order) == 10 and "detectable" not in table.proto.column_order
+    test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
+    assert "Swipe the table sideways" in html(test)  # shown on phones
 
 
 def test_the_groups_that_only_one_of_them_has_right_open_under_both(app):

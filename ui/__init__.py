@@ -4,7 +4,7 @@ from ui.cached import cached_on
 from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, cite, evaluation_exports, export_section, group_exports, link
 from ui.fields import number, warn_number
-from ui.formatting import metric_card, metric_grid, progress_bar, run_label
+from ui.formatting import metric_card, metric_grid, progress_bar, run_label, true_minus, wide_table
 from ui.images import draw_group, group_card, image_tags
 from ui.loaders import evaluate, load_groups, model_source
 from ui.moving_line import axis_position, moving_lines
@@ -71,7 +71,9 @@ __all__ = [
     "set_state",
     "show_errors",
     "switch_page",
+    "true_minus",
     "warn_number",
     "warn_unknown",
     "whole_test_set",
+    "wide_table",
 ]

@@ -17,6 +17,9 @@ from core.metrics.groups import METRICS
 from core.metrics.statistics import Estimate
 
 if TYPE_CHECKING:
+    import pandas as pd
+    from pandas.io.formats.style import Styler
+
     from core.runs.store import Run
 
 
@@ -67,6 +70,15 @@ def metric_grid(count: int) -> Any:
     """Places for so many cards: rows of five at most, each as full as the others."""
     rows = -(-count // 5)
     return st.grid(-(-count // rows), min_column_width=150)
+
+
+def wide_table(table: pd.DataFrame | Styler, **how: Any) -> None:
+    """A table without its index, with a dash where a value is missing. On a phone a line above it says that it goes on.
+
+    how : what else `st.dataframe` takes.
+    """
+    st.html('<p class="cm-swipe">Swipe the table sideways: it has more columns. →</p>')
+    st.dataframe(table, hide_index=True, placeholder="–", **how)
 
 
 def interval_text(record: Mapping[str, Any]) -> str:

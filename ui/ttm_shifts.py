@@ -12,7 +12,7 @@ from core.figures.ablations import ablations
 from core.figures.text import escape_markdown
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from ui.export import csv_button
-from ui.formatting import true_minus
+from ui.formatting import true_minus, wide_table
 
 FILE = "ttm_shifts.csv"
 _KEY = ["model", "benchmark", "shift"]
@@ -46,7 +46,7 @@ def section() -> None:
         else:
             st.markdown(f"Runs of {escape_markdown(model)}.")
         own = table[table.model == model].drop(columns="model")
-        st.dataframe(_styled(own), hide_index=True, height=min(38 + 35 * len(own), 390), placeholder="–")
+        wide_table(_styled(own), height=min(38 + 35 * len(own), 390))
         st.caption(
             "GroupMatch in percent of 300 test groups: before with its 95 % interval (low, high), after the last "
             "iteration, with mean and standard deviation (±) over seeds. One seed has no deviation; its interval over "
