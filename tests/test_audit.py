@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -176,8 +177,9 @@ def test_a_built_in_group_with_the_wrong_truth_is_caught_by_its_scene():
 
 
 def test_sound_sets_are_flagged_at_no_more_than_the_stated_rate():
-    """Of 40 sets 5 % are 2; more than 5 would be seen once in seventy times."""
-    assert sum(bool(faults(sound(seed, n=120))) for seed in range(100, 140)) <= 5
+    """Of 40 sets 5 % are 2; more than 5 would be seen once in seventy times. Their size is no rule: of few words many
+    captions come twice."""
+    assert sum(bool({*faults(sound(seed, n=120))} - {"size"}) for seed in range(100, 140)) <= 5
 
 
 def test_groups_that_share_an_image_count_once():
@@ -188,6 +190,24 @@ def test_groups_that_share_an_image_count_once():
     assert (audit.n, audit.independent, audit.by) == (160, 40, "image")
     often = max(sum(g.truth == (j,) for g in groups) for j in (0, 1))
     assert audit.findings[0].p_value == pytest.approx(2 * binomtest(often, 40, 0.5, "greater").pvalue)
+
+
+def test_one_number_of_independent_groups_is_said_everywhere_and_the_verdict_is_about_it():
+    """Sixty groups, of which every two share a caption and no image: thirty independent ones, in every sentence."""
+    groups = changed(
+        sound(n=60), lambda g, i: replace(g, captions=(f"once {i}", f"twice {i // 2}"), truth=(1,))
+    )
+    audit = Audit.of(groups)
+    found = {finding.key: finding for finding in audit.findings}
+    assert (audit.independent, audit.by) == (30, "caption")
+    assert "those that share a caption count as one: 30 independent groups" in audit.about
+    assert "60 of 60 groups share a caption with another one, and none an image" in found["shared"].says
+    assert found["shared"].verdict == _rules.CANNOT_TELL  # a set alone cannot say how alike they are
+    for said in (found["shared"].says, found["size"].says, found["position"].says):
+        assert re.findall(r"(\d+) independent groups", said) == ["30"]
+    for written in (audit.text(), audit.html(), json.dumps(audit.record())):
+        assert {*re.findall(r"(\d+) independent groups", written)} == {"30"}
+    assert _facts.shared_parts(groups, None).verdict == _rules.SOUND
 
 
 def test_a_rule_has_the_p_value_of_the_binomial_test():

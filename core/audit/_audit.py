@@ -39,8 +39,8 @@ _Names = list[list[str]]
 class Audit:
     """Whether a set is sound, check by check.
 
-    independent : how many groups share no image or caption with another one of them; rules are tested on these.
-    by : what others share.
+    independent : how many groups there are where those that share an image, or else a caption, count as one; rules are
+    tested on so many, and so is the size. by : what others share.
     """
 
     VERDICTS: ClassVar = (FAULT, CANNOT_TELL, SOUND)
@@ -104,8 +104,8 @@ class Audit:
             _facts.equal_captions(groups),
             _facts.contradictions(groups, names, groups.name.endswith("@global")),
             _facts.equal_images(groups, names, pixels),
-            _facts.shared_images(groups, clusters),
-            _facts.detectable(len(groups) if clusters is None or clusters.by != "image" else clusters.count),
+            _facts.shared_parts(groups, clusters),
+            _facts.detectable(len(apart)),
             _facts.agreement(groups, right),
         ]
         by = "" if clusters is None else clusters.by
@@ -134,7 +134,8 @@ class Audit:
         m, k = self.shape
         line = f"{self.name}, split {self.split}: {self.n:,} groups of {m}x{k}"
         if self.independent < self.n:
-            line += f", {self.independent:,} of them share no {self.by} with each other"
+            shared = _facts.ARTICLES[self.by]
+            line += f"; those that share {shared} count as one: {self.independent:,} independent groups"
         return line
 
     def text(self) -> str:

@@ -20,12 +20,20 @@ from core.scenes.captions import Statement
 from core.scenes.render import SceneImage
 
 _SOLVED, _NOWHERE = 0.8, 0.2  # of the way from chance to 100 %, as in `core.debiasing.blind`
-_EFFECTIVE = 0.8  # below so many independent groups for each one, plain intervals are an eighth too narrow
+_INDEPENDENT = 0.8  # below so many independent groups for each one, plain intervals are an eighth too narrow
 _NEAR_BITS, _NEAR_LEVELS = 3, 3.0  # of 64; of 256: nearly the same picture has at most so many others
 _FEW = 0.01  # of groups
 _DIFFER = 13.0  # percent of groups on which two systems of one table differ, say
 _FINE, _COARSE = 5.0, 10.0  # points
 _IDLE = 0.8  # of groups
+# By what groups share.
+ARTICLES = {"image": "an image", "caption": "a caption"}
+_NO_IMAGE = {"image": "", "caption": ", and none an image"}
+_ALIKE = {
+    "image": "Use the intervals by image.",
+    "caption": "Whether a model treats groups with a caption in common alike, a set alone cannot say: the intervals by "
+    "caption hold either way.",
+}
 
 
 def _ids(groups: GroupSet, which: np.ndarray) -> tuple[str, ...]:
@@ -247,28 +255,22 @@ def _near(names: Sequence[Sequence[str]], pixels: Thumbnails) -> tuple[np.ndarra
     return inside, across
 
 
-def shared_images(groups: GroupSet, clusters: Clusters | None) -> Finding:
-    """How many independent groups the set is worth, where groups share images (Kish: n² over the sum of squares)."""
+def shared_parts(groups: GroupSet, clusters: Clusters | None) -> Finding:
+    """How many independent groups the set is worth, where those that share an image or a caption count as one."""
     question, n = "Is each group independent of the others?", len(groups)
-    if clusters is None or clusters.by != "image":
+    if clusters is None:
         return Finding("shared", question, SOUND, f"No two of the {n:,} groups share an image.")
-    sizes = np.bincount(clusters.labels)
-    effective = n**2 / float(sizes @ sizes)
+    sizes, by = np.bincount(clusters.labels), clusters.by
     shared = sizes[clusters.labels] > 1
     says = (
-        f"{int(shared.sum()):,} of {n:,} groups share an image with another one; {clusters.count:,} clusters, worth "
-        f"{effective:,.0f} independent groups if those of a cluster are alike. Use the intervals by image."
+        f"{int(shared.sum()):,} of {n:,} groups share {ARTICLES[by]} with another one{_NO_IMAGE[by]}. Those that share "
+        f"count as one, which leaves {clusters.count:,} independent groups. {_ALIKE[by]}"
     )
+    few = clusters.count < _INDEPENDENT * n
+    verdict = SOUND if not few else FAULT if by == "image" else CANNOT_TELL
     largest = np.argsort(-sizes[clusters.labels], kind="stable")[:EVIDENCE]
-    verdict = FAULT if effective < _EFFECTIVE * n else SOUND
-    return Finding(
-        "shared",
-        question,
-        verdict,
-        says,
-        estimate(shared, 0.0),
-        evidence=tuple(groups[int(i)].id for i in largest),
-    )
+    ids = tuple(groups[int(i)].id for i in largest)
+    return Finding("shared", question, verdict, says, estimate(shared, 0.0), evidence=ids)
 
 
 # --- size
