@@ -26,7 +26,10 @@ PER_PAGE = 12
 CARDS_IN_A_ROW = 2  # with two images of 240 pixels each beside the sidebar of a laptop
 SMALL_CARDS_IN_A_ROW = 4
 MOST_SCORES = 16  # of a matrix on a small card
-LEAD = "Every group of the set: the model's scores, its matching, and which metrics count it as right."
+LEAD = (
+    "Every group of the set, and whether two metrics count it as right. Open one to see the model's scores and its "
+    "matching."
+)
 MARGINS = "margin"  # in the address, set by a click on Matching
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -195,7 +195,8 @@ def shown_columns(frame: pd.DataFrame, everything: bool) -> list[str]:
     """The columns in the order of the screen: the curve between its two ends; and no value twice."""
     after = f"{metrics.METRICS[metrics.GROUP_MATCH].label} after"
     fitting = [name for name in FITTING if name in frame]
-    return [*fitting, *(name for name in frame if everything and name not in (*fitting, after))]
+    rest = [str(name) for name in frame if everything and name not in (*fitting, after)]
+    return [*fitting, *rest]
 
 
 # --- choosing and acting -------------------------------------------------------------------------------------------
@@ -357,7 +358,9 @@ def curves(sweep: SeedGroup, store: RunStore) -> plots.TTMData:
 def legend(first: SeedGroup, second: SeedGroup) -> tuple[str, str]:
     """Two runs in a figure: set and model, as far as they differ in these, else the first of kind, settings and seeds
     in which they do."""
-    columns = (
+    settings = own_settings([first.runs[0], second.runs[0]])
+    own = dict(zip((first.id, second.id), settings, strict=True))
+    columns: tuple[Callable[[SeedGroup], str], ...] = (
         lambda sweep: sweep.runs[0].config.get("benchmark", ""),
         lambda sweep: "/".join(Path(sweep.runs[0].config.get("model", "")).parts[-2:]),
         lambda sweep: kind(sweep.runs[0]),
@@ -366,8 +369,6 @@ def legend(first: SeedGroup, second: SeedGroup) -> tuple[str, str]:
         lambda sweep: f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}",
         lambda sweep: sweep.id,
     )
-    settings = own_settings([first.runs[0], second.runs[0]])
-    own = dict(zip((first.id, second.id), settings, strict=True))
     pairs = [(of(first), of(second)) for of in columns]
     apart = [(a, b) for a, b in pairs[:2] if a != b] or [pair for pair in pairs[2:] if len({*pair}) > 1][:1]
     a, b = (", ".join(names) for names in zip(*apart, strict=True))

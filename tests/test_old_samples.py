@@ -6,6 +6,7 @@ made of it, and `written.json` what that code said: the last record of every run
 what its pages showed for the addresses that they had written into a browser.
 """
 
+import ast
 import json
 import shutil
 import sqlite3
@@ -31,8 +32,10 @@ from core.runs.store import RunStore
 from core.scoring.load import load_scorer
 from core.sweeps._plan import read_plan
 from core.sweeps.cells import states
+from core.ttm.config import SimpleMatchConfig, TTMConfig
 from ui.lessons import LESSONS
-from ui.old_links import RENAMED
+from ui.old_links import _PARAMETERS, RENAMED
+from ui.ttm_preset import values_of
 
 OLD = Path(__file__).parent / "samples" / "old"
 EXPORTED = OLD / "exported"
@@ -236,3 +239,50 @@ def test_a_link_gives_the_same_selection(scored_home, old_home, page):
         if "lesson" in expected:  # no field holds it: it is in the address alone, and its lesson is open
             now["lesson"] = next(name for name in LESSONS if LESSONS[name].title in test.header[0].value)
         assert now == expected, link["query"]
+
+
+# --- what an address may say
+
+
+MARGINS = "margin"  # of Groups, set by a click on Matching
+
+
+def fields_in_addresses():
+    """The literal names under which pages bind fields to the address, or read it."""
+    named = set()
+    for file in [ROOT / "app.py", *(ROOT / "pages").glob("*.py"), *(ROOT / "ui").rglob("*.py")]:
+        for node in ast.walk(ast.parse(file.read_text("utf-8"))):
+            if isinstance(node, ast.Call):
+                said = {each.arg: each.value for each in node.keywords}
+                called = ast.unparse(node.func)
+                if "bind" in said or called in ("ui.number", "number", "ui.pick_model"):
+                    named |= {key.value for key in [said.get("key")] if isinstance(key, ast.Constant)}
+                if called in (
+                    "ui.seed",
+                    "seed",
+                    *(f"st.query_params.{how}" for how in ("get", "get_all", "pop")),
+                ):
+                    named |= {a.value for a in node.args[:1] if isinstance(a, ast.Constant)}
+            if isinstance(node, ast.Subscript) and ast.unparse(node.value) == "st.query_params":
+                named |= {node.slice.value} if isinstance(node.slice, ast.Constant) else set()
+    return named
+
+
+def test_every_parameter_that_a_page_or_an_old_link_has_is_known():
+    of_forms = {*values_of(TTMConfig()), *values_of(SimpleMatchConfig())}
+    of_links = {name for link in WRITTEN["links"] for name in parse_qs(link["query"])}
+    asked = fields_in_addresses() | of_forms | of_links | {MARGINS}
+    assert {"set", "tau", "T", "lesson", "runs"} <= asked
+    assert not asked - _PARAMETERS
+
+
+def test_an_unknown_parameter_is_named_in_one_sentence_and_leaves_the_address(app):
+    test = app("pages/7_Papers.py", foo="1", table="Table 2", utm_source="mail", __theme="dark")
+    (warning,) = test.warning
+    assert (
+        warning.value.replace("\\", "")
+        == "The address had “foo”, which no page knows; the rest of it is used."
+    )
+    assert "foo" not in test.query_params and test.selectbox(key="table").value == "Table 2"
+    assert {"utm_source", "__theme"} <= {*test.query_params}
+    assert not fine(test.run()).warning

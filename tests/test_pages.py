@@ -1,6 +1,7 @@
 """Every page, driven from app.py without a browser: visible content, interactions, no exception and no error box."""
 
 import runpy
+from base64 import b64decode
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -15,7 +16,7 @@ from core.figures.svg import group_svg
 from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
-from ui import selection
+from ui import export, selection
 
 ROOT = Path(__file__).resolve().parent.parent
 GROUPS, MATCHING = "pages/1_Groups.py", "pages/2_Matching.py"
@@ -312,18 +313,21 @@ def test_export_offers_a_report_a_latex_row_and_the_command_of_what_is_shown(app
     given = []
     monkeypatch.setattr("ui.export_section", lambda *args, **more: given.append(more))
     app(page, set="scenes/left-right", model="builtin/siglip")
-    export = next(each for each in given if "report" in each)
-    assert export["command"] == ("crossmatch evaluate scenes/left-right --split test --model builtin/siglip")
-    assert "siglip" in export["latex"]() and b"scenes/left-right" in export["report"]()
+    exported = next(each for each in given if "report" in each)
+    assert exported["command"] == (
+        "crossmatch evaluate scenes/left-right --split test --model builtin/siglip"
+    )
+    assert "siglip" in exported["latex"]() and b"scenes/left-right" in exported["report"]()
 
 
 def test_the_export_of_one_group_has_that_groups_numbers_and_picture(app, monkeypatch):
     given = []
     monkeypatch.setattr("ui.export_section", lambda *args, **more: given.append(more))
     test = app("pages/1_Groups.py", group="left-right/test/0003")
-    (export,) = given
-    assert export["table"]()["id"].tolist() == ["left-right/test/0003"]
-    scores, matchings, found = export["command"].splitlines()
+    (exported,) = given
+    assert exported["table"]()["id"].tolist() == ["left-right/test/0003"]
+    assert exported["report_name"] == "scenes-left-right-builtin-clip"  # it is about all groups
+    scores, matchings, found = exported["command"].splitlines()
     assert scores.startswith(
         "crossmatch export scores --benchmark scenes/left-right --split test --model builtin/"
     )
@@ -340,3 +344,25 @@ def test_the_picture_of_a_group_stands_alone_with_lines_scores_and_verdicts():
     assert kinds.count("image") == 2 and kinds.count("path") == 2
     told = " ".join("".join(element.itertext()) for element in svg.iter() if element.tag.endswith("text"))
     assert "2.50 ●✓" in told and "<m>: ✗ GroupScore wrong, ✓ GroupMatch right" in told  # 4.5 against 4
+
+
+def test_one_group_is_offered_as_png_and_svg_where_a_browser_draws(app, monkeypatch):
+    monkeypatch.setattr(export, "_has_browser", lambda: True)
+    labels = [b.label for b in app("pages/1_Groups.py", group="left-right/test/0003").get("download_button")]
+    assert {"Picture of this group (PNG)", "Picture of this group (SVG)"} <= {*labels}
+    monkeypatch.setattr(export, "_has_browser", lambda: False)
+    labels = [b.label for b in app("pages/1_Groups.py", group="left-right/test/0003").get("download_button")]
+    assert "Picture of this group (SVG)" in labels and "Picture of this group (PNG)" not in labels
+
+
+def test_a_picture_becomes_a_figure_of_its_own_size():
+    svg = b'<svg xmlns="http://www.w3.org/2000/svg" width="320" height="200.4"><rect width="9" height="9"/></svg>'
+    figure = export._svg_figure(svg)
+    assert (figure.layout.width, figure.layout.height) == (320, 200)
+    (image,) = figure.layout.images
+    assert b64decode(image.source.partition(",")[2]) == svg and (image.sizex, image.sizey) == (1, 1)
+
+
+def test_the_gallery_promises_what_its_cards_have(app):
+    told = text(app("pages/1_Groups.py", set="scenes/left-right"))
+    assert "whether two metrics count it as right" in told and "Open one to see the model's scores" in told

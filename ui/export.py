@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import shlex
 import tempfile
+from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlencode, urlsplit, urlunsplit
+from xml.etree import ElementTree
 
 import streamlit as st
 
@@ -50,6 +52,7 @@ def export_section(
     *,
     latex: str | Callable[[], str] = "",
     report: Callable[[], bytes] | None = None,
+    report_name: str = "",
     command: str = "",
     groups: GroupSet | None = None,
     papers: Sequence[str] = ("TTM",),
@@ -59,9 +62,9 @@ def export_section(
     """Downloads of a view, the link to it, and what reproduces and cites it; texts have a button that copies them.
 
     Files are made when they are asked for; so are tables and figures that are given as functions. latex : rows of a
-    table. report : a page that opens without network. command : what prints the same numbers. groups, papers : whose
-    BibTeX it takes besides Crossmatch's own (keys of `CITATIONS`). more : draws what else there is. label : of the
-    button, where a page has two.
+    table. report : a page that opens without network; report_name : of its file, where that is not `name`. command :
+    what prints the same numbers. groups, papers : whose BibTeX it takes besides Crossmatch's own (keys of `CITATIONS`).
+    more : draws what else there is. label : of the button, where a page has two.
     """
     with st.popover(label, icon=":material/download:"):
         if more is not None:
@@ -73,9 +76,8 @@ def export_section(
         if figures and len(_figure_endings()) == 1:
             st.caption("For an SVG, point at the figure on the page and press the camera at its upper right.")
         if report is not None:
-            _file_button(
-                "Report of all groups (HTML)", report, f"{name}-report.html", "text/html", "description"
-            )
+            file = f"{report_name or name}-report.html"
+            _file_button("Report of all groups (HTML)", report, file, "text/html", "description")
         _copied("Link to exactly this view", link())
         _copied("Command that prints the same numbers", command, "bash")
         _copied("LaTeX", latex() if callable(latex) else latex, "latex")
@@ -180,7 +182,11 @@ def group_exports(selection: Selection, evaluation: Evaluation, index: int) -> d
         return group_svg(group, evaluation.group(index), _plain_name(selection.model)).encode()
 
     def button() -> None:
-        _file_button("Picture of this group (SVG)", picture, f"{name}.svg", "image/svg+xml", "image")
+        with st.container(horizontal=True, gap="small"):
+            if ".png" in _figure_endings():
+                pixels = lambda: _figure_bytes(_svg_figure(picture()), ".png")  # noqa: E731
+                _file_button("Picture of this group (PNG)", pixels, f"{name}.png", "image/png", "image")
+            _file_button("Picture of this group (SVG)", picture, f"{name}.svg", "image/svg+xml", "draw")
         st.caption("Its images, the matching, scores and verdicts, for a slide or a paper.")
 
     whole = evaluation_exports(selection, {selection.model: evaluation})
@@ -195,8 +201,22 @@ def group_exports(selection: Selection, evaluation: Evaluation, index: int) -> d
         "more": button,
         "command": "\n".join([*commands, found]),
         "report": whole["report"],
+        "report_name": _plain_name(f"{selection.benchmark}-{selection.model}").replace("/", "-"),
         "groups": whole["groups"],
     }
+
+
+def _svg_figure(svg: bytes) -> go.Figure:
+    """A figure that is nothing but a picture, in its size: what draws figures draws it, too."""
+    import plotly.graph_objects as go
+
+    root = ElementTree.fromstring(svg)
+    wide, high = (round(float(root.attrib[name])) for name in ("width", "height"))
+    picture = {"source": f"data:image/svg+xml;base64,{b64encode(svg).decode()}", "sizing": "stretch"}
+    place = {"xref": "paper", "yref": "paper", "x": 0, "y": 1, "sizex": 1, "sizey": 1}
+    bare = {"visible": False}
+    figure = go.Figure(layout={"images": [{**picture, **place}], "xaxis": bare, "yaxis": bare})
+    return figure.update_layout(width=wide, height=high, margin={"l": 0, "r": 0, "t": 0, "b": 0})
 
 
 def _measuring_command(selection: Selection, models: Sequence[str]) -> str:

@@ -1,11 +1,31 @@
 """Addresses written before an option was renamed: Streamlit puts an option's words into the address, so they are a
 written form. A change to an option of a widget with `bind="query-params"` adds its former name here
-(`tests/test_old_samples.py` opens links of an older version).
+(`tests/test_old_samples.py` opens links of an older version). A new query parameter of any page is added to
+`_PARAMETERS`; one that is not there is named to the reader, and leaves the address.
 """
 
 import streamlit as st
 
 from core import datasets
+from core.figures.text import escape_markdown
+
+# What some page reads or has read, by what it is about.
+_NAMES = """
+    set benchmark split shape model tag group pair margin q verdict sort page predict
+    lesson term answers drawn explain_by round side share_kept shape_drawn lesson_alpha rung trained_on ladder
+    alpha n samples split_seed blind blind_group prior noise_mean noise_std metric method by tau view other
+    run runs preset variant mode schedule start share tau1 end share_end tauT T rounds epochs lr seed seeds patience
+    batch micro augmentation crop_factor precision layers weight_decay beta1 beta2 lr_restart lr_final clip_norm keep
+    contrastive lora rank lora_alpha targets ledger ledger_set shifts shifts_model sweep
+    source scale
+    rset images left right queries query words pool most rpredict measure rmetric trainon strategy fusion base mix
+    aseed paperbase costmetric
+    paper table empty world world_set
+    way hub try_model
+    together columns compared_metric
+    """
+_PARAMETERS = frozenset(_NAMES.split())
+_OF_OTHERS = ("__", "utm_")  # begin what hosts and mailing lists add to an address
 
 # Query parameter -> former name of an option -> present name.
 RENAMED: dict[str, dict[str, str]] = {
@@ -29,6 +49,23 @@ def read_old_links() -> None:
         if any(name in renamed for name in names):
             options = [renamed.get(name, name) for name in names]
             st.session_state[key] = options if len(options) > 1 else options[0]
+
+
+def warn_unknown_parameters() -> None:
+    """Name in one sentence what the address has and no page knows, and take it out."""
+    unknown = [
+        name for name in st.query_params if name not in _PARAMETERS and not name.startswith(_OF_OTHERS)
+    ]
+    for name in unknown:
+        del st.query_params[name]
+    if unknown:
+        names = ", ".join(f"“{name[:40]}”" for name in unknown[:3]) + (
+            " and others" if len(unknown) > 3 else ""
+        )
+        st.warning(
+            escape_markdown(f"The address had {names}, which no page knows; the rest of it is used."),
+            icon=":material/link_off:",
+        )
 
 
 def _set_of_group(group: str) -> str:

@@ -19,7 +19,7 @@ from ui.history import tidy_history
 from ui.images import enlarge_on_click, forget_images
 from ui.loaders import model_source
 from ui.navigation import PAGES, WITH_SELECTION
-from ui.old_links import read_old_links
+from ui.old_links import read_old_links, warn_unknown_parameters
 from ui.selection import (
     NearestModel,
     Selection,
@@ -80,6 +80,7 @@ def open_page(
     restore_carried_state()
     if lead:
         st.markdown(lead)
+    warn_unknown_parameters()
     if instead:
         st.sidebar.caption(escape_markdown(instead))
         for _ in range(
