@@ -6,13 +6,14 @@ import json
 import platform
 import sys
 
-from benchmarks.speed import browser, chat, gpu, kernels, memory, overhead, precision, scoring, ttm
+from benchmarks.speed import browser, cache, chat, gpu, kernels, memory, overhead, precision, scoring, ttm
 
 PARTS = {
     "kernels": kernels.measure,
     "overhead": overhead.measure,
     "ttm": ttm.measure,
     "scoring": scoring.measure,
+    "cache": cache.measure,
     "chat": chat.measure,
     "precision": precision.measure,
     "memory": memory.measure,

@@ -155,8 +155,10 @@ def cache_size() -> tuple[Path, int, int]:
     """The score cache without what it takes to use it: its file, number of scores, bytes on disk."""
     path = paths.home() / "cache" / "scores.sqlite"
     files = [path.with_name(path.name + end) for end in ("", "-wal", "-shm")]
-    rows = _read(path, "SELECT count(*) FROM scores") if path.is_file() else [(0,)]
-    return path, int(rows[0][0]), sum(file.stat().st_size for file in files if file.exists())
+    counts = {"blocks": "coalesce(sum(count), 0)", "scores": "count(*)"}  # as now, and a row each as of old
+    there = [name for (name,) in _read(path, "SELECT name FROM sqlite_master")] if path.is_file() else []
+    scores = sum(_read(path, f"SELECT {counts[name]} FROM {name}")[0][0] for name in there if name in counts)
+    return path, scores, sum(file.stat().st_size for file in files if file.exists())
 
 
 def _read(path: Path, query: str) -> list[tuple]:

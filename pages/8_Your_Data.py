@@ -20,7 +20,7 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.statistics import Clusters
 from core.scorers import plugins
-from core.scoring.scores import ScoreCache
+from core.scoring.cache import ScoreCache
 from ui import import_workbench
 from ui.uploads import (
     BESIDE,

@@ -19,8 +19,9 @@ from core.debiasing.study import AlphaStudy, pmi_text
 from core.groups import GroupSet
 from core.metrics.groups import evaluate, metrics_of_shape
 from core.scorers.null_images import NullImage, null_pixels
+from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer
-from core.scoring.scores import ScoreCache, score_groups, score_matrix
+from core.scoring.scores import score_groups, score_matrix
 
 ROOT = Path(__file__).resolve().parent.parent
 

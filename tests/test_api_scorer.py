@@ -14,8 +14,9 @@ from endpoint import serving, word_log_prob
 
 from core.base.errors import InputError
 from core.scorers.api import ApiScorer, _data_url, _image_tokens, _yes_probability
+from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer, scorer_key
-from core.scoring.scores import ScoreCache, score_groups
+from core.scoring.scores import score_groups
 
 CANARY = "sk-canary-0123456789abcdef"
 CAPTIONS = ["a red cube", "a blue ball", "a green cone"]

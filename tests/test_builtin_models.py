@@ -18,8 +18,9 @@ from core.debiasing.curves import alpha_curve  # noqa: E402
 from core.groups import GroupSet  # noqa: E402
 from core.metrics import groups as metrics  # noqa: E402
 from core.metrics.statistics import Estimate  # noqa: E402
+from core.scoring.cache import ScoreCache  # noqa: E402
 from core.scoring.load import builtin_models, load_scorer  # noqa: E402
-from core.scoring.scores import ScoreCache, score_groups  # noqa: E402
+from core.scoring.scores import score_groups  # noqa: E402
 
 SHIPPED = sorted(name.removeprefix("builtin/") for name in builtin_models())
 SWAPS = ("scenes/attribute-swap", "scenes/left-right", "scenes/front-behind")

@@ -25,7 +25,8 @@ from core.exchange.importing import save_upload
 from core.exchange.model import export_model
 from core.exchange.runs import export_run, import_run
 from core.runs.store import RunStore
-from core.scoring.scores import ScoreCache
+from core.scoring.cache import ScoreCache
+from core.scoring.pairs import Pairs
 from core.ttm.run import store_embeddings
 
 ROOM = 3000  # bytes that a file may have on the disk that is full
@@ -139,15 +140,15 @@ def test_a_full_disk_is_one_sentence_and_leaves_no_half_of_anything(tmp_path, ac
 
 def test_scores_are_used_though_no_cache_takes_them(tmp_path):
     cache, keys = ScoreCache(), [(f"image {i}", "a caption " * 20) for i in range(500)]
-    cache.put("scorer", keys[:1], np.zeros(1))
+    cache.put("scorer", Pairs.of(keys[:1]), np.zeros(1))
     with full_disk(), warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
-        cache.put("scorer", keys, np.ones(500))
+        cache.put("scorer", Pairs.of(keys), np.ones(500))
     assert any("scores are computed again" in str(w.message) for w in told)
-    found = cache.get("scorer", keys)
+    found = cache.get("scorer", Pairs.of(keys))
     assert found[0] == 0 and np.isnan(found[1:]).all()  # all of them or none
-    cache.put("scorer", keys, np.ones(500))
-    assert (cache.get("scorer", keys) == 1).all()
+    cache.put("scorer", Pairs.of(keys), np.ones(500))
+    assert (cache.get("scorer", Pairs.of(keys)) == 1).all()
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if name != "an upload"])  # that one is not kept
@@ -220,7 +221,7 @@ def open_to_others(folder):
 
 def test_the_store_and_the_score_cache_are_for_their_owner_alone(store, monkeypatch):
     home = Path(os.environ["CROSSMATCH_HOME"])
-    ScoreCache().put("model", [("image", "caption")], np.ones(1, np.float32))
+    ScoreCache().put("model", Pairs.of([("image", "caption")]), np.ones(1, np.float32))
     mine = RunStore()
     run = mine.create("ttm", "a run", {"model": "m", "benchmark": "b", "ttm": {"seed": 1}})
     files.write_arrays(mine.arrays_path(run.id, 0), {"scores": np.zeros((1, 2, 2), np.float32)})
@@ -252,7 +253,9 @@ def test_an_older_store_that_everybody_could_read_is_closed_when_it_is_opened(st
 
 def test_a_folder_of_others_is_not_closed_for_a_file_of_ours(tmp_path):
     tmp_path.chmod(0o755)
-    ScoreCache(tmp_path / "scores.sqlite").put("model", [("image", "caption")], np.ones(1, np.float32))
+    ScoreCache(tmp_path / "scores.sqlite").put(
+        "model", Pairs.of([("image", "caption")]), np.ones(1, np.float32)
+    )
     RunStore(tmp_path)
     assert tmp_path.stat().st_mode & 0o777 == 0o755
     assert not (tmp_path / "scores.sqlite").stat().st_mode & 0o077

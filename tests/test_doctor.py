@@ -12,7 +12,8 @@ from core import doctor
 from core.base import paths
 from core.cli import app
 from core.doctor import NOTE, OK, PROBLEM, cache_size, diagnose, human_bytes
-from core.scoring.scores import ScoreCache
+from core.scoring.cache import ScoreCache
+from core.scoring.pairs import Pairs
 
 
 def found(**more) -> dict:
@@ -131,25 +132,26 @@ def test_the_cache_is_shown_and_cleared_by_command():
         "feature_bytes": 0,
     }
     keys = [("image", f"caption {i}") for i in range(500)]
-    ScoreCache().put("model", keys, np.arange(500, dtype=np.float32))
+    ScoreCache().put("model", Pairs.of(keys), np.arange(500, dtype=np.float32))
     shown = json.loads(here("cache", "show", "--json").stdout)
     assert shown["scores"] == 500
     assert (shown["scores"], shown["bytes"]) == tuple(ScoreCache().size()) == cache_size()[1:]
     assert here("cache", "clear").exit_code == 0
     assert json.loads(here("cache", "show", "--json").stdout)["scores"] == 0
-    assert np.isnan(ScoreCache().get("model", keys)).all()
+    assert np.isnan(ScoreCache().get("model", Pairs.of(keys))).all()
 
 
 def test_clearing_while_another_process_writes_harms_neither():
     """Twenty times this process clears while another stores three batches; afterwards the cache works."""
     code = (
         "import numpy as np, sys, warnings\n"
-        "from core.scoring.scores import ScoreCache\n"
+        "from core.scoring.pairs import Pairs\n"
+        "from core.scoring.cache import ScoreCache\n"
         "warnings.simplefilter('error')\n"
         "for line in sys.stdin:\n"
         "    for i in range(3):\n"
         "        keys = [('i', f'{line} {i} {j}') for j in range(50)]\n"
-        "        ScoreCache().put('m', keys, np.ones(50, np.float32))\n"
+        "        ScoreCache().put('m', Pairs.of(keys), np.ones(50, np.float32))\n"
         "    print('stored', flush=True)\n"
     )
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
@@ -162,5 +164,5 @@ def test_clearing_while_another_process_writes_harms_neither():
     assert writer.returncode == 0, trouble
     left = ScoreCache().size().scores
     assert 0 <= left <= 150 and left % 50 == 0  # whole batches alone
-    ScoreCache().put("m", [("i", "last")], np.array([7.0], np.float32))
-    assert ScoreCache().get("m", [("i", "last")])[0] == 7.0
+    ScoreCache().put("m", Pairs.of([("i", "last")]), np.array([7.0], np.float32))
+    assert ScoreCache().get("m", Pairs.of([("i", "last")]))[0] == 7.0

@@ -28,7 +28,8 @@ from core.exchange.runs import export_run, import_run
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.runs.store import RunStore
-from core.scoring.scores import ScoreCache, score_groups
+from core.scoring.cache import ScoreCache
+from core.scoring.scores import score_groups
 
 NAMES = ["007", "b,c", 'with "quotes"', "ünïcode 猫", "", "=1+1"]
 

@@ -15,8 +15,9 @@ from core.metrics.groups import evaluate
 from core.scorers import _model_io, devices, score_kinds
 from core.scorers import null_images as nulls
 from core.scorers.null_images import NullImage, null_images
+from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer, scorer_key
-from core.scoring.scores import ScoreCache, score_groups
+from core.scoring.scores import score_groups
 
 MODELS = [
     "blip-caption",

@@ -13,8 +13,9 @@ from core.datasets import load
 from core.debiasing.priors import estimate_prior
 from core.debiasing.study import AlphaStudy
 from core.metrics.groups import METRICS
+from core.scoring.cache import ScoreCache
 from core.scoring.load import builtin_models, load_scorer
-from core.scoring.scores import ScoreCache, score_groups
+from core.scoring.scores import score_groups
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = "pages/3_Debias.py"

@@ -6,7 +6,8 @@ from test_api_scorer import CANARY, endpoint  # noqa: F401
 
 from core.datasets import load
 from core.scorers.api import ApiScorer
-from core.scoring.scores import ScoreCache, planned_calls, score_groups
+from core.scoring.cache import ScoreCache
+from core.scoring.scores import planned_calls, score_groups
 
 MODEL = "api:model-1"
 ASKING = f"{MODEL}?question=is+{{caption}}+there%3F"

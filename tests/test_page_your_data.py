@@ -12,7 +12,8 @@ from core import datasets
 from core.audit import Audit
 from core.datasets import user_sets
 from core.exchange import importing
-from core.scoring.scores import ScoreCache
+from core.scoring.cache import ScoreCache
+from core.scoring.pairs import Pairs
 
 PAGE = "pages/8_Your_Data.py"
 COLUMNS = ("id", "image_0", "image_1", "caption_0", "caption_1", "truth", "topic")
@@ -129,7 +130,7 @@ def test_an_upload_that_is_no_zip_is_named_as_it_was_uploaded(app):
 
 def test_sets_and_cache_are_shown_and_cleared(app, tmp_path):
     importing.stage_import(brought(tmp_path / "set", GOOD)).add_benchmark("kitchen")
-    ScoreCache().put("m", [("i", "c")], np.ones(1, np.float32))
+    ScoreCache().put("m", Pairs.of([("i", "c")]), np.ones(1, np.float32))
     before = ScoreCache().size().scores
     test = app(PAGE, way="Stored data")
     assert "mine/kitchen" in text(test).replace("\\", "")

@@ -9,8 +9,9 @@ from packages import WORD_COUNT, install
 from core.base.errors import InputError
 from core.metrics.evaluation import Evaluation
 from core.scorers import plugins
+from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer, scorer_key
-from core.scoring.scores import ScoreCache, score_groups
+from core.scoring.scores import score_groups
 
 FAULTY = """
 class Wrong(WordCount):

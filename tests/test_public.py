@@ -7,7 +7,8 @@ from driving import fine
 from core.base import gate, public_mode
 from core.base.errors import InputError
 from core.runs.store import RunStore
-from core.scoring.scores import ScoreCache
+from core.scoring.cache import ScoreCache
+from core.scoring.pairs import Pairs
 from core.ttm.run import TTMRun
 from ui import visitor
 
@@ -182,14 +183,17 @@ def test_the_score_cache_of_a_public_server_is_bounded(opened, monkeypatch):
     opened("ann")
     keys = [("image", str(i)) for i in range(2000)]
     cache = ScoreCache()
-    cache.put("first", keys, np.ones(2000, np.float32))
+    cache.put("first", Pairs.of(keys), np.ones(2000, np.float32))
     monkeypatch.setattr(public_mode, "MAX_CACHE_BYTES", cache.size().bytes - 1)
-    cache.put("second", keys[:10], np.ones(10, np.float32))
-    assert np.isnan(cache.get("first", keys)).all() and not np.isnan(cache.get("second", keys[:10])).any()
+    cache.put("second", Pairs.of(keys[:10]), np.ones(10, np.float32))
+    assert (
+        np.isnan(cache.get("first", Pairs.of(keys))).all()
+        and not np.isnan(cache.get("second", Pairs.of(keys[:10]))).any()
+    )
     monkeypatch.delenv("CROSSMATCH_PUBLIC")
     monkeypatch.setattr(public_mode, "MAX_CACHE_BYTES", 0)
-    cache.put("third", keys[:10], np.ones(10, np.float32))
-    assert not np.isnan(cache.get("second", keys[:10])).any()
+    cache.put("third", Pairs.of(keys[:10]), np.ones(10, np.float32))
+    assert not np.isnan(cache.get("second", Pairs.of(keys[:10]))).any()
 
 
 def test_runs_on_disk_are_bounded_and_whoever_has_most_gives_the_oldest(opened, monkeypatch):

@@ -16,15 +16,17 @@ from core.debiasing.priors import estimate_prior
 from core.groups import GroupSet
 from core.scenes.sets import FLAT, SETS
 from core.scoring import _shipped as ready
+from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer, scorer_key, scorer_names
+from core.scoring.pairs import Pairs
 from core.scoring.retrieval import RetrievalSubset, first_images, score_retrieval
-from core.scoring.scores import ScoreCache, score_groups
+from core.scoring.scores import score_groups
 
 ROOT = Path(__file__).resolve().parent.parent
 RENEW = "renew assets/scores with `python -m benchmarks.results.shipped_scores`"
 
 
-def keys_of(groups: GroupSet) -> list[ready.Key]:
+def keys_of(groups: GroupSet) -> list[tuple[str, str]]:
     return [(image.key, caption) for g in groups for image in g.images for caption in g.captions]
 
 
@@ -143,10 +145,10 @@ def change_tokenizer(folder: Path) -> None:
 def test_a_changed_model_is_never_answered_with_old_scores(model_copy, change):
     keys = keys_of(load("scenes/left-right").select(range(5)))
     before = scorer_key(str(model_copy))
-    assert np.isfinite(ScoreCache().get(before, keys)).all()  # a copy is the same model
+    assert np.isfinite(ScoreCache().get(before, Pairs.of(keys))).all()  # a copy is the same model
     change(model_copy)
     assert scorer_key(str(model_copy)) != before
-    assert np.isnan(ScoreCache().get(scorer_key(str(model_copy)), keys)).all()
+    assert np.isnan(ScoreCache().get(scorer_key(str(model_copy)), Pairs.of(keys))).all()
 
 
 def test_another_caption_or_image_has_no_shipped_score():
@@ -154,24 +156,24 @@ def test_another_caption_or_image_has_no_shipped_score():
     (image, caption), *_ = keys_of(load("scenes/left-right"))
     other = keys_of(load("scenes/left-right", "validation"))[0]
     asked = [(image, caption), (image, caption + "."), (image[::-1], caption), other, (image, other[1])]
-    assert np.isfinite(ready.find_scores(key, asked)).tolist() == [True, False, False, False, False]
+    assert np.isfinite(ready.find_scores(key, Pairs.of(asked))).tolist() == [True, False, False, False, False]
 
 
-def copied_assets(tmp_path: Path, monkeypatch) -> tuple[str, list[ready.Key]]:
+def copied_assets(tmp_path: Path, monkeypatch) -> tuple[str, list[tuple[str, str]]]:
     """A copy of the shipped scores to do harm to; the key of a scorer, and keys that it has scores of."""
     key, keys = scorer_key("builtin/clip"), keys_of(load("scenes/swap").select(range(4)))
     shutil.copytree(ready.folder(), tmp_path / "scores")
     monkeypatch.setattr("core.base.paths.assets", lambda: tmp_path)
-    assert np.isfinite(ready.find_scores(key, keys)).all()
+    assert np.isfinite(ready.find_scores(key, Pairs.of(keys))).all()
     return key, keys
 
 
 def test_scores_of_other_pairs_are_not_used(tmp_path, monkeypatch):
     key, keys = copied_assets(tmp_path, monkeypatch)
-    pairs = ready.ShippedPairs.of(keys)
+    pairs = ready.ShippedPairs.of(Pairs.of(keys))
     assert not ready.is_current(key, pairs)
     pairs.write(ready.folder() / ready.PAIRS)
-    assert np.isnan(ready.find_scores(key, keys)).all()
+    assert np.isnan(ready.find_scores(key, Pairs.of(keys))).all()
 
 
 @pytest.mark.parametrize("harm", ["cut", "no archive", "another scorer's"])
@@ -185,7 +187,7 @@ def test_a_damaged_file_is_as_good_as_none(tmp_path, monkeypatch, harm):
     }
     path.write_bytes(bad[harm])
     with pytest.warns(UserWarning, match="cannot be read"):
-        assert np.isnan(ready.find_scores(key, keys)).all()
+        assert np.isnan(ready.find_scores(key, Pairs.of(keys))).all()
 
 
 def other_file(path: Path) -> str:
@@ -195,18 +197,23 @@ def other_file(path: Path) -> str:
 def test_what_is_written_is_found_pair_by_pair(tmp_path, monkeypatch):
     monkeypatch.setattr("core.base.paths.assets", lambda: tmp_path)
     keys = [(f"image {i}", f"caption {j}") for i in range(7) for j in range(5) if (i + j) % 3]
-    pairs = ready.ShippedPairs.of(keys + keys[:4])
+    pairs = ready.ShippedPairs.of(Pairs.of(keys + keys[:4]))
     assert len(pairs.codes) == len(keys)
     ready.folder().mkdir()
     pairs.write(ready.folder() / ready.PAIRS)
     values = np.empty(len(keys), dtype=np.float32)
-    values[pairs.places(keys)] = np.arange(len(keys))
+    values[pairs.places(Pairs.of(keys))] = np.arange(len(keys))
     ready.write_scores("a key", "a name", pairs, values)
     assert ready.is_current("a key", pairs) and not ready.is_current("another key", pairs)
     order = np.random.default_rng(0).permutation(len(keys))
-    assert ready.find_scores("a key", [keys[i] for i in order]).tolist() == order.tolist()
-    assert np.isnan(ready.find_scores("a key", [("image 0", "caption 0"), ("image 9", "caption 1")])).all()
-    assert np.isnan(ready.find_scores("another key", keys)).all() and len(ready.find_scores("a key", [])) == 0
+    assert ready.find_scores("a key", Pairs.of([keys[i] for i in order])).tolist() == order.tolist()
+    assert np.isnan(
+        ready.find_scores("a key", Pairs.of([("image 0", "caption 0"), ("image 9", "caption 1")]))
+    ).all()
+    assert (
+        np.isnan(ready.find_scores("another key", Pairs.of(keys))).all()
+        and len(ready.find_scores("a key", Pairs.of([]))) == 0
+    )
 
 
 # The first start: one process does it all, one thing after the other

@@ -29,8 +29,9 @@ from core.scorers.contrastive import ContrastiveModel
 from core.scorers.embedding import EmbeddingModel
 from core.scorers.families import FAMILIES, kind_by_family
 from core.scorers.score_kinds import KINDS
+from core.scoring.cache import ScoreCache
 from core.scoring.load import load_base, load_scorer, scorer_key, scorer_kind
-from core.scoring.scores import ScoreCache, score_groups
+from core.scoring.scores import score_groups
 
 IMAGES = [
     draw((left, "cube"), (right, "ball"), size)

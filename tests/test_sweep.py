@@ -12,7 +12,7 @@ from core.base.errors import InputError
 from core.runs import engine
 from core.runs.attempt import RunAttempt
 from core.runs.store import AttemptSuperseded, RunStore
-from core.scoring.scores import ScoreCache
+from core.scoring.cache import ScoreCache
 from core.sweeps import read_plan
 from core.sweeps._driver_store import QUEUE, DriverStore
 from core.sweeps._node import run_cell, score_part

@@ -690,7 +690,8 @@ def test_a_staged_set_can_be_thrown_away_and_yesterdays_are(tmp_path):
 
 def test_one_of_your_sets_is_evaluated_like_any_other(tmp_path):
     from core.metrics.evaluation import Evaluation
-    from core.scoring.scores import ScoreCache, score_groups
+    from core.scoring.cache import ScoreCache
+    from core.scoring.scores import score_groups
 
     importing.stage_import(wide(tmp_path / "set", GOOD, TWIN)).add_benchmark("dogs")
     groups = datasets.load("mine/dogs")

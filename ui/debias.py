@@ -14,8 +14,8 @@ from core.debiasing.study import AlphaStudy
 from core.figures.text import escape_markdown
 from core.figures.tokens import TokenView
 from core.scorers.score_kinds import KINDS
+from core.scoring.cache import ScoreCache
 from core.scoring.load import scorer_key, scorer_kind, scorer_names
-from core.scoring.scores import ScoreCache
 from ui.cached import cached_on
 from ui.export import tag_words
 from ui.fields import number

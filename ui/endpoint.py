@@ -11,8 +11,9 @@ from core.metrics.evaluation import Evaluation, tags_frame
 from core.metrics.statistics import Clusters
 from core.scorers.api import PUBLIC, ApiScorer, CallEstimate, address_from_environment
 from core.scorers.score_options import ScoreOptions
+from core.scoring.cache import ScoreCache
 from core.scoring.load import scorer_kind
-from core.scoring.scores import ScoreCache, planned_calls, score_groups
+from core.scoring.scores import planned_calls, score_groups
 from ui.formatting import progress
 
 PREFIX = "api:"

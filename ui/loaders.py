@@ -21,8 +21,9 @@ from core.metrics.paired import on_groups
 from core.metrics.statistics import Clusters
 from core.runs.models import run_source
 from core.scoring import load as scorers
+from core.scoring.cache import ScoreCache
 from core.scoring.load import scorer_key, scorer_kind, scorer_names
-from core.scoring.scores import ScoreCache, score_all, score_groups
+from core.scoring.scores import score_all, score_groups
 from core.ttm.defaults import full_name
 from ui import endpoint
 from ui.cached import cached_on

@@ -21,9 +21,9 @@ from core.figures.text import escape_markdown
 from core.groups import ImageRef
 from core.metrics.retrieval import METRICS, RetrievalEvaluation
 from core.runs.store import Run
+from core.scoring.cache import ScoreCache
 from core.scoring.load import scorer_names
 from core.scoring.retrieval import RetrievalSubset, first_images, score_retrieval
-from core.scoring.scores import ScoreCache
 from ui.export import chart, export_section
 from ui.formatting import progress
 from ui.images import enlargeable_image

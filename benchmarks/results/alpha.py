@@ -24,8 +24,9 @@ from core.debiasing.priors import estimate_prior, null_sample
 from core.debiasing.retrieval import RetrievalStudy, score_table
 from core.debiasing.study import TUNED_PER_ROW, AlphaStudy
 from core.pretrain._recipes import RECIPES
+from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer
-from core.scoring.scores import ScoreCache, score_groups, score_matrix
+from core.scoring.scores import score_groups, score_matrix
 
 RESULTS = Path(__file__).resolve().parents[2] / "assets" / "results"
 MODEL, LANGUAGE = "builtin/blip-caption", "builtin/blind-lm"

@@ -26,8 +26,9 @@ from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, headline_metrics
 from core.metrics.statistics import Clusters, Estimate, compare
+from core.scoring.cache import ScoreCache
 from core.scoring.load import lazy_scorer, load_scorer
-from core.scoring.scores import ScoreCache, score_groups
+from core.scoring.scores import score_groups
 
 TABLE = Path(__file__).parents[1] / "BASELINES.md"
 MODEL = "builtin/blip-caption"

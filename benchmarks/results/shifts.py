@@ -29,8 +29,9 @@ from core.datasets import SHIFTS
 from core.groups import GroupSet
 from core.matching.groups import match
 from core.metrics.evaluation import Evaluation
+from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer
-from core.scoring.scores import ScoreCache, score_groups
+from core.scoring.scores import score_groups
 from core.ttm._augmentation import augmented
 from core.ttm._pseudolabels import prepare
 from core.ttm._signals import first_signals, moved

@@ -25,8 +25,10 @@ from core.groups import GroupSet
 from core.scenes.sets import SETS
 from core.scorers.score_kinds import KINDS
 from core.scoring import _shipped
+from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer, scorer_key, scorer_kind, scorer_names
-from core.scoring.scores import ScoreCache, score_groups, score_matrix
+from core.scoring.pairs import Pairs
+from core.scoring.scores import score_groups, score_matrix
 
 # What the Retrieval page begins with.
 SEARCHED, RETRIEVAL, IMAGES = "builtin/clip", "scenes/retrieval", 500
@@ -37,12 +39,12 @@ def sets() -> dict[str, GroupSet]:
     return {name: load(name, "test").blind() for name in names() if name in SETS}
 
 
-def keys_of(groups: GroupSet) -> list[_shipped.Key]:
+def keys_of(groups: GroupSet) -> list[tuple[str, str]]:
     """(image key, caption) of every score in (n, m, k), in order."""
     return [(image.key, caption) for g in groups for image in g.images for caption in g.captions]
 
 
-def noise_keys(name: str, tests: dict[str, GroupSet]) -> list[_shipped.Key]:
+def noise_keys(name: str, tests: dict[str, GroupSet]) -> list[tuple[str, str]]:
     """(image key, caption) of a scorer's noise images and all captions, image by image; none without a prior."""
     kind = KINDS[scorer_kind(name)]
     if not (kind.log_prob and kind.reads_image):
@@ -51,7 +53,7 @@ def noise_keys(name: str, tests: dict[str, GroupSet]) -> list[_shipped.Key]:
     return [(image.key, caption) for image in images for caption in captions_of(tests)]
 
 
-def search_keys(name: str) -> list[_shipped.Key]:
+def search_keys(name: str) -> list[tuple[str, str]]:
     """(image key, query) of the built-in retrieval set's first images and all queries; for one model alone."""
     if name != SEARCHED:
         return []
@@ -80,7 +82,7 @@ def ship_shifted() -> None:
     """
     tests = shifted_sets()
     keys = [key for groups in tests.values() for key in keys_of(groups)]
-    pairs = _shipped.ShippedPairs.of(keys)
+    pairs = _shipped.ShippedPairs.of(Pairs.of(keys))
     kept = [write_pairs(pairs, shifted=True)]
     for name in FIRST_MODELS:
         known = scorer_key(name)
@@ -89,7 +91,7 @@ def ship_shifted() -> None:
             cache = ScoreCache()
             grouped = np.concatenate([score_groups(scorer, own, cache).ravel() for own in tests.values()])
             values = np.empty(len(pairs.codes), dtype=np.float32)
-            values[pairs.places(keys)] = grouped
+            values[pairs.places(Pairs.of(keys))] = grouped
             known = scorer.key
             _shipped.write_scores(known, name, pairs, values, shifted=True)
             print(f"{name}: {len(values)} scores in {time.perf_counter() - started:.0f} s", flush=True)
@@ -116,7 +118,7 @@ def ship() -> None:
     tests = sets()
     keys = [key for groups in tests.values() for key in keys_of(groups)]
     noise = [key for name in scorer_names() for key in noise_keys(name, tests)]
-    pairs = _shipped.ShippedPairs.of([*keys, *noise, *search_keys(SEARCHED)])
+    pairs = _shipped.ShippedPairs.of(Pairs.of([*keys, *noise, *search_keys(SEARCHED)]))
     kept = [write_pairs(pairs)]
     for name in scorer_names():
         known = scorer_key(name)
@@ -137,22 +139,24 @@ def write_pairs(pairs: _shipped.ShippedPairs, shifted: bool = False) -> Path:
 
 
 def measure(
-    name: str, tests: dict[str, GroupSet], keys: list[_shipped.Key], pairs: _shipped.ShippedPairs
+    name: str, tests: dict[str, GroupSet], keys: list[tuple[str, str]], pairs: _shipped.ShippedPairs
 ) -> str:
     """Score all sets without any cache and write the file; the scorer's key."""
     started = time.perf_counter()
     scorer = load_scorer(name, "cpu")
     grouped = np.concatenate([score_groups(scorer, groups).ravel() for groups in tests.values()])
     values = np.full(len(pairs.codes), np.nan, dtype=np.float32)  # unknown: other models' noise images
-    values[pairs.places(keys)] = grouped
+    values[pairs.places(Pairs.of(keys))] = grouped
     noise = noise_keys(name, tests)
     if noise:
         samples = score_matrix(scorer, null_sample(name, next(iter(tests))), captions_of(tests))
-        values[pairs.places(noise)] = samples.ravel()
+        values[pairs.places(Pairs.of(noise))] = samples.ravel()
     searched = search_keys(name)
     if searched:
         found = load_retrieval(RETRIEVAL)
-        values[pairs.places(searched)] = score_matrix(scorer, found.images[:IMAGES], found.queries).ravel()
+        values[pairs.places(Pairs.of(searched))] = score_matrix(
+            scorer, found.images[:IMAGES], found.queries
+        ).ravel()
     _shipped.write_scores(scorer.key, name, pairs, values)
     print(f"{name}: {len(values)} scores in {time.perf_counter() - started:.0f} s", flush=True)
     return scorer.key

@@ -17,8 +17,9 @@ from core.datasets import load, names
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.scenes.sets import FLAT, SETS
+from core.scoring.cache import ScoreCache
 from core.scoring.load import lazy_scorer, scorer_names
-from core.scoring.scores import ScoreCache, score_all, score_groups
+from core.scoring.scores import score_all, score_groups
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "assets" / "results" / "builtin.csv"

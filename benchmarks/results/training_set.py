@@ -20,7 +20,8 @@ from core.scenes.captions import CaptionTemplate, statement_about
 from core.scenes.render import SceneImage
 from core.scenes.training_data import DataRecipe, training_scenes
 from core.scorers.base import Scorer
-from core.scoring.scores import ScoreCache, score_matrix
+from core.scoring.cache import ScoreCache
+from core.scoring.scores import score_matrix
 
 SIZES = (50, 100, 200, 400)
 SHOWN = 101  # alphas of a stored curve

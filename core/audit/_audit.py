@@ -27,8 +27,10 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH
 from core.metrics.statistics import Clusters, Comparison
 from core.scorers.score_kinds import KINDS
+from core.scoring.cache import ScoreCache
 from core.scoring.load import lazy_scorer, scorer_key, scorer_names
-from core.scoring.scores import ScoreCache, score_groups
+from core.scoring.pairs import Pairs
+from core.scoring.scores import score_groups
 
 _MOST_PICTURES = 2_000  # groups whose images are opened
 _Progress = Callable[[str, float], None]
@@ -273,8 +275,8 @@ def _at_hand(name: str, groups: GroupSet, cache: ScoreCache) -> np.ndarray | Non
     key = scorer_key(name)
     if key is None:
         return None
-    pairs = [(image.key, caption) for g in groups for image in g.images for caption in g.captions]
-    if np.isnan(cache.get(key, pairs[:1])).any():
+    pairs = Pairs.of((image.key, caption) for g in groups for image in g.images for caption in g.captions)
+    if np.isnan(cache.get(key, pairs.take(np.arange(1)))).any():
         return None
     values = cache.get(key, pairs).reshape(len(groups), *groups.shape)
     return None if np.isnan(values).any() else values

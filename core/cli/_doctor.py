@@ -57,7 +57,7 @@ def _features() -> Path:
 @cache_app.command("clear", epilog="Example: crossmatch cache clear")
 def _cache_clear() -> None:
     """Delete every cached score and every feature of Cola's trainings; both are computed again when needed."""
-    from core.scoring.scores import ScoreCache  # imports pandas, which is slow
+    from core.scoring.cache import ScoreCache  # imports numpy, which is slow
 
     cache = ScoreCache()
     before = cache.size()

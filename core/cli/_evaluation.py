@@ -20,8 +20,9 @@ from core.metrics.statistics import Clusters
 from core.runs.models import run_source
 from core.scorers.api import ApiScorer
 from core.scorers.vocabulary import vocabulary_note
+from core.scoring.cache import ScoreCache
 from core.scoring.load import lazy_scorer
-from core.scoring.scores import ScoreCache, planned_calls, score_all, score_groups
+from core.scoring.scores import planned_calls, score_all, score_groups
 
 if TYPE_CHECKING:
     from core.debiasing.retrieval import RetrievalStudy

@@ -12,7 +12,7 @@ from core.cli._output import count_progress, format_metrics, show_json
 from core.cli._score_options import takes_score_options
 from core.debiasing.retrieval import retrieval_record
 from core.metrics.retrieval import METRICS
-from core.scoring.scores import ScoreCache
+from core.scoring.cache import ScoreCache
 
 
 @takes_score_options

@@ -25,8 +25,9 @@ from core.cli._output import (
 from core.metrics.evaluation import Evaluation
 from core.runs.description import Iteration
 from core.runs.store import RunStore
+from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer
-from core.scoring.scores import ScoreCache, score_groups
+from core.scoring.scores import score_groups
 from core.ttm.forecast import Forecast
 from core.ttm.records import changes, divergence
 from core.ttm.run import AdaptationRun, SimpleMatchRun, TTMRun

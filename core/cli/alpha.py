@@ -41,8 +41,9 @@ from core.metrics.evaluation import Evaluation, tags_frame
 from core.metrics.group_filters import with_tags
 from core.metrics.groups import metrics_of_shape
 from core.metrics.statistics import Clusters
+from core.scoring.cache import ScoreCache
 from core.scoring.load import lazy_scorer
-from core.scoring.scores import ScoreCache, score_groups, score_matrix
+from core.scoring.scores import score_groups, score_matrix
 
 if TYPE_CHECKING:
     from core.groups import GroupSet

@@ -21,8 +21,9 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.groups import TEXT_SCORE
 from core.runs.models import of_same_kind
 from core.runs.store import RunStore
+from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer
-from core.scoring.scores import ScoreCache, score_groups
+from core.scoring.scores import score_groups
 
 if TYPE_CHECKING:
     import pandas as pd

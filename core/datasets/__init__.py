@@ -10,10 +10,10 @@ from __future__ import annotations
 from pathlib import Path
 
 from core.base.errors import InputError, unknown_name
-from core.datasets import _variants
+from core.datasets import _sources, _variants
 from core.datasets._shifts import SHIFTS
 from core.datasets.base import GRAPHS, GROUPS, RETRIEVAL, Benchmark, BenchmarkFamily
-from core.datasets.readers import DATASETS, Source
+from core.datasets.readers import DATASETS
 from core.datasets.sets import GraphSet, Retrieval
 from core.groups import GroupSet
 
@@ -93,7 +93,7 @@ def load_graphs(
     return _source(name, GRAPHS).load(name, split, folder, images, partial)
 
 
-def _source(name: str, kind: str | None) -> Source:
+def _source(name: str, kind: str | None) -> _sources.Source:
     """The source of a benchmark that exists and is of the wanted kind."""
     base = _variants.parse(name, names).base
     if name in names(kind) or (base != name and kind in (None, GROUPS)):

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import Any, Protocol
-
 from core.datasets import (
     _builtin,
     aro,
@@ -27,23 +24,8 @@ from core.datasets import (
     whatsup,
     winoground,
 )
-from core.datasets.base import GROUPS, BenchmarkFamily
-
-
-class Source(Protocol):
-    """What the registry holds: a family of benchmarks, or the module of the built-in ones."""
-
-    def names(self, kind: str = GROUPS) -> list[str]: ...
-    def state(self, name: str) -> str: ...
-    def load(
-        self,
-        name: str,
-        split: str | None,
-        folder: Path | None = None,
-        images: bool = True,
-        partial: bool = False,
-    ) -> Any: ...
-
+from core.datasets._sources import Source
+from core.datasets.base import BenchmarkFamily
 
 # Where benchmarks from outside are described and read, in the order of every list: a new source is a line here.
 _READERS = (

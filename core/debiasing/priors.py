@@ -27,8 +27,9 @@ from core.scorers.model_folder import read_config
 from core.scorers.null_images import NULL_COUNTS, NullImage, null_count, null_images, null_pixels
 from core.scorers.score_kinds import KINDS
 from core.scorers.score_options import ScoreOptions
+from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer, model_folder, scorer_kind
-from core.scoring.scores import ScoreCache, score_matrix
+from core.scoring.scores import score_matrix
 
 if TYPE_CHECKING:
     from core.scorers.base import Scorer

@@ -27,8 +27,9 @@ from core.metrics.groups import IMAGE_TO_TEXT
 from core.metrics.recall import recall
 from core.metrics.retrieval import RetrievalEvaluation
 from core.metrics.statistics import Estimate, compare
+from core.scoring.cache import ScoreCache
 from core.scoring.load import lazy_scorer
-from core.scoring.scores import ScoreCache, score_matrix
+from core.scoring.scores import score_matrix
 
 _Progress = Callable[[int, int], None]
 # Scores up to which a table is held, 80 MB, and kept in the cache.

@@ -34,8 +34,9 @@ from core.metrics.paired import differences
 from core.metrics.statistics import Clusters, Comparison, Estimate
 from core.runs.models import run_source
 from core.scorers.vocabulary import vocabulary_note
+from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer, scorer_key
-from core.scoring.scores import ScoreCache, score_groups
+from core.scoring.scores import score_groups
 
 _THUMBNAIL = 256  # pixels
 _MAX_REFERENCES = 40

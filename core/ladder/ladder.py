@@ -41,8 +41,9 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, chance
 from core.metrics.statistics import Clusters, Comparison, Estimate, compare, estimate
 from core.scenes import sets
+from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer, scorer_key
-from core.scoring.scores import ScoreCache, score_groups
+from core.scoring.scores import score_groups
 
 # Sets whose pictures differ by one exchange.
 SETS = tuple(

@@ -24,8 +24,9 @@ from core.debiasing.study import AlphaStudy
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import IMAGE_TO_TEXT, TEXT_SCORE
 from core.runs.description import Iteration, Progress, Remains, RunDescription, Stop
+from core.scoring.cache import ScoreCache
 from core.scoring.load import lazy_scorer
-from core.scoring.scores import ScoreCache, score_all, score_groups, score_matrix
+from core.scoring.scores import score_all, score_groups, score_matrix
 from core.sweeps.evaluate import EvaluationStopped, measurement_record
 from core.ttm.defaults import absolute_name
 from core.ttm.run import first_groups

@@ -12,7 +12,6 @@ import hashlib
 import json
 import warnings
 import zipfile
-from collections.abc import Iterable, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
@@ -20,8 +19,8 @@ from typing import NamedTuple
 import numpy as np
 
 from core.base import paths
-
-Key = tuple[str, str]  # image key, caption
+from core.scoring._blocks import place
+from core.scoring.pairs import Pairs
 
 PAIRS = "pairs.npz"
 
@@ -38,10 +37,9 @@ class ShippedPairs(NamedTuple):
     codes: np.ndarray
 
     @classmethod
-    def of(cls, keys: Iterable[Key]) -> ShippedPairs:
+    def of(cls, pairs: Pairs) -> ShippedPairs:
         """The distinct ones of these pairs, in order."""
-        wanted = list(keys)
-        first, second = _hashes(image for image, _ in wanted), _hashes(caption for _, caption in wanted)
+        first, second = (hashed[column] for hashed, column in zip(pairs.hashes, pairs.places.T, strict=True))
         images, captions = np.unique(first), np.unique(second)
         codes = np.searchsorted(images, first) * len(captions) + np.searchsorted(captions, second)
         return cls(images, captions, np.unique(codes).astype(np.int64))
@@ -51,37 +49,18 @@ class ShippedPairs(NamedTuple):
         """Content hash (hex): equal keys mean the same pairs in the same order."""
         return hashlib.sha256(b"".join(part.tobytes() for part in self)).hexdigest()
 
-    def places(self, keys: Sequence[Key]) -> np.ndarray:
+    def places(self, pairs: Pairs) -> np.ndarray:
         """Place of each pair among `codes`, int64 (p,); -1 where it is not among them."""
-        first = _place(self.images, _hashes(image for image, _ in keys))
-        second = _place(self.captions, _hashes(caption for _, caption in keys))
+        images, captions = pairs.hashes
+        first = place(self.images, images)[pairs.places[:, 0]]
+        second = place(self.captions, captions)[pairs.places[:, 1]]
         known = (first >= 0) & (second >= 0)
-        return np.where(known, _place(self.codes, first * len(self.captions) + second), -1)
+        return np.where(known, place(self.codes, first * len(self.captions) + second), -1)
 
     def write(self, path: Path) -> None:
         """Write the file; `read_pairs` reads it. Codes as steps, which compress to little."""
         steps = np.diff(self.codes, prepend=0)
         np.savez_compressed(path, images=self.images, captions=self.captions, steps=steps)
-
-
-def _place(ordered: np.ndarray, wanted: np.ndarray) -> np.ndarray:
-    """Index into `ordered` (ascending) of each wanted value, -1 where it is not there."""
-    if not len(ordered):
-        return np.full(len(wanted), -1, dtype=np.int64)
-    place = np.minimum(np.searchsorted(ordered, wanted), len(ordered) - 1)
-    return np.where(ordered[place] == wanted, place, -1)
-
-
-def _hashes(texts: Iterable[str]) -> np.ndarray:
-    """64 bits for each text, uint64 (n,); what is repeated is hashed once."""
-    known: dict[str, int] = {}
-    found = []
-    for text in texts:
-        if text not in known:
-            digest = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
-            known[text] = int.from_bytes(digest, "little")
-        found.append(known[text])
-    return np.array(found, dtype=np.uint64)
 
 
 def folder(shifted: bool = False) -> Path:
@@ -94,27 +73,18 @@ def score_path(scorer: str, shifted: bool = False) -> Path:
     return folder(shifted) / f"{hashlib.sha256(scorer.encode()).hexdigest()[:24]}.npz"
 
 
-def find_scores(scorer: str, keys: Sequence[Key]) -> np.ndarray:
-    """Shipped scores of (image key, caption) pairs under a scorer's key, float32 (p,); NaN where there are none."""
-    values = np.full(len(keys), np.nan, dtype=np.float32)
+def find_scores(scorer: str, pairs: Pairs) -> np.ndarray:
+    """Shipped scores of pairs under a scorer's key, float32 (p,); NaN where there are none."""
+    values = np.full(len(pairs), np.nan, dtype=np.float32)
     for shifted in (False, True):
-        unknown = np.flatnonzero(np.isnan(values)).tolist()
-        if unknown:
-            values[unknown] = _find(scorer, [keys[i] for i in unknown], shifted)
-    return values
-
-
-def _find(scorer: str, keys: Sequence[Key], shifted: bool) -> np.ndarray:
-    """`find_scores` in one of the folders."""
-    values = np.full(len(keys), np.nan, dtype=np.float32)
-    path = score_path(scorer, shifted)
-    if not path.is_file():
-        return values
-    pairs, scores = _pairs(folder(shifted) / PAIRS), _scores(path, _stamp(path), scorer)
-    if pairs is None or scores is None or scores[1] != pairs.key:
-        return values
-    places = pairs.places(keys)
-    values[places >= 0] = scores[0][places[places >= 0]]
+        path = score_path(scorer, shifted)
+        if not path.is_file() or not np.isnan(values).any():
+            continue
+        shipped, scores = _pairs(folder(shifted) / PAIRS), _scores(path, _stamp(path), scorer)
+        if shipped is not None and scores is not None and scores[1] == shipped.key:
+            unknown = np.flatnonzero(np.isnan(values))
+            places = shipped.places(pairs.take(unknown))
+            values[unknown[places >= 0]] = scores[0][places[places >= 0]]
     return values
 
 

@@ -11,7 +11,8 @@ import numpy as np
 from core.base.errors import InputError
 from core.datasets.sets import Retrieval
 from core.groups import ImageRef
-from core.scoring.scores import ScoreCache, score_matrix
+from core.scoring.cache import ScoreCache
+from core.scoring.scores import score_matrix
 
 if TYPE_CHECKING:
     from core.scorers.base import Scorer

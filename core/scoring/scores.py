@@ -1,31 +1,20 @@
-"""From a scorer and groups to scores (n, m, k), with a cache on disk. Imports no torch."""
+"""From a scorer and groups to scores (n, m, k), by way of the cache on disk. Imports no torch."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import sqlite3
-import time
-import warnings
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import closing, suppress
-from pathlib import Path
-from typing import NamedTuple, TypeVar
 
 import numpy as np
 
-from core.base import paths, public_mode
 from core.base.errors import InputError
-from core.base.files import private_file, private_folder
 from core.base.limits import check_memory
 from core.groups import GroupSet, ImageRef
 from core.matching.groups import check_scores
 from core.scorers.api import ApiScorer, CallEstimate
 from core.scorers.base import ScoredRows, Scorer, used_inputs
-from core.scoring import _shipped
-from core.scoring._shipped import Key
+from core.scoring.cache import ScoreCache
+from core.scoring.pairs import Pairs
 
-T = TypeVar("T")
 _Progress = Callable[[int, int], None]
 # Scores of a table that are asked for at once: a pair's key takes some hundred bytes, its score four.
 _BLOCK = 4_000_000
@@ -129,17 +118,15 @@ def _pair_scores(
     progress: _Progress | None,
 ) -> np.ndarray:
     """Scores float32 (p,) of pairs (p, 2): from the cache where it knows them, else scored, and stored as they come."""
-    keys: list[Key] = []
     values = np.full(len(pairs), np.nan, dtype=np.float32)
-    if cache is not None:
-        image_keys = [image.key for image in images]
-        keys = [(image_keys[i], captions[j]) for i, j in zip(*pairs.T, strict=True)]
-        values = cache.get(scorer.key, keys)
+    asked = None if cache is None else Pairs([image.key for image in images], captions, pairs)
+    if cache is not None and asked is not None:
+        values = cache.get(scorer.key, asked)
     missing, done = np.flatnonzero(np.isnan(values)), 0
     for rows, scores in _streamed(scorer, images, captions, pairs[missing]) if len(missing) else ():
         values[missing[rows]] = scores
-        if cache is not None:
-            cache.put(scorer.key, [keys[i] for i in missing[rows]], scores)
+        if cache is not None and asked is not None:
+            cache.put(scorer.key, asked.take(missing[rows]), scores)
         done += len(rows)
         if progress is not None:
             progress(done, len(missing))
@@ -177,169 +164,5 @@ def planned_calls(
     Asked before a run starts. Prices are per million tokens; without both there is no cost.
     """
     images, captions, pairs, _ = _distinct_pairs(groups)
-    known = cache.get(scorer.key, [(images[i].key, captions[j]) for i, j in pairs])
+    known = cache.get(scorer.key, Pairs([image.key for image in images], captions, pairs))
     return scorer.estimate(images, captions, pairs[np.isnan(known)], price_in, price_out)
-
-
-class _CacheSize(NamedTuple):
-    """How much a cache holds: scores, and bytes on disk."""
-
-    scores: int
-    bytes: int
-
-
-class ScoreCache:
-    """Scores on disk, by scorer key, image content and caption: an SQLite file that several processes may share.
-
-    A cache that cannot be used costs time, never results: reading then finds nothing and writing stores nothing, with
-    a warning. A damaged file is moved aside and a new one begun.
-    """
-
-    # Lookups per statement: below SQLite's limit of variables.
-    _CHUNK = 10_000
-    _PATIENCE = 30.0  # seconds to wait for another process that is writing
-
-    def __init__(self, path: Path | None = None) -> None:
-        """`path` : the file; by default `cache/scores.sqlite` in the user's data folder."""
-        self.path = paths.home() / "cache" / "scores.sqlite" if path is None else Path(path)
-
-    def get(self, scorer: str, keys: Sequence[Key]) -> np.ndarray:
-        """Known scores of (image key, caption) pairs under a scorer's key, float32 (p,); NaN where unknown.
-
-        Those that ship with Crossmatch (`core/scoring/_shipped.py`) are known from the start.
-        """
-        values = _shipped.find_scores(scorer, keys)
-        unknown = np.flatnonzero(np.isnan(values))
-        values[unknown] = self._stored(scorer, [keys[i] for i in unknown.tolist()])
-        return values
-
-    def _stored(self, scorer: str, keys: Sequence[Key]) -> np.ndarray:
-        if not keys or not self.path.exists():
-            return np.full(len(keys), np.nan, dtype=np.float32)
-        rows = _digests(scorer, keys)
-        found: dict[bytes, float] = {}
-
-        def read(db: sqlite3.Connection) -> None:
-            for start in range(0, len(rows), self._CHUNK):
-                chunk = rows[start : start + self._CHUNK]
-                marks = ",".join("?" * len(chunk))
-                found.update(db.execute(f"SELECT key, value FROM scores WHERE key IN ({marks})", chunk))
-
-        self._use(read, None)
-        return np.array([found.get(row, np.nan) for row in rows], dtype=np.float32)
-
-    def put(self, scorer: str, keys: Sequence[Key], values: np.ndarray) -> None:
-        """Store scores (p,) of (image key, caption) pairs; those that are not finite are left out.
-
-        In public mode a cache that has grown too large begins anew: every model that a visitor adapts adds to it.
-        """
-        digests = zip(_digests(scorer, keys), values, strict=True)
-        rows = [(digest, float(value)) for digest, value in digests if np.isfinite(value)]
-
-        def write(db: sqlite3.Connection) -> None:
-            with db:
-                db.executemany("INSERT OR REPLACE INTO scores VALUES (?, ?)", rows)
-
-        if public_mode.is_public() and self._bytes() > public_mode.MAX_CACHE_BYTES:
-            self.clear()
-        self._use(write, None)
-
-    def size(self) -> _CacheSize:
-        """Number of scores and bytes on disk."""
-        if not self.path.exists():
-            return _CacheSize(0, 0)
-        count = self._use(lambda db: int(db.execute("SELECT count(*) FROM scores").fetchone()[0]), 0)
-        return _CacheSize(count, self._bytes())
-
-    def _bytes(self) -> int:
-        total = 0
-        for path in self._files():
-            with suppress(FileNotFoundError):  # SQLite removes its log when the last connection closes
-                total += path.stat().st_size
-        return total
-
-    def clear(self) -> None:
-        """Forget every score and give the disk space back."""
-
-        def forget(db: sqlite3.Connection) -> None:
-            with db:
-                db.execute("DELETE FROM scores")
-            db.execute("VACUUM")
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-
-        if self.path.exists():
-            self._use(forget, None)
-
-    def _use(self, action: Callable[[sqlite3.Connection], T], otherwise: T) -> T:
-        """Run `action` on a connection of its own (safe in any thread or process); `otherwise` where that fails."""
-        for attempt in range(2):
-            try:
-                with closing(self._connect()) as db:
-                    return action(db)
-            except sqlite3.OperationalError as error:  # locked for too long, read-only, disk full
-                return self._warn(str(error), otherwise)
-            except sqlite3.DatabaseError as error:  # not a database, or a damaged one
-                if attempt == 0:
-                    self._quarantine(str(error))
-            except OSError as error:
-                return self._warn(error.strerror or str(error), otherwise)
-        return self._warn("it is damaged", otherwise)
-
-    def _warn(self, reason: str, otherwise: T) -> T:
-        warnings.warn(
-            f"The score cache {self.path} cannot be used now ({reason}); scores are computed again where needed.",
-            stacklevel=4,
-        )
-        return otherwise
-
-    def _connect(self) -> sqlite3.Connection:
-        folder = self.path.parent
-        private_folder(folder, ours=folder == paths.home() / "cache")
-        private_file(self.path)
-        db = sqlite3.connect(self.path, timeout=self._PATIENCE)
-        try:
-            if db.execute("PRAGMA journal_mode").fetchone()[0] != "wal":
-                _retry(lambda: db.execute("PRAGMA journal_mode=WAL"))
-            db.execute("PRAGMA synchronous=NORMAL")  # a crash may lose the last scores, never damage the file
-            db.execute(
-                "CREATE TABLE IF NOT EXISTS scores (key BLOB PRIMARY KEY, value REAL NOT NULL) WITHOUT ROWID"
-            )
-        except BaseException:
-            db.close()
-            raise
-        return db
-
-    def _files(self) -> list[Path]:
-        return [self.path.with_name(self.path.name + end) for end in ("", "-wal", "-shm")]
-
-    def _quarantine(self, reason: str) -> None:
-        aside = f".damaged-{time.time_ns()}-{os.getpid()}"
-        for file in self._files():
-            with suppress(FileNotFoundError):  # another process may have moved it already
-                os.replace(file, file.with_name(file.name + aside))
-        warnings.warn(
-            f"The score cache {self.path} was damaged ({reason}); it was moved to {self.path.name}{aside} and a new "
-            "one begun.",
-            stacklevel=5,
-        )
-
-
-def _retry(action: Callable[[], object]) -> None:
-    """Changing the journal mode does not wait for another process that does the same: try until it is through."""
-    for _ in range(100):
-        with suppress(sqlite3.OperationalError):
-            action()
-            return
-        time.sleep(0.05)
-    action()
-
-
-def _digests(scorer: str, keys: Sequence[Key]) -> list[bytes]:
-    """One short key per (image key, caption) under a scorer's key."""
-    head = hashlib.blake2b(scorer.encode() + b"\0", digest_size=16)
-    digests = []
-    for image, caption in keys:
-        whole = head.copy()
-        whole.update(image.encode() + b"\0" + caption.encode("utf-8", "surrogatepass"))
-        digests.append(whole.digest())
-    return digests

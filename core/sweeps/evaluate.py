@@ -22,8 +22,10 @@ from core.base.settings import Count, Seed, Settings
 from core.metrics.evaluation import Evaluation
 from core.metrics.statistics import Clusters
 from core.runs.description import Iteration, Progress, Remains, RunDescription, Stop
+from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer
-from core.scoring.scores import ScoreCache, score_all, score_groups
+from core.scoring.pairs import Pairs
+from core.scoring.scores import score_all, score_groups
 from core.ttm.defaults import absolute_name
 from core.ttm.run import first_groups
 
@@ -184,5 +186,5 @@ def cache_shard(path: Path, cache: Path | None = None) -> None:
     with np.load(path, allow_pickle=False) as arrays:
         scores, images, captions = arrays["scores"], arrays["images"].tolist(), arrays["captions"].tolist()
         scorer = str(arrays["scorer"])
-    keys = [(i, c) for own, texts in zip(images, captions, strict=True) for i in own for c in texts]
-    ScoreCache(cache).put(scorer, keys, scores.ravel())
+    keys = ((i, c) for own, texts in zip(images, captions, strict=True) for i in own for c in texts)
+    ScoreCache(cache).put(scorer, Pairs.of(keys), scores.ravel())
