@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import repeat
 from pathlib import Path
 from string import ascii_uppercase
 from typing import Protocol, runtime_checkable
@@ -114,8 +115,9 @@ class BytesImage:
 class Group:
     """m images and k captions that belong together, 1 <= m <= k, k >= 2.
 
-    `truth[i]` is the index of the caption that belongs to image i (distinct entries); None where it is hidden
-    or unknown. It is there to measure: what scores, matches and trains gets `GroupSet.blind()`.
+    `truth[i]` is the index of the caption that belongs to image i (distinct entries); of a group of one image it lists
+    every caption that is true of it, one or several, but not all. None where it is hidden or unknown. It is there to
+    measure: what scores, matches and trains gets `GroupSet.blind()`.
     """
 
     id: str
@@ -142,17 +144,28 @@ class Group:
             check_truth(np.asarray([self.truth]), 1, m, k, ids=[self.id])
 
     @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """Images with the captions that are true of them, by index; nothing where truth is unknown."""
+        images = range(len(self.images)) if len(self.images) > 1 else repeat(0)
+        return list(zip(images, self.truth or (), strict=False))
+
+    @property
     def shape(self) -> tuple[int, int]:
         """(m, k): number of images, number of captions."""
         return len(self.images), len(self.captions)
 
 
 def check_truth(truth: Array, n: int, m: int, k: int, ids: Sequence[str] | None = None) -> np.ndarray:
-    """Validate caption indices of shape (n, m): integers in [0, k), distinct within a group."""
+    """Validate caption indices of shape (n, m): integers in [0, k), distinct within a group.
+
+    Of groups of one image it may be (n, t), t < k: all captions that are true of the image, as many in every group.
+    """
     array = to_numpy(truth)
-    if array.shape != (n, m):
+    several = m == 1 and array.ndim == 2 and len(array) == n and 1 < array.shape[1] < k
+    if array.shape != (n, m) and not several:
+        more = f", or up to {k - 1} of them" if m == 1 and k > 2 else ""
         raise InputError(
-            f"Truth has shape {array.shape}; the scores need ({n}, {m}), one caption index per image."
+            f"Truth has shape {array.shape}; the scores need ({n}, {m}), one caption index per image{more}."
         )
     if not np.issubdtype(array.dtype, np.integer):
         raise InputError(f"Truth holds {array.dtype} values; it needs integer caption indices.")
@@ -227,11 +240,20 @@ class GroupSet:
 
     @property
     def truth(self) -> np.ndarray | None:
-        """Caption index of every image, int64 (n, m); None unless every group has one. For metrics alone."""
-        m, _ = self.shape
-        if any(g.truth is None for g in self.groups):
+        """Caption index of every image, int64 (n, m); None unless every group has one. For metrics alone.
+
+        Where one image has t captions that are true, (n, t). An error where t differs between groups.
+        """
+        named = [g.truth for g in self.groups if g.truth is not None]
+        if len(named) < len(self):
             return None
-        return np.array([g.truth for g in self.groups], dtype=np.int64).reshape(len(self), m)
+        counts = sorted({len(truth) for truth in named})
+        if len(counts) > 1 and self.shape:  # the shape's own error comes first
+            raise InputError(
+                f"The groups of {self.name!r} name {counts[0]} to {counts[-1]} captions as true of an image; evaluate "
+                "those with the same number together."
+            )
+        return np.array(named, dtype=np.int64)
 
     def blind(self) -> GroupSet:
         """The same set with every truth removed: what scorers, matching and adaptation get to see."""

@@ -85,7 +85,7 @@ def _bars(evaluations: Mapping[str, Evaluation], names: Sequence[str] | None, he
 def _alpha(study: AlphaStudy, names: Sequence[str] | None, height: int) -> go.Figure:
     chosen = _known(names or (GROUP_SCORE, *metrics_of_shape(*study.shape)), metrics_of_shape(*study.shape))
     curves = {name: study.curve(name) for name in chosen}
-    levels = {name: 100 * chance(name, *study.shape) for name in chosen}
+    levels = {name: 100 * chance(name, *study.shape, study.truth.shape[1]) for name in chosen}
     return alpha_figure(alpha_data(curves, len(study.scores), levels, chosen[0]), height=height)
 
 

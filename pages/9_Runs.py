@@ -461,7 +461,7 @@ def mean_over_seeds(sweep: SeedGroup, metric: str, store: RunStore) -> str:
         return ""
     scores = [store.scores(run.id, run.done) for run in runs]
     found = np.stack([metrics.outcomes(s, truth, [metric])[metric].value for s in scores])
-    parts = metrics.METRICS[metric].parts(truth.shape[1])
+    parts = metrics.METRICS[metric].parts(scores[0].shape[1])
     return f" ({statistics.Estimate.over_seeds(found, np.nan, parts).interval}, over seeds and groups)"
 
 

@@ -27,6 +27,7 @@ from benchmarks.safety.samples import (
     mmvp,
     naturalbench,
     sugarcrepe,
+    sugarcrepe_pp,
     valse,
     vismin,
     visual_genome,
@@ -210,6 +211,14 @@ def test_valse_leaves_out_what_the_annotators_did_not_accept(tmp_path):
     assert groups[1].captions == ("There are 2 people in the picture.", "There are 3 people in the picture.")
     assert [g.tags["votes"] for g in groups] == ["3", "2"]
     assert red(groups[1].images[0]) == 20
+
+
+def test_sugarcrepe_plus_plus_has_two_true_captions(tmp_path):
+    sugarcrepe_pp(tmp_path)
+    groups = read("sugarcrepe-pp/swap_obj", tmp_path)
+    assert groups.truth.tolist() == [[0, 1]] * 3
+    assert groups[1].captions == ("a cat sits on 1 plants", "1 plants carry a cat", "1 plants sit on a cat")
+    assert red(groups[2].images[0]) == 20
 
 
 def test_images_are_shared_between_data_sets_that_lie_side_by_side(tmp_path):

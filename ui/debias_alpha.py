@@ -93,7 +93,7 @@ def _curve_figure(study: AlphaStudy, metric: str) -> go.Figure:
 
     def draw() -> go.Figure:
         curves = {name: study.curve(name) for name in metrics_of_shape(*study.shape)}
-        levels = {name: 100 * chance(name, *study.shape) for name in curves}
+        levels = {name: 100 * chance(name, *study.shape, study.truth.shape[1]) for name in curves}
         return figures.alpha_figure(figures.alpha_data(curves, len(study.scores), levels, metric))
 
     return cached_on(study, f"figure of {metric}", draw)

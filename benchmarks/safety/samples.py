@@ -224,6 +224,22 @@ def valse(folder: Path) -> None:
         picture(folder / f"visual7w/images/v7w_{i}.jpg", 10 * i)
 
 
+def sugarcrepe_pp(folder: Path) -> None:
+    rows = [
+        {
+            "id": i,
+            "filename": f"00000{i}.jpg",
+            "caption": f"a cat sits on {i} plants",
+            "caption2": f"{i} plants carry a cat",
+            "negative_caption": f"{i} plants sit on a cat",
+        }
+        for i in range(3)
+    ]
+    write_json(folder / "data/swap_obj.json", rows)
+    for i in range(3):
+        picture(folder / f"val2017/00000{i}.jpg", 10 * i)
+
+
 A_NAMES = [
     f"{objects[0]}_{relation}_{objects[1]}"
     for objects in (("pillow", "chair"), ("beer-bottle", "armchair"))
@@ -435,6 +451,7 @@ SAMPLES: dict[str, Callable[[Path], None]] = {
     "mmvp-vlm": mmvp,
     "colorswap": colorswap,
     "sugarcrepe/swap_obj": sugarcrepe,
+    "sugarcrepe-pp/swap_obj": sugarcrepe_pp,
     "whatsup/a-left-right": whatsup,
     "cola/multi-object": cola,
     "cola/single-gqa": cola,

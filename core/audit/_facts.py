@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from math import perm
+from math import comb, perm
 from pathlib import Path
 from typing import NamedTuple
 
@@ -48,13 +48,14 @@ def word_order(groups: GroupSet) -> Finding:
     """The ceiling of a bag of words: a model that is blind to order has to guess among captions of the same words."""
     question = "Does the set need word order?"
     (m, k), n = groups.shape, len(groups)
+    ways = comb if m == 1 else perm  # the captions of one image have no order
     reach, same = np.empty(n), np.zeros(n, dtype=bool)
     for i, group in enumerate(groups):
         bags = [frozenset(Counter(words_of(c)).items()) for c in group.captions]
         size, right = Counter(bags), Counter(bags[j] for j in group.truth or ())
-        reach[i] = 1 / np.prod([perm(size[bag], count) for bag, count in right.items()])
-        same[i] = any(size[bag] > 1 for bag in right)
-    found = estimate(reach, 100 / perm(k, m))
+        reach[i] = 1 / np.prod([ways(size[bag], count) for bag, count in right.items()])
+        same[i] = any(size[bag] > right[bag] if m == 1 else size[bag] > 1 for bag in right)
+    found = estimate(reach, 100 / ways(k, len(groups[0].truth or (0,))))
     low, high = ((bound - found.chance) / (100 - found.chance) for bound in found.bounds)
     verdict = FAULT if low >= _SOLVED else SOUND if high <= _NOWHERE else CANNOT_TELL
     says = (
@@ -93,15 +94,15 @@ def contradictions(groups: GroupSet, names: Sequence[Sequence[str]], is_global: 
     right: dict[str, set[str]] = {}
     texts = [[" ".join(words_of(c)) for c in g.captions] for g in groups]
     for group, found, captions in zip(groups, names, texts, strict=True):
-        for name, j in zip(found, group.truth or (), strict=True):
-            right.setdefault(name, set()).add(captions[j])
+        for image, j in group.pairs:
+            right.setdefault(found[image], set()).add(captions[j])
     bad = np.zeros(len(groups), dtype=bool)
     for i, (group, found, captions) in enumerate(zip(groups, names, texts, strict=True)):
-        for name, j in zip(found, group.truth or (), strict=True):
+        for image, j in group.pairs:
             bad[i] |= any(
-                captions[o] in right[name] and captions[o] != captions[j]
+                captions[o] in right[found[image]] and captions[o] != captions[j]
                 for o in range(len(captions))
-                if o != j
+                if (image, o) not in group.pairs
             )
     drawn = _against_scenes(groups, is_global)
     bad |= drawn
@@ -138,7 +139,8 @@ def _against_scenes(groups: GroupSet, is_global: bool) -> np.ndarray:
     wrong = np.zeros(len(groups), dtype=bool)
     said = [[Statement.of_caption(caption) for caption in group.captions] for group in groups]
     for i, group in enumerate(groups):
-        for image, right in zip(group.images, group.truth or (), strict=True):
+        for place, right in group.pairs:
+            image = group.images[place]
             if not isinstance(image, SceneImage):
                 continue
             for other in range(len(groups)) if is_global else (i,):

@@ -84,7 +84,7 @@ def _rule(
     sides = [_Chosen.of(groups, values, sign) for sign in (1, -1)[: len(who)]]
     best = min(range(len(sides)), key=lambda i: sides[i].p_value)
     side, p = sides[best], min(1.0, len(sides) * sides[best].p_value)
-    found = estimate(side.hits, 100 * m / k, int((side.tied > 1).sum()))
+    found = estimate(side.hits, 100 * side.named / k, int((side.tied > 1).sum()))
     if (side.tied == k).all():
         says = f"{who[best][0].upper()}{who[best][1:]} is no choice: all captions of every group are equal in this."
         return Finding(key, question, SOUND, says)
@@ -95,20 +95,23 @@ def _rule(
 
 
 class _Chosen(NamedTuple):
-    """hits : float (n,), the share of the chosen captions that are true. tied : int (n,), how many are chosen."""
+    """hits : float (n,), the share of the chosen captions that are true. tied : int (n,), how many are chosen.
+    named : how many captions of a group are true, m or (of one image) more."""
 
     hits: np.ndarray
     tied: np.ndarray
     p_value: float
+    named: int
 
     @classmethod
     def of(cls, groups: GroupSet, values: Sequence[np.ndarray], sign: int) -> _Chosen:
-        (m, k), array = groups.shape, sign * np.array(values, dtype=np.float64)
+        (_, k), array = groups.shape, sign * np.array(values, dtype=np.float64)
         chosen = array == array.max(axis=1, keepdims=True)  # (n, k)
         right = np.array([[j in (g.truth or ()) for j in range(k)] for g in groups])
         tied = chosen.sum(axis=1)
         hits = (chosen & right).sum(axis=1) / tied
-        return cls(hits, tied, _p_value(hits, tied, m, k))
+        named = int(right[0].sum())
+        return cls(hits, tied, _p_value(hits, tied, named, k), named)
 
 
 def _p_value(hits: np.ndarray, tied: np.ndarray, m: int, k: int) -> float:
@@ -145,17 +148,18 @@ def position(groups: GroupSet) -> Finding:
     """Whether the right captions stand at the same index, or in the same order."""
     question = "Is the right caption always in the same place?"
     (m, k), n = groups.shape, len(groups)
-    orders = Counter(group.truth for group in groups)
-    order, count = orders.most_common(1)[0]
-    assert order is not None
-    possible = perm(k, m)
+    # Several captions of one image have no order.
+    answers = [tuple(sorted(g.truth or ())) if m == 1 else g.truth or () for g in groups]
+    order, count = Counter(answers).most_common(1)[0]
+    possible = comb(k, len(order)) if m == 1 else perm(k, m)
     p = min(1.0, possible * float(scipy.stats.binom.sf(count - 1, n, 1 / possible)))
-    found = estimate(np.array([g.truth == order for g in groups]), 100 / possible)
-    where = f"caption {order[0] + 1}" if m == 1 else f"the order {' '.join(str(j + 1) for j in order)}"
+    found = estimate(np.array([answer == order for answer in answers]), 100 / possible)
+    listed = " ".join(str(j + 1) for j in order)
+    where = f"caption{'s' * (len(order) > 1)} {listed}" if m == 1 else f"the order {listed}"
     says = f"Always choosing {where} is right in {found}; {n} independent groups."
     if count == n:
         says += " Whatever breaks ties by place, or is shown the captions in this order, looks right."
-    ids = [g.id for g in groups if g.truth == order]
+    ids = [g.id for g, answer in zip(groups, answers, strict=True) if answer == order]
     return Finding("position", question, "", says, found, p, evidence=tuple(ids[:EVIDENCE]))
 
 
@@ -314,7 +318,7 @@ def pictures(groups: GroupSet, statistics: np.ndarray) -> Finding:
 def _pictures(groups: GroupSet, statistics: np.ndarray) -> Finding:
     question = "Do statistics of the images, not their content, give the right caption away?"
     (m, k), n = groups.shape, len(groups)
-    possible = perm(k, m)
+    possible = k / len(groups[0].truth or (0,)) if m == 1 else perm(k, m)
     texts = np.array([[len(words_of(c)) for c in g.captions] for g in groups], dtype=np.float64)
     texts = (texts - texts.mean(axis=1, keepdims=True)) / max(float(texts.std()), 1e-9)
     about = np.concatenate(
@@ -339,9 +343,11 @@ def _learn(images: np.ndarray, captions: np.ndarray, truth: np.ndarray) -> tuple
     for i in range(n):
         scores = images[i] @ weight @ captions[i].T  # (m, k)
         certain[i] = bool(np.ptp(scores))
-        right[i] = bool((scipy.optimize.linear_sum_assignment(-scores)[1] == truth[i]).all())
+        chosen, own = scipy.optimize.linear_sum_assignment(-scores)[1], captions[i][truth[i]]
+        right[i] = bool(chosen[0] in truth[i] if len(scores) == 1 else (chosen == truth[i]).all())
         expected = scipy.special.softmax(scores, axis=1) @ captions[i]  # (m, e)
-        slope = images[i].T @ (captions[i][truth[i]] - expected)
+        own = own.mean(axis=0, keepdims=True) if len(own) > len(scores) else own
+        slope = images[i].T @ (own - expected)
         squares += slope**2
         weight += 0.5 * slope / np.sqrt(squares + 1e-9)
     return right, certain

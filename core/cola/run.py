@@ -345,7 +345,7 @@ def _measure(scorer: Any, task: AdaptationTask) -> tuple[dict[str, Any], dict[st
         m, k = groups.shape
         estimate = statistics.estimate(
             outcome.value,
-            100 * metrics.chance(metric, m, k),
+            100 * metrics.chance(metric, m, k, groups.truth.shape[1]),
             int(outcome.tied.sum()),
             metrics.METRICS[metric].parts(m),
         )

@@ -239,7 +239,7 @@ def _numbers(path: Path | str, column: pd.Series, where: _Where) -> np.ndarray:
 def _matches(
     path: Path | str, column: pd.Series, cell: np.ndarray, shape: _Shape, ids: pd.Index, where: _Where
 ) -> np.ndarray:
-    """The caption of each image, int64 (n, m), from a column that is 1 where they belong together."""
+    """The caption of each image, int64 (n, m) or (n, t) as `check_truth` takes it, from a column that is 1 where they belong together."""
     known = column.astype(str).str.strip().str.lower().map(_MATCHES)
     if known.isna().any():
         row = int(known.isna().to_numpy().argmax())
@@ -247,7 +247,10 @@ def _matches(
     matrix = np.zeros(len(cell), dtype=bool)
     matrix[cell] = known.to_numpy(dtype=bool)
     matrix = matrix.reshape(shape)
-    wrong = np.argwhere(matrix.sum(axis=2) != 1)
+    counts = matrix.sum(axis=2)
+    if shape[1] == 1 and 1 < counts[0, 0] < shape[2] and (counts == counts[0, 0]).all():
+        return np.nonzero(matrix)[2].reshape(len(matrix), -1)  # several captions are true of the one image
+    wrong = np.argwhere(counts != 1)
     if len(wrong):
         g, i = wrong[0]
         raise InputError(
@@ -271,7 +274,8 @@ def _to_long(file: ScoreFile) -> pd.DataFrame:
     columns = {"group": np.array(file.ids, dtype=object)[g], "image": i, "caption": j}
     table = pd.DataFrame({**columns, "score": file.scores.ravel().astype(np.float64)})
     if file.truth is not None:
-        table["match"] = (file.truth[g, i] == j).astype(int)
+        own = file.truth[g] if file.scores.shape[1] == 1 else file.truth[g, i][:, None]
+        table["match"] = (own == j[:, None]).any(axis=1).astype(int)
     if file.tags is None:
         return table
     clash = {*_LONG, "match"} & set(map(str, file.tags.columns))
@@ -345,7 +349,7 @@ def _line(where: str, cells: dict[str, Any], index: int) -> _Line:
     truth = row.pop("truth", None)
     if truth is not None and (
         not isinstance(truth, list)
-        or len(truth) != len(scores)
+        or not (len(truth) == len(scores) or (len(scores) == 1 < len(truth) < scores.shape[1]))
         or any(type(j) is not int or abs(j) > 10**9 for j in truth)
     ):
         raise _truth_error(where, name, truth, len(scores))
@@ -389,6 +393,12 @@ def _truth(path: Path | str, lines: list[_Line]) -> np.ndarray | None:
     if len(truths) < len(lines):
         without = next(line for line in lines if line.truth is None)
         raise _truth_error(path, without.id, None, len(without.cells))
+    for line, truth in zip(lines, truths, strict=True):
+        if len(truth) != len(truths[0]):
+            raise InputError(
+                f"{path}: `truth` of group {line.id!r} names {len(truth)} captions, of the first group "
+                f"{len(truths[0])}; put groups with different numbers into separate files."
+            )
     return np.stack(truths)
 
 

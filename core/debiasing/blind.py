@@ -105,11 +105,13 @@ def blind_baseline(scores: np.ndarray, truth: np.ndarray, clusters: Clusters | N
     if m == k:
         return _BlindCheck("design", found, found[METRIC], (0.0, 0.0, 0.0), 100 / m)
     # A group is right or wrong: it finds one of its m captions or none, which makes the interval exact.
-    won = np.take_along_axis(preferred, evaluation.truth, axis=1).any(axis=1)
-    right, loose = (
-        estimate(hits, 100 * m / k, int((won & (preferred.sum(axis=1) > 1)).sum()), 1, clusters)
-        for hits in (won & (preferred.sum(axis=1) == 1), won)
-    )
+    if evaluation.truth.shape[1] > m:  # several captions of one image have to score highest together
+        outcome = evaluation.outcomes[METRIC]
+        strict, won, level = outcome.value == 1, (outcome.value == 1) | outcome.tied, found[METRIC].chance
+    else:
+        won = np.take_along_axis(preferred, evaluation.truth, axis=1).any(axis=1)
+        strict, level = won & (preferred.sum(axis=1) == 1), 100 * m / k
+    right, loose = (estimate(hits, level, int((won & ~strict).sum()), 1, clusters) for hits in (strict, won))
     single = _per_image(right, m)
     low, high = right.bounds[0], loose.bounds[1]
     way, at_least, at_most = ((x - right.chance) / (100 - right.chance) for x in (right.value, low, high))

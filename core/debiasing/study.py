@@ -92,8 +92,8 @@ class PriorStability(NamedTuple):
 class AlphaStudy:
     """Scores (n, m, k), log P(t|i), with the prior (n, k), log P_train(t), of each group's captions.
 
-    truth : int (n, m). Numpy arrays or torch tensors; held in numpy. Every figure in percent. Raises InputError for
-    shapes that do not fit.
+    truth : int (n, m), or (n, t) as `Evaluation` has it. Numpy arrays or torch tensors; held in numpy. Every figure in
+    percent. Raises InputError for shapes that do not fit.
     """
 
     scores: np.ndarray
@@ -170,7 +170,8 @@ class AlphaStudy:
         belongs[np.arange(n)[:, None], self.truth] = True
         if m == k:
             return _CaptionLikelihoods(self.prior[belongs], self.prior[~belongs], None, np.zeros(n))
-        true, false = self.prior[belongs].reshape(n, m, 1), self.prior[~belongs].reshape(n, 1, k - m)
+        named = self.truth.shape[1]  # m, or more where several captions are true of one image
+        true, false = self.prior[belongs].reshape(n, named, 1), self.prior[~belongs].reshape(n, 1, k - named)
         ahead, level = true > false, true == false
         share = (ahead + level / 2).mean(axis=(1, 2))
         bias = (true - false).mean(axis=(1, 2))
@@ -178,7 +179,7 @@ class AlphaStudy:
         return _CaptionLikelihoods(
             self.prior[belongs],
             self.prior[~belongs],
-            statistics.estimate(share, 50.0, ties, 2 * m * (k - m), self.clusters),
+            statistics.estimate(share, 50.0, ties, 2 * named * (k - named), self.clusters),
             bias / max(np.abs(bias).max(), np.finfo(float).tiny),
             tied=not np.ptp(self.prior, axis=1).any(),
         )

@@ -272,16 +272,16 @@ def _word(value: Any) -> str:
 
 
 def _indices(value: Any, m: int, k: int) -> list[int]:
-    """The caption of each image from `1 0`, `[1, 0]`, `1,0` or a number."""
+    """The caption of each image from `1 0`, `[1, 0]`, `1,0` or a number; of one image all that are true of it."""
     want = f"write {m} caption number{'s' * (m != 1)} from 0 to {k - 1}, such as {' '.join(map(str, range(m)))!r}"
     if value is None or value == "" or value == []:
         raise RowError("the answer is missing", want)
     parts = value if isinstance(value, list) else re.findall(r"[^\s,;\[\]()]+", str(value))
     numbers = [_whole(part) for part in parts]
-    if None in numbers or len(numbers) != m:
+    if None in numbers or not (len(numbers) == m or (m == 1 < len(numbers) < k)):
         raise RowError(f"{value!r} does not say which caption belongs to which image", want)
     found = [n for n in numbers if n is not None]
-    if len(set(found)) < m or not all(0 <= n < k for n in found):
+    if len(set(found)) < len(found) or not all(0 <= n < k for n in found):
         raise RowError(f"{value!r} names captions that do not exist, or names one twice", want)
     return found
 

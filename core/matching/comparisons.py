@@ -75,6 +75,26 @@ class View(NamedTuple):
             almost[at] = among_best(xp.take(block, at, axis=0), xp.take(labels, at, axis=0))
         return cls(*strict_tests(columns, own), right, almost)
 
+    @classmethod
+    def of_one_image(cls, columns: Array, own: Sequence[_Label]) -> View:
+        """The view of groups of one image to which several captions belong: each of them against all others."""
+        xp, (k, _) = array_namespace(columns), columns[0].shape
+        labelled = [
+            reduce(or_, [xp.zeros_like(columns[0, j], dtype=xp.bool) | (label == j) for label in own])
+            for j in range(k)
+        ]
+        weakest = reduce(xp.minimum, [xp.where(mine, columns[0, j], inf) for j, mine in enumerate(labelled)])
+        strongest = reduce(
+            xp.maximum, [xp.where(mine, -inf, columns[0, j]) for j, mine in enumerate(labelled)]
+        )
+        row = _Test(*wins(weakest, strongest))
+        return cls(
+            [row],
+            [_against(columns[0, :1], 0)],
+            row.strict,
+            None if row.loose is None else row.strict ^ row.loose,
+        )
+
 
 def strict_tests(columns: Array, own: Sequence[_Label]) -> tuple[list[_Test], list[_Test]]:
     """Rows and columns of a `View`."""

@@ -96,7 +96,8 @@ def _along_last(keep: Callable[[Array, Array], Array], array: Array) -> Array:
 class AlphaInputs:
     """What the alpha rules of metrics combine, over n groups of m images and k captions; computed when asked for.
 
-    scores : float64 (n, m, k), log P(t|i). prior : float64 (n, k), log P_train(t). truth : int64 (n, m), checked.
+    scores : float64 (n, m, k), log P(t|i). prior : float64 (n, k), log P_train(t). truth : int64 (n, m), checked; of
+    groups of one image (n, t) where t captions are true.
     """
 
     scores: Array
@@ -110,13 +111,20 @@ class AlphaInputs:
 
     @cached_property
     def rows(self) -> AlphaIntervals:
-        """Each image's own caption against its other captions, (n, m): a crossing point per pair."""
-        xp = array_namespace(self.scores)
-        own = self.truth[:, :, None]
-        d = xp.take_along_axis(self.scores, own, axis=2) - self.scores  # (n, m, k)
+        """Each image's own caption against its other captions, (n, m): a crossing point per pair.
+
+        Where several captions are true of the one image, each of them against those that are not, (n, 1).
+        """
+        xp, (m, k) = array_namespace(self.scores), self.shape
+        own, several = self.truth[:, :, None], self.truth.shape[1] > m
+        scores = xp.broadcast_to(self.scores, own.shape[:2] + (k,)) if several else self.scores
+        d = xp.take_along_axis(scores, own, axis=2) - scores  # (n, m, k)
         q = xp.take_along_axis(self.prior, self.truth, axis=1)[:, :, None] - self.prior[:, None, :]
-        rival = own != like(np.arange(self.shape[1]), own)
-        return _intersect_half_lines(xp.where(rival, d, inf), xp.where(rival, q, 0.0))
+        rival = own != like(np.arange(k), own)
+        if several:
+            rival = xp.broadcast_to(xp.all(rival, axis=1, keepdims=True), d.shape)
+        found = _intersect_half_lines(xp.where(rival, d, inf), xp.where(rival, q, 0.0))
+        return all_of(found) if several else found
 
     @cached_property
     def columns(self) -> AlphaIntervals:
@@ -134,6 +142,8 @@ class AlphaInputs:
         Constant for m = k: every bijection uses every caption, so alpha takes the same from all totals.
         """
         m, k = self.shape
+        if self.truth.shape[1] > m:
+            return self.rows
         if m == k:
             return _bijections(self.scores, self.truth)
         if perm(k, m) <= MAX_ENUMERATED:

@@ -29,7 +29,10 @@ MAX_SLICES = 30
 @dataclass
 class Evaluation:
     """Scores (n, m, k) with the truth (n, m) they are measured against, ids, tags and, where they exist, the
-    scores of all n*m images with all n*k captions; `clusters` where groups share something."""
+    scores of all n*m images with all n*k captions; `clusters` where groups share something.
+
+    Of groups of one image the truth may be (n, t): t captions are true of it, and each metric asks for all of them.
+    """
 
     scores: np.ndarray
     truth: np.ndarray
@@ -96,7 +99,7 @@ class Evaluation:
         return {
             name: statistics.estimate(
                 o.value,
-                100 * metrics.chance(name, m, k),
+                100 * metrics.chance(name, m, k, self.truth.shape[1]),
                 int(o.tied.sum()),
                 metrics.METRICS[name].parts(m),
                 self.clusters,
@@ -113,6 +116,12 @@ class Evaluation:
         """Metrics over all images with all captions that are too much work here, and why, in one sentence each."""
         if self._pairs is None:
             return {}
+        names = (metrics.GLOBAL_MATCH, metrics.IMAGE_TO_TEXT, metrics.TEXT_TO_IMAGE)
+        if self.truth.shape[1] > self.shape[0]:
+            return dict.fromkeys(
+                names,
+                "Several captions are true of an image; these are measured where one is; look at the groups.",
+            )
         what, (_, n, m, d) = "All images with all captions", self._pairs
         everything = refusal(what, pairs=n * m, multiplications=n * m * d)
         assigned = everything or refusal(f"Matching {n:,} images with {m:,} captions", steps=n * n * m)
@@ -120,6 +129,8 @@ class Evaluation:
         return {name: why for name, why in {metrics.GLOBAL_MATCH: assigned, **recalls}.items() if why}
 
     def _global_metrics(self, pairs: AllPairs) -> dict[str, Estimate]:
+        if self.truth.shape[1] > self.shape[0]:
+            return {}
         n, m, k = self.scores.shape
         own = (self.truth + k * np.arange(n)[:, None]).ravel()  # the column of each image's caption
         found = {}
@@ -147,17 +158,19 @@ class Evaluation:
         images = np.arange(len(scores))
         true, rows, columns = scores[images, own], scores.copy(), scores[:, own]
         rows[images, own] = -np.inf
+        rivals, several = rows.max(axis=1), len(own) > len(scores)
         columns[images, images] = -np.inf
         best = float(scores[images, match_global(scores)].sum())
+        other = best - margin if matching == own.tolist() else best
         return GroupData(
             scores,
             None if matching[0] < 0 else matching,
             own.tolist(),
             true,
-            rows.max(axis=1),
-            columns.max(axis=0) if len(scores) > 1 else np.full(1, np.nan),
-            float(true.sum()),
-            best - margin if matching == own.tolist() else best,
+            np.repeat(rivals, len(own)) if several else rivals,
+            columns.max(axis=0) if len(scores) > 1 else np.full(len(own), np.nan),
+            float(true.min() if several else true.sum()),
+            float(rivals[0]) if several else other,
             margin,
             {name: outcome.kind(index) for name, outcome in self.outcomes.items()},
         )

@@ -32,7 +32,10 @@ Rule = Callable[[View], Found]
 
 
 class GroupData(NamedTuple):
-    """One group as it is drawn and as the metrics compare it. Arrays are float64 (m,) unless said; NaN: no rival."""
+    """One group as it is drawn and as the metrics compare it. Arrays are float64 (m,) unless said; NaN: no rival.
+
+    Where several captions are true of a group's one image, `truth` and the arrays beside it have an entry for each.
+    """
 
     scores: np.ndarray  # (m, k)
     matching: list[int] | None  # the induced one; None where two matchings tie
@@ -40,10 +43,16 @@ class GroupData(NamedTuple):
     true: np.ndarray  # score of each image with its own caption
     row_rival: np.ndarray  # best other caption of that image
     column_rival: np.ndarray  # best other image of that caption
-    true_total: float
+    true_total: float  # where several captions are true, of the lowest
     rival_total: float  # of the best other matching
     margin: float
     kinds: dict[str, str]  # each metric's verdict, a key of `SYMBOLS`
+
+    @property
+    def pairs(self) -> list[tuple[int, int]]:
+        """The true pairs: image, caption."""
+        several = len(self.truth) > len(self.scores)
+        return [(0 if several else i, j) for i, j in enumerate(self.truth)]
 
 
 def _always(m: int, k: int) -> bool:
@@ -137,8 +146,8 @@ def _compared(left: float, right: float) -> str:
 
 def _all_compared(data: GroupData, rivals: np.ndarray) -> str:
     """`A–1: 24.13 > 23.90 · B–2: ...`: every true score against its rival (m,)."""
-    pairs = zip(data.truth, data.true, rivals, strict=True)
-    return " · ".join(f"{image_name(i)}–{j + 1}: {_compared(t, r)}" for i, (j, t, r) in enumerate(pairs))
+    compared = zip(data.pairs, data.true, rivals, strict=True)
+    return " · ".join(f"{image_name(i)}–{j + 1}: {_compared(t, r)}" for (i, j), t, r in compared)
 
 
 def _symbol(data: GroupData, rivals: np.ndarray) -> str:
@@ -166,13 +175,15 @@ def _group_verdict(data: GroupData) -> str:
 
 
 def _match_verdict(data: GroupData) -> str:
-    return (
-        f"total of the true matching against the best other: {_compared(data.true_total, data.rival_total)}"
-    )
+    which = "true matching" if len(data.truth) == len(data.scores) else "lower of the true matchings"
+    return f"total of the {which} against the best other: {_compared(data.true_total, data.rival_total)}"
 
 
 def _individual_verdict(data: GroupData) -> str:
-    return f"{int((data.true > data.row_rival).sum())} of {len(data.truth)} images"
+    ahead = data.true > data.row_rival
+    if len(data.truth) > len(data.scores):
+        return f"{int(ahead.sum())} of its {len(data.truth)} true captions; all have to be ahead"
+    return f"{int(ahead.sum())} of {len(data.truth)} images"
 
 
 def _group_chance(m: int, k: int) -> float:

@@ -7,6 +7,7 @@ Every "correct" test is strict: a tie counts as wrong, and is counted. What each
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import comb
 from typing import NamedTuple
 
 import numpy as np
@@ -62,9 +63,13 @@ class Outcome(NamedTuple):
         return "tie" if self.tied[index] else "wrong"
 
 
-def chance(name: str, m: int, k: int) -> float:
-    """Probability in [0, 1] that a metric holds for uniform i.i.d. scores ([TTM] Propositions 1-4)."""
-    return metric_entry(name, m, k).chance(m, k)
+def chance(name: str, m: int, k: int, named: int = 1) -> float:
+    """Probability in [0, 1] that a metric holds for uniform i.i.d. scores ([TTM] Propositions 1-4).
+
+    named : captions that truth names of a group; of one image several may be true, and have to score highest together.
+    """
+    level = metric_entry(name, m, k).chance(m, k)
+    return level if named <= m else 1 / comb(k, named)
 
 
 def outcomes(scores: Array, truth: Array, names: Sequence[str] | None = None) -> dict[str, Outcome]:
@@ -79,7 +84,8 @@ def match_and_evaluate(
 
     Parameters
     ----------
-    scores : float (n, m, k), a numpy array or a torch tensor. truth : int (n, m), the caption of each image.
+    scores : float (n, m, k), a numpy array or a torch tensor. truth : int (n, m), the caption of each image. Of groups
+    of one image also (n, t): where t captions are true, every metric asks that each beats each of the others.
     names : of metrics; by default all that groups of this shape have.
 
     Raises InputError for a wrong shape, a non-finite score or a wrong truth (naming the group), an unknown metric or
@@ -106,7 +112,10 @@ def match_and_evaluate(
         if own is None:
             check_truth(truth, n, m, k)  # raises
         assert own is not None
-        view = View.of(array[part], columns, truth[part], own, found, place)
+        if len(own) > m:
+            view = View.of_one_image(columns, own)
+        else:
+            view = View.of(array[part], columns, truth[part], own, found, place)
         for rule, outcome in room.items():
             value, tied = rule(view)
             into = outcome.value[part]
@@ -134,7 +143,10 @@ def evaluate(scores: Array, truth: Array, names: Sequence[str] | None = None) ->
     found = outcomes(scores, truth, names)
     return {
         name: estimate(
-            o.value, 100 * chance(name, m, k), int(o.tied.sum()), metric_entry(name, m, k).parts(m)
+            o.value,
+            100 * chance(name, m, k, truth.shape[1]),
+            int(o.tied.sum()),
+            metric_entry(name, m, k).parts(m),
         )
         for name, o in found.items()
     }
@@ -189,8 +201,9 @@ def oracle_mask(truth: Array) -> Callable[[Matches], Array]:
 
 
 def _is_true(matching: Array, truth: Array) -> Array:
-    """Where a matching int (n, m) is the true one, bool (n,)."""
-    return array_namespace(matching).all(matching == like(truth, matching), axis=1)
+    """Where a matching int (n, m) is the true one, bool (n,); of one image, where its caption is a true one."""
+    xp, same = array_namespace(matching), matching == like(truth, matching)
+    return xp.any(same, axis=1) if matching.shape[1] == 1 else xp.all(same, axis=1)
 
 
 def global_match(

@@ -71,6 +71,11 @@ def on_groups(evaluation: Evaluation, ids: Sequence[str], truth: np.ndarray | No
     """
     found = evaluation if list(evaluation.ids) == list(ids) else in_order_of(evaluation, ids)
     if truth is not None:
+        if found.truth.shape != truth.shape and found.shape[0] == 1:
+            raise InputError(
+                f"The file names {found.truth.shape[1]} of a group's captions as true, the benchmark {truth.shape[1]}; "
+                "give the file the benchmark's truth."
+            )
         if found.truth.shape != truth.shape:
             raise InputError(
                 f"The file has groups of {found.shape[0]} images, the benchmark of {truth.shape[1]}."

@@ -83,6 +83,6 @@ def record(evaluation: Evaluation) -> dict[str, Any]:
         "matching": data.matching,
         "margin": round(data.margin, 6),
         "verdicts": data.kinds,
-        "chance": {name: round(100 * chance(name, m, k), 4) for name in data.kinds},
+        "chance": {name: round(100 * chance(name, m, k, len(data.truth)), 4) for name in data.kinds},
         "meaning": {name: METRICS[name].meaning_for(m, k) for name in data.kinds},
     }

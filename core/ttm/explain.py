@@ -40,7 +40,9 @@ def _history(
     right: a key of `core.metrics.groups.METRICS`, right where its outcome is 1, or `GLOBAL` for the global variant.
     Raises InputError where arrays and truth do not belong together.
     """
-    if not arrays or any(a["scores"].shape[:2] != truth.shape for a in arrays):
+    if not arrays or any(
+        len(a["scores"]) != len(truth) or a["scores"].shape[1] > truth.shape[1] for a in arrays
+    ):
         raise InputError(
             "The run's arrays belong to other groups; load the benchmark and split that it names."
         )
@@ -55,9 +57,9 @@ def _history(
         right = np.stack([(a["labels"] == own).all(axis=1) for a in arrays])
     else:
         right = np.stack([metrics.outcomes(a["scores"], truth, [metric])[metric].value == 1 for a in arrays])
-    return _GroupHistory(
-        right, selected, labels, (labels == own).all(axis=2), np.stack([a["margin"] for a in arrays])
-    )
+    same = labels == own  # of one image, one of its true captions is enough
+    label_right = same.any(axis=2) if labels.shape[2] == 1 else same.all(axis=2)
+    return _GroupHistory(right, selected, labels, label_right, np.stack([a["margin"] for a in arrays]))
 
 
 def explain(

@@ -58,14 +58,15 @@ def _precision(step: TTMStep, truth: np.ndarray) -> float | None:
         return metrics.precision(step.matching, step.selected, truth)
     # As the global pseudo-labels count captions.
     own = truth + step.scores.shape[2] * np.arange(len(truth))[:, None]
-    return metrics.precision(step.matching.reshape(-1, 1), step.selected.ravel(), own.reshape(-1, 1))
+    images = step.matching.size
+    return metrics.precision(step.matching.reshape(-1, 1), step.selected.ravel(), own.reshape(images, -1))
 
 
 def _histogram(step: TTMStep, truth: np.ndarray | None) -> dict[str, Any]:
     """Margins after the step: counts per bin, those of groups matched right (None without truth), and the ties."""
     margin, tied = step.matches.margin, step.matches.tied
     edges = np.linspace(0, float(margin.max()) or 1.0, BINS + 1)
-    right = None if truth is None else ~tied & (step.matches.matching == truth).all(axis=1)
+    right = None if truth is None else ~tied & metrics.oracle_mask(truth)(step.matches)
     return {
         "edges": edges.tolist(),
         "counts": np.histogram(margin[~tied], edges)[0].tolist(),

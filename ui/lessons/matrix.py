@@ -33,7 +33,7 @@ def show() -> None:
     with right:
         truth = (
             f"image {group_html.image_name(i)} belongs to caption {j + 1}"
-            for i, j in enumerate(group.truth or ())
+            for i, j in group.pairs
         )
         st.markdown(f"In truth {', '.join(truth)}. The built-in CLIP model gives these scores:")
         number = st.column_config.NumberColumn(format="%.2f")
