@@ -1,8 +1,8 @@
-"""SugarCrepe++: a COCO image, two captions that mean the same in other words, and a negative one that differs by a word.
+"""SugarCrepe++: a COCO image, two captions of it in different words, and a negative one in nearly the same words.
 
-Layout: `data/<subset>.json` of github.com/Sri-Harsha/scpp (a copy of the data lies at
-huggingface.co/datasets/Aman-J/SugarCrepe_pp), a list of `{"id", "filename", "caption", "caption2", "negative_caption"}`,
-with the images of COCO's val2017. The counts are those of upstream's files (commit c083bbf).
+Layout: `data/<subset>.json` of github.com/Sri-Harsha/scpp (also on the hub: Aman-J/SugarCrepe_pp), a list of
+`{"id", "filename", "caption", "caption2", "negative_caption"}`, with the images of COCO's val2017. The counts are those
+of upstream's files (commit c083bbf).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _SUBSETS = {
         "The negative captions of items 2 and 8 are their true ones, so that nothing gets them right.",
     ),
 }
-_IMAGES = "val2017 | images | images/val2017 | coco:val2017 | coco:images/val2017"
+_IMAGES = "val2017 | images | images/val2017 | coco:val2017 | coco:images/val2017 | sugarcrepe:val2017"
 
 
 def _read(folder: DatasetFolder, split: str, *, subset: str) -> Iterator[Group]:

@@ -21,7 +21,7 @@ _VOTES = 2  # of three annotators
 
 class _Piece(NamedTuple):
     title: str  # as the paper says it
-    count: int  # valid items
+    items: int  # valid ones
     images: str
 
 
@@ -74,7 +74,7 @@ def _benchmark(piece: str) -> Benchmark:
         read=partial(_read, piece=piece),
         layout=(_file(piece), about.images),
         shape=(1, 2),
-        counts={"test": (about.count,)},
+        counts={"test": (about.items,)},
         note="Upstream's files hold items that annotators did not accept too, some with a foil equal to its caption; "
         "they are left out, as the README asks. The paper's pairwise accuracy is TextScore; its other measures compare "
         "a probability with 0.5. None of the three papers reports it.",
