@@ -239,7 +239,8 @@ def _numbers(path: Path | str, column: pd.Series, where: _Where) -> np.ndarray:
 def _matches(
     path: Path | str, column: pd.Series, cell: np.ndarray, shape: _Shape, ids: pd.Index, where: _Where
 ) -> np.ndarray:
-    """The caption of each image, int64 (n, m) or (n, t) as `check_truth` takes it, from a column that is 1 where they belong together."""
+    """The caption of each image, int64 (n, m), from a column that is 1 where they belong together; of groups of one
+    image all that are true of it, (n, t)."""
     known = column.astype(str).str.strip().str.lower().map(_MATCHES)
     if known.isna().any():
         row = int(known.isna().to_numpy().argmax())
