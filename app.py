@@ -44,10 +44,10 @@ def first_button(state: dict[str, object]) -> None:
 
 def stumbling_block(data: GroupData) -> str:
     """A true score that is not the highest of its row or column, in words; "" where there is none."""
-    for i, j in data.pairs:
+    for i, j in data.truth_pairs:
         own, image = data.scores[i, j], group_html.image_name(i)
         row, column = int(data.scores[i].argmax()), int(data.scores[:, j].argmax())
-        if (i, row) not in data.pairs:
+        if (i, row) not in data.truth_pairs:
             return (
                 f"Image {image} scores higher with caption {row + 1} ({data.scores[i, row]:.2f}) than with its own, "
                 f"caption {j + 1} ({own:.2f}): that is why GroupScore says wrong."

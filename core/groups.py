@@ -144,7 +144,7 @@ class Group:
             check_truth(np.asarray([self.truth]), 1, m, k, ids=[self.id])
 
     @property
-    def pairs(self) -> list[tuple[int, int]]:
+    def truth_pairs(self) -> list[tuple[int, int]]:
         """Images with the captions that are true of them, by index; nothing where truth is unknown."""
         images = range(len(self.images)) if len(self.images) > 1 else repeat(0)
         return list(zip(images, self.truth or (), strict=False))

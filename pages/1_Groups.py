@@ -258,7 +258,7 @@ def explain(group: Group, data: GroupData, i: int, j: int) -> None:
     st.markdown(
         f"**Image {group_html.image_name(i)} with caption {j + 1}: {score:.3f}**, rank {row} of {k} for this image, "
         f"rank {column} of {m} for this caption. "
-        f"{'In' if chosen else 'Not in'} the model's matching; {'' if (i, j) in data.pairs else 'not '}a true pair."
+        f"{'In' if chosen else 'Not in'} the model's matching; {'' if (i, j) in data.truth_pairs else 'not '}a true pair."
     )
     st.text(f"“{group.captions[j]}”")
 

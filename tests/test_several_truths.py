@@ -106,7 +106,7 @@ def test_a_curve_over_alpha_is_what_each_alpha_gives(name):
 def test_an_evaluation_shows_every_true_caption_of_a_group():
     evaluation = Evaluation.of(np.array([[[3.0, 1.0, 2.0]]]), np.array([[0, 1]]))
     data = evaluation.group(0)
-    assert data.pairs == [(0, 0), (0, 1)]
+    assert data.truth_pairs == [(0, 0), (0, 1)]
     assert (data.true.tolist(), data.row_rival.tolist()) == ([3.0, 1.0], [2.0, 2.0])
     assert (data.true_total, data.rival_total) == (1.0, 2.0)
     assert metrics.METRICS["text_score"].verdict(data).endswith("A–1: 3.00 > 2.00 · A–2: 1.00 < 2.00")
@@ -143,7 +143,7 @@ def triple(i: int, truth: tuple[int, ...] | None) -> Group:
 def test_groups_name_several_captions_of_one_image_and_keep_them():
     groups = GroupSet("set", tuple(triple(i, (0, 1)) for i in range(5)))
     assert groups.truth.tolist() == [[0, 1]] * 5
-    assert groups[0].pairs == [(0, 0), (0, 1)]
+    assert groups[0].truth_pairs == [(0, 0), (0, 1)]
     assert groups.blind().truth is None
     shuffled = groups.permute_captions(1)
     for group in shuffled:

@@ -274,4 +274,4 @@ def clear_caches() -> None:
 
 def _answer_text(group: Group) -> str:
     """Which caption the user says belongs to which image: `A–2, B–1`; `A–1, A–2` where both are true of it."""
-    return ", ".join(f"{image_name(i)}–{j + 1}" for i, j in group.pairs)
+    return ", ".join(f"{image_name(i)}–{j + 1}" for i, j in group.truth_pairs)

@@ -94,15 +94,15 @@ def contradictions(groups: GroupSet, names: Sequence[Sequence[str]], is_global: 
     right: dict[str, set[str]] = {}
     texts = [[" ".join(words_of(c)) for c in g.captions] for g in groups]
     for group, found, captions in zip(groups, names, texts, strict=True):
-        for image, j in group.pairs:
+        for image, j in group.truth_pairs:
             right.setdefault(found[image], set()).add(captions[j])
     bad = np.zeros(len(groups), dtype=bool)
     for i, (group, found, captions) in enumerate(zip(groups, names, texts, strict=True)):
-        for image, j in group.pairs:
+        for image, j in group.truth_pairs:
             bad[i] |= any(
                 captions[o] in right[found[image]] and captions[o] != captions[j]
                 for o in range(len(captions))
-                if (image, o) not in group.pairs
+                if (image, o) not in group.truth_pairs
             )
     drawn = _against_scenes(groups, is_global)
     bad |= drawn
@@ -139,7 +139,7 @@ def _against_scenes(groups: GroupSet, is_global: bool) -> np.ndarray:
     wrong = np.zeros(len(groups), dtype=bool)
     said = [[Statement.of_caption(caption) for caption in group.captions] for group in groups]
     for i, group in enumerate(groups):
-        for place, right in group.pairs:
+        for place, right in group.truth_pairs:
             image = group.images[place]
             if not isinstance(image, SceneImage):
                 continue

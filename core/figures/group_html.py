@@ -67,7 +67,7 @@ def matrix_cells(data: GroupData) -> list[list[_Cell]]:
     def cell(i: int, j: int, score: float) -> _Cell:
         level, matched = (score - low) / spread, data.matching is not None and data.matching[i] == j
         ink, edge = "#ffffff" if level > _DARK else "#05040f", MARK_COLOUR if matched else "transparent"
-        true = (i, j) in data.pairs
+        true = (i, j) in data.truth_pairs
         return _Cell(image_name(i), str(j + 1), score, matched, true, score_colour(level), ink, edge)
 
     return [[cell(i, j, score) for j, score in enumerate(row)] for i, row in enumerate(data.scores.tolist())]
@@ -136,7 +136,7 @@ def image_descriptions(group: Group, described: bool = True) -> list[str]:
     """The alternative text of each image: `Image A of swap/test/0003: a red cube`, with its true caption if `described`
     and known."""
     names = [f"Image {image_name(i)} of {group.id}" for i in range(len(group.images))]
-    own = [[group.captions[j] for i, j in group.pairs if i == image] for image in range(len(names))]
+    own = [[group.captions[j] for i, j in group.truth_pairs if i == image] for image in range(len(names))]
     return [f"{n}: {' / '.join(c)}" if described and c else n for n, c in zip(names, own, strict=True)]
 
 
@@ -200,8 +200,8 @@ def matching_html(
 def matching_lines(data: GroupData) -> Iterator[tuple[int, int, str]]:
     """Image, caption and what the line says."""
     matched = [] if data.matching is None else list(enumerate(data.matching))
-    right = {i for i, j in matched if (i, j) in data.pairs}
-    yield from ((i, j, "tie") for i, j in data.pairs if i not in right)
+    right = {i for i, j in matched if (i, j) in data.truth_pairs}
+    yield from ((i, j, "tie") for i, j in data.truth_pairs if i not in right)
     yield from ((i, j, "right" if i in right else "wrong") for i, j in matched)
 
 
@@ -225,6 +225,6 @@ def _matching_text(data: GroupData, revealed: bool) -> str:
     if data.matching is None:
         return "Two matchings tie for the highest total, so the model induces no matching."
     pairs = ", ".join(f"image {image_name(i)} with caption {j + 1}" for i, j in enumerate(data.matching))
-    wrong = [image_name(i) for i, j in enumerate(data.matching) if (i, j) not in data.pairs]
+    wrong = [image_name(i) for i, j in enumerate(data.matching) if (i, j) not in data.truth_pairs]
     verdict = f"wrong for image {', '.join(wrong)}" if wrong else "all right"
     return f"The model matches {pairs}; {verdict}. Margin {data.margin:.2f}."

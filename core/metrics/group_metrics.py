@@ -49,7 +49,7 @@ class GroupData(NamedTuple):
     kinds: dict[str, str]  # each metric's verdict, a key of `SYMBOLS`
 
     @property
-    def pairs(self) -> list[tuple[int, int]]:
+    def truth_pairs(self) -> list[tuple[int, int]]:
         """The true pairs: image, caption."""
         several = len(self.truth) > len(self.scores)
         return [(0 if several else i, j) for i, j in enumerate(self.truth)]
@@ -146,7 +146,7 @@ def _compared(left: float, right: float) -> str:
 
 def _all_compared(data: GroupData, rivals: np.ndarray) -> str:
     """`A–1: 24.13 > 23.90 · B–2: ...`: every true score against its rival (m,)."""
-    compared = zip(data.pairs, data.true, rivals, strict=True)
+    compared = zip(data.truth_pairs, data.true, rivals, strict=True)
     return " · ".join(f"{image_name(i)}–{j + 1}: {_compared(t, r)}" for (i, j), t, r in compared)
 
 

@@ -31,7 +31,7 @@ def show() -> None:
     with left:
         draw_group(group, start.group(0), revealed=False)
     with right:
-        truth = (f"image {group_html.image_name(i)} belongs to caption {j + 1}" for i, j in group.pairs)
+        truth = (f"image {group_html.image_name(i)} belongs to caption {j + 1}" for i, j in group.truth_pairs)
         st.markdown(f"In truth {', '.join(truth)}. The built-in CLIP model gives these scores:")
         number = st.column_config.NumberColumn(format="%.2f")
         frame = matrix_frame(scores)
