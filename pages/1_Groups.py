@@ -254,11 +254,11 @@ def explain(group: Group, data: GroupData, i: int, j: int) -> None:
     score, (m, k) = data.scores[i, j], data.scores.shape
     row = 1 + int((data.scores[i] > score).sum())
     column = 1 + int((data.scores[:, j] > score).sum())
-    chosen = data.matching is not None and data.matching[i] == j
+    chosen, true = data.matching is not None and data.matching[i] == j, (i, j) in data.truth_pairs
     st.markdown(
         f"**Image {group_html.image_name(i)} with caption {j + 1}: {score:.3f}**, rank {row} of {k} for this image, "
         f"rank {column} of {m} for this caption. "
-        f"{'In' if chosen else 'Not in'} the model's matching; {'' if (i, j) in data.truth_pairs else 'not '}a true pair."
+        f"{'In' if chosen else 'Not in'} the model's matching; {'' if true else 'not '}a true pair."
     )
     st.text(f"“{group.captions[j]}”")
 
