@@ -1,6 +1,6 @@
 """Intervals and tests against scipy, against closed forms, and against brute force."""
 
-from itertools import pairwise, permutations, product
+from itertools import combinations_with_replacement, pairwise, permutations, product
 
 import numpy as np
 import pytest
@@ -87,6 +87,41 @@ def test_a_record_is_read_back_with_and_without_clusters():
         assert Estimate.of_record(found.record()).record() == found.record()
 
 
+def attainable(n, p):
+    """Every coverage that a run of neighbouring counts out of n can have where the share is p."""
+    ends = np.concatenate([[0], np.cumsum(scipy.stats.binom.pmf(np.arange(n + 1), n, p))])
+    return (ends[None, :] - ends[:, None])[np.triu_indices(n + 2, 1)]
+
+
+def test_exact_coverage_is_never_below_95_and_inside_93_to_97_where_counts_are_not_few():
+    for n, p in product((10, 30, 100, 300, 1000), (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98)):
+        counts = np.arange(n + 1)
+        low, high = Estimate.interval_of_moments(counts / n, counts / n, n)
+        covered = scipy.stats.binom.pmf(counts, n, p) @ ((low <= p) & (p <= high))
+        assert covered >= 0.95
+        assert covered <= 0.97 or n * min(p, 1 - p) < 15
+    none = [(n, p) for n in (10, 30) for p in (0.02, 0.05, 0.1) if not _inside(attainable(n, p))]
+    assert none == [(10, 0.02), (10, 0.05), (10, 0.1), (30, 0.02)]  # where no interval has 93 to 97 %
+
+
+def _inside(shares):
+    return bool(((shares >= 0.93) & (shares <= 0.97)).any())
+
+
+@pytest.mark.parametrize(("clusters_of", "size"), [(5, 8), (6, 6), (10, 3), (4, 12)])
+def test_an_interval_by_cluster_covers_93_percent_by_enumeration(clusters_of, size):
+    totals = np.array(list(combinations_with_replacement(range(size + 1), clusters_of)))
+    labels = clusters(np.repeat(np.arange(clusters_of), size))
+    found = [estimate((np.arange(size) < row[:, None]).ravel(), 50.0, clusters=labels) for row in totals]
+    low, high = np.array([e.clustered[2:] for e in found]).T / 100
+    counts = (totals[:, :, None] == np.arange(size + 1)).sum(axis=1)
+    orders = scipy.special.gammaln(clusters_of + 1) - scipy.special.gammaln(counts + 1).sum(axis=1)
+    for p, correlation in product(np.arange(0.02, 0.51, 0.04), (0.1, 0.3, 0.6)):
+        strength = 1 / correlation - 1
+        one = scipy.stats.betabinom.logpmf(np.arange(size + 1), size, p * strength, (1 - p) * strength)
+        assert np.exp(orders + counts @ one) @ ((low <= p) & (p <= high)) >= 0.93
+
+
 # --- clusters
 
 
@@ -167,6 +202,23 @@ def test_clusters_have_an_interval_that_agrees_with_their_test_too():
     change = np.repeat([1, 1, 1, 1, 1, 0, 0, 0, 0, 0], 3)  # five clusters to none: exact p 2 / 2 ** 5
     found = compare(change < 0, change > 0, Clusters("image", labels)).clustered
     assert found.p_value == pytest.approx(0.0625) and found.low <= 0
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        labels = np.repeat(np.arange(30), rng.integers(1, 6, 30))
+        change = rng.choice([-1, 0, 1], 30, p=[0.15, 0.45, 0.4])[labels]
+        found = compare(change < 0, change > 0, clusters(labels)).clustered
+        assert (found.low <= 0 <= found.high) == (found.p_value > 0.05)
+
+
+def test_a_paired_interval_covers_by_enumeration(monkeypatch):
+    monkeypatch.setattr("core.metrics.statistics._detectable", lambda n, share: None)
+    n = 30
+    counts = np.array([(f, b, n - f - b) for f in range(n + 1) for b in range(n + 1 - f)])
+    low, high = np.array([compare(*outcomes(*row))[1:3] for row in counts]).T / 100
+    for differ, part in product((0.05, 0.2, 0.5, 0.9), (0, 0.25, 0.5, 1)):
+        gap = differ * part
+        chances = scipy.stats.multinomial.pmf(counts, n, [(differ + gap) / 2, (differ - gap) / 2, 1 - differ])
+        assert chances @ ((low <= gap + 1e-12) & (gap <= high + 1e-12)) >= 0.95
 
 
 def test_the_test_by_cluster_flips_whole_clusters():
