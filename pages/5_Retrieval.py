@@ -10,7 +10,7 @@ import streamlit as st
 import ui
 from core.base.public_mode import is_public
 from core.cola.run import StrategyRun
-from core.cola.tasks import BENCHMARKS
+from core.cola.tasks import BENCHMARKS, BUILTIN
 from core.figures.shared_words import RankedImage, ranked_images
 from core.figures.text import escape_markdown
 from core.metrics.retrieval import METRICS
@@ -257,6 +257,10 @@ def form(store: ui.VisitorStore) -> None:
         st.caption(MIXES[mix])
         epochs = int(ui.number(st, "Epochs", 1, 100, 8, key="epochs") or 8)
         seed = int(ui.number(st, "Seed", 0, 10_000, 0, key="aseed") or 0)
+        patience = None
+        if benchmark == BUILTIN:
+            said = "End after so many epochs without a higher validation mAP (0: never early)"
+            patience = int(ui.number(st, said, 0, 100, 0, key="patience") or 0) or None
     st.caption(
         "Trains on newly generated scenes (for other sets, on their training scene graphs), never on test images. "
         "Combinations that count as unseen occur in none of them."
@@ -268,7 +272,7 @@ def form(store: ui.VisitorStore) -> None:
     if st.button(
         "Start the run", type="primary", icon=":material/play_arrow:", disabled=not base or bool(missing)
     ):
-        options = {"strategy": strategy, "mix": mix, "epochs": epochs, "seed": seed}
+        options = {"strategy": strategy, "mix": mix, "epochs": epochs, "seed": seed, "patience": patience}
         options |= {"fusion": fusion} if joint else {}
         job = StrategyRun.of(benchmark, ui.model_source(base), options=options)
         run = start(store, job.title, job)

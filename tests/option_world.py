@@ -25,7 +25,7 @@ from core import datasets, papers
 from core.base import processes
 from core.base.errors import InputError, unknown_name
 from core.cli import COMMANDS, app
-from core.cola import forgetting
+from core.cola import forgetting, rates
 from core.cola import run as cola_run
 from core.cola import table as cola_table
 from core.datasets.sets import RetrievalSet
@@ -404,6 +404,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
     for kind in (ttm_run.AdaptationRun, ttm_run.LedgerRun):
         monkeypatch.setattr(kind, "execute", noted(kind.execute))
     monkeypatch.setattr(cola_run.StrategyRun, "execute", epochs)
+    monkeypatch.setattr(rates, "_trial", lambda job, lr: rates._RateTrial(lr, -abs(lr - 3e-3), {}, None))
     monkeypatch.setattr(Ladder, "measured", noting(world.calls, "measured", ladder_record))
     needs = {"images": 9, "queries": 9, "steps": 9, "disk": 1e9, "memory": 1e9, "seconds": 60.0}
     monkeypatch.setattr(cola_run.StrategyRun, "forecast", lambda job: needs)

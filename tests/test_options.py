@@ -640,7 +640,19 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--epochs": {"*": described("--epochs", "2")},
         "--steps": {"*": described("--steps", "3")},
         "--batch": {"*": described("--batch", "4")},
+        "--patience": {
+            "graphs": refused("no validation queries to stop by", "--patience", "2"),
+            "all graphs": refused("no validation queries to stop by", "--patience", "2"),
+            "*": described("--patience", "2"),
+        },
         "--lr": {"*": described("--lr", "0.1")},
+        "--find-lr": {
+            "graphs": refused("no validation queries to choose", "--find-lr"),
+            "background": refused(DEAD, "--find-lr"),
+            "all": refused(DEAD, "--find-lr"),
+            "all graphs": refused(DEAD, "--find-lr"),
+            "*": differs("--find-lr"),
+        },
         "--images": {"*": described("--images", "20")},
         "--folder": {
             "graphs": described("--folder", "{photos}"),

@@ -24,63 +24,75 @@ import pandas as pd
 from core.base.paths import assets
 from core.cola import table
 from core.cola.forgetting import cost_table, unadapted_sets
+from core.cola.rates import _RateTrial, find_rate
 from core.cola.run import StrategyRun, _evaluation
 from core.metrics.retrieval import COLA_MAP
 from core.metrics.statistics import Estimate
 from core.scenes.retrieval import load_retrieval
 from core.scorers.cola_config import STRATEGIES
-from core.scoring.retrieval import first_images, score_retrieval
+from core.scoring.retrieval import first_images
 
 RESULTS = assets() / "results"
-RATES = {
-    "linear": (1e-4, 1e-3, 1e-2),
-    "prompt-tune": (1e-3, 1e-2),
-    "ft-all": (1e-4, 3e-4, 1e-3),
-    "ft-late": (3e-4, 1e-3, 3e-3),
-    "mm-pred": (1e-3, 3e-3),
-    "mm-adapter": (1e-3, 3e-3),
-}
 # The paper's claim: a multimodal adapter on frozen features beats tuning the encoders.
 COMPARED = ("mm-adapter", ("linear", "prompt-tune", "ft-all", "ft-late", "mm-pred", table.BASE))
 MIX = "multi"  # what every strategy trains on
-TUNE_SEED, TUNE_IMAGES, TUNE_STEP = 100, 200, 2  # validation images, and every so many queries
 
 
-def tune(strategies: list[str], options: dict[str, Any], say: Any) -> pd.DataFrame:
-    """Cola mAP on validation queries for every learning rate, appended to what is known."""
+def tune(
+    strategies: list[str], options: dict[str, Any], say: Any, model: str = "builtin/clip"
+) -> pd.DataFrame:
+    """Cola mAP on validation queries for every learning rate of each strategy's bracket, appended to what is known."""
     path = RESULTS / "cola_lr.csv"
-    known = pd.read_csv(path) if path.is_file() else pd.DataFrame()
-    validation = first_images(load_retrieval("validation"), TUNE_IMAGES, TUNE_STEP)
-    key = table._base_key("builtin/clip")[:12]
+    known = (
+        pd.read_csv(path)
+        if path.is_file()
+        else pd.DataFrame(columns=["strategy", "base_key", "steps", "mix"])
+    )
+    key = table._base_key(model)[:12]
     for strategy in strategies:
-        for lr in RATES[strategy]:
-            if (
-                len(known)
-                and ((known["strategy"] == strategy) & (known["lr"] == lr) & (known["base_key"] == key)).any()
-            ):
-                continue
-            job = StrategyRun.of(
-                options={"mix": MIX, **options, "strategy": strategy, "lr": lr, "seed": TUNE_SEED}
-            )
-            started = time.perf_counter()
-            *_, last = job.execute(final=False)
-            found = _evaluation(validation, score_retrieval(last.model, validation)).record()["cola_map"]
-            row = {
-                "strategy": strategy,
-                "lr": lr,
-                "base_key": key,
-                "steps": job.settings.steps * job.settings.epochs,
-            }
-            for part in ("all", "seen", "unseen"):
-                row |= {
-                    f"{part}{'' if n == 'value' else '_' + n}": found[part][n]
-                    for n in ("value", "low", "high")
-                }
-            row["loss"] = round(float(last.record["loss"]), 4)
-            known = pd.concat([known, pd.DataFrame([row])], ignore_index=True)
-            known.to_csv(path, index=False)
-            say(f"{strategy} lr {lr:g}: {found['all']['value']:.1f}, {time.perf_counter() - started:.0f} s")
+        job = StrategyRun.of(model=model, options={"mix": MIX, **options, "strategy": strategy})
+        facts = {
+            "strategy": strategy,
+            "base_key": key,
+            "steps": job.settings.steps * job.settings.epochs,
+            "mix": job.settings.mix,
+        }
+
+        def keep(trial: _RateTrial, facts: dict[str, Any] = facts) -> None:
+            nonlocal known
+            if not _of(known, facts)["lr"].eq(trial.lr).any():
+                known = pd.concat([known, pd.DataFrame([facts | _trial_row(trial)])], ignore_index=True)
+                known.to_csv(path, index=False)
+                say(f"{facts['strategy']} lr {trial.lr:g}: {trial.value:.1f}")
+
+        earlier = (
+            {row["lr"]: _read_trial(row) for _, row in _of(known, facts).iterrows()} if len(known) else {}
+        )
+        find_rate(job, keep, earlier)
     return known
+
+
+def _of(known: pd.DataFrame, facts: Mapping[str, Any]) -> pd.DataFrame:
+    """The rows of one strategy, base, number of steps and mix; tables before mixes were written have `multi` alone."""
+    known = known.assign(**{n: known.get(n) for n in ("lr", "mix")})
+    known["mix"] = known["mix"].fillna("multi")
+    return known[(known[list(facts)] == pd.Series(facts)).all(axis=1)]
+
+
+def _trial_row(trial: _RateTrial) -> dict[str, Any]:
+    row: dict[str, Any] = {"lr": trial.lr}
+    for part in ("all", "seen", "unseen"):
+        of_part = trial.metrics.get(part, {"value": trial.value})
+        row |= {f"{part}{'' if n == 'value' else '_' + n}": of_part.get(n) for n in ("value", "low", "high")}
+    return row | {"loss": None if trial.loss is None else round(trial.loss, 4)}
+
+
+def _read_trial(row: pd.Series) -> _RateTrial:
+    metrics = {
+        part: {n: float(row[f"{part}{'' if n == 'value' else '_' + n}"]) for n in ("value", "low", "high")}
+        for part in ("all", "seen", "unseen")
+    }
+    return _RateTrial(float(row["lr"]), float(row["all"]), metrics, float(row["loss"]))
 
 
 def best_rates() -> dict[str, float]:

@@ -15,6 +15,7 @@ from core.cli import options as o
 from core.cli._given_options import benchmark_argument, refuse_unused
 from core.cli._output import ProgressPrinter, make_folder, print_note, show_json, writing
 from core.cola.forgetting import cost_table, run_table
+from core.cola.rates import find_rate
 from core.cola.run import StrategyRun
 from core.cola.table import jobs, run_jobs, summary
 from core.metrics.retrieval import COLA_MAP
@@ -60,6 +61,18 @@ Epochs = Annotated[o.Whole, typer.Option(help="Epochs; after each one the model 
 Steps = Annotated[o.Whole, typer.Option(help="Steps per epoch; 0: one pass over the training pairs.")]
 Batch = Annotated[o.Whole, typer.Option(help="Images and queries of a step: batch x batch pairs.")]
 Rate = Annotated[o.Number, typer.Option(help="Learning rate (default: depends on strategy and model).")]
+Patience = Annotated[
+    o.Whole,
+    typer.Option(help="Stop after so many epochs without a higher validation mAP (default: never early)."),
+]
+FindRate = Annotated[
+    bool,
+    typer.Option(
+        "--find-lr",
+        help="First choose the learning rate on validation queries: of a bracket that grows until the best has a worse "
+        "one on both sides. Takes four trainings or more.",
+    ),
+]
 DryRun = Annotated[
     bool,
     typer.Option(
@@ -86,7 +99,9 @@ def adapt(
     epochs: Epochs = None,
     steps: Steps = None,
     batch: Batch = None,
+    patience: Patience = None,
     lr: Rate = None,
+    find_lr: FindRate = False,
     images: Images = None,
     folder: Folder = None,
     device: o.Device = "auto",
@@ -100,19 +115,22 @@ def adapt(
     """Adapt a model by one of Cola's strategies; test queries before and after, one line per epoch."""
     where = benchmark_argument(name, benchmark) or "scenes/retrieval"
     options: dict[str, Any] = {"fusion": fusion, "adapter": adapter, "mix": mix}
-    options |= _length(preset, epochs, steps, batch) | {"lr": lr}
+    options |= _length(preset, epochs, steps, batch) | {"patience": patience, "lr": lr}
     source: dict[str, Any] = {"images": images, "folder": folder, "device": device}
     if everything:
         refuse_unused("with --all, which has every strategy and its seeds", "strategy", "seed")
         refuse_unused("with --all, whose results are cached and not saved elsewhere", "save", "background")
-        refuse_unused("with --all: ask for one strategy at a time", "dry_run")
+        refuse_unused("with --all: ask for one strategy at a time", "dry_run", "find_lr")
         _table(where, model, options, source, as_json)
         return
     job = StrategyRun.of(where, model, **source, options={**options, "strategy": strategy, "seed": seed})
     if job.shortfall:
         print_note(job.shortfall)
+    if find_lr:
+        refuse_unused("with --find-lr, which chooses the rate", "lr")
+        refuse_unused("with --find-lr: give the rate that it finds with --lr", "background")
     if dry_run:
-        refuse_unused("with --dry-run, which trains nothing", "save", "background")
+        refuse_unused("with --dry-run, which trains nothing", "save", "background", "find_lr")
         needs = job.forecast()
         show_json(needs) if as_json else print(_format_forecast(needs))
         return
@@ -122,7 +140,16 @@ def adapt(
         text = f"started run {run.id}; see `crossmatch runs show {run.id}`"
         show_json({"id": run.id}) if as_json else print(text)
         return
-    _run(job, save, as_json)
+    _run(_with_found_rate(job) if find_lr else job, save, as_json)
+
+
+def _with_found_rate(job: StrategyRun) -> StrategyRun:
+    """The run with the learning rate that is best on validation queries."""
+    best, *_ = find_rate(
+        job, say=lambda trial: print_note(f"lr {trial.lr:g}: validation mAP {trial.value:.1f}")
+    )
+    print_note(f"lr {best.lr:g} is best; train with it again: --lr {best.lr:g}")
+    return job.model_copy(update={"settings": job.settings.updated({"lr": best.lr})})
 
 
 def _format_forecast(needs: Mapping[str, float]) -> str:

@@ -34,6 +34,10 @@ class TrainingStopped(Exception):
     """Training was asked to stop between two steps."""
 
 
+class TrainingDivergedError(InputError):
+    """The loss is no longer a finite number."""
+
+
 class EpochReport(NamedTuple):
     """What one epoch did; epoch 0 is the state before."""
 
@@ -306,7 +310,7 @@ def _epoch(
             optimizer.step()
             value = float(loss.detach())
             if not np.isfinite(value):
-                raise InputError(
+                raise TrainingDivergedError(
                     f"The training loss is no longer a finite number at a learning rate of {model.rate:g}; lower lr."
                 )
             yield value

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from core import datasets
 from core.base import files
 from core.base.errors import InputError
-from core.cola.run import base_source
+from core.cola.run import _base_source
 from core.metrics import groups as metrics
 from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
@@ -48,7 +48,7 @@ def _origin(model: str, base: str | None = None) -> _AdaptedOrigin:
 
     The same kind of score is compared: a base `itc:NAME` makes `itc:` of a folder that would load as a matching head.
     """
-    source = base_source(model)
+    source = _base_source(model)
     if model.startswith("run/"):
         return _origin_of_run(model, source, base)
     facts: dict[str, Any] = {}
@@ -61,7 +61,7 @@ def _origin(model: str, base: str | None = None) -> _AdaptedOrigin:
     if not known:
         raise InputError(f"{model} does not say what it was adapted from; name its base with `--base NAME`.")
     return _AdaptedOrigin(
-        _with_score_kind(source, known), base_source(known), str(facts.get("benchmark", ""))
+        _with_score_kind(source, known), _base_source(known), str(facts.get("benchmark", ""))
     )
 
 
@@ -73,7 +73,7 @@ def _origin_of_run(model: str, source: str, base: str | None) -> _AdaptedOrigin:
             f"{model} scores its embeddings file alone; there are no other sets to measure it on."
         )
     known = base or config["model"]
-    return _AdaptedOrigin(_with_score_kind(source, known), base_source(known), str(config["benchmark"]))
+    return _AdaptedOrigin(_with_score_kind(source, known), _base_source(known), str(config["benchmark"]))
 
 
 def _with_score_kind(source: str, base: str) -> str:

@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 # images alone).
 _PAPER_PAIRS = {"gqa": 450_000, "clevr/cogent": 70_000, "paco": 55_000}
 # Settings with an option of their name, besides the strategy.
-_OPTIONS = ("fusion", "adapter", "mix", "epochs", "steps", "batch", "lr", "seed")
+_OPTIONS = ("fusion", "adapter", "mix", "epochs", "steps", "batch", "patience", "lr", "seed")
 
 
 class StrategyRun(RunDescription):
@@ -99,6 +99,14 @@ class StrategyRun(RunDescription):
             raise InputError(f"{BUILTIN} is built in and has no files; leave the folder out.")
         return self
 
+    @model_validator(mode="after")
+    def _check_patience(self) -> Self:
+        if self.settings.patience is not None and self.benchmark != BUILTIN:
+            raise InputError(
+                f"{self.benchmark} has no validation queries to stop by; leave the patience out, or adapt to {BUILTIN}."
+            )
+        return self
+
     @property
     def title(self) -> str:
         return f"{self.settings.strategy} on {self.model}, {self.benchmark}"
@@ -106,6 +114,10 @@ class StrategyRun(RunDescription):
     @property
     def total(self) -> int:
         return self.settings.epochs
+
+    def is_over(self, records: Sequence[Mapping[str, Any]]) -> bool:
+        history = [r["validation"][COLA_MAP]["all"]["value"] for r in records if r.get("validation")]
+        return super().is_over(records) or self.settings.is_over(history)
 
     @property
     def shortfall(self) -> str:
@@ -159,8 +171,9 @@ class StrategyRun(RunDescription):
         task = AdaptationTask.load(self.benchmark, settings, self.images, self.folder)
         settings = _with_steps(settings, task.material)
         checkpoint, state = None if remains is None else remains.checkpoint, None
+        records = [] if remains is None else list(remains.records)
         if checkpoint is None:
-            source = base_source(self.model)
+            source = _base_source(self.model)
             model = AdaptedModel.of(load_base(source, self.device), settings, source)
         else:
             state = _load_state(checkpoint)
@@ -179,8 +192,9 @@ class StrategyRun(RunDescription):
             }
             if record["validation"]:
                 record["metrics"] = {COLA_MAP: record["validation"][COLA_MAP]["all"]}
-            arrays = {"losses": report.losses}
-            if final and report.epoch in ((0, settings.epochs) if before else (settings.epochs,)):
+            records.append(record)
+            arrays, over = {"losses": report.losses}, self.is_over(records)
+            if final and (over or (before and report.epoch == 0)):
                 report_progress(report.epoch / settings.epochs, "measuring on test queries")
                 scorer = load_base(model.base_name, self.device) if report.epoch == 0 else model
                 started = perf_counter()
@@ -188,6 +202,8 @@ class StrategyRun(RunDescription):
                 record["measured_in"] = perf_counter() - started
                 arrays |= outcomes
             yield Iteration(record, arrays, model, partial(_save_state, state=now))
+            if over:
+                return
 
     def forecast(self) -> dict[str, float]:
         """What the training will take on this machine, measured on one block of each side and one batch.
@@ -199,7 +215,7 @@ class StrategyRun(RunDescription):
         from core.scorers.cola_adapted import AdaptedModel  # torch
 
         material, settings = self._material()
-        source = base_source(self.model)
+        source = _base_source(self.model)
         model = AdaptedModel.of(load_base(source, self.device), settings, source)
         seconds, disk, memory = 0.0, 0, 0
         for side, items in (("image", material.images), ("caption", material.captions)):
@@ -297,7 +313,7 @@ def _load_state(folder: Path) -> TrainingState:
     return TrainingState(record["epoch"], optimizer, record["losses"])
 
 
-def base_source(name: str) -> str:
+def _base_source(name: str) -> str:
     """What loads a base: the name itself, or for `run/ID` (`itc:run/ID`) the folder of that run's model."""
     prefix, is_run, run_id = name.rpartition("run/")
     if not is_run or (prefix and not prefix.endswith(":")):

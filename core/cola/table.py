@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.base import files, paths
-from core.cola.run import StrategyRun, base_source
+from core.cola.run import StrategyRun, _base_source
 from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP
 from core.scorers.cola_config import KIND, STRATEGIES
 from core.scoring.load import scorer_key
@@ -84,7 +84,7 @@ def _digest(named: Mapping[str, Any]) -> str:
 
 def _base_key(model: str) -> str:
     """The hash of a base's weights."""
-    return scorer_key(base_source(model)) or model
+    return scorer_key(_base_source(model)) or model
 
 
 def jobs(

@@ -3,6 +3,7 @@ and check them before they need a model. Source: [Cola] sections 4, 5.2, 5.3, 10
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated, NamedTuple, Self
 
 from pydantic import Field, model_validator
@@ -104,6 +105,9 @@ class AdaptConfig(Settings):
     epochs: Count = 8  # parts of the run after which it is measured and can be stopped
     steps: Annotated[int, Field(ge=0)] = 150  # per epoch; 0: one pass over the training pairs
     batch: Annotated[int, Field(ge=2)] = 12  # images and queries of a step: batch x batch pairs
+    # Epochs without a higher validation mAP after which training ends; None: never before the last. The learning rate
+    # falls over all epochs asked for, and the last one trained is the result.
+    patience: Count | None = None
     lr: Positive | None = None
     weight_decay: Annotated[float, Field(ge=0)] = 1e-4
     layers: Count = 2  # of the transformers that are added
@@ -127,6 +131,12 @@ class AdaptConfig(Settings):
                 f"The setting width is {self.width}; it must be a multiple of heads, {self.heads}."
             )
         return self
+
+    def is_over(self, history: Sequence[float]) -> bool:
+        """Whether training ends early: validation mAP before the first epoch and after each so far."""
+        if self.patience is None or not history:
+            return False
+        return len(history) - 1 - max(range(len(history)), key=history.__getitem__) >= self.patience
 
     def inner(self, size: int) -> int:
         """The width of the added transformers, for a base whose pooled features have `size` numbers.
