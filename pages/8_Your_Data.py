@@ -13,6 +13,7 @@ from core import doctor, figures
 from core.base import public_mode
 from core.base.errors import InputError
 from core.base.table_formats import READ, open_table
+from core.base.text import counted
 from core.datasets import load, user_sets
 from core.exchange.import_hub import fetch_parts, list_parts
 from core.figures.text import escape_markdown
@@ -183,7 +184,7 @@ def file_section(entry: str) -> None:
     """A stored file: what it holds, what belongs to it, and the pages that use it."""
     evaluation, name = upload_evaluation(entry, pick_shape(entry)), entry.removeprefix(PREFIX)
     shape = "×".join(map(str, evaluation.shape))
-    st.success(f"{len(evaluation.scores)} groups of {shape}.", icon=":material/check:")
+    st.success(f"{counted(len(evaluation.scores), 'group')} of {shape}.", icon=":material/check:")
     if not evaluation.truth_given:
         st.info(
             "The file has no ground truth: image i is assumed to belong to caption i.", icon=":material/info:"

@@ -72,8 +72,25 @@ def test_the_table_is_written(files, tmp_path):
 
 def test_groups_that_one_side_lacks_are_named(files, tmp_path):
     other = score_file(tmp_path / "c.csv", np.array([RIGHT, RIGHT]), "ab")
-    with pytest.raises(InputError, match=r"lacks [12] of the other's groups, the first 'c'"):
+    with pytest.raises(InputError, match=r"B lacks 2 of A's groups, the first 'c'; 2 are in both"):
         run(files[0], other)
+    with pytest.raises(InputError, match=r"A lacks 2 of B's groups, the first '[cd]'; 2 are in both"):
+        run(other, files[0])
+
+
+def test_groups_of_one_image_have_one_row_and_one_test():
+    words = ("builtin/clip", "builtin/siglip", "--benchmark", "scenes/replace")
+    text = run(*words)
+    assert "A: builtin/clip on scenes/replace, split test; 300 groups of 1x2" in text
+    rows = text.split("B minus A")[1].splitlines()
+    assert [row.split()[0] for row in rows[1:]] == ["text_score", "by", "Detectable:"]
+    found = json.loads(run(*words, "--json"))
+    assert found["benchmark"] == "scenes/replace" and set(found["metrics"]) > {"text_score", "group_match"}
+    assert {
+        m["difference"]["p_holm"] for m in found["metrics"].values()
+    } == {  # one test: nothing to correct for
+        found["metrics"]["text_score"]["difference"]["p_value"]
+    }
 
 
 @pytest.mark.parametrize(

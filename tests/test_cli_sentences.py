@@ -1,11 +1,14 @@
 """What the commands say on the way: progress in ten lines, refusals before the work and with the way out."""
 
+import json
+import re
+
 import pytest
 from typer.testing import CliRunner
 
 from core.base.errors import InputError
 from core.base.files import storage_errors
-from core.cli import app
+from core.cli import COMMANDS, _load, app
 from core.cli._output import ProgressPrinter
 from core.cola.forgetting import cost_table
 from core.scorers import devices
@@ -67,6 +70,72 @@ def test_a_download_is_refused_only_where_no_device_has_room(monkeypatch):
 def test_the_help_of_a_flag_names_no_value(command):
     text = CliRunner().invoke(app, [*command, "--help"], env={"COLUMNS": "200"}).stdout
     assert "--help" in text and "<bool>" not in text
+
+
+def every_command():
+    """Each command and each one of a group: its words and its parameters."""
+    for name in COMMANDS:
+        command = _load(name)
+        for last, each in getattr(command, "commands", {"": command}).items():
+            yield [name, last] if last else [name], each.params
+
+
+def test_help_at_80_columns_cuts_no_name_and_speaks_of_no_option_that_the_command_lacks():
+    for words, parameters in every_command():
+        text = CliRunner().invoke(app, [*words, "--help"], env={"COLUMNS": "80"}).stdout
+        own = {option for each in parameters for option in (*each.opts, *each.secondary_opts)} | {"--help"}
+        head, _, example = text.partition("Example: ")
+        said = set(re.findall(r"(?<![\w-])--[a-z][a-z-]*[a-z]", re.sub(r"-\n\s+", "-", head)))
+        assert said <= own, words
+        assert {option for option in own if option.startswith("--")} <= said, words
+        assert "…" not in text and max(map(len, head.splitlines())) <= 80 and "\n" not in example.strip(), (
+            words
+        )
+    columns = CliRunner().invoke(app, ["alpha", "--help"], env={"COLUMNS": "80"}).stdout
+    assert "`image,caption,score,match`" in columns and "`group,caption,log_prob`" in columns
+
+
+def test_the_list_of_commands_says_in_whole_sentences_what_they_do():
+    text = " ".join(CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"}).stdout.split())
+    assert (
+        all(entry.help in text for entry in COMMANDS.values()) and "..." not in text.partition("Commands:")[2]
+    )
+
+
+def test_simplematch_ends_with_what_changed_as_ttm_does():
+    command = ["simplematch", "scenes/left-right", "--groups", "20", "--rounds", "1", "--epochs", "1"]
+    text = CliRunner().invoke(app, command).stdout
+    heading, columns, *rows = text.split("\n\n")[-1].splitlines()
+    assert heading == "round 1, which is the result, minus round 0, on the same 20 groups"
+    assert columns.startswith("after minus before") and [row.split()[0] for row in rows[:2]] == [
+        "GroupScore",
+        "GroupMatch",
+    ]
+
+
+def test_one_group_is_no_groups_and_one_metric_has_one_row(tmp_path):
+    (tmp_path / "one.csv").write_text("group,image,caption,score\na,0,0,2\na,0,1,1\n")
+    text = CliRunner().invoke(app, ["evaluate", "--scores", str(tmp_path / "one.csv")]).stdout
+    assert ": 1 group of 1x2; " in text
+    assert [line.split()[0] for line in text.splitlines()[1:]] == ["metric", "text_score", "A"]
+    assert "group_score, group_match, individual_match are text_score by other names" in text
+
+
+def test_a_difference_has_no_sign_where_groups_are_counted():
+    answers = {
+        CliRunner().invoke(app, ["groups-needed", "--difference", each]).stdout for each in ("5", "-5")
+    }
+    assert len(answers) == 1 and "a difference of 5 points" in answers.pop()
+
+
+def test_evaluate_names_what_it_measured():
+    words = ["evaluate", "scenes/left-right", "--model", "builtin/siglip"]
+    record = json.loads(CliRunner().invoke(app, [*words, "--json"]).stdout)
+    named = {"benchmark": "scenes/left-right", "split": "test", "model": "builtin/siglip"}
+    assert {name: record[name] for name in named} == named
+    assert (
+        CliRunner().invoke(app, words).stdout.startswith("builtin/siglip on scenes/left-right, split test: ")
+    )
 
 
 def test_ttm_ends_with_what_changed_paired_over_the_groups():

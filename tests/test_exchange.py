@@ -93,7 +93,7 @@ def test_a_csv_that_a_spreadsheet_saved_again_keeps_its_ids_and_numbers():
     ("name", "data", "message"),
     [
         ("t.csv", b"", "is empty"),
-        ("t.csv", b"a,b\n1\n", "row 2 has 1 cells, the header 2"),
+        ("t.csv", b"a,b\n1\n", "row 2 has 1 cell, the header 2"),
         ("t.csv", b"a,b\n1,2\n\n3,4\n1,2,3\n", "row 5 has 3 cells, the header 2"),
         ("t.csv", b"a,a\n1,2\n", "the column 'a' twice"),
         ("t.csv", b"\xff\xff", "is not UTF-8 text"),
@@ -116,7 +116,7 @@ def test_rows_have_the_numbers_that_an_editor_shows_and_blank_ones_none():
     content = b'id,text\n1,"a\nb"\n\n2,c\n3,d,,\n4\n'
     rows = list(open_table("t.csv", content).rows())
     assert [(row.number, row.cells.get("id")) for row in rows] == [(2, "1"), (4, "2"), (5, "3"), (6, None)]
-    assert [row.fault for row in rows] == ["", "", "", "has 1 cells, the header 2"]
+    assert [row.fault for row in rows] == ["", "", "", "has 1 cell, the header 2"]
 
 
 @pytest.mark.parametrize("ending", READ)

@@ -71,7 +71,7 @@ def test_marks_and_line_ends_change_no_number(mark, end):
         ("x.jsonl", b'{"c0_i0": 1, "c1_i0": 1, "truth": [7]}', "Truth of group '0'"),
         ("x.jsonl", b'{"c0_i0": 1, "c0_i0": 2}', "twice"),
         ("x.jsonl", b"[" * 100_000, "not JSON"),
-        ("x.csv", f"{GOOD}b,0,0,1\n".encode(), "group 'b' has 1 captions and group 'a' has 2"),
+        ("x.csv", f"{GOOD}b,0,0,1\n".encode(), "group 'b' has 1 caption and group 'a' has 2"),
         ("x.csv", GOOD.replace("1.5", "NaN").encode(), "must be a finite number"),
         ("x.csv", GOOD.replace("1.5", "1,5").encode(), "row 2 has 5 cells, the header 4"),
         ("x.csv", GOOD.encode("latin-1").replace(b"a,0,0", b"\xe4,0,0"), "not UTF-8"),

@@ -119,7 +119,7 @@ HOSTILE = {
     "a wide row at the end": (
         "x.csv",
         lambda: b"a,b\n" + b"x\n" * 100_000 + b"1," * 100_000 + b"\n",
-        "row 2 has 1 cells, the header 2",
+        "row 2 has 1 cell, the header 2",
     ),
     "a header over blank lines": (
         "x.csv",

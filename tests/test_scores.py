@@ -4,6 +4,7 @@ import hashlib
 import io
 import json
 import multiprocessing
+import re
 import sqlite3
 import time
 import warnings
@@ -398,8 +399,8 @@ def test_a_column_that_varies_inside_a_group_is_no_tag():
     assert list(read_text(frame.to_csv(index=False)).tags.columns) == ["kind"]
 
 
-def without(line: int) -> str:
-    return "\n".join(row for i, row in enumerate(CSV.splitlines()) if i != line)
+def without(*lines: int) -> str:
+    return "\n".join(row for i, row in enumerate(CSV.splitlines()) if i not in lines)
 
 
 BAD_CSV = {
@@ -417,15 +418,35 @@ BAD_CSV = {
     "decimal comma": (CSV.replace("0.25", '"0,25"'), "'0,25'; write the decimal comma as a point"),
     "several words": (
         CSV.replace("0.25", "high").replace("0.5,", "low,"),
-        r"'(high|low)' \(and 1 further row like it\); it must be a finite number",
+        r"2 scores are no finite numbers: '(high|low)' in row \d \(group .*\), '(high|low)' in row .*; mend them",
     ),
     "duplicate": (CSV + "b,1,1,7,y\n", r"row 10 \(group 'b', image '1', caption '1'\) is there twice"),
-    "missing cell": (without(7), "group 'b' has no score for its image number 1 with its caption number 0"),
+    "missing cell": (without(7), "the score of group 'b', image '1', caption '0' is missing; add its row"),
+    "missing cells": (
+        without(3, 6),  # of a, image 1 with caption 0; of b, image 0 with caption 1
+        "2 scores are missing, those of group 'a', image '1', caption '0'; group 'b', image '0', caption '1'; add",
+    ),
+    "missing cells with names": (
+        re.sub(r"^(\w),(\d)", r"\1,\2.png", without(3), flags=re.M),
+        "the score of group 'a', image '1.png', caption '0' is missing; add its row",
+    ),
+    "duplicates": (
+        CSV + CSV.partition("\n")[2],
+        r"8 rows are there twice: row 10 \(group 'a', .*\), row 11 .*, row 12 .*, …; leave one of each out",
+    ),
+    "decimal commas": (
+        re.sub(r"(\d)\.(\d+)", r'"\1,\2"', CSV),
+        r"3 scores have a decimal comma: '1,5' in row 2 \(.*\), '0,5' in row 3 .*, '0,25' in row 4 .*; write a point",
+    ),
+    "decimal commas without quotes": (
+        CSV.replace("1.5", "1,5"),
+        "row 2 has 6 cells, the header 5; put texts with commas in quotation marks, and write decimal commas as points",
+    ),
     "missing last cell": (
         without(8),
-        "group 'b' has no score for its image number 1 with its caption number 1",
+        "the score of group 'b', image '1', caption '1' is missing; add its row",
     ),
-    "missing image": (CSV.replace("b,1,", "b,0,")[:-24], "group 'b' has 1 images and group 'a' has 2"),
+    "missing image": (CSV.replace("b,1,", "b,0,")[:-24], "group 'b' has 1 image and group 'a' has 2"),
     "other shape": (CSV + "b,0,2,1,y\nb,1,2,1,y\n", "group 'b' has 3 captions and group 'a' has 2"),
     "ragged": (CSV + "b,1,1,7,y,9,9\n", "row 10 has 7 cells, the header 5"),
     "not text": (
@@ -594,9 +615,9 @@ def test_a_bad_parquet_is_one_sentence(tmp_path):
         ),
         (
             frame.assign(score=np.inf),
-            "row 2 .* is 'inf' .and 7 further rows like it.; it must be a finite number",
+            "8 scores are no finite numbers: 'inf' in row 2 .*, 'inf' in row 3 .*, 'inf' in row 4 .*, …; mend them",
         ),
-        (frame.iloc[1:], "group 'a' has no score for its image number 0 with its caption number 0"),
+        (frame.iloc[1:], "the score of group 'a', image '0', caption '0' is missing; add its row"),
     ):
         with pytest.raises(InputError, match=sentence):
             read_text(changed.to_parquet(), "scores.parquet")

@@ -15,6 +15,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from core import datasets
 from core.base.errors import InputError, unknown_name
 from core.base.public_mode import is_public, may_be_shifted
+from core.base.text import counted
 from core.datasets import SHIFTS
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
@@ -82,7 +83,7 @@ class Selection(NamedTuple):
         """The selection in one line."""
         m, k = self.groups.shape
         tags = f" · only {', '.join(self.tags)}" if self.tags else ""
-        groups = f"{int(self.mask.sum())} groups of {m}×{k}"
+        groups = f"{counted(int(self.mask.sum()), 'group')} of {m}×{k}"
         if self.is_file:
             return f"{self.benchmark.removeprefix(PREFIX)} (your file) · {groups}{tags}"
         kind = scorer_list().get(self.model)

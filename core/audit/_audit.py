@@ -134,7 +134,7 @@ class Audit:
     def about(self) -> str:
         """Set, size, and how many groups are independent."""
         m, k = self.shape
-        line = f"{self.name}, split {self.split}: {self.n:,} groups of {m}x{k}"
+        line = f"{self.name}, split {self.split}: {counted(self.n, 'group')} of {m}x{k}"
         if self.independent < self.n:
             shared = _facts.ARTICLES[self.by]
             line += f"; those that share {shared} count as one: {self.independent:,} independent groups"

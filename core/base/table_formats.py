@@ -26,6 +26,7 @@ from core.base.errors import InputError
 from core.base.files import storage_errors, write_bytes
 from core.base.lazy import pandas as pd
 from core.base.limits import check, check_memory, limits
+from core.base.text import counted
 
 if TYPE_CHECKING:  # doctor and the lists of benchmarks wait for none of them
     import numpy as np
@@ -250,8 +251,12 @@ class _Csv(Table):
             cells.pop()
         if len(cells) == len(self._header):
             return Row(number, dict(zip(self._header, cells, strict=True)))
-        fault = f"has {len(cells)} cells, the header {len(self._header)}"
-        return Row(number, {}, fault, "complete it, and put texts that hold commas between quotation marks")
+        fault = f"has {counted(len(cells), 'cell')}, the header {len(self._header)}"
+        if len(cells) < len(self._header):
+            return Row(number, {}, fault, "complete it")
+        return Row(
+            number, {}, fault, "put texts with commas in quotation marks, and write decimal commas as points"
+        )
 
     def _frame(self) -> pd.DataFrame:
         """Every cell as text."""

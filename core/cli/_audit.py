@@ -20,7 +20,7 @@ from core.scorers.vocabulary import vocabulary_note
 def audit(
     benchmark: Annotated[str, typer.Argument(help="A benchmark by name, such as scenes/left-right.")],
     split: options.Split = "test",
-    shape: options.Shape = None,
+    shape: options.PlainShape = None,
     tag: options.Tag = None,
     blind: Annotated[
         list[str] | None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from contextvars import ContextVar
 from typing import Any
 
@@ -22,10 +23,15 @@ def _plain_flags(parameters: list[Any]) -> list[Any]:
 
 
 class Group(TyperGroup):
-    """A group of commands; its help shows flags without a value."""
+    """A group of commands; its help shows flags without a value, and what a command does in whole sentences."""
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _plain_flags(super().get_params(ctx))
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, inspect.cleandoc(each.help)) for name, each in commands.items()])
 
 
 class _Command(TyperCommand):
@@ -33,6 +39,11 @@ class _Command(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _plain_flags(super().get_params(ctx))
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """The example, in one line however narrow the terminal: it is there to be copied."""
+        if self.epilog:
+            formatter.write(f"\n  {self.epilog}\n")
 
     def invoke(self, ctx: Any) -> Any:
         before = _running.set(ctx)
@@ -44,10 +55,11 @@ class _Command(TyperCommand):
 
 class App(typer.Typer):
     """Commands that may ask what was given (`was_given`, `refuse_unused`). No group of them offers to complete: the
-    shell completes `crossmatch` alone."""
+    shell completes `crossmatch` alone. Their help is plain text: at 80 columns Typer's boxes cut long names."""
 
     def __init__(self, **options: Any) -> None:
-        super().__init__(add_completion=False, **{"cls": Group, **options})
+        plain = {"add_completion": False, "rich_markup_mode": None}
+        super().__init__(**{"cls": Group, **plain, **options})
 
     def command(self, *given: Any, **more: Any) -> Any:
         """As Typer's."""

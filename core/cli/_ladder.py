@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from core.base.files import storage_errors, write_json
+from core.base.text import counted
 from core.cli import options
 from core.cli._output import ProgressPrinter, print_note, show_json
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
@@ -44,7 +45,7 @@ def ladder(
 def _format_ladder(record: Mapping[str, Any]) -> str:
     """A ladder as text: every rung with both metrics, every step, the verdict."""
     lines = [
-        f"{record['model']} on {record['benchmark']}, {record['n_groups']} groups of {record['shape']}\n"
+        f"{record['model']} on {record['benchmark']}, {counted(record['n_groups'], 'group')} of {record['shape']}\n"
     ]
     lines.append(f"{'':<36}{'GroupMatch':>32}{'GroupScore':>34}")
     for row in record["rungs"]:

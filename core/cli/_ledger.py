@@ -11,7 +11,7 @@ import typer
 from core.base.errors import InputError
 from core.base.files import storage_errors, write_json
 from core.base.table_formats import write_table
-from core.base.text import tie_count
+from core.base.text import counted, tie_count
 from core.cli import options
 from core.cli._adaptation import comma_list, described, start_in_background
 from core.cli._given_options import refuse_unused
@@ -102,7 +102,7 @@ def _stored_ledger(run_id: str) -> tuple[Any, str]:
 
 def _format_ledger(record: Mapping[str, Any]) -> str:
     """A ledger as text: every row, and both metrics of every model."""
-    lines = [f"{record['run']}\n{record['n_groups']} groups of {record['shape']}\n"]
+    lines = [f"{record['run']}\n{counted(record['n_groups'], 'group')} of {record['shape']}\n"]
     lines.append(f"{'points':>44}{'95 % interval':>18}  {'of':<28}{'run beyond it':>16}")
     for row in record["rows"]:
         interval = f"[{row['low']:+.1f}, {row['high']:+.1f}]"

@@ -61,23 +61,38 @@ def count_progress(what: str) -> Callable[[int, int], None]:
 
 def _headline_names(metrics: Mapping[str, Any]) -> list[str]:
     """The metrics that have room on a line."""
-    from core.metrics.groups import headline_metrics  # scipy
+    from core.metrics.group_metrics import headline_metrics, same_metrics  # scipy
     from core.metrics.retrieval import COLA_MAP  # scipy
 
-    return [*headline_metrics(metrics), *(name for name in (COLA_MAP,) if name in metrics)]
+    headline = headline_metrics(metrics)
+    shown = [[name for name in names if name in headline] for names in same_metrics(metrics).values()]
+    return [*(names[-1] for names in shown if names), *(name for name in (COLA_MAP,) if name in metrics)]
 
 
 def format_metrics(record: dict[str, Any]) -> str:
     """Metrics as an aligned text table: value, interval, chance level, ties; the interval by cluster where it is."""
+    from core.metrics.group_metrics import same_metrics  # scipy
+
     lines = [f"{'metric':<18}{'value':>8}{'95 % interval':>18}{'chance':>9}{'ties':>6}"]
-    for name, e in record["metrics"].items():
+    names = same_metrics(record["metrics"])
+    for name in names:
+        e = record["metrics"][name]
         interval = f"[{e['low']:.2f}, {e['high']:.2f}]"
         ties = tie_count(e["ties"])
         c = e.get("clustered")
         by_cluster = f"  by {c['by']} [{c['low']:.2f}, {c['high']:.2f}]" if c else ""
         lines.append(f"{name:<18}{e['value']:>8.2f}{interval:>18}{e['chance']:>9.2f}{ties:>6}{by_cluster}")
     lines += [_left_out(name, what) for name, what in record.get("left_out", {}).items() if what]
-    return "\n".join(lines)
+    return "\n".join([*lines, *_other_names(names)])
+
+
+def _other_names(names: Mapping[str, list[str]]) -> list[str]:
+    """What else the metrics of a table are called, where groups have one image."""
+    return [
+        f"A group has one image, so that {', '.join(others)} are {name} by other names."
+        for name, (_, *others) in names.items()
+        if others
+    ]
 
 
 def _left_out(name: str, what: str | int) -> str:
@@ -92,16 +107,21 @@ def format_differences(title: str, found: Mapping[str, Comparison], sides: tuple
 
     title : of what is subtracted from what. sides : heads of the groups that the first, the second alone has right.
     """
+    from core.metrics.group_metrics import same_metrics  # scipy
+
+    names = same_metrics(found)
+    width = max(18, *(len(name) + 2 for name in names))
     lines = [
-        f"{title:<18}{'points':>8}{'95 % interval':>18}{sides[0]:>10}{sides[1]:>10}{'exact p':>9}{'Holm':>9}"
+        f"{title:<{width}}{'points':>8}{'95 % interval':>18}{sides[0]:>10}{sides[1]:>10}{'exact p':>9}{'Holm':>9}"
         f"{'detectable':>12}"
     ]
-    for name, each in found.items():
+    for name in names:
+        each = found[name]
         counts = f"{each.broken:>10}{each.fixed:>10}"
-        lines.append(f"{name:<18}{each.difference:>+8.2f}{_test(each, counts)}")
+        lines.append(f"{name:<{width}}{each.difference:>+8.2f}{_test(each, counts)}")
         if each.clustered is not None:
-            lines.append(f"{f'  by {each.clustered.by}':<18}{'':>8}{_test(each.clustered, ' ' * 20)}")
-    several = f"Holm: p corrected for these {len(found)} metrics. " if len(lines) > 2 else ""
+            lines.append(f"{f'  by {each.clustered.by}':<{width}}{'':>8}{_test(each.clustered, ' ' * 20)}")
+    several = f"Holm: p corrected for these {len(names)} metrics. " if len(names) > 1 else ""
     return "\n".join(
         [
             *lines,

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from core.base.text import duration
+from core.base.text import counted, duration
 from core.cli import options
 from core.cli._adaptation import described, start_in_background
 from core.cli._given_options import refuse_unused
@@ -150,21 +150,31 @@ def simplematch(
     if background:
         start_in_background(job, seeds, as_json)
         return
-    results = [_before_and_after(each, save_to) for each, save_to in _seeded(job, seeds, save)]
+    records = []
+    for each, save_to in _seeded(job, seeds, save):
+        found = _before_and_after(each, save_to)
+        records.append(found.record)
+        if not as_json:
+            _print_simplematch(each, found, seeds > 1)
     if as_json:
-        show_json(results[0] if seeds == 1 else {"seeds": results})
-        return
-    for record in results:
-        head = f"seed {record['seed']}: " if seeds > 1 else ""
-        share = "nothing" if record["fitted"] is None else f"{100 * record['fitted']:.1f} %"
-        print(
-            f"{head}{record['rounds']} rounds, {record['seconds']:.1f} s; {share} of the pseudo-labels pass"
-        )
-        for when in ("before", "after"):
-            print(f"\n{when}: {record[when]['n_groups']} groups of {record[when]['shape']}")
-            print(format_metrics(record[when]))
-            for name, part in record[when].get("parts", {}).items():
-                print(f"\n{when}, {name}: {part['n_groups']} groups\n{format_metrics(part)}")
+        show_json(records[0] if seeds == 1 else {"seeds": records})
+
+
+def _print_simplematch(job: AdaptationRun, found: _BeforeAndAfter, several: bool) -> None:
+    record = found.record
+    head = f"seed {record['seed']}: " if several else ""
+    share = "nothing" if record["fitted"] is None else f"{100 * record['fitted']:.1f} %"
+    rounds = counted(record["rounds"], "round")
+    print(f"{head}{rounds}, {record['seconds']:.1f} s; {share} of the pseudo-labels pass GroupScore's test")
+    for when in ("before", "after"):
+        print(f"\n{when}: {counted(record[when]['n_groups'], 'group')} of {record[when]['shape']}")
+        print(format_metrics(record[when]))
+        for name, part in record[when].get("parts", {}).items():
+            print(f"\n{when}, {name}: {counted(part['n_groups'], 'group')}\n{format_metrics(part)}")
+    if found.last is not found.first:
+        _print_change(job, found.first, found.last, "round")
+    if several:
+        print()
 
 
 def _seeded(job: AdaptationRun, seeds: int, save: Path | None) -> Iterator[tuple[AdaptationRun, Path | None]]:
@@ -206,7 +216,7 @@ def _run(job: AdaptationRun, save: Path | None, several: bool, as_json: bool) ->
     return records
 
 
-def _print_change(job: AdaptationRun, first: Iteration, last: Iteration) -> None:
+def _print_change(job: AdaptationRun, first: Iteration, last: Iteration, what: str = "iteration") -> None:
     """What a run has changed, paired over the groups; nothing where the truth is unknown."""
     groups = job.load_groups()
     if groups.truth is None:
@@ -215,7 +225,9 @@ def _print_change(job: AdaptationRun, first: Iteration, last: Iteration) -> None
     pool = job.pool(groups.blind())
     parts = {"": np.ones(len(groups), bool)} if pool is None else {"adapted": pool, "untouched": ~pool}
     number = last.record["iteration"]
-    print(f"\niteration {number}, which is the result, minus iteration 0, on the same {len(groups)} groups")
+    print(
+        f"\n{what} {number}, which is the result, minus {what} 0, on the same {counted(len(groups), 'group')}"
+    )
     print(format_differences("after minus before", changes(before, after, parts), ("broken", "fixed")))
 
 
@@ -250,16 +262,26 @@ def _round_line(record: dict[str, Any]) -> str:
     return f"{line}, {100 * record['fitted']:.1f} % of the pseudo-labels pass GroupScore's test"
 
 
-def _before_and_after(job: AdaptationRun, save: Path | None) -> dict[str, Any]:
+class _BeforeAndAfter(NamedTuple):
+    """A SimpleMatch: what is said of it, the model as it was, and its last round."""
+
+    record: dict[str, Any]
+    first: Iteration
+    last: Iteration
+
+
+def _before_and_after(job: AdaptationRun, save: Path | None) -> _BeforeAndAfter:
     """One foreground SimpleMatch."""
-    records, last = [], None
+    records: list[dict[str, Any]] = []
+    first = last = None
     for last in job.execute():
+        first = first or last
         print_note(_round_line(last.record))
         records.append(last.record)
     _save(last, save)
     _warn_of_divergence(records, job)
     truth = _truth(job, records[0])
-    return {
+    found = {
         "before": _metrics_record(records[0], truth),
         "after": _metrics_record(records[-1], truth),
         "rounds": records[-1]["iteration"],
@@ -268,6 +290,8 @@ def _before_and_after(job: AdaptationRun, save: Path | None) -> dict[str, Any]:
         "seed": job.seed,
         "note": " ".join(dict.fromkeys(r["note"] for r in records if r["note"])),
     }
+    assert first is not None and last is not None  # round 0 is the model as it is
+    return _BeforeAndAfter(found, first, last)
 
 
 def _metrics_record(record: Mapping[str, Any], truth: str) -> dict[str, Any]:

@@ -15,6 +15,7 @@ import typer
 from core import datasets
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
+from core.base.text import counted
 from core.cli._alpha_files import is_prior_file, prior_head, study_of_files
 from core.cli._evaluation import check_slices
 from core.cli._given_options import refuse_unused, require_benchmark
@@ -29,7 +30,7 @@ from core.cli._score_options import (
     takes_score_options,
     with_options,
 )
-from core.cli.options import Json, Positional, Seed, Tag, named
+from core.cli.options import Json, PlainShape, Positional, Seed, Tag, named
 from core.datasets.score_files import read_tags
 from core.datasets.shapes import of_shape
 from core.debiasing.blind import blind_baseline, check_blind
@@ -58,7 +59,6 @@ Model = Annotated[
     ),
 ]
 Split = Annotated[str, typer.Option(help="Split of the benchmark.")]
-Shape = Annotated[str | None, typer.Option(help="Only groups of this shape, images x captions, as 1x2.")]
 _TagFile = Annotated[
     Path | None,
     typer.Option(help="CSV with an `id` column and a column per tag; also measures by their values."),
@@ -104,7 +104,7 @@ def alpha(
     benchmark: Benchmark = None,
     model: Model = "builtin/blip-caption",
     split: Split = "test",
-    shape: Shape = None,
+    shape: PlainShape = None,
     scores: _LogProbs = None,
     prior: _PriorName = None,
     samples: Images = None,
@@ -344,7 +344,7 @@ def _study(groups: GroupSet, model: str, how: dict[str, Any]) -> tuple[AlphaStud
 def _format_alpha(record: dict[str, Any]) -> str:
     """A study as an aligned text table, and one for every slice."""
     source, prior = record.get("model") or record["scores"], record["prior"]["line"]
-    head = f"{record['n_groups']} groups of {record['shape']}; {source}; log P(t): {prior}"
+    head = f"{counted(record['n_groups'], 'group')} of {record['shape']}; {source}; log P(t): {prior}"
     lines = [head, "", *_metric_lines(record)]
     for name, row in record.get("tuned_on", {}).get("metrics", {}).items():
         gain = row["gain"]
@@ -474,7 +474,7 @@ def blind(
         str, typer.Option(help="A model that sees no image: builtin/blind-lm, lm:NAME, blind:NAME.", **named)
     ] = "builtin/blind-lm",
     split: Split = "test",
-    shape: Shape = None,
+    shape: PlainShape = None,
     tag: Tag = None,
     as_json: Json = False,
 ) -> None:

@@ -9,6 +9,7 @@ import numpy as np
 import typer
 
 from core.base.errors import InputError
+from core.base.text import counted
 from core.cli import options
 from core.cli._evaluation import cluster_by, load_evaluation
 from core.cli._given_options import refuse_unused
@@ -71,14 +72,14 @@ def compare(
             comparison_table(first, second, ("A", "B")).to_csv(out, index=False)
         print_note(f"wrote {out}")
     if as_json:
-        show_json(_record(a, b, first, second))
+        where = {} if benchmark is None else {"benchmark": benchmark, "split": split}
+        show_json({"a": a, "b": b, **where, **_record(first, second)})
         return
+    on = "" if benchmark is None else f" on {benchmark}, split {split}"
     for name, source, side in (("A", a, first), ("B", b, second)):
-        record = side.record()
-        print(
-            f"{name}: {source}; {record['n_groups']} groups of {record['shape']}; truth: {record['truth']}\n"
-            f"{format_metrics(record)}\n"
-        )
+        record, what = side.record(), source if _is_file(source) else f"{source}{on}"
+        size = f"{counted(record['n_groups'], 'group')} of {record['shape']}"
+        print(f"{name}: {what}; {size}; truth: {record['truth']}\n{format_metrics(record)}\n")
     print(format_differences("B minus A", differences(first, second), ("A better", "B better")))
 
 
@@ -101,10 +102,8 @@ def _evaluate(
     return load_evaluation(None, Path(side), None, "", split, None)
 
 
-def _record(name_a: str, name_b: str, a: Evaluation, b: Evaluation) -> dict[str, Any]:
+def _record(a: Evaluation, b: Evaluation) -> dict[str, Any]:
     return {
-        "a": name_a,
-        "b": name_b,
         "n_groups": len(a.ids),
         "shape": "x".join(map(str, a.shape)),
         "metrics": {
@@ -127,6 +126,7 @@ def groups_needed(
     as_json: options.Json = False,
 ) -> None:
     """How many groups show a difference with 80 % power, and the smallest difference that so many groups show."""
+    difference = abs(difference)  # which of the two is ahead does not matter
     needed = Comparison.groups_needed(difference, differ)
     detectable = None if groups is None else Comparison.detectable_difference(groups, differ)
     if as_json:

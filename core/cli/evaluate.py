@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from core.base.text import counted
 from core.cli import options
 from core.cli._evaluation import check_slices, cluster_by, load_evaluation
 from core.cli._given_options import benchmark_argument
@@ -41,7 +42,12 @@ def evaluate(
     evaluation = with_tags(evaluation, tag or ())
     check_slices(evaluation, by, tags)
     cluster_by(evaluation, cluster)
-    record = evaluation.record(by)
+    named = (
+        {"benchmark": benchmark, "split": split, "model": model}
+        if benchmark
+        else {"file": str(scores or embeddings)}
+    )
+    record = {**named, **evaluation.record(by)}
     if out is not None:
         with writing(out):
             out.mkdir(parents=True, exist_ok=True)
@@ -52,8 +58,8 @@ def evaluate(
         show_json(record)
         return
     what = f"{model} on {benchmark}, split {split}" if benchmark else str(scores or embeddings)
-    print(f"{what}: {record['n_groups']} groups of {record['shape']}; truth: {record['truth']}")
+    print(f"{what}: {counted(record['n_groups'], 'group')} of {record['shape']}; truth: {record['truth']}")
     print(format_metrics(record))
     for column, values in record.get("slices", {}).items() if by else ():
         for value, subset in values.items():
-            print(f"\n{column} = {value} ({subset['n_groups']} groups)\n{format_metrics(subset)}")
+            print(f"\n{column} = {value} ({counted(subset['n_groups'], 'group')})\n{format_metrics(subset)}")

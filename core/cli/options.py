@@ -61,6 +61,7 @@ Scores = Annotated[
 Shape = Annotated[
     Text, typer.Option(help="Only groups of this shape, images x captions; of --embeddings 2x2 by default.")
 ]
+PlainShape = Annotated[Text, typer.Option(help="Only groups of this shape, images x captions, as 1x2.")]
 Scale = Annotated[
     float, typer.Option(help="Factor on the cosine of --embeddings, as the model's logit scale.")
 ]
@@ -118,7 +119,7 @@ Preset = Annotated[
     typer.Option(
         help="Settings to start from (`list presets`; default: what suits). A paper's preset brings its model and "
         "benchmark unless you name others; with another model its absolute thresholds are refused, so set your own; "
-        "--variant selects its counterpart of that variant."
+        "another variant selects its counterpart of that variant."
     ),
 ]
 Epochs = Annotated[Whole, typer.Option(help="Epochs per iteration (round).")]

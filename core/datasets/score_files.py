@@ -17,8 +17,9 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain, islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -180,10 +181,11 @@ def _read_long(path: Path | str, content: bytes) -> ScoreFile:
     cell = (group * shape[1] + image) * shape[2] + caption
     repeated = np.flatnonzero(pd.Series(cell).duplicated())
     if len(repeated):
-        raise InputError(
-            f"{path}: {where(int(repeated[0]))} is there twice{_further(repeated)}; leave one of them out."
-        )
-    _check_complete(path, np.sort(cell), shape, ids)
+        if len(repeated) == 1:
+            raise InputError(f"{path}: {where(int(repeated[0]))} is there twice; leave one of them out.")
+        listed = _first_few([where(int(row)) for row in repeated[:_LISTED]], len(repeated))
+        raise InputError(f"{path}: {len(repeated)} rows are there twice: {listed}; leave one of each out.")
+    _check_complete(path, cell, shape, labels)
     scores = np.empty(len(cell))
     scores[cell] = values
     match = _matches(path, table["match"], cell, shape, ids, where) if "match" in table else None
@@ -196,42 +198,59 @@ def _check_one_shape(path: Path | str, ids: pd.Index, sizes: dict[str, np.ndarra
     for what, counts in sizes.items():
         odd = np.flatnonzero(counts != counts[0])
         if len(odd):
+            several = f"{len(odd)} groups have other {what} than the first: " if len(odd) > 1 else ""
+            name, first, own = ids[odd[0]], ids[0], counted(int(counts[odd[0]]), what.removesuffix("s"))
             raise InputError(
-                f"{path}: group {ids[odd[0]]!r} has {counts[odd[0]]} {what} and group {ids[0]!r} has {counts[0]}; "
+                f"{path}: {several}group {name!r} has {own} and group {first!r} has {counts[0]}; "
                 "add what is missing, or put groups of different shapes into separate files."
             )
 
 
-def _check_complete(path: Path | str, cells: np.ndarray, shape: _Shape, ids: pd.Index) -> None:
-    """Raise InputError where the sorted, distinct cell numbers leave one out."""
-    if len(cells) == shape[0] * shape[1] * shape[2]:
+def _check_complete(
+    path: Path | str, cells: np.ndarray, shape: _Shape, labels: Mapping[str, pd.Series]
+) -> None:
+    """Raise InputError where distinct cell numbers leave some out; it names the first few as the file does."""
+    n, m, k = shape
+    count = n * m * k - len(cells)
+    if not count:
         return
-    gaps = np.flatnonzero(cells != np.arange(len(cells)))
-    first = int(gaps[0]) if len(gaps) else len(cells)
-    group, rest = divmod(first, shape[1] * shape[2])
-    image, caption = divmod(rest, shape[2])
+    ordered = np.concatenate([[-1], np.sort(cells), [n * m * k]])
+    before = np.flatnonzero(np.diff(ordered) > 1)[:_LISTED]  # a gap at least behind each
+    gaps = [range(int(ordered[place]) + 1, int(ordered[place + 1])) for place in before]
+    absent = list(islice(chain.from_iterable(gaps), _LISTED))
+    missing = []
+    for cell in absent:
+        rows = ((cells // (m * k) == cell // (m * k)), (cells // k == cell // k), (cells % k == cell % k))
+        group, image = rows[0], rows[1]
+        known = zip(_LABELS, (group, image, group & rows[2]), strict=True)  # a row with this label
+        missing.append(", ".join(f"{name} {labels[name].iloc[mask.argmax()]!r}" for name, mask in known))
+    if count == 1:
+        raise InputError(f"{path}: the score of {missing[0]} is missing; add its row.")
     raise InputError(
-        f"{path}: group {ids[group]!r} has no score for its image number {image} with its caption number {caption}; "
-        "add the row."
+        f"{path}: {count} scores are missing, those of {_first_few(missing, count, '; ')}; add their rows."
     )
 
 
-def _further(rows: np.ndarray) -> str:
-    return (
-        f" (and {len(rows) - 1} further row{'s' if len(rows) > 2 else ''} like it)" if len(rows) > 1 else ""
-    )
+_LISTED = 3  # faults that one sentence names
+
+
+def _first_few(faults: Sequence[str], count: int, mark: str = ", ") -> str:
+    return mark.join(faults) + (f"{mark}…" if count > len(faults) else "")
 
 
 def _numbers(path: Path | str, column: pd.Series, where: _Where) -> np.ndarray:
     bad = np.flatnonzero(~np.isfinite(pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)))
     if len(bad):
-        text = str(column.iloc[bad[0]])
-        hint = (
-            "write the decimal comma as a point"
-            if _DECIMAL_COMMA.fullmatch(text)
-            else "it must be a finite number"
-        )
-        raise InputError(f"{path}: the score in {where(int(bad[0]))} is {text!r}{_further(bad)}; {hint}.")
+        texts = [str(column.iloc[row]) for row in bad[:_LISTED]]
+        is_comma = all(map(_DECIMAL_COMMA.fullmatch, texts))
+        if len(bad) == 1:
+            hint = "write the decimal comma as a point" if is_comma else "it must be a finite number"
+            raise InputError(f"{path}: the score in {where(int(bad[0]))} is {texts[0]!r}; {hint}.")
+        what, hint = "are no finite numbers", "mend them"
+        if is_comma:
+            what, hint = "have a decimal comma", "write a point (spreadsheets do in an English locale)"
+        listed = [f"{text!r} in {where(int(row))}" for text, row in zip(texts, bad, strict=False)]
+        raise InputError(f"{path}: {len(bad)} scores {what}: {_first_few(listed, len(bad))}; {hint}.")
     # Python's own conversion: pandas' may be a last digit off, and what was written must come back.
     return column.astype(object).to_numpy().astype(np.float64)
 

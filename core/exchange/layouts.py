@@ -22,6 +22,7 @@ import numpy as np
 from core import datasets
 from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
+from core.base.text import counted
 from core.datasets.paper_results import load_results
 from core.metrics.groups import (
     GROUP_MATCH,
@@ -145,7 +146,7 @@ def _note(result: Result) -> str:
     m, k = result.shape
     parts = [_interval(name, result.metrics[name]) for name in yes_or_no(result.metrics)]
     more = f"; TTM over {result.adapted.seeds} seeds" if result.adapted else ""
-    head = f"{result.model} on {result.title}, {result.n_groups} groups of {m}×{k}"
+    head = f"{result.model} on {result.title}, {counted(result.n_groups, 'group')} of {m}×{k}"
     return f"{head}, 95 % intervals: {', '.join(parts)}{more}."
 
 

@@ -271,7 +271,7 @@ def _section(index: int, section: ReportSection, examples: int, pictures: bool |
     tied = f"{counted(ties, 'group')} {verb} tied and in no bar." if ties else ""
     margins = margins_svg(margins_data(found.matches, found.outcomes[GROUP_MATCH]))
     return f"""<section id="s{index}"><h2>{escape(section.model)} on {escape(groups.title or section.benchmark)}</h2>
-<p>{escape(_source_line(section))}: {len(groups)} groups of {_shape(section)} (images ×
+<p>{escape(_source_line(section))}: {counted(len(groups), "group")} of {_shape(section)} (images ×
 captions). {escape(groups.description)}</p>{_vocabulary(section)}
 {_metric_table(found)}{chart}
 <h3>Margins</h3><p class="quiet">How far the induced matching is ahead of the next best; hatched: it is wrong.

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, fields
 from math import factorial, perm
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -355,6 +355,19 @@ def metrics_of_shape(m: int, k: int) -> tuple[str, ...]:
 def description_of(name: str) -> _MetricDescription:
     """The entry of a group metric or of a global one; KeyError for any other name."""
     return METRICS[name] if name in METRICS else GLOBAL[name]
+
+
+def same_metrics(figures: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Metrics that are one, by the first of their names, from anything that is known of each.
+
+    On groups of one image, which have no ImageScore, those with equal figures are; elsewhere each is by itself.
+    """
+    found: dict[str, list[str]] = {}
+    for name, figure in figures.items():
+        alone = IMAGE_SCORE in figures or name not in METRICS
+        first = None if alone else next((n for n in found if n in METRICS and figures[n] == figure), None)
+        found.setdefault(first or name, []).append(name)
+    return found
 
 
 def headline_metrics(known: Collection[str] | None = None) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import numpy as np
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.metrics.evaluation import Evaluation
+from core.metrics.group_metrics import same_metrics
 from core.metrics.groups import METRICS
 from core.metrics.statistics import Comparison, compare
 
@@ -38,18 +39,21 @@ def _check_same_truth(a: np.ndarray, b: np.ndarray, ids: Sequence[str]) -> None:
 
 
 def in_order_of(evaluation: Evaluation, ids: Sequence[str]) -> Evaluation:
-    """B's evaluation with its groups in the order of `ids`, A's; an error names the first group that only one has."""
+    """B's evaluation with its groups in the order of `ids`, A's; an error says how many groups only one has."""
     place = {name: i for i, name in enumerate(evaluation.ids)}
-    lacking = {
-        "B": [name for name in ids if name not in place],
-        "A": sorted(place.keys() - set(ids)),
-    }
-    for side, missing in lacking.items():
-        if missing:
-            raise InputError(
-                f"{side} lacks {len(missing)} of the other's groups, the first {missing[0]!r}; "
-                "both must measure the same groups."
-            )
+    others = (("A", "B", ids, place), ("B", "A", evaluation.ids, set(ids)))
+    only = {(side, other): [n for n in own if n not in known] for side, other, own, known in others}
+    lacking = [
+        f"{other} lacks {len(n)} of {side}'s groups, the first {n[0]!r}"
+        for (side, other), n in only.items()
+        if n
+    ]
+    if lacking:
+        common = len(ids) - len(only["A", "B"])
+        raise InputError(
+            f"A and B must measure the same groups: {'; '.join(lacking)}; {common} are in both. Compare files with the "
+            "same groups, by the same names."
+        )
     order = np.array([place[name] for name in ids])
     tags = None if evaluation.tags is None else evaluation.tags.iloc[order].reset_index(drop=True)
     clusters = None if evaluation.clusters is None else evaluation.clusters.select(order)
@@ -94,6 +98,10 @@ def differences(a: Evaluation, b: Evaluation, metrics: Sequence[str] | None = No
         name: compare(a.outcomes[name].value, b.outcomes[name].value, a.clusters or b.clusters)
         for name in metrics or a.outcomes
     }
+    if a.shape[0] == 1:  # of one image the metrics are one, which is one test
+        kept = same_metrics(found)
+        once = Comparison.holm({name: found[name] for name in kept})
+        return {name: once[first] for first, names in kept.items() for name in names}
     return Comparison.holm(found)
 
 
@@ -107,12 +115,15 @@ def groups_by_winner(a: Evaluation, b: Evaluation, metric: str) -> dict[str, np.
 def comparison_table(a: Evaluation, b: Evaluation, names: Sequence[str]) -> pd.DataFrame:
     """One row per metric: both values with interval, chance level and ties, the paired difference and its p value.
 
+    Metrics that are one, as on groups of one image, have one row with all their names.
+
     names : of A and B, as column heads. All accuracies in percent, differences in percentage points. Where groups hang
     together, the difference and p by cluster come last, named after what the groups share.
     """
-    rows = []
-    for name, found in differences(a, b).items():
-        row: dict[str, object] = {"metric": METRICS[name].label}
+    rows, compared = [], differences(a, b)
+    for name, same in same_metrics(compared).items():
+        found = compared[name]
+        row: dict[str, object] = {"metric": ", ".join(METRICS[each].label for each in same)}
         for title, evaluation in zip(names, (a, b), strict=True):
             e = evaluation.metrics[name]
             row |= {title: e.value, f"{title}: 95 %": f"{e.low:.1f}–{e.high:.1f}", f"{title}: tied": e.ties}

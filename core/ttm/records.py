@@ -79,15 +79,17 @@ def changes(before: Evaluation, after: Evaluation, parts: Mapping[str, np.ndarra
     """After minus before for the main metrics, paired over the groups, p values corrected for all that are returned.
 
     parts : what is measured by itself, name -> bool (n,): {"": all of them}, or the two parts of a transfer check.
-    Keys are the metric's label, followed by the part's name where it has one.
+    Keys are the metric's label, followed by the part's name where it has one. On groups of one image GroupScore and
+    GroupMatch are one: the latter.
     """
+    names = metrics.headline_metrics(after.outcomes)[-1 if after.shape[0] == 1 else 0 :]
     return Comparison.holm(
         {
             f"{metrics.METRICS[name].label}{f', {part}' if part else ''}": compare(
                 *(e.outcomes[name].value[mask] for e in (before, after))
             )
             for part, mask in parts.items()
-            for name in metrics.headline_metrics(after.outcomes)
+            for name in names
         }
     )
 
