@@ -29,9 +29,9 @@ class Group(TyperGroup):
         return _plain_flags(super().get_params(ctx))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        commands = {name: self.get_command(ctx, name) for name in self.list_commands(ctx)}
+        helps = {name: getattr(self.get_command(ctx, name), "help", "") for name in self.list_commands(ctx)}
         with formatter.section("Commands"):
-            formatter.write_dl([(name, inspect.cleandoc(each.help)) for name, each in commands.items()])
+            formatter.write_dl([(name, inspect.cleandoc(text)) for name, text in helps.items()])
 
 
 class _Command(TyperCommand):
