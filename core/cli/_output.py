@@ -61,20 +61,20 @@ def count_progress(what: str) -> Callable[[int, int], None]:
 
 def _headline_names(metrics: Mapping[str, Any]) -> list[str]:
     """The metrics that have room on a line."""
-    from core.metrics.group_metrics import headline_metrics, same_metrics  # scipy
+    from core.metrics.group_metrics import Metric, headline_metrics  # scipy
     from core.metrics.retrieval import COLA_MAP  # scipy
 
     headline = headline_metrics(metrics)
-    shown = [[name for name in names if name in headline] for names in same_metrics(metrics).values()]
-    return [*(names[-1] for names in shown if names), *(name for name in (COLA_MAP,) if name in metrics)]
+    kept = [[name for name in names if name in headline][-1:] for names in Metric.same(metrics).values()]
+    return [*(n for n in headline if [n] in kept), *(n for n in (COLA_MAP,) if n in metrics)]
 
 
 def format_metrics(record: dict[str, Any]) -> str:
     """Metrics as an aligned text table: value, interval, chance level, ties; the interval by cluster where it is."""
-    from core.metrics.group_metrics import same_metrics  # scipy
+    from core.metrics.group_metrics import Metric  # scipy
 
     lines = [f"{'metric':<18}{'value':>8}{'95 % interval':>18}{'chance':>9}{'ties':>6}"]
-    names = same_metrics(record["metrics"])
+    names = Metric.same(record["metrics"])
     for name in names:
         e = record["metrics"][name]
         interval = f"[{e['low']:.2f}, {e['high']:.2f}]"
@@ -107,9 +107,9 @@ def format_differences(title: str, found: Mapping[str, Comparison], sides: tuple
 
     title : of what is subtracted from what. sides : heads of the groups that the first, the second alone has right.
     """
-    from core.metrics.group_metrics import same_metrics  # scipy
+    from core.metrics.group_metrics import Metric  # scipy
 
-    names = same_metrics(found)
+    names = Metric.same(found)
     width = max(18, *(len(name) + 2 for name in names))
     lines = [
         f"{title:<{width}}{'points':>8}{'95 % interval':>18}{sides[0]:>10}{sides[1]:>10}{'exact p':>9}{'Holm':>9}"

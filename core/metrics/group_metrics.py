@@ -114,6 +114,19 @@ class Metric(_MetricDescription):
         """Of how many yes-or-no answers its outcome on a group of m images is the mean."""
         return m if self.share else 1
 
+    @staticmethod
+    def same(figures: Mapping[str, Any]) -> dict[str, list[str]]:
+        """Metrics that are one, by the first of their names, from anything that is known of each.
+
+        On groups of one image, which have no ImageScore, those with equal figures are; elsewhere each is by itself.
+        """
+        found: dict[str, list[str]] = {}
+        for name, figure in figures.items():
+            alone = IMAGE_SCORE in figures or name not in METRICS
+            first = None if alone else next((n for n in found if n in METRICS and figures[n] == figure), None)
+            found.setdefault(first or name, []).append(name)
+        return found
+
 
 def _check_part(entry: _MetricDescription, name: str, kind: str) -> None:
     """Raises ValueError for a part that is empty or no such thing."""
@@ -355,19 +368,6 @@ def metrics_of_shape(m: int, k: int) -> tuple[str, ...]:
 def description_of(name: str) -> _MetricDescription:
     """The entry of a group metric or of a global one; KeyError for any other name."""
     return METRICS[name] if name in METRICS else GLOBAL[name]
-
-
-def same_metrics(figures: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Metrics that are one, by the first of their names, from anything that is known of each.
-
-    On groups of one image, which have no ImageScore, those with equal figures are; elsewhere each is by itself.
-    """
-    found: dict[str, list[str]] = {}
-    for name, figure in figures.items():
-        alone = IMAGE_SCORE in figures or name not in METRICS
-        first = None if alone else next((n for n in found if n in METRICS and figures[n] == figure), None)
-        found.setdefault(first or name, []).append(name)
-    return found
 
 
 def headline_metrics(known: Collection[str] | None = None) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import numpy as np
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.metrics.evaluation import Evaluation
-from core.metrics.group_metrics import same_metrics
+from core.metrics.group_metrics import Metric
 from core.metrics.groups import METRICS
 from core.metrics.statistics import Comparison, compare
 
@@ -99,7 +99,7 @@ def differences(a: Evaluation, b: Evaluation, metrics: Sequence[str] | None = No
         for name in metrics or a.outcomes
     }
     if a.shape[0] == 1:  # of one image the metrics are one, which is one test
-        kept = same_metrics(found)
+        kept = Metric.same(found)
         once = Comparison.holm({name: found[name] for name in kept})
         return {name: once[first] for first, names in kept.items() for name in names}
     return Comparison.holm(found)
@@ -121,7 +121,7 @@ def comparison_table(a: Evaluation, b: Evaluation, names: Sequence[str]) -> pd.D
     together, the difference and p by cluster come last, named after what the groups share.
     """
     rows, compared = [], differences(a, b)
-    for name, same in same_metrics(compared).items():
+    for name, same in Metric.same(compared).items():
         found = compared[name]
         row: dict[str, object] = {"metric": ", ".join(METRICS[each].label for each in same)}
         for title, evaluation in zip(names, (a, b), strict=True):
