@@ -12,8 +12,10 @@ from benchmarks.safety.samples import (
     SAMPLES,
     aro,
     bivlc,
+    bla,
     cell,
     coco,
+    coco_counterfactuals,
     cola,
     colorswap,
     colorswap_parquet,
@@ -26,6 +28,8 @@ from benchmarks.safety.samples import (
     imagenet_one_shot,
     mmvp,
     naturalbench,
+    negbench,
+    spec,
     sugarcrepe,
     sugarcrepe_pp,
     valse,
@@ -219,6 +223,41 @@ def test_sugarcrepe_plus_plus_has_two_true_captions(tmp_path):
     assert groups.truth.tolist() == [[0, 1]] * 3
     assert groups[1].captions == ("a cat sits on 1 plants", "1 plants carry a cat", "1 plants sit on a cat")
     assert red(groups[2].images[0]) == 20
+
+
+def test_bla_has_two_true_sentences_of_four(tmp_path):
+    bla(tmp_path)
+    groups = read("bla/active-passive", tmp_path)
+    assert groups.truth.tolist() == [[0, 1]] * 3
+    assert groups[1].captions[:3] == (
+        "the man holds 1 cups",
+        "1 cups are held by the man",
+        "1 cups hold the man",
+    )
+    assert red(groups[1].images[0]) == 10
+
+
+def test_negbench_finds_images_by_name_and_keeps_the_place_of_the_answer(tmp_path):
+    negbench(tmp_path)
+    groups = read("negbench/coco", tmp_path)
+    assert groups.truth.tolist() == [[0], [1], [2]]
+    assert [g.tags["template"] for g in groups] == ["hybrid", "positive", "negative"]
+    assert [red(g.images[0]) for g in groups] == [0, 10, 20]
+
+
+def test_spec_has_as_many_captions_as_an_image_needs(tmp_path):
+    spec(tmp_path)
+    groups = read("spec/count", tmp_path)
+    assert dict(groups.shapes) == {(1, 2): 1, (1, 3): 1, (1, 4): 1}
+    assert [g.truth for g in groups] == [(0,), (1,), (2,)]
+    assert red(groups[2].images[0]) == 20
+
+
+def test_coco_counterfactuals_pairs_generated_images_with_their_captions(tmp_path):
+    coco_counterfactuals(tmp_path)
+    groups = read("coco-counterfactuals", tmp_path)
+    assert groups[1].captions == ("a dog runs 1", "a cat runs 1")
+    assert [[red(image) for image in g.images] for g in groups] == [[0, 1], [10, 11], [20, 21]]
 
 
 def test_images_are_shared_between_data_sets_that_lie_side_by_side(tmp_path):

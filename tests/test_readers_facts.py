@@ -78,6 +78,13 @@ FACTS = {
             "foil-it": 943,
         }.items()
     },
+    "bla/active-passive": (GROUPS, (1, 4), 613, None, "text_score", None),
+    "bla/coordination": (GROUPS, (1, 4), 654, None, "text_score", None),
+    "bla/relative-clause": (GROUPS, (1, 4), 672, None, "text_score", None),
+    "negbench/coco": (GROUPS, (1, 4), 0, None, "text_score", None),
+    "negbench/voc2007": (GROUPS, (1, 4), 0, None, "text_score", None),
+    "spec/count": (GROUPS, None, 0, None, "text_score", None),
+    "coco-counterfactuals": (GROUPS, (2, 2), 0, None, "group_score", None),
     "coco": (RETRIEVAL, None, 5000, None, "image_to_text_r1", ("COCO", "")),
     "flickr30k": (RETRIEVAL, None, 1000, None, "image_to_text_r1", ("Flickr30k", "")),
     "imagenet": (RETRIEVAL, None, 50000, 1000, "accuracy", ("ImageNet1K", "")),

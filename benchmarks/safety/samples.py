@@ -240,6 +240,69 @@ def sugarcrepe_pp(folder: Path) -> None:
         picture(folder / f"val2017/00000{i}.jpg", 10 * i)
 
 
+def bla(folder: Path) -> None:
+    rows = [
+        {
+            "image_id": 2400 + i,
+            "caption_group": [
+                {
+                    "True1": f"the man holds {i} cups",
+                    "True2": f"{i} cups are held by the man",
+                    "False1": f"{i} cups hold the man",
+                    "False2": f"the man is held by {i} cups",
+                }
+            ],
+        }
+        for i in range(3)
+    ]
+    write_json(folder / "annotations/active_passive_captions.json", rows)
+    for i in range(3):
+        picture(folder / f"images/{2400 + i}.jpg", 10 * i)
+
+
+def negbench(folder: Path) -> None:
+    rows: list[dict[str, object]] = [
+        {
+            "image_path": f"data/coco/images/val2017/00000{i}.jpg",
+            "correct_answer": i,
+            **{f"caption_{j}": f"This image features {j} cats, but no dog {i}." for j in range(4)},
+            "correct_answer_template": ("hybrid", "positive", "negative")[i],
+        }
+        for i in range(3)
+    ]
+    write_csv(folder / "images/COCO_val_mcq_llama3.1_rephrased.csv", rows)
+    for i in range(3):
+        picture(folder / f"val2017/00000{i}.jpg", 10 * i)
+
+
+def spec(folder: Path) -> None:
+    rows = [
+        {"query": f"images/{i}.jpg", "keys": [f"{j} cups" for j in range(2 + i)], "label": i}
+        for i in range(3)
+    ]
+    write_json(folder / "data/count/image2text.json", rows)
+    for i in range(3):
+        picture(folder / f"data/count/images/{i}.jpg", 10 * i)
+
+
+def coco_counterfactuals(folder: Path) -> None:
+    rows = [
+        {
+            "id": str(i),
+            "image_0": f"{i}_img_0",
+            "image_1": f"{i}_img_1",
+            "caption_0": f"a dog runs {i}",
+            "caption_1": f"a cat runs {i}",
+        }
+        for i in range(3)
+    ]
+    (folder / "data").mkdir(parents=True)
+    (folder / "data/examples.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    for i in range(3):
+        for j in range(2):
+            picture(folder / f"data/images/{i}_img_{j}.jpg", 10 * i + j)
+
+
 A_NAMES = [
     f"{objects[0]}_{relation}_{objects[1]}"
     for objects in (("pillow", "chair"), ("beer-bottle", "armchair"))
@@ -466,6 +529,10 @@ SAMPLES: dict[str, Callable[[Path], None]] = {
     "naturalbench/questions": naturalbench,
     "naturalbench/retrieval": naturalbench_retrieval,
     "valse/existence": valse,
+    "bla/active-passive": bla,
+    "negbench/coco": negbench,
+    "spec/count": spec,
+    "coco-counterfactuals": coco_counterfactuals,
     "coco": coco,
     "flickr30k": flickr30k,
     "imagenet": imagenet,
