@@ -42,7 +42,7 @@ BENCHMARKS = (
         read=_read,
         layout=(_ROWS, _IMAGES),
         shape=(2, 2),
-        note="We could not check upstream's count. Both images of a group are generated. None of the three papers reports "
-        "it.",
+        note="We could not check upstream's count. Both images of a group are generated. None of the three papers "
+        "reports it.",
     ),
 )

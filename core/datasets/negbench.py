@@ -54,8 +54,8 @@ def _benchmark(part: str) -> Benchmark:
         read=partial(_read, part=part),
         layout=(_file(part), images),
         shape=(1, 4),
-        note="Upstream's numbers of before March 2025 lack the normalisation of embeddings (its changelog). We could not "
-        "check upstream's count. None of the three papers reports it.",
+        note="Upstream's numbers of before March 2025 lack the normalisation of embeddings (its changelog). We could "
+        "not check upstream's count. None of the three papers reports it.",
         tags=("template",),
     )
 
