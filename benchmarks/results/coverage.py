@@ -1,8 +1,9 @@
 """Do 95 % intervals hold the truth in 95 %, do verdicts err in at most 5 %? `python -m benchmarks.results.coverage`.
 
-Rewrites benchmarks/COVERAGE.md. One accuracy without clusters is computed exactly; all else is simulated with fixed
-seeds. Every line says the least, the mean and the largest share over its settings, and which settings fall below 93 or
-lie above 97 %. `--repeats N` draws N sets of each setting (default 2,000, whose own error is about half a point).
+Rewrites benchmarks/COVERAGE.md. One accuracy without clusters is computed exactly (`binomials.py`); all else is
+simulated with fixed seeds. Every line says the least, the mean and the largest share over its settings, and which
+settings fall below 93 or lie above 97 %. `--repeats N` draws N sets of each setting (default 4,000, whose own error is
+about a third of a point).
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
+from benchmarks.results import binomials
 from core.debiasing.blind import blind_baseline
 from core.debiasing.study import AlphaStudy
 from core.metrics import statistics
@@ -32,6 +34,7 @@ from core.metrics.statistics import (
 PAGE = Path(__file__).resolve().parents[1] / "COVERAGE.md"
 SIZES, SHARES = (10, 30, 100, 300, 1000), (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98)
 ALIKE = (0.0, 0.3, 1.0)  # correlation of two groups of a cluster
+CLUSTER_SIZES, CLUSTER_COUNTS = (2, 4, 8, 40), (5, 10, 20, 50, 100)
 Rng = np.random.Generator
 
 
@@ -95,6 +98,20 @@ def clustered(repeats: int, rng: Rng) -> Iterator[Line]:
         setting = f"n {n}, p {p}, correlation {correlation}"
         yield Line(f"accuracy by cluster, correlation {correlation}", setting, n, 100 * covered, width)
         yield Line(f"the same without clusters, correlation {correlation}", setting, n, 100 * plain, narrow)
+
+
+def few_clusters(repeats: int, rng: Rng) -> Iterator[Line]:
+    """By number and by size of clusters, all of one size."""
+    for size, count, p, correlation in product(CLUSTER_SIZES, CLUSTER_COUNTS, (0.05, 0.1, 0.25, 0.5), ALIKE):
+        labels, rows = np.repeat(np.arange(count), size), np.zeros((repeats, 2))
+        clusters = Clusters("image", labels)
+        for i in range(repeats):
+            found = estimate(alike(rng, labels, p, correlation), 0.0, clusters=clusters).clustered
+            assert found is not None
+            rows[i] = found.low <= 100 * p <= found.high, found.high - found.low
+        covered, width = rows.mean(axis=0)
+        setting = f"{count} clusters, p {p}, correlation {correlation}"
+        yield Line(f"clusters of {size}", setting, count, 100 * covered, width)
 
 
 def shares(repeats: int, rng: Rng) -> Iterator[Line]:
@@ -266,12 +283,31 @@ def powers(repeats: int, rng: Rng) -> Iterator[tuple[str, float]]:
     """How often the detectable difference is detected; 80 % by its definition."""
     for n, differ in product((30, 100, 400, 1000), (10.0, 20.0, 50.0)):
         gap = Comparison.detectable_difference(n, differ) or 100.0
-        share = max(differ, gap) / 100
-        seen = 0
-        for _ in range(repeats):
-            differs, wins = rng.random(n) < share, rng.random(n) < (1 + gap / 100 / share) / 2
-            seen += compare(differs & ~wins, differs & wins).p_value <= 0.05
-        yield f"n {n}, {differ:g} % differ: {gap:.1f} points", 100 * seen / repeats
+        yield f"n {n}, {differ:g} % differ: {gap:.1f} points", detected(repeats, n, differ, gap, rng)
+
+
+def needed(repeats: int, rng: Rng) -> Iterator[tuple[str, float]]:
+    """How often so many groups as the calculator names detect the difference that it was asked for."""
+    for gap, differ in (
+        (2.0, 10.0),
+        (5.0, 10.0),
+        (5.0, 20.0),
+        (10.0, 20.0),
+        (10.0, 50.0),
+        (20.0, 50.0),
+        (30.0, 30.0),
+    ):
+        n = Comparison.groups_needed(gap, differ)
+        yield f"{gap:g} points, {differ:g} % differ: {n:,} groups", detected(repeats, n, differ, gap, rng)
+
+
+def detected(repeats: int, n: int, differ: float, gap: float, rng: Rng) -> float:
+    """Percent of drawn sets whose p is at most 0.05; systems differ on so many percent, the second wins by a gap."""
+    share, seen = max(differ, gap) / 100, 0
+    for _ in range(repeats):
+        differs, wins = rng.random(n) < share, rng.random(n) < (1 + gap / 100 / share) / 2
+        seen += statistics._p_value(differs * np.where(wins, 1.0, -1.0), None) <= 0.05
+    return 100 * seen / repeats
 
 
 # --- the page
@@ -303,13 +339,13 @@ def coverage_table(lines: list[Line]) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
-def by_size_table(lines: list[Line]) -> str:
-    """Mean coverage and mean width by number of groups."""
+def by_size_table(lines: list[Line], sizes: tuple[int, ...], head: str) -> str:
+    """Mean coverage and mean width by number of groups, or of clusters."""
     kinds = dict.fromkeys(line.what for line in lines)
-    rows = [("interval", *(f"n {n}" for n in SIZES)), ("---",) * (1 + len(SIZES))]
+    rows = [("interval", *(head.format(n) for n in sizes)), ("---",) * (1 + len(sizes))]
     for what in kinds:
         cells = []
-        for n in SIZES:
+        for n in sizes:
             some = [line for line in lines if line.what == what and line.n == n]
             means = np.mean([(line.covered, line.width) for line in some], axis=0) if some else None
             cells.append("" if means is None else f"{means[0]:.1f} ({means[1]:.1f})")
@@ -332,7 +368,7 @@ def error_table(errors: list[Error]) -> str:
 TEXT = """# Coverage of intervals, and error rates of verdicts
 
 Written by `python -m benchmarks.results.coverage --repeats {repeats}`. Percent; n groups in {sizes};
-p in {shares}; clusters of 1 to 8 groups; {repeats} sets drawn for
+p in {shares}; clusters of 1 to 8 groups; {repeats:,} sets drawn for
 each setting, so that a coverage of 95 has an error of {error:.1f}; one accuracy without clusters is computed.
 What is tried: `core/metrics/statistics.py`.
 
@@ -340,10 +376,34 @@ What is tried: `core/metrics/statistics.py`.
 
 {coverage}
 
-Exact intervals are conservative by nature: of n groups a whole number is right, so no rule hits 95 % at every p, and
-one that never falls below lies above it, the more the fewer groups are right or wrong (at n 10 and p 0.02 hardly
-anything but 0 and 1 right occurs, and both intervals hold 2 %). Where {many} or more right and as many wrong groups are
-expected, coverage of the plain interval is {inside}.
+## One accuracy: which coverage can be had, and which interval has what
+
+Computed, nothing is drawn (`benchmarks/results/binomials.py`). Of n groups a whole number is right, so that an interval
+holds p for some counts and not for others, and its coverage is a sum of their chances: of a run of neighbouring counts
+if it has no holes, of the likeliest counts if it leaves out none that is likelier than one it has. Bold: nothing
+between 93 and 97 %, but only the two beside; else the one closest to 95 %. 93 to 97 % can be had at {runs} of 45
+settings by some run of counts, at {likeliest} by the likeliest. Settings with p above 0.5 mirror those below.
+
+{cells}
+
+{methods}
+
+"Least over all p" and "above p" are over p from 0.0005 to 0.9995 at the five n. The interval shown is Clopper and
+Pearson's: it covers at least 95 % everywhere, and all of it lies above chance in at most 2.5 % of the sets of a system
+that guesses, on which verdicts such as "solved" or "better than guessing" rest. Blaker's, mid-P, Wilson's and Jeffreys'
+are inside 93 to 97 % at two to six settings more and a little narrower, and lie above chance twice (Blaker, mid-P) to
+six times as often. Blaker's is not defined for the numbers of answers, not whole, that clusters, shares and seeds are
+worth. Where {many} or more right and as many wrong groups are expected, coverage of the interval shown is
+{inside}.
+
+## Clusters of one size: how few are too few
+
+{cluster_coverage}
+
+{by_count}
+
+Clusters of 40 are beyond the 1 to 8 that intervals were made for: where few of few clusters hold all right groups,
+nobody can tell from them how alike groups of a cluster are.
 
 ## Mean coverage (and mean width in points) by number of groups
 
@@ -361,6 +421,12 @@ lies above what it stands for.
 80 by definition.
 
 {power}
+
+## As many groups as needed, and the difference detected
+
+At least 80 by definition (`Comparison.groups_needed`).
+
+{enough}
 """
 
 
@@ -372,21 +438,26 @@ def _drawn(part: str, repeats: int, seed: int) -> list[Line | Error]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--repeats", type=int, default=2000)
+    parser.add_argument("--repeats", type=int, default=4000)
     parser.add_argument("--workers", type=int, default=2)
     options = parser.parse_args()
     repeats, workers = options.repeats, options.workers
     lines = [*exact()]
-    parts = (clustered, shares, paired, seeds, percentile)
+    parts = (clustered, few_clusters, shares, paired, seeds, percentile)
     checks = (blind, scenarios, differences)
     with ProcessPoolExecutor(workers) as pool:
-        drawn = [
-            pool.submit(_drawn, part.__name__, repeats, seed) for seed, part in enumerate((*parts, *checks))
-        ]
-        found = [job.result() for job in drawn]
-    lines += [line for some in found[: len(parts)] for line in some]
-    errors = [error for some in found[len(parts) :] for error in some]
-    power = "\n".join(f"- {what}, {rate:.1f} %" for what, rate in powers(repeats, np.random.default_rng(2)))
+        drawn = {
+            part.__name__: pool.submit(_drawn, part.__name__, repeats, seed)
+            for seed, part in enumerate((*checks, *parts))
+        }
+        power, enough = (
+            "\n".join(f"- {what}, {rate:.1f} %" for what, rate in part(repeats, np.random.default_rng(2)))
+            for part in (powers, needed)
+        )
+        found = {name: job.result() for name, job in drawn.items()}
+    few = found.pop("few_clusters")
+    errors = [error for part in checks for error in found.pop(part.__name__)]
+    lines += [line for some in found.values() for line in some]
     many = 15
     inside = [
         line.covered
@@ -398,7 +469,11 @@ def main() -> None:
         error=100 * (0.05 * 0.95 / repeats) ** 0.5,
         sizes=", ".join(map(str, SIZES)), shares=", ".join(map(str, SHARES)), many=many,
         inside=f"{min(inside):.1f} to {max(inside):.1f} %", coverage=coverage_table(lines),
-        by_size=by_size_table(lines), errors=error_table(errors), power=power,
+        by_size=by_size_table(lines, SIZES, "n {}"), errors=error_table(errors), power=power, enough=enough,
+        cells=binomials.cells_table(SIZES, SHARES), methods=binomials.methods_table(SIZES, SHARES),
+        runs=binomials.count_attainable(SIZES, SHARES, likeliest=False),
+        likeliest=binomials.count_attainable(SIZES, SHARES, likeliest=True),
+        cluster_coverage=coverage_table(few), by_count=by_size_table(few, CLUSTER_COUNTS, "{} clusters"),
     )  # fmt: skip
     PAGE.write_text(page)
     print(page)
