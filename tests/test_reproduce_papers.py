@@ -1,5 +1,6 @@
 """The tables of [VGPT] and [Cola] as runs: every number has its cell, and cells read what runs record."""
 
+import re
 import sys
 
 import numpy as np
@@ -7,10 +8,12 @@ import pytest
 import test_readers
 from adapted import finish
 from tiny_models import build_blip
+from typer.testing import CliRunner
 
 from benchmarks.safety import samples
-from core import papers
+from core import datasets, papers
 from core.base.errors import InputError
+from core.cli import app
 from core.cola.run import StrategyRun
 from core.datasets.paper_results import UNITS, reference
 from core.debiasing.curves import recall_curve
@@ -326,6 +329,28 @@ def test_imagenet_is_measured_with_one_noise_image_and_the_alpha_of_the_one_shot
     debiased, own = debias(scores, prior, alpha), relevant.T
     right = (debiased[own] > debiased[~own]).mean()  # two classes: one of each row is the image's own
     assert by_alpha["validated"]["value"] == pytest.approx(100 * right, abs=1e-3)
+
+
+def test_a_dry_run_says_which_files_of_the_validation_split_are_missing(tmp_path, monkeypatch):
+    small_captioner(tmp_path, monkeypatch, samples.imagenet)
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path / "home"))
+    flickr = tmp_path / "data" / "flickr30k"
+    samples.picture(flickr / "flickr30k-images/1.jpg")
+    (flickr / "flickr30k_test.json").write_text('[{"image": "1.jpg", "caption": ["a", "b"]}]')
+    row = "BLIP, VisualGPTScore α=α*_val"
+
+    def told(name):
+        words = ["reproduce", "vgpt/3a", "--dry-run", "--row", row]
+        output = CliRunner().invoke(app, words).output
+        return re.findall(rf"data of {name}: ([^;]*);", output)
+
+    assert datasets.state("imagenet").startswith("found at")  # the test split is complete
+    assert told("imagenet") == ["shot_1-seed_1.json and images/train"]
+    assert datasets.state("flickr30k").startswith("found at")
+    assert told("flickr30k") == ["flickr30k_val.json"]
+    samples.imagenet_one_shot(tmp_path / "data" / "imagenet")
+    (flickr / "flickr30k_val.json").write_text("[]")
+    assert told("imagenet") == told("flickr30k") == []
 
 
 @pytest.mark.parametrize("prior", ["test", "gaussian"])

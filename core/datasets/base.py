@@ -34,6 +34,9 @@ class Benchmark:
     metric: str  # the official one: a key of core.datasets.paper_results.UNITS; "" for scene graphs
     read: _Read
     layout: tuple[str, ...]  # what the folder must hold; `|` and `name:path` as in `DatasetFolder`
+    split_layout: Mapping[str, tuple[str, ...]] = field(
+        default_factory=dict
+    )  # and what it must for a split alone
     shape: tuple[int, int] | None = None  # (m, k) of every group; None where it varies
     counts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # split -> right numbers of items
     queries: int | None = None  # of a retrieval set, where published
@@ -54,14 +57,17 @@ class Benchmark:
         present = [path for root in data_roots() if (path := root / self.family).is_dir()]
         return next((path for path in present if not self.missing(path)), present[0] if present else None)
 
-    def missing(self, folder: Path) -> list[str]:
-        """The parts of the layout that a folder does not have."""
-        return [where for where in self.layout if DatasetFolder(folder).find(where) is None]
+    def missing(self, folder: Path, splits: Sequence[str] = ()) -> list[str]:
+        """The parts of the layout, and of that of some splits, that a folder does not have."""
+        parts = dict.fromkeys(
+            (*self.layout, *(where for s in splits for where in self.split_layout.get(s, ())))
+        )
+        return [where for where in parts if DatasetFolder(folder).find(where) is None]
 
-    def state(self) -> str:
-        """`found at PATH`, or `needs: ` and the exact next step."""
+    def state(self, splits: Sequence[str] = ()) -> str:
+        """`found at PATH`, or `needs: ` and the exact next step; splits : those whose own files are looked for too."""
         folder = self.folder()
-        missing = self.missing(folder) if folder else []
+        missing = self.missing(folder, splits) if folder else []
         if folder and not missing:
             return f"found at {folder}"
         target = folder or data_roots()[0] / self.family

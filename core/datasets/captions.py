@@ -65,6 +65,7 @@ def _benchmark(
         metric="image_to_text_r1",
         read=partial(_read, name=name),
         layout=(f"{_annotations(name, 'test')} | {_karpathy(name)}", _IMAGES[name]),
+        split_layout={"validation": (f"{_annotations(name, 'val')} | {_karpathy(name)}",)},
         counts=counts,
         note=note,
         splits=("test", "validation"),

@@ -97,6 +97,7 @@ BENCHMARKS = (
         metric="accuracy",
         read=_read,
         layout=(_NAMES, _IMAGES),
+        split_layout={"validation": (_ONE_SHOT, _TRAINING_IMAGES)},
         counts={"test": (50000,), "validation": (1000,)},
         queries=1000,
         splits=("test", "validation"),

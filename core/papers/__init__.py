@@ -168,7 +168,7 @@ def table_plan(store: RunStore, name: str, seeds: int = SEEDS, row: str | None =
     chosen = _chosen(lines(name), name, row)
     runs = [run for run in store.list() if not run.is_example]
     # Lines share data and weights, and looking for those on the disk takes the most of the time.
-    missing = cache(lambda benchmark, model, trains: _runs.missing_of(benchmark, model, trains))
+    missing = cache(_runs.missing_of)
     statuses = [_status(store, line, runs, seeds, missing) for line in chosen]
     return TablePlan(name, TABLES[name][0], seeds, statuses)
 
@@ -189,7 +189,7 @@ def _status(
     line: _tables.TableLine,
     runs: Sequence[Run],
     seeds: int,
-    missing_of: Callable[[str, str, bool], tuple[str, ...]],
+    missing_of: Callable[[str, str, bool, tuple[str, ...]], tuple[str, ...]],
 ) -> LineStatus:
     seeds_needed = line.seeds or seeds
     job_runs = [[run for run in runs if job.same(run.config)] for job in line.jobs]
@@ -197,7 +197,9 @@ def _status(
     records = [_runs.records_of(store, *pair) for pair in zip(job_runs, line.jobs, strict=True)]
     complete = set.intersection(*map(set, records)) if records else set()
     all_runs = {run.id: run for runs_of_job in job_runs for run in runs_of_job}
-    needs = (missing_of(job.benchmark, job.model, job.kind == "adapt") for job in line.jobs)
+    needs = (
+        missing_of(job.benchmark, job.model, job.kind == "adapt", _runs.splits_of(job)) for job in line.jobs
+    )
     missing = tuple(dict.fromkeys(chain.from_iterable(needs)))
     if not line.jobs and line.why:
         missing = (line.why,)

@@ -32,26 +32,39 @@ def records_of(store: RunStore, runs: Sequence[Run], job: RunDescription) -> dic
     return by_seed
 
 
-def missing_of(benchmark: str, model: str, trains: bool = False) -> tuple[str, ...]:
-    """Data and weights that a job needs and that are not here, each with the next step; `trains` as below."""
+def missing_of(
+    benchmark: str, model: str, trains: bool = False, splits: Sequence[str] = ()
+) -> tuple[str, ...]:
+    """Data and weights that a job needs and that are not here, each with the next step; `trains`, `splits` as below."""
     state = weights_state(model)
     if not state.startswith(_NEEDS):
-        return missing_data(benchmark, trains)
+        return missing_data(benchmark, trains, splits)
     what = "an endpoint for" if model.startswith("api:") else "weights of"
     weights = f"{what} {model.partition(':')[2] or model}: {state.removeprefix(_NEEDS)}"
-    return (*missing_data(benchmark, trains), weights)
+    return (*missing_data(benchmark, trains, splits), weights)
 
 
-def missing_data(benchmark: str, trains: bool = False) -> tuple[str, ...]:
+def splits_of(job: RunDescription) -> tuple[str, ...]:
+    """The splits that a job reads."""
+    return job.splits if isinstance(job, MeasurementRun) else (job.split,)
+
+
+def missing_data(benchmark: str, trains: bool = False, splits: Sequence[str] = ()) -> tuple[str, ...]:
     """Data that a job needs and that are not here, each with the next step.
 
     trains : whether one of Cola's strategies is trained, which takes scene graphs besides the published queries.
+    splits : those of the benchmark that are read; some have files of their own.
     """
     graphs = [SCENE_GRAPHS[benchmark]] if trains and benchmark in SCENE_GRAPHS else []
     names = graphs if graphs and benchmark not in PUBLISHED else [benchmark, *graphs]
-    states = {name: datasets.state(name) for name in names}
+    states = {name: _state(name, splits if name == benchmark else ()) for name in names}
     needs = {name: state for name, state in states.items() if state.startswith(_NEEDS)}
     return tuple(f"data of {name}: {state.removeprefix(_NEEDS)}" for name, state in needs.items())
+
+
+def _state(name: str, splits: Sequence[str]) -> str:
+    entry = datasets.benchmark_entry(name)
+    return datasets.state(name) if entry is None else entry.state(splits)
 
 
 def _count_of(job: RunDescription) -> int | None:

@@ -67,14 +67,22 @@ class MeasurementRun(RunDescription):
         return cls(**source, device=device, settings=_MeasurementSettings(**settings))
 
     @property
+    def splits(self) -> tuple[str, ...]:
+        """The splits that it reads: of a retrieval set with a prior also the one that alpha is chosen on."""
+        is_retrieval = self.benchmark in datasets.names(RETRIEVAL)
+        chooses = self.settings.prior is not None and is_retrieval and self._has_validation
+        return (self.split, "validation") if chooses else (self.split,)
+
+    @property
     def needs(self) -> str:
         """What it reads: the data with their splits, the model, and what its prior is from."""
-        settings, splits = self.settings, self.split
+        settings, splits = (
+            self.settings,
+            f"{' and '.join(self.splits)}{' (for alpha)' * (len(self.splits) > 1)}",
+        )
         is_retrieval = self.benchmark in datasets.names(RETRIEVAL)
         if settings.prior is None:
             return f"{self.benchmark}, {splits}; {self.model}"
-        if is_retrieval and self._has_validation:
-            splits += " and validation (for alpha)"
         count = settings.images or default_count(settings.prior, self.benchmark)
         source = f"{count} {PRIORS[settings.prior].label}"
         if is_retrieval and settings.prior == "test":
