@@ -6,7 +6,7 @@ import torch
 
 from core.base.errors import InputError
 from core.datasets.embeddings import RowImage
-from core.scorers import gradient_caching
+from core.scorers import _memory, gradient_caching
 from core.scorers.base import TwoTower
 from core.scorers.embedding import EmbeddingModel
 from core.scoring.load import load_scorer
@@ -240,4 +240,4 @@ def test_batch_normalisation_cannot_pass_in_parts():
     ],
 )
 def test_running_out_of_memory_is_told_from_other_errors(error, expected):
-    assert gradient_caching.MicroBatchSearch.is_out_of_memory(error) is expected
+    assert _memory.is_out_of_memory(error) is expected

@@ -182,5 +182,5 @@ def test_a_model_without_a_prompt_is_refused_in_one_sentence(make, monkeypatch):
     monkeypatch.setattr(scorer, "tokenizer", SimpleNamespace())
     assert scorer.prompt("Is it?") == "<image>Is it?"
     del bare.image_token
-    with pytest.raises(InputError, match="chat template"):
+    with pytest.raises(InputError, match=r"neither a chat template nor .* chat_template\.jinja"):
         scorer.prompt("Is it?")

@@ -19,6 +19,7 @@ from transformers.modeling_outputs import BaseModelOutput
 from core.base.errors import InputError
 from core.groups import ImageRef
 from core.scorers._input_loading import prefetch
+from core.scorers._memory import is_out_of_memory
 from core.scorers._pairwise import ImageInput, PairScorer, token_log_probs
 from core.scorers._pretrained import ModelParts
 from core.scorers.gradient_caching import ScoringBatchSearch
@@ -221,7 +222,10 @@ class ChatScorer(PairScorer):
         search = ScoringBatchSearch("images", self.image_batch)
         with self._scoring():
             groups = _of_one_shape(heads)
-            for group in groups if self._read_together(heads, groups) else [[i] for i in range(len(heads))]:
+            alone = [[i] for i in range(len(heads))]
+            for group in search.run(
+                lambda size: groups if size != 1 and self._read_together(heads, groups) else alone, len(heads)
+            ):
 
                 def score(size: int | None, group: list[int] = group) -> None:
                     step = size or len(group)
@@ -242,7 +246,7 @@ class ChatScorer(PairScorer):
                 both = read_prefix(self.module, pair, self.asked).logits.log_softmax(-1)
                 close = float((both - alone).abs().max()) <= _TOLERANCE.get(self.module.dtype, 1e-3)
             except (RuntimeError, ValueError, TypeError, IndexError) as error:
-                if ScoringBatchSearch.is_out_of_memory(error):
+                if is_out_of_memory(error):
                     raise
                 close = False  # a model that reads one image at a time
             self.together = close
@@ -308,7 +312,9 @@ class ChatScorer(PairScorer):
             IndexError,
             KeyError,
             NotImplementedError,
-        ):
+        ) as error:
+            if is_out_of_memory(error):  # fewer texts at a time
+                raise
             apart = float("inf")  # a cache that cannot be repeated or continued
         if apart <= _TOLERANCE.get(self.module.dtype, 1e-3):
             return True
@@ -339,7 +345,8 @@ class ChatScorer(PairScorer):
         token = getattr(self.processor, "image_token", None) or getattr(self.tokenizer, "image_token", None)
         if not token:
             raise InputError(
-                f"{self.name} has neither a chat template nor a placeholder for images; Crossmatch cannot prompt it."
+                f"{self.name} has neither a chat template nor a placeholder for images, so it cannot be prompted; "
+                "choose a chat model, or put its chat_template.jinja into its folder."
             )
         return f"{token}{'' if question is None else question}"
 
@@ -400,7 +407,7 @@ class ChatScorer(PairScorer):
         try:
             yield
         except (ValueError, TypeError, KeyError, AttributeError, IndexError, RuntimeError) as error:
-            if isinstance(error, InputError) or ScoringBatchSearch.is_out_of_memory(error):
+            if isinstance(error, InputError) or is_out_of_memory(error):
                 raise
             reason = " ".join(str(error).split())[:160].rstrip(".")
             raise InputError(

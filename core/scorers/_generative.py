@@ -23,6 +23,7 @@ from core.scorers._blip import BlipGroups
 from core.scorers._chat import ChatLearner
 from core.scorers._decoding import Prefix, TokenLogProbs, seq2seq_log_probs, text_log_probs
 from core.scorers._groupwise import CaptionLearner
+from core.scorers._memory import memory_errors
 from core.scorers._pairwise import ImageInput, PairScorer, joining_space, token_log_probs
 from core.scorers._pretrained import ModelParts, load_parts
 from core.scorers.base import ScoredRows, Scorer, StreamingScorer, used_inputs
@@ -76,7 +77,7 @@ class CaptionScorer(PairScorer):
     def token_log_probs(self, image: ImageRef, caption: str) -> TokenLogProbs:
         """Every token of a caption with its log P given the image: for a token view."""
         opened = image if isinstance(image, NullImage) else image.open(self.side)
-        with self._scoring():
+        with memory_errors(self.name), self._scoring():
             ids = self._texts([caption])[0]
             values = self._token_log_probs(self._encode_image(opened), [ids])[0][0].float().cpu().numpy()
         return TokenLogProbs([self.tokenizer.decode([token]) for token in ids], values)
@@ -119,7 +120,7 @@ class CaptionScorer(PairScorer):
         """
         texts, found = self._encode_captions(list(captions)), np.empty(len(captions), dtype=np.float32)
         order = np.argsort([len(ids) for ids in texts], kind="stable")
-        with self._scoring():
+        with memory_errors(self.name), self._scoring():
             blind = [self._encode_image(image) for image in nulls]
             step = min(self.caption_batch, *map(self._room, blind))
             for start in range(0, len(order), step):

@@ -18,6 +18,7 @@ from core.base.errors import InputError
 from core.groups import ImageRef
 from core.scorers._decoding import Prefix, TokenLogProbs, read_prefix, seq2seq_log_probs, text_log_probs
 from core.scorers._generative import CaptionScorer
+from core.scorers._memory import memory_errors
 from core.scorers._pairwise import ImageInput
 from core.scorers._pretrained import ModelParts, load_parts
 from core.scorers.base import ScoredRows, by_block, used_inputs
@@ -52,10 +53,11 @@ class LanguageScorer(CaptionScorer):
         """As `score`, in blocks of captions; each distinct one is scored once, and the images are never opened."""
         _, texts, index = used_inputs(pairs)
         parts = (texts[start : start + _BLOCK] for start in range(0, len(texts), _BLOCK))
-        for part, rows, numbers in by_block(((part, len(part)) for part in parts), index[:, ::-1]):
-            read = self._encode_captions([captions[j] for j in part])
-            values = self._score_block(None, read, np.column_stack([np.arange(len(part))] * 2))
-            yield rows, values[numbers[:, 0]]
+        with memory_errors(self.name):
+            for part, rows, numbers in by_block(((part, len(part)) for part in parts), index[:, ::-1]):
+                read = self._encode_captions([captions[j] for j in part])
+                values = self._score_block(None, read, np.column_stack([np.arange(len(part))] * 2))
+                yield rows, values[numbers[:, 0]]
 
     def token_log_probs(self, image: ImageRef | None, caption: str) -> TokenLogProbs:
         """Every token of a caption with its log P, the same whatever the image."""

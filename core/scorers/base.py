@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self, TypeVar, runtime_checkabl
 import numpy as np
 
 from core.groups import ImageRef
+from core.scorers._memory import memory_errors
 
 if TYPE_CHECKING:
     import torch
@@ -143,7 +144,9 @@ class ModelScorer(StreamingScorer):
     ) -> Iterator[ScoredRows]:
         """As `score`, as it goes: rows of `pairs` and their scores, one block of images after the other."""
         first, second, index = used_inputs(pairs)
-        if len(index):
+        if not len(index):
+            return
+        with memory_errors(self.name):
             texts = self._encode_captions([captions[j] for j in second])
             yield from self._scored_blocks(self._encode_images([images[i] for i in first]), texts, index)
 

@@ -6,6 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from core.scorers._memory import memory_errors
 from core.scorers.score_kinds import CHAT_TYPES, KINDS, TEXT_TYPES, natural_kind
 
 if TYPE_CHECKING:
@@ -42,4 +43,5 @@ def load_family(family: str, name: str, source: str, device: str, **more: Any) -
     """The scorer `name` by its family's module; `more` is what one family alone asks for."""
     kind = kind_by_family(family, source)
     module = import_module(f"core.scorers.{FAMILIES[family] or FAMILIES[kind or family]}")
-    return module.load(name, source, device, kind, **more)
+    with memory_errors(name):
+        return module.load(name, source, device, kind, **more)

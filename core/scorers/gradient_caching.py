@@ -18,6 +18,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from core.base.errors import InputError
+from core.scorers._memory import SMALLER, is_out_of_memory
 from core.scorers.base import Batch, TwoTower
 
 T = TypeVar("T")
@@ -92,7 +93,7 @@ class MicroBatchSearch:
             try:
                 return work(self.size)
             except (RuntimeError, MemoryError) as error:
-                if not self.is_out_of_memory(error):
+                if not is_out_of_memory(error):
                     raise
                 failed = True
             # Outside the handler: the error holds every tensor of the attempt.
@@ -101,15 +102,6 @@ class MicroBatchSearch:
                 if undo is not None:
                     undo()
                 _free_memory()
-
-    @staticmethod
-    def is_out_of_memory(error: BaseException) -> bool:
-        """Whether an error means that the GPU's or the machine's memory is used up."""
-        if isinstance(error, torch.OutOfMemoryError | MemoryError):
-            return True
-        text = str(error)
-        # The CPU's allocator and Apple's raise plain RuntimeErrors.
-        return "DefaultCPUAllocator" in text or "MPS backend out of memory" in text
 
     def _halve(self, size: int) -> None:
         if size <= 1:
@@ -121,7 +113,7 @@ class MicroBatchSearch:
 class ScoringBatchSearch(MicroBatchSearch):
     """The same for a model that scores, with a warning where memory ran out."""
 
-    advice = "choose a smaller model, or put bfloat16: before its name"
+    advice = SMALLER
 
     def run(self, work: Callable[[int | None], T], total: int, undo: Callable[[], None] | None = None) -> T:
         """As for any; warns once for every new size."""
