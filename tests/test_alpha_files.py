@@ -230,3 +230,75 @@ def test_what_is_wrong_in_its_prior_is_one_sentence(text, said):
     found = RetrievalFile.read("s.csv", b"image,caption,score,match\ni,a,-1,1\ni,b,-2,0\n")
     with pytest.raises(InputError, match=said):
         found.prior("p.csv", text.encode())
+
+
+# --- groups: whole sentences
+
+
+NUMBERED = "group,image,caption,score\n" + "".join(
+    f"{group},{image},{caption},-{1 + image + caption}\n"
+    for group in "ab"
+    for image in (0, 1)
+    for caption in (0, 1)
+)
+NAMED = NUMBERED.replace("0,-", "a dog,-").replace("1,-", "a cat,-")
+PRIOR = "group,caption,log_prob\na,0,-1\na,1,-2\nb,0,-3\nb,1,-1\n"
+PLACE = "s.csv: the score in row 2 (group 'a', image '0', caption '0') is {}; it must be a finite number."
+BAD_FILES = {
+    "another caption": (
+        NAMED,
+        PRIOR.replace(",0,", ",a dog,").replace(",1,", ",a cow,"),
+        "p.csv has the caption 'a cow' in group 'a', which the scores do not have there.",
+    ),
+    "other groups": (
+        NUMBERED,
+        PRIOR.replace("a,", "x,").replace("b,", "y,"),
+        "p.csv has none of the scores' groups, such as 'a'; name them as the scores do.",
+    ),
+    "a group without": (
+        NUMBERED,
+        PRIOR[: PRIOR.index("b,0")],
+        "p.csv has no finite log P(t) for caption 1 of group 'b'; add it.",
+    ),
+    "more captions": (
+        NUMBERED,
+        f"{PRIOR}a,2,-1\n",
+        "p.csv has more than 2 captions of group 'a', where the scores have 2.",
+    ),
+    "a prior above 0": (
+        NUMBERED,
+        PRIOR.replace("a,1,-2", "a,1,0.25"),
+        "p.csv has 0.25 as log P(t) of caption 2 of group 'a'; a log-likelihood is at most 0.",
+    ),
+    "a prior of NaN": (
+        NUMBERED,
+        PRIOR.replace("a,1,-2", "a,1,nan"),
+        "p.csv has no finite log P(t) for caption 2 of group 'a'; add it.",
+    ),
+    "a score above 0": (
+        NUMBERED.replace("a,1,1,-3", "a,1,1,3"),
+        PRIOR,
+        "The score of image 2 with caption 2 of group 'a' is 3; log P(t | image) is at most 0, so alpha needs other "
+        "scores.",
+    ),
+    "a score of NaN": (NUMBERED.replace("a,0,0,-1", "a,0,0,nan"), PRIOR, PLACE.format("'nan'")),
+    "a score of -inf": (NUMBERED.replace("a,0,0,-1", "a,0,0,-inf"), PRIOR, PLACE.format("'-inf'")),
+}
+
+
+@pytest.mark.parametrize(("scores", "prior", "said"), BAD_FILES.values(), ids=BAD_FILES)
+def test_what_is_wrong_in_two_files_of_groups_is_one_sentence(scores, prior, said, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("s.csv").write_text(scores)
+    Path("p.csv").write_text(prior)
+    with pytest.raises(InputError) as caught:
+        alpha("--scores", "s.csv", "--prior", "p.csv")
+    assert str(caught.value) == said
+
+
+def test_the_files_that_those_are_made_from_are_sound(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    for scores in (NUMBERED, NAMED):
+        Path("s.csv").write_text(scores)
+        Path("p.csv").write_text(PRIOR)
+        assert alpha("--scores", "s.csv", "--prior", "p.csv")["n_groups"] == 2
