@@ -7,21 +7,22 @@ import streamlit as st
 import ui
 from core.groups import GroupSet
 from ui import debias, debias_alpha, debias_views
+from ui.old_links import present_name
 from ui.retrieval_files import own_retrieval_set
 
 LEAD = (
     "A captioner scores a caption by how likely it is to write it: log P(t | image). Part of that is how common the "
     "words are, whatever the image shows. **Alpha** removes that part: log P(t | image) − α · log P(t)."
 )
-# As the page shows them and as the address has them.
+# As the page shows them and as the address has them; `ui.old_links` has what they were called before.
 ALPHA, PRIOR, BLIND, WORDS, SAMPLES, RETRIEVAL, TRAINSET = VIEWS = (
-    "alpha",
-    "language prior",
-    "blind check",
-    "words",
-    "samples",
-    "retrieval",
-    "training set",
+    "Move alpha",
+    "Language prior",
+    "Without the image",
+    "Word by word",
+    "Images needed",
+    "Retrieval",
+    "Training set",
 )
 
 
@@ -91,10 +92,12 @@ def debiased_views(inputs: debias.DebiasInputs, groups: GroupSet, view: str) -> 
         debias_views.other_methods()
 
 
-asked = st.session_state.get("view", st.query_params.get("view", ALPHA))
+debias.first_visit()
+asked = present_name("view", st.session_state.get("view", st.query_params.get("view", ALPHA)))
 shipped = "Shipped results, which no selection changes" if asked in (TRAINSET, RETRIEVAL) else ""
 selection = ui.open_page(
     "Debias", LEAD, instead=shipped, nearest_model=None if asked == BLIND else debias.nearest_captioner
 )
 with ui.show_errors():
     page(selection)
+    debias.mark_address()

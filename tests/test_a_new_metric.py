@@ -82,7 +82,7 @@ def test_matching(app, name, labels):
     assert any(labels <= set(table.columns) for table in tables)  # by tag
 
 
-@pytest.mark.parametrize("view", ["alpha", "language prior", "blind check", "samples"])
+@pytest.mark.parametrize("view", ["Move alpha", "Language prior", "Without the image", "Images needed"])
 def test_debias(app, view):
     model, group = "builtin/blip-caption", "attribute-swap/test/0003"
     test = app("pages/3_Debias.py", set="scenes/attribute-swap", model=model, view=view)

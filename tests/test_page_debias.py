@@ -16,10 +16,11 @@ from core.metrics.groups import METRICS
 from core.scoring.cache import ScoreCache
 from core.scoring.load import builtin_models, load_scorer
 from core.scoring.scores import score_groups
+from ui.old_links import present_name
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = "pages/3_Debias.py"
-MODEL, SET = "builtin/blip-caption", "scenes/swap"
+MODEL, SET, FIRST = "builtin/blip-caption", "scenes/swap", "scenes/relations-1x4"
 
 pytestmark = pytest.mark.skipif(MODEL not in builtin_models(), reason="no captioner is built in")
 
@@ -30,7 +31,7 @@ def scored(tmp_path_factory):
     home = tmp_path_factory.mktemp("scored")
     scorer, cache = load_scorer(MODEL), ScoreCache(home / "cache" / "scores.sqlite")
     studies = {}
-    for name in (SET, "scenes/left-right"):
+    for name in (SET, "scenes/left-right", FIRST):
         groups = load(name, "test").select(range(24))
         scores = score_groups(scorer, groups, cache)
         prior = estimate_prior(scorer, groups, "gaussian", cache=cache)
@@ -47,9 +48,9 @@ def app(scored, fresh_pages, tmp_path, monkeypatch):
     whole = load
     monkeypatch.setattr("core.datasets.load", lambda *args, **more: whole(*args, **more).select(range(24)))
 
-    def start(**query):
+    def start(bare=False, **query):
         test = whole_app()
-        for name, value in {"set": SET, "model": MODEL, **query}.items():
+        for name, value in ({} if bare else {"set": SET, "model": MODEL, **query}).items():
             test.query_params[name] = value
         test.switch_page(PAGE)
         return fine(test.run())
@@ -105,7 +106,7 @@ def test_export_has_the_command_and_the_rows_at_this_alpha(app, monkeypatch):
     assert given["alpha"]["command"] == given["alpha-protocol"]["command"] == said
     rows = given["alpha"]["latex"]().splitlines()[1::2]
     assert [row.split(" & ")[0] for row in rows] == [f"{MODEL}, alpha = {a}" for a in ("0", "0.25", "1")]
-    app(view="blind check")
+    app(view="Without the image")
     assert given["blind"]["command"].startswith(f"crossmatch blind {SET} --split test --model ")
 
 
@@ -114,7 +115,7 @@ def test_a_link_opens_the_same_alpha_prior_and_view(app, scored):
     assert test.slider(key="alpha").value == 0.25
     assert test.selectbox(key="metric").value == "GroupScore"
     assert shown(test) == expected(scored[1][SET], 0.25)
-    assert app(view="training set").segmented_control(key="view").value == "training set"
+    assert app(view="Training set").segmented_control(key="view").value == "Training set"
 
 
 def test_the_best_button_goes_to_the_best_interval_and_it_is_called_tuned_on_test(app, scored):
@@ -132,6 +133,56 @@ def test_the_best_button_goes_to_the_best_interval_and_it_is_called_tuned_on_tes
     assert re.fullmatch(r"[\d.]+ \([\d.]+–[\d.]+\)", row["α = 0"])
 
 
+def test_a_first_visit_shows_a_set_on_which_alpha_changes_something(app, scored):
+    test = app(bare=True)
+    assert (test.selectbox(key="set").value, test.slider(key="alpha").value) == (FIRST, 0.2)
+    assert shown(test) == expected(scored[1][FIRST], 0.2) != expected(scored[1][FIRST], 0.0)
+    assert (
+        test.query_params["set"] in (FIRST, [FIRST]) and "alpha" in test.query_params
+    )  # a link opens the same
+    fine(test.slider(key="alpha").set_value(0.0).run())
+    assert test.slider(key="alpha").value == 0.0 and test.selectbox(key="set").value == FIRST
+
+
+def test_an_address_of_the_first_set_is_never_empty_and_opens_that_set(app):
+    test = app(set="scenes/attribute-swap")  # the fields' first values are in no address
+    test.query_params.pop("set", None)
+    test.query_params.pop("model", None)
+    query = dict(fine(test.run()).query_params)
+    assert query and "set" not in query
+    again = whole_app()
+    again.query_params.update(query)
+    again.switch_page(PAGE)
+    assert fine(again.run()).selectbox(key="set").value == "scenes/attribute-swap"
+
+
+@pytest.mark.parametrize(("scores", "says"), [
+    ([[0.0, 1.0]] * 10 + [[0.0, -1.0]] * 10, "no alpha is better than 0"),  # right captions: the second
+    ([[0.4, 0.0]] * 20, "alpha helps"),
+])  # fmt: skip
+def test_the_page_says_whether_any_alpha_is_better_than_0_beyond_its_interval(scores, says):
+    from ui.debias_alpha import _changing_alpha, _gain_text
+
+    scores = np.array(scores)[:, None]
+    prior = np.array([[1.0, 0.0]] * 20) if says == "alpha helps" else np.zeros((20, 2))
+    study = AlphaStudy(scores, prior, np.ones((20, 1), int), list(map(str, range(20))))
+    said = _gain_text(study, "text_score")
+    assert says in said and "tuned on test" in said
+    gain = study.best_gain("text_score")
+    assert (gain.low > 0) == (says == "alpha helps")
+    # 20 of 20 against none, above alpha 0.4; where the prior is flat no alpha changes a group
+    assert gain.difference == (100 if says == "alpha helps" else 0)
+    assert _changing_alpha(study, 0.0, "text_score") == (
+        study.best("text_score").alpha if says == "alpha helps" else 1.0
+    )
+    assert _changing_alpha(study, 0.3, "text_score") == 0.3
+
+
+@pytest.mark.parametrize("old", ["alpha", "blind check", "training set"])
+def test_a_link_with_the_former_name_of_a_view_opens_it(app, old):
+    assert app(view=old).segmented_control(key="view").value == present_name("view", old) != old
+
+
 def test_square_groups_show_live_that_two_metrics_do_not_move(app, scored):
     study = scored[1]["scenes/left-right"]
     test = app(set="scenes/left-right", alpha="0.75", group=study.ids[0])
@@ -147,14 +198,14 @@ def test_square_groups_show_live_that_two_metrics_do_not_move(app, scored):
 
 
 def test_the_prior_view_says_which_scenario_this_is(app, scored):
-    test = app(view="language prior")
+    test = app(view="Language prior")
     assert "Scenario 1" in text(test) and "Scenario 2" in text(test)
     found = scored[1][SET].frequency
     assert f"{found.likelier.value:.1f} %" in text(test)
     assert found.scenario is None and not test.success  # 24 groups are too few
     assert any("Cannot tell" in i.value for i in test.info)
     assert "help neither the true nor the false captions" in text(
-        app(view="language prior", set="scenes/left-right")
+        app(view="Language prior", set="scenes/left-right")
     )
 
 
@@ -173,13 +224,13 @@ def AppTest_allowing_errors(app, name):
     """A verdict may be an alarm: shown in the box that errors have."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setitem(globals(), "fine", lambda test: test)
-        test = app(view="blind check", set=name)
+        test = app(view="Without the image", set=name)
     assert not test.exception
     return test
 
 
 def test_words_are_shown_with_and_without_the_image_for_every_caption(app):
-    test = app(view="words")
+    test = app(view="Word by word")
     group = load(SET, "test")[0]
     markup = html(test)
     assert markup.count("<ol") == len(group.captions)
@@ -192,22 +243,22 @@ def test_words_are_shown_with_and_without_the_image_for_every_caption(app):
 
 
 def test_the_page_cites_the_paper_on_language_priors(app):
-    citations = [code.value for code in app(view="training set").code]
+    citations = [code.value for code in app(view="Training set").code]
     assert any("Revisiting the Role of Language Priors" in each for each in citations)
 
 
 def test_samples_and_training_set_show_what_was_measured(app):
     stored = json.loads((ROOT / "assets/results/alpha_trainset.json").read_text())["rows"]
-    test = app(view="training set")
+    test = app(view="Training set")
     assert f"{stored[-1]['alpha']:.3f}" in text(test) and "β / (1 + β)" in text(test)
     table = next(d.value for d in test.dataframe if "best α" in d.value.columns)
     assert table["pairs"].tolist() == [row["size"] for row in stored]
-    assert len(app(view="samples").get("plotly_chart")) >= 2
+    assert len(app(view="Images needed").get("plotly_chart")) >= 2
 
 
 def test_retrieval_shows_the_alpha_that_other_images_chose(app):
     stored = json.loads((ROOT / "assets/results/alpha_retrieval.json").read_text())
-    test = app(view="retrieval")
+    test = app(view="Retrieval")
     assert "Shipped results, which no selection changes" in text(test)
     assert not list(test.sidebar.selectbox) and "groups of" not in text(test)  # they show no selection
     table = test.dataframe[0].value.set_index("")
@@ -262,7 +313,7 @@ def test_other_methods_are_read_when_they_are_opened(app):
 
 
 def test_two_files_of_a_retrieval_set_are_measured(app):
-    test = app(view="retrieval")
+    test = app(view="Retrieval")
     assert not test.get("file_uploader")
     test.session_state["own-set"] = True
     fine(test.run())

@@ -21,7 +21,7 @@ from ui.export import tag_words
 from ui.fields import number
 from ui.formatting import progress
 from ui.loaders import LazyScorer, evaluate, model_source
-from ui.selection import NearestModel, last_benchmark, offer_nearest
+from ui.selection import NearestModel, benchmarks, last_benchmark, offer_nearest, seed
 from ui.uploads import PREFIX, PRIOR, TAGS, is_upload, put_beside, stored_upload, upload_prior
 
 if TYPE_CHECKING:
@@ -32,6 +32,25 @@ CAPTIONER = "builtin/blip-caption"
 _MAX_IMAGES = 100  # images of a prior that a page samples ...
 _MAX_IMAGES_PUBLIC = 5  # ... and for a visitor of a public instance
 _MOST_NOISE = 100.0  # that mean and deviation of noise may be
+
+# What a first visit without an address shows: a set on which alpha helps, at its best alpha there.
+_FIRST_SET, _FIRST_ALPHA = "scenes/relations-1x4", 0.2
+
+
+def first_visit() -> None:
+    """Where nothing was selected yet and the address says nothing: a set on which alpha does something visible."""
+    state = st.session_state
+    if st.query_params or {"set", "carried"} & {*state} or "set" in state.get("selected", {}):
+        return
+    if benchmarks().get(_FIRST_SET) == "" and CAPTIONER in scorer_names():
+        seed("set", _FIRST_SET)
+        seed("alpha", _FIRST_ALPHA)
+
+
+def mark_address() -> None:
+    """An address that would be empty, as of the first set and model, gets a word: else it would open a first visit."""
+    if not st.query_params:
+        st.query_params["selection"] = "first"
 
 
 class DebiasInputs(NamedTuple):

@@ -20,7 +20,7 @@ from ui.chart_clicks import clicked_point
 from ui.debias import DebiasInputs
 from ui.export import chart, export_section
 from ui.fields import warn_number
-from ui.formatting import interval_text, metric_card, metric_grid
+from ui.formatting import interval_text, metric_card, metric_grid, true_minus, wide_table
 from ui.images import draw_group
 from ui.moving_line import axis_position, moving_lines
 from ui.page import show_errors
@@ -44,8 +44,12 @@ _TIED = (
     "**Cannot tell:** this prior gives all captions of a group the same log P(t), so alpha changes nothing."
 )
 
-
-_PMI = " (PMI: how much likelier image and caption are together than apart; a large k keeps more of the likelihood)"
+_PMI = (
+    "At α = 0 a caption is as good as it is likely for this image. At α = 1 it is as good as the image makes it "
+    "likelier than it is on its own, which is pointwise mutual information (PMI). Between the two the order of an "
+    "image's captions is that of PMI^k, where the image and the caption together count k = 1 / α times: the smaller "
+    "α, the more of the likelihood is left."
+)
 
 
 def _set_alpha(value: float) -> None:
@@ -71,6 +75,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         _cards(study, alpha)
     index = _one_group(study, groups, alpha, metric)
     _invariance(study, alpha, index)
+    _formula(alpha)
     export_section(
         "alpha",
         lambda: _curve_table(study, metric),
@@ -140,10 +145,24 @@ def _controls(study: AlphaStudy) -> tuple[float, str]:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         for label, value in (("0", 0.0), (f"best, {best:.3f}", best), ("1", 1.0)):
             st.button(f"α = {label}", on_click=_set_alpha, args=(value,), key=f"at-{label[:4]}")
-        st.caption(
-            f"Captions are ranked by {pmi_text(alpha)}{_PMI * bool(alpha)}. The best alpha is {TUNED_ON_TEST}."
-        )
+        minus = f" − {alpha:.3f} · log P(t)" if alpha else ""
+        st.caption(f"Captions are ranked by log P(t | image){minus}.")
+    st.markdown(_gain_text(study, metric))
     return alpha, metric
+
+
+def _gain_text(study: AlphaStudy, metric: str) -> str:
+    """Whether any alpha is better than 0, beyond the interval of the difference; Markdown."""
+    best, label = study.best(metric), METRICS[metric].label
+    gain = cached_on(study, ("gain", metric), lambda: study.best_gain(metric))
+    tested, by = (gain, "") if gain.clustered is None else (gain.clustered, f" by {gain.clustered.by}")
+    numbers = true_minus(
+        f"{gain.difference:+.1f} points at α = {best.alpha:.3f}, 95 % interval{by} {tested.low:+.1f} to "
+        f"{tested.high:+.1f}, {TUNED_ON_TEST}"
+    )
+    if tested.low > 0:
+        return f"**On this set alpha helps:** the most that {label} gains over α = 0 is {numbers}."
+    return f"**On this set no alpha is better than 0:** the most that {label} changes is {numbers}."
 
 
 def _cards(study: AlphaStudy, alpha: float) -> None:
@@ -153,15 +172,18 @@ def _cards(study: AlphaStudy, alpha: float) -> None:
     for name, estimate in now.items():
         difference = estimate.value - before[name].value
         with grid.cell():
-            change = f"{difference:+.1f} against α = 0" if study.depends(name) else "the same at every α"
+            change = (
+                true_minus(f"{difference:+.1f} against α = 0")
+                if study.depends(name)
+                else "the same at every α"
+            )
             metric_card(name, estimate, change=change)
 
 
 def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -> int:
     """The shown group, at alpha 0 and at alpha; returns its index."""
     st.header("One group, before and after", anchor=False)
-    if not alpha:  # where nothing has changed yet: what the best one changes
-        alpha = study.best(metric).alpha
+    alpha = _changing_alpha(study, alpha, metric)
     flips, ids = study.flips(alpha, metric), list(study.ids)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown("**Show a group that alpha**", width="content")
@@ -177,7 +199,7 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -
     if chosen is not None:
         index = ids.index(chosen)
     else:  # the first that the best alpha changes, whatever alpha is now
-        best = study.flips(study.best(metric).alpha, metric)
+        best = study.flips(_changing_alpha(study, 0.0, metric), metric)
         index = int((best.fixed | best.broken).argmax())
     group = groups[index]
     shown = [study.evaluation(value).group(index) for value in (0.0, alpha)]
@@ -197,6 +219,20 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -
         "subtracts the same number from a whole column."
     )
     return index
+
+
+def _changing_alpha(study: AlphaStudy, alpha: float, metric: str) -> float:
+    """What α = 0 is compared with: alpha, or where it is 0 the best one, or 1 where that one changes no group."""
+    if alpha:
+        return alpha
+    best = study.best(metric).alpha
+    return best if best and any(flipped.any() for flipped in study.flips(best, metric)) else 1.0
+
+
+def _formula(alpha: float) -> None:
+    """What alpha does, for those who know mutual information."""
+    with st.expander("What does alpha do in a formula?", icon=":material/function:"):
+        st.markdown(f"{_PMI} Now: {pmi_text(alpha)}.")
 
 
 def _invariance(study: AlphaStudy, alpha: float, index: int) -> None:
@@ -264,7 +300,7 @@ def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
             }
         )
     table = pd.DataFrame(rows)
-    st.dataframe(table, hide_index=True)
+    wide_table(table)
     st.caption(
         "Percent with 95 % intervals. One α: the best for TextScore, for the whole table, as in the paper's; per row: "
         "each metric's own. An alpha chosen on the groups it is reported on is too optimistic; the "

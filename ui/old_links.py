@@ -31,7 +31,21 @@ _OF_OTHERS = ("__", "utm_")  # begin what hosts and mailing lists add to an addr
 RENAMED: dict[str, dict[str, str]] = {
     "variant": {"oracle (reads the truth)": "oracle (uses the truth)"},
     "way": {"Kept here": "Stored data"},
+    "view": {
+        "alpha": "Move alpha",
+        "language prior": "Language prior",
+        "blind check": "Without the image",
+        "words": "Word by word",
+        "samples": "Images needed",
+        "retrieval": "Retrieval",
+        "training set": "Training set",
+    },
 }
+
+
+def present_name(key: str, name: str) -> str:
+    """What an option is called now."""
+    return RENAMED.get(key, {}).get(name, name)
 
 
 def read_old_links() -> None:
@@ -47,7 +61,7 @@ def read_old_links() -> None:
     for key, renamed in RENAMED.items():
         names = st.query_params.get_all(key)
         if any(name in renamed for name in names):
-            options = [renamed.get(name, name) for name in names]
+            options = [present_name(key, name) for name in names]
             st.session_state[key] = options if len(options) > 1 else options[0]
 
 

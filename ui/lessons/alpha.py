@@ -59,7 +59,11 @@ def show() -> None:
         },
         "It can",
     )
-    state = {"view": "alpha", "alpha": st.session_state["lesson_alpha"], "metric": METRICS[TEXT_SCORE].label}
+    state = {
+        "view": "Move alpha",
+        "alpha": st.session_state["lesson_alpha"],
+        "metric": METRICS[TEXT_SCORE].label,
+    }
     elements.link_to_page(
         "Move α over all groups of this set",
         "pages/3_Debias.py",

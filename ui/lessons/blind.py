@@ -49,7 +49,7 @@ def show() -> None:
         },
         "Nothing yet about its use of images",
     )
-    state = {**elements.selection_state(ORDER), "view": "blind check", "blind": BLIND}
+    state = {**elements.selection_state(ORDER), "view": "Without the image", "blind": BLIND}
     elements.link_to_page("Check this benchmark with the blind model", "pages/3_Debias.py", state)
 
 
