@@ -140,7 +140,7 @@ def threshold_section(evaluation: Evaluation, name: str) -> None:
     marked = {
         key: lambda figure=figure: figures.with_threshold_line(figure, tau) for key, figure in lines.items()
     }
-    ui.export_section(f"threshold-{name}", None, marked, label="Export these figures")
+    ui.export_section(f"threshold-{name}", None, marked, label="Export the margins")
 
 
 def reliability(evaluation: Evaluation) -> None:
@@ -318,7 +318,7 @@ def page(selection: ui.Selection) -> None:
             on_click="ignore", icon=":material/table:", help="One row per group: verdicts, induced matching, margin.",
         )  # fmt: skip
         exports = ui.evaluation_exports(selection, {selection.model: evaluation})
-        ui.export_section(f"matching-{name}", None, {"metrics": bars}, **exports)
+        ui.export_section(f"matching-{name}", None, {"metrics": bars}, label="Export all metrics", **exports)
     ui.cite(selection.groups)
 
 

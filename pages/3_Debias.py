@@ -77,7 +77,9 @@ def debiased(selection: ui.Selection, view: str) -> None:
     if view == WORDS:
         debias_views.tokens_view(model, groups)
         return
-    inputs = debias.debias_inputs(selection, model, debias.pick_prior(selection.benchmark))
+    with st.expander("Where log P(t) comes from", icon=":material/tune:"):
+        prior = debias.pick_prior(selection.benchmark)
+    inputs = debias.debias_inputs(selection, model, prior)
     debiased_views(inputs, groups, view)
 
 

@@ -20,7 +20,7 @@ from ui.old_links import present_name
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGE = "pages/3_Debias.py"
-MODEL, SET, FIRST = "builtin/blip-caption", "scenes/swap", "scenes/relations-1x4"
+MODEL, SET, FIRST = "builtin/blip-caption", "scenes/swap", "scenes/triples"
 
 pytestmark = pytest.mark.skipif(MODEL not in builtin_models(), reason="no captioner is built in")
 
@@ -135,8 +135,8 @@ def test_the_best_button_goes_to_the_best_interval_and_it_is_called_tuned_on_tes
 
 def test_a_first_visit_shows_a_set_on_which_alpha_changes_something(app, scored):
     test = app(bare=True)
-    assert (test.selectbox(key="set").value, test.slider(key="alpha").value) == (FIRST, 0.2)
-    assert shown(test) == expected(scored[1][FIRST], 0.2) != expected(scored[1][FIRST], 0.0)
+    assert (test.selectbox(key="set").value, test.slider(key="alpha").value) == (FIRST, 0.21)
+    assert shown(test) == expected(scored[1][FIRST], 0.21) != expected(scored[1][FIRST], 0.0)
     assert (
         test.query_params["set"] in (FIRST, [FIRST]) and "alpha" in test.query_params
     )  # a link opens the same
@@ -272,7 +272,7 @@ def test_retrieval_shows_the_alpha_that_other_images_chose(app):
 def test_a_model_without_likelihoods_is_replaced_by_the_captioner_and_told(app, scored):
     test = app(model="builtin/clip")
     said = text(test).replace("\\", "")
-    assert "gives the score “ITCScore”" in said and f"{MODEL} is selected on this page" in said
+    assert "builtin/clip gives no log P(caption | image)" in said and f"this page shows {MODEL}" in said
     assert test.selectbox(key="model").value == MODEL  # what the page shows is what the sidebar says
     assert test.switch_page("pages/2_Matching.py").run().selectbox(key="model").value == "builtin/clip"
     test = app(model="builtin/clip")
@@ -282,7 +282,7 @@ def test_a_model_without_likelihoods_is_replaced_by_the_captioner_and_told(app, 
 def test_a_link_with_a_model_that_is_no_captioner_shows_the_built_in_one(open_page):
     test = open_page(PAGE, set="scenes/left-right", model="builtin/siglip")
     assert not test.error and not test.exception
-    assert "no language prior to remove" in text(test).replace("\\", "")
+    assert "gives no log P(caption | image)" in text(test).replace("\\", "")
 
 
 def test_the_noise_of_the_prior_is_chosen_beside_its_count_and_stands_in_the_address(app, monkeypatch):

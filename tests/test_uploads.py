@@ -196,7 +196,7 @@ def test_a_stored_file_opens_by_its_address_on_every_page_that_can_use_it(app, f
     assert group in plain(browsed)
     fine(button(browsed, "Next").click().run())
     debiased = app(DEBIAS, **address)
-    assert "add log P(t) beside it" in plain(debiased) and "is selected on this page" not in plain(debiased)
+    assert "add log P(t) beside it" in plain(debiased) and "this page shows" not in plain(debiased)
     adapted = app(TTM, **address)
     assert "scores.csv holds scores alone" in plain(adapted)
     fine(button(adapted, f"Adapt builtin/clip on {'scenes/attribute-swap'}").click().run())

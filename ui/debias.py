@@ -34,7 +34,7 @@ _MAX_IMAGES_PUBLIC = 5  # ... and for a visitor of a public instance
 _MOST_NOISE = 100.0  # that mean and deviation of noise may be
 
 # What a first visit without an address shows: a set on which alpha helps, at its best alpha there.
-_FIRST_SET, _FIRST_ALPHA = "scenes/relations-1x4", 0.2
+_FIRST_SET, _FIRST_ALPHA = "scenes/triples", 0.21
 
 
 def first_visit() -> None:
@@ -74,8 +74,7 @@ def nearest_captioner(model: str) -> NearestModel:
         return NearestModel(model)
     return NearestModel(
         CAPTIONER,
-        f"{model} gives the score “{kind.label}”, not log P(caption | image), so it has no language prior to remove. "
-        f"{CAPTIONER} is selected on this page.",
+        f"{model} gives no log P(caption | image) ({kind.label} is another score): this page shows {CAPTIONER}.",
     )
 
 

@@ -84,6 +84,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         command=inputs.command,
         groups=groups,
         papers=("VGPT",),
+        label="Export the curves",
     )
 
 
@@ -213,7 +214,8 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -
                 for name, kind in data.kinds.items()
             )
             st.markdown("  \n".join(outcomes))
-    prior = " · ".join(f"caption {j + 1}: {p:.4f}" for j, p in enumerate(study.prior[index]))
+    values = (f"caption {j + 1}: {p:.4f}" for j, p in enumerate(study.prior[index]))
+    prior = true_minus(" · ".join(values))
     st.caption(
         f"● outlined: the model's matching. ✓: the true pairs. log P(t) of this group's captions: {prior}. Alpha "
         "subtracts the same number from a whole column."
@@ -313,7 +315,7 @@ def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
         command=inputs.command,
         groups=groups,
         papers=("VGPT",),
-        label="Export this table",
+        label="Export the table",
     )
 
 
