@@ -34,6 +34,7 @@ READS_TRUTH = {
     ),
     *("figures/group_html.py", "teaching/lessons.py", "teaching/single_group.py"),
     *(f"exchange/{name}.py" for name in ("groups", "columns", "_import_rows", "report")),
+    *(f"rejudge/{name}.py" for name in ("_submission", "_judging")),
     *(f"audit/{name}.py" for name in ("_audit", "_rules", "_facts")),
     *(f"cli/{name}.py" for name in ("_alpha_files", "_evaluation", "adapt", "alpha", "export", "runs")),
 }

@@ -73,6 +73,7 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
         "files": ("{scores}", "{scores_2}", "--json"),
         "embeddings": ("{embeddings}", "{embeddings_2}", "--shape", "3x3", "--json"),
     },
+    "rejudge": {"scores": ("{scores}", "--json")},
     "groups-needed": {"plain": (), "so many": ("--groups", "300")},
     "ttm": {
         "embeddings": (*EMBEDDINGS, *SMALL, "--batch", "5", "--json"),
@@ -722,6 +723,11 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "models": differs("--cluster", "shape"),
             "*": refused("--cluster needs tags", "--cluster", "shape"),
         },
+        "--json": {"*": NO_JSON},
+    },
+    "rejudge": {
+        "<files>": {"*": instead("{scores}", "{scores_2}", "--json")},
+        "--out": {"*": differs("--out", "opinion.json")},
         "--json": {"*": NO_JSON},
     },
     "cost": {

@@ -3,17 +3,32 @@
 from __future__ import annotations
 
 import json
+import pickle
+import shutil
+import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy.stats import binomtest
+from typer.testing import CliRunner
 
 from core.base.errors import InputError
+from core.cli import app
 from core.datasets.score_files import read_scores, write_scores
+from core.rejudge import rejudge
 
 SAMPLES = Path(__file__).parent / "samples" / "rejudge"
 MTEB = SAMPLES / "mteb"
 PAIRS = MTEB / "random-clip-0" / "TinyWinoground_predictions.json"
+LM_EVAL, INSPECT = SAMPLES / "lm_eval", SAMPLES / "inspect"
+
+
+def only(folder: Path, pattern: str) -> Path:
+    """The one file of that name, whatever time its tool wrote into it."""
+    (found,) = folder.glob(pattern)
+    return found
+
 
 # --- scores
 
@@ -58,3 +73,251 @@ def test_other_json_is_refused_in_one_sentence(tmp_path, value, says):
 def test_scores_are_not_written_as_predictions_of_mteb(tmp_path):
     with pytest.raises(InputError, match=r"must end in \.csv, \.parquet, \.npz, \.jsonl\."):
         write_scores(tmp_path / "x.json", np.zeros((1, 2, 2)))
+
+
+# --- MTEB
+
+
+def test_a_constant_scorer_to_which_mteb_gives_100_percent_has_none_of_them():
+    (found,) = rejudge([MTEB / "constant" / "TinySugarCrepe_predictions.json"]).record()["submissions"]
+    assert (found["model"], found["benchmark"], found["version"]) == (
+        "tiny/constant",
+        "TinySugarCrepe",
+        "2.26.24",
+    )
+    assert found["reported"] == {
+        "text_acc": 100,
+        "image_acc": 0,
+        "accuracy": 0,
+    }  # MTEB's own, from the file beside it
+    score = found["metrics"]["group_score"]
+    assert (score["value"], score["ties"], score["chance"]) == (0, 12, 50)
+    told = " ".join(found["findings"])
+    assert "image_acc and accuracy are 0 by construction" in told
+    assert "its text_acc is 100.00, and 0.00 without the 12 tied groups" in told
+
+
+def test_image_acc_of_mteb_is_0_for_scores_that_are_all_right(tmp_path):
+    """What the sentence claims, by MTEB's own formula: `argmax(dim=0) == arange(captions)`."""
+    scores = np.array([[[0.9, 0.1]]])
+    assert (scores[0].argmax(axis=0) == np.arange(2)).all() == np.False_
+    path = tmp_path / "Set_predictions.json"
+    path.write_text(
+        json.dumps({"mteb_model_meta": {"model_name": "x"}, "default": {"test": scores.tolist()}})
+    )
+    (found,) = rejudge([path]).record()["submissions"]
+    assert found["metrics"]["group_score"]["value"] == 100 and "by construction" in found["findings"][0]
+
+
+def test_scores_of_mteb_have_the_metrics_that_it_leaves_out():
+    (found,) = rejudge([PAIRS]).record()["submissions"]
+    scores = np.array(json.loads(PAIRS.read_text())["default"]["test"])
+    right = (
+        scores[:, 0, 0] + scores[:, 1, 1] > scores[:, 0, 1] + scores[:, 1, 0]
+    )  # by hand: the true total is larger
+    match, interval = found["metrics"]["group_match"], binomtest(int(right.sum()), 12).proportion_ci()
+    assert match["value"] == pytest.approx(100 * right.mean(), abs=1e-4) and match["chance"] == 50
+    np.testing.assert_allclose([match["low"], match["high"]], [100 * x for x in interval], atol=1e-4)
+    assert found["reported"]["accuracy"] == found["metrics"]["group_score"]["value"] == 0
+
+
+def test_a_report_that_its_own_scores_deny_is_told(tmp_path):
+    for name in ("TinySugarCrepe.json", "TinySugarCrepe_predictions.json"):
+        shutil.copy(MTEB / "random-clip-0" / name, tmp_path / name)
+    shutil.copy(MTEB / "constant" / "TinySugarCrepe.json", tmp_path / "TinySugarCrepe.json")
+    (found,) = rejudge([tmp_path]).record()["submissions"]
+    assert (
+        "The report's text_acc is 100.00, and its own metric on these scores gives 41.67"
+        in found["findings"][0]
+    )
+
+
+def test_systems_on_the_same_benchmark_are_compared_in_pairs_and_corrected_together():
+    found = rejudge([MTEB])
+    assert len(found.judged) == 6 and len(found.differences) == 4
+    first, second, metrics = found.differences[-1]
+    wrong, right = (e.evaluation.outcomes["group_match"].value for e in (first, second))
+    fixed, broken = int((right & ~wrong).sum()), int((wrong & ~right).sum())
+    assert (metrics["group_match"].fixed, metrics["group_match"].broken) == (fixed, broken)
+    assert metrics["group_match"].p_value == pytest.approx(binomtest(fixed, fixed + broken).pvalue)
+    tests = 2 * 1 + 2 * 5  # on groups of one image all metrics are one
+    smallest = min((c for *_, each in found.differences for c in each.values()), key=lambda c: c.p_value)
+    assert smallest.p_holm == pytest.approx(smallest.p_value * tests)
+
+
+def test_a_result_of_mteb_alone_says_what_its_zeros_mean():
+    (found,) = rejudge([MTEB / "random-clip-0" / "TinySugarCrepe.json"]).record()["submissions"]
+    assert (
+        found["metrics"] == {}
+        and "exactly 0" in found["findings"][0]
+        and "no GroupMatch" in found["limits"][0]
+    )
+
+
+# --- lm-eval
+
+
+def test_questions_with_the_same_choices_are_groups_and_the_report_beside_them_is_read():
+    folder = LM_EVAL / "random-gpt-0"
+    found = rejudge([only(folder, "samples_tiny_pairs_2*"), only(folder, "results_*")]).record()[
+        "submissions"
+    ][0]
+    assert (found["model"], found["benchmark"]) == ("work/random-gpt-0", "tiny_pairs")
+    assert (found["n_groups"], found["shape"], found["reported"]["acc"]) == (6, "2x2", 50)
+    rows = [json.loads(line) for line in only(folder, "samples_tiny_pairs_2*").read_text().splitlines()]
+    logs = np.array([[float(value) for value, _ in row["filtered_resps"]] for row in rows]).reshape(6, 2, 2)
+    match = (logs[:, 0, 0] + logs[:, 1, 1] > logs[:, 0, 1] + logs[:, 1, 0]).mean()
+    assert found["metrics"]["group_match"]["value"] == pytest.approx(100 * match, abs=1e-4)
+    assert found["metrics"]["individual_match"]["chance"] == 50
+
+
+def test_answers_in_words_have_accuracies_and_no_matching():
+    found = {s["benchmark"]: s for s in rejudge([LM_EVAL / "random-gpt-0"]).record()["submissions"]}[
+        "tiny_words"
+    ]
+    metrics = found["metrics"]
+    assert found["reported"] == {"exact_match,letter": 25} and set(metrics) == {
+        "question_accuracy",
+        "group_accuracy",
+    }
+    assert (metrics["question_accuracy"]["value"], metrics["question_accuracy"]["ties"]) == (25, None)
+    assert (metrics["group_accuracy"]["chance"], metrics["question_accuracy"]["chance"]) == (25, 50)
+    assert (
+        "6 of 12 answers without a choice" in found["findings"][0]
+        and "100 % of the answers are choice A" in found["findings"][1]
+    )
+    assert "no GroupMatch" in found["limits"][0]
+
+
+def test_a_log_that_is_shorter_than_its_report_is_half_a_log(tmp_path):
+    folder = LM_EVAL / "random-gpt-0"
+    shutil.copy(only(folder, "results_*"), tmp_path)
+    log = only(folder, "samples_tiny_pairs_2*")
+    (tmp_path / log.name).write_text("".join(log.read_text().splitlines(keepends=True)[:10]))
+    with pytest.raises(InputError, match="holds 10 of the 12 items that the report beside it measured"):
+        rejudge([tmp_path])
+    (tmp_path / log.name).write_text(log.read_text()[:-200])
+    with pytest.raises(InputError, match="line 12 is not JSON"):
+        rejudge([tmp_path])
+
+
+# --- Inspect
+
+
+def test_logs_of_inspect_are_answers_in_groups():
+    found = rejudge([only(INSPECT / "some", "*.eval"), INSPECT / "always-a"])
+    some, always = found.record()["submissions"]
+    assert (some["n_questions"], some["n_groups"], some["version"]) == (12, 6, "0.3.285")
+    assert some["reported"]["accuracy"] == some["metrics"]["question_accuracy"]["value"] == 75
+    assert some["metrics"]["group_accuracy"]["value"] == pytest.approx(100 * 4 / 6, abs=1e-4)
+    assert (
+        "which is right in 50 %" in always["findings"][0]
+        and always["metrics"]["group_accuracy"]["value"] == 0
+    )
+    metrics = found.differences[0][2]
+    assert (metrics["question_accuracy"].fixed, metrics["question_accuracy"].broken) == (1, 4)
+    assert metrics["question_accuracy"].clustered.clusters == 6
+
+
+def test_both_forms_of_inspects_logs_say_the_same_of_the_same_questions():
+    whole, part = (
+        rejudge([only(INSPECT / "some", f"*.{end}")]).judged[0].submission for end in ("eval", "json")
+    )
+    assert part.answers.ids == whole.answers.ids[:2] and part.model == whole.model
+    np.testing.assert_array_equal(part.answers.chosen, whole.answers.chosen[:2])
+
+
+# --- numbers alone
+
+
+def test_a_table_of_a_paper_is_checked_for_what_cannot_be(tmp_path):
+    path = tmp_path / "paper.csv"
+    path.write_text(
+        "model,benchmark,metric,value,groups\n"
+        "CLIP,Winoground,text_score,30.75,400\nCLIP,Winoground,image_score,10.5,400\n"
+        "CLIP,Winoground,group_score,30.9,400\n"
+    )
+    (found,) = rejudge([path]).record()["submissions"]
+    assert found["reported"] == {"text_score": 30.75, "image_score": 10.5, "group_score": 30.9}
+    told = " ".join(found["findings"])
+    assert "group_score (30.90) is larger than text_score (30.75)" in told
+    assert "No number of 400 groups is 30.9 %" in told and "30.75 %" not in told  # 123 of 400 are 30.75 %
+
+
+# --- what is refused
+
+
+class Boom:
+    def __reduce__(self):
+        return (print, ("loaded",))
+
+
+@pytest.mark.parametrize("name", ["x.pkl", "x.pt", "x.json", "x.csv", "x.eval"])
+def test_pickles_are_refused_by_name_and_by_content_and_nothing_is_loaded(tmp_path, capsys, name):
+    path = tmp_path / name
+    path.write_bytes(pickle.dumps(Boom()))
+    with pytest.raises(InputError, match="pickles can run code and are never loaded"):
+        rejudge([path])
+    assert "loaded" not in capsys.readouterr().out
+
+
+def test_what_is_no_result_is_refused_in_one_sentence(tmp_path):
+    half = only(INSPECT / "stops-early", "*.eval")
+    cut = tmp_path / "cut.eval"
+    cut.write_bytes(only(INSPECT / "some", "*.eval").read_bytes()[:-500])
+    with zipfile.ZipFile(tmp_path / "other.eval", "w") as archive:
+        archive.writestr("a.txt", "a")
+    wrong = {
+        "old.json": '{"mteb_dataset_name": "Winoground", "test": {}}',
+        "eee.json": '{"schema_version": "0.1.0", "evaluation_results": []}',
+        "any.json": '{"a": 1}',
+        "broken.json": '{"mteb_model_meta": ',
+        "strange.json": '{"eval": {}, "status": "success", "samples": [1]}',
+        "x.xlsx": "PK",
+        "x.doc": "a",
+        "x.yaml": "a: [",
+        "y.yaml": "a: 1",
+        "z.tsv": "a\tb\n1\t2\n",
+    }
+    for name, text in wrong.items():
+        (tmp_path / name).write_text(text)
+    says = {
+        half: "is half a log: Inspect ended with status 'error' after 6 of 12 samples",
+        cut: "is no complete log of Inspect",
+        tmp_path / "other.eval": "is half a log",
+        tmp_path / "old.json": "MTEB 1.0 or older",
+        tmp_path / "eee.json": "schema 0.1.0, and 0.3.0 is read here",
+        tmp_path / "any.json": "holds no results that are known here",
+        tmp_path / "broken.json": "is not complete JSON",
+        tmp_path / "strange.json": "is not as its tool writes it today",
+        tmp_path / "x.xlsx": "PRED_FORMAT=tsv",
+        tmp_path / "x.doc": "is no file of results",
+        tmp_path / "x.yaml": "is not YAML",
+        tmp_path / "y.yaml": "neither `model-index` nor",
+        tmp_path / "z.tsv": "has no columns of results",
+        tmp_path / "absent.json": "cannot be read",
+    }
+    for path, sentence in says.items():
+        with pytest.raises(InputError) as told:
+            rejudge([path])
+        assert sentence in str(told.value) and "\n" not in str(told.value), (path, told.value)
+
+
+def test_two_systems_on_different_items_are_refused():
+    with pytest.raises(InputError, match="hold different items of tiny_pairs, 12 and 2"):
+        rejudge([INSPECT / "some"])
+
+
+# --- the command
+
+
+def test_the_command_prints_and_writes_what_it_found(tmp_path):
+    shown = CliRunner().invoke(app, ["rejudge", str(MTEB / "constant"), "--out", str(tmp_path / "o.json")])
+    assert shown.exit_code == 0, shown.output
+    assert (
+        "reported: text_acc 100.00" in shown.stdout
+        and "- MTEB gives a tie to the first caption" in shown.stdout
+    )
+    written = json.loads((tmp_path / "o.json").read_text())
+    asked = CliRunner().invoke(app, ["rejudge", str(MTEB / "constant"), "--json"])
+    assert json.loads(asked.stdout) == written and len(written["submissions"]) == 2

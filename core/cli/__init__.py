@@ -34,13 +34,19 @@ COMMANDS: dict[str, _Command] = {
         "evaluate --embeddings clip.npz --shape 2x2 --json",
     ),
     "compare": _Command(
-        "compare",
+        "_compare",
         "compare",
         "Two models, two files, or a file and a model on the same groups: every metric, and the paired difference.",
         "compare builtin/clip builtin/siglip --benchmark scenes/left-right",
     ),
+    "rejudge": _Command(
+        "_rejudge",
+        "rejudge",
+        "A second opinion on results of MTEB, lm-eval, Inspect, ...: groups, ties, chance, what the report hides.",
+        "rejudge predictions/Winoground_predictions.json --out opinion.json",
+    ),
     "groups-needed": _Command(
-        "compare",
+        "_compare",
         "groups_needed",
         "How many groups show a difference with 80 % power, and the smallest difference that so many groups show.",
         "groups-needed --difference 5 --differ 13 --groups 400",

@@ -102,10 +102,13 @@ def _left_out(name: str, what: str | int) -> str:
     return f"{name}: {what} {'query' if what == 1 else 'queries'} left out, to which nothing belongs"
 
 
-def format_differences(title: str, found: Mapping[str, Comparison], sides: tuple[str, str]) -> str:
+def format_differences(
+    title: str, found: Mapping[str, Comparison], sides: tuple[str, str], tests: int | None = None
+) -> str:
     """Paired differences as aligned text, by cluster too where groups hang together, and what the columns say.
 
     title : of what is subtracted from what. sides : heads of the groups that the first, the second alone has right.
+    tests : for how many p is corrected, where that is more than these.
     """
     from core.metrics.group_metrics import Metric  # scipy
 
@@ -122,6 +125,8 @@ def format_differences(title: str, found: Mapping[str, Comparison], sides: tuple
         if each.clustered is not None:
             lines.append(f"{f'  by {each.clustered.by}':<{width}}{'':>8}{_test(each.clustered, ' ' * 20)}")
     several = f"Holm: p corrected for these {len(names)} metrics. " if len(names) > 1 else ""
+    if tests is not None and tests > len(names):
+        several = f"Holm: p corrected for all {tests} tests of this output. "
     return "\n".join(
         [
             *lines,

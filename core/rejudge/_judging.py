@@ -1,0 +1,312 @@
+"""Judging: every metric with chance, interval and ties, paired tests between systems, and what a report got wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.base.errors import InputError
+from core.base.lazy import pandas as pd
+from core.base.text import counted
+from core.metrics.evaluation import Evaluation
+from core.metrics.group_metrics import Metric
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, TEXT_SCORE
+from core.metrics.paired import differences, in_order_of
+from core.metrics.statistics import Clusters, Comparison, Estimate, compare, estimate
+from core.rejudge import _mteb
+from core.rejudge._reading import read_file, read_submissions
+from core.rejudge._submission import LM_EVAL, LMMS_EVAL, MTEB, NO_ANSWER, Answers, Submission
+
+QUESTIONS, GROUPS = "question_accuracy", "group_accuracy"
+_MOST_OF_ONE = 0.9  # share of answers that are one letter, from which it is said
+# What reports call our metrics.
+_SAME = {"text_acc": TEXT_SCORE, "image_acc": IMAGE_SCORE, "accuracy": GROUP_SCORE, "acc": GROUP_SCORE}
+_PARTS = (TEXT_SCORE, IMAGE_SCORE)
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """One submission, judged. evaluation : of scores; None where there are none."""
+
+    submission: Submission
+    evaluation: Evaluation | None
+
+    @cached_property
+    def metrics(self) -> dict[str, Estimate]:
+        """Metrics of this house: of scores all, of answers the share of right questions and groups, else none."""
+        if self.evaluation is not None:
+            return self.evaluation.metrics
+        found = self.submission.answers
+        return {} if found is None else {name: self._of_answers(found, name) for name in self.outcomes}
+
+    @cached_property
+    def outcomes(self) -> dict[str, np.ndarray]:
+        """Metric -> what each group, or each question, has of it, (n,); empty where there are numbers alone."""
+        if self.evaluation is not None:
+            return {name: np.asarray(o.value) for name, o in self.evaluation.outcomes.items()}
+        found = self.submission.answers
+        if found is None:
+            return {}
+        right = found.chosen == found.own
+        if found.groups is None:
+            return {QUESTIONS: right}
+        return {QUESTIONS: right, GROUPS: pd.Series(right).groupby(found.groups, sort=False).all().to_numpy()}
+
+    def _of_answers(self, found: Answers, name: str) -> Estimate:
+        by_chance = pd.Series(1 / found.choices)
+        if name == QUESTIONS or found.groups is None:
+            return estimate(self.outcomes[name], 100 * by_chance.mean(), None, clusters=self.clusters)
+        parts = by_chance.groupby(found.groups, sort=False)
+        return estimate(self.outcomes[name], 100 * parts.prod().mean(), None)
+
+    @property
+    def clusters(self) -> Clusters | None:
+        """Questions of a group hang together."""
+        found = self.submission.answers
+        if found is None or found.groups is None:
+            return None
+        return Clusters.of_tag(pd.DataFrame({"group": found.groups}), "group")
+
+    @property
+    def findings(self) -> list[str]:
+        """What the report got wrong and what the numbers hide, a sentence each."""
+        s = self.submission
+        if self.evaluation is not None:
+            return [*s.findings, *self._about_scores(self.evaluation)]
+        return [
+            *s.findings,
+            *(self._about_answers(s.answers) if s.answers is not None else _about_numbers(s)),
+        ]
+
+    @property
+    def limits(self) -> list[str]:
+        """What cannot be said from this file, a sentence each."""
+        if self.evaluation is not None:
+            prior = (
+                ""
+                if self.evaluation.truth_given
+                else "The file names no truth: image i is taken to own caption i."
+            )
+            return [prior] if prior else []
+        if self.submission.answers is not None:
+            told = "Answers alone say which choice was taken, not by how much: no GroupMatch, no margins, no ties."
+            single = (
+                "No two questions share their choices, so no groups are found."
+                if len(self.outcomes) < 2
+                else ""
+            )
+            return [told, *filter(None, (single,))]
+        return [
+            "Numbers alone: no GroupMatch, no ties, no paired test; give the predictions, the sample log or the scores."
+        ]
+
+    def _about_scores(self, found: Evaluation) -> list[str]:
+        s, text = self.submission, found.metrics[TEXT_SCORE]
+        if s.tool == MTEB:
+            told = _mteb.findings(found.scores, s.reported, text)
+        elif s.tool in (LM_EVAL, LMMS_EVAL):
+            told = _first_wins(found, s.reported)
+        else:
+            told = []
+        match, score = found.metrics[GROUP_MATCH], found.metrics[GROUP_SCORE]
+        if found.shape[0] > 1 and match.value - score.value >= 10:
+            told.append(
+                f"GroupScore is {score.value:.2f} and GroupMatch {match.value:.2f} (chance {match.chance:.2f}): the "
+                "report hides that the right pairing often has the highest total."
+                if match.low > match.chance
+                else f"GroupMatch is {match.value:.2f} where chance is {match.chance:.2f}: no sign "
+                f"of more than GroupScore ({score.value:.2f}) shows."
+            )
+        return told
+
+    def _about_answers(self, found: Answers) -> list[str]:
+        told, n = [], len(found.ids)
+        without = int((found.chosen == NO_ANSWER).sum())
+        if without:
+            told.append(f"{without} of {counted(n, 'answer')} without a choice that can be read: wrong.")
+        taken = found.chosen[found.chosen >= 0]
+        if len(taken):
+            most = int(np.bincount(taken).argmax())
+            share, true = float((taken == most).mean()), float((found.own == most).mean())
+            if share >= _MOST_OF_ONE and share - true > 1 - _MOST_OF_ONE:
+                told.append(
+                    f"{100 * share:.0f} % of the answers are choice {chr(ord('A') + most)}, which is right in "
+                    f"{100 * true:.0f} %: this system follows the place of a choice."
+                )
+        names = ("accuracy", "exact_match", "hit", "acc")
+        reported = next(
+            (v for name in names for key, v in self.submission.reported.items() if key.startswith(name)), None
+        )
+        ours = self.metrics[QUESTIONS].value
+        if reported is not None and abs(reported - ours) > 0.01:
+            told.append(
+                f"The report says {reported:.2f} and its own answers give {ours:.2f}: answers that name no choice were "
+                "counted in another way, or it is of another run."
+            )
+        return told
+
+    def record(self) -> dict[str, Any]:
+        """JSON-safe."""
+        s, found = self.submission, self.evaluation
+        record: dict[str, Any] = {
+            "source": s.source.name,
+            "tool": s.tool,
+            "version": s.version,
+            "model": s.model,
+            "benchmark": s.benchmark,
+        }
+        if found is not None:
+            record |= {"n_groups": len(found.scores), "shape": "x".join(map(str, found.shape))}
+        elif s.answers is not None:
+            record |= {"n_questions": len(s.answers.ids)}
+            record |= {"n_groups": len(set(s.answers.groups))} if s.answers.groups is not None else {}
+        return record | {
+            "reported": {name: round(value, 4) for name, value in s.reported.items()},
+            "metrics": {name: e.record() for name, e in self.metrics.items()},
+            "findings": self.findings,
+            "limits": self.limits,
+        }
+
+
+def _first_wins(found: Evaluation, reported: Mapping[str, float]) -> list[str]:
+    """What lm-eval's `acc` of log-likelihoods gets wrong: `argmax` gives a tie to the first choice."""
+    first = 100 * float((found.scores.argmax(axis=2) == found.truth).mean())
+    rows = found.scores
+    own = np.take_along_axis(rows, found.truth[:, :, None], 2)
+    others = np.arange(rows.shape[2]) != found.truth[:, :, None]
+    strict = 100 * float((~((rows >= own) & others).any(axis=2)).mean())
+    told = []
+    if "acc" in reported and abs(reported["acc"] - first) > 0.01:
+        told.append(
+            f"The report's acc is {reported['acc']:.2f}, and these log-likelihoods give {first:.2f}: they are not of "
+            "one run."
+        )
+    if first > strict:
+        told.append(
+            f"argmax gives a tie to the first choice: acc is {first:.2f}, and {strict:.2f} without ties."
+        )
+    return told
+
+
+def _about_numbers(s: Submission) -> list[str]:
+    """What numbers alone tell: shares that no count gives, and a whole that is larger than its parts."""
+    told = []
+    named = {_SAME.get(name, name): (name, value) for name, value in s.reported.items()}
+    for name, (theirs, value) in named.items():
+        if name == GROUP_SCORE:
+            for part in _PARTS:
+                if part in named and value > named[part][1] + 0.01:
+                    told.append(
+                        f"{theirs} ({value:.2f}) is larger than {named[part][0]} ({named[part][1]:.2f}), of "
+                        "which it is a part."
+                    )
+        if s.count and name in (*_PARTS, GROUP_SCORE, GROUP_MATCH) and not _is_count(value, s.count):
+            told.append(
+                f"No number of {s.count} groups is {value:g} %: {theirs} or the number of groups is wrong."
+            )
+    shares = {name: value for name, (_, value) in named.items()}
+    if (
+        s.tool == MTEB
+        and shares.get(IMAGE_SCORE) == 0 == shares.get(GROUP_SCORE)
+        and shares.get(TEXT_SCORE, 0) > 0
+    ):
+        told.append(
+            "image_acc and accuracy are exactly 0: where a group has one image MTEB's definition makes them so "
+            "whatever a model does, and a tie counts as right in text_acc; the predictions would tell."
+        )
+    return told
+
+
+def _is_count(percent: float, n: int) -> bool:
+    """Whether a percentage, rounded as it is printed, is a count of n."""
+    decimals = len(f"{percent:.4f}".rstrip("0").partition(".")[2])
+    return abs(round(percent * n / 100) * 100 / n - percent) <= 0.5 * 10.0**-decimals + 1e-9
+
+
+_Pair = tuple[_Judged, _Judged, dict[str, Comparison]]
+
+
+@dataclass(frozen=True)
+class _Judgement:
+    """Submissions judged, and the paired tests between systems on the same benchmark.
+
+    differences : (first, second, metric -> second minus first), the first of a benchmark with every other one of it.
+    """
+
+    judged: list[_Judged]
+    differences: list[_Pair]
+
+    def record(self) -> dict[str, Any]:
+        """JSON-safe: `submissions` and `differences`."""
+        return {
+            "submissions": [each.record() for each in self.judged],
+            "differences": [
+                {
+                    "first": a.submission.title,
+                    "second": b.submission.title,
+                    "metrics": {name: found.record() for name, found in each.items()},
+                }
+                for a, b, each in self.differences
+            ],
+        }
+
+
+def rejudge(paths: Sequence[Path], data: bytes | None = None) -> _Judgement:
+    """A second opinion on files and folders of results, or on one upload (its name and `data`).
+
+    Raises InputError, in one sentence, for a file that is unknown, damaged, unfinished or a pickle, and for two systems
+    on different items of one benchmark.
+    """
+    found = read_submissions(paths) if data is None else read_file(paths[0], data)
+    judged = [_Judged(s, _evaluation(s)) for s in found]
+    pairs: list[_Pair] = []
+    with_items = sorted(
+        (j for j in judged if j.submission.ids is not None), key=lambda j: j.submission.benchmark
+    )
+    for _, group in groupby(with_items, key=lambda j: j.submission.benchmark):
+        first, *others = group
+        pairs += [(first, other, _compared(first, other)) for other in others]
+    return _Judgement(judged, _corrected(pairs))
+
+
+def _corrected(pairs: list[_Pair]) -> list[_Pair]:
+    """p values of everything that is shown, corrected together; metrics that are one on their groups are one test."""
+    same = [Metric.same(metrics) for *_, metrics in pairs]
+    tests = {(i, first): pairs[i][2][first] for i, found in enumerate(same) for first in found}
+    once = Comparison.holm({f"{i} {name}": c for (i, name), c in tests.items()})
+    return [
+        (a, b, {name: once[f"{i} {first}"] for first, names in same[i].items() for name in names})
+        for i, (a, b, _) in enumerate(pairs)
+    ]
+
+
+def _evaluation(s: Submission) -> Evaluation | None:
+    if s.scores is None:
+        return None
+    return Evaluation.of(s.scores.scores, s.scores.truth, s.scores.ids, tags=s.scores.tags)
+
+
+def _compared(a: _Judged, b: _Judged) -> dict[str, Comparison]:
+    ids_a, ids_b = a.submission.ids or [], b.submission.ids or []
+    if set(ids_a) != set(ids_b) or (a.evaluation is None) != (b.evaluation is None):
+        what = "the same benchmark" if not a.submission.benchmark else a.submission.benchmark
+        raise InputError(
+            f"{a.submission.source.name} and {b.submission.source.name} hold different items of {what}, "
+            f"{len(ids_a)} and {len(ids_b)}; give two systems on the same items, or one of them."
+        )
+    if a.evaluation is not None and b.evaluation is not None:
+        return differences(a.evaluation, in_order_of(b.evaluation, ids_a))
+    order = np.array([ids_b.index(name) for name in ids_a])
+    second = {QUESTIONS: b.outcomes[QUESTIONS][order]}
+    if GROUPS in a.outcomes and GROUPS in b.outcomes and ids_a == ids_b:
+        second[GROUPS] = b.outcomes[GROUPS]
+    return {
+        name: compare(a.outcomes[name], value, a.clusters if name == QUESTIONS else None)
+        for name, value in second.items()
+    }

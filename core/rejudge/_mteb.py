@@ -1,0 +1,59 @@
+"""MTEB: the predictions of a task, and what MTEB's metrics make of them.
+
+Source: `AbsTaskImageTextPairClassification._compute_metrics` of embeddings-benchmark/mteb 2.26.24.
+MTEB compares `argmax` over captions with `arange(images)` and `argmax` over images with `arange(captions)`: a tie goes
+to the first, which its sets store as the true one, and with one image the second comparison cannot hold.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from core.datasets.score_files import read_scores
+from core.metrics.statistics import Estimate
+from core.rejudge._submission import MTEB, Submission
+
+_NAMES = ("text_acc", "image_acc", "accuracy")
+
+
+def read_predictions(path: Path, value: dict[str, Any], content: bytes) -> Submission:
+    """The scores of a file of predictions."""
+    about = value["mteb_model_meta"]
+    name = path.name.removesuffix(".json").removesuffix("_predictions")
+    return Submission(path, MTEB, str(about.get("model_name") or ""), name, read_scores(path, content))
+
+
+def as_mteb_measures(scores: np.ndarray) -> dict[str, float]:
+    """MTEB's metrics of scores (n, m, k), in percent."""
+    m, k = scores.shape[1:]
+    text = (scores.argmax(axis=2) == np.arange(m)).all(axis=1)
+    image = (scores.argmax(axis=1) == np.arange(k)).all(axis=1)
+    return dict(zip(_NAMES, (100 * float(x.mean()) for x in (text, image, text & image)), strict=True))
+
+
+def findings(scores: np.ndarray, reported: Mapping[str, float], text: Estimate) -> list[str]:
+    """What MTEB's report of scores (n, m, k) gets wrong. text : TextScore, where a tie is wrong."""
+    k, measured, told = scores.shape[2], as_mteb_measures(scores), []
+    differ = [name for name in _NAMES if name in reported and abs(reported[name] - measured[name]) > 0.01]
+    if differ:
+        told.append(
+            f"The report's {differ[0]} is {reported[differ[0]]:.2f}, and its own metric on these scores gives "
+            f"{measured[differ[0]]:.2f}: scores and report are not of one run, or of different versions."
+        )
+    if scores.shape[1] == 1:
+        told.append(
+            f"image_acc and accuracy are 0 by construction: of 1 image, MTEB asks that each of the {k} captions have "
+            "another one as its best; nothing that a model does can raise them."
+        )
+    if (scores == scores[:, :1, :1]).all():
+        told.append("All scores of a group are equal: this system tells nothing apart.")
+    if measured["text_acc"] > text.value:
+        told.append(
+            f"MTEB gives a tie to the first caption, which is the true one: its text_acc is "
+            f"{measured['text_acc']:.2f}, and {text.value:.2f} without the {text.ties} tied groups."
+        )
+    return told

@@ -1,0 +1,177 @@
+"""Files, folders and uploads as submissions: which tool wrote what, and which of them belong together."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from core.base.errors import InputError
+from core.base.table_formats import open_table, parse_json, read_bytes
+from core.datasets.score_files import read_scores
+from core.rejudge import _inspect, _logs, _mteb, _reports, _results, _vlmeval
+from core.rejudge._submission import SCORES, Submission, check_count, grouped
+
+_TABLES = (".csv", ".tsv", ".parquet", ".arrow")
+_ENDINGS = (".json", ".jsonl", ".eval", *_TABLES, ".npz", ".yaml", ".yml", ".md")
+_PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".bin", ".joblib", ".ckpt")
+_PICKLED = re.compile(rb"\x80[\x02-\x05]")  # how pickles of protocols 2 to 5 begin
+_BESIDE = ("model_meta.json", "config.json")  # about a model, never results
+_MOST_FILES = 1000
+
+
+def read_submissions(paths: Sequence[Path]) -> list[Submission]:
+    """What all these files and folders hold; reports joined with the scores or answers that they are of.
+
+    Raises InputError, in one sentence, for the first thing that is wrong; nothing is loaded from a pickle.
+    """
+    files = [file for path in paths for file in _files(path)]
+    found = [s for file in dict.fromkeys(files) for s in read_file(file)]
+    if not found:
+        raise InputError(
+            "None of these files holds results; name files or folders of MTEB, lm-eval, Inspect, ..."
+        )
+    return _joined(found)
+
+
+def _files(path: Path) -> list[Path]:
+    """The files to read: a path's own, those of a folder, and MTEB's result beside its predictions."""
+    if path.is_dir():
+        inside = sorted(
+            p for p in path.rglob("*") if p.is_file() and p.suffix.lower() in (*_ENDINGS, *_PICKLES)
+        )
+        if len(inside) > _MOST_FILES:
+            raise InputError(f"{path} holds {len(inside)} files; name the folder of one run.")
+        readable = [p for p in inside if p.suffix.lower() in _ENDINGS and p.name not in _BESIDE]
+        if not readable:
+            pickles = (
+                f"pickles alone ({inside[0].name}, ...), which are never loaded" if inside else "no results"
+            )
+            raise InputError(f"{path} holds {pickles}; name another folder.")
+        return readable
+    result = path.with_name(path.name.replace("_predictions.json", ".json"))
+    return [path, result] if result != path and result.is_file() else [path]
+
+
+def read_file(path: Path, data: bytes | None = None) -> list[Submission]:
+    """What one file holds. data : its bytes, where it is an upload."""
+    suffix = path.suffix.lower()
+    if suffix in _PICKLES:
+        raise _pickled(path)
+    if suffix in (".xlsx", ".xls"):
+        raise InputError(f"{path} is a spreadsheet; save it as CSV, or run VLMEvalKit with PRED_FORMAT=tsv.")
+    if suffix not in _ENDINGS:
+        raise InputError(f"{path} is no file of results; its name must end in {', '.join(_ENDINGS)}.")
+    content = read_bytes(path, data)
+    if _PICKLED.match(content):
+        raise _pickled(path)
+    try:
+        return [grouped(submission) for submission in _read(path, suffix, content)]
+    except InputError:
+        raise
+    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+        what = f"{type(error).__name__}: {error}"
+        raise InputError(
+            f"{path} is not as its tool writes it today ({' '.join(what.split())[:100]}); it may be of another "
+            "version, or changed by hand."
+        ) from None
+
+
+def _pickled(path: Path) -> InputError:
+    return InputError(
+        f"{path} is a pickle; pickles can run code and are never loaded: export it as JSON or CSV."
+    )
+
+
+def _read(path: Path, suffix: str, content: bytes) -> list[Submission]:
+    if suffix == ".eval":
+        return [_inspect.read_zip(path, content)]
+    if suffix in (".yaml", ".yml", ".md"):
+        return _results.read_yaml_results(path, content.decode("utf-8", "replace"))
+    if suffix == ".json":
+        return _read_json(path, content)
+    if suffix == ".jsonl":
+        cells = next(open_table(path, content).sound_rows()).cells
+        if _logs.is_log(cells):
+            return [_logs.read_log(path, content)]
+    if suffix in _TABLES:
+        table = open_table(path, content)
+        if _vlmeval.is_table(table.columns):
+            return [_vlmeval.read_table(path, table.frame())]
+        if _reports.is_report(table.columns):
+            return list(_reports.read_report(path, table.frame()))
+        if suffix in (".tsv", ".arrow"):
+            raise InputError(
+                f"{path} has no columns of results ({', '.join(table.columns)[:80]}); choose another file."
+            )
+    return [Submission(path, SCORES, path.stem, "", read_scores(path, content))]
+
+
+def _read_json(path: Path, content: bytes) -> list[Submission]:
+    value = parse_json(content, path)
+    if isinstance(value, dict) and isinstance(value.get("mteb_model_meta"), dict):
+        return [_mteb.read_predictions(path, value, content)]
+    results = _results.read_json_results(path, value, _model_beside(path))
+    if results is not None:
+        return results
+    if _inspect.is_log(value):
+        return [_inspect.read_json(path, value)]
+    if _logs.is_result(value):
+        return list(_logs.read_result(path, value))
+    if _reports.is_clip_benchmark(value):
+        return [_reports.read_clip_benchmark(path, value)]
+    if isinstance(value, list) and value and isinstance(value[0], dict) and _vlmeval.is_table(value[0]):
+        return [_vlmeval.read_table(path, open_table(path, content).frame())]
+    if isinstance(value, list):
+        return [Submission(path, SCORES, path.stem, "", read_scores(path, content))]
+    known = ", ".join(list(value)[:4]) if isinstance(value, dict) else type(value).__name__
+    raise InputError(
+        f"{path} holds no results that are known here (it has {known}); give predictions or results of MTEB, lm-eval, "
+        "lmms-eval, Inspect or CLIP_benchmark."
+    )
+
+
+def _model_beside(path: Path) -> str:
+    """The model of a result of MTEB, whose file does not name it: `model_meta.json` lies beside it."""
+    try:
+        return str(json.loads((path.parent / _BESIDE[0]).read_text("utf-8"))["name"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+def _joined(found: Sequence[Submission]) -> list[Submission]:
+    """Reports of numbers alone go to the submission of their folder, tool and benchmark that has each item's."""
+    full = [s for s in found if s.ids is not None]
+    joined, used = [], set()
+    for submission in full:
+        for i, report in enumerate(found):
+            if report.ids is None and report.reported and _belongs(report, submission):
+                check_count(replace(submission, count=report.count), _measured(submission))
+                submission = replace(
+                    submission,
+                    model=submission.model or report.model,
+                    reported={**report.reported, **submission.reported},
+                    version=submission.version or report.version,
+                    findings=(*submission.findings, *report.findings),
+                )
+                used.add(i)
+        check_count(submission, _measured(submission))
+        joined.append(submission)
+    return joined + [s for i, s in enumerate(found) if s.ids is None and i not in used]
+
+
+def _belongs(report: Submission, full: Submission) -> bool:
+    same_model = report.model == full.model if report.model and full.model else False
+    beside = report.source.parent == full.source.parent
+    return (report.tool, report.benchmark) == (full.tool, full.benchmark) and (same_model or beside)
+
+
+def _measured(submission: Submission) -> int:
+    """Items as a tool counts them: questions, or groups where it scores whole groups."""
+    if submission.answers is not None:
+        return len(submission.answers.ids)
+    assert submission.scores is not None
+    n, m, _ = submission.scores.scores.shape
+    return n * m if submission.tool.startswith("lm") else n

@@ -1,0 +1,118 @@
+"""What one system did on one benchmark, as files tell it: scores, or answers, or numbers alone."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import numpy as np
+
+from core.base.errors import InputError
+from core.datasets.score_files import ScoreFile
+
+MTEB, LM_EVAL, LMMS_EVAL, INSPECT = "MTEB", "lm-eval", "lmms-eval", "Inspect"
+VLM_EVAL_KIT, CLIP_BENCHMARK, SCORES, TABLE = "VLMEvalKit", "CLIP_benchmark", "scores", "table"
+NO_ANSWER = -1
+
+
+@dataclass(frozen=True)
+class Answers:
+    """Which choice a system took in every question, where nothing tells how much it preferred it.
+
+    ids : n names. chosen, own : int64 (n,), the choice taken (`NO_ANSWER` where the answer names none) and the right
+    one. choices : int64 (n,), how many there are. groups : n names, the same for questions that belong together; None
+    where each is its own.
+    """
+
+    ids: list[str]
+    chosen: np.ndarray
+    own: np.ndarray
+    choices: np.ndarray
+    groups: list[str] | None = None
+
+
+@dataclass(frozen=True)
+class Submission:
+    """One system on one benchmark.
+
+    source : the file. tool : which one wrote it, with its version where it tells. model, benchmark : "" where the file
+    does not name them. scores, answers : of each item, at most one of both; a file of numbers alone has neither.
+    reported : what the tool says, in percent, by its own names. count : items it says it measured. findings : what
+    reading has shown already, as sentences.
+    """
+
+    source: Path
+    tool: str
+    model: str = ""
+    benchmark: str = ""
+    scores: ScoreFile | None = None
+    answers: Answers | None = None
+    reported: Mapping[str, float] = field(default_factory=dict)
+    count: int | None = None
+    version: str = ""
+    findings: tuple[str, ...] = ()
+
+    @property
+    def title(self) -> str:
+        """`random-clip on Winoground (MTEB 2.26.24, x.json)`."""
+        what = " on ".join(filter(None, (self.model, self.benchmark)))
+        where = f"{self.tool} {self.version}".strip()
+        return f"{what} ({where}, {self.source.name})" if what else f"{self.source.name} ({where})"
+
+    @property
+    def ids(self) -> list[str] | None:
+        """Names of the groups or questions; None where there are numbers alone."""
+        if self.scores is not None:
+            return self.scores.ids
+        return None if self.answers is None else self.answers.ids
+
+
+def shared_groups(keys: Sequence[Hashable], own: Sequence[int]) -> list[list[int]] | None:
+    """Questions with the same choices and different right ones, as groups: lists of their places, in their order.
+
+    None where the questions do not divide into groups of one size, two at least.
+    """
+    found: dict[Hashable, list[int]] = defaultdict(list)
+    for place, key in enumerate(keys):
+        found[key].append(place)
+    groups = list(found.values())
+    size = len(groups[0])
+    if size < 2 or any(len(g) != size or len({own[i] for i in g}) != size for g in groups):
+        return None
+    return groups
+
+
+def grouped(submission: Submission) -> Submission:
+    """Questions of one image each as groups, where several have the same captions and another one right."""
+    file = submission.scores
+    if file is None or file.truth is None or file.captions is None or file.scores.shape[1] != 1:
+        return submission
+    groups = shared_groups([tuple(row) for row in file.captions], [int(row[0]) for row in file.truth])
+    if groups is None or len(groups[0]) > file.scores.shape[2]:
+        return submission
+    first = [g[0] for g in groups]
+    merged = ScoreFile(
+        file.scores[groups, 0, :],
+        file.truth[groups, 0],
+        ["+".join(file.ids[i] for i in g) for g in groups],
+        None,
+        None,
+        file.captions[first],
+    )
+    n, m, k = merged.scores.shape
+    told = (
+        f"Its {n * m} questions have the same choices {m} by {m}, another one right in each: they are judged as {n} "
+        f"groups of {m}x{k}."
+    )
+    return replace(submission, scores=merged, findings=(*submission.findings, told))
+
+
+def check_count(submission: Submission, measured: int) -> None:
+    """Raise InputError where a report speaks of other items than the file holds: half a log, or another run's."""
+    if submission.count is not None and submission.count != measured:
+        raise InputError(
+            f"{submission.source} holds {measured} of the {submission.count} items that the report beside it measured; "
+            "give the complete file, or the report of the same run."
+        )
