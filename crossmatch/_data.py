@@ -63,7 +63,8 @@ def load_benchmark(name: str, split: str = "test", folder: str | Path | None = N
     -------
     A set of n groups of m images and k captions.
         len(groups), groups.shape : n and (m, k).
-        groups.truth : int64 (n, m), the caption of each image; None where nobody knows.
+        groups.truth : int64 (n, m), the caption of each image; None where nobody knows. Where several captions are
+            true of a group's one image (SugarCrepe++, BLA), all t of them, (n, t).
         groups.ids : n names.
         groups[i] : a group, with `id`, `images`, `captions`, `truth` and `tags`; `groups[i].images[j].open()` is
             a Pillow image.
@@ -137,7 +138,8 @@ def make_groups(
     images : for each of n groups its m images: paths, Pillow images, or uint8 arrays (height, width, 3). A file is
         opened when somebody needs its pixels.
     captions : for each group its k captions, 1 <= m <= k, k >= 2.
-    truth : int (n, m), the caption of each image, distinct within a group; None where nobody knows it.
+    truth : int (n, m), the caption of each image, distinct within a group; None where nobody knows it. Of groups of
+        one image also (n, t), t < k: every caption that is true of it.
     ids : n distinct names; by default "0", "1", ...
     tags : for each group its tags, name to value, to slice results by.
     name : of the set.

@@ -100,7 +100,7 @@ def how_it_looks() -> None:
         st.caption(
             "Or one row per image with its caption: `group,image,caption`; a row without an image is a caption that "
             "belongs to none. JSON lines and Parquet have the same columns. Add `truth` (such as `1 0`) where image "
-            "i does not belong to caption i."
+            "i does not belong to caption i; of one image, several captions may be true (`0 1`)."
         )
 
 

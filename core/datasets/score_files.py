@@ -10,7 +10,8 @@
 
 In the long form, images and captions are numbered where a group's labels are 0, 1, ... or 1, 2, ..., and otherwise
 counted as they first appear in the group. `match` is 1 (or true, yes) where the caption belongs to the image and 0
-elsewhere, exactly one 1 per image. A column counts as a tag if it has one value per group.
+elsewhere: exactly one 1 per image, or, where groups have one image, several (as many in every group). A column counts
+as a tag if it has one value per group.
 """
 
 from __future__ import annotations

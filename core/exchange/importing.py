@@ -11,6 +11,7 @@
 Both may be CSV, JSON lines or Parquet.
 
 Optional: `id`, and `truth`, the caption of each image counted from 0 (`1 0`); without it image i belongs to caption i.
+Of one image several captions may be true (`0 1`, of three or more).
 Every other column is a tag. Images are named by their place beside the manifest, or stored in the Parquet file.
 Nothing that is read is ever run.
 """
