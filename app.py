@@ -61,8 +61,8 @@ def stumbling_block(data: GroupData) -> str:
     return ""
 
 
-def one_group(evaluation: Evaluation, groups: GroupSet, group: str) -> None:
-    """One group, drawn: why the two metrics disagree."""
+def one_group(evaluation: Evaluation, groups: GroupSet, group: str, state: dict[str, object]) -> None:
+    """One group, drawn: why the two metrics disagree; and the way into it."""
     index = evaluation.ids.index(group)
     data = evaluation.group(index)
     left, right = st.columns([3, 2], gap="large")
@@ -70,6 +70,7 @@ def one_group(evaluation: Evaluation, groups: GroupSet, group: str) -> None:
         ui.draw_group(groups[index], data)
     with right:
         st.header("One group, two verdicts", anchor=False)
+        first_button(state)
         st.markdown(TWO_VERDICTS)
         st.html(group_html.matrix_html(data, "Scores of images, down, with captions, across"))
         st.caption(f"Outlined, with a dot: the model's matching. ✓: the true pairs. {stumbling_block(data)}")
@@ -151,9 +152,11 @@ def page() -> None:
     selection: dict[str, object] = {"split": "test", "model": models[0], "tag": []}
     evaluations = {name: ui.evaluate(ui.whole_test_set(name, models[0])) for name in SETS}
     name, group = clearest_disagreement(evaluations)
-    first_button({**selection, "set": name, "group": group})
+    state = {**selection, "set": name, "group": group}
     if group:
-        one_group(evaluations[name], ui.load_groups(name, "test"), group)
+        one_group(evaluations[name], ui.load_groups(name, "test"), group, state)
+    else:
+        first_button(state)
     next_steps(selection)
     numbers(evaluations, models[0])
 

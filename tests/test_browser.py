@@ -382,7 +382,11 @@ def test_a_group_fits_a_laptop_without_a_jump_and_its_images_open_large(visit):
 
 def test_on_a_phone_the_first_image_is_on_the_first_screen(visit):
     page = visit("/", width=390, height=844)
-    page.get_by_role("button", name="See the scores of this group").click()
+    button = page.get_by_role("button", name="See the scores of this group")
+    button.wait_for()
+    # It stands below the group that it names, and above the fold.
+    assert page.evaluate(BOXES, ".cm-zoom img")[-1]["bottom"] < button.bounding_box()["y"] < 844 - 44
+    button.click()
     page.wait_for_url(re.compile("/Groups"))
     page.locator(".cm-verdicts").wait_for()
     assert page.evaluate(BOXES, ".cm-zoom img")[0]["bottom"] < 844
