@@ -24,15 +24,17 @@ from ui import retrieval as part
 from ui import retrieval_table, runs
 
 LEAD = (
-    "Ask for “a red rubber cube”, and the model puts the pictures in order, the best first. A model that only "
+    "Ask for “a green sphere”, and the model puts the pictures in order, the best first. A model that only "
     "recognises words also puts **distractors** in front: pictures in which the words are true of different objects, "
-    "such as a red ball beside a grey rubber cube. [Cola](https://github.com/arijitray1993/COLA) measures this and "
+    "such as a green cube beside a red sphere. [Cola](https://github.com/arijitray1993/COLA) measures this and "
     "trains models to do better."
 )
 KINDS = ("adapt",)  # of the runs that this page shows
 LOOK, TABLE, TRAIN = "queries", "strategies", "train"  # also in addresses
 THIS = "pages/5_Retrieval.py"
 SHOWN = (8, 16, 32)
+# Words that the built-in models know; half of the first pictures have both, on different objects.
+TELLING = "a green sphere"
 IMAGES = (100, 200, 500, 1000, 2000)
 
 
@@ -70,8 +72,11 @@ def pick_query(subset: part.RetrievalSubset, place: Any, filters: Any) -> int | 
 
 
 def telling(subset: part.RetrievalSubset, keep: list[int]) -> int:
-    """The place in `keep` of the first query with a colour (the built-in models are sure of it) and another attribute
-    to confuse; the first one where there is none."""
+    """The place in `keep` of the query that shows most; else of the first one with a colour (the built-in models are
+    sure of it) and another attribute to confuse; the first one where there is none."""
+    first = [place for place, i in enumerate(keep) if subset.queries[i] == TELLING]
+    if first:
+        return first[0]
     if subset.attributes is None:
         return 0
     coloured = [getattr(phrase, "colour", None) for phrase in getattr(subset, "phrases", ())]
@@ -324,6 +329,8 @@ def page(store: ui.VisitorStore) -> None:
         look()
 
 
-ui.open_page("Retrieval", LEAD, pick=False, sidebar=st.query_params.get("view", LOOK) == LOOK)
+# What is chosen reaches the address only when the field is drawn.
+view = st.session_state.get("view") or st.query_params.get("view", LOOK)
+ui.open_page("Retrieval", LEAD, pick=False, sidebar=view == LOOK)
 with ui.show_errors():
     page(ui.VisitorStore())

@@ -89,16 +89,23 @@ def ranked_html(found: RetrievalSubset, rows: Sequence[RankedImage], revealed: b
         kind = "tie" if row.tied else "right" if row.right else "wrong"
         symbol, said = ("✓", "right") if row.right else ("✗", "wrong")
         told = f'<span class="cm-mark cm-{kind}">{symbol} {said}{", tied" if row.tied else ""}</span>'
-        marked = [*(f"<b>{escape(w)}</b>" for w in row.shared), *(f"<s>{escape(w)}</s>" for w in row.missing)]
-        words = " ".join(marked)
-        apart = ", on different objects" if row.shared and not row.missing and not row.right else ""
-        note = f"{told}<div>{words}{apart}</div>" if revealed else '<span class="cm-mark">?</span>'
+        note = f"{told}<div>{_words_html(row)}</div>" if revealed else '<span class="cm-mark">?</span>'
         alt = (f"{name}, {said}" if revealed else name) + _objects(image)
         cells.append(
             f'<figure class="cm-ranked">{enlargeable_image(image, alt, size)}'
             f"<figcaption>{row.place}. {note}</figcaption></figure>"
         )
     return f'<div class="cm-list">{"".join(cells)}</div>'
+
+
+def _words_html(row: RankedImage) -> str:
+    """Which of the query's words a picture has, and how: `has green, lacks sphere`."""
+    has, lacks = (" and ".join(f"<b>{escape(w)}</b>" for w in words) for words in (row.shared, row.missing))
+    if row.right and has:
+        return f"{has} on one object"
+    if has and not lacks:
+        return f'<span class="cm-apart">{has} on different objects</span>'
+    return ", ".join([f"has {has}"] * bool(has) + [f"lacks {lacks}"] * bool(lacks))
 
 
 def _objects(image: ImageRef) -> str:
@@ -122,15 +129,18 @@ def list_result(
     if not right:
         return f"None of these {len(found)} pictures shows **{escape_markdown(asked)}**: no metric counts this query."
     first = sum(row.right for row in rows)
-    text = (
-        f"**{first} of the first {len(rows)} show {escape_markdown(asked)}**, as do {right} of all {len(found)} "
-        f"pictures (`{model}`"
-    )
+    text = f"**{first} of the first {len(rows)} show {escape_markdown(asked)}**"
+    apart = sum(not row.right and bool(row.shared) and not row.missing for row in rows)
+    if apart:
+        others = len(rows) - first
+        whose = "the other one" if others == apart == 1 else f"{apart} of the other {others}"
+        text += f"; **{whose} {'has' if apart == 1 else 'have'} every word, but on different objects**"
+    text += f". {right} of all {len(found)} pictures are right (`{model}`"
     value = evaluation(found.one_query(query), scores[None]).ranking(pool)
     if value is not None and value.precision[0] == value.precision[0]:
         precision, chance = 100 * float(value.precision[0]), 100 * float(value.expected[0])
         text += f"; average precision {precision:.1f}\u00a0%, chance {chance:.1f}\u00a0%"
-    return f"{text}). A **bold** word is true of an object in the picture, a ~~crossed-out~~ one of none."
+    return f"{text})."
 
 
 def ranked_table(subset: RetrievalSubset, ranked: Mapping[str, Sequence[RankedImage]]) -> pd.DataFrame:
@@ -160,13 +170,7 @@ def shared_words_table(found: RetrievalSubset, query: int, scores: np.ndarray, p
         return
     everything = sum(value is not None for _, value in found.phrases[query].attributes())
     st.header("What gets in the way", anchor=False)
-    wrong = sum(share.first for share in shares if not share.right)
-    apart = sum(share.first for share in shares if not share.right and len(share.words) == everything)
-    first = min(most, sum(share.images for share in shares))
-    st.markdown(
-        f"Wrong among the first {first}: **{apart} with every word, but on different objects**, and {wrong - apart} "
-        "that lack a word."
-    )
+    st.caption("All pictures of the list by the words of the query that they have, the best placed first.")
     rows = [
         {
             "the picture has": f"{'✓' if s.right else '✗'} {_shared_words(s, everything)}",

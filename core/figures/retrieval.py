@@ -178,7 +178,7 @@ def strategies_figure(
                 showlegend=False,
                 hoverinfo="skip",
             )
-    layout(figure, height, "", "mAP, or accuracy")
+    layout(figure, height, "strategy", "mAP or accuracy, in percent")
     figure.update_layout(hovermode="closest")
     figure.update_yaxes(ticksuffix=" %")
     # Upright and on two lines: turned by Plotly where there is little room, the last one would be dropped.
