@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 import scipy
 
+from benchmarks.results import binomials
 from core.base.errors import InputError
 from core.groups import BytesImage, Group, GroupSet
 from core.metrics.statistics import (
@@ -106,6 +107,22 @@ def test_exact_coverage_is_never_below_95_and_inside_93_to_97_where_counts_are_n
 
 def _inside(shares):
     return bool(((shares >= 0.93) & (shares <= 0.97)).any())
+
+
+def test_the_published_table_of_six_intervals_holds_what_these_intervals_hold():
+    n, p = 30, np.array([0.02, 0.1, 0.25, 0.5, 0.77])
+    counts = np.arange(n + 1)
+    for name, method in (("Clopper-Pearson", "exact"), ("Wilson", "wilson")):
+        ends = [scipy.stats.binomtest(k, n).proportion_ci(method=method) for k in range(n + 1)]
+        wanted = np.array([(low <= p) & (p <= high) for low, high in ends])
+        assert (binomials.INTERVALS[name](counts[:, None], n, p) == wanted).all()
+    sizes, shares = (10, 30), (0.02, 0.05, 0.1, 0.25)
+    found = binomials.count_attainable(sizes, shares, likeliest=False)
+    assert found == sum(_inside(attainable(n, p)) for n in sizes for p in shares) == 4
+    blaker = binomials.INTERVALS["Blaker"](counts[:, None], n, p)
+    assert not (
+        blaker & ~binomials.INTERVALS["Clopper-Pearson"](counts[:, None], n, p)
+    ).any()  # it lies inside
 
 
 @pytest.mark.parametrize(("clusters_of", "size"), [(5, 8), (6, 6), (10, 3), (4, 12)])
