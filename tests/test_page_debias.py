@@ -50,7 +50,7 @@ def app(scored, fresh_pages, tmp_path, monkeypatch):
 
     def start(bare=False, **query):
         test = whole_app()
-        for name, value in ({} if bare else {"set": SET, "model": MODEL, **query}).items():
+        for name, value in (query if bare else {"set": SET, "model": MODEL, **query}).items():
             test.query_params[name] = value
         test.switch_page(PAGE)
         return fine(test.run())
@@ -134,7 +134,7 @@ def test_the_best_button_goes_to_the_best_interval_and_it_is_called_tuned_on_tes
 
 
 def test_a_first_visit_shows_a_set_on_which_alpha_changes_something(app, scored):
-    test = app(bare=True)
+    test = app(bare=True, __theme="dark")  # as a host opens it
     assert (test.selectbox(key="set").value, test.slider(key="alpha").value) == (FIRST, 0.21)
     assert shown(test) == expected(scored[1][FIRST], 0.21) != expected(scored[1][FIRST], 0.0)
     assert (

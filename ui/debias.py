@@ -21,6 +21,7 @@ from ui.export import tag_words
 from ui.fields import number
 from ui.formatting import progress
 from ui.loaders import LazyScorer, evaluate, model_source
+from ui.old_links import own_parameters
 from ui.selection import NearestModel, benchmarks, last_benchmark, offer_nearest, seed
 from ui.uploads import PREFIX, PRIOR, TAGS, is_upload, put_beside, stored_upload, upload_prior
 
@@ -40,7 +41,7 @@ _FIRST_SET, _FIRST_ALPHA = "scenes/triples", 0.21
 def first_visit() -> None:
     """Where nothing was selected yet and the address says nothing: a set on which alpha does something visible."""
     state = st.session_state
-    if st.query_params or {"set", "carried"} & {*state} or "set" in state.get("selected", {}):
+    if own_parameters() or {"set", "carried"} & {*state} or "set" in state.get("selected", {}):
         return
     if benchmarks().get(_FIRST_SET) == "" and CAPTIONER in scorer_names():
         seed("set", _FIRST_SET)
@@ -49,7 +50,7 @@ def first_visit() -> None:
 
 def mark_address() -> None:
     """An address that would be empty, as of the first set and model, gets a word: else it would open a first visit."""
-    if not st.query_params:
+    if not own_parameters():
         st.query_params["selection"] = "first"
 
 

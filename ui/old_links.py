@@ -11,7 +11,7 @@ from core.figures.text import escape_markdown
 
 # What some page reads or has read, by what it is about.
 _NAMES = """
-    set benchmark split shape model tag group pair margin q verdict sort page predict
+    set selection benchmark split shape model tag group pair margin q verdict sort page predict
     lesson term answers drawn explain_by round side share_kept shape_drawn lesson_alpha rung trained_on ladder
     alpha n samples split_seed blind blind_group prior noise_mean noise_std metric method by tau view other
     run runs preset variant mode schedule start share tau1 end share_end tauT T rounds epochs lr seed seeds patience
@@ -65,11 +65,14 @@ def read_old_links() -> None:
             st.session_state[key] = options if len(options) > 1 else options[0]
 
 
+def own_parameters() -> list[str]:
+    """What the address says, without what hosts and mailing lists add to it."""
+    return [name for name in st.query_params if not name.startswith(_OF_OTHERS)]
+
+
 def warn_unknown_parameters() -> None:
     """Name in one sentence what the address has and no page knows, and take it out."""
-    unknown = [
-        name for name in st.query_params if name not in _PARAMETERS and not name.startswith(_OF_OTHERS)
-    ]
+    unknown = [name for name in own_parameters() if name not in _PARAMETERS]
     for name in unknown:
         del st.query_params[name]
     if unknown:
