@@ -118,7 +118,9 @@ def test_a_log_of_other_captions_is_no_prior(tmp_path):
 
 def test_log_likelihoods_above_0_are_refused_with_their_place(tmp_path):
     path = written(tmp_path / "s.jsonl", LM_EVAL, changed(filtered_resps=[["0.5", "False"]] * 4))
-    with pytest.raises(InputError, match=r"image 1 with caption 1 of group '0' is 0\.5; log P"):
+    with pytest.raises(
+        InputError, match=r"image 0 \(from 0\) with caption 'a red cube[^']*' of group '0' is 0\.5; log P"
+    ):
         alpha("--scores", path, "--prior", LM_EVAL)
 
 
@@ -258,7 +260,7 @@ BAD_FILES = {
     "a group without": (
         NUMBERED,
         PRIOR[: PRIOR.index("b,0")],
-        "p.csv has no finite log P(t) for caption 1 of group 'b'; add it.",
+        "p.csv has no finite log P(t) for caption '0' of group 'b'; add it.",
     ),
     "more captions": (
         NUMBERED,
@@ -268,18 +270,18 @@ BAD_FILES = {
     "a prior above 0": (
         NUMBERED,
         PRIOR.replace("a,1,-2", "a,1,0.25"),
-        "p.csv has 0.25 as log P(t) of caption 2 of group 'a'; a log-likelihood is at most 0.",
+        "p.csv has 0.25 as log P(t) of caption '1' of group 'a'; a log-likelihood is at most 0.",
     ),
     "a prior of NaN": (
         NUMBERED,
         PRIOR.replace("a,1,-2", "a,1,nan"),
-        "p.csv has no finite log P(t) for caption 2 of group 'a'; add it.",
+        "p.csv has no finite log P(t) for caption '1' of group 'a'; add it.",
     ),
     "a score above 0": (
         NUMBERED.replace("a,1,1,-3", "a,1,1,3"),
         PRIOR,
-        "The score of image 2 with caption 2 of group 'a' is 3; log P(t | image) is at most 0, so alpha needs other "
-        "scores.",
+        "The score of image 1 (from 0) with caption 1 (from 0) of group 'a' is 3; log P(t | image) is at most 0, so "
+        "alpha needs other scores.",
     ),
     "a score of NaN": (NUMBERED.replace("a,0,0,-1", "a,0,0,nan"), PRIOR, PLACE.format("'nan'")),
     "a score of -inf": (NUMBERED.replace("a,0,0,-1", "a,0,0,-inf"), PRIOR, PLACE.format("'-inf'")),

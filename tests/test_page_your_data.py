@@ -2,6 +2,7 @@
 
 import csv
 import io
+import zipfile
 
 import numpy as np
 import pytest
@@ -205,3 +206,13 @@ def test_in_public_mode_nothing_is_stored_and_no_folder_of_the_server_is_read(ap
         assert "public server" in text(test)
         assert not test.text_input
         assert [u.label for u in test.get("file_uploader")] == ["File of scores or embeddings"]
+
+
+def test_a_zip_without_a_table_is_called_by_its_own_name(app):
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as archive:
+        archive.writestr("a.txt", "x")
+    test = app(PAGE)
+    test.file_uploader(key="set_upload").upload("photos.zip", content.getvalue())
+    (error,) = test.run().error
+    assert error.value.replace("\\", "").startswith("photos.zip holds no manifest (")

@@ -127,19 +127,28 @@ def test_a_prior_of_several_null_images_is_the_log_of_their_mean():
 
 
 def test_scores_that_are_no_log_likelihoods_are_refused():
-    with pytest.raises(InputError, match=r"image 1 with caption 2 of group 'a' is 0\.5; log P"):
+    with pytest.raises(
+        InputError, match=r"image 0 \(from 0\) with caption 1 \(from 0\) of group 'a' is 0\.5; log P"
+    ):
         Prior.from_file("p.csv", np.array([[[-1.0, 0.5]]]), ["a"], data=b"group,caption,log_prob\na,1,-1\n")
 
 
 @pytest.mark.parametrize(
     ("name", "content", "said"),
     [
-        ("p.csv", b"group,caption,log_prob\na,1,-1\n", "no finite log P\\(t\\) for caption 2 of group 'a'"),
-        ("p.csv", b"group,caption,log_prob\na,1,x\na,2,-1\n", "caption 1 of group 'a'"),
+        ("p.csv", b"group,caption,log_prob\na,1,-1\n", "no finite log P\\(t\\) for caption '2' of group 'a'"),
+        ("p.csv", b"group,caption,log_prob\na,0,-1\n", "no finite log P\\(t\\) for caption '1' of group 'a'"),
+        ("p.csv", b"group,caption,log_prob\na,1,x\na,2,-1\n", "caption '1' of group 'a'"),
+        ("p.csv", b"group,caption,log_prob\na,0,x\na,1,-1\n", "caption '0' of group 'a'"),
         ("p.csv", b"group,caption\na,1\n", "log_prob"),
-        ("p.csv", b"group,caption,log_prob\na,1,-1\na,2,0.5\n", "0.5 as log P.* caption 2 .* at most 0"),
+        ("p.csv", b"group,caption,log_prob\na,1,-1\na,2,0.5\n", "0.5 as log P.* caption '2' .* at most 0"),
+        (
+            "p.csv",
+            b"group,caption,sample,log_prob\na,0,fog,-1\na,1,fog,0.5\na,0,x,-1\na,1,x,-1\n",
+            "caption '1' of group 'a', sample 'fog'",
+        ),
         ("p.csv", b"group,caption,log_prob\na,1,-1\na,2,-1\na,3,-1\n", "more than 2 captions of group 'a'"),
-        ("p.csv", b"group,caption,log_prob\na,1,-1\na,1,-1\n", "caption 1 of group 'a' twice"),
+        ("p.csv", b"group,caption,log_prob\na,1,-1\na,1,-1\n", "caption '1' of group 'a' twice"),
         ("p.csv", b"group,caption,log_prob\nb,1,-1\n", "none of the scores' groups, such as 'a'"),
         ("p.txt", b"x", "not a prior file"),
     ],

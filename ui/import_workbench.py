@@ -97,7 +97,7 @@ def open_upload(upload: Any) -> None:
         return
     path = save_upload(upload.name, upload)
     try:
-        open_source(origin, unpack_source(path, path.parent / "unpacked"), path.parent)
+        open_source(origin, unpack_source(path, path.parent / "unpacked" / path.name), path.parent)
     except InputError as error:  # names the file that was uploaded, not where it was put
         shutil.rmtree(path.parent, ignore_errors=True)
         raise InputError(str(error).replace(str(path), upload.name)) from None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -35,11 +35,11 @@ def read_prior(
 
     Raises InputError for captions that are not the scores' own, and for one without a log-likelihood, naming it.
     """
-    suffix = Path(path).suffix.lower()
+    suffix, place = Path(path).suffix.lower(), _place_in_arrays
     if suffix == ".npz":
         prior = _prior_arrays(path, data, (len(ids), k))
     elif suffix in (".csv", ".parquet"):
-        prior = _prior_table(path, data, ids, k, captions)
+        prior, place = _prior_table(path, data, ids, k, captions)
     elif suffix == ".jsonl":
         prior = _prior_log(path, data, ids, k, captions)
     else:
@@ -47,7 +47,10 @@ def read_prior(
     wrong = np.argwhere(~np.isfinite(prior) | (prior > MOST_LOG_PROB))
     if len(wrong):
         sample, group, caption = wrong[0]
-        where = f"caption {caption + 1} of group {ids[group]!r}" + f", sample {sample + 1}" * (len(prior) > 1)
+        caption_name, sample_name = place(int(sample), int(group), int(caption))
+        where = f"caption {caption_name} of group {ids[group]!r}" + f", sample {sample_name}" * (
+            len(prior) > 1
+        )
         if np.isfinite(prior[sample, group, caption]):
             what = (
                 f"{prior[sample, group, caption]:.4g} as log P(t) of {where}; a log-likelihood is at most 0"
@@ -55,6 +58,14 @@ def read_prior(
             raise InputError(f"{path} has {what}.")
         raise InputError(f"{path} has no finite log P(t) for {where}; add it.")
     return prior
+
+
+# (sample, group, caption) -> how the file calls that caption and that sample.
+_Place = Callable[[int, int, int], tuple[str, str]]
+
+
+def _place_in_arrays(sample: int, group: int, caption: int) -> tuple[str, str]:
+    return str(caption), str(sample)
 
 
 def _prior_arrays(path: Path | str, data: bytes | None, shape: tuple[int, int]) -> np.ndarray:
@@ -71,7 +82,9 @@ def _prior_arrays(path: Path | str, data: bytes | None, shape: tuple[int, int]) 
 
 def _prior_table(
     path: Path | str, data: bytes | None, ids: Sequence[str], k: int, captions: np.ndarray | None
-) -> np.ndarray:
+) -> tuple[np.ndarray, _Place]:
+    """The prior, and how the table calls what is at a place: a caption that it leaves out by the number that follows
+    from its others, or as the scores do."""
     table = samples_in_rows(open_table(path, read_bytes(path, data)).frame(("group", "caption")), path)
     row = pd.Index(list(ids)).get_indexer(pd.Index(table["group"].astype(str).str.strip()))
     table, row = table[row >= 0], row[row >= 0]
@@ -87,22 +100,33 @@ def _prior_table(
     if len(beyond):
         name = ids[row[beyond[0]]]
         raise InputError(f"{path} has more than {k} captions of group {name!r}, where the scores have {k}.")
-    sample, samples = np.zeros(len(table), dtype=np.int64), 1
-    if "sample" in table:
-        sample, known = pd.factorize(table["sample"].astype(str).str.strip())
-        samples = len(known)
+    sample, known = pd.factorize(
+        table["sample"].astype(str).str.strip() if "sample" in table else pd.Series("", table.index)
+    )
+    samples = len(known)
+
+    def place(sample: int, group: int, caption: int) -> tuple[str, str]:
+        here = np.flatnonzero((row == group) & (column == caption))
+        if len(here):
+            name = labels.iloc[here[0]]
+        elif names is None:
+            name = str(caption + labels.astype(int).min())
+        else:
+            name = str(caption if captions is None else captions[group, caption])
+        return repr(name), repr(str(known[sample]))
+
     check(path, scores=samples * len(ids) * k)
     cells = (sample * len(ids) + row) * k + column
     twice = np.flatnonzero(pd.Series(cells).duplicated())
     if len(twice):
         name = ids[row[twice[0]]]
         raise InputError(
-            f"{path} has caption {column[twice[0]] + 1} of group {name!r} twice; leave one out, or say in a column "
+            f"{path} has caption {labels.iloc[twice[0]]!r} of group {name!r} twice; leave one out, or say in a column "
             "`sample` which null image each row is of."
         )
     prior = np.full(samples * len(ids) * k, np.nan)
     prior[cells] = pd.to_numeric(table["log_prob"], errors="coerce").to_numpy()
-    return prior.reshape(samples, len(ids), k)
+    return prior.reshape(samples, len(ids), k), place
 
 
 def samples_in_rows(table: pd.DataFrame, path: Path | str) -> pd.DataFrame:

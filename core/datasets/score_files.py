@@ -189,7 +189,9 @@ def _read_long(path: Path | str, content: bytes) -> ScoreFile:
     _check_complete(path, cell, shape, labels)
     scores = np.empty(len(cell))
     scores[cell] = values
-    match = _matches(path, table["match"], cell, shape, ids, where) if "match" in table else None
+    match = (
+        _matches(path, table["match"], cell, shape, ids, labels["image"], where) if "match" in table else None
+    )
     tags = table[[c for c in table.columns if c not in {*_LONG, "match"}]]
     names = [None if texts is None else texts.reshape(len(ids), -1) for texts in (image_names, caption_names)]
     return ScoreFile(scores.reshape(shape), match, list(ids), _constant(tags, group), *names)
@@ -257,7 +259,13 @@ def _numbers(path: Path | str, column: pd.Series, where: _Where) -> np.ndarray:
 
 
 def _matches(
-    path: Path | str, column: pd.Series, cell: np.ndarray, shape: _Shape, ids: pd.Index, where: _Where
+    path: Path | str,
+    column: pd.Series,
+    cell: np.ndarray,
+    shape: _Shape,
+    ids: pd.Index,
+    images: pd.Series,
+    where: _Where,
 ) -> np.ndarray:
     """The caption of each image, int64 (n, m), from a column that is 1 where they belong together; of groups of one
     image all that are true of it, (n, t)."""
@@ -274,8 +282,9 @@ def _matches(
     wrong = np.argwhere(counts != 1)
     if len(wrong):
         g, i = wrong[0]
+        name = images.iloc[int((cell // shape[2] == g * shape[1] + i).argmax())]  # as the file calls it
         raise InputError(
-            f"{path}: image number {i} of group {ids[g]!r} has {matrix[g, i].sum()} captions with match = 1; it needs "
+            f"{path}: image {name!r} of group {ids[g]!r} has {matrix[g, i].sum()} captions with match = 1; it needs "
             "exactly one."
         )
     return matrix.argmax(axis=2)

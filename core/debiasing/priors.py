@@ -111,8 +111,9 @@ class Prior(NamedTuple):
         above = np.argwhere(scores > MOST_LOG_PROB)
         if len(above):
             group, image, caption = above[0]
+            name = f"{caption} (from 0)" if captions is None else repr(str(captions[group, caption]))
             raise InputError(
-                f"The score of image {image + 1} with caption {caption + 1} of group {ids[group]!r} is "
+                f"The score of image {image} (from 0) with caption {name} of group {ids[group]!r} is "
                 f"{scores[group, image, caption]:.4g}; log P(t | image) is at most 0, so alpha needs other scores."
             )
         n, _, k = scores.shape
