@@ -4,14 +4,20 @@
                                            intervals cola_claims.csv (the paper's claim) and cola_cost.csv
     python -m benchmarks.results.cola --tune       learning rates on validation queries -> assets/results/cola_lr.csv
     python -m benchmarks.results.cola --only mm-adapter --seed 1    one run into the cache, for a queue of short jobs
+    python -m benchmarks.results.cola --protocol   the true protocol (core/cola/_verdict.py): learning rates on the base
+                                           that knows the words, then the rows of `crossmatch reproduce cola/1` on the
+                                           built-in world; after each run it writes what there is so far
+    python -m benchmarks.results.cola --verdict    only writes what the store has: assets/results/cola_protocol.csv,
+                                           cola_verdict.json and benchmarks/COLA.md
 
-Results are kept per run (core/cola/table.py): what is there is not made again. Learning rates are chosen on the
-validation split alone, with a seed that no row of the table has.
+All of it resumes. Results are kept per run (core/cola/table.py): what is there is not made again. Learning rates are
+chosen on the validation split alone, with a seed that no row of the table has.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -21,18 +27,22 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from core import papers
 from core.base.paths import assets
 from core.cola import table
+from core.cola._verdict import WORDS, MeasuredRun, query_outcomes, verdicts
 from core.cola.forgetting import cost_table, unadapted_sets
 from core.cola.rates import _RateTrial, find_rate
 from core.cola.run import StrategyRun, _evaluation
-from core.metrics.retrieval import COLA_MAP
+from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP
 from core.metrics.statistics import Estimate
+from core.runs.store import RunStore
 from core.scenes.retrieval import load_retrieval
-from core.scorers.cola_config import STRATEGIES
+from core.scorers.cola_config import GROUP_RESULTS, PROTOCOL, PROTOCOL_BASE, STRATEGIES
 from core.scoring.retrieval import first_images
 
 RESULTS = assets() / "results"
+PAGE = Path(__file__).parents[1] / "COLA.md"
 # The paper's claim: a multimodal adapter on frozen features beats tuning the encoders.
 COMPARED = ("mm-adapter", ("linear", "prompt-tune", "ft-all", "ft-late", "mm-pred", table.BASE))
 MIX = "multi"  # what every strategy trains on
@@ -46,13 +56,14 @@ def tune(
     known = (
         pd.read_csv(path)
         if path.is_file()
-        else pd.DataFrame(columns=["strategy", "base_key", "steps", "mix"])
+        else pd.DataFrame(columns=["strategy", "model", "base_key", "steps", "mix"])
     )
     key = table._base_key(model)[:12]
     for strategy in strategies:
         job = StrategyRun.of(model=model, options={"mix": MIX, **options, "strategy": strategy})
         facts = {
             "strategy": strategy,
+            "model": model,
             "base_key": key,
             "steps": job.settings.steps * job.settings.epochs,
             "mix": job.settings.mix,
@@ -73,9 +84,9 @@ def tune(
 
 
 def _of(known: pd.DataFrame, facts: Mapping[str, Any]) -> pd.DataFrame:
-    """The rows of one strategy, base, number of steps and mix; tables before mixes were written have `multi` alone."""
-    known = known.assign(**{n: known.get(n) for n in ("lr", "mix")})
-    known["mix"] = known["mix"].fillna("multi")
+    """The rows of one strategy, base, number of steps and mix; the first ones named neither base nor mix."""
+    known = known.assign(**{n: known.get(n) for n in ("lr", "model", "mix")})
+    known = known.fillna({"model": "builtin/clip", "mix": "multi"})
     return known[(known[list(facts)] == pd.Series(facts)).all(axis=1)]
 
 
@@ -101,7 +112,7 @@ def best_rates() -> dict[str, float]:
     found = {name: strategy.lr for name, strategy in STRATEGIES.items()}
     if path.is_file():
         known = pd.read_csv(path)
-        known = known[known["base_key"] == key]
+        known = _of(known, {"base_key": key, "mix": MIX})
         for name, rows in known.groupby("strategy"):
             found[str(name)] = float(rows.sort_values("all")["lr"].iloc[-1])
     return found
@@ -204,6 +215,119 @@ def costs(say: Any, options: Mapping[str, Any] | None = None) -> pd.DataFrame:
     return found
 
 
+# ---- the true protocol
+
+VERDICT, PROTOCOL_TABLE = RESULTS / "cola_verdict.json", RESULTS / "cola_protocol.csv"
+_TUNING = {"epochs": 4}  # of a learning rate; the rest is the protocol's
+ROW = "built-in world"  # begins the labels of its lines
+
+
+def protocol(say: Any) -> None:
+    """Choose learning rates, run every line of the table that has no paper's number, and write after each run."""
+    tune(list(STRATEGIES), {**PROTOCOL, **_TUNING, "patience": None}, say, PROTOCOL_BASE)
+    store = RunStore()
+
+    def report(text: str) -> None:
+        say(text)
+        write_verdict(store)
+
+    papers.run_table(store, "cola/1", report=report, row=ROW)
+    write_verdict(store)
+
+
+def write_verdict(store: RunStore) -> dict[str, Any]:
+    """The protocol's table and verdict from the finished runs of a store; what is not measured is said to be open."""
+    found, rows = [], []
+    lines = [line for line in papers.lines("cola/1") if line.label.startswith(ROW) and line.seeds != 1]
+    for line in lines:
+        for run in [r for r in store.list("adapt") if line.job is not None and line.job.same(r.config)]:
+            records = store.steps(run.id)
+            if run.status != "finished" or not line.job.is_over(records):
+                continue
+            arrays = [store.arrays(run.id, record["iteration"]) for record in (records[0], records[-1])]
+            found.append(
+                MeasuredRun(run.config["adapt"]["strategy"], run.config["adapt"]["seed"], records, *arrays)
+            )
+            ends = {"before": records[0]["test"], "after": records[-1]["test"]}
+            facts = {"lr": records[-1]["lr"], "parameters": records[-1]["parameters"]}
+            of_run = table._rows_of({"job": run.config, **facts, **ends})
+            rows += [*of_run, *by_words(of_run, found[-1])]
+    wanted = sum(line.seeds or 0 for line in lines)
+    claims = verdicts(found, int(PROTOCOL["epochs"]), max((line.seeds or 0 for line in lines), default=0))
+    record = {
+        "base": PROTOCOL_BASE,
+        "protocol": PROTOCOL,
+        "runs": len(found),
+        "wanted": wanted,
+        "claims": claims,
+    }
+    VERDICT.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    measured = pd.DataFrame(rows)
+    if len(measured):
+        measured = measured.drop_duplicates(["strategy", "seed", "metric", "part"], ignore_index=True)
+        measured.to_csv(PROTOCOL_TABLE, index=False)
+    PAGE.write_text(verdict_page(record, measured), encoding="utf-8")
+    return record
+
+
+def by_words(rows: Sequence[Mapping[str, Any]], run: MeasuredRun) -> list[dict[str, Any]]:
+    """Rows of a run's Cola mAP, and of its base's, over the queries that name colours alone, sizes, materials."""
+    found = []
+    for strategy, arrays in ((table.BASE, run.before), (run.strategy, run.after)):
+        first = next(row for row in rows if row["strategy"] == strategy and row["metric"] == COLA_MAP)
+        facts = {n: first[n] for n in table._FACTS} | {"metric": COLA_MAP}
+        values = query_outcomes(arrays)
+        found += [{**facts, "part": p, "value": float(np.nanmean(values[f"{COLA_MAP} {p}"]))} for p in WORDS]
+    return found
+
+
+def verdict_page(record: Mapping[str, Any], measured: pd.DataFrame) -> str:
+    """benchmarks/COLA.md: how much is measured, a line per claim, and the table of strategies."""
+    settings = ", ".join(f"{name} {value}" for name, value in record["protocol"].items())
+    parts = [
+        "# Cola's claims on the built-in world",
+        "Written by `python -m benchmarks.results.cola --verdict` from the records of the runs; not by hand.",
+        f"**{record['runs']} of {record['wanted']} runs are measured.** Base {record['base']}; every strategy: "
+        f"{settings}; learning "
+        "rates from brackets on validation queries. Differences in points, with paired 95 % intervals over "
+        "queries or groups; a claim is decided where three seeds and the interval agree.",
+        "| claim | where | measure | difference | verdict | what decided it |\n| --- | --- | --- | --- | --- | --- |\n"
+        + "\n".join(map(_claim_row, record["claims"])),
+    ]
+    if len(measured):
+        parts.append(strategies_table(measured))
+    return "\n\n".join(parts) + "\n"
+
+
+def strategies_table(measured: pd.DataFrame) -> str:
+    """Mean and deviation over seeds of every strategy: Cola mAP by part and by words of the queries, and the rest."""
+    columns = [(COLA_MAP, part) for part in ("all", "seen", "unseen", *WORDS)]
+    columns += [(QUERY_ALL_MAP, "all"), *((name, "all") for name in GROUP_RESULTS)]
+    heads = [f"{metric.replace('_', ' ')}, {part}".removesuffix(", all") for metric, part in columns]
+    lines = [["strategy", "seeds", "weights", *heads], ["---"] * (3 + len(heads))]
+    for name in (table.BASE, *STRATEGIES):
+        mine = measured[measured["strategy"] == name]
+        if len(mine):
+            cells = [mine[(mine["metric"] == m) & (mine["part"] == p)]["value"] for m, p in columns]
+            facts = [name, str(mine["seed"].nunique()), f"{int(mine['trained'].max()):,}"]
+            lines.append([*facts, *map(_mean, cells)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _mean(values: pd.Series) -> str:
+    spread = f" ± {values.std(ddof=1):.1f}" if len(values) > 1 else ""
+    return f"{values.mean():.1f}{spread}" if len(values) else "–"
+
+
+def _claim_row(claim: Mapping[str, Any]) -> str:
+    number = "–"
+    if "difference" in claim:
+        number = f"{claim['difference']:+.1f} [{claim['low']:+.1f}, {claim['high']:+.1f}]"
+    measure = claim["measure"].replace("_", " ")
+    cells = (claim["says"], claim["source"], measure, number, claim["verdict"], claim["decided_by"])
+    return f"| {' | '.join(cells)} |"
+
+
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -213,6 +337,12 @@ def main(arguments: list[str]) -> None:
         "--only", choices=STRATEGIES, action="append", help="only this strategy, into the cache"
     )
     parser.add_argument("--seed", type=int, help="only this seed, into the cache")
+    parser.add_argument(
+        "--protocol", action="store_true", help="the true protocol, as far as it is not run yet"
+    )
+    parser.add_argument(
+        "--verdict", action="store_true", help="write what the runs of the protocol say so far"
+    )
     for name in ("epochs", "steps", "batch"):
         parser.add_argument(f"--{name}", type=int)
     given = parser.parse_args(arguments)
@@ -220,7 +350,11 @@ def main(arguments: list[str]) -> None:
     options = {name: getattr(given, name) for name in ("epochs", "steps", "batch")}
     RESULTS.mkdir(parents=True, exist_ok=True)
     names = given.only or list(STRATEGIES)
-    if given.tune:
+    if given.protocol:
+        protocol(say)
+    elif given.verdict:
+        write_verdict(RunStore())
+    elif given.tune:
         print(tune(names, options, say).to_string(index=False))
     elif given.only or given.seed is not None:
         for job in wanted(names, table.SEEDS if given.seed is None else (given.seed,), options):

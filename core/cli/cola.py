@@ -21,7 +21,7 @@ from core.cola.table import jobs, run_jobs, summary
 from core.metrics.retrieval import COLA_MAP
 from core.runs.engine import start
 from core.runs.store import RunStore
-from core.scorers.cola_config import PAPER_SCALE
+from core.scorers.cola_config import GROUP_RESULTS, PAPER_SCALE
 
 Strategy = Annotated[
     str, typer.Option(help="linear, prompt-tune, ft-all, ft-late, mm-pred, mm-adapter or token-map.")
@@ -211,7 +211,7 @@ def _format_tests(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
         for name, parts in after["retrieval"].items()
         for part, now in parts.items()
     ]
-    rows += [(n, "all", before[n], after[n]) for n in ("multi_object", "crepe") if n in after]
+    rows += [(n, "all", before[n], after[n]) for n in GROUP_RESULTS if n in after and n in before]
     for name, part, first, now in rows:
         cells = [f"{e['value']:.2f} [{e['low']:.2f}, {e['high']:.2f}]" for e in (first, now)]
         count = now.get("queries", now.get("groups"))

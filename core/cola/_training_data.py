@@ -42,7 +42,7 @@ _KINDS: dict[str, tuple[str, ...]] = {
     "combined": ("region", "single", "multi", "swap"),
 }
 # Of the built-in world: images, twins, wordings of each single query, and queries of the other kinds.
-IMAGES, TWINS, WORDINGS, TEXTS = 1500, 500, 3, 1500
+IMAGES, TWINS, WORDINGS, TEXTS = 1500, 3000, 3, 1500
 COMPOUNDS = 551_980  # multi-object queries of the paper's training ([Cola] 5.3)
 
 

@@ -25,13 +25,13 @@ from core.base.settings import one_of
 from core.cola.tasks import BENCHMARKS, BUILTIN, SCENE_GRAPHS, AdaptationTask
 from core.metrics import groups as metrics
 from core.metrics import statistics
-from core.metrics.groups import IMAGE_SCORE, TEXT_SCORE
+from core.metrics.groups import GROUP_MATCH, IMAGE_SCORE, TEXT_SCORE
 from core.metrics.retrieval import COLA_MAP, RetrievalEvaluation
 from core.runs.description import Iteration, Progress, Remains, RunDescription, Stop
 from core.runs.models import adapted_model, public
 from core.runs.resume import load_moments, save_moments
 from core.runs.store import RunStore
-from core.scorers.cola_config import KIND, PAPER_SCALE, STRATEGIES, AdaptConfig
+from core.scorers.cola_config import GROUP_RESULTS, KIND, PAPER_SCALE, STRATEGIES, AdaptConfig
 from core.scoring.load import load_base
 from core.scoring.retrieval import score_retrieval
 from core.scoring.scores import score_groups
@@ -285,9 +285,7 @@ def _pairs(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[st
         for part, now in parts.items()
         if part in ("all", "seen", "unseen")
     ]
-    pairs += [
-        (n, "all", before[n], after[n]) for n in ("multi_object", "crepe") if n in after and n in before
-    ]
+    pairs += [(n, "all", before[n], after[n]) for n in GROUP_RESULTS if n in after and n in before]
     return pairs
 
 
@@ -354,6 +352,7 @@ def _measure(scorer: Any, task: AdaptationTask) -> tuple[dict[str, Any], dict[st
     for name, groups, metric in (
         ("multi_object", task.multi_object, IMAGE_SCORE),
         ("crepe", task.crepe, TEXT_SCORE),
+        ("forgetting", task.relations, GROUP_MATCH),
     ):
         if groups is None or groups.truth is None:
             continue

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from core.base import files, paths
 from core.cola.run import StrategyRun, _base_source
 from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP
-from core.scorers.cola_config import KIND, STRATEGIES
+from core.scorers.cola_config import GROUP_RESULTS, KIND, STRATEGIES
 from core.scoring.load import scorer_key
 
 if TYPE_CHECKING:
@@ -145,7 +145,7 @@ def _rows_of(result: Mapping[str, Any]) -> list[dict[str, Any]]:
     for start, results in ((untrained, result["before"]), (facts, result["after"])):
         for metric, parts in results["retrieval"].items():
             rows += [{**start, "metric": metric, "part": part, **value} for part, value in parts.items()]
-        for metric in ("multi_object", "crepe"):
+        for metric in GROUP_RESULTS:
             if metric in results:
                 value = dict(results[metric])
                 count = value.pop("groups")

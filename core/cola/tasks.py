@@ -84,6 +84,7 @@ class AdaptationTask(NamedTuple):
     test: Retrieval
     multi_object: GroupSet | None
     crepe: GroupSet | None
+    relations: GroupSet | None = None  # which nothing here trains: what a strategy costs elsewhere
 
     @classmethod
     def load(
@@ -115,7 +116,16 @@ def _builtin(settings: AdaptConfig, images: int | None) -> AdaptationTask:
         first_images(test, IMAGES if images is None else images),
         load("scenes/attribute-swap", "test").select(range(_PAIRS)),
         crepe_set(graphs, _PAIRS, relations=False),
+        _relations(),
     )
+
+
+def _relations() -> GroupSet:
+    """Groups that swap two objects' places, of both kinds."""
+    parts = [
+        load(name, "test").select(range(_PAIRS)) for name in ("scenes/left-right", "scenes/front-behind")
+    ]
+    return replace(parts[0], name="scenes/relations", groups=tuple(g for part in parts for g in part.groups))
 
 
 def _from_graphs(name: str, settings: AdaptConfig, images: int | None, folder: Path | None) -> AdaptationTask:

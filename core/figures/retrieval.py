@@ -13,7 +13,7 @@ from core.datasets.paper_results import reference
 from core.figures._style import OUTCOME_COLOURS, SERIES, layout, line, whiskers
 from core.metrics.groups import IMAGE_SCORE, TEXT_SCORE
 from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP
-from core.scorers.cola_config import STRATEGIES
+from core.scorers.cola_config import GROUP_RESULTS, STRATEGIES
 
 _PARTS = ("all", "seen", "unseen")
 # How assets/results/cola.csv and cola_claims.csv were made: said beside them, because it decides what comes out.
@@ -287,9 +287,11 @@ def results_table(before: Mapping[str, Any], after: Mapping[str, Any]) -> pd.Dat
             rows.append(
                 {"metric": METRICS[name].label, "part": part, **_cells(before["retrieval"][name][part], now)}
             )
-    for name, title in (("multi_object", "Multi-object accuracy"), ("crepe", "CREPE accuracy")):
-        if name in after:
-            rows.append({"metric": title, "part": "all", **_cells(before[name], after[name])})
+    for name, title in GROUP_RESULTS.items():
+        if name in after and name in before:
+            rows.append(
+                {"metric": title[0].upper() + title[1:], "part": "all", **_cells(before[name], after[name])}
+            )
     return pd.DataFrame(rows)
 
 

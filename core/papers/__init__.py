@@ -9,6 +9,7 @@ from statistics import fmean
 from typing import Any, NamedTuple
 
 from core.base.errors import unknown_name
+from core.cola.run import StrategyRun
 from core.papers import _runs, _shipped_results, _table_rows, _tables
 from core.papers._runs import missing_data
 from core.papers._tables import SEEDS, TABLES, lines
@@ -120,7 +121,7 @@ class TablePlan(NamedTuple):
         """The same plan, where every line that can run says how long it takes by a trial: one epoch on a few groups."""
 
         def timed(status: LineStatus) -> LineStatus:
-            jobs = [job for job in status.line.jobs if isinstance(job, AdaptationRun)]
+            jobs = [job for job in status.line.jobs if isinstance(job, AdaptationRun | StrategyRun)]
             if status.state not in ("ready", "stopped") or not jobs:
                 return status
             if report is not None:

@@ -6,15 +6,18 @@ over the training pairs (`PAPER_SCALE`).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import cache
 from typing import Any
 
 from core.base.lazy import pandas as pd
+from core.base.paths import assets
 from core.cola.run import StrategyRun
 from core.datasets.paper_results import reference
 from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP
 from core.papers._table_rows import TableCell, TableLine
-from core.scorers.cola_config import PAPER_SCALE, STRATEGIES
+from core.scorers.cola_config import GROUP_RESULTS, PAPER_SCALE, PROTOCOL, PROTOCOL_BASE, STRATEGIES
 
 _BASES = {"CLIP": "openai/clip-vit-base-patch32", "FLAVA": "facebook/flava-full"}
 # Data set of the paper -> what is trained on and measured. Multi-object and CREPE pairs come with GQA's run.
@@ -39,8 +42,7 @@ _USUAL_MIX, _MIX_OF_TABLE = "single", {"Table 2a": "multi"}
 _PAIRS = {"Cola multi-object": "multi_object", "CREPE": "crepe"}
 _HEADS = {
     **{name: metric.label for name, metric in METRICS.items()},
-    "multi_object": "multi-object accuracy",
-    "crepe": "CREPE accuracy",
+    **GROUP_RESULTS,
     "parameters": "million weights trained",
 }
 TABLES = (
@@ -76,7 +78,8 @@ def lines(table: str) -> list[TableLine]:
     rows = reference("Cola", table)
     keys = dict.fromkeys(zip(rows["model"], rows["method"], strict=True))
     mix = _MIX_OF_TABLE.get(table, _USUAL_MIX)
-    return [_line(*key, rows[(rows[["model", "method"]] == key).all(axis=1)], mix) for key in keys]
+    printed = [_line(*key, rows[(rows[["model", "method"]] == key).all(axis=1)], mix) for key in keys]
+    return [*printed, *protocol_lines()] if table == "Table 1" else printed
 
 
 def _line(model: str, method: str, rows: pd.DataFrame, mix: str) -> TableLine:
@@ -130,7 +133,8 @@ def _cell(row: pd.Series, benchmarks: list[str]) -> TestCell:
 
 # ---- the same on the built-in world
 
-_WORLD_MODEL, _WORLD_MIX = "builtin/clip", "multi"  # of assets/results/cola.csv
+# Of assets/results/cola.csv: a base without sizes and materials, a short training without swapped queries.
+_WORLD_MODEL, _WORLD_OPTIONS = "builtin/clip", {"mix": "multi"}
 _WORLD_CELLS = (
     (COLA_MAP, "all"),
     (COLA_MAP, "seen"),
@@ -139,18 +143,70 @@ _WORLD_CELLS = (
     ("multi_object", ""),
     ("crepe", ""),
 )
+PROTOCOL_SEEDS = 3
+_BUILT_IN = "built-in world"  # begins the labels of the lines that need no data
 
 
 def builtin_lines() -> list[TableLine]:
     """The built-in CLIP before, and after every strategy."""
-    after = [_builtin_line(strategy.label, "after", name) for name, strategy in STRATEGIES.items()]
-    return [_builtin_line("before", "before", "linear"), *after]
+    return [
+        _builtin_line(
+            label, f"{label}, {_WORLD_MODEL}", when, _WORLD_MODEL, {**_WORLD_OPTIONS, "strategy": name}
+        )
+        for label, when, name in _before_and_after()
+    ]
 
 
-def _builtin_line(label: str, when: str, strategy: str) -> TableLine:
-    cells = tuple(
-        TestCell(label, name, when, name, part=part, head=f"{_HEADS[name]}{f', {part}' if part else ''}")
-        for name, part in _WORLD_CELLS
+def protocol_lines() -> list[TableLine]:
+    """The paper's question by the true protocol on the built-in world, which needs no data; three seeds each."""
+    rates = _chosen_rates()
+    return [
+        replace(
+            _builtin_line(
+                label,
+                f"{_BUILT_IN}, {label}",
+                when,
+                PROTOCOL_BASE,
+                {**PROTOCOL, "strategy": name, "lr": rates.get(name)},
+                (*_WORLD_CELLS, ("forgetting", "")),
+            ),
+            seeds=1 if when == "before" else PROTOCOL_SEEDS,
+        )
+        for label, when, name in _before_and_after()
+    ]
+
+
+def _before_and_after() -> list[tuple[str, str, str]]:
+    """Label, when, and the strategy whose runs are read: any of them measures the base before its first step."""
+    return [("before", "before", "linear"), *((s.label, "after", name) for name, s in STRATEGIES.items())]
+
+
+def _builtin_line(
+    method: str,
+    label: str,
+    when: str,
+    model: str,
+    options: dict[str, Any],
+    cells: Sequence[tuple[str, str]] = _WORLD_CELLS,
+) -> TableLine:
+    found = tuple(
+        TestCell(method, name, when, name, part=part, head=f"{_HEADS[name]}{f', {part}' if part else ''}")
+        for name, part in cells
     )
-    job = StrategyRun.of("scenes/retrieval", _WORLD_MODEL, options={"strategy": strategy, "mix": _WORLD_MIX})
-    return TableLine(f"{label}, {_WORLD_MODEL}", cells, job, seeds=1 if when == "before" else None)
+    job = StrategyRun.of("scenes/retrieval", model, options=options)
+    return TableLine(label, found, job, seeds=1 if when == "before" else None)
+
+
+def _chosen_rates() -> dict[str, float]:
+    """The learning rates that validation queries chose for the protocol (benchmarks/results/cola.py), by strategy.
+
+    Only of brackets that are whole: the best of the rates tried has a worse one on both sides.
+    """
+    path = assets() / "results" / "cola_lr.csv"
+    trials = pd.read_csv(path) if path.is_file() else pd.DataFrame()
+    if "model" not in trials:
+        return {}
+    mine = trials[(trials["model"] == PROTOCOL_BASE) & (trials["mix"] == PROTOCOL["mix"])]
+    chosen = {str(n): float(rows.loc[rows["all"].idxmax(), "lr"]) for n, rows in mine.groupby("strategy")}
+    edges = mine.groupby("strategy")["lr"].agg(["min", "max"])
+    return {name: lr for name, lr in chosen.items() if edges.loc[name, "min"] < lr < edges.loc[name, "max"]}

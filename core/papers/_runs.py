@@ -99,9 +99,11 @@ def needs_of(job: RunDescription) -> str:
 _TRIED = 8  # groups of a trial
 
 
-def trial_seconds(job: AdaptationRun) -> float:
+def trial_seconds(job: AdaptationRun | StrategyRun) -> float:
     """Seconds that a run of one seed will take at most, from one epoch on a few groups, for which data and model are
-    loaded: their first steps are the slowest."""
+    loaded: their first steps are the slowest. Of a strategy from a few features and one batch, without its tests."""
+    if isinstance(job, StrategyRun):
+        return job.forecast()["seconds"]
     short = {
         "epochs": 1,
         **({"iterations": 1, "coverage_first": 1.0} if job.kind == "ttm" else {"rounds": 1}),

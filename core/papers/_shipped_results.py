@@ -14,7 +14,7 @@ from core.metrics.groups import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE
 from core.papers._table_rows import TableCell
 from core.papers.measurement_run import MeasurementRun
 from core.runs.description import RunDescription
-from core.scorers.cola_config import STRATEGIES
+from core.scorers.cola_config import GROUP_RESULTS, STRATEGIES
 from core.ttm.run import RUNS
 from core.ttm.seeds import SeedSpread, spread
 
@@ -90,7 +90,7 @@ def _tests(rows: pd.DataFrame) -> dict[str, Any]:
     test: dict[str, Any] = {"retrieval": {}}
     for _, row in rows.iterrows():
         value, metric = {"value": float(row["value"])}, str(row["metric"])
-        if metric in ("multi_object", "crepe"):
+        if metric in GROUP_RESULTS:
             test[metric] = value
         else:
             test["retrieval"].setdefault(metric, {})[str(row["part"])] = value

@@ -95,6 +95,18 @@ MIXES: dict[str, str] = {
 PAPER_SCALE: dict[str, int] = {"epochs": 10, "steps": 0, "batch": 32}
 
 
+# What a run on the built-in world measures in groups, besides its queries: the key in its records -> for people.
+GROUP_RESULTS: dict[str, str] = {
+    "multi_object": "multi-object accuracy",
+    "crepe": "CREPE accuracy",
+    "forgetting": "GroupMatch on untrained relations",
+}
+# The true protocol on the built-in world (`crossmatch reproduce cola/1`): a base that knows every word of the queries,
+# swapped queries for every strategy, 4,000 steps or until validation stops improving, three seeds.
+PROTOCOL_BASE = "builtin/clip-details"
+PROTOCOL: dict[str, int | str] = {"mix": "hard", "epochs": 16, "steps": 250, "batch": 12, "patience": 5}
+
+
 class AdaptConfig(Settings):
     """One run of a strategy. `lr` None: what suits strategy and base (`rate`)."""
 

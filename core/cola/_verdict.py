@@ -1,0 +1,198 @@
+"""The paper's claims on the built-in world: each confirmed, refuted or left open, from the records of runs alone.
+
+A claim compares two strategies on one measure, query by query (group by group), means over seeds. It is confirmed where
+the paired 95 % interval and every seed lie on its side of 0, refuted where both lie on the other, and else left open.
+What decided it is read off the same records: the words of the queries, seen and unseen, and how the training ended.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from core.cola.run import _evaluation
+from core.cola.table import BASE
+from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP
+from core.metrics.statistics import Estimate
+from core.scenes.retrieval import load_retrieval
+from core.scorers.cola_config import GROUP_RESULTS, STRATEGIES
+from core.scoring.retrieval import first_images
+
+CONFIRMED, REFUTED, OPEN = "confirmed", "refuted", "left open"
+WORDS = (
+    "colours alone",
+    "sizes",
+    "materials",
+)  # what queries name, besides a shape; some name both of the last two
+_LATE = 0.75  # of the epochs asked for: a best validation after it means that training was still improving
+
+
+class _Claim(NamedTuple):
+    """`first` is better than `second` on a measure; of a loss (`better` -1) it is worse."""
+
+    says: str
+    source: str
+    measure: str
+    first: str
+    second: str
+    better: int = 1
+
+
+_ADAPTER, _ALL, _UNSEEN = "mm-adapter", f"{COLA_MAP} all", f"{COLA_MAP} unseen"
+CLAIMS = (
+    _Claim("MM-Adapter finds combinations that training never showed better than the model before.",
+           "Cola, Table 1", _UNSEEN, _ADAPTER, BASE),
+    _Claim("MM-Adapter beats tuning both encoders.", "Cola, Table 1", _ALL, _ADAPTER, "ft-all"),
+    _Claim("MM-Adapter beats tuning both encoders on combinations that training never showed.",
+           "Cola, Table 1", _UNSEEN, _ADAPTER, "ft-all"),
+    _Claim("MM-Adapter beats Linear.", "Cola, Table 1", _ALL, _ADAPTER, "linear"),
+    _Claim("MM-Adapter beats Prompt-tune.", "Cola, Table 1", _ALL, _ADAPTER, "prompt-tune"),
+    _Claim("Attention over picture and query together beats attention in each tower alone (FT late).",
+           "Cola, section 5.2", _ALL, _ADAPTER, "ft-late"),
+    _Claim("Comparing with the frozen query beats predicting a score (MM-Pred).",
+           "Cola, section 5.2", _UNSEEN, _ADAPTER, "mm-pred"),
+    _Claim("Where all the words are there and wrongly attached, MM-Adapter ranks better than the model before.",
+           "Cola, Table 3", f"{QUERY_ALL_MAP} all", _ADAPTER, BASE),
+    _Claim("MM-Adapter tells which of two pictures with exchanged attributes is meant, better than the model before.",
+           "Cola, Table 2a", "multi_object", _ADAPTER, BASE),
+    _Claim("MM-Adapter tells such pictures apart better than tuning both encoders.",
+           "Cola, Table 2a", "multi_object", _ADAPTER, "ft-all"),
+    _Claim("What MM-Adapter learns carries over to captions of one picture (CREPE).",
+           "Cola, Table 2a", "crepe", _ADAPTER, BASE),
+    _Claim("MM-Adapter loses something on what it was not trained on.",
+           "Cola, section 7", "forgetting", _ADAPTER, BASE, -1),
+    _Claim("The binding is there, and alignment loses it: one linear map between the tokens tells pictures with "
+           "exchanged attributes apart better than the model before.",
+           "LABCLIP, arXiv 2502.03566", "multi_object", "token-map", BASE),
+)  # fmt: skip
+
+
+class MeasuredRun(NamedTuple):
+    """A finished run: its records, and the arrays of outcomes before and after."""
+
+    strategy: str
+    seed: int
+    records: Sequence[Mapping[str, Any]]
+    before: Mapping[str, np.ndarray]
+    after: Mapping[str, np.ndarray]
+
+
+def verdicts(runs: Sequence[MeasuredRun], epochs: int, seeds: int) -> list[dict[str, Any]]:
+    """One JSON-safe record per claim. epochs : that the protocol asks for. seeds : that a claim needs to be decided."""
+    outcomes: dict[str, dict[int, dict[str, np.ndarray]]] = {}
+    for run in runs:
+        outcomes.setdefault(run.strategy, {})[run.seed] = query_outcomes(run.after)
+    if runs:  # the base has no seed: it stands beside every one
+        outcomes[BASE] = dict.fromkeys({run.seed for run in runs}, query_outcomes(runs[0].before))
+    return [_verdict(claim, outcomes, runs, epochs, seeds) for claim in CLAIMS]
+
+
+def query_outcomes(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Outcomes by measure: of queries (q,) in percent, NaN where a query is not of that part; of groups (g,)."""
+    scores = arrays["retrieval_scores"]
+    test = first_images(load_retrieval("test"), scores.shape[1])
+    measured = _evaluation(test, scores)
+    parts = {name: mask for name, mask in measured.parts().items() if name in ("all", "seen", "unseen")}
+    found = {
+        f"{metric} {part}": np.where(mask, 100 * measured.values(metric), np.nan)
+        for metric in (COLA_MAP, QUERY_ALL_MAP)
+        for part, mask in (parts | _word_kinds()).items()
+    }
+    return found | {
+        name: 100 * np.asarray(arrays[name], dtype=float) for name in GROUP_RESULTS if name in arrays
+    }
+
+
+def _word_kinds() -> dict[str, np.ndarray]:
+    """Which test queries name colours alone, sizes, materials: bool (q,) each."""
+    phrases = load_retrieval("test").phrases
+    sizes, materials = (np.array([getattr(p, n) is not None for p in phrases]) for n in ("size", "material"))
+    return dict(zip(WORDS, (~sizes & ~materials, sizes, materials), strict=True))
+
+
+def _verdict(
+    claim: _Claim,
+    outcomes: Mapping[str, Mapping[int, Mapping[str, np.ndarray]]],
+    runs: Sequence[MeasuredRun],
+    epochs: int,
+    seeds: int,
+) -> dict[str, Any]:
+    record: dict[str, Any] = claim._asdict()
+    shared = sorted(set(outcomes.get(claim.first, {})) & set(outcomes.get(claim.second, {})))
+    if not shared:
+        said = f"Not measured yet: 0 of {seeds} seeds."
+        return {**record, "seeds": 0, "verdict": OPEN, "decided_by": said}
+    whole = _difference(claim, claim.measure, outcomes, shared)
+    record |= {"seeds": len(shared), **whole}
+    found = _side(claim, whole) if len(shared) >= seeds else 0
+    record["verdict"] = {1: CONFIRMED, -1: REFUTED, 0: OPEN}[found]
+    reasons = [] if len(shared) >= seeds else [f"{len(shared)} of {seeds} seeds are measured"]
+    if len(shared) >= seeds and not found:
+        reasons.append("the interval, or a seed, lies on the other side of 0")
+    metric, _, part = claim.measure.partition(" ")
+    if part:
+        others = (*(("seen", "unseen") if part == "all" else ()), *WORDS)
+        parts = {name: _difference(claim, f"{metric} {name}", outcomes, shared) for name in others}
+        record["parts"] = parts
+        reasons += _by_part(claim, parts)
+    reasons += [_ending(name, runs, epochs) for name in (claim.first, claim.second) if name != BASE]
+    return {**record, "decided_by": _sentence("; ".join(reasons))}
+
+
+def _sentence(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."
+
+
+def _difference(
+    claim: _Claim,
+    measure: str,
+    outcomes: Mapping[str, Mapping[int, Mapping[str, np.ndarray]]],
+    shared: Sequence[int],
+) -> dict[str, Any]:
+    """First minus second in points: mean over seeds and queries, paired 95 % bootstrap interval, and of every seed."""
+    by_seed = np.stack(
+        [outcomes[claim.first][seed][measure] - outcomes[claim.second][seed][measure] for seed in shared]
+    )
+    kept = by_seed[:, np.isfinite(by_seed).all(axis=0)]
+    low, high = Estimate.bootstrap(kept.mean(axis=0))
+    numbers = {"difference": float(kept.mean()), "low": low, "high": high}
+    each = [round(float(value), 3) for value in kept.mean(axis=1)]
+    return {**{n: round(value, 3) for n, value in numbers.items()}, "n": kept.shape[1], "by_seed": each}
+
+
+def _side(claim: _Claim, found: Mapping[str, Any]) -> int:
+    """1 where a difference is clearly on the claim's side, -1 where on the other, 0 where it cannot be told."""
+    low, high, *each = (claim.better * value for value in (found["low"], found["high"], *found["by_seed"]))
+    if min(low, high, *each) > 0:
+        return 1
+    return -1 if max(low, high, *each) < 0 else 0
+
+
+def _by_part(claim: _Claim, parts: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Of which queries it holds, and of which not."""
+    texts = []
+    for side, said in ((1, "it holds of"), (-1, "the opposite holds of"), (0, "it cannot be told of")):
+        names = [
+            f"{n} ({found['difference']:+.1f})" for n, found in parts.items() if _side(claim, found) == side
+        ]
+        if names:
+            texts.append(f"{said} {', '.join(names)}")
+    return texts
+
+
+def _ending(strategy: str, runs: Sequence[MeasuredRun], epochs: int) -> str:
+    """How the training of a strategy ended, over its seeds: by validation, or with its last epoch, still improving."""
+    still, steps = 0, []
+    mine = [run for run in runs if run.strategy == strategy]
+    for run in mine:
+        curve = [record["validation"][COLA_MAP]["all"]["value"] for record in run.records]
+        still += len(curve) > epochs and int(np.argmax(curve)) > _LATE * epochs
+        steps.append(len(curve) - 1)
+    label = STRATEGIES[strategy].label
+    if still:
+        of = f"{still} of {len(mine)} seeds"
+        return f"{label} was still improving on validation when it ended ({of}): more steps may change it"
+    ended = " to ".join(map(str, sorted({min(steps), max(steps)})))
+    return f"{label} had stopped improving on validation (after {ended} of {epochs} epochs)"
