@@ -7,8 +7,10 @@ it stands: on ZeroGPU the scoring functions borrow a GPU, elsewhere they run on 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import os
+import tempfile
 import threading
 import time
 from collections.abc import AsyncIterator, Callable
@@ -31,7 +33,7 @@ from core.base.errors import InputError
 from core.base.gate import Gate, Limits, Share
 from core.base.limits import PUBLIC
 from core.figures import group_html
-from core.groups import Group, decode
+from core.groups import Group, ImageRef, decode
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import yes_or_no
 from core.scorers.vocabulary import vocabulary_note
@@ -52,6 +54,7 @@ LIMITS = Limits(
     uploads=Share(20, 100), quota=Share(100 << 20, 400 << 20), window=KEPT, file=16 << 20, patience=120.0
 )
 _at_work = threading.Lock()  # one pair of images at a time is in memory
+_examples: dict[bytes, ImageRef] = {}  # by the SHA-256 of the file that shows it
 INTRO = """
 # Crossmatch
 A model scores both images against both captions. **GroupScore** wants each image to score
@@ -60,12 +63,23 @@ highest with its own caption, and each caption with its own image;
 caption 2. Chance levels: GroupScore 16.7 %, GroupMatch 50 %.
 
 The built-in models are small and know rendered scenes of cubes, spheres and cylinders, not photographs. The examples
-are shown and scored at 320 pixels, so their scores differ a little from those of the same groups in the app.
+are groups of the app and have the same scores there.
 """
 TABLE = """
 .prose .cm-verdicts, .prose .cm-verdicts :is(tbody, tr, th, td), .prose .cm-scroll :is(table, th, td)
   {border: 0 !important;}
 .prose .cm-verdicts tbody > tr {border-bottom: 1px solid rgba(134,140,155,.28) !important;}
+/* fields and examples on the left, the result on the right; on a phone the result comes directly after the button */
+@media (min-width: 641px) {
+  #all {display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); grid-template-rows: auto 1fr;}
+  #found {grid-column: 2; grid-row: 1 / span 2;}
+}
+#examples {min-width: 100%;}
+/* four columns fit a phone where their texts wrap */
+#examples table {table-layout: fixed; width: 100%;}
+#examples :is(th, td) {white-space: normal; overflow-wrap: anywhere; hyphens: auto;}
+#examples td :is(img, .container) {width: 100%; height: auto; max-width: 5rem; margin: 0 auto;}
+@media (max-width: 640px) {#examples :is(th, td) {padding: .3rem .2rem; font-size: .78rem; line-height: 1.25;}}
 """
 
 
@@ -126,11 +140,13 @@ def _answer(
         raise gr.Error(str(error), print_exception=False) from None
 
 
-def _opened(image: Given, name: str) -> Image.Image:
-    """The pixels of an image that somebody brought, upright and no more of them than are kept."""
+def _opened(image: Given, name: str) -> Image.Image | ImageRef:
+    """The pixels of an image that somebody brought, upright and no more of them than are kept; an example as it is."""
     if isinstance(image, Image.Image):
         return image
-    return ImageOps.exif_transpose(decode(Path(image).read_bytes(), name, MAX_SIDE, PUBLIC.pixels))
+    content = Path(image).read_bytes()
+    known = _examples.get(hashlib.sha256(content).digest())
+    return known or ImageOps.exif_transpose(decode(content, name, MAX_SIDE, PUBLIC.pixels))
 
 
 def compare(
@@ -140,7 +156,7 @@ def compare(
     group, evaluation = _answer(image_a, image_b, caption_1, caption_2, model)
     data = evaluation.group(0)
     pictures = [
-        group_html.picture_html(ref.open(), PICTURE, f"Image {group_html.image_name(i)}")
+        group_html.picture_html(ref.open(PICTURE), PICTURE, f"Image {group_html.image_name(i)}")
         for i, ref in enumerate(group.images)
     ]
     drawn = group_html.matching_html(pictures, group.captions, data)
@@ -162,40 +178,61 @@ def compare_or_say(*given: Any) -> tuple[str, str, dict[str, Any] | None]:
         return f'<p role="alert"><b>{escape(error.message)}</b></p>', "", None
 
 
-def examples(count: int = 4) -> list[list[Any]]:
-    """Groups of the built-in world, rendered."""
-    groups = datasets.load(SET, "test")
-    return [[*(ref.open(PICTURE) for ref in groups[i].images), *groups[i].captions] for i in range(count)]
+def examples(folder: Path, count: int = 4) -> list[list[Any]]:
+    """Groups of the built-in world, their pictures as files of a folder. A file is known again by its content, so that
+    a model is given the picture that it is given in the app, and not one of 320 pixels made small."""
+    groups = [datasets.load(SET, "test")[i] for i in range(count)]
+    return [[*(_written(ref, folder) for ref in group.images), *group.captions] for group in groups]
 
 
-def picture(value: Image.Image, label: str) -> gr.Image:
-    """A field for an image, which Gradio neither decodes nor fetches from an address that somebody names."""
-    made = gr.Image(value, type="filepath", image_mode=None, label=label, height=220)
-    keep, decoded = made.async_move_resource_to_block_cache, made.preprocess
+def _written(ref: ImageRef, folder: Path) -> str:
+    path = folder / f"{ref.key}.png"
+    ref.open(PICTURE).save(path)
+    _examples[hashlib.sha256(path.read_bytes()).digest()] = ref
+    return str(path)
 
-    async def keep_uploads(path: str | Path | None) -> str | None:
+
+def picture(value: str, label: str) -> gr.Image:
+    """A field for an image."""
+    return gr.Image(value, type="filepath", image_mode=None, label=label, height=220)
+
+
+def _take_files_alone() -> None:
+    """No `gr.Image` of this process decodes what it is given, or fetches it from an address that somebody names.
+
+    Of the class, not of a field: once an example is chosen, Gradio makes a visitor new fields from the class. A class
+    of its own it would write a stub for, into this folder.
+    """
+    keep, decoded = gr.Image.async_move_resource_to_block_cache, gr.Image.preprocess
+
+    async def keep_uploads(self: gr.Image, path: str | Path | None) -> str | None:
         if path is not None and is_http_url_like(str(path)):
             raise gr.Error("Send the image itself; web addresses are not fetched.", print_exception=False)
-        return await keep(path)
+        return await keep(self, path)
 
-    def as_file(payload: ImageData | None) -> Any:
+    def as_file(self: gr.Image, payload: ImageData | None) -> Any:
         if payload is None or (payload.url or "").startswith("data:"):
-            return decoded(payload)
+            return decoded(self, payload)
         return payload.path  # not even looked at here
 
-    # For this field alone; of a class of its own Gradio would write a stub into this folder.
-    made.preprocess = as_file  # type: ignore[assignment]
-    made.async_move_resource_to_block_cache = keep_uploads  # type: ignore[assignment]
-    return made
+    gr.Image.preprocess = as_file  # type: ignore[method-assign]
+    gr.Image.async_move_resource_to_block_cache = keep_uploads  # type: ignore[method-assign]
+
+
+_take_files_alone()
 
 
 def build() -> gr.Blocks:
     """The page, its API and its tools."""
     names = list(scorer_names())
-    shown = examples()
+    with tempfile.TemporaryDirectory() as folder:  # Gradio copies what it shows
+        return _build(names, examples(Path(folder)))
+
+
+def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
     with gr.Blocks(title="Crossmatch", analytics_enabled=False, delete_cache=(60, KEPT)) as demo:
         gr.Markdown(INTRO)
-        with gr.Row():
+        with gr.Row(elem_id="all"):
             with gr.Column():
                 with gr.Row():
                     first, second = (picture(shown[0][i], f"Image {name}") for i, name in enumerate("AB"))
@@ -203,13 +240,17 @@ def build() -> gr.Blocks:
                 two = gr.Textbox(shown[0][3], label="Caption 2, of image B", max_length=LONGEST)
                 model = gr.Dropdown(names, value=names[0], label="Model and kind of score")
                 button = gr.Button("Compare", variant="primary")
-                given = gr.Examples(
-                    shown, [first, second, one, two], label="From the built-in world", cache_examples=False
-                )
-            with gr.Column():
+            with gr.Column(elem_id="found"):
                 drawn, matrix = gr.HTML(), gr.HTML()
                 with gr.Accordion("As JSON", open=False):
                     answer = gr.JSON(show_label=False)
+            given = gr.Examples(
+                shown,
+                [first, second, one, two],
+                label="From the built-in world",
+                cache_examples=False,
+                elem_id="examples",
+            )
         fields, results = [first, second, one, two, model], [drawn, matrix, answer]
         # An example is compared as soon as it is there; a change takes away the result of what was there before.
         for event in (button.click, demo.load, given.load_input_event.then):

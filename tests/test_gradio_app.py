@@ -4,6 +4,7 @@ import os
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
 from PIL import Image
 
@@ -47,7 +48,7 @@ def pair(tmp_path_factory):
     group = datasets.load(gradio_app.SET, "test")[0]
     folder = tmp_path_factory.mktemp("pair")
     for i, ref in enumerate(group.images):
-        ref.open(320).save(folder / f"{i}.png")
+        ref.open(gradio_app.PICTURE).save(folder / f"{i}.png")
     return [folder / "0.png", folder / "1.png"], group.captions
 
 
@@ -60,8 +61,10 @@ def call(client, files, captions, **more):
     )
 
 
-def test_the_api_answers_as_the_package_does(client, pair):
-    files, captions = pair
+def test_the_api_answers_as_the_package_does(client, pair, tmp_path):
+    captions, files = pair[1], [tmp_path / file.name for file in pair[0]]
+    for file, own in zip(pair[0], files, strict=True):  # anybody's pictures, and not the examples
+        Image.open(file).resize((300, 300)).save(own)
     answer = call(client, files, captions, model="builtin/clip")
     group = user_group([Image.open(file) for file in files], captions)
     scorer = load_scorer("builtin/clip")
@@ -183,6 +186,39 @@ def test_a_mistake_on_the_page_is_said_where_the_result_was(pair):
     images = [Image.open(file) for file in pair[0]]
     said, matrix, answer = gradio_app.compare_or_say(*images, "a cube", "<i> </i>" * 200, "builtin/clip")
     assert "at most 400 characters" in said and (matrix, answer) == ("", None)
+
+
+def test_an_example_has_the_scores_of_the_app_and_the_same_picture_in_another_file_nearly(pair):
+    """A model of the app is given pictures of 64 pixels, which are drawn so; a file of 320 is made small."""
+    groups, scorer = datasets.load(gradio_app.SET, "test").select([0]), load_scorer("builtin/clip")
+    asked = (*map(str, pair[0]), *pair[1], "builtin/clip")
+    gradio_app.build()
+    shown = gradio_app.score_group(*asked)["scores"]
+    assert shown == pytest.approx(score_groups(scorer, groups)[0], abs=1e-6)
+    pixels = gradio_app.score_group(*(Image.open(file) for file in pair[0]), *asked[2:])["scores"]
+    assert pixels != shown and pixels == pytest.approx(np.array(shown), abs=0.5)
+
+
+def test_the_result_comes_after_the_button_and_before_the_examples():
+    """On a phone columns stand below each other, in this order."""
+    demo = gradio_app.build()
+    order = [block.elem_id or getattr(block, "value", None) for block in demo.blocks.values()]
+    assert order.index("Compare") < order.index("found") < order.index("examples")
+
+
+def test_a_field_that_gradio_makes_anew_fetches_no_address_and_decodes_nothing(tmp_path):
+    """Once an example is chosen: `postprocess_data` makes `block.__class__(**kwargs)` for this visitor."""
+    import anyio
+
+    (tmp_path / "text.png").write_text("no picture")
+    fields = [block for block in gradio_app.build().blocks.values() if isinstance(block, gradio.Image)]
+    for field in fields:
+        again = field.__class__(**{**field.constructor_args, "value": None, "render": False})
+        with pytest.raises(gradio.Error, match="not fetched"):
+            anyio.run(again.async_move_resource_to_block_cache, "http://127.0.0.1:1/picture.png")
+        sent = gradio.data_classes.ImageData(path=str(tmp_path / "text.png"))
+        assert again.preprocess(sent) == str(tmp_path / "text.png")
+    assert len(fields) == 2
 
 
 def test_a_missing_image_is_one_sentence():

@@ -13,7 +13,7 @@ from core.base.errors import InputError
 from core.base.limits import check
 from core.datasets.embeddings import read_embeddings
 from core.datasets.score_files import ScoreFile, read_scores
-from core.groups import BytesImage, Group, GroupSet, image_name
+from core.groups import BytesImage, Group, GroupSet, ImageRef, image_name
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, chance
 from core.scoring.scores import score_groups
@@ -21,8 +21,10 @@ from core.scoring.scores import score_groups
 MAX_SIDE = 2048  # pixels a side; larger pictures are shrunk before they are kept
 
 
-def user_group(images: Sequence[Image.Image], captions: Sequence[str], name: str = "yours") -> Group:
-    """A group of one's own: image i belongs to caption i.
+def user_group(
+    images: Sequence[Image.Image | ImageRef], captions: Sequence[str], name: str = "yours"
+) -> Group:
+    """A group of one's own: image i belongs to caption i. Pixels are kept as a file would be, images as they are.
 
     Raises InputError for a shape that is no group or an empty caption.
     """
@@ -37,7 +39,9 @@ def user_group(images: Sequence[Image.Image], captions: Sequence[str], name: str
     )
 
 
-def _stored_image(image: Image.Image, name: str) -> BytesImage:
+def _stored_image(image: Image.Image | ImageRef, name: str) -> ImageRef:
+    if not isinstance(image, Image.Image):
+        return image
     picture = image.convert("RGB")
     picture.thumbnail((MAX_SIDE, MAX_SIDE))
     buffer = io.BytesIO()
