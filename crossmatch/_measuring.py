@@ -91,7 +91,8 @@ def evaluate(
     ----------
     scores : float (n, m, k), 1 <= m <= k, k >= 2, finite; higher is a better match.
     truth : int (n, m), the caption of each image, distinct within a group; by default image i belongs to caption i. Of
-        groups of one image also (n, t): where t captions are true, each has to score above each that is not.
+        groups of one image also (n, t): where t captions are true, the matching may give the image any of them, and
+        every other metric asks that each scores above each that is not.
     ids : n names of groups, for tables and errors; by default "0", "1", ...
     tags : columns to slice by, n values each: a data frame, a dict from name to values, or a dict for each group.
     global_scores : float (n m, n k), all images with all captions, group after group, for the last three metrics.

@@ -43,23 +43,34 @@ def drawn(n: int, k: int, t: int, levels: int = 6) -> tuple[np.ndarray, np.ndarr
     return RNG.integers(0, levels, (n, 1, k)).astype(float), truth
 
 
+def any_ahead(scores: np.ndarray, truth: np.ndarray) -> list[bool]:
+    """Some true caption beats every other one that is not true."""
+    return [
+        max(row[j] for j in own) > max(row[o] for o in set(range(len(row))) - set(own))
+        for row, own in zip(scores[:, 0].tolist(), truth.tolist(), strict=True)
+    ]
+
+
 @pytest.mark.parametrize(("k", "t"), [(3, 2), (4, 2), (4, 3), (9, 5), (12, 2)])
-def test_a_metric_holds_where_each_true_caption_beats_each_false_one(k, t):
+def test_a_metric_asks_for_each_true_caption_and_the_matching_for_any(k, t):
     scores, truth = drawn(400, k, t)
     found = metrics.outcomes(scores, truth)
     assert set(found) == {"text_score", "group_score", "group_match", "individual_match"}
-    for outcome in found.values():
-        assert outcome.value.tolist() == all_ahead(scores, truth)
-        loose = np.array(all_ahead(scores + 1e-9 * np.eye(k)[truth].sum(axis=1)[:, None], truth))
+    helped = scores + 1e-9 * np.eye(k)[truth].sum(axis=1)[:, None]
+    for name, outcome in found.items():
+        rule = any_ahead if name == "group_match" else all_ahead
+        assert outcome.value.tolist() == rule(scores, truth)
+        loose = np.array(rule(helped, truth))
         assert outcome.tied.tolist() == (loose & ~outcome.value.astype(bool)).tolist()
 
 
 @pytest.mark.parametrize(("k", "t"), [(3, 1), (3, 2), (5, 2)])
-def test_chance_is_one_over_the_choices_of_true_captions(k, t):
+def test_chance_is_one_over_the_choices_of_true_captions_and_of_a_matching_their_share(k, t):
     scores, truth = RNG.random((40_000, 1, k)), np.tile(np.arange(t), (40_000, 1))
     for name, found in metrics.evaluate(scores, truth).items():
-        assert found.chance == pytest.approx(100 / comb(k, t))
-        assert metrics.chance(name, 1, k, t) == pytest.approx(1 / comb(k, t))
+        level = t / k if name == "group_match" else 1 / comb(k, t)
+        assert found.chance == pytest.approx(100 * level)
+        assert metrics.chance(name, 1, k, t) == pytest.approx(level)
         assert found.value == pytest.approx(found.chance, abs=1)
 
 
@@ -98,7 +109,8 @@ def test_a_curve_over_alpha_is_what_each_alpha_gives(name):
     study = AlphaStudy(scores, prior, truth, [str(i) for i in range(60)])
     curve = study.curve(name)
     for alpha in np.linspace(0.013, 0.987, 40):
-        direct = 100 * np.mean(all_ahead(scores - alpha * prior[:, None], truth))
+        rule = any_ahead if name == "group_match" else all_ahead
+        direct = 100 * np.mean(rule(scores - alpha * prior[:, None], truth))
         assert float(curve.value(np.array([alpha]))[0]) == pytest.approx(direct)
     assert study.frequency.true.shape == (120,)
 
@@ -108,11 +120,14 @@ def test_an_evaluation_shows_every_true_caption_of_a_group():
     data = evaluation.group(0)
     assert data.truth_pairs == [(0, 0), (0, 1)]
     assert (data.true.tolist(), data.row_rival.tolist()) == ([3.0, 1.0], [2.0, 2.0])
-    assert (data.true_total, data.rival_total) == (1.0, 2.0)
+    assert (data.true_total, data.rival_total) == (3.0, 2.0)
     assert metrics.METRICS["text_score"].verdict(data).endswith("A–1: 3.00 > 2.00 · A–2: 1.00 < 2.00")
-    assert metrics.METRICS["group_match"].verdict(data).endswith("1.00 < 2.00")
+    assert metrics.METRICS["group_match"].verdict(data).endswith("3.00 > 2.00")
+    assert data.kinds == dict.fromkeys(data.kinds, "wrong") | {"group_match": "right"}
     assert metrics.METRICS["individual_match"].verdict(data).startswith("1 of its 2 true captions")
-    assert evaluation.record()["metrics"]["group_match"]["chance"] == pytest.approx(100 / 3, abs=1e-3)
+    levels = {name: e["chance"] for name, e in evaluation.record()["metrics"].items()}
+    assert levels["text_score"] == pytest.approx(100 / 3, abs=1e-3)
+    assert levels["group_match"] == pytest.approx(200 / 3, abs=1e-3)
 
 
 def test_all_images_with_all_captions_is_left_out_and_says_why():
@@ -198,7 +213,11 @@ def test_a_run_s_history_counts_a_label_of_any_true_caption_as_right():
     ] * 2
     table = explain(arrays, np.array([[0, 1], [0, 1]]), ["a", "b"])
     assert table["label_right"].tolist() == [True, False]
-    assert table["after"].tolist() == [False, False]  # GroupMatch asks for both
+    assert table["after"].tolist() == [True, False]
+    assert explain(arrays, np.array([[0, 1]] * 2), ["a", "b"], "text_score")["after"].tolist() == [
+        False,
+        False,
+    ]
 
 
 # --- the same through pages' and commands' pieces
@@ -269,10 +288,38 @@ def test_test_time_matching_runs_and_measures_both(make, pictured):
         run_ttm(load_scorer(str(make("clip")), "cpu"), pictured.blind(), TTMConfig(iterations=1, epochs=1))
     )
     record = step_record(steps[-1], pictured.truth)
-    direct = 100 * np.mean(all_ahead(steps[-1].scores, pictured.truth))
-    assert record["metrics"]["group_match"]["value"] == pytest.approx(direct, abs=1e-3)
-    assert record["metrics"]["group_match"]["chance"] == pytest.approx(100 / 3, abs=1e-3)
+    for name, rule, level in (("group_match", any_ahead, 200 / 3), ("text_score", all_ahead, 100 / 3)):
+        direct = 100 * np.mean(rule(steps[-1].scores, pictured.truth))
+        assert record["metrics"][name]["value"] == pytest.approx(direct, abs=1e-3)
+        assert record["metrics"][name]["chance"] == pytest.approx(level, abs=1e-3)
     assert 0 <= record["precision"] <= 1
     assert sum(record["margins"]["right"]) == int(
         metrics.oracle_mask(pictured.truth)(steps[-1].matches).sum()
     )
+
+
+def test_a_matching_may_be_right_on_two_stretches_of_alpha():
+    """One true caption leads at alpha 0, the other at alpha 1, and the false one between."""
+    scores, prior = np.array([[[4.0, 0.0, 3.0]]]), np.array([[9.0, 0.0, 3.5]])
+    study = AlphaStudy(scores, prior, np.array([[0, 1]]), ["a"])
+    curve = study.curve("group_match")
+    # 4 - 9a against 3 - 3.5a: until 2/11; 0 against 3 - 3.5a: from 6/7
+    assert curve.edges.tolist() == pytest.approx([0, 2 / 11, 6 / 7, 1])
+    assert curve.values.tolist() == [100, 0, 100]
+    assert curve.at.tolist() == [100, 0, 0, 100]
+    assert curve.ties.tolist() == [0, 1, 1, 0]
+    assert study.curve("text_score").values.max() == 0
+
+
+def test_curves_with_many_ties_count_a_group_once():
+    scores, truth = drawn(200, 4, 2, levels=3)
+    prior = RNG.integers(0, 3, (200, 4)).astype(float)
+    study = AlphaStudy(scores, prior, truth, [str(i) for i in range(200)])
+    for name in ("group_match", "text_score"):
+        curve = study.curve(name)
+        assert 0 <= curve.values.min() <= curve.values.max() <= 100
+        for alpha, at, ties in zip(curve.edges, curve.at, curve.ties, strict=True):
+            if float(alpha) in (0.0, 0.5, 1.0):  # exact in floats
+                outcome = study.evaluation(float(alpha)).outcomes[name]
+                assert at == pytest.approx(100 * outcome.value.mean())
+                assert ties == outcome.tied.sum()

@@ -141,7 +141,8 @@ def _intervals(scores: Array, prior: Array, truth: Array, metric: str) -> AlphaI
 
 
 def _curve(s: AlphaIntervals) -> AlphaCurve:
-    xp, (n, u) = array_namespace(s.low), s.low.shape
+    xp, n = array_namespace(s.low), len(s.low)
+    u = 1 if s.disjoint else s.low.shape[1]
     live = (s.low < s.high) & (s.low < 1) & (s.high > 0)
     closed = (s.tied_low <= s.tied_high) & (s.tied_low <= 1) & (s.tied_high >= 0)
     spans, loose = (s.low[live], s.high[live]), (s.tied_low[closed], s.tied_high[closed])

@@ -77,23 +77,20 @@ class View(NamedTuple):
 
     @classmethod
     def of_one_image(cls, columns: Array, own: Sequence[_Label]) -> View:
-        """The view of groups of one image to which several captions belong: each of them against all others."""
-        xp, (k, _) = array_namespace(columns), columns[0].shape
-        labelled = [
-            reduce(or_, [xp.zeros_like(columns[0, j], dtype=xp.bool) | (label == j) for label in own])
-            for j in range(k)
-        ]
-        weakest = reduce(xp.minimum, [xp.where(mine, columns[0, j], inf) for j, mine in enumerate(labelled)])
-        strongest = reduce(
-            xp.maximum, [xp.where(mine, -inf, columns[0, j]) for j, mine in enumerate(labelled)]
+        """The view of groups of one image to which several captions belong: for the row each of them against all
+        others, for the matching the best of them.
+        """
+        xp, scores = array_namespace(columns), columns[0]  # (k, b)
+        none = xp.zeros_like(scores[0], dtype=xp.bool)
+        mine = [reduce(or_, [none | (label == j) for label in own]) for j in range(len(scores))]
+        weakest = reduce(xp.minimum, [xp.where(here, scores[j], inf) for j, here in enumerate(mine)])
+        strongest, rival = (
+            reduce(xp.maximum, [xp.where(here ^ other, scores[j], -inf) for j, here in enumerate(mine)])
+            for other in (none, ~none)
         )
-        row = _Test(*wins(weakest, strongest))
-        return cls(
-            [row],
-            [_against(columns[0, :1], 0)],
-            row.strict,
-            None if row.loose is None else row.strict ^ row.loose,
-        )
+        best = _Test(*wins(strongest, rival))
+        almost = None if best.loose is None else best.strict ^ best.loose
+        return cls([_Test(*wins(weakest, rival))], [_against(columns[0, :1], 0)], best.strict, almost)
 
 
 def strict_tests(columns: Array, own: Sequence[_Label]) -> tuple[list[_Test], list[_Test]]:

@@ -30,21 +30,23 @@ class AlphaIntervals:
     A unit is a group (u = 1), or a part of a group that counts by itself, such as an image (IndividualMatch, u = m): a
     group's outcome is the share of its units that are right. The interval is empty where low >= high. On the closed
     interval [tied_low, tied_high] the unit is right or misses only by a tie.
+    disjoint : the units have no point in common, and a group is right where any of them is.
     """
 
     low: Array
     high: Array
     tied_low: Array
     tied_high: Array
+    disjoint: bool = False
 
     @property
     def parts(self) -> tuple[Array, ...]:
-        """The four fields, in order."""
+        """The four arrays, in order."""
         return self.low, self.high, self.tied_low, self.tied_high
 
     def select(self, groups: Array) -> AlphaIntervals:
         """The spans of some groups."""
-        return AlphaIntervals(*(part[like(groups, part)] for part in self.parts))
+        return AlphaIntervals(*(part[like(groups, part)] for part in self.parts), self.disjoint)
 
 
 def _both(a: AlphaIntervals, b: AlphaIntervals) -> AlphaIntervals:
@@ -56,6 +58,7 @@ def _both(a: AlphaIntervals, b: AlphaIntervals) -> AlphaIntervals:
 
 def all_of(*spans: AlphaIntervals) -> AlphaIntervals:
     """Right where all units of all of these are right: (n, u) each -> (n, 1)."""
+    assert not any(s.disjoint for s in spans)
     # Unit by unit: a few times faster than a reduction along a short last axis.
     units = (
         AlphaIntervals(*(part[:, u : u + 1] for part in s.parts))
@@ -63,6 +66,30 @@ def all_of(*spans: AlphaIntervals) -> AlphaIntervals:
         for u in range(s.low.shape[1])
     )
     return reduce(_both, units)
+
+
+def _any_of(s: AlphaIntervals) -> AlphaIntervals:
+    """Right where any unit of a group is: (n, u) -> (n, u), disjoint."""
+    return AlphaIntervals(
+        *_merged(s.low, s.high), *_merged(s.tied_low, s.tied_high, closed=True), disjoint=True
+    )
+
+
+def _merged(low: Array, high: Array, closed: bool = False) -> tuple[Array, Array]:
+    """The union of each row's intervals, (n, u) each, as disjoint ones; what is left over is empty."""
+    xp = array_namespace(low)
+    empty = low > high if closed else low >= high
+    low, high = xp.where(empty, inf, low), xp.where(empty, -inf, high)
+    order = xp.argsort(low, axis=1)
+    low, high = (xp.take_along_axis(x, order, axis=1) for x in (low, high))
+    begun, ended, parts = low[:, 0], high[:, 0], []
+    for i in range(1, low.shape[1]):
+        joined = low[:, i] <= ended if closed else low[:, i] < ended
+        parts.append((xp.where(joined, inf, begun), xp.where(joined, -inf, ended)))
+        begun = xp.where(joined, begun, low[:, i])
+        ended = xp.where(joined, xp.maximum(ended, high[:, i]), high[:, i])
+    lows, highs = zip(*parts, (begun, ended), strict=True)
+    return xp.stack(lows, axis=1), xp.stack(highs, axis=1)
 
 
 def _constant(right: Array, loose: Array) -> AlphaIntervals:
@@ -109,12 +136,17 @@ class AlphaInputs:
         """(m, k)."""
         return self.scores.shape[1], self.scores.shape[2]
 
-    @cached_property
+    @property
     def rows(self) -> AlphaIntervals:
-        """Each image's own caption against its other captions, (n, m): a crossing point per pair.
+        """Each image's own caption against its other captions, (n, m).
 
         Where several captions are true of the one image, each of them against those that are not, (n, 1).
         """
+        return all_of(self._true_ones) if self.truth.shape[1] > self.shape[0] else self._true_ones
+
+    @cached_property
+    def _true_ones(self) -> AlphaIntervals:
+        """Each true caption against those that are not true of its image, as `truth`: a crossing point per pair."""
         xp, (m, k) = array_namespace(self.scores), self.shape
         own, several = self.truth[:, :, None], self.truth.shape[1] > m
         scores = xp.broadcast_to(self.scores, own.shape[:2] + (k,)) if several else self.scores
@@ -123,8 +155,7 @@ class AlphaInputs:
         rival = own != like(np.arange(k), own)
         if several:
             rival = xp.broadcast_to(xp.all(rival, axis=1, keepdims=True), d.shape)
-        found = _intersect_half_lines(xp.where(rival, d, inf), xp.where(rival, q, 0.0))
-        return all_of(found) if several else found
+        return _intersect_half_lines(xp.where(rival, d, inf), xp.where(rival, q, 0.0))
 
     @cached_property
     def columns(self) -> AlphaIntervals:
@@ -143,7 +174,7 @@ class AlphaInputs:
         """
         m, k = self.shape
         if self.truth.shape[1] > m:
-            return self.rows
+            return _any_of(self._true_ones)
         if m == k:
             return _bijections(self.scores, self.truth)
         if perm(k, m) <= MAX_ENUMERATED:

@@ -31,7 +31,8 @@ class Evaluation:
     """Scores (n, m, k) with the truth (n, m) they are measured against, ids, tags and, where they exist, the
     scores of all n*m images with all n*k captions; `clusters` where groups share something.
 
-    Of groups of one image the truth may be (n, t): t captions are true of it, and each metric asks for all of them.
+    Of groups of one image the truth may be (n, t): t captions are true of it. The matching is right with any of them,
+    every other metric asks for all of them.
     """
 
     scores: np.ndarray
@@ -169,7 +170,7 @@ class Evaluation:
             true,
             np.repeat(rivals, len(own)) if several else rivals,
             columns.max(axis=0) if len(scores) > 1 else np.full(len(own), np.nan),
-            float(true.min() if several else true.sum()),
+            float(true.max() if several else true.sum()),
             float(rivals[0]) if several else other,
             margin,
             {name: outcome.kind(index) for name, outcome in self.outcomes.items()},

@@ -43,7 +43,7 @@ class GroupData(NamedTuple):
     true: np.ndarray  # score of each image with its own caption
     row_rival: np.ndarray  # best other caption of that image
     column_rival: np.ndarray  # best other image of that caption
-    true_total: float  # where several captions are true, of the lowest
+    true_total: float  # where several captions are true, of the best
     rival_total: float  # of the best other matching
     margin: float
     kinds: dict[str, str]  # each metric's verdict, a key of `SYMBOLS`
@@ -188,7 +188,7 @@ def _group_verdict(data: GroupData) -> str:
 
 
 def _match_verdict(data: GroupData) -> str:
-    which = "true matching" if len(data.truth) == len(data.scores) else "lower of the true matchings"
+    which = "true matching" if len(data.truth) == len(data.scores) else "best true matching"
     return f"total of the {which} against the best other: {_compared(data.true_total, data.rival_total)}"
 
 

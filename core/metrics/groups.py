@@ -17,6 +17,7 @@ from core.base.arrays import Array, like, to_numpy
 from core.base.errors import InputError
 from core.base.text import counted
 from core.groups import check_truth
+from core.matching import comparisons
 from core.matching.blocks import map_blocks
 from core.matching.comparisons import View, labels_of
 from core.matching.global_match import AllPairs, match_global
@@ -66,10 +67,13 @@ class Outcome(NamedTuple):
 def chance(name: str, m: int, k: int, named: int = 1) -> float:
     """Probability in [0, 1] that a metric holds for uniform i.i.d. scores ([TTM] Propositions 1-4).
 
-    named : captions that truth names of a group; of one image several may be true, and have to score highest together.
+    named : captions that truth names of a group. Where several are true of one image, a matching may give it any of
+    them; other metrics ask that they score highest together.
     """
-    level = metric_entry(name, m, k).chance(m, k)
-    return level if named <= m else 1 / comb(k, named)
+    entry = metric_entry(name, m, k)
+    if named <= m:
+        return entry.chance(m, k)
+    return named / k if entry.rule(m, k) is comparisons.matched else 1 / comb(k, named)
 
 
 def outcomes(scores: Array, truth: Array, names: Sequence[str] | None = None) -> dict[str, Outcome]:
@@ -85,7 +89,8 @@ def match_and_evaluate(
     Parameters
     ----------
     scores : float (n, m, k), a numpy array or a torch tensor. truth : int (n, m), the caption of each image. Of groups
-    of one image also (n, t): where t captions are true, every metric asks that each beats each of the others.
+    of one image also (n, t): where t captions are true, the matching is right with any of them, and every other metric
+    asks that each beats each caption that is not.
     names : of metrics; by default all that groups of this shape have.
 
     Raises InputError for a wrong shape, a non-finite score or a wrong truth (naming the group), an unknown metric or
