@@ -46,7 +46,7 @@ class AlphaIntervals:
 
     def select(self, groups: Array) -> AlphaIntervals:
         """The spans of some groups."""
-        return AlphaIntervals(*(part[like(groups, part)] for part in self.parts), self.disjoint)
+        return AlphaIntervals(*(part[like(groups, part)] for part in self.parts), disjoint=self.disjoint)
 
 
 def _both(a: AlphaIntervals, b: AlphaIntervals) -> AlphaIntervals:

@@ -9,7 +9,7 @@ from core.scorers.score_kinds import KINDS
 _TERMS = {
     "group": "Images and captions that belong together, at least as many captions as images; 2×2 has two of each.",
     "truth": "Which caption belongs to which image; of one image several may be true, and then TextScore asks that all "
-    "score above those that are not, and GroupMatch that the matched one is true. It is used to measure only: no scorer "
+    "score above those that are not, and GroupMatch that the matched one is true. It is there to measure: no scorer "
     "and no matching sees it, and no training but the oracle's.",
     "score matrix": "One number for every image with every caption of a group; higher means a better match.",
     "matching": "Every image gets a different caption.",
