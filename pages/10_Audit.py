@@ -6,8 +6,9 @@ import ui
 from ui import audit
 
 LEAD = (
-    "Is this set sound, before anybody trusts a number on it? Rules that see no image, equal words, duplicates, "
-    "contradictions, size: each check with its interval, its groups, and a verdict that may say that it cannot tell."
+    "Can numbers on this set be trusted? Each check looks for one weakness: a rule that solves it without an image, "
+    "equal words, duplicates, contradictions, too few groups. Every verdict comes with its numbers and its groups, and "
+    "may be that nobody can tell."
 )
 
 

@@ -152,8 +152,9 @@ def reliability(evaluation: Evaluation) -> None:
         lambda: statistics.margin_reliability(evaluation.matches.margin, right, chance),
     )
     st.markdown(
-        f"Surest groups first, **{found.aurc:.1f} %** of the selected matchings are wrong on average over all "
-        f"coverages (AURC), **{found.excess:.1f} points** more than with the best order of these groups (excess AURC)."
+        f"Taking the groups with the largest margins first, **{found.aurc:.1f} %** of those taken so far are matched "
+        "wrong, on average over all thresholds (AURC); the best possible order would have "
+        f"**{found.excess:.1f} points** less (excess AURC)."
     )
     section = st.expander(
         "Right matchings by margin (reliability curve)",

@@ -50,9 +50,8 @@ def of_selection(selection: Selection) -> Audit:
 def show(selection: Selection) -> None:
     """All findings: faults and open questions first, each with groups to open; what is sound is closed."""
     found = of_selection(selection)
-    left, right = st.columns([5, 1], vertical_alignment="bottom")
-    left.header(escape_markdown(headline(found)), anchor=False)
-    with right:
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        st.header(escape_markdown(headline(found)), anchor=False, width="content")
         _exports(found, selection)
     st.caption(escape_markdown(f"{found.about}."))
     for finding in found.in_order():

@@ -282,10 +282,10 @@ def detectable(n: int) -> Finding:
     """The smallest difference that McNemar's exact test finds with 80 % power on n independent groups."""
     least = Comparison.detectable_difference(n, _DIFFER)
     verdict = FAULT if least is None or least > _COARSE else SOUND if least <= _FINE else CANNOT_TELL
-    what = "no difference" if least is None else f"a difference of {least:.1f} points"
+    what = "No difference" if least is None else f"A difference of {least:.1f} points or more"
     says = (
-        f"Two systems that differ on {_DIFFER:.0f} % of groups show {what} on {n:,} independent groups with 80 % power "
-        f"(fine: {_FINE:.0f} points, too coarse: above {_COARSE:.0f})."
+        f"{what} between two systems shows on {n:,} independent groups with 80 % power, if only one of the two is "
+        f"right on {_DIFFER:.0f} % of them. Up to {_FINE:.0f} points is fine, above {_COARSE:.0f} too coarse."
     )
     return Finding("size", "Is the set large enough?", verdict, says)
 
