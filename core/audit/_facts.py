@@ -285,7 +285,7 @@ def detectable(n: int) -> Finding:
     what = "No difference" if least is None else f"A difference of {least:.1f} points or more"
     says = (
         f"{what} between two systems shows on {n:,} independent groups with 80 % power, if only one of the two is "
-        f"right on {_DIFFER:.0f} % of them. Up to {_FINE:.0f} points is fine, above {_COARSE:.0f} too coarse."
+        f"right on {max(_DIFFER, least or 0.0):.3g} % of them. Up to {_FINE:.0f} points is fine, above {_COARSE:.0f} too coarse."
     )
     return Finding("size", "Is the set large enough?", verdict, says)
 
