@@ -87,6 +87,7 @@ def test_the_slider_moves_every_metric_and_the_group_in_view(app, scored):
     study = scored[1][SET]
     test = app(group=study.ids[0])
     assert shown(test) == expected(study, 0.0)
+    assert {m.delta for m in test.metric} == {"at α = 0"}  # and no change from itself
     fine(test.slider(key="alpha").set_value(0.5).run())
     assert shown(test) == expected(study, 0.5)
     now = study.scores[0, 0] - 0.5 * study.prior[0]

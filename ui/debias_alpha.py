@@ -173,11 +173,8 @@ def _cards(study: AlphaStudy, alpha: float) -> None:
     for name, estimate in now.items():
         difference = estimate.value - before[name].value
         with grid.cell():
-            change = (
-                true_minus(f"{difference:+.1f} against α = 0")
-                if study.depends(name)
-                else "the same at every α"
-            )
+            moved = true_minus(f"{difference:+.1f} against α = 0") if alpha else "at α = 0"
+            change = moved if study.depends(name) else "the same at every α"
             metric_card(name, estimate, change=change)
 
 

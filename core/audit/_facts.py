@@ -283,9 +283,10 @@ def detectable(n: int) -> Finding:
     least = Comparison.detectable_difference(n, _DIFFER)
     verdict = FAULT if least is None or least > _COARSE else SOUND if least <= _FINE else CANNOT_TELL
     what = "No difference" if least is None else f"A difference of {least:.1f} points or more"
+    differ = max(_DIFFER, least or 0.0)
     says = (
         f"{what} between two systems shows on {n:,} independent groups with 80 % power, if only one of the two is "
-        f"right on {max(_DIFFER, least or 0.0):.3g} % of them. Up to {_FINE:.0f} points is fine, above {_COARSE:.0f} too coarse."
+        f"right on {differ:.3g} % of them. Up to {_FINE:.0f} points is fine, above {_COARSE:.0f} too coarse."
     )
     return Finding("size", "Is the set large enough?", verdict, says)
 
