@@ -171,6 +171,9 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
     "export scores": {name: (*source, *OUT) for name, source in SOURCES.items()},
     "export matchings": {name: (*source, *OUT) for name, source in SOURCES.items()},
     "export metrics": {name: (*source, *OUT) for name, source in SOURCES.items()},
+    "export results": {
+        name: (*source, "--out", "out.yaml", "--format", "model-index") for name, source in SOURCES.items()
+    },
     "export curves": {"": ("{run}", *OUT)},
     "export run": {"": ("{run}", "--out", "out")},
     "export figure": {
@@ -856,6 +859,13 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "scores": refused("--by needs tags", "--by", "colour"),
             "*": differs("--by", "shape"),
         },
+    },
+    "export results": {
+        **EXPORT,
+        "--out": {"*": differs("--out", "other.yaml")},
+        "--format": {"*": differs("--format", "eval-results")},
+        "--system": {"*": differs("--system", "ours")},
+        "--on": {"*": differs("--on", "a set")},
     },
     "export curves": {"<run>": {"*": instead("{run_2}", *OUT)}, "--out": WRITE},
     "export run": {

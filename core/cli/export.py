@@ -27,6 +27,7 @@ from core.exchange.layouts import FORMATS, LAYOUTS, Adapted, Result, layout_tabl
 from core.exchange.report import evaluate_all
 from core.exchange.runs import export_run
 from core.metrics.groups import GROUP_MATCH
+from core.rejudge import write_results
 from core.runs.store import RunStore
 from core.ttm.seeds import final_values, group_runs
 
@@ -141,6 +142,33 @@ def _metrics(
     evaluation = source.evaluation()
     check_slices(evaluation, by)
     write_table(out, metrics_frame(evaluation, by))
+    print_note(f"wrote {out}")
+
+
+@export_app.command(
+    "results",
+    epilog="Example: crossmatch export results --benchmark scenes/swap --format model-index --out README.md",
+)
+@_with_source_options
+def _results(
+    source: _ScoreSource,
+    out: Annotated[
+        Path, typer.Option(help="The file: .json, or .yaml of eval-results, or .md of model-index.")
+    ],
+    style: Annotated[
+        str, typer.Option("--format", help="every-eval-ever, eval-results, mteb or model-index.")
+    ] = "every-eval-ever",
+    system: Annotated[
+        options.Text, typer.Option(help="Name of what was measured (default: the model's, or the file's).")
+    ] = None,
+    on: Annotated[options.Text, typer.Option(help="Name of the set (default: the benchmark's).")] = None,
+) -> None:
+    """Every metric in a format by which others exchange results; `rejudge` reads all of them back."""
+    if style == "mteb":
+        refuse_unused("in a result of MTEB, which names no model", "system")
+    file = source.scores or source.embeddings
+    names = system or (source.model if file is None else file.stem), on or source.benchmark or "unknown"
+    write_results(out, style, source.evaluation(), *names, source.split)
     print_note(f"wrote {out}")
 
 

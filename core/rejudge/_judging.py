@@ -103,7 +103,7 @@ class _Judged:
             )
             return [told, *filter(None, (single,))]
         return [
-            "Numbers alone: no GroupMatch, no ties, no paired test; give the predictions, the sample log or the scores."
+            "Numbers alone: nothing is counted again, no ties, no paired test; give predictions, logs or scores."
         ]
 
     def _about_scores(self, found: Evaluation) -> list[str]:
