@@ -175,6 +175,17 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
         "high": 5.0,
     }
     pd.DataFrame([claim]).to_csv(tmp_path / "results/cola_claims.csv", index=False)
+    known = {
+        "says": "A claim.",
+        "verdict": "confirmed",
+        "difference": 3.0,
+        "low": 1.0,
+        "high": 5.0,
+        "decided_by": "So.",
+    }
+    unknown = {"says": "Another.", "verdict": "left open", "decided_by": "Not measured yet: 0 of 3 seeds."}
+    verdict = {"base": "builtin/clip-details", "runs": 4, "wanted": 21, "claims": [known, unknown]}
+    (tmp_path / "results/cola_verdict.json").write_text(json.dumps(verdict))
     monkeypatch.setattr("core.base.paths.assets", lambda: tmp_path)
     test = app(PAGE, view="strategies")
     own = test.dataframe[0].value.set_index("strategy")
@@ -183,6 +194,9 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
     assert own.loc["chance", "Cola mAP, all"] == "16.0" and own.loc["MM-Adapter", "seeds"] == "3"
     assert len(test.get("plotly_chart")) == 2  # ours and the paper's
     assert "+2.0 (-1.0 to +5.0)" in test.dataframe[1].value.to_string()
+    shown = test.dataframe[2].value.set_index("claim")
+    assert list(shown.loc["A claim."])[:2] == ["confirmed", "+3.0 (+1.0 to +5.0)"]
+    assert shown.loc["Another.", "verdict"] == "left open" and "4 of 21 runs are measured" in text(test)
     assert "in the paper MM-Adapter comes out highest (48.9 %, before 39.1 %)" in text(test)  # [Cola] Table 1
     assert "on the built-in world no strategy is better than the model before" in text(test)  # all are 31
     assert html(test).count('scope="row"') == 1 + len(STRATEGIES) and "word embeddings" in html(test)

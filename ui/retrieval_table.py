@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from html import escape
 
 import numpy as np
@@ -36,6 +37,7 @@ def table() -> None:
         seeds = int(rows.loc[rows["strategy"] != "base", "seed"].nunique())
         _measured_strategies(data, seeds)
         _paired_differences()
+        _verdicts()
         _forgetting()
         _paper_table()
         export_section("cola", rows, {"strategies": retrieval.strategies_figure(data)})
@@ -162,6 +164,35 @@ def _paired_differences() -> None:
             "interval that contains 0 does not tell which is better. Under the conditions above, the claim remains "
             "open: with swapped queries and 3,600 steps, one seed of the adapter goes from 22 to 57 % multi-object "
             "accuracy (chance 25 %); there a swapped query came with any picture true of it."
+        )
+
+
+def _verdicts() -> None:
+    """What the true protocol says of each of the paper's claims, and how much of it is measured."""
+    path = paths.assets() / "results" / "cola_verdict.json"
+    if not path.is_file():
+        return
+    record = json.loads(path.read_text(encoding="utf-8"))
+    shown = pd.DataFrame(
+        {
+            "claim": claim["says"],
+            "verdict": claim["verdict"],
+            "difference": f"{claim['difference']:+.1f} ({claim['low']:+.1f} to {claim['high']:+.1f})"
+            if "difference" in claim
+            else "–",
+            "what decided it": claim["decided_by"],
+        }
+        for claim in record["claims"]
+    )
+    with st.expander("Each claim by the true protocol", icon=":material/gavel:"):
+        st.markdown(
+            f"**{record['runs']} of {record['wanted']} runs are measured so far**: a base that knows sizes and "
+            f"materials ({record['base']}), the same queries with swaps for every strategy, 4,000 steps or until "
+            "validation stops improving, three seeds. A claim is left open until three seeds and the interval agree."
+        )
+        st.dataframe(shown, hide_index=True)
+        st.caption(
+            "`crossmatch reproduce cola/1 --row 'built-in world' --run` goes on with it; written from the records."
         )
 
 
