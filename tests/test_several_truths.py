@@ -298,6 +298,18 @@ def test_test_time_matching_runs_and_measures_both(make, pictured):
     )
 
 
+def test_the_text_only_accuracy_of_sugarcrepe_plus_plus_is_text_score_of_summed_similarities():
+    """TOT (evaluate_ulms.py of its authors): the true captions are more alike than either is like the negative one."""
+    first, second, negative = RNG.normal(size=(3, 500, 4))
+    both, one, other = (
+        (a * b).sum(axis=1) for a, b in ((first, second), (first, negative), (second, negative))
+    )
+    expected = (both > one) & (both > other)
+    scores = np.stack([both + one, both + other, one + other], axis=1)[:, None]
+    found = metrics.outcomes(scores, np.tile([0, 1], (500, 1)))["text_score"]
+    assert found.value.tolist() == expected.tolist()
+
+
 def test_a_matching_may_be_right_on_two_stretches_of_alpha():
     """One true caption leads at alpha 0, the other at alpha 1, and the false one between."""
     scores, prior = np.array([[[4.0, 0.0, 3.0]]]), np.array([[9.0, 0.0, 3.5]])

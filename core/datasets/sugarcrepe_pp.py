@@ -47,7 +47,8 @@ def _benchmark(subset: str) -> Benchmark:
     count, title, flaw = _SUBSETS[subset]
     note = (
         "The paper's image-to-text accuracy (ITT), that both true captions beat the negative one, is TextScore; a coin "
-        "reaches 1/3. None of the three papers reports it."
+        "reaches 1/3. Its text-only accuracy (TOT) is the TextScore of a score file in which a caption's score is the "
+        "sum of its similarities with the other two. None of the three papers reports it."
     )
     return Benchmark(
         name=f"sugarcrepe-pp/{subset}",
