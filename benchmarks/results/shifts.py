@@ -15,7 +15,7 @@ from __future__ import annotations
 import csv
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -302,28 +302,50 @@ TITLE = (
 
 
 def short_table() -> str:
-    """README's table: GroupMatch before and after, a line per model and core set, a column per shift."""
+    """README's tables: GroupMatch before and after on the core sets, and how much of them is measured.
+
+    Pictures as they are: a line per set, a column per model. Shifted ones: a line per model and set, a column per
+    shift, of those with anything to show.
+    """
     found = lines()
-    written = [f"| model | set | {' | '.join(name or 'as they are' for name in MIDDLE)} |"]
-    written.append("|" + " --- |" * (2 + len(MIDDLE)))
-    for model in FIRST_MODELS:
-        for name in CORE:
-            keys = [(model, f"scenes/{name}", shift) for shift in MIDDLE]
-            cells = [_cell(found[key]) if key in found else "" for key in keys]
-            if any(cells):
-                written.append(f"| {model.removeprefix('builtin/')} | {name} | {' | '.join(cells)} |")
-    shown = [
-        line for line in found.values() if line.key[0] in FIRST_MODELS and line.key[1].split("/")[1] in CORE
+    keys = [(model, f"scenes/{name}", shift) for model in FIRST_MODELS for name in CORE for shift in MIDDLE]
+    shown = {key: found[key] for key in keys if key in found}
+    shifts = [shift for shift in MIDDLE if shift and any(key[2] == shift for key in shown)]
+    models = [model for model in FIRST_MODELS if any(key[0] == model for key in shown)]
+    short = [model.removeprefix("builtin/") for model in models]
+
+    def table(head: list[str], rows: Iterable[list[str]]) -> list[str]:
+        return [f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows)]
+
+    def cells(wanted: Iterable[tuple[str, str, str]]) -> list[str]:
+        return [_cell(shown[key]) if key in shown else "" for key in wanted]
+
+    plain = [[name, *cells((model, f"scenes/{name}", "") for model in models)] for name in CORE]
+    shifted = [
+        [f"{model.removeprefix('builtin/')}, {name}", *row]
+        for model in models
+        for name in CORE
+        if any(row := cells((model, f"scenes/{name}", shift) for shift in shifts))
     ]
     told = []
     for what, own in (
-        ("as they are", [len(line.after) for line in shown if not line.key[2]]),
-        ("shifted", [len(line.after) for line in shown if line.key[2]]),
+        ("as they are", [key for key in keys if not key[2]]),
+        ("shifted", [key for key in keys if key[2]]),
     ):
-        if own:
-            seeds = " to ".join(map(str, dict.fromkeys((min(own), max(own)))))
-            told.append(f"{sum(own)} {what} ({seeds} per cell)")
-    return "\n".join([*written, "", f"Runs, one per seed: {', '.join(told)}."])
+        seeds = [len(shown[key].after) for key in own if key in shown]
+        each = " to ".join(map(str, dict.fromkeys((min(seeds, default=0), max(seeds, default=0)))))
+        told.append(
+            f"{what} {len(seeds)} of {len(own)} cells ({each} {'seed' if each == '1' else 'seeds'} each)"
+        )
+    return "\n".join(
+        [
+            *table(["as they are", *short], (row for row in plain if any(row[1:]))),
+            "",
+            *table(["shifted", *shifts], shifted),
+            "",
+            f"Measured so far: {', '.join(told)}.",
+        ]
+    )
 
 
 def _cell(line: Line) -> str:
