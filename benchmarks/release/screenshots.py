@@ -38,7 +38,8 @@ SET = "scenes/left-right"
 PAGES = {
     "home": "/",
     "groups": f"/Groups?set={SET}",
-    "group": f"/Groups?set={SET}&group=left-right/test/0123&pair=B–2",
+    "group": f"/Groups?set={SET}&group=left-right/test/0123",
+    "group-pair": f"/Groups?set={SET}&group=left-right/test/0123&pair=B–2",
     "group-1x4": "/Groups?set=scenes/relations-1x4&group=relations-1x4/test/0002",
     "group-3x3": "/Groups?set=scenes/triples&group=triples/test/0004",
     "group-2x4": "/Groups?set=scenes/two-of-four&group=two-of-four/test/0002",
@@ -59,7 +60,7 @@ PAGES = {
 }
 
 
-FIGURES = {"home": 1650, "group": 760, "matching": 1650, "ttm-run": 1650}  # README's, and how tall at most
+FIGURES = {"home": 1650, "group": 1100, "matching": 1650, "ttm-run": 1650}  # README's, and how tall at most
 
 
 @contextmanager
