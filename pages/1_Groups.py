@@ -177,7 +177,7 @@ def about(selection: ui.Selection, evaluation: Evaluation, group: Group) -> None
         st.caption(
             "The data give no ground truth: image A is assumed to belong to caption 1, image B to caption 2, and so on."
         )
-    tags = " · ".join(f"{name}: {value}" for name, value in group.tags.items())
+    tags = " · ".join(f"{name.replace('_', ' ')}: {value}" for name, value in group.tags.items())
     st.caption(escape_markdown(tags))
     other = ui.another_model(selection)
     ui.page_button(

@@ -46,6 +46,17 @@ HOSTED = (
     "machine to add images and models."
 )
 UPLOAD_MB = 500
+# Two groups of two images and two captions; `topic` is a tag. In the first, GroupScore and GroupMatch disagree.
+EXAMPLE = """group,image,caption,score,match,topic
+a,0,0,6.0,1,kitchen
+a,0,1,4.8,0,kitchen
+a,1,0,8.2,0,kitchen
+a,1,1,7.8,1,kitchen
+b,0,0,5.1,1,garden
+b,0,1,2.0,0,garden
+b,1,0,1.7,0,garden
+b,1,1,4.4,1,garden
+"""
 
 
 # --- images and captions ---------------------------------------------------------------------------------------------
@@ -175,6 +186,14 @@ def scores() -> None:
         ui.select(set=entry, shape=stored_upload(entry).shape, tag=[])
     entries = upload_names()
     if not entries:
+        st.download_button(
+            "Example of a score file (CSV)",
+            EXAMPLE,
+            "scores.csv",
+            "text/csv",
+            on_click="ignore",
+            icon=":material/table:",
+        )
         return
     entry = st.selectbox("File", entries, key="set", bind="query-params")
     file_section(entry)

@@ -1,18 +1,21 @@
 """The page Your data, driven without a browser: the whole way from a folder to a benchmark, and every fault on it."""
 
+import ast
 import csv
 import io
 import zipfile
 
 import numpy as np
 import pytest
-from driving import button, fine, html, text
+from driving import ROOT, button, fine, html, text
 from PIL import Image
 
 from core import datasets
 from core.audit import Audit
 from core.datasets import user_sets
+from core.datasets.score_files import read_scores
 from core.exchange import importing
+from core.metrics.evaluation import Evaluation
 from core.scoring.cache import ScoreCache
 from core.scoring.pairs import Pairs
 
@@ -216,3 +219,24 @@ def test_a_zip_without_a_table_is_called_by_its_own_name(app):
     test.file_uploader(key="set_upload").upload("photos.zip", content.getvalue())
     (error,) = test.run().error
     assert error.value.replace("\\", "").startswith("photos.zip holds no manifest (")
+
+
+def test_the_example_of_a_score_file_reads_as_it_says(app, monkeypatch):
+    test = app(PAGE, way="Scores or embeddings")
+    assert "Example of a score file (CSV)" in [b.label for b in test.get("download_button")]
+    page = ast.parse((ROOT / PAGE).read_text("utf-8"))
+    (example,) = (
+        ast.literal_eval(node.value)
+        for node in page.body
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "EXAMPLE"
+    )
+    file = read_scores("scores.csv", example.encode())
+    assert file.scores.shape == (2, 2, 2) and list(file.tags.columns) == ["topic"]
+    found = Evaluation.of(file.scores, file.truth, file.ids).outcomes
+    assert found["group_score"].value.tolist() == [0, 1] and found["group_match"].value.tolist() == [1, 1]
+
+
+def test_one_warning_and_one_group_are_told_in_the_singular(app, tmp_path):
+    twice = ("b", "images/0.png", "images/0.png", "three", "four", "0 1", "t")
+    told = text(checked(app, brought(tmp_path / "set", twice)))
+    assert "1 usable group (1 of 2×2); 0 problems to fix, 1 warning." in told and "The first group" in told

@@ -13,6 +13,7 @@ import streamlit as st
 
 from core.base.errors import InputError
 from core.base.table_formats import Table
+from core.base.text import counted
 from core.datasets import user_sets
 from core.exchange import importing
 from core.exchange.columns import ColumnMapping, guess_columns
@@ -187,12 +188,12 @@ def show_result(staged: Staged) -> None:
     shapes = ", ".join(
         f"{count} of {shape.replace('x', '×')}" for shape, count in sorted(staged.shapes.items())
     )
-    line = f"{staged.groups} usable group{'s' * (staged.groups != 1)} ({shapes or 'none'})"
+    line = f"{counted(staged.groups, 'usable group')} ({shapes or 'none'})"
     if not staged.total:
         st.success(f"{line}; no problems found.", icon=":material/check:")
     else:
-        some = f"{staged.fatal} problem{'s' * (staged.fatal != 1)} to fix"
-        st.warning(f"{line}; {some}, {staged.total - staged.fatal} warnings.", icon=":material/rule:")
+        some, remarks = counted(staged.fatal, "problem"), counted(staged.total - staged.fatal, "warning")
+        st.warning(f"{line}; {some} to fix, {remarks}.", icon=":material/rule:")
         show_problems(staged)
     if staged.groups:
         show_preview(staged)
@@ -210,7 +211,7 @@ def show_problems(staged: Staged) -> None:
 
 def show_preview(staged: Staged) -> None:
     groups = staged.preview(PREVIEWED)
-    st.header(f"The first {len(groups)} group{'s' * (len(groups) != 1)}", anchor=False)
+    st.header("The first group" if len(groups) == 1 else f"The first {len(groups)} groups", anchor=False)
     st.caption("Are the images and captions paired as you intended? The mark shows each image's caption.")
     columns = st.columns(2)
     for i, group in enumerate(groups):

@@ -189,9 +189,12 @@ def matching_html(
         f'<span class="cm-text">{signs.get(j, "")}{escape(caption)}</span></div>'
         for j, caption in enumerate(captions)
     )
+    plain = (
+        "" if revealed or student is not None else " cm-plain"
+    )  # no lines to come: captions beside the images
     drawn = _uri("image/svg+xml", _lines_svg(lines, len(images), len(captions)).encode())
     return (
-        f'<div class="cm-match"><div class="cm-side">{left}</div><div class="cm-middle">'
+        f'<div class="cm-match{plain}"><div class="cm-side">{left}</div><div class="cm-middle">'
         f'<img class="cm-lines" src="{drawn}" alt="{_matching_text(data, revealed)}"></div>'
         f'<div class="cm-side">{right}</div></div>'
     )
