@@ -224,6 +224,36 @@ def test_both_forms_of_inspects_logs_say_the_same_of_the_same_questions():
     np.testing.assert_array_equal(part.answers.chosen, whole.answers.chosen[:2])
 
 
+# --- VLMEvalKit
+
+
+def test_tables_of_vlmevalkit_are_answers_in_groups_with_what_it_counted_as_right():
+    found = rejudge([SAMPLES / "vlmevalkit"])
+    always, tiny = found.record()["submissions"]
+    assert (tiny["model"], tiny["benchmark"], tiny["n_groups"]) == ("tiny-vlm", "TinyPairs", 6)
+    assert tiny["reported"] == {"Overall": 66.6667, "hit": 66.6667}
+    assert tiny["metrics"]["question_accuracy"]["value"] == 66.6667
+    assert tiny["metrics"]["group_accuracy"]["value"] == 50  # groups 0, 2 and 4, by hand
+    assert tiny["findings"] == ["1 of 12 answers without a choice that can be read: wrong."]
+    assert "choice A, which is right in 50 %" in always["findings"][0]
+
+
+def test_an_answer_that_vlmevalkit_drew_at_random_is_no_answer(tmp_path):
+    """Its sentence, `Failed to predict, thus randomly generate one. `, as `extract_answer_from_item` writes it."""
+    table = only(SAMPLES / "vlmevalkit" / "tiny-vlm", "*_result.tsv").read_text().splitlines()
+    cells = table[11].split("\t")
+    drawn = [*cells[:6], '"1"', '"Match Log: Failed to predict, thus randomly generate one. . "']
+    path = tmp_path / "x.tsv"
+    path.write_text("\n".join([*table[:11], "\t".join(drawn), *table[12:]]))
+    (found,) = rejudge([path]).record()["submissions"]
+    assert (
+        "drew 1 answer at random" in found["findings"][0]
+        and "counted 1 of them right" in found["findings"][0]
+    )
+    assert (found["reported"]["hit"], found["metrics"]["question_accuracy"]["value"]) == (75, 66.6667)
+    assert any("The report says 75.00 and its own answers give 66.67" in told for told in found["findings"])
+
+
 # --- numbers alone
 
 

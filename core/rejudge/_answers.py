@@ -11,7 +11,9 @@ import numpy as np
 from core.base.errors import InputError
 from core.rejudge._submission import NO_ANSWER, Answers, shared_groups
 
-_LETTER = re.compile(r"(?:answer\s*(?:is|:)?\s*)?[(\[]?([a-z])[)\]]?[.:,]?", re.IGNORECASE)
+_LETTER = re.compile(
+    r"(?:(?:the\s+)?(?:correct\s+)?answer\s*(?:is|:)?\s*)?[(\[]?([a-z])[)\]]?[.:,]?", re.IGNORECASE
+)
 _DECORATION = " \t\n.,:;!*()[]\"'"
 
 

@@ -139,7 +139,7 @@ class _Judged:
                     f"{100 * share:.0f} % of the answers are choice {chr(ord('A') + most)}, which is right in "
                     f"{100 * true:.0f} %: this system follows the place of a choice."
                 )
-        names = ("accuracy", "exact_match", "hit", "acc")
+        names = ("accuracy", "exact_match", "Overall", "hit", "acc")
         reported = next(
             (v for name in names for key, v in self.submission.reported.items() if key.startswith(name)), None
         )

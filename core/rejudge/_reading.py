@@ -12,7 +12,7 @@ from core.base.errors import InputError
 from core.base.table_formats import open_table, parse_json, read_bytes
 from core.datasets.score_files import read_scores
 from core.rejudge import _inspect, _logs, _mteb, _reports, _results, _vlmeval
-from core.rejudge._submission import SCORES, Submission, check_count, grouped
+from core.rejudge._submission import SCORES, VLM_EVAL_KIT, Submission, check_count, grouped
 
 _TABLES = (".csv", ".tsv", ".parquet", ".arrow")
 _ENDINGS = (".json", ".jsonl", ".eval", *_TABLES, ".npz", ".yaml", ".yml", ".md")
@@ -100,6 +100,8 @@ def _read(path: Path, suffix: str, content: bytes) -> list[Submission]:
         table = open_table(path, content)
         if _vlmeval.is_table(table.columns):
             return [_vlmeval.read_table(path, table.frame())]
+        if _vlmeval.is_accuracy(table.columns):
+            return [_vlmeval.read_accuracy(path, table.frame())]
         if _reports.is_report(table.columns):
             return list(_reports.read_report(path, table.frame()))
         if suffix in (".tsv", ".arrow"):
@@ -143,7 +145,7 @@ def _model_beside(path: Path) -> str:
 
 def _joined(found: Sequence[Submission]) -> list[Submission]:
     """Reports of numbers alone go to the submission of their folder, tool and benchmark that has each item's."""
-    full = [s for s in found if s.ids is not None]
+    full = [s for s in found if s.ids is not None and not _judged_beside(s, found)]
     joined, used = [], set()
     for submission in full:
         for i, report in enumerate(found):
@@ -160,6 +162,13 @@ def _joined(found: Sequence[Submission]) -> list[Submission]:
         check_count(submission, _measured(submission))
         joined.append(submission)
     return joined + [s for i, s in enumerate(found) if s.ids is None and i not in used]
+
+
+def _judged_beside(s: Submission, found: Sequence[Submission]) -> bool:
+    """Whether VLMEvalKit's table of predictions lies beside the same one with what it counted as right."""
+    same = (other for other in found if (other.model, other.benchmark) == (s.model, s.benchmark))
+    plain = s.tool == VLM_EVAL_KIT and "hit" not in s.reported
+    return plain and any("hit" in other.reported and other.source.parent == s.source.parent for other in same)
 
 
 def _belongs(report: Submission, full: Submission) -> bool:

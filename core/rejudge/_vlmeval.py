@@ -7,16 +7,19 @@ An answer from which no choice can be read is drawn at random there where a judg
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
+from core.base.text import counted
 from core.rejudge._answers import answers, choice_of
 from core.rejudge._submission import NO_ANSWER, VLM_EVAL_KIT, Submission
 
 _COLUMNS = ("index", "answer", "prediction")
 _DRAWN = "randomly generate"
+_JUDGED = re.compile(r"_acc$|_(?:exact_matching|openai|gpt4|chatgpt-0125|gpt-4-0125)_result$")
 
 
 def is_table(columns: Any) -> bool:
@@ -45,8 +48,8 @@ def read_table(path: Path, table: pd.DataFrame) -> Submission:
         if drawn:
             lucky = sum(hits[i] for i in drawn)
             findings.append(
-                f"VLMEvalKit drew {len(drawn)} answers at random because it could read no choice, and counted {lucky} "
-                "of them right; here they are no answers."
+                f"VLMEvalKit drew {counted(len(drawn), 'answer')} at random because it could read no choice, and "
+                f"counted {lucky} of them right; here they are no answers."
             )
         for i, hit in enumerate(hits):
             if i not in drawn:  # the judge read a choice where letters alone do not tell it
@@ -55,8 +58,7 @@ def read_table(path: Path, table: pd.DataFrame) -> Submission:
     return Submission(
         path,
         VLM_EVAL_KIT,
-        "",
-        path.stem,
+        *_names(path),
         answers=answers(
             path,
             [_text(row["index"]) for row in rows],
@@ -69,6 +71,29 @@ def read_table(path: Path, table: pd.DataFrame) -> Submission:
         reported=reported,
         findings=tuple(findings),
     )
+
+
+def is_accuracy(columns: Any) -> bool:
+    """Whether a table's columns are those of `MODEL_SET_acc.csv`."""
+    return "Overall" in columns and "split" in columns
+
+
+def read_accuracy(path: Path, table: pd.DataFrame) -> Submission:
+    """The accuracy that VLMEvalKit reports of a set."""
+    if len(table) != 1:
+        raise InputError(
+            f"{path} has the accuracies of {len(table)} splits; give the table of answers of one."
+        )
+    value = 100 * float(table["Overall"].iloc[0])
+    return Submission(path, VLM_EVAL_KIT, *_names(path), reported={"Overall": value})
+
+
+def _names(path: Path) -> tuple[str, str]:
+    """Model and set of `MODEL/MODEL_SET.tsv`; of other names the file's."""
+    plain = _JUDGED.sub("", path.stem)
+    model = path.parent.name
+    found = plain.startswith(f"{model}_") and bool(model)
+    return (model, plain[len(model) + 1 :]) if found else (plain, "")
 
 
 def _text(value: object) -> str:
