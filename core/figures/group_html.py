@@ -202,10 +202,13 @@ def matching_html(
 
 def matching_lines(data: GroupData) -> Iterator[tuple[int, int, str]]:
     """Image, caption and what the line says."""
-    matched = [] if data.matching is None else list(enumerate(data.matching))
-    right = {i for i, j in matched if (i, j) in data.truth_pairs}
-    yield from ((i, j, "tie") for i, j in data.truth_pairs if i not in right)
-    yield from ((i, j, "right" if i in right else "wrong") for i, j in matched)
+    for image in range(len(data.scores)):
+        matched = None if data.matching is None else data.matching[image]
+        own = [j for i, j in data.truth_pairs if i == image]
+        if matched not in own:
+            yield from ((image, j, "tie") for j in own)
+        if matched is not None:
+            yield image, matched, "right" if matched in own else "wrong"
 
 
 def _lines_svg(lines: Sequence[tuple[int, int, str]], m: int, k: int) -> str:
