@@ -36,7 +36,7 @@ def _one_line(message: str) -> str:
 def _alike(name: str, other: str) -> bool:
     """Whether two names that begin with the same folder are alike without it: `scenes/x` is not like `scenes/y`."""
     (folder, _, last), (other_folder, _, other_last) = name.rpartition("/"), other.rpartition("/")
-    return folder != other_folder or len(last) < 2 or fuzz.ratio(last, other_last) >= 50
+    return folder != other_folder or len(last) < 2 or fuzz.ratio(last, other_last) >= 60
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
