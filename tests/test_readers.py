@@ -647,7 +647,7 @@ def test_a_wrong_kind_a_wrong_split_and_a_wrong_folder_are_sentences(tmp_path):
 def test_reading_a_cell_too_few_is_told(tmp_path):
     path = tmp_path / "table.csv"
     path.write_text("a,b\n1,2\n3\n")
-    with pytest.raises(InputError, match="row 3 has 1 cells, the header 2"):
+    with pytest.raises(InputError, match="row 3 has 1 cell, the header 2"):
         _file_reading.read_rows(path, ("a", "b"))
 
 
