@@ -147,7 +147,7 @@ class PickedPrior(NamedTuple):
     for the default."""
 
     kind: str
-    count: int | None = None
+    samples: int | None = None
     pixels: tuple[float | None, float | None] = (None, None)
 
 
@@ -204,7 +204,7 @@ def debias_inputs(selection: Selection, model: str, picked: PickedPrior) -> Debi
     prior = prior._replace(
         values=prior.values[selection.mask], caption_index=prior.caption_index[selection.mask]
     )
-    options = {"--samples": picked.count, "--null-mean": picked.pixels[0], "--null-std": picked.pixels[1]}
+    options = {"--samples": picked.samples, "--null-mean": picked.pixels[0], "--null-std": picked.pixels[1]}
     given = [w for flag, value in options.items() if value is not None for w in (flag, f"{value:g}")]
     command = alpha_command(selection, "alpha", model, "--prior", picked.kind, *given)
     study = _study((*key, picked, selection.tags), evaluation, prior)
@@ -222,8 +222,15 @@ def alpha_command(selection: Selection, name: str, model: str, *words: str) -> s
 def _prior(key: tuple, picked: PickedPrior, _groups: Any, _source: str) -> Prior:
     with progress("Sampling the prior") as (container, bar):
         scorer, report = LazyScorer(_source, container), lambda done, total: bar(done / total)
-        how = {"cache": ScoreCache(), "progress": report, "pixels": picked.pixels}
-        return estimate_prior(scorer, _groups, picked.kind, picked.count, **how)
+        return estimate_prior(
+            scorer,
+            _groups,
+            picked.kind,
+            picked.samples,
+            cache=ScoreCache(),
+            progress=report,
+            pixels=picked.pixels,
+        )
 
 
 @st.cache_resource(max_entries=24, show_spinner=False)

@@ -85,6 +85,7 @@ def _trial(job: StrategyRun, lr: float) -> _RateTrial:
         *_, last = job.model_copy(update={"settings": settings}).execute(final=False)
     except TrainingDivergedError:
         return _RateTrial(lr, float("-inf"), {}, None)
+    assert last.model is not None  # an iteration that was just made has it
     validation = first_images(load_retrieval("validation"), _IMAGES, _STEP)
     metrics = _evaluation(validation, score_retrieval(last.model, validation)).record()[COLA_MAP]
     return _RateTrial(lr, metrics["all"]["value"], metrics, float(last.record["loss"]))

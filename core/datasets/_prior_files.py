@@ -35,7 +35,8 @@ def read_prior(
 
     Raises InputError for captions that are not the scores' own, and for one without a log-likelihood, naming it.
     """
-    suffix, place = Path(path).suffix.lower(), _place_in_arrays
+    suffix = Path(path).suffix.lower()
+    place: _Place = _place_in_arrays
     if suffix == ".npz":
         prior = _prior_arrays(path, data, (len(ids), k))
     elif suffix in (".csv", ".parquet"):

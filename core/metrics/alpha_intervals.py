@@ -46,7 +46,8 @@ class AlphaIntervals:
 
     def select(self, groups: Array) -> AlphaIntervals:
         """The spans of some groups."""
-        return AlphaIntervals(*(part[like(groups, part)] for part in self.parts), disjoint=self.disjoint)
+        low, high, tied_low, tied_high = (part[like(groups, part)] for part in self.parts)
+        return AlphaIntervals(low, high, tied_low, tied_high, self.disjoint)
 
 
 def _both(a: AlphaIntervals, b: AlphaIntervals) -> AlphaIntervals:

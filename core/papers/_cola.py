@@ -207,6 +207,10 @@ def _chosen_rates() -> dict[str, float]:
     if "model" not in trials:
         return {}
     mine = trials[(trials["model"] == PROTOCOL_BASE) & (trials["mix"] == PROTOCOL["mix"])]
-    chosen = {str(n): float(rows.loc[rows["all"].idxmax(), "lr"]) for n, rows in mine.groupby("strategy")}
-    edges = mine.groupby("strategy")["lr"].agg(["min", "max"])
-    return {name: lr for name, lr in chosen.items() if edges.loc[name, "min"] < lr < edges.loc[name, "max"]}
+    chosen = {}
+    for name, rows in mine.groupby("strategy"):
+        rates = rows["lr"].to_numpy(float)
+        best = float(rates[rows["all"].to_numpy(float).argmax()])
+        if rates.min() < best < rates.max():
+            chosen[str(name)] = best
+    return chosen
