@@ -259,7 +259,7 @@ def _spread(
 def _interval(
     cell: _table_rows.TableCell, records: Sequence[Mapping[int, _table_rows.Records]]
 ) -> tuple[float, float] | None:
-    """A cell's 95 % interval over groups: the mean of the seeds' bounds; that of their mean is inside it."""
+    """A cell's 95 % interval over groups: the mean of the seeds' bounds, about that of their mean or wider."""
     bounds = [bound for each in _by_seed(cell, records) if (bound := cell.interval(each)) is not None]
     return (fmean(low for low, _ in bounds), fmean(high for _, high in bounds)) if bounds else None
 
