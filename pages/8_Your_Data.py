@@ -20,6 +20,7 @@ from core.figures.text import escape_markdown
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.statistics import Clusters
+from core.rejudge import rejudge
 from core.scorers import plugins
 from core.scoring.cache import ScoreCache
 from ui import import_workbench
@@ -199,6 +200,21 @@ def scores() -> None:
     file_section(entry)
 
 
+def second_opinion(entry: str, evaluation: Evaluation) -> None:
+    """What MTEB's own metric makes of its predictions, a sentence each; nothing for other files."""
+    upload = stored_upload(entry)
+    if not upload.name.endswith(".json"):
+        return
+    path = Path(upload.name)
+    found = ui.cached_on(
+        evaluation,
+        "rejudge",
+        lambda: rejudge([path], upload.content()).record()["submissions"][0]["findings"],
+    )
+    if found:
+        st.info("\n".join(f"- {escape_markdown(sentence)}" for sentence in found), icon=":material/rule:")
+
+
 def file_section(entry: str) -> None:
     """A stored file: what it holds, what belongs to it, and the pages that use it."""
     evaluation, name = upload_evaluation(entry, pick_shape(entry)), entry.removeprefix(PREFIX)
@@ -209,6 +225,7 @@ def file_section(entry: str) -> None:
             "The file has no ground truth: image i is assumed to belong to caption i.", icon=":material/info:"
         )
     show_left_out(evaluation)
+    second_opinion(entry, evaluation)
     names = metrics.yes_or_no(evaluation.outcomes)
     for column, metric in zip(st.columns(len(names)), names, strict=True):
         with column:

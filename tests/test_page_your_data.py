@@ -198,6 +198,16 @@ def test_a_score_file_is_measured_with_ties_and_chance(app):
     assert "has no column 'caption'" in bad.error[0].value.replace("\\", "")
 
 
+def test_predictions_of_mteb_are_measured_and_what_its_report_hides_is_said(app):
+    found = ROOT / "tests/samples/rejudge/mteb/constant/TinySugarCrepe_predictions.json"
+    test = app(PAGE, way="Scores or embeddings")
+    fine(test.get("file_uploader")[0].upload(found.name, found.read_bytes(), "application/json").run())
+    assert "12 groups of 1×2" in text(test) and "no ground truth" not in text(test)
+    said = test.info[0].value.replace("\\", "")
+    assert "are 0 by construction" in said and "0.00 without the 12 tied groups" in said
+    assert test.selectbox(key="set").value == f"upload/{found.name}"
+
+
 def test_a_link_to_the_stored_data_by_their_former_name_opens_them(app):
     assert app(PAGE, way="Kept here").segmented_control(key="way").value == "Stored data"
 
