@@ -2,7 +2,7 @@
 
 The bare model reads every pair's whole sequence (image, prompt, caption) in batches of one length, as it is without a
 kept prefix; the other two read an image's prompt once. All on the same random LLaVA, so that a ratio is what counts.
-The last figure holds the bare model to the same passes: how much of the processor time they take, and not what is around.
+The last figure is of the same passes: how much of the processor time the model takes by itself.
 """
 
 from __future__ import annotations
