@@ -42,7 +42,7 @@ COMMANDS: dict[str, _Command] = {
     "rejudge": _Command(
         "_rejudge",
         "rejudge",
-        "A second opinion on results of MTEB, lm-eval, Inspect, ...: groups, ties, chance, what the report hides.",
+        "A second opinion on results of MTEB, lm-eval or Inspect: groups, ties, chance, what the report hides.",
         "rejudge predictions/Winoground_predictions.json --out opinion.json",
     ),
     "groups-needed": _Command(

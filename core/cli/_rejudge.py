@@ -26,7 +26,7 @@ def rejudge(
     out: Annotated[Path | None, typer.Option(help="JSON for everything that was found.")] = None,
     as_json: options.Json = False,
 ) -> None:
-    """A second opinion on results of MTEB, lm-eval, Inspect, ...: groups, ties, chance, what the report hides."""
+    """A second opinion on results of MTEB, lm-eval or Inspect: groups, ties, chance, what the report hides."""
     found = judge(files)
     record = found.record()
     if out is not None:
