@@ -116,6 +116,12 @@ def test_a_learning_rate_of_the_protocol_comes_from_a_whole_bracket(monkeypatch,
     assert rates["built-in world, Linear"] == 3e-4 and rates["built-in world, FT all"] is None
 
 
+def test_a_dry_run_of_a_strategy_s_row_takes_its_forecast_for_every_seed(store, monkeypatch):
+    monkeypatch.setattr(cola.StrategyRun, "forecast", lambda job: {"seconds": 100.0})
+    plan = papers.table_plan(store, "cola/1", row="built-in world, MM-Adapter").with_trials()
+    assert [(s.seconds, s.time_source) for s in plan.lines] == [(300.0, "a trial")]
+
+
 def test_a_strategy_needs_the_scene_graphs_that_it_trains_on_besides_the_queries():
     names = [text.partition(": ")[0] for text in missing_of("cola/single-gqa", "builtin/clip", True)]
     assert names == ["data of cola/single-gqa", "data of gqa"]

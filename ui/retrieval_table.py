@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from html import escape
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -173,27 +175,24 @@ def _verdicts() -> None:
     if not path.is_file():
         return
     record = json.loads(path.read_text(encoding="utf-8"))
-    shown = pd.DataFrame(
-        {
-            "claim": claim["says"],
-            "verdict": claim["verdict"],
-            "difference": f"{claim['difference']:+.1f} ({claim['low']:+.1f} to {claim['high']:+.1f})"
-            if "difference" in claim
-            else "–",
-            "what decided it": claim["decided_by"],
-        }
-        for claim in record["claims"]
-    )
     with st.expander("Each claim by the true protocol", icon=":material/gavel:"):
         st.markdown(
             f"**{record['runs']} of {record['wanted']} runs are measured so far**: a base that knows sizes and "
             f"materials ({record['base']}), the same queries with swaps for every strategy, 4,000 steps or until "
             "validation stops improving, three seeds. A claim is left open until three seeds and the interval agree."
         )
-        st.dataframe(shown, hide_index=True)
+        st.markdown("\n".join(map(_claim_line, record["claims"])))
         st.caption(
             "`crossmatch reproduce cola/1 --row 'built-in world' --run` goes on with it; written from the records."
         )
+
+
+def _claim_line(claim: Mapping[str, Any]) -> str:
+    """A claim, its verdict with the difference, and what decided it, as an item of a list."""
+    number = ""
+    if "difference" in claim:
+        number = f", {claim['difference']:+.1f} ({claim['low']:+.1f} to {claim['high']:+.1f}) points"
+    return f"- {claim['says']} **{claim['verdict'].capitalize()}**{number}. {claim['decided_by']}"
 
 
 def _forgetting() -> None:
