@@ -43,6 +43,8 @@ def answers(
     """Answers, checked; grouped as the file says, or else where questions share their choices (`keys`)."""
     if not ids:
         raise InputError(f"{path} holds no answers; run its tool to the end, or choose another file.")
+    if min(choices) < 2:
+        raise InputError(f"{path} has a question with fewer than two choices; give a task of choices.")
     seen: set[str] = set()
     twice = next((name for name in ids if name in seen or seen.add(name)), None)  # type: ignore[func-returns-value]
     if twice is not None:

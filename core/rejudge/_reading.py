@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -68,10 +69,22 @@ def read_file(path: Path, data: bytes | None = None) -> list[Submission]:
     if _PICKLED.match(content):
         raise _pickled(path)
     try:
-        return [grouped(submission) for submission in _read(path, suffix, content)]
+        found = [grouped(submission) for submission in _read(path, suffix, content)]
+        if not all(math.isfinite(value) for s in found for value in s.reported.values()):
+            raise InputError(f"{path} reports a value that is no finite number; run its tool again.")
+        if not all(s.count is None or (isinstance(s.count, int) and s.count > 0) for s in found):
+            raise InputError(f"{path} tells no sound number of items; run its tool again.")
+        return found
     except InputError:
         raise
-    except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+    except (
+        LookupError,
+        TypeError,
+        ValueError,
+        AttributeError,
+        ArithmeticError,
+        NotImplementedError,
+    ) as error:
         what = f"{type(error).__name__}: {error}"
         raise InputError(
             f"{path} is not as its tool writes it today ({' '.join(what.split())[:100]}); it may be of another "

@@ -135,7 +135,7 @@ def _read_every_eval_ever(path: Path, value: dict[str, Any]) -> Iterator[Submiss
     found: dict[str, dict[str, float]] = {}
     counts: dict[str, int] = {}
     for row in value["evaluation_results"]:
-        name, metric, details = row["evaluation_name"], row["metric_config"], row["score_details"]
+        name, metric, details = str(row["evaluation_name"]), row["metric_config"], row["score_details"]
         factor = 1 if metric.get("metric_unit") == "percent" else 100
         key = str(metric.get("metric_id") or metric.get("metric_name") or "score").removeprefix(f"{_OURS}.")
         found.setdefault(name, {})[key] = factor * float(details["score"])
