@@ -808,6 +808,7 @@ def test_scores_of_an_older_cache_are_found(tmp_path):
     assert cache.size().scores == 0 and np.isnan(cache.get("k", asked)).all()
 
 
+@settings(deadline=None, max_examples=50)
 @given(st.integers(0, 2**32))
 def test_blocks_stored_in_any_order_are_one_table(tmp_path_factory, seed):
     """Against a dictionary: grids, single pairs, pairs given twice, scores that are not finite, merged or not."""
