@@ -23,7 +23,7 @@ from typing import Any
 from core.base.errors import InputError, unknown_name
 from core.base.files import storage_errors, write_bytes
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import METRICS, headline_metrics
+from core.metrics.groups import GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE, headline_metrics
 from core.metrics.statistics import Estimate
 from core.rejudge._submission import MTEB, Submission
 
@@ -213,7 +213,7 @@ def _read_model_index(path: Path, value: dict[str, Any]) -> Iterator[Submission]
 def _mteb(evaluation: Evaluation, model: str, benchmark: str, split: str) -> str:
     shares = {name: found.value / 100 for name, found in evaluation.metrics.items()}
     main = next(name for name in headline_metrics() if name in shares)
-    named = {"text_acc": "text_score", "image_acc": "image_score", "accuracy": "group_score"}
+    named = {"text_acc": TEXT_SCORE, "image_acc": IMAGE_SCORE, "accuracy": GROUP_SCORE}
     theirs = {name: shares[ours] for name, ours in named.items() if ours in shares}
     row = {**theirs, **shares, "main_score": shares[main], "hf_subset": "default", "languages": ["eng-Latn"]}
     return _json(
