@@ -128,7 +128,7 @@ def test_options_of_the_command_line_are_those_of_the_name(make, monkeypatch, to
     def measured(*words):
         found = CliRunner().invoke(app, ["evaluate", "toy", "--json", "--model", *words])
         assert found.exit_code == 0, found.output
-        return found.stdout
+        return json.loads(found.stdout)["metrics"]
 
     asked = measured(blip, "--prompt", "a red & blue", "--no-end-token")
     assert asked == measured(f"{blip}?prompt=a+red+%26+blue&end=no")
