@@ -45,6 +45,9 @@ def package(tmp_path, monkeypatch):
     scorers = {name.lower(): f"ten_lines_of_scorer:{name}" for name in names}
     site = install(tmp_path / "site", WORD_COUNT + FAULTY, {**scorers, "missing": "not_there:X"})
     monkeypatch.syspath_prepend(str(site))
+    monkeypatch.delitem(
+        sys.modules, "ten_lines_of_scorer", raising=False
+    )  # another test's package of that name
     yield site
     sys.modules.pop("ten_lines_of_scorer", None)
 
