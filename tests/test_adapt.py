@@ -478,6 +478,25 @@ def in_process(store, run):
     return work
 
 
+def test_a_run_stopped_twice_is_not_taken_for_a_whole_one(quick, tmp_path):
+    """Resumed from the checkpoint of epoch 0, which comes again: the record that is there twice counts once."""
+    store = RunStore(tmp_path / "runs")
+    run = store.create("adapt", "linear", job(epochs=2).written())
+    for last in (0, 1):
+        work = in_process(store, run)
+
+        def append(record, real=work.append, work=work, last=last):
+            real(record)
+            work.asked = record["iteration"] == last
+
+        work.append = append
+        assert carry_out(work, job(epochs=2)) is False
+        store.conclude(run.id, work.attempt, "stopped")
+    assert [s["iteration"] for s in store.steps(run.id)] == [0, 1]
+    assert carry_out(in_process(store, run), job(epochs=2)) is True
+    assert [s["iteration"] for s in store.steps(run.id)] == [0, 1, 2]
+
+
 def test_a_background_run_stops_resumes_and_ends_with_a_model_that_loads(quick, tmp_path):
     store = RunStore(tmp_path / "runs")
     run = store.create("adapt", "linear", job(epochs=3).written())

@@ -192,10 +192,7 @@ class StrategyRun(RunDescription):
             }
             if record["validation"]:
                 record["metrics"] = {COLA_MAP: record["validation"][COLA_MAP]["all"]}
-            records = [
-                *records[: report.epoch],
-                record,
-            ]  # from a checkpoint of epoch 0 on, that one comes again
+            records[report.epoch :] = [record]  # from a checkpoint of epoch 0 on, that one comes again
             arrays, over = {"losses": report.losses}, self.is_over(records)
             if final and (over or (before and report.epoch == 0)):
                 report_progress(report.epoch / settings.epochs, "measuring on test queries")

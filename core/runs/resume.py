@@ -48,7 +48,8 @@ def carry_out(job: RunAttempt, run: RunDescription) -> bool:
                 if each.model is not None:
                     _write_checkpoint(folder, each)
             job.append(each.record)
-            records.append(each.record)
+            # From a checkpoint of iteration 0 on, that one may come again.
+            records[each.record["iteration"] :] = [each.record]
     if not run.is_over(records):
         return False
     if run.total:
