@@ -7,6 +7,7 @@ it stands: on ZeroGPU the scoring functions borrow a GPU, elsewhere they run on 
 from __future__ import annotations
 
 import asyncio
+import base64
 import hashlib
 import logging
 import os
@@ -197,13 +198,22 @@ def picture(value: str, label: str) -> gr.Image:
     return gr.Image(value, type="filepath", image_mode=None, label=label, height=220)
 
 
+def _of_data_address(address: str) -> Image.Image:
+    """The picture that an address holds itself, its pixels counted before any of them is decoded."""
+    try:
+        content = base64.b64decode(address.partition(",")[2], validate=False)
+        return ImageOps.exif_transpose(decode(content, "in the request", MAX_SIDE, PUBLIC.pixels))
+    except (InputError, ValueError) as error:
+        raise gr.Error(str(error), print_exception=False) from None
+
+
 def _take_files_alone() -> None:
     """No `gr.Image` of this process decodes what it is given, or fetches it from an address that somebody names.
 
     Of the class, not of a field: once an example is chosen, Gradio makes a visitor new fields from the class. A class
     of its own it would write a stub for, into this folder.
     """
-    keep, decoded = gr.Image.async_move_resource_to_block_cache, gr.Image.preprocess
+    keep = gr.Image.async_move_resource_to_block_cache
 
     async def keep_uploads(self: gr.Image, path: str | Path | None) -> str | None:
         if path is not None and is_http_url_like(str(path)):
@@ -211,8 +221,10 @@ def _take_files_alone() -> None:
         return await keep(self, path)
 
     def as_file(self: gr.Image, payload: ImageData | None) -> Any:
-        if payload is None or (payload.url or "").startswith("data:"):
-            return decoded(self, payload)
+        if payload is None:
+            return None
+        if (payload.url or "").startswith("data:"):
+            return _of_data_address(str(payload.url))
         return payload.path  # not even looked at here
 
     gr.Image.preprocess = as_file  # type: ignore[method-assign]

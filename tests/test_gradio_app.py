@@ -125,7 +125,7 @@ TEXT = {"url": "data:image/png;base64,aGVsbG8="}
     ("data", "said"),
     [
         ([FOREIGN, FOREIGN, "a", "b", "builtin/clip"], "no other file of the server is read"),
-        ([TEXT, TEXT, "a", "b", "builtin/clip"], "An argument has the wrong form; send images as"),
+        ([TEXT, TEXT, "a", "b", "builtin/clip"], "The image in the request does not open: it is none of PNG"),
         (["x", "y", "a", "b", "builtin/clip"], "An argument has the wrong form; send images as"),
         ([None], "1 of 5 arguments came; give two images, two captions and a model"),
         ([None, None, "a", "b", "builtin/clip"], "Give both images, then compare."),
@@ -430,3 +430,22 @@ def test_no_file_of_the_server_is_read_for_a_visitor(address, pair, path):
 def test_the_models_that_the_tool_names_are_models_that_it_takes():
     named = re.findall(r"[\w:-]*builtin/[\w-]+", gradio_app.score_group.__doc__)
     assert len(named) == 2 and set(named) <= set(gradio_app.list_models())
+
+
+def test_pixels_of_an_address_that_holds_its_image_are_counted_before_they_are_decoded():
+    """20 kB of PNG stand for 169 megapixels: three requests at once took 6 GB."""
+    import base64
+    import io
+
+    from gradio.data_classes import ImageData
+
+    def preprocessed(image):
+        made = io.BytesIO()
+        image.save(made, "PNG")
+        address = "data:image/png;base64," + base64.b64encode(made.getvalue()).decode()
+        return gradio.Image(type="filepath", image_mode=None).preprocess(ImageData(url=address))
+
+    with pytest.raises(gradio.Error, match="has 13000 x 13000 pixels"):
+        preprocessed(Image.new("1", (13000, 13000)))
+    small = Image.new("RGB", (5, 4), (1, 2, 3))
+    assert preprocessed(small).tobytes() == small.tobytes()

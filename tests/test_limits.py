@@ -392,3 +392,27 @@ def test_every_test_that_contributing_names_is_there():
                 named.append(word.strip("."))
                 assert re.search(rf"^def test_\w*{named[-1]}", text, re.M), word
     assert len(named) >= 20
+
+
+def test_a_key_that_comes_twice_among_a_hundred_thousand_is_found_in_one_pass(tmp_path):
+    """A line of 660 kB kept a server busy for a minute: every key was counted among all."""
+    keys = [f"{i:06d}" for i in range(100_000)]
+    (tmp_path / "x.jsonl").write_text("{" + ",".join(f'"{key}":0' for key in [*keys, keys[-1]]) + "}\n")
+    with pytest.raises(InputError, match="has the key '099999' twice"):
+        read_scores(tmp_path / "x.jsonl")
+
+
+def test_a_sample_log_has_no_more_tags_than_a_table_columns(tmp_path):
+    """Each field of its documents is a column for all groups: 245 kB took 1.7 GB."""
+    fields = {f"field {i}": "x" for i in range(10_001)}
+    row = {"doc_id": 0, "filtered_resps": [[-1.0, False], [-2.0, False]], "target": "0", "doc": fields}
+    (tmp_path / "samples.jsonl").write_text(json.dumps(row) + "\n")
+    with pytest.raises(InputError, match="columns"):
+        read_scores(tmp_path / "samples.jsonl")
+
+
+def test_an_npz_member_that_is_no_array_is_one_sentence(tmp_path):
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.writestr("scores.npy", b"no array at all")
+    with pytest.raises(InputError, match=r"x\.npz"):
+        read_scores(tmp_path / "x.npz")

@@ -110,6 +110,15 @@ def test_two_files_are_compared_with_the_paired_test(app, tmp_path):
     assert "B: b.csv" in str(test.get("plotly_chart")[0].proto.spec)  # the figure names them
 
 
+def test_groups_of_files_without_pictures_share_none(app, tmp_path):
+    """Their images have no names: "image A" of one group is not that of another."""
+    entries = [
+        uploaded(tmp_path, f"{i}.csv", with_right(right)) for i, right in enumerate(({3}, {0, 1, 2, 3, 4}))
+    ]
+    test = app(COMPARE, set=entries[0], other=entries[1])
+    assert "by image" not in text(test) + html(test) and "clusters" not in text(test) + html(test)
+
+
 @pytest.fixture
 def exported(monkeypatch):
     """What the pages offer to export: one record per "Export"."""

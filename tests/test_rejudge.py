@@ -420,3 +420,18 @@ def test_results_in_an_unknown_format_or_under_another_ending_are_refused(tmp_pa
     for more, says in (((), "ends in .json"), (("--format", "helm"), "Unknown format of results")):
         done = CliRunner().invoke(app, [*command, *more])
         assert isinstance(done.exception, InputError) and says in str(done.exception)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("---\na: &a [1, 1]\nb: [*a, *a]\n---\n", "aliases"),
+        ("---\n" + "[" * 5000 + "\n---\n", "nested too deeply|is not YAML"),
+        ("---\na: " + "x" * 1_000_001 + "\n---\n", "characters of YAML"),
+    ],
+)
+def test_front_matter_that_unfolds_is_one_sentence(tmp_path, text, said):
+    from core.rejudge._results import read_yaml_results
+
+    with pytest.raises(InputError, match=said):
+        read_yaml_results(tmp_path / "README.md", text)

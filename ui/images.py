@@ -41,7 +41,7 @@ def enlargeable_image(image: ImageRef, description: str, size: int = _SHOWN) -> 
     description : what the image shows and where it belongs; the button's name, and the text below the large image.
     """
     if isinstance(image, RowImage):  # of an uploaded file
-        return f'<span class="cm-none">{escape(image.key)}</span>'
+        return f'<span class="cm-none">{escape(image.label)}</span>'
     st.session_state.setdefault("drawn_images", {})[image.key] = image
     address, width, height = _image_uri(image.key, size, image)
     # With its shape told, a picture has its place before it is decoded, and moves nothing below it.

@@ -164,7 +164,10 @@ def upload_groups(entry: str, shape: str = "") -> GroupSet:
 
 def _groups(entry: str, evaluation: Evaluation, table: ScoreFile | None) -> GroupSet:
     (m, k), n, tags = evaluation.shape, len(evaluation.ids), evaluation.tags
-    images = [tuple(RowImage(f"image {image_name(i)}") for i in range(m))] * n
+    images = [  # without names, each its own: groups that shared one would count as one
+        tuple(RowImage(f"{name}, image {image_name(i)}", f"image {image_name(i)}") for i in range(m))
+        for name in evaluation.ids
+    ]
     captions = [tuple(f"caption {j + 1}" for j in range(k))] * n
     if table is not None and table.images is not None:
         images = [tuple(map(RowImage, names)) for names in table.images.tolist()]

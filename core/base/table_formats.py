@@ -15,6 +15,7 @@ import math
 import re
 import zipfile
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from pathlib import Path
@@ -329,8 +330,8 @@ def _object(number: int, value: Any) -> Row:
 def _unique(items: list[tuple[str, Any]]) -> dict[str, Any]:
     row = dict(items)
     if len(row) < len(items):
-        names = [key for key, _ in items]
-        raise _KeyTwice(repr(next(key for key in names if names.count(key) > 1)))
+        counts = Counter(key for key, _ in items)
+        raise _KeyTwice(repr(next(key for key, count in counts.items() if count > 1)))
     return row
 
 
@@ -437,6 +438,9 @@ def read_arrays(path: Path | str, data: bytes | None = None) -> dict[str, np.nda
         raise InputError(f"{path} is damaged or not an NPZ file ({error}); save or fetch it again.") from None
     if arrays is None:
         raise InputError(f"{path} is a single array, not an NPZ of named ones; save it with numpy.savez.")
+    for name, array in arrays.items():
+        if not hasattr(array, "dtype"):  # a member that is no array comes as its bytes
+            raise InputError(f"{path}: {name!r} is no array; save plain number arrays with numpy.savez.")
     return {name: _characters(array) for name, array in arrays.items()}
 
 

@@ -72,7 +72,7 @@ def read_mteb_predictions(path: Any, value: dict[str, Any]) -> MtebPredictions:
 def _scores(path: Any, subset: str, split: str, found: Any) -> np.ndarray:
     try:
         scores = np.array(found, dtype=np.float64)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         scores = np.empty(0)
     if scores.ndim != 3 or not scores.size:
         raise InputError(

@@ -112,12 +112,13 @@ def _log(path: Any, groups: dict[str, list[_Document]]) -> SampleLog:
         own = np.array([[d.own for d in group] for group in members], dtype=np.int64)
     captions = np.array([group[0].choices for group in members]) if first.choices else None
     prior = np.array([[d.prior for d in group] for group in members]) if first.prior else None
-    return SampleLog(sign * values, own, list(groups), captions, prior, _tags(members))
+    return SampleLog(sign * values, own, list(groups), captions, prior, _tags(path, members))
 
 
-def _tags(members: list[list[_Document]]) -> pd.DataFrame | None:
-    """The fields that have one value per group."""
+def _tags(path: Any, members: list[list[_Document]]) -> pd.DataFrame | None:
+    """The fields that have one value per group. InputError for more of them than a table may have columns."""
     names = dict.fromkeys(name for group in members for d in group for name in d.tags)
+    check(path, columns=len(names), cells=len(names) * len(members))
     rows = [{name: {d.tags.get(name, "") for d in group} for name in names} for group in members]
     single = [name for name in names if all(len(row[name]) == 1 for row in rows)]
     if not single:

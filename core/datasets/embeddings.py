@@ -49,9 +49,14 @@ _CAPTION_NAMES = (
 
 @dataclass(frozen=True)
 class RowImage:
-    """An image of which only its row in an embeddings file is known: it has a key and no pixels."""
+    """An image of which only its row in a file is known: it has a key, perhaps a name to show, and no pixels."""
 
     key: str
+    name: str = ""
+
+    @property
+    def label(self) -> str:
+        return self.name or self.key
 
     def open(self, size: int | None = None) -> Image.Image:
         """Always an InputError: the file holds no pixels."""

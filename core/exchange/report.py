@@ -389,7 +389,7 @@ def _examples(section: ReportSection, count: int, pictures: bool | None) -> str:
         images = [
             group_html.picture_html(ref.open(_THUMBNAIL), _THUMBNAIL, n)
             if shown and not isinstance(ref, RowImage)
-            else f'<span class="none">{escape(ref.key if isinstance(ref, RowImage) else n)}</span>'
+            else f'<span class="none">{escape(ref.label if isinstance(ref, RowImage) else n)}</span>'
             for n, ref in zip(names, group.images, strict=True)
         ]
         blocks.append(

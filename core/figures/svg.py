@@ -143,7 +143,7 @@ def _image(image: ImageRef, side: int, middle: float, name: str) -> str:
     badge += f'<text x="20" y="{top + 25:.1f}" text-anchor="middle" fill="#ffffff">{name}</text>'
     if isinstance(image, RowImage):
         box = f'<rect x="0" y="{top:.1f}" width="{side}" height="{side}" rx="8" fill="#efeee9"/>'
-        return box + _text(side / 2, middle + 5, image.key, "middle") + badge
+        return box + _text(side / 2, middle + 5, image.label, "middle") + badge
     address = group_html.picture_uri(image.open(2 * side), 2 * side, "PNG")
     return f'<image x="0" y="{top:.1f}" width="{side}" height="{side}" href="{address}"/>{badge}'
 

@@ -224,7 +224,9 @@ def _about_numbers(s: Submission) -> list[str]:
 
 
 def _is_count(percent: float, n: int) -> bool:
-    """Whether a percentage, rounded as it is printed, is a count of n."""
+    """Whether a percentage, rounded as it is printed, is a count of n; of a number beyond all data sets it is."""
+    if n > 10**12:
+        return True
     decimals = len(f"{percent:.4f}".rstrip("0").partition(".")[2])
     return abs(round(percent * n / 100) * 100 / n - percent) <= 0.5 * 10.0**-decimals + 1e-9
 

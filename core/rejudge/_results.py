@@ -28,6 +28,7 @@ from core.metrics.statistics import Estimate
 from core.rejudge._submission import MTEB, Submission
 
 _EEE, _HUB, _CARD = "Every Eval Ever", "eval_results", "model-index"
+_MOST_YAML = 1_000_000  # characters; a model card's front matter has some thousand
 _SCHEMA = "0.3.0"
 _TYPE = "image-text-matching"
 _OURS = "crossmatch"
@@ -278,8 +279,14 @@ def read_yaml_results(path: Path, text: str) -> list[Submission]:
 
     if text.startswith("---"):  # the front matter alone; the card's text follows it
         text = text.split("\n---", 1)[0]
+    if len(text) > _MOST_YAML:
+        raise InputError(f"{path} has more than {_MOST_YAML:,} characters of YAML; results are short.")
     try:
+        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
+            raise InputError(f"{path} has aliases (*name), which are not read; write the values out.")
         value = yaml.safe_load(text)
+    except RecursionError:
+        raise InputError(f"{path} is nested too deeply; results are tables.") from None
     except yaml.YAMLError as error:
         raise InputError(
             f"{path} is not YAML ({' '.join(str(error).split())[:120]}); save it again."
