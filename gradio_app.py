@@ -64,7 +64,7 @@ highest with its own caption, and each caption with its own image;
 caption 2. Chance levels: GroupScore 16.7 %, GroupMatch 50 %.
 
 The built-in models are small and know rendered scenes of cubes, spheres and cylinders, not photographs. The examples
-are groups of the app and have the same scores there.
+are groups of the app, scored from the same pictures: they have the same scores there, but for rounding.
 """
 TABLE = """
 .prose .cm-verdicts, .prose .cm-verdicts :is(tbody, tr, th, td), .prose .cm-scroll :is(table, th, td)

@@ -857,3 +857,15 @@ def test_what_was_stored_before_a_kill_is_there(tmp_path):
         found = ScoreCache(path).get("k", asked).reshape(-1, 10)
         assert (found[: wanted + 1] == np.arange(wanted + 1)[:, None]).all()
         assert np.isnan(found).all(axis=1).sum() == np.isnan(found).any(axis=1).sum()
+
+
+@pytest.mark.parametrize("harm", [b"123", b"", b"1234567"])
+def test_a_damaged_block_is_a_damaged_cache(tmp_path, harm):
+    cache = ScoreCache(tmp_path / "c.sqlite")
+    pairs = Pairs.of([("a", "b"), ("c", "d")])  # no grid: it has steps
+    cache.put("k", pairs, np.ones(2))
+    with sqlite3.connect(cache.path) as db:
+        db.execute("UPDATE blocks SET steps = ?", (harm,))
+    db.close()
+    with pytest.warns(UserWarning, match="was damaged"):
+        assert np.isnan(cache.get("k", pairs)).all()

@@ -25,7 +25,8 @@ READING = (
 )
 LIMITS = (
     "What a linear probe finds is there; what it does not find may be there in another form. An untrained model of "
-    "the same architecture shows how much a probe finds without learning; labels dealt at random must end at chance. "
+    "the same architecture shows how much a probe finds without learning; labels dealt at random "
+    "end at chance on average, and one deal of them up to 20 points beside it. "
     "Unseen combinations of colour and shape are in the training data of neither model nor probe. A loss is named "
     "where a paired test over groups finds one after Holm's correction; elsewhere nothing can be told."
 )

@@ -49,8 +49,8 @@ class Audit:
     HOW_TO_READ: ClassVar = (
         "A fault: a rule that looks at no image does better than guessing, or groups are wrong as they are. Sound: the "
         "whole 95 % interval is within a fifth of the way from chance to 100 %. Cannot tell: neither; more groups, or "
-        "data that are not here, are needed. p values are corrected for all rules together (Holm), so that of sound "
-        "sets at most 5 % are said to have a fault."
+        "data that are not here, are needed. p values are corrected for all rules together (Holm), so that these "
+        "rules find a fault in at most 5 % of sound sets; order, size and images are counted, not tested."
     )
 
     name: str

@@ -13,9 +13,9 @@ metrics with the same chance levels. What differs is what the scores are read fr
 
 Probes and map are trained on fresh groups of the training split, never on test groups, by one loss (`_probes.py`).
 Combinations that no training scene holds were seen neither by model nor probe, and are shown apart. Two controls go
-through the same code: labels dealt at random, which must end at chance, and an untrained model of the same
-architecture, which shows how much a probe finds where nothing was learned. Steps between rungs are paired tests over
-groups, corrected together (Holm). Source: issue 22 C.
+through the same code: labels dealt at random, which end at chance on average over deals, and an untrained model of
+the same architecture, which shows how much a probe finds where nothing was learned. Steps between rungs are paired
+tests over groups, corrected together (Holm). Source: issue 22 C.
 """
 
 from __future__ import annotations

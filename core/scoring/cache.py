@@ -106,7 +106,7 @@ class ScoreCache:
                     return action(db)
             except sqlite3.OperationalError as error:  # locked for too long, read-only, disk full
                 return self._warn(str(error), otherwise)
-            except (sqlite3.DatabaseError, ValueError) as error:  # not a database, or a damaged one
+            except sqlite3.DatabaseError as error:  # not a database, or a damaged one
                 if attempt == 0:
                     self._quarantine(str(error))
             except OSError as error:
@@ -163,11 +163,18 @@ def _read(db: sqlite3.Connection, scorer: str, pairs: Pairs, values: np.ndarray)
             "SELECT images, captions, steps, scores FROM blocks WHERE id = ?", (number,)
         ).fetchone()
         if row is not None:
-            Block.of_columns(*row).fill(pairs, values)
+            _block(row).fill(pairs, values)
         if not np.isnan(values).any():
             return
     if _has_old(db):
         _read_old(db, scorer, pairs, values)
+
+
+def _block(row: tuple[bytes, bytes, bytes | None, bytes]) -> Block:
+    try:
+        return Block.of_columns(*row)
+    except (ValueError, TypeError) as error:
+        raise sqlite3.DatabaseError(str(error)) from None
 
 
 def _write(db: sqlite3.Connection, scorer: bytes, block: Block) -> None:
@@ -196,7 +203,7 @@ def _merge(db: sqlite3.Connection, scorer: bytes, level: int) -> None:
             return
         which = "FROM blocks WHERE scorer = ? AND level = ? ORDER BY id"
         rows = db.execute(f"SELECT id, images, captions, steps, scores {which}", (scorer, level)).fetchall()
-        merged = Block.merged([Block.of_columns(*row[1:]) for row in rows])
+        merged = Block.merged([_block(row[1:]) for row in rows])
         db.execute("DELETE FROM blocks WHERE scorer = ? AND level = ?", (scorer, level))
         _insert(db, scorer, merged, rows[-1][0])
         level = _level(merged)
