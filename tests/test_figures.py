@@ -218,6 +218,20 @@ def test_of_several_figures_none_is_written_where_one_cannot_be_drawn(tmp_path, 
 
 
 @pytest.mark.browser
+@pytest.mark.skipif(os.name != "posix", reason="the program that ends at once is a script")
+def test_a_browser_that_ends_at_its_first_start_is_started_again(tmp_path, drawn, monkeypatch):
+    once = tmp_path / "once"
+    script = f'#!/bin/sh\n[ -e "{once}" ] || {{ touch "{once}"; exit 1; }}\nexec "{figures.browser()}" "$@"\n'
+    program = tmp_path / "program"
+    program.write_text(script)
+    program.chmod(0o755)
+    monkeypatch.setenv(figures.VARIABLE, str(program))
+    with Image.open(write_figure(bars(width=300), tmp_path / "f.png")) as image:
+        assert image.size[0] == 600
+    assert once.exists()
+
+
+@pytest.mark.browser
 def test_two_exports_at_once_do_not_meet(tmp_path, drawn):
     paths = [tmp_path / "one.png", tmp_path / "other.png"]
     with ThreadPoolExecutor(2) as both:

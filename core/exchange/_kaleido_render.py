@@ -63,24 +63,36 @@ def render_figures(program: str, figures: Sequence[tuple[dict[str, Any], str]], 
 
 
 async def _rendered(program: str, figures: Sequence[tuple[dict[str, Any], str]], scale: float) -> list[bytes]:
-    easel = FigureRenderer(program)
+    easel = await _started_browser(program)
     try:
-        await _start_browser(easel, program)
         return [await _picture(easel, program, figure, kind, scale) for figure, kind in figures]
     finally:
-        async with asyncio.timeout(STOP_TIMEOUT):
-            await easel.close()
+        await _end(easel)
 
 
-async def _start_browser(easel: FigureRenderer, program: str) -> None:
-    try:
-        async with asyncio.timeout(START_TIMEOUT):
-            await easel.open()
-    except _FAILURES as error:
-        raise InputError(
-            f"The browser {program} does not start ({type(error).__name__}); set CROSSMATCH_BROWSER to the path of "
-            "another, or write .html."
-        ) from None
+async def _started_browser(program: str) -> FigureRenderer:
+    """A browser that is ready; one that ended at its start, as one in hundreds does, is started again."""
+    for may_retry in (True, False):
+        easel = FigureRenderer(program)
+        limit = asyncio.timeout(START_TIMEOUT)
+        try:
+            async with limit:
+                await easel.open()
+            return easel
+        except _FAILURES as error:
+            failure = type(error).__name__
+            await _end(easel)
+            if limit.expired() or not may_retry:
+                break
+    raise InputError(
+        f"The browser {program} does not start ({failure}); set CROSSMATCH_BROWSER to the path of another, or "
+        "write .html."
+    )
+
+
+async def _end(easel: FigureRenderer) -> None:
+    async with asyncio.timeout(STOP_TIMEOUT):
+        await easel.close()
 
 
 async def _picture(
