@@ -16,6 +16,7 @@ from scipy.stats import binomtest
 
 from core import datasets
 from core.audit import Audit, _facts, _rules
+from core.audit._words import words_of
 from core.base.errors import InputError
 from core.cli._audit import audit as audit_command
 from core.datasets.embeddings import RowImage
@@ -235,6 +236,33 @@ def test_the_ceiling_of_a_bag_of_words_by_hand():
     assert _facts.word_order(square).found.value == pytest.approx(50)
     three = GroupSet("x", (Group("0", (one,), ("a b c", "c b a", "d"), (0,)),))
     assert _facts.word_order(three).found.value == pytest.approx(50)
+
+
+SAME = (
+    ("the dog isn't wet", "The dog isn\u2019t wet."),
+    ("the dog isn't wet", "the dog isn\u00b4t wet"),
+    ("a red cat", "\u201ca 'red' cat\u201d"),
+    ("a red-cat", "a  red\u00a0cat"),
+    ("a red_cat", "a red \u2013 cat"),
+    ("a caf\u00e9", "a cafe\u0301"),
+    ("a fine co-worker", "a \ufb01ne co\u2010worker"),
+    ("STRASSE", "stra\u00dfe"),
+    ("cooperate", "co\u00adoperate"),
+)
+DIFFERENT = (
+    ("we're here", "were here"),
+    ("3 < 2", "3 > 2"),
+    ("\u0915\u093f", "\u0915\u0940"),  # of one Hindi consonant, by its vowel sign
+    ("a cafe", "a caf\u00e9"),
+)
+
+
+def test_captions_that_differ_in_how_they_are_written_are_the_same():
+    assert all(words_of(one) == words_of(two) for one, two in SAME)
+    assert all(words_of(one) != words_of(two) for one, two in DIFFERENT)
+    twice = changed(sound(n=len(SAME)), lambda g, i: replace(g, captions=SAME[i]))
+    assert _facts.equal_captions(twice).found.value == 100
+    assert _facts.word_order(twice).says.startswith(f"{len(SAME)} of {len(SAME)} groups")
 
 
 def test_of_sugarcrepe_572_pairs_have_the_same_words(real_data):

@@ -11,7 +11,8 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
-from core.audit._rules import CANNOT_TELL, EVIDENCE, FAULT, SOUND, Finding, words_of
+from core.audit._rules import CANNOT_TELL, EVIDENCE, FAULT, SOUND, Finding
+from core.audit._words import words_of
 from core.base.errors import InputError
 from core.base.text import counted
 from core.groups import BytesImage, FileImage, GroupSet, ImageRef
@@ -73,9 +74,9 @@ def word_order(groups: GroupSet) -> Finding:
 
 
 def equal_captions(groups: GroupSet) -> Finding:
-    """Captions of one group that are the same but for case and punctuation."""
+    """Captions of one group that are the same but for case, punctuation and how letters are written."""
     question = "Are the captions of a group different?"
-    twice = np.array([len({tuple(words_of(c)) for c in g.captions}) < len(g.captions) for g in groups])
+    twice = np.array([len({words_of(c) for c in g.captions}) < len(g.captions) for g in groups])
     says = (
         f"{int(twice.sum()):,} of {len(groups):,} groups have two captions that are the same but for case and "
         "punctuation."

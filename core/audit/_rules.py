@@ -9,7 +9,6 @@ not independent; of those the first alone counts.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
@@ -19,6 +18,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
+from core.audit._words import words_of
 from core.groups import GroupSet
 from core.metrics.statistics import Estimate, estimate
 
@@ -47,11 +47,6 @@ class Finding(NamedTuple):
     p_value: float | None = None
     p_holm: float | None = None
     evidence: tuple[str, ...] = ()
-
-
-def words_of(caption: str) -> list[str]:
-    """Lower-case words with their apostrophes: `a dog's tail` has three."""
-    return re.findall(r"[\w']+", caption.lower())
 
 
 # --- what every rule shares
