@@ -7,6 +7,8 @@ import pandas as pd
 import pytest
 
 from benchmarks.results import ablations as study
+from benchmarks.results import shifts
+from benchmarks.results import table as built_in
 from core.base.errors import InputError
 from core.figures import ablations
 
@@ -290,4 +292,15 @@ def test_a_model_looks_the_same_in_every_figure_whatever_else_was_measured():
 
 def test_the_pages_hold_what_the_shipped_runs_say():
     assert study.PAGE.read_text(encoding="utf-8") == study.tables()
-    assert study.short_table() in (study.ROOT / "README.md").read_text(encoding="utf-8")
+    readme = (study.ROOT / "README.md").read_text(encoding="utf-8")
+    assert study.short_table() in readme
+    assert built_in.readme_table(built_in.measured_rows()) in readme
+    assert shifts.short_table() in shifts.PAGE.read_text(encoding="utf-8")
+
+
+def test_where_one_more_run_ends_is_the_prediction_interval_of_a_normal_distribution():
+    """By hand: mean 2, s 1, t of two degrees of freedom 4.303, sqrt(4/3); one of many draws misses it in 5 %."""
+    assert study.one_more([1.0, 2.0, 3.0]) == pytest.approx((2 - 4.9683, 2 + 4.9683), abs=1e-3)
+    draws = np.random.default_rng(0).normal(size=(4000, 5))
+    inside = [low < last < high for *few, last in draws for low, high in [study.one_more(few)]]
+    assert np.mean(inside) == pytest.approx(0.95, abs=0.011)  # three standard errors

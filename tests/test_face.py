@@ -16,7 +16,7 @@ import pytest
 import typer
 
 import crossmatch as cm
-from core.cli import app
+from core.cli import COMMANDS, app
 
 ROOT = Path(__file__).resolve().parent.parent
 FUNCTIONS = [name for name in cm.__all__ if name != "InputError"]
@@ -195,9 +195,16 @@ def test_readme_opens_with_ten_lines_of_python():
 
 
 @pytest.mark.parametrize("number", range(len(blocks(ROOT / "README.md"))))
-def test_the_python_of_readme_runs(number, tmp_path, monkeypatch):
+def test_the_python_of_readme_runs_and_prints_what_it_says(number, tmp_path, monkeypatch, capsys):
+    """A comment behind a `print` is what it prints; where it has no number, what kind of thing."""
     monkeypatch.chdir(tmp_path)
-    exec(compile(blocks(ROOT / "README.md")[number], f"README.md, block {number}", "exec"), {})
+    block = blocks(ROOT / "README.md")[number]
+    exec(compile(block, f"README.md, block {number}", "exec"), {})
+    said = re.findall(r"^print\(.*\)  # (.*)$", block, re.M)
+    printed = capsys.readouterr().out.splitlines()
+    assert len(said) == len(printed)
+    exact = [(text, line) for text, line in zip(said, printed, strict=True) if re.match(r"\d", text)]
+    assert exact and all(text == line for text, line in exact)
 
 
 def commands() -> list[list[str]]:
@@ -218,6 +225,17 @@ def test_the_command_line_of_readme_is_understood(words):
 def test_readme_counts_the_names():
     (count,) = re.findall(r"lists its (\d+) names", (ROOT / "README.md").read_text())
     assert int(count) == len(cm.__all__)
+    (count,) = re.findall(r"lists all (\d+) commands", (ROOT / "README.md").read_text())
+    assert int(count) == len(COMMANDS)
+
+
+def test_readme_opens_with_what_it_is_a_picture_and_two_commands():
+    """Before anything else, and nothing in it is longer than a screen."""
+    head, block, _ = (ROOT / "README.md").read_text().split("```", 2)
+    assert len(head) < 500 and "![" in head
+    assert len(block.strip().splitlines()) == 2
+    longest = max(re.findall(r"```.*?```", (ROOT / "README.md").read_text(), re.S), key=len)
+    assert len(longest.splitlines()) < 16
 
 
 # ---- what the face itself decides

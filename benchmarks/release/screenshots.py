@@ -60,7 +60,7 @@ PAGES = {
 }
 
 
-FIGURES = {"home": 1650, "group": 1150, "matching": 1650, "ttm-run": 1650}  # README's, and how tall at most
+FIGURES = {"home": 1650, "group": 770, "matching": 1650, "ttm-run": 1650}  # README's, and how tall at most
 
 
 @contextmanager
