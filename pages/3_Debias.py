@@ -26,10 +26,19 @@ ALPHA, PRIOR, BLIND, WORDS, SAMPLES, RETRIEVAL, TRAINSET = VIEWS = (
 )
 
 
+def usable_views(selection: ui.Selection | None, asked: str) -> list[str]:
+    """What the control offers: of a file not what reads captions, unless a link asks for it, which then says what it
+    needs."""
+    left_out = set()
+    if selection is not None and selection.file:
+        left_out = {WORDS, BLIND} if selection.is_file else {WORDS}
+    return [view for view in VIEWS if view not in left_out or view == asked]
+
+
 def page(selection: ui.Selection | None) -> None:
     view = st.segmented_control(
         "View",
-        VIEWS,
+        usable_views(selection, asked),
         default=ALPHA,
         key="view",
         bind="query-params",

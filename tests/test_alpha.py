@@ -390,5 +390,5 @@ def test_a_matrix_tells_matching_and_truth_by_signs():
     found = Evaluation.of(np.array([[[-1.0, -2.0], [-3.0, -0.5]]]), np.array([[1, 0]]))
     markup = matrix_html(found.group(0), "scores")
     assert markup.count("●") == 2 and markup.count("✓") == 2 and "●✓" not in markup
-    assert "-1.00 ●" in markup and "-2.00 ✓" in markup
-    assert 'title="image A, caption 2: -2.00, a true pair"' in markup
+    assert "−1.00 ●" in markup and "−2.00 ✓" in markup
+    assert 'title="image A, caption 2: −2.00, a true pair"' in markup

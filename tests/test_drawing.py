@@ -124,7 +124,7 @@ HOSTILE = "<img src=x onerror=alert(1)> & *bold* \"quoted\" 'single'"
 
 def test_a_matrix_has_the_decimals_that_keep_different_scores_apart():
     near = group_html.matrix_html(view([[-0.734, -0.731], [2, 3]], TRUTH), "scores")
-    assert "-0.734 " in near and "-0.731 " in near and "2.000 " in near
+    assert "−0.734 " in near and "−0.731 " in near and "2.000 " in near
     assert "1.50 " in group_html.matrix_html(view([[1.5, 1.5], [2, 3]], TRUTH), "scores")  # a tie stays one
 
 

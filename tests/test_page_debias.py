@@ -91,8 +91,8 @@ def test_the_slider_moves_every_metric_and_the_group_in_view(app, scored):
     fine(test.slider(key="alpha").set_value(0.5).run())
     assert shown(test) == expected(study, 0.5)
     now = study.scores[0, 0] - 0.5 * study.prior[0]
-    for value in (*study.scores[0, 0], *now):  # the matrix at 0 and at alpha, side by side
-        assert f"{value:.2f}" in html(test)
+    for value in (*study.scores[0, 0], *now):  # the matrix at 0 and at alpha, side by side, with minus signs
+        assert f"{value:.2f}".replace("-", "−") in html(test)
     assert "PMI^k with k = 2" in text(test).replace("\\", "")
 
 
@@ -119,7 +119,8 @@ def test_a_link_opens_the_same_alpha_prior_and_view(app, scored):
     assert app(view="Training set").segmented_control(key="view").value == "Training set"
 
 
-def test_the_best_button_goes_to_the_best_interval_and_it_is_called_tuned_on_test(app, scored):
+def test_the_best_button_goes_to_the_best_interval_and_it_is_called_tuned_on_test(app, scored, monkeypatch):
+    monkeypatch.setattr("ui.debias_alpha._helps", lambda study, metric: True)
     study = scored[1][SET]
     best = study.best("text_score")
     test = app()
@@ -134,10 +135,20 @@ def test_the_best_button_goes_to_the_best_interval_and_it_is_called_tuned_on_tes
     assert re.fullmatch(r"[\d.]+ \([\d.]+–[\d.]+\)", row["α = 0"])
 
 
+def test_where_no_alpha_is_better_than_0_the_best_is_0(app):
+    test = app()
+    assert "no alpha is better than 0" in text(test)
+    assert [b.label for b in test.button if b.label.startswith("α")] == ["α = best, 0", "α = 1"]
+    fine(test.slider(key="alpha").set_value(0.5).run())
+    fine(next(b for b in test.button if b.label == "α = best, 0").click().run())
+    assert test.slider(key="alpha").value == 0
+
+
 def test_a_first_visit_shows_a_set_on_which_alpha_changes_something(app, scored):
     test = app(bare=True, __theme="dark")  # as a host opens it
-    assert (test.selectbox(key="set").value, test.slider(key="alpha").value) == (FIRST, 0.21)
-    assert shown(test) == expected(scored[1][FIRST], 0.21) != expected(scored[1][FIRST], 0.0)
+    best = round(scored[1][FIRST].best("text_score").alpha, 3)  # as the button and the sentence have it
+    assert (test.selectbox(key="set").value, test.slider(key="alpha").value) == (FIRST, best)
+    assert shown(test) == expected(scored[1][FIRST], best) != expected(scored[1][FIRST], 0.0)
     assert (
         test.query_params["set"] in (FIRST, [FIRST]) and "alpha" in test.query_params
     )  # a link opens the same
@@ -150,11 +161,14 @@ def test_an_address_of_the_first_set_is_never_empty_and_opens_that_set(app):
     test.query_params.pop("set", None)
     test.query_params.pop("model", None)
     query = dict(fine(test.run()).query_params)
-    assert query and "set" not in query
+    assert query == {"benchmark": "scenes/attribute-swap"}
+    assert dict(fine(test.run()).query_params) == query
     again = whole_app()
     again.query_params.update(query)
     again.switch_page(PAGE)
     assert fine(again.run()).selectbox(key="set").value == "scenes/attribute-swap"
+    fine(again.selectbox(key="set").set_value(SET).run())
+    assert again.query_params["benchmark"] == SET  # the browser says `set`; nothing of the first one stays
 
 
 @pytest.mark.parametrize(("scores", "says"), [

@@ -34,8 +34,9 @@ _MAX_IMAGES = 100  # images of a prior that a page samples ...
 _MAX_IMAGES_PUBLIC = 5  # ... and for a visitor of a public instance
 _MOST_NOISE = 100.0  # that mean and deviation of noise may be
 
-# What a first visit without an address shows: a set on which alpha helps, at its best alpha there.
-_FIRST_SET, _FIRST_ALPHA = "scenes/triples", 0.21
+_FIRST_SET = (
+    "scenes/triples"  # what a first visit without an address shows, at its best alpha: there alpha helps
+)
 
 
 def first_visit() -> None:
@@ -45,13 +46,18 @@ def first_visit() -> None:
         return
     if benchmarks().get(_FIRST_SET) == "" and CAPTIONER in scorer_names():
         seed("set", _FIRST_SET)
-        seed("alpha", _FIRST_ALPHA)
+        state["best_alpha"] = True  # the slider goes there when the curve is known
 
 
 def mark_address() -> None:
-    """An address that would be empty, as of the first set and model, gets a word: else it would open a first visit."""
-    if not own_parameters():
-        st.query_params["selection"] = "first"
+    """An address that would be empty, as of the first set and model, names that set: else it would open a first
+    visit."""
+    query = st.query_params
+    query.pop("selection", None)  # of links made before: it said `first`, which names no set
+    if set(own_parameters()) <= {"benchmark"}:
+        query["benchmark"] = st.session_state["set"]
+    else:
+        query.pop("benchmark", None)
 
 
 class DebiasInputs(NamedTuple):

@@ -15,6 +15,7 @@ from core.figures import alpha as figures
 from core.figures import group_html
 from core.groups import GroupSet
 from core.metrics.groups import METRICS, Estimate, chance, metrics_of_shape
+from core.metrics.statistics import Comparison
 from ui.cached import cached_on
 from ui.chart_clicks import clicked_point
 from ui.debias import DebiasInputs
@@ -24,7 +25,7 @@ from ui.formatting import interval_text, metric_card, metric_grid, true_minus, w
 from ui.images import draw_group
 from ui.moving_line import axis_position, moving_lines
 from ui.page import show_errors
-from ui.selection import open_group, pick_group
+from ui.selection import open_group, pick_group, seed
 from ui.uploads import PREFIX
 
 if TYPE_CHECKING:
@@ -137,31 +138,48 @@ def _controls(study: AlphaStudy) -> tuple[float, str]:
     movable = {METRICS[name].label: name for name in metrics_of_shape(*study.shape) if study.depends(name)}
     left, right = st.columns([3, 1], gap="large", vertical_alignment="bottom")
     metric = movable[right.selectbox("Best for", list(movable), key="metric", bind="query-params")]
+    best = round(study.best(metric).alpha, 3)
+    if st.session_state.pop("best_alpha", False):  # of a first visit
+        seed("alpha", best)
     warn_number("alpha", "Alpha", 0, 1)
     alpha = left.slider(
         "Alpha", 0.0, 1.0, 0.0, step=0.005, format="%.3f", key="alpha", bind="query-params",
         help="0 keeps the language prior, 1 removes all of it.",
     )  # fmt: skip
-    best = study.best(metric).alpha
+    shortcuts = {"0": 0.0, f"best, {best:.3f}": best, "1": 1.0}
+    if not _helps(study, metric):
+        shortcuts = {"best, 0": 0.0, "1": 1.0}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        for label, value in (("0", 0.0), (f"best, {best:.3f}", best), ("1", 1.0)):
-            st.button(f"α = {label}", on_click=_set_alpha, args=(value,), key=f"at-{label[:4]}")
+        for label, value in shortcuts.items():
+            st.button(f"α = {label}", on_click=_set_alpha, args=(value,), key=f"at-{label}")
         minus = f" − {alpha:.3f} · log P(t)" if alpha else ""
         st.caption(f"Captions are ranked by log P(t | image){minus}.")
     st.markdown(_gain_text(study, metric))
     return alpha, metric
 
 
+def _gain(study: AlphaStudy, metric: str) -> Comparison:
+    """What the best alpha gains over 0."""
+    return cached_on(study, ("gain", metric), lambda: study.best_gain(metric))
+
+
+def _helps(study: AlphaStudy, metric: str) -> bool:
+    """Whether any alpha is better than 0, beyond the interval of the difference."""
+    gain = _gain(study, metric)
+    return (gain.clustered or gain).low > 0
+
+
 def _gain_text(study: AlphaStudy, metric: str) -> str:
-    """Whether any alpha is better than 0, beyond the interval of the difference; Markdown."""
-    best, label = study.best(metric), METRICS[metric].label
-    gain = cached_on(study, ("gain", metric), lambda: study.best_gain(metric))
+    """Whether any alpha is better than 0, and by how much; Markdown."""
+    best, label, gain = study.best(metric), METRICS[metric].label, _gain(study, metric)
+    if gain.difference == 0:
+        return f"**On this set no alpha is better than 0:** nowhere is {label} higher, {TUNED_ON_TEST}."
     tested, by = (gain, "") if gain.clustered is None else (gain.clustered, f" by {gain.clustered.by}")
     numbers = true_minus(
         f"{gain.difference:+.1f} points at α = {best.alpha:.3f}, 95 % interval{by} {tested.low:+.1f} to "
         f"{tested.high:+.1f}, {TUNED_ON_TEST}"
     )
-    if tested.low > 0:
+    if _helps(study, metric):
         return f"**On this set alpha helps:** the most that {label} gains over α = 0 is {numbers}."
     return f"**On this set no alpha is better than 0:** the most that {label} changes is {numbers}."
 

@@ -51,13 +51,14 @@ def present_name(key: str, name: str) -> str:
 def read_old_links() -> None:
     """Select an option by its present name where the address has its former one, and the set where it is left out."""
     query = st.query_params
-    asked = query.pop("benchmark", "") or _set_of_group(
-        query.get("group", "")
-    )  # as the field and the commands say
+    named = query.get("benchmark", "")  # as the field and the commands say
+    asked = named or _set_of_group(query.get("group", ""))
     if asked and "set" not in query and "set" not in st.session_state:
         query["set"] = asked
         if asked in datasets.names():  # the page says of any other that it is unknown
             st.session_state["set"] = asked
+    if named and ("set" in query or named != st.session_state.get("set")):  # else it is what is selected
+        del query["benchmark"]
     for key, renamed in RENAMED.items():
         names = st.query_params.get_all(key)
         if any(name in renamed for name in names):

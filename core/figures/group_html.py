@@ -51,7 +51,7 @@ class _Cell(NamedTuple):
     @property
     def description(self) -> str:
         """The cell in words."""
-        pair = f"image {self.image}, caption {self.caption}: {self.score:.2f}"
+        pair = f"image {self.image}, caption {self.caption}: {_number(self.score, 2)}"
         return pair + ", matched" * self.matched + ", a true pair" * self.true
 
 
@@ -102,9 +102,14 @@ def _digits(data: GroupData) -> int:
     )
 
 
+def _number(value: float, digits: int) -> str:
+    """With a minus sign, not a hyphen."""
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
 def _cell_html(cell: _Cell, digits: int) -> str:
     style = f"{_CELL};background:{cell.fill};color:{cell.ink};outline:3px solid {cell.edge}"
-    return f'<td style="{style}" title="{cell.description}">{cell.score:.{digits}f} {cell.signs}</td>'
+    return f'<td style="{style}" title="{cell.description}">{_number(cell.score, digits)} {cell.signs}</td>'
 
 
 def verdicts_html(data: GroupData, names: Iterable[str] | None = None) -> str:
