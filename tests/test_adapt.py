@@ -12,6 +12,7 @@ from small_cola import SMALL_COLA
 from tiny_models import build_flava
 
 from benchmarks.results.cola import paired_differences
+from benchmarks.safety import samples
 from core.base.errors import InputError
 from core.cola import forgetting, table
 from core.cola import run as runs
@@ -710,7 +711,18 @@ def gqa(tmp_path, monkeypatch):
     return gqa_folder(tmp_path / "gqa", {"train": 40, "val": 16})
 
 
-def test_a_strategy_trains_and_is_measured_on_scene_graphs_of_gqas_layout(gqa):
+@pytest.fixture
+def cifar10(tmp_path, monkeypatch):
+    """Three images of CIFAR-10 that pass for the whole of it, where data sets are looked for."""
+    from core.datasets import DATASETS
+
+    monkeypatch.setenv("CROSSMATCH_DATA", str(tmp_path / "data"))
+    source = DATASETS["cifar-10"].benchmarks
+    monkeypatch.setitem(source, "cifar-10", replace(source["cifar-10"], counts={}))
+    samples.cifar10(tmp_path / "data/cifar-10")
+
+
+def test_a_strategy_trains_and_is_measured_on_scene_graphs_of_gqas_layout(gqa, cifar10):
     wanted = StrategyRun.of(
         "gqa", folder=gqa, device="cpu", options={**SMALL, "strategy": "mm-adapter", "mix": "hard"}
     )
@@ -721,6 +733,11 @@ def test_a_strategy_trains_and_is_measured_on_scene_graphs_of_gqas_layout(gqa):
     assert found["cola_map"]["unseen"]["queries"] > 0
     assert last["test"]["multi_object"]["chance"] == 25.0
     assert "crepe" not in last["test"]  # the real one, whose files are not here
+    assert {name: last["test"]["cifar10"][name] for name in ("groups", "chance")} == {
+        "groups": 3,
+        "chance": 10.0,
+    }
+    assert first["test"]["cifar10"]["value"] in (0.0, 33.3333, 66.6667, 100.0)
 
 
 def test_training_graphs_hold_nothing_of_an_unseen_query(gqa):

@@ -14,6 +14,7 @@ from benchmarks.safety.samples import (
     bivlc,
     bla,
     cell,
+    cifar10,
     coco,
     coco_counterfactuals,
     cola,
@@ -151,6 +152,22 @@ def test_eqben_mini_reads_images_and_arrays_and_takes_the_first_of_several_capti
     assert [[red(image) for image in g.images] for g in groups] == [[0, 1], [10, 11], [20, 21]]
     assert groups[2].images[0].open().getpixel((0, 0)) == (20, 100, 50)
     assert [red(image) for image in read("eqben/val", tmp_path)[1].images] == [10, 11]
+
+
+def test_cifar10_asks_of_each_image_which_of_ten_classes_it_shows(tmp_path):
+    cifar10(tmp_path)
+    groups = read("cifar-10", tmp_path)
+    assert groups.shape == (1, 10)
+    assert groups.truth.tolist() == [[3], [8], [0]]
+    assert [groups[i].captions[groups.truth[i, 0]] for i in range(2)] == [
+        "a photo of a cat.",
+        "a photo of a ship.",
+    ]
+    assert [group.tags["class"] for group in groups] == ["cat", "ship", "airplane"]
+    assert len(read("cifar-10", tmp_path, "train")) == 1
+    write_parquet(tmp_path / "plain_text/test-00000-of-00001.parquet", [{"img": cell(1), "label": 10}])
+    with pytest.raises(InputError, match="label 10, not one of 0 to 9"):
+        read("cifar-10", tmp_path)
 
 
 def test_bivlc_pairs_the_photograph_with_the_generated_image(tmp_path):

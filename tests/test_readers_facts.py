@@ -87,6 +87,7 @@ FACTS = {
     "coco-counterfactuals": (GROUPS, (2, 2), 0, None, "group_score", None),
     "coco": (RETRIEVAL, None, 5000, None, "image_to_text_r1", ("COCO", "")),
     "flickr30k": (RETRIEVAL, None, 1000, None, "image_to_text_r1", ("Flickr30k", "")),
+    "cifar-10": (GROUPS, (1, 10), 10_000, None, "text_score", ("CIFAR-10", "")),
     "imagenet": (RETRIEVAL, None, 50000, 1000, "accuracy", ("ImageNet1K", "")),
 }
 # TTM's Table 2: matched without groups.

@@ -21,7 +21,7 @@ from ui.page import show_errors
 _EXPLANATION = (
     "After minus before in points, with paired 95 % intervals over groups, on groups that training never "
     "saw: an interval right of 0 is a gain, left of 0 a loss. [Cola] reports a fall from 87 to 83 % on CIFAR-10, "
-    "and 92 % with 5 % of its training data."
+    "and 92 % with 5 % of its training data besides."
 )
 
 

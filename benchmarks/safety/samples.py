@@ -483,6 +483,12 @@ def imagenet_one_shot(folder: Path) -> None:
     write_json(folder / "indices/imagenet/shot_1-seed_1.json", sample)
 
 
+def cifar10(folder: Path) -> None:
+    for split, labels in (("test", (3, 8, 0)), ("train", (9,))):
+        rows = [{"img": cell(10 * i + 5), "label": label} for i, label in enumerate(labels)]
+        write_parquet(folder / f"plain_text/{split}-00000-of-00001.parquet", rows)
+
+
 def gqa(folder: Path) -> None:
     chair = {"name": "chair", "x": 1, "y": 2, "w": 3, "h": 4, "attributes": ["brown", "wooden"]}
     rug = {"name": "rug", "x": 0, "y": 5, "w": 8, "h": 1, "attributes": [], "relations": []}
@@ -536,12 +542,13 @@ SAMPLES: dict[str, Callable[[Path], None]] = {
     "coco": coco,
     "flickr30k": flickr30k,
     "imagenet": imagenet,
+    "cifar-10": cifar10,
     "gqa": gqa,
     "visual-genome": visual_genome,
 }
 
 # Samples whose images lie in the table itself.
-IMAGES_IN_TABLES = {"bivlc", "vismin", "naturalbench/questions"}
+IMAGES_IN_TABLES = {"bivlc", "cifar-10", "vismin", "naturalbench/questions"}
 
 # Endings of the samples' images; every other file is an annotation.
 IMAGES = {".png", ".jpg", ".jpeg", ".JPEG", ".npy"}

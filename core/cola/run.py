@@ -353,6 +353,7 @@ def _measure(scorer: Any, task: AdaptationTask) -> tuple[dict[str, Any], dict[st
         ("multi_object", task.multi_object, IMAGE_SCORE),
         ("crepe", task.crepe, TEXT_SCORE),
         ("forgetting", task.relations, GROUP_MATCH),
+        ("cifar10", task.cifar10, TEXT_SCORE),
     ):
         if groups is None or groups.truth is None:
             continue

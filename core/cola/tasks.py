@@ -84,7 +84,9 @@ class AdaptationTask(NamedTuple):
     test: Retrieval
     multi_object: GroupSet | None
     crepe: GroupSet | None
-    relations: GroupSet | None = None  # which nothing here trains: what a strategy costs elsewhere
+    # Which nothing here trains: what a strategy costs elsewhere ([Cola] 7).
+    relations: GroupSet | None = None
+    cifar10: GroupSet | None = None
 
     @classmethod
     def load(
@@ -149,6 +151,7 @@ def _from_graphs(name: str, settings: AdaptConfig, images: int | None, folder: P
         queries if images is None else first_images(queries, images),
         pairs,
         _crepe_pairs(),
+        cifar10=_read_if_here("cifar-10"),
     )
 
 

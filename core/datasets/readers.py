@@ -8,6 +8,7 @@ from core.datasets import (
     bivlc,
     bla,
     captions,
+    cifar10,
     clevr,
     coco_counterfactuals,
     cola,
@@ -55,6 +56,7 @@ _READERS = (
     coco_counterfactuals,
     captions,
     imagenet,
+    cifar10,
     graphs,
     clevr,
 )

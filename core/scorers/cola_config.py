@@ -100,6 +100,7 @@ GROUP_RESULTS: dict[str, str] = {
     "multi_object": "multi-object accuracy",
     "crepe": "CREPE accuracy",
     "forgetting": "GroupMatch on untrained relations",
+    "cifar10": "CIFAR-10 accuracy",
 }
 # The true protocol on the built-in world (`crossmatch reproduce cola/1`): a base that knows every word of the queries,
 # swapped queries for every strategy, 4,000 steps or until validation stops improving, three seeds.
