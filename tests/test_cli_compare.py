@@ -70,6 +70,20 @@ def test_the_table_is_written(files, tmp_path):
     assert list(table["metric"])[:1] == ["TextScore"] and table["B − A"].iloc[0] == 25.0
 
 
+def test_two_files_are_compared_on_the_groups_that_both_have(files, tmp_path):
+    other = score_file(tmp_path / "c.csv", np.array([WRONG, RIGHT, RIGHT]), ["e", "d", "b"])
+    with pytest.raises(InputError, match="or, with `crossmatch compare --common`, on those in both"):
+        run(files[0], other)
+    found = json.loads(run(files[0], other, "--common", "--json"))
+    assert (found["n_groups"], found["groups_of"]) == (2, {"a": 4, "b": 3})
+    metric = found["metrics"]["group_match"]  # of b and d: A has b right, the other both
+    assert (metric["a"]["value"], metric["b"]["value"]) == (50.0, 100.0)
+    assert (metric["difference"]["fixed"], metric["difference"]["broken"]) == (1, 0)
+    assert "A has 4, B 3" in run(files[0], other, "--common")
+    with pytest.raises(InputError, match="A and B have no group in common: A's first is 'a', B's 'z'"):
+        run(files[0], score_file(tmp_path / "z.csv", np.array([RIGHT]), "z"), "--common")
+
+
 def test_groups_that_one_side_lacks_are_named(files, tmp_path):
     other = score_file(tmp_path / "c.csv", np.array([RIGHT, RIGHT]), "ab")
     with pytest.raises(InputError, match=r"B lacks 2 of A's groups, the first 'c'; 2 are in both"):

@@ -726,6 +726,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "models": differs("--cluster", "shape"),
             "*": refused("--cluster needs tags", "--cluster", "shape"),
         },
+        "--common": {"*": differs("--common")},
         "--json": {"*": NO_JSON},
     },
     "rejudge": {

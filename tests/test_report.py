@@ -21,7 +21,7 @@ from core.exchange.report import (
 )
 from core.figures import bars_data, margins_data
 from core.figures.svg import bars_svg, margins_svg
-from core.groups import GroupSet
+from core.groups import Group, GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
 
 EVIL = "<img src=x onerror=alert(1)></script><script>alert(2)</script>&\"'"
@@ -117,6 +117,26 @@ def test_models_on_the_same_groups_have_their_paired_differences_on_the_page_and
         assert found["p_value"] <= found["p_holm"] <= 1
     assert f"corrected for all {len(pair['metrics'])} comparisons" in words
     assert "Differences" not in report_html([one, elsewhere])
+
+
+def test_on_groups_of_one_image_four_metrics_are_one_test():
+    groups = GroupSet(
+        "mine/one", tuple(Group(str(i), (RowImage(str(i)),), ("a", "b"), (0,)) for i in range(40))
+    )
+    right, wrong = np.array([[1.0, 0.0]]), np.array([[0.0, 1.0]])
+    sections = [
+        ReportSection(name, groups, Evaluation.of(scores, groups.truth, groups.ids), "mine/one", "test")
+        for name, scores in (
+            ("me", np.array([wrong] * 6 + [right] * 34)),
+            ("you", np.array([right] * 40)),
+        )
+    ]
+    text = report_html(sections)
+    data = re.search(r'id="crossmatch">(.*?)</script>', text, re.DOTALL)[1]
+    (pair,) = json.loads(data)["differences"]
+    # 6 groups with the second alone: p = 2 / 2^6, which is one test and not four
+    assert {(m["p_value"], m["p_holm"]) for m in pair["metrics"].values()} == {(2 / 2**6, 2 / 2**6)}
+    assert "corrected for" not in text and "TextScore, GroupScore, GroupMatch" in text
 
 
 def test_texts_from_data_are_shown_and_never_become_markup(toy_groups):

@@ -5,6 +5,7 @@ import shlex
 import tomllib
 from pathlib import Path
 
+import numpy as np
 import pytest
 import yaml
 from typer.testing import CliRunner
@@ -13,6 +14,8 @@ from core.cli import app as cli
 from core.cola.run import StrategyRun
 from core.datasets.paper_results import CITATIONS
 from core.exchange.layouts import latex_rows
+from core.metrics.evaluation import Evaluation
+from core.metrics.paired import differences
 from core.metrics.statistics import Estimate
 from core.runs import engine
 from core.runs.store import RunStore
@@ -102,6 +105,19 @@ def test_the_command_of_a_strategy_describes_the_same_run(run, tmp_path, monkeyp
 
 def test_a_setting_without_an_option_has_no_command():
     assert StrategyRun(model="builtin/clip", settings=AdaptConfig(layers=3)).command_line == ""
+
+
+def test_latex_rows_of_two_end_with_their_difference_and_its_p():
+    truth = np.tile([0, 1], (40, 1))
+    right, wrong = np.eye(2), 1 - np.eye(2)
+    first = Evaluation.of(np.array([wrong] * 30 + [right] * 10), truth)
+    second = Evaluation.of(np.array([right] * 4 + [wrong] * 30 + [right] * 6), truth)
+    compared = differences(first, second, ["group_match"])
+    rows = latex_rows([("x", {"group_match": first.metrics["group_match"]}),
+                       ("y", {"group_match": second.metrics["group_match"]})], compared).splitlines()  # fmt: skip
+    # 4 groups with the second alone and 4 with the first: no difference, p = 1
+    assert rows[5:8:2] == [r"y $-$ x & +0.00 \\", r"p (Holm) & 1 \\"]
+    assert rows[6].startswith("% 95 % GroupMatch [") and rows[8] == "% p of each metric alone: GroupMatch 1"
 
 
 def test_latex_rows_have_the_numbers_and_their_intervals():

@@ -170,9 +170,11 @@ def test_a_file_is_put_into_the_order_of_the_groups_and_another_truth_is_refused
         paired.on_groups(file, ["a", "b"], np.array([[1, 0], [1, 0]]))
     with pytest.raises(
         InputError,
-        match=r"B lacks 1 of A's groups, the first 'c'; A lacks 1 of B's groups, the first 'b'; 1 are in both",
+        match=r"The file has 1 of these 2 groups, without 'c' for one and 1 other. Compare measures on the groups",
     ):
         paired.on_groups(file, ["a", "c"], None)
+    with pytest.raises(InputError, match="The file has none of these groups: its first is 'a', theirs 'c'"):
+        paired.on_groups(file, ["c"], None)
 
 
 # --- pages

@@ -16,7 +16,7 @@ from core.cli._given_options import refuse_unused
 from core.cli._output import format_differences, format_metrics, print_note, show_json, writing
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
-from core.metrics.paired import comparison_table, differences, in_order_of
+from core.metrics.paired import common_groups, comparison_table, differences, in_order_of
 from core.metrics.statistics import Comparison
 from core.teaching.single_group import holds_embeddings
 from core.ttm.defaults import full_name
@@ -40,6 +40,9 @@ def compare(
     tag: options.Tag = None,
     out: Annotated[Path | None, typer.Option(help="CSV for the table.")] = None,
     cluster: options.Cluster = None,
+    common: Annotated[
+        bool, typer.Option("--common", help="Compare on the groups that both have, where one has more.")
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Two models, two files, or a file and a model on the same groups: every metric, and the paired difference."""
@@ -60,7 +63,8 @@ def compare(
         _evaluate(side, is_embedded, benchmark, split, shape)
         for side, is_embedded in zip((a, b), embedded, strict=True)
     )
-    second = in_order_of(second, first.ids)
+    sizes = {"a": len(first.ids), "b": len(second.ids)}
+    first, second = common_groups(first, second) if common else (first, in_order_of(second, first.ids))
     if tag:
         kept = np.isin(first.ids, with_tags(second if first.tags is None else first, tag).ids)
         first, second = first.select(kept), second.select(kept)
@@ -73,9 +77,12 @@ def compare(
         print_note(f"wrote {out}")
     if as_json:
         where = {} if benchmark is None else {"benchmark": benchmark, "split": split}
-        show_json({"a": a, "b": b, **where, **_record(first, second)})
+        of = {"groups_of": sizes} if common else {}
+        show_json({"a": a, "b": b, **where, **of, **_record(first, second)})
         return
     on = "" if benchmark is None else f" on {benchmark}, split {split}"
+    if common:
+        print(f"On the groups that both have: A has {sizes['a']}, B {sizes['b']}.\n")
     for name, source, side in (("A", a, first), ("B", b, second)):
         record, what = side.record(), source if _is_file(source) else f"{source}{on}"
         size = f"{counted(record['n_groups'], 'group')} of {record['shape']}"

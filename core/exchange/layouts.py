@@ -32,7 +32,7 @@ from core.metrics.groups import (
     TEXT_SCORE,
     yes_or_no,
 )
-from core.metrics.statistics import Estimate
+from core.metrics.statistics import Comparison, Estimate
 
 _PAPERS = {"ttm": "TTM", "vgpt": "VGPT", "cola": "Cola"}
 
@@ -116,6 +116,7 @@ _LATEX = {
     "±": r"$\pm$",
     "Δ": r"$\Delta$",
     "–": "--",
+    "−": "$-$",
     "×": r"$\times$",
 }
 
@@ -124,9 +125,12 @@ def _latex_line(cells: Sequence[str]) -> str:
     return " & ".join("".join(_LATEX.get(c, c) for c in " ".join(cell.split())) for cell in cells) + r" \\"
 
 
-def latex_rows(results: Sequence[tuple[str, Mapping[str, Estimate]]]) -> str:
+def latex_rows(
+    results: Sequence[tuple[str, Mapping[str, Estimate]]], compared: Mapping[str, Comparison] | None = None
+) -> str:
     """Named results as rows for a table of one's own, one column per yes-or-no metric; the first line names them.
 
+    compared : of two results, the second against the first: two more rows, the difference in points and its p value.
     Intervals, chance levels and ties stand in a comment below each row.
     """
     names = [name for name in yes_or_no(METRICS) if any(name in metrics for _, metrics in results)]
@@ -135,7 +139,25 @@ def latex_rows(results: Sequence[tuple[str, Mapping[str, Estimate]]]) -> str:
         found = [metrics.get(name) for name in names]
         lines.append(_latex_line([label, *("–" if e is None else f"{e.value:.2f}" for e in found)]))
         lines.append("% " + "; ".join(_interval(name, metrics[name]) for name in names if name in metrics))
+    if compared:
+        (first, _), (second, _) = results
+        lines += _difference_rows(f"{second} − {first}", {name: compared[name] for name in names})
     return "\n".join(lines)
+
+
+def _difference_rows(label: str, compared: Mapping[str, Comparison]) -> list[str]:
+    """Points with their intervals, and p corrected for all of these metrics; by cluster where groups hang together."""
+    tested = {name: c.clustered or c for name, c in compared.items()}
+    by = next((f"by {c.clustered.by}, " for c in compared.values() if c.clustered), "")
+    points = [f"{c.difference:+.2f}".replace("-", "−") for c in compared.values()]
+    intervals = (f"{METRICS[n].label} {by}[{t.low:+.2f}, {t.high:+.2f}]" for n, t in tested.items())
+    alone = (f"{METRICS[n].label} {t.p_value:.2g}" for n, t in tested.items())
+    return [
+        _latex_line([label, *points]),
+        "% 95 % " + "; ".join(intervals),
+        _latex_line([f"p ({by}Holm)", *(f"{t.p_holm:.2g}" for t in tested.values())]),
+        "% p of each metric alone: " + "; ".join(alone),
+    ]
 
 
 def _interval(name: str, e: Estimate) -> str:

@@ -29,6 +29,7 @@ from core.figures.text import label_and_meaning
 from core.groups import GroupSet, ImageRef
 from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation, tags_frame
+from core.metrics.group_metrics import Metric
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, description_of, headline_metrics
 from core.metrics.paired import differences
 from core.metrics.statistics import Clusters, Comparison, Estimate
@@ -154,20 +155,24 @@ class _Pair(NamedTuple):
     first: ReportSection
     second: ReportSection
     metrics: dict[str, Comparison]
+    tests: dict[str, list[str]]  # metrics that are one, as on groups of one image, are one test
 
 
 def _pairs(sections: Sequence[ReportSection]) -> list[_Pair]:
     """The first model on some groups with every other one on them; p values corrected for all of the page (Holm)."""
-    pairs, first = [], dict[tuple[str, str, tuple[str, ...]], ReportSection]()
+    pairs, first = list[_Pair](), dict[tuple[str, str, tuple[str, ...]], ReportSection]()
     for section in sections:
         base = first.setdefault((section.benchmark, section.split, tuple(section.evaluation.ids)), section)
         if base is not section:
-            pairs.append(_Pair(base, section, differences(base.evaluation, section.evaluation)))
+            compared = differences(base.evaluation, section.evaluation)
+            pairs.append(_Pair(base, section, compared, Metric.same(compared)))
     corrected = Comparison.holm(
-        {f"{i} {n}": c for i, pair in enumerate(pairs) for n, c in pair.metrics.items()}
+        {f"{i} {n}": pair.metrics[n] for i, pair in enumerate(pairs) for n in pair.tests}
     )
     return [
-        pair._replace(metrics={n: corrected[f"{i} {n}"] for n in pair.metrics})
+        pair._replace(
+            metrics={n: corrected[f"{i} {test}"] for test, names in pair.tests.items() for n in names}
+        )
         for i, pair in enumerate(pairs)
     ]
 
@@ -213,11 +218,13 @@ def _difference_table(pairs: Sequence[_Pair]) -> str:
     """Second minus first in points, paired over the groups; "" where no two models share their groups."""
     rows = "".join(
         f"<tr><td>{escape(pair.second.model)} − {escape(pair.first.model)}</td><td>{escape(pair.first.benchmark)}</td>"
-        f'<td>{escape(METRICS[name].label)}</td><td class="num"><b>{found.difference:+.1f}</b> '
+        f"<td>{escape(', '.join(METRICS[each].label for each in names))}</td>"
+        f'<td class="num"><b>{found.difference:+.1f}</b> '
         f"[{found.low:+.1f}, {found.high:+.1f}]{_by_cluster(found)}</td><td>{found.fixed}</td>"
         f"<td>{found.broken}</td><td>{found.p_value:.2g}</td><td>{found.p_holm:.2g}</td></tr>"
         for pair in pairs
-        for name, found in pair.metrics.items()
+        for name, names in pair.tests.items()
+        for found in [pair.metrics[name]]
     )
     if not rows:
         return ""
@@ -225,10 +232,11 @@ def _difference_table(pairs: Sequence[_Pair]) -> str:
         "<tr><th>Second − first</th><th>Benchmark</th><th>Metric</th><th>Points [95 %]</th><th>Only the second right"
         "</th><th>Only the first right</th><th>McNemar p</th><th>Holm</th></tr>"
     )
+    tests = sum(len(pair.tests) for pair in pairs)
+    corrected = f"; Holm: its p corrected for all {tests} comparisons of this page" if tests > 1 else ""
     note = (
         "The same groups under both models: percentage points with their paired 95 % interval, the groups that only "
-        "one of them has right, and the exact McNemar test on these; Holm: its p corrected for all "
-        f"{sum(len(pair.metrics) for pair in pairs)} comparisons of this page."
+        f"one of them has right, and the exact McNemar test on these{corrected}."
     )
     return (
         f'<h3>Differences</h3><p class="quiet">{note}</p>'

@@ -9,6 +9,7 @@ import numpy as np
 
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
+from core.base.text import counted
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import Metric
 from core.metrics.groups import METRICS
@@ -50,9 +51,10 @@ def in_order_of(evaluation: Evaluation, ids: Sequence[str]) -> Evaluation:
     ]
     if lacking:
         common = len(ids) - len(only["A", "B"])
+        way = " or, with `crossmatch compare --common`, on those in both" if common else ""
         raise InputError(
             f"A and B must measure the same groups: {'; '.join(lacking)}; {common} are in both. Compare files with the "
-            "same groups, by the same names."
+            f"same groups, by the same names{way}."
         )
     order = np.array([place[name] for name in ids])
     tags = None if evaluation.tags is None else evaluation.tags.iloc[order].reset_index(drop=True)
@@ -68,11 +70,24 @@ def in_order_of(evaluation: Evaluation, ids: Sequence[str]) -> Evaluation:
     )
 
 
+def common_groups(a: Evaluation, b: Evaluation) -> tuple[Evaluation, Evaluation]:
+    """Both on the groups that both have, in A's order. Raises InputError where they have none in common."""
+    in_b = np.isin(a.ids, b.ids)
+    if not in_b.any():
+        raise InputError(
+            f"A and B have no group in common: A's first is {a.ids[0]!r}, B's {b.ids[0]!r}. Compare files of one "
+            "benchmark, with its names of groups."
+        )
+    first = a if in_b.all() else a.select(in_b)
+    return first, in_order_of(b.select(np.isin(b.ids, a.ids)), first.ids)
+
+
 def on_groups(evaluation: Evaluation, ids: Sequence[str], truth: np.ndarray | None) -> Evaluation:
     """The evaluation of a file as one of a benchmark's groups: in their order, measured by their truth, int64 (n, m).
 
     Raises InputError where the file has other groups, or another truth.
     """
+    _check_same_names(evaluation.ids, ids)
     found = evaluation if list(evaluation.ids) == list(ids) else in_order_of(evaluation, ids)
     if truth is not None:
         if found.truth.shape != truth.shape and found.shape[0] == 1:
@@ -86,6 +101,25 @@ def on_groups(evaluation: Evaluation, ids: Sequence[str], truth: np.ndarray | No
             )
         _check_same_truth(found.truth, truth, ids)
     return found
+
+
+def _check_same_names(own: Sequence[str], ids: Sequence[str]) -> None:
+    """Raises InputError unless a file's groups are those of the benchmark, in any order."""
+    known, asked = set(own), set(ids)
+    if known == asked:
+        return
+    common = len(known & asked)
+    if not common:
+        raise InputError(
+            f"The file has none of these groups: its first is {own[0]!r}, theirs {ids[0]!r}. Choose the benchmark that "
+            "it was made on, or the file in place of a benchmark."
+        )
+    missing = f", without {next(n for n in ids if n not in known)!r} for one" if asked - known else ""
+    more = f" and {counted(len(known - asked), 'other')}" if known - asked else ""
+    raise InputError(
+        f"The file has {common} of these {len(ids)} groups{missing}{more}. Compare measures on the groups that both "
+        "sides have; here choose the file in place of the benchmark."
+    )
 
 
 def differences(a: Evaluation, b: Evaluation, metrics: Sequence[str] | None = None) -> dict[str, Comparison]:

@@ -53,7 +53,7 @@ def drawn_once(data: Prepared, index: torch.Tensor) -> Prepared:
     return replace(data, draw=draw)
 
 
-def resize_crop(
+def _resize_crop(
     data: Prepared, generator: torch.Generator, device: torch.device, index: torch.Tensor
 ) -> Inputs:
     """Crops at random places of the enlarged originals, normalised after that ([TTM] C.1)."""
@@ -96,4 +96,4 @@ def _random_crops(pixels: torch.Tensor, height: int, width: int, generator: torc
     return windows[torch.arange(count, device=pixels.device), :, top, left]
 
 
-_DRAWS = dict(zip(AUGMENTATIONS, (None, resize_crop, jitter), strict=True))
+_DRAWS = dict(zip(AUGMENTATIONS, (None, _resize_crop, jitter), strict=True))
