@@ -226,7 +226,6 @@ def page(selection: ui.Selection) -> None:
         return
     a, b = ui.evaluate(selection), ui.evaluate(selection, other)
     groups, names = selection.selected_groups, labels(selection.model, other)
-    paired.check_same_groups(a, b)
     if other == selection.model:
         st.info("A and B are the same: choose another one for B.", icon=":material/difference:")
     overview(a, b, names, ui.evaluation_exports(selection, {selection.model: a, other: b}))

@@ -23,7 +23,7 @@ SIDES = {
 }
 
 
-def check_same_groups(a: Evaluation, b: Evaluation) -> None:
+def _check_same_groups(a: Evaluation, b: Evaluation) -> None:
     """Raises InputError unless both evaluations measure the same groups in the same order by the same truth."""
     if list(a.ids) != list(b.ids) or a.shape != b.shape:
         raise InputError("A and B measure different groups; choose two models on one set, split and filter.")
@@ -127,7 +127,7 @@ def differences(a: Evaluation, b: Evaluation, metrics: Sequence[str] | None = No
 
     Where groups hang together also by cluster; p values also corrected for so many metrics.
     """
-    check_same_groups(a, b)
+    _check_same_groups(a, b)
     found = {
         name: compare(a.outcomes[name].value, b.outcomes[name].value, a.clusters or b.clusters)
         for name in metrics or a.outcomes
@@ -141,7 +141,7 @@ def differences(a: Evaluation, b: Evaluation, metrics: Sequence[str] | None = No
 
 def groups_by_winner(a: Evaluation, b: Evaluation, metric: str) -> dict[str, np.ndarray]:
     """Which of the two has each group right by a metric: side of `SIDES` -> bool (n,)."""
-    check_same_groups(a, b)
+    _check_same_groups(a, b)
     right = [e.outcomes[metric].value == 1 for e in (a, b)]
     return {name: (right[0] == left) & (right[1] == second) for name, (left, second) in SIDES.items()}
 
