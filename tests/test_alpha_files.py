@@ -304,3 +304,28 @@ def test_the_files_that_those_are_made_from_are_sound(tmp_path, monkeypatch):
         Path("s.csv").write_text(scores)
         Path("p.csv").write_text(PRIOR)
         assert alpha("--scores", "s.csv", "--prior", "p.csv")["n_groups"] == 2
+
+
+def test_groups_of_files_that_share_captions_or_images_hang_together(tmp_path):
+    """Three pairs of captions in thirty groups; names that only count a group's captions or images share nothing."""
+    rng, rows = np.random.default_rng(0), []
+    likely = -rng.uniform(3, 9, (3, 2)).round(4)
+    for group, caption in ((g, c) for g in range(30) for c in range(2)):
+        rows.append([f"g{group}", f"{group}.png", f"text {group % 3} {caption}", likely[group % 3, caption]])
+    table = pd.DataFrame(rows, columns=["group", "image", "caption", "log_prob"])
+    table["score"], table["match"] = -rng.uniform(1, 9, 60), [1, 0] * 30
+    files = tmp_path / "scores.csv", tmp_path / "prior.csv"
+
+    def clustered(**columns) -> dict | None:
+        new = table.assign(**columns)
+        new.drop(columns="log_prob").to_csv(files[0], index=False)
+        new[["group", "caption", "log_prob"]].to_csv(files[1], index=False)
+        found = alpha("--scores", files[0], "--prior", files[1])
+        return found["language"]["true_caption_likelier"].get("clustered")
+
+    found = clustered()
+    assert found["by"] == "caption" and found["clusters"] == 3
+    counted = table["caption"].str[-1]
+    assert clustered(caption=counted, log_prob=-rng.uniform(3, 9, 60), image="A") is None
+    shared = clustered(caption=counted, log_prob=-rng.uniform(3, 9, 60), image=[f"{i // 4}.png" for i in range(60)])
+    assert shared["by"] == "image" and shared["clusters"] == 15

@@ -159,16 +159,35 @@ def test_sharing_carries_over():
     assert Clusters.of_groups(groups).count == 1
 
 
-def test_captions_make_clusters_where_images_do_not_unless_they_tie_most_groups_together():
-    def captioned(texts):
-        return GroupSet(
-            "x", tuple(group(str(i), [str(i).encode()], (t, f"own {i}")) for i, t in enumerate(texts))
-        )
+def captioned(texts, images=None):
+    """Groups with one text of their own and one of `texts`; with an image of their own, or one of `images`."""
+    seen = range(len(texts)) if images is None else images
+    named = enumerate(zip(texts, seen, strict=True))
+    return GroupSet("x", tuple(group(str(i), [str(x).encode()], (t, f"own {i}")) for i, (t, x) in named))
 
-    pairs = Clusters.of_groups(captioned([f"text {i // 2}" for i in range(40)]))
-    assert pairs.by == "caption" and pairs.count == 20
-    assert Clusters.of_groups(captioned(["the same"] * 40)) is None
-    assert Clusters.of_groups(captioned(map(str, range(40)))) is None
+
+@pytest.mark.parametrize("texts", [5, 9, 20, 30])
+def test_captions_make_clusters_up_to_half_of_all_groups(texts):
+    found = Clusters.of_groups(captioned([f"text {i % texts}" for i in range(40)]))
+    assert found.by == "caption" and found.count == texts
+
+
+def test_captions_that_tie_most_groups_are_the_answers_of_a_task_but_not_to_a_model_that_sees_no_image():
+    groups = captioned(["the same"] * 40)
+    assert Clusters.of_groups(groups) is None
+    assert Clusters.of_captions([g.captions for g in groups]).largest == 40
+    shared = Clusters.of_groups(captioned(["the same"] * 40, [i // 2 for i in range(40)]))
+    assert shared.by == "image" and shared.count == 20
+    assert Clusters.of_groups(captioned(list(map(str, range(40))))) is None
+
+
+def test_groups_hang_together_by_images_and_by_captions_at_once():
+    """Two groups with one image leave the captions that twenty groups share two by two as they are."""
+    texts, images = [f"text {i // 2}" for i in range(40)], [0, 1, 0, *range(3, 40)]
+    found = Clusters.of_groups(captioned(texts, images))
+    assert found.by == "image and caption" and found.count == 19 and found.largest == 4
+    inside = Clusters.of_groups(captioned(texts, [0, 0, *range(2, 40)]))
+    assert inside.by == "caption" and inside.count == 20
 
 
 def test_any_tag_makes_clusters():

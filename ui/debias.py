@@ -133,7 +133,7 @@ def file_inputs(selection: Selection) -> DebiasInputs | None:
 
 
 def _study_of(evaluation: Any, prior: Prior) -> AlphaStudy:
-    ids, clusters = list(evaluation.ids), evaluation.clusters
+    ids, clusters = list(evaluation.ids), prior.clusters(evaluation.clusters)
     return AlphaStudy(evaluation.scores, prior.values, evaluation.truth, ids, clusters=clusters)
 
 
@@ -246,7 +246,7 @@ def _study(key: tuple, _evaluation: Any, _prior: Prior) -> AlphaStudy:
         _prior.values,
         _evaluation.truth,
         list(_evaluation.ids),
-        clusters=_evaluation.clusters,
+        clusters=_prior.clusters(_evaluation.clusters),
     )
 
 

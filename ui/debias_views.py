@@ -18,6 +18,7 @@ from core.figures import alpha, group_html
 from core.figures.text import escape_markdown, metric_line
 from core.groups import GroupSet
 from core.metrics.groups import IMAGE_TO_TEXT, METRICS, TEXT_SCORE, TEXT_TO_IMAGE, headline_metrics
+from core.metrics.statistics import Clusters
 from ui.debias import DebiasInputs, alpha_command, blind_models, tokens
 from ui.debias_alpha import scenario_text
 from ui.export import chart, export_section
@@ -107,7 +108,9 @@ def blind_view(selection: Selection) -> None:
         st.info("No text-only model is built in; train one with `crossmatch pretrain blind-lm`.")
         return
     blind = evaluate(selection, model)
-    check = blind_baseline(blind.scores, blind.truth, blind.clusters)
+    captions = [group.captions for group in selection.selected_groups]
+    clusters = Clusters.joined(blind.clusters, Clusters.of_captions(captions))
+    check = blind_baseline(blind.scores, blind.truth, clusters)
     show = {"solved": st.error, "partly": st.warning, "unclear": st.info, "tied": st.info}.get(
         check.verdict, st.success
     )

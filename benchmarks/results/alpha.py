@@ -17,12 +17,13 @@ from typing import Any
 from benchmarks.results.training_set import SIZES, training_pairs, training_retrieval
 from core.base.files import write_json
 from core.datasets import load
-from core.debiasing.blind import blind_baseline
+from core.debiasing.blind import blind_baseline, blind_clusters
 from core.debiasing.curves import recall_curve
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import estimate_prior, null_sample
 from core.debiasing.retrieval import RetrievalStudy, score_table
 from core.debiasing.study import TUNED_PER_ROW, AlphaStudy
+from core.metrics.statistics import Clusters
 from core.pretrain._recipes import RECIPES
 from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer
@@ -66,7 +67,8 @@ def study(name: str, split: str, kind: str, count: int | None) -> tuple[AlphaStu
     scorer, groups, cache = load_scorer(MODEL), load(name, split), ScoreCache()
     scores = score_groups(scorer, groups, cache)
     prior = estimate_prior(scorer, groups, kind, count, model=LANGUAGE, cache=cache)
-    return AlphaStudy(scores, prior.values, groups.truth, groups.ids), prior
+    clusters = prior.clusters(Clusters.of_groups(groups))
+    return AlphaStudy(scores, prior.values, groups.truth, groups.ids, clusters=clusters), prior
 
 
 def rows_of(name: str, kind: str, count: int | None) -> list[dict[str, Any]]:
@@ -97,7 +99,8 @@ def blind_rows() -> list[dict[str, Any]]:
     found = []
     for name in SETS:
         groups = load(name, "test")
-        check = blind_baseline(score_groups(load_scorer(LANGUAGE), groups, ScoreCache()), groups.truth)
+        scores = score_groups(load_scorer(LANGUAGE), groups, ScoreCache())
+        check = blind_baseline(scores, groups.truth, blind_clusters(groups))
         shape = "x".join(map(str, groups.shape))
         head = {"model": LANGUAGE, "benchmark": name, "shape": shape, "groups": len(groups), "prior": ""}
         found += [

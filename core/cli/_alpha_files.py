@@ -16,6 +16,7 @@ from core.debiasing.priors import Prior
 from core.debiasing.retrieval import RetrievalStudy
 from core.debiasing.study import AlphaStudy
 from core.metrics.evaluation import Evaluation
+from core.metrics.statistics import Clusters
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -50,7 +51,9 @@ def study_of_files(
     if table.truth is None:
         print_note("the scores name no truth: image i is taken to belong to caption i")
     own = Evaluation.of(table.scores, table.truth, table.ids).truth
-    return AlphaStudy(table.scores, known.values, own, table.ids, seed), prior_head(known), table.tags
+    clusters = known.clusters(Clusters.of_image_names(table.images))
+    study = AlphaStudy(table.scores, known.values, own, table.ids, seed, clusters)
+    return study, prior_head(known), table.tags
 
 
 def prior_head(found: Prior) -> dict[str, Any]:

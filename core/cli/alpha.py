@@ -33,7 +33,7 @@ from core.cli._score_options import (
 from core.cli.options import Json, PlainShape, Positional, Seed, Tag, named
 from core.datasets.score_files import read_tags
 from core.datasets.shapes import of_shape
-from core.debiasing.blind import blind_baseline, check_blind
+from core.debiasing.blind import blind_baseline, blind_clusters, check_blind
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import Prior, check_kind, check_log_prob, default_kind, estimate_prior, null_sample
 from core.debiasing.retrieval import RetrievalStudy, score_table
@@ -337,7 +337,7 @@ def _study(groups: GroupSet, model: str, how: dict[str, Any]) -> tuple[AlphaStud
         note = count_progress("sampling the prior")
         prior = estimate_prior(scorer, groups, **how, cache=cache, progress=note)
     assert groups.truth is not None  # `_groups` has looked
-    clusters = Clusters.of_groups(groups)
+    clusters = prior.clusters(Clusters.of_groups(groups))
     return AlphaStudy(scores, prior.values, groups.truth, groups.ids, how["seed"], clusters), prior
 
 
@@ -485,19 +485,10 @@ def blind(
     if groups.truth is None:
         raise InputError(f"{benchmark} has no ground truth, so no model can be evaluated on it.")
     scores = score_groups(lazy_scorer(model), groups, ScoreCache(), count_progress("scoring"))
-    check = blind_baseline(scores, groups.truth, _clusters(groups))
+    check = blind_baseline(scores, groups.truth, blind_clusters(groups))
     says = check.explain(model, groups.shape)
     head = {"benchmark": benchmark, "split": split, "model": model, "n_groups": len(groups)}
     if as_json:
         show_json({**head, **check.record(), "explanation": says})
         return
     print(f"{says}\n\n{format_metrics(check.record())}")
-
-
-def _clusters(groups: GroupSet) -> Clusters | None:
-    """By image or caption; a blind model needs no images, and where there are none nobody knows what is shared."""
-    try:
-        return Clusters.of_groups(groups)
-    except InputError:
-        print_note("The images are not here: groups that share one count as independent.")
-        return None

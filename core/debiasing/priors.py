@@ -21,6 +21,7 @@ from core.datasets.base import RETRIEVAL
 from core.datasets.score_files import MOST_LOG_PROB, read_prior
 from core.debiasing.debias import group_prior, prior_from_samples
 from core.groups import FileImage, GroupSet, ImageRef
+from core.metrics.statistics import Clusters
 from core.scenes.render import SceneImage
 from core.scenes.training_data import training_scenes
 from core.scorers.model_folder import read_config
@@ -76,7 +77,8 @@ class Prior(NamedTuple):
 
     values : float64 (n, k), one per caption of every group. kind : a name of `PRIORS`, or `file`. line : how it was
     made. samples : float32 (images, captions), log P(t | image) of the distinct captions; None for a language model.
-    caption_index : int64 (n, k), the distinct caption of every group's captions.
+    caption_index : int64 (n, k), the distinct caption of every group's captions. In a file one is known by its name
+    and its log P(t), so that names which only count a group's captions stand for as many captions as there are.
     """
 
     values: np.ndarray
@@ -119,8 +121,19 @@ class Prior(NamedTuple):
         n, _, k = scores.shape
         samples = read_prior(path, ids, k, data, captions).reshape(-1, n * k)
         line = cls.line_of(path, len(samples))
-        values, index = prior_from_samples(samples).reshape(n, k), np.arange(n * k).reshape(n, k)
-        return cls(values, "file", line, samples if len(samples) > 1 else None, index)
+        values, index = prior_from_samples(samples).reshape(n, k), np.arange(n * k)
+        if captions is not None:
+            first: dict[tuple[str, bytes], int] = {}
+            named = zip(np.ravel(captions).tolist(), np.ascontiguousarray(samples.T), strict=True)
+            index = np.array([first.setdefault((name, p.tobytes()), i) for i, (name, p) in enumerate(named)])
+        return cls(values, "file", line, samples if len(samples) > 1 else None, index.reshape(n, k))
+
+    def clusters(self, of_scores: Clusters | None) -> Clusters | None:
+        """Groups that hang together once this prior is taken out of their scores: a caption has one for all of them.
+
+        of_scores : groups whose scores hang together already.
+        """
+        return Clusters.joined(of_scores, Clusters.of_captions(self.caption_index))
 
 
 def check_log_prob(name: str) -> None:

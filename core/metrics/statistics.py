@@ -53,30 +53,59 @@ class Clusters:
     def count(self) -> int:
         return int(self.labels.max(initial=-1)) + 1
 
+    @property
+    def largest(self) -> int:
+        """How many groups the largest one holds."""
+        return int(np.bincount(self.labels).max(initial=0))
+
     def select(self, which: np.ndarray) -> Clusters | None:
         """Those of some of the groups (mask or indices); None where each of them is its own."""
         return _clusters(self.by, self.labels[which])
 
     @classmethod
     def of_groups(cls, groups: GroupSet) -> Clusters | None:
-        """Groups with an image in common, found by its content, or else with a caption in common.
+        """Groups with an image, found by its content, or a caption in common.
 
         Sharing carries over: two groups that share nothing with each other may both share with a third. None where
-        each group is its own, and where captions (of a small vocabulary) tie most groups into one cluster, which would
-        leave nothing to estimate a variance from.
+        each group is its own. Captions that tie more than half of the groups together are the fixed answers of a task,
+        such as the names of its classes: then images alone count. What depends on captions alone takes `of_captions`.
         """
         by_image = cls._sharing("image", [[image.key for image in g.images] for g in groups])
-        if by_image is not None:
-            return by_image
-        found = cls._sharing("caption", [g.captions for g in groups])
-        if found is None or np.bincount(found.labels).max() > len(groups) / 10:
-            return None
-        return found
+        together = cls.joined(by_image, cls.of_captions([g.captions for g in groups]))
+        return by_image if together is not None and together.largest > len(groups) / 2 else together
 
     @classmethod
-    def _sharing(cls, by: str, items: Sequence[Sequence[str]]) -> Clusters | None:
+    def of_captions(cls, captions: Sequence[Sequence[Any]] | np.ndarray) -> Clusters | None:
+        """Groups with a caption in common, whatever their number: for priors and models that see no image.
+
+        captions : of every group, (n, k), texts or numbers that stand for them.
+        """
+        return cls._sharing("caption", captions)
+
+    @classmethod
+    def of_image_names(cls, names: Sequence[Sequence[str]] | np.ndarray | None) -> Clusters | None:
+        """Groups with an image in common, by the names of a file, (n, m).
+
+        None also where they tie more than half of the groups together: then they are places in a group, as "A" and "B".
+        """
+        found = None if names is None else cls._sharing("image", names)
+        return None if found is None or found.largest > len(found.labels) / 2 else found
+
+    @classmethod
+    def joined(cls, one: Clusters | None, other: Clusters | None) -> Clusters | None:
+        """Groups that hang together in either way."""
+        if one is None or other is None:
+            return one or other
+        pairs = [[("", a), (" ", b)] for a, b in zip(one.labels.tolist(), other.labels.tolist(), strict=True)]
+        found = cls._sharing(f"{one.by} and {other.by}", pairs)
+        assert found is not None
+        # Where one way holds all of the other, it alone is named.
+        return next((each for each in (one, other) if each.count == found.count), found)
+
+    @classmethod
+    def _sharing(cls, by: str, items: Sequence[Sequence[Any]] | np.ndarray) -> Clusters | None:
         """Connected parts of the graph that joins every group with its items."""
-        place: dict[str, int] = {}
+        place: dict[Any, int] = {}
         column = [place.setdefault(item, len(place)) for group in items for item in group]
         if len(place) == len(column):
             return None
