@@ -327,5 +327,7 @@ def test_groups_of_files_that_share_captions_or_images_hang_together(tmp_path):
     assert found["by"] == "caption" and found["clusters"] == 3
     counted = table["caption"].str[-1]
     assert clustered(caption=counted, log_prob=-rng.uniform(3, 9, 60), image="A") is None
-    shared = clustered(caption=counted, log_prob=-rng.uniform(3, 9, 60), image=[f"{i // 4}.png" for i in range(60)])
+    shared = clustered(
+        caption=counted, log_prob=-rng.uniform(3, 9, 60), image=[f"{i // 4}.png" for i in range(60)]
+    )
     assert shared["by"] == "image" and shared["clusters"] == 15

@@ -185,7 +185,11 @@ def test_sound_sets_are_flagged_at_no_more_than_the_stated_rate():
 
 def test_groups_that_share_an_image_count_once():
     """Four copies of every group: the rule of the place is tested on 40 independent groups, not on 160."""
-    groups = changed(sound(n=40), lambda g, i: replace(g, images=(RowImage(str(i)),)))
+
+    def apart(g: Group, i: int) -> Group:
+        return replace(g, images=(RowImage(str(i)),), captions=tuple(f"{c} {i}" for c in g.captions))
+
+    groups = changed(sound(n=40), apart)
     four = tuple(replace(g, id=f"{g.id}-{j}") for g in groups for j in range(4))
     audit = Audit.of(replace(groups, groups=four))
     assert (audit.n, audit.independent, audit.by) == (160, 40, "image")

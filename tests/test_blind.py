@@ -5,13 +5,13 @@ import re
 
 import numpy as np
 import pytest
-
 from scipy.stats import binom
 
 from core.base.errors import InputError
-from core.debiasing.blind import METRIC, VERDICTS, blind_baseline, blind_clusters, check_blind
+from core.debiasing.blind import METRIC, VERDICTS, blind_baseline, check_blind
 from core.figures.tokens import TokenView
 from core.groups import BytesImage, FileImage, Group, GroupSet
+from core.metrics.statistics import Clusters
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 
@@ -58,8 +58,6 @@ def test_ties_count_as_wrong_where_it_does_well_and_as_right_where_it_does_badly
 
 
 def test_groups_that_hang_together_are_no_evidence_each():
-    from core.metrics.statistics import Clusters
-
     scores, truth = texts(40, 2, 0.8, seed=1)
     assert blind_baseline(scores, truth).verdict == "partly"
     together = Clusters("image", np.arange(40) // 20)
@@ -72,14 +70,16 @@ def shared(clusters, size, alone=0):
     pairs = np.concatenate([np.repeat(np.arange(clusters), size), clusters + np.arange(alone)])
     images = (BytesImage(str(i).encode()) for i in range(len(pairs)))
     rows = enumerate(zip(images, pairs, strict=True))
-    return GroupSet("x", tuple(Group(str(i), (x,), (f"right {p}", f"wrong {p}")) for i, (x, p) in rows)), pairs
+    return GroupSet(
+        "x", tuple(Group(str(i), (x,), (f"right {p}", f"wrong {p}")) for i, (x, p) in rows)
+    ), pairs
 
 
 @pytest.mark.parametrize(("clusters", "size"), [(1, 300), (2, 150), (5, 60), (7, 40), (30, 10), (150, 2)])
 def test_groups_that_share_their_captions_are_one_observation(clusters, size):
     """Such groups are right or wrong together: by the binomial over the pairs, each verdict errs in at most 5 %."""
     groups, pairs = shared(clusters, size)
-    together, truth = blind_clusters(groups), np.zeros((len(groups), 1), dtype=int)
+    together, truth = Clusters.of_blind(groups), np.zeros((len(groups), 1), dtype=int)
     found = {}
     for right in range(clusters + 1):
         hits = (pairs < right)[:, None]
@@ -91,7 +91,7 @@ def test_groups_that_share_their_captions_are_one_observation(clusters, size):
 def test_a_check_without_images_sees_the_captions_that_groups_share(tmp_path):
     away = FileImage(tmp_path / "away.png")
     groups = GroupSet("x", tuple(Group(str(i), (away,), ("one", "two")) for i in range(3)))
-    assert blind_clusters(groups).count == 1
+    assert Clusters.of_blind(groups).count == 1
 
 
 def test_the_way_from_chance_is_a_share_of_what_is_left():

@@ -17,7 +17,7 @@ from typing import Any
 from benchmarks.results.training_set import SIZES, training_pairs, training_retrieval
 from core.base.files import write_json
 from core.datasets import load
-from core.debiasing.blind import blind_baseline, blind_clusters
+from core.debiasing.blind import blind_baseline
 from core.debiasing.curves import recall_curve
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import estimate_prior, null_sample
@@ -100,7 +100,7 @@ def blind_rows() -> list[dict[str, Any]]:
     for name in SETS:
         groups = load(name, "test")
         scores = score_groups(load_scorer(LANGUAGE), groups, ScoreCache())
-        check = blind_baseline(scores, groups.truth, blind_clusters(groups))
+        check = blind_baseline(scores, groups.truth, Clusters.of_blind(groups))
         shape = "x".join(map(str, groups.shape))
         head = {"model": LANGUAGE, "benchmark": name, "shape": shape, "groups": len(groups), "prior": ""}
         found += [

@@ -28,12 +28,13 @@ _DIFFER = 13.0  # percent of groups on which two systems of one table differ, sa
 _FINE, _COARSE = 5.0, 10.0  # points
 _IDLE = 0.8  # of groups
 # By what groups share.
-ARTICLES = {"image": "an image", "caption": "a caption"}
-_NO_IMAGE = {"image": "", "caption": ", and none an image"}
+ARTICLES = {"image": "an image", "caption": "a caption", "image and caption": "an image or a caption"}
+_NO_IMAGE = {"image": "", "caption": ", and none an image", "image and caption": ""}
 _ALIKE = {
     "image": "Use the intervals by image.",
     "caption": "Whether a model treats groups with a caption in common alike, a set alone cannot say: the intervals by "
     "caption hold either way.",
+    "image and caption": "Use the intervals by image and caption.",
 }
 
 
@@ -270,7 +271,7 @@ def shared_parts(groups: GroupSet, clusters: Clusters | None) -> Finding:
         f"count as one, which leaves {clusters.count:,} independent groups. {_ALIKE[by]}"
     )
     few = clusters.count < _INDEPENDENT * n
-    verdict = SOUND if not few else FAULT if by == "image" else CANNOT_TELL
+    verdict = SOUND if not few else FAULT if by != "caption" else CANNOT_TELL
     largest = np.argsort(-sizes[clusters.labels], kind="stable")[:EVIDENCE]
     ids = tuple(groups[int(i)].id for i in largest)
     return Finding("shared", question, verdict, says, estimate(shared, 0.0), evidence=ids)

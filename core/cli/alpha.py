@@ -33,7 +33,7 @@ from core.cli._score_options import (
 from core.cli.options import Json, PlainShape, Positional, Seed, Tag, named
 from core.datasets.score_files import read_tags
 from core.datasets.shapes import of_shape
-from core.debiasing.blind import blind_baseline, blind_clusters, check_blind
+from core.debiasing.blind import blind_baseline, check_blind
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import Prior, check_kind, check_log_prob, default_kind, estimate_prior, null_sample
 from core.debiasing.retrieval import RetrievalStudy, score_table
@@ -485,7 +485,7 @@ def blind(
     if groups.truth is None:
         raise InputError(f"{benchmark} has no ground truth, so no model can be evaluated on it.")
     scores = score_groups(lazy_scorer(model), groups, ScoreCache(), count_progress("scoring"))
-    check = blind_baseline(scores, groups.truth, blind_clusters(groups))
+    check = blind_baseline(scores, groups.truth, Clusters.of_blind(groups))
     says = check.explain(model, groups.shape)
     head = {"benchmark": benchmark, "split": split, "model": model, "n_groups": len(groups)}
     if as_json:

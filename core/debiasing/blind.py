@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.base.errors import InputError
-from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import INDIVIDUAL_MATCH
 from core.metrics.statistics import Clusters, Estimate, estimate
@@ -118,19 +117,6 @@ def blind_baseline(scores: np.ndarray, truth: np.ndarray, clusters: Clusters | N
     way, at_least, at_most = ((x - right.chance) / (100 - right.chance) for x in (right.value, low, high))
     verdict = "tied" if preferred.all() else _verdict(at_least, at_most)
     return _BlindCheck(verdict, found | {METRIC: single}, single, (way, at_least, at_most), 100 / m)
-
-
-def blind_clusters(groups: GroupSet) -> Clusters | None:
-    """Groups that a model without images cannot tell apart: those that share a caption, and those that share an image.
-
-    Groups with the same captions have the very same outcome, however many they are. Images that are not here are not
-    needed: captions of one image are then taken for independent unless one of them is the same.
-    """
-    by_caption = Clusters.of_captions([group.captions for group in groups])
-    try:
-        return Clusters.joined(Clusters.of_groups(groups), by_caption)
-    except InputError:
-        return by_caption
 
 
 def _per_image(found: Estimate, m: int) -> Estimate:

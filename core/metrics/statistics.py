@@ -83,6 +83,20 @@ class Clusters:
         return cls._sharing("caption", captions)
 
     @classmethod
+    def of_blind(cls, groups: GroupSet) -> Clusters | None:
+        """Groups that a model without images cannot tell apart: those that share a caption, and those that share an
+        image.
+
+        Groups with the same captions have the very same outcome, however many they are. Images that are not here are
+        not needed: captions of one image are then taken for independent unless one of them is the same.
+        """
+        by_caption = cls.of_captions([group.captions for group in groups])
+        try:
+            return cls.joined(cls.of_groups(groups), by_caption)
+        except InputError:
+            return by_caption
+
+    @classmethod
     def of_image_names(cls, names: Sequence[Sequence[str]] | np.ndarray | None) -> Clusters | None:
         """Groups with an image in common, by the names of a file, (n, m).
 
