@@ -22,6 +22,7 @@ from core.datasets.score_files import read_scores, read_tags
 from core.matching.blocks import _block_size
 from core.matching.groups import match
 from core.metrics.groups import outcomes
+from core.rejudge._reading import read_file
 from core.teaching.single_group import evaluate_file
 
 MB = 1 << 20
@@ -104,6 +105,37 @@ def many_arrays(count: int) -> bytes:
     return out.getvalue()
 
 
+def npy(kind: str, shape: tuple[int, ...]) -> bytes:
+    """The head of an array: whatever is behind it."""
+    out = io.BytesIO()
+    about = {"descr": kind, "fortran_order": False, "shape": shape}
+    np.lib.format.write_array_header_1_0(out, about)
+    return out.getvalue()
+
+
+def lying_zip(name: str, content: bytes, packing: int = zipfile.ZIP_DEFLATED) -> bytes:
+    """A zip whose directory says of its member that it unpacks to 200 bytes."""
+    found = bytearray(zipped(name, content, packing))
+    at = found.index(b"PK\x01\x02") + 24
+    found[at : at + 4] = (200).to_bytes(4, "little")
+    return bytes(found)
+
+
+def zipped(name: str, content: bytes, packing: int = zipfile.ZIP_DEFLATED) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", packing, compresslevel=1) as archive:
+        archive.writestr(name, content)
+    return out.getvalue()
+
+
+def many_names(count: int) -> bytes:
+    """A zip of nothing but a directory, of members without content."""
+    entry = b"PK\x01\x02" + bytes(24) + (1).to_bytes(2, "little") + bytes(16) + b"a"
+    size = count * len(entry)
+    end = b"PK\x05\x06" + bytes(8) + size.to_bytes(4, "little") + bytes(6)
+    return b"scores.npy" + entry * count + end
+
+
 LINE = b'{"c0_i0": 1, "c1_i0": 0}\n'
 # What each would become: the first text for every row 4 GB, the lists 8 GB, the header for every row 80 GB, ...
 HOSTILE = {
@@ -143,6 +175,20 @@ HOSTILE = {
         lambda: b'{"c0_i0": 1, "c1_i0": 0, "t": [' + b"[]," * 6_000_000,
         "in one line",
     ),
+    "a list of empty lists": ("x.json", lambda: b"[" + b"[]," * 6_000_000 + b"[]]", "marks of JSON"),
+    "objects in objects": ("x.json", lambda: b"[" + b'{"a":{}},' * 2_000_000 + b"{}]", "marks of JSON"),
+    "many subsets": (
+        "x.json",
+        lambda: b'{"mteb_model_meta":{}' + b"".join(b',"s%d":{"t":[]}' % i for i in range(900_000)) + b"}",
+        "marks of JSON",
+    ),
+    "many subsets of a group": (
+        "x.json",
+        lambda: (
+            b'{"mteb_model_meta":{}' + b"".join(b',"s%d":{"t":[[[1,2]]]}' % i for i in range(150_000)) + b"}"
+        ),
+        "groups",
+    ),
     "lines of one digit": ("x.jsonl", lambda: b"1\n" * 9_000_000, "not a JSON object"),
     "many groups": ("x.jsonl", lambda: LINE * 100_001, "groups"),
     "a cell far out": ("x.jsonl", lambda: b'{"c0_i0": 1, "c999999999_i999999999": 0}\n', "add it"),
@@ -158,6 +204,17 @@ HOSTILE = {
     ),
     "many groups of an NPZ": ("x.npz", lambda: npz(scores=np.zeros((400_000, 1, 2), np.int8)), "groups"),
     "many arrays": ("x.npz", lambda: many_arrays(20_000), "columns, tags or arrays"),
+    "a member that its directory says is small": (
+        "x.npz",
+        lambda: lying_zip("scores.npy", bytes(250 * MB)),
+        "damaged",
+    ),
+    "a member in another packing": (
+        "x.npz",
+        lambda: lying_zip("scores.npy", npy("<f8", (1, 1, 2)) + bytes(MB), zipfile.ZIP_BZIP2),
+        "packed in an unusual way",
+    ),
+    "names of members": ("x.npz", lambda: many_names(400_000), "columns, tags or arrays"),
     "names as long as files": (
         "x.npz",
         lambda: npz(scores=np.zeros((2, 1, 2)), ids=np.zeros(2, "U9000000")),
@@ -409,6 +466,22 @@ def test_a_sample_log_has_no_more_tags_than_a_table_columns(tmp_path):
     (tmp_path / "samples.jsonl").write_text(json.dumps(row) + "\n")
     with pytest.raises(InputError, match="columns"):
         read_scores(tmp_path / "samples.jsonl")
+
+
+def test_a_log_in_a_zip_unfolds_no_further_than_an_npz(tmp_path):
+    """1.5 MB of spaces took 3.1 GB; and a directory need not be true."""
+    path = tmp_path / "x.eval"
+    for content, said in (
+        (zipped("header.json", b" " * (200 * MB)), "more than its size"),
+        (lying_zip("header.json", b" " * (200 * MB)), "damaged"),
+    ):
+        path.write_bytes(content)
+        assert peak_of(lambda said=said: no_results(path, said)) < 50 * MB
+
+
+def no_results(path, said):
+    with pytest.raises(InputError, match=said):
+        read_file(path)
 
 
 def test_an_npz_member_that_is_no_array_is_one_sentence(tmp_path):

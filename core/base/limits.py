@@ -23,6 +23,7 @@ class _Limits(NamedTuple):
     file: int = 2 << 30  # bytes of a file of scores or embeddings
     unfolded: int = 2 << 30  # bytes of a file's content once it is decompressed
     line: int = 256 << 20  # bytes of one line of JSON
+    marks: int = 300_000_000  # brackets, braces, commas and colons of JSON that is parsed as one
     columns: int = 10_000  # columns of a table, arrays of an NPZ, different tags
     cells: int = 200_000_000  # rows x columns of a table
     groups: int = 50_000_000  # n
@@ -40,6 +41,7 @@ PUBLIC = _Limits(
     file=UPLOAD_MB << 20,
     unfolded=64 << 20,
     line=4 << 20,
+    marks=3_000_000,
     columns=200,
     cells=2_000_000,
     groups=100_000,
@@ -55,6 +57,7 @@ _WORDS = {
     "file": "bytes",
     "unfolded": "bytes once it is decompressed",
     "line": "bytes in one line",
+    "marks": "marks of JSON (brackets, braces, commas, colons)",
     "columns": "columns, tags or arrays",
     "cells": "cells (rows x columns)",
     "groups": "groups",

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.base._parquet import arrow_errors as arrow_errors  # readers of pictures in tables take it from here
 from core.base._parquet import read_parquet, too_large
+from core.base._zip import Member, open_zip
 from core.base.errors import InputError
 from core.base.files import storage_errors, write_bytes
 from core.base.lazy import pandas as pd
@@ -34,6 +35,8 @@ if TYPE_CHECKING:  # doctor and the lists of benchmarks wait for none of them
     import pyarrow as pa
 
 SLACK, _MOST_RATIO = 64 << 20, 100  # a file may unfold to this much and a hundred times its size
+_SHORT = 1 << 16  # bytes of JSON that cost little, whatever they are
+_BYTES_PER_MARK = 40  # of JSON in memory: lists in lists take 56, numbers 32
 _BATCH = 32  # rows of a Parquet file in memory at once: they may hold images
 
 
@@ -295,16 +298,27 @@ class _Json(Table):
             return
         for number, line in enumerate(io.BytesIO(self._content), 1):
             check(f"{self.name}: line {number}", line=len(line))
+            _check_marks(f"{self.name}: line {number}", line)
             if line.strip():
                 yield _line(number, line)
 
 
 def parse_json(content: bytes, name: Path | str) -> Any:
-    """The value of a JSON text. InputError, with the reason, where it is none."""
+    """The value of a JSON text. InputError, with the reason, where it is none, and where it would be too large."""
+    _check_marks(name, content)
     try:
         return json.loads(content)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{name} is not complete JSON ({error}); save or download it again.") from None
+
+
+def _check_marks(name: Path | str, content: bytes) -> None:
+    """Raise InputError for JSON whose value would be too large: `[[],[],...]` takes forty times its text."""
+    if len(content) < _SHORT:
+        return
+    marks = sum(map(content.count, (b"[", b"]", b"{", b"}", b",", b":")))
+    check(name, marks=marks)
+    check_memory(name, 2 * len(content) + _BYTES_PER_MARK * marks)
 
 
 class _KeyTwice(ValueError):
@@ -406,6 +420,13 @@ def _kind(path: Path) -> str:
     return "Parquet" if path.suffix.lower() == ".parquet" else "Arrow"
 
 
+def check_unfolded(path: Path | str, content: bytes, size: int) -> None:
+    """Raise InputError where a packed file would unfold to more bytes than it may, or than fit into memory."""
+    if size > _most_bytes(content):
+        raise too_large(path)
+    check_memory(path, 2 * size)
+
+
 def _most_bytes(content: bytes) -> int:
     """Bytes that a file may hold once it is decompressed: a small file that claims far more is a trap."""
     return min(limits().unfolded, SLACK + _MOST_RATIO * len(content))
@@ -413,44 +434,43 @@ def _most_bytes(content: bytes) -> int:
 
 # --- NPZ
 
+_MAGIC, _ZIP = b"\x93NUMPY", b"PK"  # how an array and a zip begin
+
 
 def read_arrays(path: Path | str, data: bytes | None = None) -> dict[str, np.ndarray]:
     """The arrays of an NPZ file. Pickled content is refused, a truncated file is an error, and so is a bomb."""
-    import numpy as np
-
     content = read_bytes(path, data)
-    sizes = _array_sizes(content)
-    check(path, columns=len(sizes))
-    if sum(sizes) > _most_bytes(content):
-        raise too_large(path)
-    check_memory(path, 2 * sum(sizes))
+    if content.startswith(_MAGIC):
+        raise InputError(f"{path} is a single array, not an NPZ of named ones; save it with numpy.savez.")
     try:
-        file = np.load(io.BytesIO(content), allow_pickle=False)
-        arrays = None if isinstance(file, np.ndarray) else {name: file[name] for name in file.files}
+        with open_zip(path, content) as archive:
+            members = archive.infolist()
+            check_unfolded(path, content, sum(member.file_size for member in members))
+            return {
+                member.filename.removesuffix(".npy"): _characters(_array(path, archive, member))
+                for member in members
+            }
+    except InputError:
+        raise
     except (
         Exception
     ) as error:  # zip, zlib, NumPy and the tokenizer of its headers: each fails in its own ways
-        if "pickle" in str(error):
+        if "pickle" in str(error) or not content.startswith(_ZIP):
             raise InputError(
                 f"{path} holds pickled objects or is not an NPZ file; pickles can run code and are never loaded: save "
                 "plain number arrays with numpy.savez."
             ) from None
         raise InputError(f"{path} is damaged or not an NPZ file ({error}); save or fetch it again.") from None
-    if arrays is None:
-        raise InputError(f"{path} is a single array, not an NPZ of named ones; save it with numpy.savez.")
-    for name, array in arrays.items():
-        if not hasattr(array, "dtype"):  # a member that is no array comes as its bytes
-            raise InputError(f"{path}: {name!r} is no array; save plain number arrays with numpy.savez.")
-    return {name: _characters(array) for name, array in arrays.items()}
 
 
-def _array_sizes(content: bytes) -> list[int]:
-    """Bytes of each array, as the file's directory says; no more than that is ever read. [] for no zip."""
-    try:
-        with zipfile.ZipFile(io.BytesIO(content)) as archive:
-            return [entry.file_size for entry in archive.infolist()]
-    except Exception:  # told where it is read
-        return []
+def _array(path: Path | str, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
+    import numpy as np
+
+    if Member(path, archive, member).read(len(_MAGIC)) != _MAGIC:
+        raise InputError(
+            f"{path}: {member.filename!r} is no array; save plain number arrays with numpy.savez."
+        )
+    return np.lib.format.read_array(Member(path, archive, member), allow_pickle=False)
 
 
 def _characters(array: np.ndarray) -> np.ndarray:

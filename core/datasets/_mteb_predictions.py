@@ -18,7 +18,7 @@ import numpy as np
 
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
-from core.base.limits import check_shape
+from core.base.limits import check, check_shape
 
 _ABOUT = "mteb_model_meta"
 
@@ -52,6 +52,7 @@ def read_mteb_predictions(path: Any, value: dict[str, Any]) -> MtebPredictions:
     ]
     if not parts:
         raise InputError(f"{path} holds no predictions; run MTEB again with a prediction folder.")
+    check(path, groups=len(parts))  # one each at least
     arrays = [_scores(path, subset, split, found) for subset, split, found in parts]
     shapes = {array.shape[1:] for array in arrays}
     if len(shapes) > 1:

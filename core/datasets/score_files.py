@@ -324,6 +324,7 @@ def _write_long(suffix: str) -> Callable[[ScoreFile], bytes]:
 def _read_json(path: Path | str, content: bytes) -> ScoreFile:
     value = parse_json(content, path)
     if isinstance(value, list):
+        del value  # parsed again: never twice in memory
         return _read_lines(path, content)
     if not is_mteb_predictions(value):
         raise InputError(

@@ -137,9 +137,11 @@ def _read_json(path: Path, content: bytes) -> list[Submission]:
         return list(_logs.read_result(path, value))
     if _reports.is_clip_benchmark(value):
         return [_reports.read_clip_benchmark(path, value)]
-    if isinstance(value, list) and value and isinstance(value[0], dict) and _vlmeval.is_table(value[0]):
-        return [_vlmeval.read_table(path, open_table(path, content).frame())]
     if isinstance(value, list):
+        is_table = value and isinstance(value[0], dict) and _vlmeval.is_table(value[0])
+        del value  # parsed again: never twice in memory
+        if is_table:
+            return [_vlmeval.read_table(path, open_table(path, content).frame())]
         return [Submission(path, SCORES, path.stem, "", read_scores(path, content))]
     known = ", ".join(list(value)[:4]) if isinstance(value, dict) else type(value).__name__
     raise InputError(

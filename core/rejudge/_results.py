@@ -29,6 +29,7 @@ from core.rejudge._submission import MTEB, Submission
 
 _EEE, _HUB, _CARD = "Every Eval Ever", "eval_results", "model-index"
 _MOST_YAML = 1_000_000  # characters; a model card's front matter has some thousand
+_MOST_DEPTH = 100
 _SCHEMA = "0.3.0"
 _TYPE = "image-text-matching"
 _OURS = "crossmatch"
@@ -282,11 +283,14 @@ def read_yaml_results(path: Path, text: str) -> list[Submission]:
     if len(text) > _MOST_YAML:
         raise InputError(f"{path} has more than {_MOST_YAML:,} characters of YAML; results are short.")
     try:
-        if any(isinstance(event, yaml.AliasEvent) for event in yaml.parse(text)):
-            raise InputError(f"{path} has aliases (*name), which are not read; write the values out.")
+        depth = 0
+        for event in yaml.parse(text):
+            if isinstance(event, yaml.AliasEvent):
+                raise InputError(f"{path} has aliases (*name), which are not read; write the values out.")
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > _MOST_DEPTH:  # what the rest would take grows with the square
+                raise InputError(f"{path} is nested too deeply; results are tables.")
         value = yaml.safe_load(text)
-    except RecursionError:
-        raise InputError(f"{path} is nested too deeply; results are tables.") from None
     except yaml.YAMLError as error:
         raise InputError(
             f"{path} is not YAML ({' '.join(str(error).split())[:120]}); save it again."
