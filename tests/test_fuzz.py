@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.safety.fuzz import FORMATS, cases
-from core.base import table_formats
+from core.base import _zip
 from core.base.errors import InputError
 from core.base.table_formats import open_table, read_arrays
 from core.datasets.embeddings import read_embeddings
@@ -124,7 +124,7 @@ def test_a_header_that_is_no_header_or_claims_too_much_is_a_sentence():
 
 
 def test_a_bomb_is_refused_before_it_is_unpacked(monkeypatch):
-    monkeypatch.setattr(table_formats, "SLACK", 1000)
+    monkeypatch.setattr(_zip, "SLACK", 1000)
     data = npz(scores=np.zeros((50_000, 2, 2)))
     assert len(data) < 5000
     for read in (read_scores, read_embeddings, read_arrays):

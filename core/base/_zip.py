@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import io
 import zipfile
+from pathlib import Path
 
+from core.base._parquet import too_large
 from core.base.errors import InputError
-from core.base.limits import check
+from core.base.limits import check, check_memory, limits
 
-PIECE = 1 << 20  # bytes
+SLACK, _MOST_RATIO = 64 << 20, 100  # a file may unfold to this much and a hundred times its size
+_PIECE = 1 << 20  # bytes
 _ENTRY = b"PK\x01\x02"  # how a member begins in the directory
 
 
-class Member:
+class ZipMember:
     """The content of a member, as a file to be read from its beginning. InputError where it is packed in a way that
     cannot be unpacked piece by piece."""
 
-    def __init__(self, name: object, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
+    def __init__(self, name: Path | str, archive: zipfile.ZipFile, entry: zipfile.ZipInfo) -> None:
         if entry.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
             raise InputError(
                 f"{name}: {entry.filename!r} is packed in an unusual way; pack it again with deflate, as zip and "
@@ -30,17 +33,29 @@ class Member:
 
     def read(self, size: int) -> bytes:
         """At most so many bytes, and at most a piece; b"" at the end."""
-        return self._file.read(min(size, PIECE))
+        return self._file.read(min(size, _PIECE))
 
     def whole(self) -> bytes:
         """All that is left."""
-        return b"".join(iter(lambda: self.read(PIECE), b""))
+        return b"".join(iter(lambda: self.read(_PIECE), b""))
 
 
-def open_zip(name: object, content: bytes) -> zipfile.ZipFile:
+def open_zip(name: Path | str, content: bytes) -> zipfile.ZipFile:
     """A zip with as many members as a table may have columns.
 
     Raises InputError for more of them, before their names are read, and whatever zipfile raises for what is no zip.
     """
     check(name, columns=content.count(_ENTRY))
     return zipfile.ZipFile(io.BytesIO(content))
+
+
+def most_bytes(content: bytes) -> int:
+    """Bytes that a file may hold once it is decompressed: a small file that claims far more is a trap."""
+    return min(limits().unfolded, SLACK + _MOST_RATIO * len(content))
+
+
+def check_unfolded(name: Path | str, content: bytes, size: int) -> None:
+    """Raise InputError where a packed file would unfold to more bytes than it may, or than fit into memory."""
+    if size > most_bytes(content):
+        raise too_large(name)
+    check_memory(name, 2 * size)

@@ -22,19 +22,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.base._parquet import arrow_errors as arrow_errors  # readers of pictures in tables take it from here
-from core.base._parquet import read_parquet, too_large
-from core.base._zip import Member, open_zip
+from core.base._parquet import read_parquet
+from core.base._zip import ZipMember as ZipMember  # the reader of logs takes it from here
+from core.base._zip import check_unfolded as check_unfolded
+from core.base._zip import most_bytes, open_zip
 from core.base.errors import InputError
 from core.base.files import storage_errors, write_bytes
 from core.base.lazy import pandas as pd
-from core.base.limits import check, check_memory, limits
+from core.base.limits import check, check_memory
 from core.base.text import counted
 
 if TYPE_CHECKING:  # doctor and the lists of benchmarks wait for none of them
     import numpy as np
     import pyarrow as pa
 
-SLACK, _MOST_RATIO = 64 << 20, 100  # a file may unfold to this much and a hundred times its size
 _SHORT = 1 << 16  # bytes of JSON that cost little, whatever they are
 _BYTES_PER_MARK = 40  # of JSON in memory: lists in lists take 56, numbers 32
 _BATCH = 32  # rows of a Parquet file in memory at once: they may hold images
@@ -410,7 +411,7 @@ class _Arrow(Table):
         if _kind(self._paths[0]) == "Arrow":
             return super()._frame()
         content = read_bytes(self._paths[0], self._data, self.name)
-        table = read_parquet(self.name, content, _most_bytes(content))
+        table = read_parquet(self.name, content, most_bytes(content))
         check_cells(self.name, len(table), len(table.columns))
         with arrow_errors(self.name):
             return table.to_pandas().rename(columns=str)
@@ -418,18 +419,6 @@ class _Arrow(Table):
 
 def _kind(path: Path) -> str:
     return "Parquet" if path.suffix.lower() == ".parquet" else "Arrow"
-
-
-def check_unfolded(path: Path | str, content: bytes, size: int) -> None:
-    """Raise InputError where a packed file would unfold to more bytes than it may, or than fit into memory."""
-    if size > _most_bytes(content):
-        raise too_large(path)
-    check_memory(path, 2 * size)
-
-
-def _most_bytes(content: bytes) -> int:
-    """Bytes that a file may hold once it is decompressed: a small file that claims far more is a trap."""
-    return min(limits().unfolded, SLACK + _MOST_RATIO * len(content))
 
 
 # --- NPZ
@@ -466,11 +455,11 @@ def read_arrays(path: Path | str, data: bytes | None = None) -> dict[str, np.nda
 def _array(path: Path | str, archive: zipfile.ZipFile, member: zipfile.ZipInfo) -> np.ndarray:
     import numpy as np
 
-    if Member(path, archive, member).read(len(_MAGIC)) != _MAGIC:
+    if ZipMember(path, archive, member).read(len(_MAGIC)) != _MAGIC:
         raise InputError(
             f"{path}: {member.filename!r} is no array; save plain number arrays with numpy.savez."
         )
-    return np.lib.format.read_array(Member(path, archive, member), allow_pickle=False)
+    return np.lib.format.read_array(ZipMember(path, archive, member), allow_pickle=False)
 
 
 def _characters(array: np.ndarray) -> np.ndarray:

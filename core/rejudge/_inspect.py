@@ -11,9 +11,8 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from core.base._zip import Member
 from core.base.errors import InputError
-from core.base.table_formats import check_unfolded, parse_json
+from core.base.table_formats import ZipMember, check_unfolded, parse_json
 from core.rejudge._answers import answers, choice_of
 from core.rejudge._submission import INSPECT, Submission
 
@@ -59,7 +58,7 @@ def _member(path: Path, content: bytes, entry: zipfile.ZipInfo) -> bytes:
     try:
         if entry.compress_type != _ZSTANDARD:
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
-                return Member(path, archive, entry).whole()
+                return ZipMember(path, archive, entry).whole()
         at = entry.header_offset
         name, extra = (int.from_bytes(content[at + i : at + i + 2], "little") for i in (26, 28))
         start = at + _LOCAL_HEADER + name + extra
