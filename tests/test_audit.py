@@ -11,11 +11,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image
+from PIL import Image, ImageDraw
 from scipy.stats import binomtest
 
 from core import datasets
-from core.audit import Audit, _facts, _rules
+from core.audit import Audit, _facts, _near_images, _rules
 from core.audit._words import words_of
 from core.base.errors import InputError
 from core.cli._audit import audit as audit_command
@@ -138,6 +138,104 @@ def test_images_that_are_the_same_but_for_their_file_are_caught():
 
     (found,) = [f for f in Audit.of(changed(pairs, again)).findings if f.key == "images"]
     assert found.verdict == _rules.FAULT and found.evidence == ("3",)
+
+
+def photograph(seed: int) -> Image.Image:
+    """500 x 400, with structure of all sizes, as photographs have."""
+    rng, found = np.random.default_rng(seed), np.zeros((400, 500, 3))
+    for cells in (3, 6, 12, 25, 50, 100):
+        noise = Image.fromarray(rng.integers(0, 256, (cells, cells, 3)).astype(np.uint8))
+        found += np.asarray(noise.resize((500, 400), Image.Resampling.BICUBIC), dtype=float) / cells**0.7
+    return Image.fromarray((255 * (found - found.min()) / np.ptp(found)).astype(np.uint8))
+
+
+def jpeg(image: Image.Image, quality: int) -> Image.Image:
+    data = io.BytesIO()
+    image.save(data, "JPEG", quality=quality)
+    return Image.open(data)
+
+
+def shapes(colours: tuple[str, str], sizes: tuple[int, int] = (14, 14), at: int = 0) -> Image.Image:
+    """A circle at the left and a square at the right, 128 x 128."""
+    image = Image.new("RGB", (128, 128), "white")
+    draw = ImageDraw.Draw(image)
+    for x, draw_shape, colour, size in zip(
+        (35, 90), (draw.ellipse, draw.rectangle), colours, sizes, strict=True
+    ):
+        y = 60 + at
+        draw_shape((x - size, y - size, x + size, y + size), fill=colour)
+    return image
+
+
+def copied(*images: Image.Image) -> list[list[int]]:
+    return _near_images.copies(np.array([_near_images.thumbnail(image) for image in images])).tolist()
+
+
+def test_copies_of_a_photograph_are_found_and_other_photographs_are_not():
+    photo = photograph(1)
+    w, h = photo.size
+    copies = (
+        jpeg(photo, 30),
+        photo.resize((200, 160), Image.Resampling.BICUBIC),
+        photo.crop((15, 0, w, h)),
+        photo.crop((w // 40, h // 40, w - w // 40, h - h // 40)),
+        jpeg(photo.resize((350, 280), Image.Resampling.BILINEAR), 60),
+    )
+    found = copied(photo, *copies, *map(photograph, range(2, 12)))
+    assert [pair for pair in found if pair[0] == 0] == [[0, i] for i in range(1, 6)]
+    assert max(map(max, found)) == 5
+    assert copied(photograph(1)) == copied(photo, photo.convert("L")) == []
+
+
+def test_pictures_that_differ_in_the_colour_or_size_of_one_thing_are_no_copies():
+    """Red and green of CSS have one grey level."""
+    assert not copied(
+        shapes(("red", "green")),
+        shapes(("green", "red")),
+        shapes(("red", "crimson")),
+        shapes(("crimson", "red")),
+        shapes(("red", "green"), (14, 10)),
+        shapes(("red", "green"), (10, 14)),
+        shapes(("red", "green"), at=20),
+    )
+    assert copied(shapes(("red", "green")), shapes(("green", "red")), jpeg(shapes(("red", "green")), 60)) == [
+        [0, 2]
+    ]
+
+
+def test_a_set_of_exchanged_colours_is_sound():
+    rng = np.random.default_rng(3)
+
+    def exchanged(group: Group, i: int) -> Group:
+        order = (("red", "green"), ("green", "red"))[:: rng.choice((1, -1))]
+        captions = tuple(f"a {a} circle and a {b} square" for a, b in order)
+        place = int(rng.integers(-40, 40))
+        truth = (0, 1) if rng.integers(2) else (1, 0)
+        images = tuple(encoded(shapes(order[j], at=place)) for j in truth)
+        return replace(group, images=images, captions=captions, truth=truth)
+
+    found = {f.key: f for f in Audit.of(changed(sound(n=40), exchanged)).findings}
+    assert found["images"].says.startswith("0 of 40 groups")
+
+
+def one_pixel_off(image: BytesImage) -> BytesImage:
+    pixels = np.asarray(image.open()).copy()
+    pixels[0, 0] ^= 1
+    return encoded(Image.fromarray(pixels))
+
+
+def test_groups_of_copied_images_contradict_each_other_and_are_not_independent():
+    groups = sound(n=40, pictures=True)
+    twice = [
+        replace(g, id=f"{g.id} again", images=(one_pixel_off(g.images[0]),), truth=(1 - g.truth[0],))
+        for g in groups[:10]
+    ]
+    audit = Audit.of(replace(groups, groups=(*groups, *twice)))
+    found = {f.key: f for f in audit.findings}
+    assert found["contradictions"].says.startswith("In 20 of 50 groups")
+    assert found["contradictions"].verdict == found["images"].verdict == _rules.FAULT
+    assert set(found["images"].evidence) <= {g.id for g in (*groups[:10], *twice)}
+    assert (audit.independent, audit.by) == (40, "image")
 
 
 def test_a_set_that_is_too_small_or_tells_nobody_apart_is_caught():

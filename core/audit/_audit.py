@@ -16,6 +16,7 @@ import numpy as np
 
 from core.audit import _facts, _rules
 from core.audit._rules import CANNOT_TELL, FAULT, SOUND, Finding
+from core.audit._words import words_of
 from core.base.errors import InputError
 from core.base.public_mode import MAX_SETTINGS, check_benchmark, is_public
 from core.base.text import counted
@@ -85,15 +86,16 @@ class Audit:
                 f"{groups.name} has no ground truth, so nothing can say whether its groups are sound."
             )
         names, here = _image_names(groups)
-        named = groups if here else _with_names(groups, names)
-        clusters = Clusters.of_groups(named)
-        apart = _rules.independent(groups, None if clusters is None else clusters.labels)
         say = progress or (lambda what, share: None)
         pixels = (
-            _facts.Thumbnails.of(groups, partial(say, "images"))
+            _facts.Pixels.of(groups, partial(say, "images"))
             if here and len(groups) <= _MOST_PICTURES
             else None
         )
+        alike = names if pixels is None else pixels.named(names)
+        named = groups if here else _with_names(groups, names)
+        clusters = Clusters.of_groups(_in_one_form(groups, alike))
+        apart = _rules.independent(groups, None if clusters is None else clusters.labels)
         blind_scores = _blind_scores(named, blind, say) if m < k else {}
         right = _systems(groups) if here else {}
         found = [rule(apart) for rule in _rules.RULES]
@@ -104,7 +106,7 @@ class Audit:
         found += [
             _facts.word_order(groups),
             _facts.equal_captions(groups),
-            _facts.contradictions(groups, names, groups.name.endswith("@global")),
+            _facts.contradictions(groups, alike, groups.name.endswith("@global")),
             _facts.equal_images(groups, names, pixels),
             _facts.shared_parts(groups, clusters),
             _facts.detectable(len(apart)),
@@ -257,6 +259,13 @@ def _with_names(groups: GroupSet, names: _Names) -> GroupSet:
     )
 
 
+def _in_one_form(groups: GroupSet, names: _Names) -> GroupSet:
+    """The set with names for its images, and captions by their words: what is nearly the same counts as the same."""
+    found = _with_names(groups, names)
+    texts = [tuple(" ".join(words_of(c)) or c for c in g.captions) for g in groups]
+    return replace(found, groups=tuple(replace(g, captions=t) for g, t in zip(found, texts, strict=True)))
+
+
 def _captions(path: Path) -> list[str]:
     try:
         lines = path.read_text("utf-8").splitlines()
@@ -313,7 +322,7 @@ def _blind_finding(apart: GroupSet, groups: GroupSet, name: str, scores: np.ndar
     return _rules.blind_model(apart, name, scores[_rows(apart, groups)])
 
 
-def _pictures(groups: GroupSet, apart: GroupSet, pixels: _facts.Thumbnails | None) -> Finding:
+def _pictures(groups: GroupSet, apart: GroupSet, pixels: _facts.Pixels | None) -> Finding:
     if pixels is not None:
         return _rules.pictures(apart, pixels.statistics[_rows(apart, groups)])
     why = (

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from PIL import Image
 
+from core.audit import _near_images
 from core.audit._rules import CANNOT_TELL, EVIDENCE, FAULT, SOUND, Finding
 from core.audit._words import words_of
 from core.base.errors import InputError
@@ -22,7 +23,6 @@ from core.scenes.render import SceneImage
 
 _SOLVED, _NOWHERE = 0.8, 0.2  # of the way from chance to 100 %, as in `core.debiasing.blind`
 _INDEPENDENT = 0.8  # below so many independent groups for each one, plain intervals are an eighth too narrow
-_NEAR_BITS, _NEAR_LEVELS = 3, 3.0  # of 64; of 256: nearly the same picture has at most so many others
 _FEW = 0.01  # of groups
 _DIFFER = 13.0  # percent of groups on which two systems of one table differ, say
 _FINE, _COARSE = 5.0, 10.0  # points
@@ -90,7 +90,7 @@ def contradictions(groups: GroupSet, names: Sequence[Sequence[str]], is_global: 
     """Captions that are false here and true of the same image elsewhere, and, where the set is matched as a whole,
     captions that are right of several images. In the built-in world the drawn scenes are asked too.
 
-    names : of the images of every group, equal for equal images.
+    names : of the images of every group, equal for equal images and for those that are nearly the same.
     """
     question = "Is a wrong caption true of the image after all?"
     right: dict[str, set[str]] = {}
@@ -156,54 +156,51 @@ def _against_scenes(groups: GroupSet, is_global: bool) -> np.ndarray:
 # --- images
 
 
-class Thumbnails(NamedTuple):
+class Pixels(NamedTuple):
     """What is known of the pixels of every image.
 
-    hashes : uint64 (n, m), difference hashes. small : float32 (n, m, 16, 16), grey levels. statistics : float
-    (n, m, d), standardised: log width, log height, mean red, green and blue, contrast, log file size; without those
-    that never vary.
+    copies : int (p, 2), pairs of images that are nearly the same; image i of group g is number g * m + i.
+    statistics : float (n, m, d), standardised: log width, log height, mean red, green and blue, contrast, log file
+    size; without those that never vary.
     """
 
-    hashes: np.ndarray
-    small: np.ndarray
+    copies: np.ndarray
     statistics: np.ndarray
 
     @classmethod
-    def of(cls, groups: GroupSet, progress: Callable[[float], None] | None = None) -> Thumbnails | None:
+    def of(cls, groups: GroupSet, progress: Callable[[float], None] | None = None) -> Pixels | None:
         """None where an image is not on this machine."""
-        rows = []
+        small, numbers = [], []
         for i, group in enumerate(groups):
             for image in group.images:
                 try:
-                    rows.append(_measured(image))
+                    picture = image.open()
                 except InputError:
                     return None
+                small.append(_near_images.thumbnail(picture))
+                numbers.append([*_statistics(picture), np.log(1 + _bytes(image))])
             if progress is not None:
                 progress((i + 1) / len(groups))
-        hashes, small, numbers = zip(*rows, strict=True)
-        shape, values = (len(groups), groups.shape[0]), np.array(numbers)
+        values = np.array(numbers)
         values = values[:, np.ptp(values, axis=0) > 1e-9]
         values = (values - values.mean(axis=0)) / values.std(axis=0) if values.size else values
-        return cls(
-            np.array(hashes, dtype=np.uint64).reshape(shape),
-            np.array(small, dtype=np.float32).reshape(*shape, 16, 16),
-            values.reshape(*shape, -1),
-        )
+        return cls(_near_images.copies(np.array(small)), values.reshape(len(groups), groups.shape[0], -1))
+
+    def named(self, names: Sequence[Sequence[str]]) -> list[list[str]]:
+        """Names of images with one name for all that are nearly the same."""
+        flat = [name for found in names for name in found]
+        place = {name: i for i, name in reversed([*enumerate(flat)])}
+        equal = np.array([[i, place[name]] for i, name in enumerate(flat)])
+        labels = _near_images.clusters(len(flat), np.concatenate([equal, self.copies]))
+        first = np.unique(labels, return_index=True)[1]
+        alike = [flat[first[label]] for label in labels]
+        m = len(names[0])
+        return [alike[i : i + m] for i in range(0, len(alike), m)]
 
 
-def _measured(image: ImageRef) -> tuple[int, np.ndarray, list[float]]:
-    picture = image.open()
-    grey = picture.convert("L")
-    steps = np.diff(np.asarray(grey.resize((9, 8), Image.Resampling.BOX), dtype=np.int16), axis=1) > 0
-    small = np.asarray(grey.resize((16, 16), Image.Resampling.BOX), dtype=np.float32)
+def _statistics(picture: Image.Image) -> list[float]:
     colours = np.asarray(picture.resize((16, 16), Image.Resampling.BOX), dtype=np.float64)
-    numbers = [
-        *np.log(picture.size),
-        *colours.mean(axis=(0, 1)),
-        float(colours.std()),
-        np.log(1 + _bytes(image)),
-    ]
-    return int.from_bytes(np.packbits(steps).tobytes(), "big"), small, numbers
+    return [*np.log(picture.size), *colours.mean(axis=(0, 1)), float(colours.std())]
 
 
 def _bytes(image: ImageRef) -> int:
@@ -214,7 +211,7 @@ def _bytes(image: ImageRef) -> int:
     return 0 if path is None else path.stat().st_size
 
 
-def equal_images(groups: GroupSet, names: Sequence[Sequence[str]], pixels: Thumbnails | None) -> Finding:
+def equal_images(groups: GroupSet, names: Sequence[Sequence[str]], pixels: Pixels | None) -> Finding:
     """Images of one group that are the same, or nearly, and images of different groups that are nearly the same."""
     question = "Are the images different?"
     n = len(groups)
@@ -232,31 +229,23 @@ def equal_images(groups: GroupSet, names: Sequence[Sequence[str]], pixels: Thumb
             estimate(twice, 0.0),
             evidence=_ids(groups, twice),
         )
-    inside, across = _near(names, pixels)
+    keys = [name for found in names for name in found]
+    pairs = np.array([(a, b) for a, b in pixels.copies.tolist() if keys[a] != keys[b]], dtype=np.int64)
+    pairs = pairs.reshape(-1, 2) // groups.shape[0]  # of groups
+    inside, across = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+    within = pairs[:, 0] == pairs[:, 1]
+    inside[pairs[within]] = across[pairs[~within]] = True
     wrong = twice | inside
     says = (
         f"{int(wrong.sum()):,} of {n:,} groups have two images that are the same or nearly so; "
         f"{int(across.sum()):,} have an image that is nearly that of another group, without being the same file."
     )
     many = across.mean() > _FEW
+    seen = dict.fromkeys(pairs[~within].ravel().tolist())  # what is alike side by side
     return Finding(
         "images", question, FAULT if wrong.any() or many else SOUND, says, estimate(wrong | across, 0.0),
-        evidence=_ids(groups, wrong if wrong.any() else across),
+        evidence=_ids(groups, wrong) if wrong.any() else tuple(groups[i].id for i in [*seen][:EVIDENCE]),
     )  # fmt: skip
-
-
-def _near(names: Sequence[Sequence[str]], pixels: Thumbnails) -> tuple[np.ndarray, np.ndarray]:
-    """Groups with two nearly equal images, and groups with one nearly equal to another group's: bool (n,) both."""
-    n, m = pixels.hashes.shape
-    hashes, small, keys = pixels.hashes.ravel(), pixels.small.reshape(n * m, -1), np.array(names).ravel()
-    inside, across = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
-    for a in range(n * m - 1):
-        alike = np.flatnonzero(np.bitwise_count(hashes[a + 1 :] ^ hashes[a]) <= _NEAR_BITS) + a + 1
-        alike = alike[np.abs(small[alike] - small[a]).mean(axis=1) <= _NEAR_LEVELS]
-        alike = alike[keys[alike] != keys[a]]
-        for b in alike.tolist():
-            (inside if a // m == b // m else across)[[a // m, b // m]] = True
-    return inside, across
 
 
 def shared_parts(groups: GroupSet, clusters: Clusters | None) -> Finding:

@@ -1,0 +1,165 @@
+"""Which images are copies of each other: encoded again, of another size, cut by a few percent at the edges.
+
+Seen in colour: thumbnails in Lab, one moved and scaled upon the other (Lucas and Kanade, IJCAI 1981), and the largest
+difference that is left at any place. So one object of another colour, size or place makes two images, however much of
+the picture they share.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+import scipy
+from PIL import Image, ImageCms
+
+_SIDE = 32  # cells of a thumbnail
+_NEAR = 8.0  # of Lab: what is left between copies, at most; benchmarks/AUDITS.md has the rates
+_OVERALL = 16.0  # as much at most before one is moved upon the other, at a quarter of the cells
+_MOVED = 0.12  # of a side, at most
+_STEPS = {8: 4, 16: 3, 32: 4}  # at so many cells a side
+_REJECTED = {8: 36.0, 16: 32.0, 32: _NEAR}  # more left there: no copy
+_AT_ONCE = 512  # pairs
+_MOST = 20_000  # pairs that are moved upon each other, the likeliest; some seconds
+
+
+@lru_cache(1)
+def _to_lab() -> ImageCms.ImageCmsTransform:
+    return ImageCms.buildTransform(
+        ImageCms.createProfile("sRGB"), ImageCms.createProfile("LAB"), "RGB", "LAB"
+    )
+
+
+def thumbnail(picture: Image.Image) -> np.ndarray:
+    """Float32 (32, 32, 3): lightness (0 to 100), and how red and yellow it is (-128 to 127)."""
+    small = picture.convert("RGB").resize((_SIDE, _SIDE), Image.Resampling.BOX)
+    lab = ImageCms.applyTransform(small, _to_lab())
+    assert lab is not None
+    values = np.array(lab)
+    lightness = values[..., :1] * np.float32(100 / 255)
+    return np.concatenate([lightness, values[..., 1:].view(np.int8)], axis=-1, dtype=np.float32)
+
+
+def copies(thumbnails: np.ndarray) -> np.ndarray:
+    """Pairs of images that are copies of each other, int (p, 2), each with the smaller index first.
+
+    thumbnails : float32 (n, 32, 32, 3). Of pictures that are nearly all alike, such as drawings on white paper, the
+    likeliest pairs alone are looked at.
+    """
+    pairs = _alike(_cells(thumbnails, 8).reshape(len(thumbnails), -1))
+    found = pairs[:0]
+    for start in range(0, len(pairs), _AT_ONCE):
+        some = pairs[start : start + _AT_ONCE]
+        # Of a cut one and a whole one the cut one fits better upon the whole one; nobody knows which is which.
+        both = [_checked(thumbnails, some), _checked(thumbnails, some[:, ::-1])[:, ::-1]]
+        found = np.concatenate([found, *both])
+    return np.unique(found, axis=0)
+
+
+def clusters(n: int, pairs: np.ndarray) -> np.ndarray:
+    """The cluster of each of n images, int (n,), joined by pairs int (p, 2)."""
+    joined = scipy.sparse.coo_array((np.ones(len(pairs)), tuple(pairs.T)), shape=(n, n))
+    return scipy.sparse.csgraph.connected_components(joined, directed=False)[1]
+
+
+def _cells(thumbnails: np.ndarray, side: int) -> np.ndarray:
+    """Means of blocks, so that `side` cells a side are left: (n, side, side, 3)."""
+    step = _SIDE // side
+    return thumbnails.reshape(-1, side, step, side, step, 3).mean(axis=(2, 4))
+
+
+def _alike(flat: np.ndarray) -> np.ndarray:
+    """Pairs int (p, 2) of rows (n, d) whose root mean square difference in Lab is at most `_OVERALL`; if they are
+    many, those with the least."""
+    squares, most = (flat**2).sum(axis=1), _OVERALL**2 * flat.shape[1] / 3
+    found, distances = [np.zeros((0, 2), dtype=np.int64)], [np.zeros(0, dtype=np.float32)]
+    for start in range(0, len(flat), _AT_ONCE):
+        rows = slice(start, start + _AT_ONCE)
+        apart = squares[rows, None] + squares - 2 * flat[rows] @ flat.T
+        one, two = np.nonzero(np.triu(apart <= most, start + 1))
+        found.append(np.stack([one + start, two], axis=1))
+        distances.append(apart[one, two])
+    return np.concatenate(found)[np.argsort(np.concatenate(distances), kind="stable")[:_MOST]]
+
+
+def _checked(thumbnails: np.ndarray, pairs: np.ndarray) -> np.ndarray:
+    """Those pairs whose images are copies: from few cells to many, so that most are rejected at little cost."""
+    moved = np.zeros((len(pairs), 4), dtype=np.float32)
+    for side, most in _REJECTED.items():
+        if not len(pairs):
+            break
+        one, two = (_cells(thumbnails[pairs[:, i]], side) for i in (0, 1))
+        best = _aligned(one, two, moved, _STEPS[side])
+        keep = best.left <= most
+        pairs, moved = pairs[keep], best.moved[keep]
+    return pairs
+
+
+class _Aligned(NamedTuple):
+    """moved : float32 (p, 4), scale and shift along x, then along y, in parts of half a side. left : float (p,), the
+    largest difference that is left at a place."""
+
+    moved: np.ndarray
+    left: np.ndarray
+
+
+def _aligned(one: np.ndarray, two: np.ndarray, moved: np.ndarray, steps: int) -> _Aligned:
+    """The second images (p, s, s, 3) moved and scaled upon the first, by Gauss-Newton steps from `moved`."""
+    least, best, left = np.full(len(one), np.inf, dtype=np.float32), moved, np.zeros(len(one))
+    for step in range(steps + 1):
+        there, seen = _warped(two, moved)
+        rest = (one - there) * seen[..., None]
+        error = (rest**2).sum(axis=(1, 2, 3)) / seen.sum(axis=(1, 2))
+        better = error < least
+        least, best = np.where(better, error, least), np.where(better[:, None], moved, best)
+        left = np.where(better, _largest(rest), left)
+        if step < steps:
+            moved = np.clip(moved + _step(there, rest, seen), -2 * _MOVED, 2 * _MOVED)
+    return _Aligned(best, left)
+
+
+def _places(side: int) -> np.ndarray:
+    """Of the cells, from -1 to 1."""
+    return np.linspace(-1, 1, side, dtype=np.float32)
+
+
+def _warped(images: np.ndarray, moved: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The images read at moved places, between cells by proportion, and which places were inside: (p, s, s)."""
+    side = images.shape[1]
+    half, u = (side - 1) / 2, _places(side)
+    x, y = (((1 + moved[:, [i]]) * u + moved[:, [i + 1]] + 1) * half for i in (0, 2))  # (p, s), in cells
+    across, down = (
+        np.maximum(0, 1 - np.abs(p[..., None] - np.arange(side, dtype=np.float32))) for p in (x, y)
+    )
+    there = down @ images.reshape(len(images), side, -1)
+    there = across[:, None] @ there.reshape(images.shape)
+    inside = [(p > -0.01) & (p < side - 0.99) for p in (x, y)]
+    return there, (inside[1][:, :, None] & inside[0][:, None, :]).astype(np.float32)
+
+
+def _step(there: np.ndarray, rest: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """The Gauss-Newton step (p, 4) that explains the rest by a move and a scaling along each axis."""
+    side = there.shape[1]
+    half, u = (side - 1) / 2, _places(side)
+    dx, dy = (np.gradient(there, axis=axis) * half * seen[..., None] for axis in (2, 1))
+    powers = np.stack([u**2, u, np.ones_like(u)])  # of the place, for scale, both, shift
+    xx, xy, yy, xr, yr = (
+        (a * b).sum(axis=-1) for a, b in ((dx, dx), (dx, dy), (dy, dy), (dx, rest), (dy, rest))
+    )
+    along_x, along_y = xx.sum(axis=1) @ powers.T, yy.sum(axis=2) @ powers.T  # (p, 3)
+    cross = powers[1:] @ xy @ powers[1:].T  # (p, y's, x's)
+    hessian = np.empty((len(there), 4, 4), dtype=np.float32)
+    hessian[:, :2, :2] = along_x[:, [[0, 1], [1, 2]]]
+    hessian[:, 2:, 2:] = along_y[:, [[0, 1], [1, 2]]]
+    hessian[:, 2:, :2], hessian[:, :2, 2:] = cross, cross.transpose(0, 2, 1)
+    slope = np.concatenate([xr.sum(axis=1) @ powers[1:].T, yr.sum(axis=2) @ powers[1:].T], axis=1)
+    steady = np.eye(4, dtype=np.float32) * side**2  # where a picture is flat nothing is moved
+    return np.linalg.solve(hessian + steady, slope[..., None])[..., 0]
+
+
+def _largest(rest: np.ndarray) -> np.ndarray:
+    """The largest difference at a place, (p,); of many cells a mean of 3 x 3, without what sampling leaves."""
+    if rest.shape[1] == _SIDE:
+        rest = scipy.ndimage.uniform_filter(rest, size=(1, 3, 3, 1), mode="nearest")
+    return np.sqrt((rest**2).sum(axis=-1)).max(axis=(1, 2))
