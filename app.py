@@ -10,21 +10,18 @@ from core.figures import group_html
 from core.groups import GroupSet
 from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
-from core.metrics.group_metrics import GroupData
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from core.scoring.load import builtin_models
 
 SETS = ("scenes/attribute-swap", "scenes/left-right", "scenes/front-behind", "scenes/relations-1x4")
+HEADING = "Which caption belongs to which image?"
 LEAD = (
-    "**Which caption belongs to which image?** Crossmatch shows where models that have learned from images and texts "
-    "get this right, where they fail although both captions use the same words, and how they can learn to do better "
-    "without being told the answers."
+    "Crossmatch shows where models of images and texts get this right, where they fail although both captions use the "
+    "same words, and how they learn to do better without the answers."
 )
 TWO_VERDICTS = (
     "The lines show which caption the built-in model gives to which image. It is right, and yet one of two common "
-    "metrics counts this group as wrong. **GroupMatch** asks: of all ways to pair the images with the captions, does "
-    "the true one have the highest total score? **GroupScore** asks more: is every true score also the highest of its "
-    "row and of its column?"
+    "metrics counts this group as wrong."
 )
 
 
@@ -42,42 +39,20 @@ def first_button(state: dict[str, object]) -> None:
     ui.page_button(label, "pages/1_Groups.py", state, type="primary", icon=":material/search:")
 
 
-def stumbling_block(data: GroupData) -> str:
-    """A true score that is not the highest of its row or column, in words; "" where there is none."""
-    for i, j in data.truth_pairs:
-        own, image = data.scores[i, j], group_html.image_name(i)
-        row, column = int(data.scores[i].argmax()), int(data.scores[:, j].argmax())
-        if (i, row) not in data.truth_pairs:
-            return (
-                f"Image {image} scores higher with caption {row + 1} ({data.scores[i, row]:.2f}) than with its own, "
-                f"caption {j + 1} ({own:.2f}): that is why GroupScore says wrong."
-            )
-        if column != i:
-            return (
-                f"Caption {j + 1} scores higher with image {group_html.image_name(column)} "
-                f"({data.scores[column, j]:.2f}) than with its own image {image} ({own:.2f}): that is why GroupScore "
-                "says wrong."
-            )
-    return ""
-
-
 def one_group(evaluation: Evaluation, groups: GroupSet, group: str, state: dict[str, object]) -> None:
     """One group, drawn: why the two metrics disagree; and the way into it."""
     index = evaluation.ids.index(group)
     data = evaluation.group(index)
     left, right = st.columns([3, 2], gap="large")
-    with left, st.container(key="drawn-group"):
+    with left, st.container(key="drawn-home"):
         ui.draw_group(groups[index], data)
     with right:
         st.header("One group, two verdicts", anchor=False)
         first_button(state)
         st.markdown(TWO_VERDICTS)
         st.html(group_html.matrix_html(data, "Scores of images, down, with captions, across"))
-        st.caption(f"Outlined, with a dot: the model's matching. ✓: the true pairs. {stumbling_block(data)}")
-        both = (GROUP_SCORE, GROUP_MATCH)
-        st.html(group_html.verdicts_html(data, both))
-        with st.expander("The other metrics"):
-            st.html(group_html.verdicts_html(data, [name for name in data.kinds if name not in both]))
+        st.caption("Scores. Outlined, with a dot: the model's matching. ✓: the true pairs.")
+        st.html(group_html.verdicts_html(data, (GROUP_MATCH, GROUP_SCORE)))
 
 
 def next_steps(selection: dict[str, object]) -> None:
@@ -162,7 +137,7 @@ def page() -> None:
 
 
 if __name__ == "__main__":  # Streamlit draws the page
-    ui.open_page("Crossmatch", LEAD, pick=False)
+    ui.open_page("Crossmatch", LEAD, pick=False, heading=HEADING)
     with ui.show_errors():
         page()
 else:  # `streamlit run` starts the server that this names

@@ -111,8 +111,8 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
 def card(evaluation: Evaluation, group: Group, index: int) -> None:
     names = metrics.headline_metrics(evaluation.outcomes)
     marks = [(evaluation.outcomes[name].kind(index), METRICS[name].label) for name in names]
+    data = evaluation.group(index)
     if isinstance(group.images[0], RowImage):
-        data = evaluation.group(index)
         if data.scores.size <= MOST_SCORES:
             st.html(group_html.matrix_html(data, f"Scores of {group.id}: images down, captions across"))
         st.html(group_html.card_html([], [], marks))
@@ -120,7 +120,7 @@ def card(evaluation: Evaluation, group: Group, index: int) -> None:
         st.button(f"Open {name}", key=f"open-{group.id}", on_click=ui.open_group, args=(group.id,))
     else:
         ui.group_card(group, marks, "Open", "open")
-    st.caption(f"margin {evaluation.matches.margin[index]:.2f}")
+    st.caption(f"margin {data.margin:.2f}")
 
 
 # --- one group ---------------------------------------------------------------------------------------------------
@@ -256,8 +256,8 @@ def explain(group: Group, data: GroupData, i: int, j: int) -> None:
     column = 1 + int((data.scores[:, j] > score).sum())
     chosen, true = data.matching is not None and data.matching[i] == j, (i, j) in data.truth_pairs
     st.markdown(
-        f"**Image {group_html.image_name(i)} with caption {j + 1}: {score:.3f}**, rank {row} of {k} for this image, "
-        f"rank {column} of {m} for this caption. "
+        f"**Image {group_html.image_name(i)} with caption {j + 1}: {score:.{data.digits}f}**, rank {row} of {k} for "
+        f"this image, rank {column} of {m} for this caption. "
         f"{'In' if chosen else 'Not in'} the model's matching; {'' if true else 'not '}a true pair."
     )
     st.text(f"“{group.captions[j]}”")
@@ -267,7 +267,7 @@ def heatmap(data: GroupData) -> alt.Chart:
     """Clickable cells: selection `cell` names image and caption."""
     cells = [cell for row in group_html.matrix_cells(data) for cell in row]
     rows = [
-        {**cell._asdict(), "text": f"{cell.score:.2f} {cell.signs}", "description": cell.description}
+        {**cell._asdict(), "text": f"{cell.score} {cell.signs}", "description": cell.description}
         for cell in cells
     ]
     cell = alt.selection_point(name="cell", fields=["image", "caption"], on="click", empty=False)

@@ -217,7 +217,7 @@ def test_the_back_button_goes_one_page_or_group_at_a_time_and_loses_nothing(visi
     page.get_by_role("heading", name=first, exact=True).wait_for()
     assert page.url == there
     page.go_back()
-    page.get_by_role("heading", name="Crossmatch", exact=True).wait_for()
+    page.get_by_role("heading", name="Which caption belongs to which image?", exact=True).wait_for()
     assert "Groups" not in page.url and "Matching" not in page.url
 
 

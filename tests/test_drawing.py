@@ -2,6 +2,7 @@
 
 import re
 from base64 import b64decode
+from itertools import permutations
 
 import numpy as np
 import pytest
@@ -70,12 +71,16 @@ def test_verdicts_carry_the_live_numbers():
     numbers = {METRICS[name].label: METRICS[name].verdict(data) for name in data.kinds}
     markup = group_html.verdicts_html(data)
     plain = markup.replace("\u00a0", " ").replace("\u2060", "")
+    assert (
+        "1.00 + 4.00 = 5.00 &gt; 3.00 + 1.50 = 4.50".replace(" ", "\u00a0").replace("&gt;\u00a0", "&gt; ")
+        in markup
+    )
     assert all(text.replace(">", "&gt;").replace("<", "&lt;") in plain for text in numbers.values())
     assert not re.search(r"\d (&gt;|&lt;|=) \d|–\d", markup)  # no line ends within a comparison
     assert "A–1: 1.00 < 3.00 · B–2: 4.00 > 1.50" in numbers["TextScore"]
     assert "A–1: 1.00 < 1.50 · B–2: 4.00 > 3.00" in numbers["ImageScore"]
-    assert numbers["GroupScore"] == "TextScore ✗ and ImageScore ✗"
-    assert "5.00 > 4.50" in numbers["GroupMatch"]
+    assert numbers["GroupScore"].startswith("TextScore ✗ and ImageScore ✗: ")
+    assert "1.00 + 4.00 = 5.00 > 3.00 + 1.50 = 4.50" in numbers["GroupMatch"]
     assert numbers["IndividualMatch"] == "1 of 2 images"
 
 
@@ -89,22 +94,59 @@ def test_a_tie_that_decides_is_called_a_tie():
     [
         (2.0, 1.5, "2.00 > 1.50"),
         (1.0, 1.0, "1.00 = 1.00"),
-        (1.00001, 1.00002, "1.000010 < 1.000020"),
+        (1.00001, 1.00002, "1.00001 < 1.00002"),
         (-1.0, 2.0, "−1.00 < 2.00"),
     ],
 )
 def test_numbers_show_the_difference_that_decides(left, right, text):
-    data = view(SCORES, TRUTH)._replace(true_total=left, rival_total=right)
+    data = view([[left, right]], [0])
     assert METRICS[GROUP_MATCH].verdict(data).endswith(f": {text}")
+
+
+@pytest.mark.parametrize(
+    ("scores", "sums"),
+    [
+        # 4.884 + 7.064 = 11.948 would be 11.95, which 4.88 + 7.06 is not
+        ([[4.884, 2.104], [5.494, 7.064]], "4.88 + 7.06 = 11.94 > 2.10 + 5.49 = 7.59"),
+        ([[-0.5, 1.0], [2.0, -0.25]], "−0.50 − 0.25 = −0.75 < 1.00 + 2.00 = 3.00"),
+        # 0.10 + 0.10 against 0.10 + 0.11 would decide where the totals tie
+        ([[0.104, 0.1], [0.108, 0.104]], "0.104 + 0.104 = 0.208 = 0.100 + 0.108 = 0.208"),
+    ],
+)
+def test_totals_add_up_from_the_scores_that_are_shown(scores, sums):
+    data = view(scores, TRUTH)
+    assert METRICS[GROUP_MATCH].verdict(data).endswith(f"other: {sums}")
+    shown = [cell.score for row in group_html.matrix_cells(data) for cell in row]
+    assert all(number.strip("−-") in sums for number in shown)
+
+
+def test_the_best_other_matching_is_that_of_brute_force():
+    rng = np.random.default_rng(3)
+    for m, k in ((2, 2), (3, 3), (2, 4), (4, 4), (1, 5)):
+        for _ in range(20):
+            scores, truth = rng.normal(size=(m, k)), rng.permutation(k)[:m]
+            others = [each for each in permutations(range(k), m) if each != tuple(truth)]
+            best = max(others, key=lambda each: sum(scores[i, j] for i, j in enumerate(each)))
+            data = view(scores, truth)
+            assert data.rival == list(best)
+            assert data.rival_total == pytest.approx(sum(scores[i, j] for i, j in enumerate(best)))
+
+
+def test_group_score_names_the_pair_that_stands_in_the_way():
+    row = METRICS["group_score"].verdict(view(SCORES, TRUTH))
+    assert row.endswith("image A scores 3.00 with caption 2, and 1.00 with its own, caption 1")
+    column = METRICS["group_score"].verdict(view([[4.88, 2.1], [5.49, 7.06]], TRUTH))
+    assert column.endswith("✗: caption 1 scores 5.49 with image B, and 4.88 with its own, image A")
+    assert METRICS["group_score"].verdict(view(np.eye(2), TRUTH)) == "TextScore ✓ and ImageScore ✓"
 
 
 def test_lines_before_and_after_the_reveal():
     data = view(SCORES[::-1], TRUTH)  # both images are matched wrong
     lines, picture, alt = drawn(data, revealed=False, student=[0, None])
-    assert lines == ["student"] and "M1 25.00 C45 25.00 55 25.00 99 25.00" in picture and "hidden" in alt
+    assert lines == ["student"] and "M25 1 C25 45 25 55 25 99" in picture and "hidden" in alt
     lines, picture, alt = drawn(data)
     assert lines == ["missed", "model"] * 2 and "wrong for image A, B" in alt
-    assert picture.index("99 25.00") < picture.index("99 75.00")  # of image A first its own caption
+    assert picture.index("25 99") < picture.index("75 99")  # of image A first its own caption
     assert (
         drawn(view(SCORES, TRUTH))[0] == ["model"] * 2
         and drawn(view(np.ones((2, 2)), TRUTH))[0] == ["missed"] * 2
@@ -152,7 +194,7 @@ def test_captions_from_data_are_text_never_markup():
 def test_lines_are_drawn_from_each_image_to_its_caption():
     _, picture, _ = drawn(view([[0.0, 1.0, 2.0, 3.0]], [3]))
     # From the middle of the only image to the middle of the fourth caption.
-    assert "M1 50.00" in picture and "99 87.50" in picture
+    assert "M1 50 " in picture and "99 87.5" in picture
 
 
 def test_images_are_lettered_without_end():

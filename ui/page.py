@@ -48,9 +48,11 @@ def open_page(
     instead: str = "",
     nearest_model: Callable[[str], NearestModel] | None = None,
     sidebar: bool = False,
+    heading: str = "",
 ) -> Selection | None:
     """Open a page: browser title, look, navigation, heading and, with `pick`, the shared selection.
 
+    heading : above the page, where it is not its title.
     instead : what the page shows in place of the selection, in one line (an opened run, shipped results); the sidebar
     then shows this line alone, and None is returned. nearest_model : of a page that cannot use every model, as in
     `ui.selection.pick_selection`. sidebar : whether a page without the shared selection fills the sidebar itself.
@@ -74,7 +76,7 @@ def open_page(
     with wide:
         enlarge_on_click()
         tidy_history()
-    st.title(title, anchor=False)
+    st.title(heading or title, anchor=False)
     read_history()
     read_old_links()
     restore_carried_state()

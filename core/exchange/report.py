@@ -448,6 +448,10 @@ dd{margin:0 0 .5rem}a{color:inherit}.none{opacity:.7;font-style:italic}
 .cm-side{display:grid;grid-auto-rows:1fr;min-width:0}.cm-cell{display:flex;align-items:center;gap:8px;min-height:56px;
 padding:5px 0;min-width:0}.cm-cell img{max-width:calc(100% - 2.4em);max-height:170px;border-radius:8px}
 .cm-middle{position:relative;min-width:0}.cm-lines{position:absolute;inset:0;width:100%;height:100%}
+.cm-beside{grid-template-columns:minmax(0,1fr);grid-template-rows:auto 2.5rem auto;max-width:720px}
+.cm-beside .cm-side{grid-auto-flow:column;grid-auto-columns:minmax(0,1fr);grid-auto-rows:auto}
+.cm-beside .cm-cell{flex-direction:column;padding:0 4px;gap:4px;min-height:0;text-align:center}
+.cm-beside .cm-cell img{max-width:100%;max-height:320px}
 .cm-text{overflow-wrap:anywhere;line-height:1.3}.cm-badge{flex:none;width:1.75em;height:1.75em;line-height:1.6em;
 border-radius:1em;text-align:center;font-weight:600;border:1.5px solid currentColor;font-size:.85rem}
 .cm-mark{font-weight:600;white-space:nowrap;margin-right:.5em}.cm-hidden{position:absolute;width:1px;height:1px;overflow:hidden;

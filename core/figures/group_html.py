@@ -28,7 +28,9 @@ LINES = {
     "tie": f'stroke="{OUTCOME_COLOURS["tie"]}" stroke-width="2.5" stroke-dasharray="2 5"',
     "student": 'stroke="#c0569f" stroke-width="9" stroke-opacity="0.45"',
 }
+_MOST_BESIDE = 3  # captions that have room side by side
 _TABLE = "border-collapse:separate;border-spacing:4px;font-variant-numeric:tabular-nums"
+_HEAD = "font-weight:500;white-space:nowrap;padding:0 .3rem"
 _CELL = "padding:.4rem .55rem;border-radius:.4rem;text-align:right;white-space:nowrap;font-weight:600"
 
 
@@ -37,7 +39,7 @@ class _Cell(NamedTuple):
 
     image: str  # its letter
     caption: str  # its number
-    score: float
+    score: str  # with as many decimals as the group's scores are shown with
     matched: bool  # by the model
     true: bool
     fill: str
@@ -51,7 +53,7 @@ class _Cell(NamedTuple):
     @property
     def description(self) -> str:
         """The cell in words."""
-        pair = f"image {self.image}, caption {self.caption}: {_number(self.score, 2)}"
+        pair = f"image {self.image}, caption {self.caption}: {self.score}"
         return pair + ", matched" * self.matched + ", a true pair" * self.true
 
 
@@ -60,15 +62,20 @@ _DARK = (
 )
 
 
-def matrix_cells(data: GroupData) -> list[list[_Cell]]:
-    """The score matrix: images down, captions across; shades from its lowest to its highest score."""
+def matrix_cells(data: GroupData, digits: int = 0) -> list[list[_Cell]]:
+    """The score matrix: images down, captions across; shades from its lowest to its highest score.
+
+    digits : decimals of what is drawn beside it, where that needs more.
+    """
+    digits = max(digits, data.digits)
     low, spread = data.scores.min(), float(np.ptp(data.scores)) or 1.0
 
     def cell(i: int, j: int, score: float) -> _Cell:
         level, matched = (score - low) / spread, data.matching is not None and data.matching[i] == j
         ink, edge = "#ffffff" if level > _DARK else "#05040f", MARK_COLOUR if matched else "transparent"
         true = (i, j) in data.truth_pairs
-        return _Cell(image_name(i), str(j + 1), score, matched, true, score_colour(level), ink, edge)
+        text = f"{score:.{digits}f}".replace("-", "−")
+        return _Cell(image_name(i), str(j + 1), text, matched, true, score_colour(level), ink, edge)
 
     return [[cell(i, j, score) for j, score in enumerate(row)] for i, row in enumerate(data.scores.tolist())]
 
@@ -78,11 +85,12 @@ def matrix_html(data: GroupData, title: str, beside: Sequence[GroupData] = ()) -
 
     beside : what else is drawn to be compared with it, with as many decimals.
     """
-    rows, digits = matrix_cells(data), max(map(_digits, (data, *beside)))
-    head = "".join(f'<th scope="col" style="font-weight:500">{cell.caption}</th>' for cell in rows[0])
+    rows = matrix_cells(data, max((each.digits for each in beside), default=0))
+    named = "caption " if len(rows[0]) <= _MOST_BESIDE else ""
+    head = "".join(f'<th scope="col" style="{_HEAD}">{named}{cell.caption}</th>' for cell in rows[0])
     body = "".join(
-        f'<tr><th scope="row" style="font-weight:500">{row[0].image}</th>'
-        + "".join(_cell_html(cell, digits) for cell in row)
+        f'<tr><th scope="row" style="{_HEAD}">image {row[0].image}</th>'
+        + "".join(map(_cell_html, row))
         + "</tr>"
         for row in rows
     )
@@ -92,24 +100,9 @@ def matrix_html(data: GroupData, title: str, beside: Sequence[GroupData] = ()) -
     )
 
 
-def _digits(data: GroupData) -> int:
-    """Decimals that keep different scores different, and the totals that decide the matching: two, and up to six
-    where less would look like a tie.
-    """
-    decided = data.scores, np.array([data.true_total, data.rival_total])
-    return next(
-        (d for d in range(2, 6) if all(len(np.unique(x.round(d))) == len(np.unique(x)) for x in decided)), 6
-    )
-
-
-def _number(value: float, digits: int) -> str:
-    """With a minus sign, not a hyphen."""
-    return f"{value:.{digits}f}".replace("-", "−")
-
-
-def _cell_html(cell: _Cell, digits: int) -> str:
+def _cell_html(cell: _Cell) -> str:
     style = f"{_CELL};background:{cell.fill};color:{cell.ink};outline:3px solid {cell.edge}"
-    return f'<td style="{style}" title="{cell.description}">{_number(cell.score, digits)} {cell.signs}</td>'
+    return f'<td style="{style}" title="{cell.description}">{cell.score} {cell.signs}</td>'
 
 
 def verdicts_html(data: GroupData, names: Iterable[str] | None = None) -> str:
@@ -124,9 +117,10 @@ def verdicts_html(data: GroupData, names: Iterable[str] | None = None) -> str:
 
 
 def _unbroken(markup: str) -> str:
-    """No line ends within `A–1: 24.13 > 23.90`: spaces that do not break, and a dash that joins."""
+    """No line ends within `A–1: 24.13 > 23.90`, nor within a sum: spaces that do not break, and a dash that joins."""
     return re.sub(
-        r"(\w)–(\d+): ([^ ]+) (&[lg]t;|=) |([^ ]+) (&[lg]t;|=) ",
+        r"(\w)–(\d+): ([^ ]+) (&[lg]t;|=) |([−\d.]+ [+−] )+[−\d.]+ = [−\d.]+( &[lg]t;| =(?= .* = ))?"
+        r"|([^ ]+) (&[lg]t;|=) ",
         lambda found: found[0].replace(" ", "\u00a0").replace("–", "–\u2060"),
         markup,
     )
@@ -177,31 +171,33 @@ def matching_html(
     revealed: bool = True,
     student: Sequence[int | None] | None = None,
 ) -> str:
-    """Images (`<img ...>` markup) on the left, captions on the right, the matching between as lines; text wraps.
+    """Images (`<img ...>` markup), captions, and the matching between them as lines; text wraps.
 
-    Drawn are the student's guess, and once revealed the model's matching, right or wrong, with a thin line for a pair
-    that it missed.
+    Two or three images stand side by side with their captions below, so that they are large; other groups have their
+    images on the left and their captions on the right. Drawn are the student's guess, and once revealed the model's
+    matching, right or wrong, with a thin line for a pair that it missed.
     """
     lines = [(i, j, "student") for i, j in enumerate(student or ()) if j is not None]
     lines += matching_lines(data) if revealed else []
     signs = {j: _mark(kind) for _, j, kind in lines if kind in ("right", "wrong")}
-    left = "".join(
+    first = "".join(
         f'<div class="cm-cell"><span class="cm-badge">{image_name(i)}</span>{picture}</div>'
         for i, picture in enumerate(images)
     )
-    right = "".join(
+    last = "".join(
         f'<div class="cm-cell"><span class="cm-badge">{j + 1}</span>'
         f'<span class="cm-text">{signs.get(j, "")}{escape(caption)}</span></div>'
         for j, caption in enumerate(captions)
     )
-    plain = (
-        "" if revealed or student is not None else " cm-plain"
-    )  # no lines to come: captions beside the images
-    drawn = _uri("image/svg+xml", _lines_svg(lines, len(images), len(captions)).encode())
+    beside = len(images) > 1 and len(captions) <= _MOST_BESIDE
+    style = " cm-beside" if beside else ""
+    if not revealed and student is None:  # no lines to come: captions directly at the images
+        style += " cm-plain"
+    drawn = _uri("image/svg+xml", _lines_svg(lines, len(images), len(captions), beside).encode())
     return (
-        f'<div class="cm-match{plain}"><div class="cm-side">{left}</div><div class="cm-middle">'
+        f'<div class="cm-match{style}"><div class="cm-side">{first}</div><div class="cm-middle">'
         f'<img class="cm-lines" src="{drawn}" alt="{_matching_text(data, revealed)}"></div>'
-        f'<div class="cm-side">{right}</div></div>'
+        f'<div class="cm-side">{last}</div></div>'
     )
 
 
@@ -216,13 +212,16 @@ def matching_lines(data: GroupData) -> Iterator[tuple[int, int, str]]:
             yield image, matched, "right" if matched in own else "wrong"
 
 
-def _lines_svg(lines: Sequence[tuple[int, int, str]], m: int, k: int) -> str:
-    """The lines as a picture that stretches to any size (pages that clean HTML drop an SVG element)."""
+def _lines_svg(lines: Sequence[tuple[int, int, str]], m: int, k: int, downwards: bool) -> str:
+    """The lines, to the right or downwards, as a picture that stretches to any size (pages that clean HTML drop an SVG
+    element)."""
     paths = []
     for image, caption, kind in lines:
-        y1, y2 = 100 * (image + 0.5) / m, 100 * (caption + 0.5) / k
-        stroke = f'{LINES[kind]} vector-effect="non-scaling-stroke"'
-        paths.append(f'<path d="M1 {y1:.2f} C45 {y1:.2f} 55 {y2:.2f} 99 {y2:.2f}" {stroke}/>')
+        start, end = 100 * (image + 0.5) / m, 100 * (caption + 0.5) / k
+        points = ((1, start), (45, start), (55, end), (99, end))
+        ordered = [(across, along) if downwards else (along, across) for along, across in points]
+        path = "M{} C{} {} {}".format(*(f"{x:.4g} {y:.4g}" for x, y in ordered))
+        paths.append(f'<path d="{path}" {LINES[kind]} vector-effect="non-scaling-stroke"/>')
     return (
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100" preserveAspectRatio="none">'
         f'<g fill="none" stroke-linecap="round">{"".join(paths)}</g></svg>'

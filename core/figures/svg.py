@@ -158,7 +158,7 @@ def _score(cell: Any, left: float, height: float, i: int, j: int) -> str:
     )
     box += f'stroke="{cell.edge}" stroke-width="3"/>'
     text = f'<text x="{x + _CELL_WIDE / 2 - 4}" y="{y + 28:.1f}" text-anchor="middle" fill="{cell.ink}">'
-    return f"{heads}{box}{text}{cell.score:.2f} {cell.signs}</text>"
+    return f"{heads}{box}{text}{cell.score} {cell.signs}</text>"
 
 
 def _text(x: float, y: float, text: str, anchor: str, bold: bool = False) -> str:

@@ -161,7 +161,8 @@ class Evaluation:
         rows[images, own] = -np.inf
         rivals, several = rows.max(axis=1), len(own) > len(scores)
         columns[images, images] = -np.inf
-        best = float(scores[images, match_global(scores)].sum())
+        assigned = match_global(scores)
+        best = float(scores[images, assigned].sum())
         other = best - margin if matching == own.tolist() else best
         return GroupData(
             scores,
@@ -174,6 +175,7 @@ class Evaluation:
             float(rivals[0]) if several else other,
             margin,
             {name: outcome.kind(index) for name, outcome in self.outcomes.items()},
+            [int(rows.argmax())] if len(scores) == 1 else _best_other(scores, own, assigned),
         )
 
     def select(self, mask: np.ndarray) -> Evaluation:
@@ -249,3 +251,18 @@ def tags_frame(tags: Sequence[Mapping[str, str]]) -> pd.DataFrame | None:
     """Tags of groups as a table, one row per group; None where no group has any."""
     frame = pd.DataFrame.from_records([dict(t) for t in tags])
     return None if frame.empty else frame
+
+
+def _best_other(scores: np.ndarray, own: np.ndarray, assigned: np.ndarray) -> list[int]:
+    """The matching with the highest total of all but one: scores (m, k), the one `own` and the best of all `assigned`,
+    int (m,)."""
+    if assigned.tolist() != own.tolist():
+        return assigned.tolist()
+    images = np.arange(len(scores))
+    forbidden = scores.min() - np.ptp(scores) * len(scores) - 1.0
+    others = []
+    for i, j in enumerate(own):  # another matching gives one image another caption
+        without = scores.copy()
+        without[i, j] = forbidden
+        others.append(match_global(without))
+    return max(others, key=lambda other: scores[images, other].sum()).tolist()

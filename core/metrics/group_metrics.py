@@ -29,6 +29,7 @@ GLOBAL_MATCH, IMAGE_TO_TEXT, TEXT_TO_IMAGE = "global_match", "image_to_text_r1",
 SYMBOLS = {"right": "✓", "wrong": "✗", "tie": "="}
 
 Rule = Callable[[View], Found]
+_MOST_TERMS = 4  # of a sum that is written out
 
 
 class GroupData(NamedTuple):
@@ -47,12 +48,47 @@ class GroupData(NamedTuple):
     rival_total: float  # of the best other matching
     margin: float
     kinds: dict[str, str]  # each metric's verdict, a key of `SYMBOLS`
+    rival: list[
+        int
+    ]  # the caption of each image in the best other matching; of one image, its best other caption
 
     @property
     def truth_pairs(self) -> list[tuple[int, int]]:
         """The true pairs: image, caption."""
         several = len(self.truth) > len(self.scores)
         return [(0 if several else i, j) for i, j in enumerate(self.truth)]
+
+    @property
+    def digits(self) -> int:
+        """Decimals with which its scores are shown: two, and up to six where with fewer different scores would look
+        the same, or the totals of what is shown would decide otherwise than they do."""
+        tied = self.kinds.get(GROUP_MATCH) == "tie"
+        order = 0 if tied else np.sign(self.true_total - self.rival_total)
+        count = len(np.unique(self.scores))
+
+        def enough(digits: int) -> bool:
+            true, rival = self._totals(digits)
+            same = len(np.unique(self.scores.round(digits))) == count
+            return same and np.sign(round(true - rival, digits)) == order
+
+        return next((digits for digits in range(2, 6) if enough(digits)), 6)
+
+    def _totals(self, digits: int) -> tuple[float, float]:
+        """Totals of the true and of the best other matching, of scores that are rounded first."""
+        true, rival = (np.round(terms, digits).sum() for terms in self.terms)
+        return round(float(true), digits), round(float(rival), digits)
+
+    @property
+    def shown_totals(self) -> tuple[float, float]:
+        """Totals of the true and of the best other matching as a reader adds them up from the scores that are shown."""
+        return self._totals(self.digits)
+
+    @property
+    def terms(self) -> tuple[np.ndarray, np.ndarray]:
+        """The scores that the totals of the true and of the best other matching add up, (m,) each."""
+        images = np.arange(len(self.scores))
+        several = len(self.truth) > len(self.scores)
+        return self.true.max(keepdims=True) if several else self.true, self.scores[images, self.rival]
 
 
 def _always(m: int, k: int) -> bool:
@@ -147,20 +183,29 @@ def _check_part(entry: _MetricDescription, name: str, kind: str) -> None:
 # --- the parts of the entries below
 
 
-def _compared(left: float, right: float) -> str:
-    """`24.13 > 23.90`, with as many digits as it takes to see a difference that is there."""
+def _number(value: float, digits: int) -> str:
+    return f"{value:.{digits}f}".replace("-", "−")
+
+
+def _compared(left: float, right: float, digits: int) -> str:
+    """`24.13 > 23.90`, with as many digits as the group's scores are shown with."""
     sign = ">" if left > right else "<" if left < right else "="
-    for digits in (2, 4, 6):
-        texts = f"{left:.{digits}f}", f"{right:.{digits}f}"
-        if sign == "=" or texts[0] != texts[1]:
-            break
-    return f"{texts[0]} {sign} {texts[1]}".replace("-", "−")
+    return f"{_number(left, digits)} {sign} {_number(right, digits)}"
 
 
 def _all_compared(data: GroupData, rivals: np.ndarray) -> str:
     """`A–1: 24.13 > 23.90 · B–2: ...`: every true score against its rival (m,)."""
-    compared = zip(data.truth_pairs, data.true, rivals, strict=True)
-    return " · ".join(f"{image_name(i)}–{j + 1}: {_compared(t, r)}" for (i, j), t, r in compared)
+    compared, digits = zip(data.truth_pairs, data.true, rivals, strict=True), data.digits
+    return " · ".join(f"{image_name(i)}–{j + 1}: {_compared(t, r, digits)}" for (i, j), t, r in compared)
+
+
+def _sum(terms: np.ndarray, digits: int) -> str:
+    """`4.88 + 7.06 = `; "" where there is nothing to add, or too much to read."""
+    if not 1 < len(terms) <= _MOST_TERMS:
+        return ""
+    first, *others = terms
+    signed = (f" {'−' if other < 0 else '+'} {_number(abs(other), digits)}" for other in others)
+    return f"{_number(first, digits)}{''.join(signed)} = "
 
 
 def _symbol(data: GroupData, rivals: np.ndarray) -> str:
@@ -184,12 +229,39 @@ def _group_verdict(data: GroupData) -> str:
         rows = _all_compared(data, data.row_rival)
         return f"rows alone, as there are fewer images than captions: {rows}"
     rows, columns = _symbol(data, data.row_rival), _symbol(data, data.column_rival)
-    return f"TextScore {rows} and ImageScore {columns}"
+    return f"TextScore {rows} and ImageScore {columns}{_stumbling_block(data)}"
+
+
+def _stumbling_block(data: GroupData) -> str:
+    """A true score that is not ahead in its row or column, in words; "" where there is none."""
+    digits = data.digits
+    for (i, j), own, row, column in zip(
+        data.truth_pairs, data.true, data.row_rival, data.column_rival, strict=True
+    ):
+        image, score = image_name(i), _number(own, digits)
+        if own <= row:
+            other = next(c for c in np.argsort(-data.scores[i], kind="stable") if c != j)
+            return (
+                f": image {image} scores {_number(row, digits)} with caption {other + 1}, and {score} with its own, "
+                f"caption {j + 1}"
+            )
+        if own <= column:
+            other = next(r for r in np.argsort(-data.scores[:, j], kind="stable") if r != i)
+            return (
+                f": caption {j + 1} scores {_number(column, digits)} with image {image_name(other)}, and {score} with "
+                f"its own, image {image}"
+            )
+    return ""
 
 
 def _match_verdict(data: GroupData) -> str:
     which = "true matching" if len(data.truth) == len(data.scores) else "best true matching"
-    return f"total of the {which} against the best other: {_compared(data.true_total, data.rival_total)}"
+    digits, totals = data.digits, data.shown_totals
+    true, rival = (
+        _sum(terms, digits) + _number(total, digits) for terms, total in zip(data.terms, totals, strict=True)
+    )
+    sign = ">" if totals[0] > totals[1] else "<" if totals[0] < totals[1] else "="
+    return f"total of the {which} against the best other: {true} {sign} {rival}"
 
 
 def _individual_verdict(data: GroupData) -> str:
