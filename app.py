@@ -52,7 +52,10 @@ def one_group(evaluation: Evaluation, groups: GroupSet, group: str, state: dict[
         st.markdown(TWO_VERDICTS)
         st.html(group_html.matrix_html(data, "Scores of images, down, with captions, across"))
         st.caption("Scores. Outlined, with a dot: the model's matching. ✓: the true pairs.")
-        st.html(group_html.verdicts_html(data, (GROUP_MATCH, GROUP_SCORE)))
+        both = (GROUP_MATCH, GROUP_SCORE)
+        st.html(group_html.verdicts_html(data, both))
+        with st.expander("The other metrics"):
+            st.html(group_html.verdicts_html(data, [name for name in data.kinds if name not in both]))
 
 
 def next_steps(selection: dict[str, object]) -> None:

@@ -255,6 +255,14 @@ def test_the_groups_of_a_file_of_ones_own_have_its_captions_and_it_says_that_it_
     assert "The file has scores alone: no pictures and no captions." in plain(bare)
 
 
+def test_two_files_of_the_same_content_have_each_its_own_name(app):
+    rows = b"group,image,caption,score\nx,dog.jpg,a dog,1\nx,dog.jpg,a cat,2\n"
+    for name in ("first.csv", "second.csv"):
+        UploadStore().add(name, rows)
+        shown = app(GROUPS, set=f"upload/{name}")
+        assert f"Data: {name}" in [each.value for each in shown.get("text")]
+
+
 def test_in_public_mode_the_address_of_another_visitors_file_opens_nothing(open_page, monkeypatch):
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
     UploadStore("somebody else").add("secret.csv", b"group,image,caption,score\n")

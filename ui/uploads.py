@@ -159,7 +159,9 @@ def _measure(
 def upload_groups(entry: str, shape: str = "") -> GroupSet:
     """The groups of a stored file: ids, tags, and what it calls images and captions; it has no pictures."""
     evaluation = upload_evaluation(entry, shape)
-    return cached_on(evaluation, "groups", lambda: _groups(entry, evaluation, _file(entry, shape)[1]))
+    return cached_on(
+        evaluation, ("groups", entry), lambda: _groups(entry, evaluation, _file(entry, shape)[1])
+    )
 
 
 def _groups(entry: str, evaluation: Evaluation, table: ScoreFile | None) -> GroupSet:
