@@ -128,6 +128,20 @@ def test_an_outcome_in_parts_is_better_worse_or_equal():
     assert found.p_value == pytest.approx(scipy.stats.binomtest(3, 4).pvalue)
 
 
+def test_a_metric_of_parts_says_that_its_interval_and_its_p_ask_different_things(files):
+    """Two of three groups gain half a point, one loses a whole one: the mean is 0, more groups gain than lose."""
+    text = run(*files)
+    (line,) = [
+        line for line in text.splitlines() if line.startswith("individual_match may be right on a part")
+    ]
+    assert line.endswith("but A better, B better and p count groups, so the two may disagree about 0.")
+    found = compare(np.array([0.5, 0.5, 1.0]), np.array([1.0, 1.0, 0.0]))
+    assert found.difference == 0 and (found.fixed, found.broken) == (2, 1)
+    assert "may be right on a part" not in run(
+        "builtin/clip", "builtin/siglip", "--benchmark", "scenes/replace"
+    )
+
+
 def test_the_version_is_printed():
     found = CliRunner().invoke(app, ["--version"])
     assert found.exit_code == 0 and found.stdout.startswith("crossmatch ")

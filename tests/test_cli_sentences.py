@@ -3,14 +3,18 @@
 import json
 import re
 
+import numpy as np
+import pandas as pd
 import pytest
 from typer.testing import CliRunner
 
 from core.base.errors import InputError
 from core.base.files import storage_errors
-from core.cli import COMMANDS, _load, app
+from core.cli import _SECTIONS, COMMANDS, _load, app
 from core.cli._output import ProgressPrinter
 from core.cola.forgetting import cost_table
+from core.datasets.embeddings import read_embeddings
+from core.datasets.score_files import read_scores
 from core.scorers import devices
 
 
@@ -98,6 +102,45 @@ def test_help_at_80_columns_cuts_no_name_and_speaks_of_no_option_that_the_comman
 def test_the_list_of_commands_says_in_whole_sentences_what_they_do():
     text = " ".join(CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"}).stdout.split())
     assert all(entry.help in text for entry in COMMANDS.values())
+
+
+def test_every_command_stands_below_one_head_in_the_order_of_the_commands():
+    assert [name for names in _SECTIONS.values() for name in names] == list(COMMANDS)
+    text = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"}).stdout
+    assert [f"{line}:" for line in _SECTIONS] == re.findall(r"^[A-Z].*:$", text, re.M)[1:]  # after "Options:"
+
+
+def test_the_options_of_an_adaptation_stand_below_heads():
+    text = CliRunner().invoke(app, ["ttm", "--help"], env={"COLUMNS": "80"}).stdout
+    heads = [
+        "Arguments:",
+        "What is adapted:",
+        "Test-time matching:",
+        "Training:",
+        "The run and what it leaves:",
+    ]
+    assert re.findall(r"^\S.*:$", text, re.M) == [*heads, "Options:"]
+    assert text.index("Training:") < text.index("--lora-rank") < text.index("The run and what it leaves:")
+
+
+def test_vectors_given_as_scores_are_answered_with_the_way_to_give_them(tmp_path):
+    vectors = np.random.default_rng(0).normal(size=(6, 8))
+    tables = {
+        "a column a number": pd.DataFrame(vectors).add_prefix("d"),
+        "a list a row": pd.DataFrame({"name": range(6), "embedding": [str(row.tolist()) for row in vectors]}),
+    }
+    for table in tables.values():
+        table.to_csv(tmp_path / "my.csv", index=False)
+        with pytest.raises(InputError, match=r"seems to hold vectors; .* as --embeddings my\.npz\.$"):
+            read_scores(tmp_path / "my.csv")
+        with pytest.raises(InputError, match=r"my\.csv is a table; embeddings are read from an NPZ: "):
+            read_embeddings(tmp_path / "my.csv")
+    np.savez(tmp_path / "my.npz", img=vectors, cap=vectors)
+    with pytest.raises(InputError, match=r"no array 'scores' .* or give embeddings as such \(--embeddings\)"):
+        read_scores(tmp_path / "my.npz")
+    pd.DataFrame({"group": ["a", "b"], "image": [0, 0], "points": [1, 2]}).to_csv(tmp_path / "my.csv")
+    with pytest.raises(InputError, match="has no column 'caption'"):
+        read_scores(tmp_path / "my.csv")  # a column is missing, and nothing here looks like vectors
 
 
 def test_simplematch_ends_with_what_changed_as_ttm_does():

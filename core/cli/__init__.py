@@ -39,6 +39,24 @@ COMMANDS: dict[str, _Command] = {
         "Two models, two files, or a file and a model on the same groups: every metric, and the paired difference.",
         "compare builtin/clip builtin/siglip --benchmark scenes/left-right",
     ),
+    "alpha": _Command(
+        "alpha",
+        "alpha",
+        "Remove a language prior from a captioner's scores: every metric at alpha 0, at 1, at its best, and validated.",
+        "alpha --benchmark scenes/swap --model builtin/blip-caption --prior train --json",
+    ),
+    "blind": _Command(
+        "alpha",
+        "blind",
+        "How far a model gets on a benchmark without seeing any image.",
+        "blind --benchmark scenes/word-order --model builtin/blind-lm",
+    ),
+    "recall": _Command(
+        "_recall",
+        "recall",
+        "R@1, R@5 and R@10 both ways, with any number of captions per image; accuracy where captions name classes.",
+        "recall --benchmark coco --model builtin/siglip --json",
+    ),
     "rejudge": _Command(
         "_rejudge",
         "rejudge",
@@ -50,24 +68,6 @@ COMMANDS: dict[str, _Command] = {
         "groups_needed",
         "How many groups show a difference with 80 % power, and the smallest difference that so many groups show.",
         "groups-needed --difference 5 --differ 13 --groups 400",
-    ),
-    "simplematch": _Command(
-        "adapt",
-        "simplematch",
-        "Fit a model once to its own best matchings, and show its metrics before and after. No label is used.",
-        "simplematch --embeddings clip.npz --shape 2x2 --json",
-    ),
-    "ttm": _Command(
-        "adapt",
-        "ttm",
-        "Adapt a model to a benchmark by test-time matching, without labels: a line per iteration, then what changed.",
-        "ttm --benchmark scenes/left-right --model builtin/clip --seed 0 --json",
-    ),
-    "ledger": _Command(
-        "_ledger",
-        "ledger",
-        "How much of a gain of test-time matching comes from the metric, from one-to-one groups, and from training.",
-        "ledger scenes/left-right~tinted --model builtin/clip --out ledger.csv",
     ),
     "audit": _Command(
         "_audit",
@@ -81,23 +81,17 @@ COMMANDS: dict[str, _Command] = {
         "Where a two-tower model loses the binding: tokens, pooled vectors, one linear map, its scores, the metric.",
         "ladder scenes/left-right --model builtin/clip --out ladder.json",
     ),
-    "alpha": _Command(
-        "alpha",
-        "alpha",
-        "Remove a language prior from a captioner's scores: every metric at alpha 0, at 1, at its best, and validated.",
-        "alpha --benchmark scenes/swap --model builtin/blip-caption --prior train --json",
+    "ttm": _Command(
+        "adapt",
+        "ttm",
+        "Adapt a model to a benchmark by test-time matching, without labels: a line per iteration, then what changed.",
+        "ttm --benchmark scenes/left-right --model builtin/clip --seed 0 --json",
     ),
-    "recall": _Command(
-        "_recall",
-        "recall",
-        "R@1, R@5 and R@10 both ways, with any number of captions per image; accuracy where captions name classes.",
-        "recall --benchmark coco --model builtin/siglip --json",
-    ),
-    "blind": _Command(
-        "alpha",
-        "blind",
-        "How far a model gets on a benchmark without seeing any image.",
-        "blind --benchmark scenes/word-order --model builtin/blind-lm",
+    "simplematch": _Command(
+        "adapt",
+        "simplematch",
+        "Fit a model once to its own best matchings, and show its metrics before and after. No label is used.",
+        "simplematch --embeddings clip.npz --shape 2x2 --json",
     ),
     "adapt": _Command(
         "cola",
@@ -105,17 +99,28 @@ COMMANDS: dict[str, _Command] = {
         "Adapt a model by one of Cola's strategies; test queries before and after, one line per epoch.",
         "adapt --strategy mm-adapter --model builtin/clip --json",
     ),
+    "ledger": _Command(
+        "_ledger",
+        "ledger",
+        "How much of a gain of test-time matching comes from the metric, from one-to-one groups, and from training.",
+        "ledger scenes/left-right~tinted --model builtin/clip --out ledger.csv",
+    ),
     "cost": _Command(
         "cola",
         "cost",
         "What an adaptation costs: an adapted model and its base on sets it was not adapted on, with paired intervals.",
         "cost run/20261121-101500000-abcdef --json",
     ),
-    "reproduce": _Command(
-        "_tables",
-        "reproduce",
-        "A paper's table cell by cell: its numbers and yours, what is missing, and how long the rest will take.",
-        "reproduce ttm/1",
+    "pretrain": _Command(
+        "listings",
+        "pretrain",
+        "Train a built-in model on the built-in world, as the shipped one was.",
+        "pretrain clip --out clip-again --seed 0",
+    ),
+    "runs": _Command(
+        "runs",
+        "runs_app",
+        "Background runs: list, show, seeds, explain, stop, resume, delete, export, push, import.",
     ),
     "sweep": _Command(
         "sweep",
@@ -123,11 +128,22 @@ COMMANDS: dict[str, _Command] = {
         "Models x benchmarks x seeds x settings; finished cells are never repeated, interrupted ones resume.",
         "sweep study.yaml --on ray --address auto --watch",
     ),
-    "pretrain": _Command(
-        "listings",
-        "pretrain",
-        "Train a built-in model on the built-in world, as the shipped one was.",
-        "pretrain clip --out clip-again --seed 0",
+    "reproduce": _Command(
+        "_tables",
+        "reproduce",
+        "A paper's table cell by cell: its numbers and yours, what is missing, and how long the rest will take.",
+        "reproduce ttm/1",
+    ),
+    "report": _Command(
+        "_report",
+        "report",
+        "Models on benchmarks as one HTML file that opens without network: metrics, charts, tags, groups, sources.",
+        "report --model builtin/clip --benchmark scenes/left-right --out report.html",
+    ),
+    "export": _Command(
+        "export",
+        "export_app",
+        "Export groups, scores, matchings, metrics, curves, a run, a figure, rows of the papers' tables.",
     ),
     "list": _Command(
         "listings",
@@ -148,12 +164,6 @@ COMMANDS: dict[str, _Command] = {
         "Download a public benchmark: resumable and verified; none of its code is run, and manual steps are listed.",
         "fetch sugarcrepe",
     ),
-    "report": _Command(
-        "_report",
-        "report",
-        "Models on benchmarks as one HTML file that opens without network: metrics, charts, tags, groups, sources.",
-        "report --model builtin/clip --benchmark scenes/left-right --out report.html",
-    ),
     "doctor": _Command(
         "_doctor",
         "doctor",
@@ -161,16 +171,14 @@ COMMANDS: dict[str, _Command] = {
         "doctor --json",
     ),
     "cache": _Command("_doctor", "cache_app", "The cache of scores: show, clear."),
-    "export": _Command(
-        "export",
-        "export_app",
-        "Export groups, scores, matchings, metrics, curves, a run, a figure, rows of the papers' tables.",
-    ),
-    "runs": _Command(
-        "runs",
-        "runs_app",
-        "Background runs: list, show, seeds, explain, stop, resume, delete, export, push, import.",
-    ),
+}
+# The heads of `crossmatch --help`, and what stands below each.
+_SECTIONS = {
+    "Measure": ("evaluate", "compare", "alpha", "blind", "recall", "rejudge", "groups-needed"),
+    "Look inside a benchmark or a model": ("audit", "ladder"),
+    "Adapt, and what it brings and costs": ("ttm", "simplematch", "adapt", "ledger", "cost", "pretrain"),
+    "Many runs, and what came out": ("runs", "sweep", "reproduce", "report", "export"),
+    "Data and this machine": ("list", "add", "remove", "fetch", "doctor", "cache"),
 }
 
 
@@ -204,7 +212,9 @@ class _Deferred(TyperCommand):
 
 
 class _Commands(_given_options.Group):
-    """The commands in the order of `COMMANDS`."""
+    """The commands in the order of `COMMANDS`, under the heads of `_SECTIONS`."""
+
+    sections = _SECTIONS
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)
@@ -223,6 +233,7 @@ app = _given_options.App(
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     help="Which caption belongs to which picture? Measure what a model knows of it, and let it learn without answers.",
+    epilog="Example: crossmatch evaluate scenes/left-right",
 )
 
 

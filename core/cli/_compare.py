@@ -129,7 +129,9 @@ def groups_needed(
     differ: Annotated[
         float, typer.Option(help="Percent of groups on which only one of the two is right.")
     ] = 20.0,
-    groups: Annotated[int | None, typer.Option(help="Also: what so many groups show.", min=1)] = None,
+    groups: Annotated[
+        int | None, typer.Option(help="Also: the smallest difference that this many groups show.", min=1)
+    ] = None,
     as_json: options.Json = False,
 ) -> None:
     """How many groups show a difference with 80 % power, and the smallest difference that so many groups show."""

@@ -1,10 +1,13 @@
-"""What the user gave on the command line: an option takes effect, or is refused in one sentence."""
+"""Options of commands: shared ones, their help under heads, and what was given takes effect or is refused."""
 
 from __future__ import annotations
 
 import inspect
+from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any
+from copy import copy
+from dataclasses import fields
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 from typer.core import TyperCommand, TyperGroup
@@ -23,15 +26,28 @@ def _plain_flags(parameters: list[Any]) -> list[Any]:
 
 
 class Group(TyperGroup):
-    """A group of commands; its help shows flags without a value, and what a command does in whole sentences."""
+    """A group of commands; its help shows flags without a value, and what a command does in whole sentences.
+
+    sections : heads of the list of commands, and what stands below each; all below one where it is empty.
+    """
+
+    sections: Mapping[str, Sequence[str]] = {}
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _plain_flags(super().get_params(ctx))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        helps = {name: getattr(self.get_command(ctx, name), "help", "") for name in self.list_commands(ctx)}
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, inspect.cleandoc(text)) for name, text in helps.items()])
+        names = self.list_commands(ctx)
+        helps = {name: inspect.cleandoc(getattr(self.get_command(ctx, name), "help", "")) for name in names}
+        width = max(map(len, names))  # of all: the sections stand below each other
+        for head, below in (self.sections or {"Commands": names}).items():
+            with formatter.section(head):
+                formatter.write_dl([(name.ljust(width), helps[name]) for name in below])
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """What to type next."""
+        if self.epilog:
+            formatter.write(f"\n  {self.epilog}\n")
 
 
 class _Command(TyperCommand):
@@ -39,6 +55,20 @@ class _Command(TyperCommand):
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _plain_flags(super().get_params(ctx))
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """Arguments, then options: those of `takes` under their heads, the others under "Options"."""
+        rows: dict[str, list[tuple[str, str]]] = {"Arguments": []}
+        for parameter in self.get_params(ctx):
+            record = parameter.get_help_record(ctx)
+            if record is not None:
+                argument = parameter.param_type_name == "argument"
+                head = "Arguments" if argument else getattr(parameter, "rich_help_panel", None) or "Options"
+                rows.setdefault(head, []).append(record)
+        for head, records in rows.items():
+            if records:
+                with formatter.section(head):
+                    formatter.write_dl(records)
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """The example, in one line however narrow the terminal: it is there to be copied."""
@@ -64,6 +94,56 @@ class App(typer.Typer):
     def command(self, *given: Any, **more: Any) -> Any:
         """As Typer's."""
         return super().command(*given, **{"cls": _Command, **more})
+
+
+def takes(*parts: type | None) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    """A command with the fields of these dataclasses as options, under the class's `head`; None: its own are here.
+
+    It is called with all of them by name; those that it does not name itself arrive in its `**` parameter.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        def run(**given: Any) -> None:
+            command(**given)
+
+        return signed(run, command, *parts)
+
+    return decorate
+
+
+def signed(
+    run: Callable[..., None], command: Callable[..., None], *parts: type | None
+) -> Callable[..., None]:
+    """`run` under the command's name, with the parameters of the command and of these dataclasses, as in `takes`."""
+    own = [p for p in inspect.signature(command).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    hints = get_type_hints(command, include_extras=True)
+    found = []
+    for part in parts:
+        if part is None:
+            found += [p.replace(kind=p.KEYWORD_ONLY, annotation=hints[p.name]) for p in own]
+            continue
+        theirs, head = get_type_hints(part, include_extras=True), getattr(part, "head", None)
+        for field in fields(part):
+            hint = _under(head, theirs[field.name])
+            found.append(
+                inspect.Parameter(
+                    field.name, inspect.Parameter.KEYWORD_ONLY, default=field.default, annotation=hint
+                )
+            )
+    run.__name__, run.__doc__ = command.__name__, command.__doc__
+    run.__signature__ = inspect.Signature(found)  # type: ignore[attr-defined]
+    run.__annotations__ = {p.name: p.annotation for p in found}
+    return run
+
+
+def _under(head: str | None, hint: Any) -> Any:
+    """The annotation of an option, shown under this head."""
+    if head is None:
+        return hint
+    kind, info = get_args(hint)
+    info = copy(info)  # other commands have it under no head
+    info.rich_help_panel = head
+    return Annotated[kind, info]
 
 
 def was_given(name: str) -> bool:

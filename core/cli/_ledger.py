@@ -22,7 +22,10 @@ from core.ttm.run import AdaptationRun, LedgerRun, adaptation
 
 def ledger(
     name: Annotated[
-        options.Text, typer.Argument(metavar="BENCHMARK | run/ID", help="The benchmark, or a run of here.")
+        options.Text,
+        typer.Argument(
+            metavar="BENCHMARK | run/ID", help="The benchmark, or a finished run of test-time matching."
+        ),
     ] = None,
     benchmark: options.Benchmark = None,
     embeddings: options.Embeddings = None,

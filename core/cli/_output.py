@@ -110,7 +110,7 @@ def format_differences(
     title : of what is subtracted from what. sides : heads of the groups that the first, the second alone has right.
     tests : for how many p is corrected, where that is more than these.
     """
-    from core.metrics.group_metrics import Metric  # scipy
+    from core.metrics.group_metrics import METRICS, Metric  # scipy
 
     names = Metric.same(found)
     width = max(18, *(len(name) + 2 for name in names))
@@ -127,12 +127,16 @@ def format_differences(
     several = f"Holm: p corrected for these {len(names)} metrics. " if len(names) > 1 else ""
     if tests is not None and tests > len(names):
         several = f"Holm: p corrected for all {tests} tests of this output. "
-    return "\n".join(
-        [
-            *lines,
-            f"{several}Detectable: the smallest difference in points that these groups show with 80 % power.",
-        ]
+    lines.append(
+        f"{several}Detectable: the smallest difference in points that these groups show with 80 % power."
     )
+    lines += [
+        f"{name} may be right on a part of a group: its interval is of points, but {sides[0]}, {sides[1]} and p count "
+        "groups, so the two may disagree about 0."
+        for name in names
+        if name in METRICS and METRICS[name].share
+    ]
+    return "\n".join(lines)
 
 
 def _test(found: Any, counts: str) -> str:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields
-from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, ClassVar
 
 import typer
 
 from core.base.errors import InputError
-from core.cli._given_options import refuse_unused
+from core.cli._given_options import refuse_unused, signed
 from core.scorers.score_kinds import KINDS
 from core.scorers.score_options import ScoreOptions
 from core.scoring.load import scorer_kind
@@ -55,6 +54,7 @@ _NAMES = {"end_token": "end", "null_mean": "mean", "null_std": "std", "null_coun
 class _Given:
     """Every option, with its default."""
 
+    head: ClassVar = "The score of a model"
     prompt: Prompt = None
     end_token: EndToken = None
     question: Question = None
@@ -87,11 +87,7 @@ def with_options(model: str, **given: Any) -> str:
 
 def takes_score_options(command: Callable[..., None]) -> Callable[..., None]:
     """A command of a `model` with all of these options besides its own; they have no effect on files."""
-    own, names = list(signature(command).parameters.values()), [f.name for f in fields(_Given)]
-    hints = {
-        **get_type_hints(_Given, include_extras=True),
-        **get_type_hints(command, include_extras=True),
-    }
+    names = [field.name for field in fields(_Given)]
 
     def run(**given: Any) -> None:
         asked = {name: given.pop(name) for name in names}
@@ -100,9 +96,4 @@ def takes_score_options(command: Callable[..., None]) -> Callable[..., None]:
                 refuse_unused(f"with --{source}", *names)
         command(**{**given, "model": with_options(given["model"], **asked)})
 
-    run.__name__, run.__doc__ = command.__name__, command.__doc__
-    added = [Parameter(f.name, Parameter.KEYWORD_ONLY, default=f.default) for f in fields(_Given)]
-    parameters = [p.replace(kind=Parameter.KEYWORD_ONLY, annotation=hints[p.name]) for p in (*own, *added)]
-    run.__signature__ = Signature(parameters)  # type: ignore[attr-defined]
-    run.__annotations__ = {p.name: p.annotation for p in parameters}
-    return run
+    return signed(run, command, None, _Given)

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, fields
 from math import isnan
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
 from core.base.text import counted, duration
 from core.cli import options
 from core.cli._adaptation import described, start_in_background
-from core.cli._given_options import refuse_unused
+from core.cli._given_options import refuse_unused, takes
 from core.cli._output import (
     format_differences,
     format_metrics,
@@ -34,130 +35,132 @@ from core.ttm.run import AdaptationRun, SimpleMatchRun, TTMRun
 from core.ttm.seeds import final_values, seeded, summary
 from core.ttm.time_left import expected_seconds
 
-_TRAINING = ("epochs", "lr", "batch", "micro_batch", "augmentation", "precision", "contrastive", "seed")
-_OPTIMIZER = ("crop_factor", "weight_decay", "betas", "lr_restart", "lr_final", "clip_norm", "parameters")
-_LORA = ("lora_rank", "lora_alpha", "lora_targets")
-_TTM = ("iterations", "variant", "threshold_mode", "schedule", "keep_optimizer")
-_ENDS = ("tau_first", "coverage_first", "tau_last", "coverage_last")
+
+@dataclass(frozen=True)
+class _Subject:
+    """What is adapted, and to what."""
+
+    head: ClassVar = "What is adapted"
+    name: options.Positional = None
+    benchmark: options.Benchmark = None
+    embeddings: options.Embeddings = None
+    shape: options.Shape = None
+    scale: options.Scale = 100.0
+    model: options.AdaptedModel = None
+    split: options.Split = "test"
+    tag: options.Tag = None
+    groups: options.Groups = None
+    preset: options.Preset = None
 
 
+@dataclass(frozen=True)
+class _Thresholds:
+    """Which pseudo-labels an iteration of test-time matching trains on."""
+
+    head: ClassVar = "Test-time matching"
+    variant: options.Variant = None
+    threshold_mode: options.Mode = None
+    iterations: options.Iterations = None
+    schedule: options.Schedule = None
+    tau_first: options.TauFirst = None
+    coverage_first: options.CoverageFirst = None
+    tau_last: options.TauLast = None
+    coverage_last: options.CoverageLast = None
+    keep_optimizer: options.KeepOptimizer = None
+
+
+@dataclass(frozen=True)
+class _Rounds:
+    """How long SimpleMatch fits."""
+
+    head: ClassVar = "SimpleMatch"
+    rounds: options.Rounds = None
+    patience: options.Patience = None
+
+
+@dataclass(frozen=True)
+class _Training:
+    """How a model is trained."""
+
+    head: ClassVar = "Training"
+    epochs: options.Epochs = None
+    lr: options.Rate = None
+    batch: options.Batch = None
+    micro_batch: options.MicroBatch = None
+    augmentation: options.Augmentation = None
+    precision: options.Precision = None
+    crop_factor: options.CropFactor = None
+    weight_decay: options.WeightDecay = None
+    betas: options.Betas = None
+    lr_restart: options.RateRestart = None
+    lr_final: options.RateFinal = None
+    clip_norm: options.ClipNorm = None
+    parameters: options.Parameters = None
+    contrastive: options.Contrastive = None
+    lora_rank: options.LoraRank = None
+    lora_alpha: options.LoraAlpha = None
+    lora_targets: options.LoraTargets = None
+    seed: options.Seed = 0
+
+
+@dataclass(frozen=True)
+class _Running:
+    """Where it runs, how often, and what is left of it."""
+
+    head: ClassVar = "The run and what it leaves"
+    adapt_on: options.AdaptOn = None
+    split_seed: options.SplitSeed = None
+    device: options.Device = "auto"
+    seeds: options.Seeds = 1
+    save: options.Save = None
+    background: options.Background = False
+
+
+@takes(_Subject, _Thresholds, _Training, _Running, None)
 def ttm(
-    name: options.Positional = None,
-    benchmark: options.Benchmark = None,
-    embeddings: options.Embeddings = None,
-    shape: options.Shape = None,
-    scale: options.Scale = 100.0,
-    model: options.AdaptedModel = None,
-    split: options.Split = "test",
-    tag: options.Tag = None,
-    groups: options.Groups = None,
-    preset: options.Preset = None,
-    variant: options.Variant = None,
-    threshold_mode: options.Mode = None,
-    iterations: options.Iterations = None,
-    schedule: options.Schedule = None,
-    tau_first: options.TauFirst = None,
-    coverage_first: options.CoverageFirst = None,
-    tau_last: options.TauLast = None,
-    coverage_last: options.CoverageLast = None,
-    epochs: options.Epochs = None,
-    lr: options.Rate = None,
-    batch: options.Batch = None,
-    micro_batch: options.MicroBatch = None,
-    augmentation: options.Augmentation = None,
-    precision: options.Precision = None,
-    crop_factor: options.CropFactor = None,
-    weight_decay: options.WeightDecay = None,
-    betas: options.Betas = None,
-    lr_restart: options.RateRestart = None,
-    lr_final: options.RateFinal = None,
-    clip_norm: options.ClipNorm = None,
-    parameters: options.Parameters = None,
-    keep_optimizer: options.KeepOptimizer = None,
-    contrastive: options.Contrastive = None,
-    lora_rank: options.LoraRank = None,
-    lora_alpha: options.LoraAlpha = None,
-    lora_targets: options.LoraTargets = None,
     oracle: options.Oracle = False,
-    adapt_on: options.AdaptOn = None,
-    split_seed: options.SplitSeed = None,
-    device: options.Device = "auto",
-    seed: options.Seed = 0,
-    seeds: options.Seeds = 1,
-    save: options.Save = None,
-    background: options.Background = False,
     dry_run: options.DryRun = False,
     as_json: options.Json = False,
+    **given: Any,
 ) -> None:
     """Adapt a model to a benchmark by test-time matching, without labels: a line per iteration, then what changed."""
-    job = described(TTMRun, locals(), (*_TRAINING, *_OPTIMIZER, *_LORA, *_TTM, *_ENDS), {"oracle": oracle})
+    job = described(TTMRun, given, _names(_Thresholds, _Training), {"oracle": oracle})
+    seeds: int = given["seeds"]
     if dry_run:
         refuse_unused("with --dry-run, which starts nothing", "background", "save")
         _estimate(job, seeds, as_json)
         return
-    if background:
+    if given["background"]:
         start_in_background(job, seeds, as_json)
         return
     done = []
-    for each, save_to in _seeded(job, seeds, save):
+    for each, save_to in _seeded(job, seeds, given["save"]):
         done.append(_run(each, save_to, seeds > 1, as_json))
         _warn_of_divergence(done[-1], each)
     if seeds > 1:
         _show_summary(done, job, as_json)
 
 
-def simplematch(
-    name: options.Positional = None,
-    benchmark: options.Benchmark = None,
-    embeddings: options.Embeddings = None,
-    shape: options.Shape = None,
-    scale: options.Scale = 100.0,
-    model: options.AdaptedModel = None,
-    split: options.Split = "test",
-    tag: options.Tag = None,
-    groups: options.Groups = None,
-    preset: options.Preset = None,
-    rounds: options.Rounds = None,
-    patience: options.Patience = None,
-    epochs: options.Epochs = None,
-    lr: options.Rate = None,
-    batch: options.Batch = None,
-    micro_batch: options.MicroBatch = None,
-    augmentation: options.Augmentation = None,
-    precision: options.Precision = None,
-    crop_factor: options.CropFactor = None,
-    weight_decay: options.WeightDecay = None,
-    betas: options.Betas = None,
-    lr_restart: options.RateRestart = None,
-    lr_final: options.RateFinal = None,
-    clip_norm: options.ClipNorm = None,
-    parameters: options.Parameters = None,
-    contrastive: options.Contrastive = None,
-    lora_rank: options.LoraRank = None,
-    lora_alpha: options.LoraAlpha = None,
-    lora_targets: options.LoraTargets = None,
-    adapt_on: options.AdaptOn = None,
-    split_seed: options.SplitSeed = None,
-    device: options.Device = "auto",
-    seed: options.Seed = 0,
-    seeds: options.Seeds = 1,
-    save: options.Save = None,
-    background: options.Background = False,
-    as_json: options.Json = False,
-) -> None:
+@takes(_Subject, _Rounds, _Training, _Running, None)
+def simplematch(as_json: options.Json = False, **given: Any) -> None:
     """Fit a model once to its own best matchings, and show its metrics before and after. No label is used."""
-    job = described(SimpleMatchRun, locals(), (*_TRAINING, *_OPTIMIZER, *_LORA, "rounds", "patience"), {})
-    if background:
+    job = described(SimpleMatchRun, given, _names(_Rounds, _Training), {})
+    seeds: int = given["seeds"]
+    if given["background"]:
         start_in_background(job, seeds, as_json)
         return
     records = []
-    for each, save_to in _seeded(job, seeds, save):
+    for each, save_to in _seeded(job, seeds, given["save"]):
         found = _before_and_after(each, save_to)
         records.append(found.record)
         if not as_json:
             _print_simplematch(each, found, seeds > 1)
     if as_json:
         show_json(records[0] if seeds == 1 else {"seeds": records})
+
+
+def _names(*parts: type) -> tuple[str, ...]:
+    return tuple(field.name for part in parts for field in fields(part))
 
 
 def _print_simplematch(job: AdaptationRun, found: _BeforeAndAfter, several: bool) -> None:

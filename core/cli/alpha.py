@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -61,7 +60,9 @@ Model = Annotated[
 Split = Annotated[str, typer.Option(help="Split of the benchmark.")]
 _TagFile = Annotated[
     Path | None,
-    typer.Option(help="CSV with an `id` column and a column per tag; also measures by their values."),
+    typer.Option(
+        help="CSV with a column `group` (or `id`) and one column per tag; also measures by their values."
+    ),
 ]
 _PriorName = Annotated[
     str | None,
@@ -94,8 +95,10 @@ _TuneOn = Annotated[
 ]
 _TunePrior = Annotated[str | None, typer.Option(help="File of log P(t) of the scores of --tune-on.")]
 _NUMBERS = ("value", "low", "high", "chance", "ties")  # of a metric, in a table
+# What is said before the study, the study, its parts by tag, and the one that --tune-on took alpha from.
+_Found = tuple[dict[str, Any], _Study, _Parts, _Study | None]
 Count = Annotated[
-    int | None, typer.Option("--items", help="Use only the first so many images of a retrieval set.")
+    int | None, typer.Option("--items", help="Use only this many images of a retrieval set, the first ones.")
 ]
 
 
@@ -135,36 +138,19 @@ def alpha(
         refuse_unused("with --scores", "name", "benchmark", "model", "split", "shape", "samples")
         refuse_unused("with --scores", "prior_model", "images", "items", "null_mean", "null_std")
         refuse_unused("with --scores", "prompt", "end_token", "device", "batch")
-        head, study, parts, other = _of_files(scores, prior, chosen, tune_on, tune_prior, seed)
-        _report(head, study, parts, other, out, as_json)
+        _report(*_of_files(scores, prior, chosen, tune_on, tune_prior, seed), out, as_json)
         return
     refuse_unused("without --scores", "tune_prior")
     benchmark = require_benchmark(name, benchmark)
-    is_retrieval = benchmark in datasets.names("retrieval")
-    kind = prior or default_kind(benchmark)
-    model = with_options(model, prompt=prompt, end_token=end_token, device=device, batch=batch)
-    how: dict[str, Any] = {"kind": kind, "count": samples, "seed": seed, "model": prior_model}
-    how |= {"folder": images, "pixels": (null_mean, null_std)}
-    groups = partial(_groups, benchmark, shape)
-    _check_prior(kind, is_retrieval)
     if tune_on == split:
         raise InputError(f"--tune-on names {split!r}, the split that is measured; choose another one.")
-    if tune_on is not None:  # one that is not there is told before anything is scored
-        (datasets.load_retrieval if is_retrieval else datasets.load)(benchmark, tune_on, images=False)
-    if is_retrieval:
-        refuse_unused("on a retrieval set", "shape", "tag", "tags", "by")
-        head, retrieved, tuned = _retrieval(benchmark, split, model, how, items, tune_on)
-        _report(head, retrieved, {}, tuned, out, as_json)
-        return
-    refuse_unused("on a set of groups", "items")
-    measured = groups(split)
-    study, found = _study(measured, model, how)
-    study, parts = chosen.apply(study, tags_frame([g.tags for g in measured]))
-    head = {"benchmark": benchmark, "split": split, "model": model, **prior_head(found)}
-    other = None if tune_on is None else _study(groups(tune_on), model, how)[0]
-    if other is not None:
-        head["tuned_on"] = _transferred(other, study, str(tune_on))
-    _report(head, study, parts, other, out, as_json)
+    kind = prior or default_kind(benchmark)
+    how: dict[str, Any] = {"kind": kind, "count": samples, "seed": seed, "model": prior_model}
+    how |= {"folder": images, "pixels": (null_mean, null_std)}
+    model = with_options(model, prompt=prompt, end_token=end_token, device=device, batch=batch)
+    source = _Source(benchmark, split, model, how, tune_on)
+    found = _of_retrieval(source, items) if source.is_retrieval else _of_groups(source, shape, chosen)
+    _report(*found, out, as_json)
 
 
 class _Slicing(NamedTuple):
@@ -201,7 +187,7 @@ class _Slicing(NamedTuple):
 
 def _of_files(
     scores: Path, prior: str | None, chosen: _Slicing, tune_on: str | None, tune_prior: str | None, seed: int
-) -> tuple[dict[str, Any], _Study, _Parts, _Study | None]:
+) -> _Found:
     """The study of a pair of files, and of another pair that alpha is from where one is given."""
     if (tune_on is None) != (tune_prior is None):
         raise InputError("With --scores, --tune-on and --tune-prior name a pair of files; give both or none.")
@@ -223,6 +209,43 @@ def _of_files(
                 f"{tune_on} holds groups of another shape than {scores}; tune on scores of the same."
             )
         head["tuned_on"] = _transferred(other, study, tune_on)
+    return head, study, parts, other
+
+
+class _Source(NamedTuple):
+    """What a model is measured on, and the prior: its kind and options by the names of `estimate_prior`."""
+
+    benchmark: str
+    split: str
+    model: str
+    how: dict[str, Any]
+    tune_on: str | None
+
+    @property
+    def is_retrieval(self) -> bool:
+        return self.benchmark in datasets.names("retrieval")
+
+    def check(self) -> None:
+        """What is not there, or does not go together, is said before anything is scored."""
+        _check_prior(self.how["kind"], self.is_retrieval)
+        if self.tune_on is not None:
+            load = datasets.load_retrieval if self.is_retrieval else datasets.load
+            load(self.benchmark, self.tune_on, images=False)
+        check_log_prob(self.model)
+
+
+def _of_groups(source: _Source, shape: str | None, chosen: _Slicing) -> _Found:
+    """The study of a set of groups by name, and of the split that alpha is from where one is given."""
+    refuse_unused("on a set of groups", "items")
+    source.check()
+    measured = _groups(source.benchmark, shape, source.split)
+    whole, prior = _study(measured, source.model, source.how)
+    study, parts = chosen.apply(whole, tags_frame([g.tags for g in measured]))
+    head = {"benchmark": source.benchmark, "split": source.split, "model": source.model, **prior_head(prior)}
+    if source.tune_on is None:
+        return head, study, parts, None
+    other = _study(_groups(source.benchmark, shape, source.tune_on), source.model, source.how)[0]
+    head["tuned_on"] = _transferred(other, study, source.tune_on)
     return head, study, parts, other
 
 
@@ -327,7 +350,6 @@ def _groups(benchmark: str, shape: str | None, split: str) -> GroupSet:
 
 def _study(groups: GroupSet, model: str, how: dict[str, Any]) -> tuple[AlphaStudy, Prior]:
     """Scores, prior and truth of one set, with progress on standard error."""
-    check_log_prob(model)
     scorer, cache = lazy_scorer(model), ScoreCache()
     scores = score_groups(scorer, groups, cache, count_progress("scoring"))
     if is_prior_file(how["kind"]):
@@ -399,38 +421,37 @@ def _spread(e: dict[str, float], digits: int) -> str:
     return f"{e['mean']:.{digits}f} ± {e['std']:.{digits}f}"
 
 
-def _retrieval(
-    benchmark: str, split: str, model: str, how: dict[str, Any], items: int | None, tune_on: str | None
-) -> tuple[dict[str, Any], RetrievalStudy, RetrievalStudy | None]:
-    """The study of a retrieval set by name, what is said of it before its record, and the one that alpha is from."""
-    kind = how["kind"]
+def _of_retrieval(source: _Source, items: int | None) -> _Found:
+    """The study of a retrieval set by name, and of the split that alpha is from where one is given."""
+    refuse_unused("on a retrieval set", "shape", "tag", "tags", "by")
+    kind = source.how["kind"]
+    source.check()
     if kind not in ("test", "gaussian"):
         raise InputError(f"On a retrieval set the prior is test or gaussian, not {kind}; choose one of them.")
-    check_log_prob(model)
-    study, line = _with_prior(benchmark, split, model, how, items)
-    head = {"benchmark": benchmark, "split": split, "model": model, "prior": {"kind": kind, "line": line}}
-    other = None if tune_on is None else _with_prior(benchmark, tune_on, model, how, items)[0]
-    if other is not None:
-        head["tuned_on"] = _transferred(other, study, str(tune_on))
-    return head, study, other
+    study, line = _with_prior(source, source.split, items)
+    head = {"benchmark": source.benchmark, "split": source.split, "model": source.model}
+    head |= {"prior": {"kind": kind, "line": line}}
+    if source.tune_on is None:
+        return head, study, {}, None
+    other = _with_prior(source, source.tune_on, items)[0]
+    head["tuned_on"] = _transferred(other, study, source.tune_on)
+    return head, study, {}, other
 
 
-def _with_prior(
-    benchmark: str, split: str, model: str, how: dict[str, Any], items: int | None
-) -> tuple[RetrievalStudy, str]:
+def _with_prior(source: _Source, split: str, items: int | None) -> tuple[RetrievalStudy, str]:
     """A split's study, and what its prior is from."""
     scores, relevant, captions = score_table(
-        benchmark, split, model, items, ScoreCache(), count_progress("scoring")
+        source.benchmark, split, source.model, items, ScoreCache(), count_progress("scoring")
     )
     ids = list(map(str, range(len(scores))))
-    if how["kind"] == "test":
+    if source.how["kind"] == "test":
         prior = prior_from_samples(scores)
         return RetrievalStudy(scores, relevant, prior, ids), f"the set's own {len(scores)} images"
-    nulls = null_sample(model, benchmark, how["count"], how["seed"], how["pixels"])
-    prior = prior_from_samples(score_matrix(lazy_scorer(model), nulls, captions, ScoreCache()))
-    return RetrievalStudy(
-        scores, relevant, prior, ids
-    ), f"{len(nulls)} Gaussian noise image{'s' * (len(nulls) > 1)}"
+    count, seed, pixels = (source.how[name] for name in ("count", "seed", "pixels"))
+    nulls = null_sample(source.model, source.benchmark, count, seed, pixels)
+    prior = prior_from_samples(score_matrix(lazy_scorer(source.model), nulls, captions, ScoreCache()))
+    line = f"{len(nulls)} Gaussian noise image{'s' * (len(nulls) > 1)}"
+    return RetrievalStudy(scores, relevant, prior, ids), line
 
 
 def _format_retrieval(record: dict[str, Any]) -> str:

@@ -46,7 +46,8 @@ Adapter = Annotated[
 ]
 Mix = Annotated[o.Text, typer.Option(help="Training queries: region, single, multi, hard or combined.")]
 Images = Annotated[
-    o.Whole, typer.Option(help="Use only the first so many test images (default on the built-in set: 500).")
+    o.Whole,
+    typer.Option(help="Use only this many test images, the first ones (default on the built-in set: 500)."),
 ]
 Folder = Annotated[
     Path | None, typer.Option(help="Folder of the benchmark's files; scenes/retrieval has none.")

@@ -207,7 +207,7 @@ def _figure(
     source: _ScoreSource,
     what: Annotated[str, typer.Argument(help="metrics, margins, or curves (of --run).")],
     out: Annotated[Path, typer.Option(help="File in .svg, .png, .html or .json.")],
-    run: Annotated[options.Text, typer.Option(help="Run id, for `curves`.")] = None,
+    run: Annotated[options.Text, typer.Option(help="Id of the run, for `curves`.")] = None,
     width: Annotated[int, typer.Option(min=10, help="Width in CSS pixels.")] = 900,
     height: Annotated[int, typer.Option(min=10, help="Height in CSS pixels.")] = 420,
 ) -> None:

@@ -43,7 +43,7 @@ Cluster = Annotated[
         "else captions)."
     ),
 ]
-RunId = Annotated[str, typer.Argument(help="Run id.")]
+RunId = Annotated[str, typer.Argument(help="Id of a run, as `crossmatch runs list` shows it.")]
 
 # What is measured or adapted. The same benchmark, named first and without a flag: `crossmatch ttm winoground`.
 Positional = Annotated[
@@ -92,8 +92,8 @@ TagFile = Annotated[
 ]
 By = Annotated[Text, typer.Option(help="The tag column to slice by (default: every column with few values).")]
 Split = Annotated[str, typer.Option(help="Split of the benchmark.")]
-Groups = Annotated[Whole, typer.Option(help="Use only the first so many groups.")]
-Images = Annotated[Whole, typer.Option(help="Use only the first so many images.")]
+Groups = Annotated[Whole, typer.Option(help="Use only this many groups, the first ones.")]
+Images = Annotated[Whole, typer.Option(help="Use only this many images, the first ones.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.", callback=_device)]
 AdaptOn = Annotated[
     Number,
@@ -102,7 +102,9 @@ AdaptOn = Annotated[
 SplitSeed = Annotated[
     Whole, typer.Option(help="Seed that draws the groups of --adapt-on (default: 0).", min=0)
 ]
-Seeds = Annotated[int, typer.Option(help="So many seeds, from --seed on, with mean and deviation.")]
+Seeds = Annotated[
+    int, typer.Option(help="How many seeds, from --seed on; of several, also mean and standard deviation.")
+]
 Save = Annotated[Path | None, typer.Option(help="Folder for the adapted model.")]
 Background = Annotated[bool, typer.Option(help="Start as a background run and print its id.")]
 DryRun = Annotated[
@@ -135,7 +137,7 @@ CropFactor = Annotated[
 WeightDecay = Annotated[Number, typer.Option(help="AdamW's weight decay (default: 0.05).")]
 Betas = Annotated[Text, typer.Option(help="AdamW's two betas, as 0.9,0.999.")]
 RateRestart = Annotated[
-    Number, typer.Option(help="Every iteration starts at so many times the last one's rate (default: 0.95).")
+    Number, typer.Option(help="Every iteration starts at the last one's rate times this (default: 0.95).")
 ]
 RateFinal = Annotated[
     Number, typer.Option(help="An iteration's last rate as a share of its first; 1 keeps it (default: 0.1).")

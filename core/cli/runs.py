@@ -26,7 +26,7 @@ from core.ttm.run import adaptation
 from core.ttm.seeds import final_values, group_runs, seed_of, summary
 
 runs_app = App(no_args_is_help=True)
-_RunOrGroup = Annotated[str, typer.Argument(help="Run id, or the id of a group of seeds (g-...).")]
+_RunOrGroup = Annotated[str, typer.Argument(help="Id of a run, or of a group of seeds (g-...).")]
 
 
 def _ids(store: RunStore, name: str) -> list[str]:

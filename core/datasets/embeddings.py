@@ -14,7 +14,7 @@ from PIL import Image
 from core.base.errors import InputError
 from core.base.interrupt import between_blocks
 from core.base.limits import check, check_memory, check_shape
-from core.base.table_formats import read_arrays
+from core.base.table_formats import READ, read_arrays
 from core.groups import Group, GroupSet
 from core.matching.global_match import AllPairs
 
@@ -189,6 +189,11 @@ def read_embeddings(
     Rows are scaled to length 1. Raises InputError for a file that is no NPZ, an array that is missing or of a wrong
     shape, and for a row that is zero or not finite, naming it.
     """
+    if Path(path).suffix.lower() in READ:
+        raise InputError(
+            f"{path} is a table; embeddings are read from an NPZ: numpy.savez('my.npz', img=..., cap=...), a row for "
+            "each image and each caption, in group order."
+        )
     arrays = read_arrays(path, data)
     given = _find(arrays, _IMAGE_NAMES, "img", path), _find(arrays, _CAPTION_NAMES, "cap", path)
     return EmbeddingFile.of(*given, shape, path)

@@ -147,20 +147,28 @@ def read_tags(path: Path | str, data: bytes | None = None, ids: Sequence[str] | 
     missing = [name for name in ids if name not in indexed.index]
     if missing:
         raise InputError(
-            f"The tag file has no row for group {missing[0]!r}; its `id` column must name every group."
+            f"{path} has no row for {_first_few([repr(name) for name in missing[:_LISTED]], len(missing))}; its column "
+            "`group` (or `id`) must name every group."
         )
     return indexed.loc[list(ids)].reset_index(drop=True)
 
 
 # --- the long form: CSV and Parquet
 
+_VECTOR = r"\[?\s*[-+.\de]+(?:[\s,;]+[-+.\de]+){3,}\s*\]?"  # four numbers or more
 _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*")
 _Where = Callable[[int], str]  # a row of the table, named for people
 _Shape = tuple[int, int, int]  # (n, m, k)
 
 
 def _read_long(path: Path | str, content: bytes) -> ScoreFile:
-    table = open_table(path, content).frame(_LONG)
+    opened = open_table(path, content)
+    if "score" not in opened.columns and _holds_vectors(opened.frame()):
+        raise InputError(
+            f"{path} has no column 'score' and seems to hold vectors; embeddings are read from an NPZ, "
+            "numpy.savez('my.npz', img=..., cap=...), which commands take as --embeddings my.npz."
+        )
+    table = opened.frame(_LONG)
     missing = table.isna().any()
     if missing.any():
         raise InputError(
@@ -195,6 +203,13 @@ def _read_long(path: Path | str, content: bytes) -> ScoreFile:
     tags = table[[c for c in table.columns if c not in {*_LONG, "match"}]]
     names = [None if texts is None else texts.reshape(len(ids), -1) for texts in (image_names, caption_names)]
     return ScoreFile(scores.reshape(shape), match, list(ids), _constant(tags, group), *names)
+
+
+def _holds_vectors(table: pd.DataFrame) -> bool:
+    """Whether a table has eight columns of numbers or more, or a column of lists of numbers."""
+    numbers = table.head().apply(pd.to_numeric, errors="coerce").notna().all()
+    lists = table.head().astype(str).apply(lambda column: column.str.fullmatch(_VECTOR).all())
+    return bool(len(table)) and (int(numbers.sum()) >= 8 or bool(lists.any()))
 
 
 def _check_one_shape(path: Path | str, ids: pd.Index, sizes: dict[str, np.ndarray]) -> None:
@@ -458,7 +473,8 @@ def _write_lines(file: ScoreFile) -> bytes:
 def _read_npz(path: Path | str, content: bytes) -> ScoreFile:
     arrays = read_arrays(path, content)
     if "scores" not in arrays:
-        raise InputError(f"{path} has no array 'scores' among: {', '.join(arrays) or 'no arrays'}; add it.")
+        hint = "add it" if len(arrays) < 2 else "add it, or give embeddings as such (--embeddings)"
+        raise InputError(f"{path} has no array 'scores' among: {', '.join(arrays) or 'no arrays'}; {hint}.")
     scores = arrays["scores"]
     if scores.ndim != 3:
         raise InputError(f"{path}: scores have shape {scores.shape}; they need (groups, images, captions).")
