@@ -24,6 +24,7 @@ from core.debiasing.retrieval import retrieval_record
 from core.groups import BytesImage
 from core.metrics.retrieval import RetrievalEvaluation
 from core.papers import _cola
+from core.papers._tables import lines as table_lines
 from core.scenes.retrieval import build_retrieval, load_retrieval
 from core.scorers._cola_heads import _ReadmeAdapterHead, make_fusion
 from core.scorers.cola_adapted import AdaptedModel
@@ -136,6 +137,17 @@ def test_clevr_trains_on_condition_a_and_counts_no_spheres_as_seen_or_unseen(dat
             things[0],
         }
         assert found["seen"].sum() == 1 and found["all"].all()
+
+
+def test_figure_5_asks_clevr_for_one_two_and_three_attributes(data):
+    things = ("gray large metal cube", "red large metal cylinder", "red small rubber sphere")
+    for part in ("trainA", "valA", "valB"):
+        write_cogent(data, part, *things)
+    queries = AdaptationTask.load("clevr-attributes", SINGLE).test
+    # Of each of the three objects 3 attributes, 3 pairs and 1 triple.
+    assert np.bincount(queries.attributes).tolist() == [0, 9, 9, 3]
+    parts = {cell.part for line in table_lines("cola/fig5") for cell in line.cells}
+    assert parts == {"attributes-1", "attributes-2", "attributes-3"}
 
 
 def test_condition_a_has_the_168_training_queries_that_the_paper_counts():

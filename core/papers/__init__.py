@@ -201,7 +201,8 @@ def _status(
     needs = (
         missing_of(job.benchmark, job.model, job.kind == "adapt", _runs.splits_of(job)) for job in line.jobs
     )
-    missing = tuple(dict.fromkeys(chain.from_iterable(needs)))
+    of_measures = map(_runs.missing_data, line.measures)
+    missing = tuple(dict.fromkeys(chain.from_iterable((*needs, *of_measures))))
     if not line.jobs and line.why:
         missing = (line.why,)
     times = [

@@ -241,6 +241,7 @@ TABLES: dict[str, tuple[str, Callable[[], list[TableLine]]]] = {
     **{f"vgpt/{key}": (title, partial(_vgpt.lines, table)) for key, table, title in _vgpt.TABLES},
     "vgpt/8": ("alpha of the validation and of the test split, COCO and Flickr30k", _vgpt.validation_lines),
     **{f"cola/{key}": (title, partial(_cola.lines, table)) for key, table, title in _cola.TABLES},
+    "cola/fig5": ("Cola mAP by the number of attributes of a query", _cola.figure_5),
 }
 
 
