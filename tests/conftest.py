@@ -26,6 +26,7 @@ from needed import (  # noqa: F401  what not every machine has
     pytest_collection_modifyitems,
     pytest_terminal_summary,
     real_data,
+    sentence_transformers,
     winoground_embeddings,
 )
 from PIL import Image, ImageDraw

@@ -11,6 +11,7 @@ DATA = Path(__file__).resolve().parents[2] / "shared/data"
 NEEDS = {  # marker -> what it stands for, and the fixtures by which a test asks for it
     "real_data": ("Real data (../shared/data)", ("real_data",)),
     "browser": ("Chromium", ("chromium", "drawn")),
+    "sentence_transformers": ("sentence-transformers", ("sentence_transformers",)),
 }
 
 
@@ -24,6 +25,12 @@ def real_data() -> Callable[[str], Path]:
         return DATA / name
 
     return find
+
+
+@pytest.fixture(scope="session")
+def sentence_transformers() -> None:
+    """The library sentence-transformers, of the extra `sentence`."""
+    pytest.importorskip("sentence_transformers")
 
 
 @pytest.fixture(scope="session")

@@ -217,6 +217,7 @@ SCORE = {
     for name, words in {
         **PLACE,
         "--prompt": ("--prompt", "a blue"),
+        "--image-prompt": ("--image-prompt", "a blue"),
         "--end-token": ("--no-end-token",),
         "--question": ("--question", "is it {{caption}}?"),
         "--null-mean": ("--null-mean", "0.3"),
@@ -534,6 +535,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             for name, words in {
                 **PLACE,
                 "--prompt": ("--prompt", "a blue"),
+                "--image-prompt": ("--image-prompt", "a blue"),
                 "--end-token": ("--no-end-token",),
             }.items()
         },

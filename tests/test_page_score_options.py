@@ -69,7 +69,7 @@ def test_a_score_shows_exactly_the_options_that_change_it(opened, model):
     assert sorted(labels) == sorted(FIELDS[model])
     assert len(labels) == sum(
         ScoreOptions.changes(name, kind)
-        for name in ("prompt", "end", "question", "mean", "std", "count", "device", "batch")
+        for name in ("prompt", "image_prompt", "end", "question", "mean", "std", "count", "device", "batch")
     )
 
 

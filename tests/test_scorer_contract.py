@@ -67,6 +67,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "open_clip": ("open_clip", "open_clip-siglip"),
     "crossmatch-embedding": ("maps",),
     "crossmatch-adapted": (*STRATEGIES, "mm-adapter on siglip", "mm-adapter on flava"),
+    "st": ("st-clip", "st-siglip", "st-dense", "st-qwen2-vl"),
     "python": ("wordcount",),
     "api": ("served",),
     "itm": ("blip-itm", "blip2-itm", "flava"),
@@ -78,6 +79,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "vqa-log": ("blip-vqa", "llava"),
     "lm": ("gpt2", "gpt2-framed", "opt", "t5", "bart"),
 }
+NEEDED = {"st": pytest.mark.sentence_transformers}  # families of libraries that not every machine has
 EVERY = [(family, name) for family, names in EXAMPLES.items() for name in names]
 FILES = [(family, name) for family, name in EVERY if family not in ("python", "api")]
 ON_NULLS = ("blind", "mass")  # each is a captioner and its null images
@@ -89,6 +91,7 @@ TRAINABLE = [
     for e in EVERY
     if (e[0] in ("itm", "vgpt", "vqa", "vqa-log") and e[1] in PAIRS)
     or (e[0] in TOWERS and e != ("itc", "blip2-itm"))
+    or e[1] in ("st-clip", "st-siglip")
 ]
 
 
@@ -97,7 +100,8 @@ ROUNDING = 1e-6  # where weights lie in memory decides how some kernels round th
 
 def over(examples: list[tuple[str, str]]) -> pytest.MarkDecorator:
     """Run a test over these examples."""
-    return pytest.mark.parametrize("example", examples, ids="-".join, indirect=True)
+    params = [pytest.param(e, id="-".join(e), marks=NEEDED.get(e[0], ())) for e in examples]
+    return pytest.mark.parametrize("example", params, indirect=True)
 
 
 @dataclass(frozen=True)
@@ -147,6 +151,8 @@ def elsewhere(tmp_path_factory):
 @pytest.fixture
 def example(request, make, elsewhere, tmp_path_factory) -> Example:
     family, name = request.param
+    if family in NEEDED:
+        request.getfixturevalue(NEEDED[family].name)
     if family in ("python", "api"):
         return Example(family, name, f"{family}:{name}", None)
     root = tmp_path_factory.getbasetemp() / "contract"

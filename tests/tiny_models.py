@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from conftest import SIDE, WORDS, build_clip, build_open_clip, build_siglip, randomise, towers, word_tokenizer
@@ -315,6 +316,34 @@ def build_siglip2(folder: Path) -> Path:
     return folder
 
 
+def build_sentence(folder: Path, base: str = "clip", dense: bool = False, seed: int = 0) -> Path:
+    """SentenceTransformer over the towers of `base`, with one more layer or none."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.sentence_transformer.modules import Dense
+
+    with TemporaryDirectory() as place:
+        model = SentenceTransformer(str(BUILDERS[base](Path(place))), device="cpu", local_files_only=True)
+        if dense:
+            model.append(Dense(32, 8, bias=False))
+            randomise(model[1], seed)
+        model.prompts |= {"query": "the cube : "}
+        model.save_pretrained(str(folder), create_model_card=False)
+    return folder
+
+
+def build_sentence_chat(folder: Path, seed: int = 0) -> Path:
+    """SentenceTransformer over the last token of a chat model, as Qwen3-VL-Embedding is."""
+    from sentence_transformers import SentenceTransformer
+    from sentence_transformers.base.modules import Transformer
+    from sentence_transformers.sentence_transformer.modules import Pooling
+
+    with TemporaryDirectory() as place:
+        first = Transformer(str(build_qwen2_vl(Path(place), seed)))
+        model = SentenceTransformer(modules=[first, Pooling(32, pooling_mode="lasttoken")], device="cpu")
+        model.save_pretrained(str(folder), create_model_card=False)
+    return folder
+
+
 BUILDERS: dict[str, Callable[..., Path]] = {
     "clip": build_clip,
     "siglip": build_siglip,
@@ -334,6 +363,10 @@ BUILDERS: dict[str, Callable[..., Path]] = {
     "smolvlm": build_smolvlm,
     "flava": build_flava,
     "flava-model": partial(build_flava, architecture="FlavaModel"),
+    "st-clip": build_sentence,
+    "st-siglip": partial(build_sentence, base="siglip"),
+    "st-dense": partial(build_sentence, dense=True),
+    "st-qwen2-vl": build_sentence_chat,
     "gpt2": partial(build_language, kind="gpt2"),
     "gpt2-framed": partial(build_language, kind="gpt2", frame="<s> $A </s>"),
     "opt": partial(build_language, kind="opt"),

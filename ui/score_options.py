@@ -20,6 +20,7 @@ _END = "end"
 # Option -> its field: label, what an empty one stands for, help.
 _FIELDS = {
     "prompt": ("Caption prompt", _OWN, "What stands before the caption."),
+    "image_prompt": ("Image prompt", "the model's own", "Words, or the name of one of the model's prompts."),
     _END: ("End token counts", _OWN, "BLIP and T5: yes; others: no."),
     "question": ("VQA question", QUESTION, f"{{caption}} stands for the caption. Empty: {QUESTION}"),
     "mean": ("Mean of noise images", "the model's own", "In the model's normalised pixels."),

@@ -17,9 +17,11 @@ from core.scoring.load import scorer_kind
 Prompt = Annotated[
     str | None,
     typer.Option(
-        help="What a captioner is asked, or continues, before the caption (default: its family's own)."
+        help="What a captioner is asked, or continues, before the caption (default: its family's own); of st: what "
+        "stands before captions, word for word or by its name among the model's prompts."
     ),
 ]
+ImagePrompt = Annotated[str | None, typer.Option(help="Of st: what stands before images, likewise.")]
 EndToken = Annotated[
     bool | None,
     typer.Option(
@@ -56,6 +58,7 @@ class _Given:
 
     head: ClassVar = "The score of a model"
     prompt: Prompt = None
+    image_prompt: ImagePrompt = None
     end_token: EndToken = None
     question: Question = None
     null_mean: NullMean = None

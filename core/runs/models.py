@@ -16,6 +16,7 @@ ADAPTED_KINDS = (
     "vgpt",
     "vqa",
     "vqa-log",
+    "st",
 )  # of score, that can be adapted and are named before a colon
 
 

@@ -160,7 +160,7 @@ def blip_contrast(config: Any, images: torch.Tensor, captions: torch.Tensor) -> 
 
 
 # Model type -> its class here, and that of transformers.
-_CLASSES: dict[str, tuple[type[TransformersModel], str]] = {
+CLASSES: dict[str, tuple[type[TransformersModel], str]] = {
     "clip": (TransformersModel, "AutoModel"),
     "siglip": (SiglipTowers, "AutoModel"),
     "siglip2": (SiglipTowers, "AutoModel"),
@@ -177,7 +177,7 @@ def load(name: str, source: str, device: str = "auto", kind: str | None = None) 
     """
     folder = locate(source)
     config = read_config(folder)
-    model_class, auto = _CLASSES[str(config["model_type"])]
+    model_class, auto = CLASSES[str(config["model_type"])]
     if "FlavaModel" in (config.get("architectures") or ()):
         auto = "FlavaModel"
     model = model_class(load_parts(name, folder, device, kind, auto))

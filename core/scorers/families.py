@@ -20,6 +20,7 @@ FAMILIES: dict[str, str] = {
     "open_clip": "_openclip",
     "crossmatch-embedding": "embedding",
     "crossmatch-adapted": "cola_adapted",  # one of Cola's strategies on its base
+    "st": "_sentence",  # models of sentence-transformers
     "python": "plugins",  # scorers of installed packages
     "api": "api",  # endpoints that return log-probabilities
     # Models that read image and caption together, or caption alone: a prefix for every kind ...

@@ -34,6 +34,7 @@ TRANSFORMERS_FILES = (
     *TOKENIZER_FILES,
 )
 OPEN_CLIP_WEIGHTS = ("open_clip_model.safetensors", "open_clip_pytorch_model.safetensors")
+SENTENCE_MODULES = "modules.json"  # what a model of sentence-transformers has and no other
 OPEN_CLIP_FILES = ("open_clip_config.json", *OPEN_CLIP_WEIGHTS, *TOKENIZER_FILES)
 
 
@@ -54,8 +55,14 @@ def read_config(folder: Path, file: str = "config.json") -> dict[str, Any]:
     return value
 
 
-def model_files(folder: Path) -> list[Path]:
-    """The files of a folder that decide its model's scores: weights, preprocessing, tokenizer."""
+def model_files(folder: Path, modules: bool = False) -> list[Path]:
+    """The files of a folder that decide its model's scores: weights, preprocessing, tokenizer.
+
+    modules : of a model of sentence-transformers, whose modules lie in folders of their own.
+    """
+    if modules:
+        kept = (".json", ".safetensors", ".txt", ".model", ".jinja")
+        return [path for path in sorted(folder.rglob("*")) if path.suffix in kept and path.is_file()]
     patterns = {*TRANSFORMERS_FILES, *OPEN_CLIP_FILES}
     return [p for p in sorted(folder.iterdir()) if any(fnmatch(p.name, pattern) for pattern in patterns)]
 

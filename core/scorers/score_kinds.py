@@ -77,6 +77,12 @@ KINDS: dict[str, _ScoreKind] = {
         reads_image=False,
         log_prob=True,
     ),
+    "st": _ScoreKind(
+        "Embedding similarity",
+        "How alike the image's and the caption's embedding are, as sentence-transformers compares them.",
+        "similarity",
+        _same,
+    ),
     "api": _ScoreKind(
         "VQAScore of a served model",
         "VQAScore of a model that a server runs: how likely it is to answer yes when asked for the caption.",
@@ -113,6 +119,7 @@ _ALSO = {"itm": ("itm", "itc"), "vgpt": ("vgpt", "blind"), "vqa": ("vqa", "vqa-l
 FIXED_TYPES = {
     "itc": ("blip-2",),
     "itm": ("blip-2", "flava"),
+    "st": (),
     **dict.fromkeys(("vgpt", "vqa", "vqa-log"), ("blip-2", "instructblip")),
 }
 

@@ -1,6 +1,8 @@
 """Options of a score, after the model's name as in an address: `vgpt:NAME?prompt=a photo of&end=yes`. Imports no torch.
 
-prompt : what a captioner is asked, or continues, before the caption, in place of its family's own.
+prompt : what a captioner is asked, or continues, before the caption, in place of its family's own; of `st:` what stands
+    before the captions, word for word or by its name among the model's prompts (query, document).
+image_prompt : of `st:` the same for images.
 end : `yes` or `no`, does the end token count? Without it, where the family's tokenizer writes one (BLIP, T5) and so its
     training loss counts it; the others' captions end with their last word.
 question : what VQAScore asks; `{caption}` stands for the caption.
@@ -23,14 +25,15 @@ _CAPTIONED = ("vgpt", *_NULL_KINDS)
 _PAIRED = (*_CAPTIONED, "vqa", "vqa-log", "itm", "lm")
 # Option -> the kinds of score that it changes.
 _KINDS = {
-    "prompt": _CAPTIONED,
+    "prompt": (*_CAPTIONED, "st"),
+    "image_prompt": ("st",),
     "end": _CAPTIONED,
     "question": ("vqa", "vqa-log", "api"),
     "mean": _NULL_KINDS,
     "std": _NULL_KINDS,
     "count": _NULL_KINDS,
-    "device": _PAIRED,
-    "batch": _PAIRED,
+    "device": (*_PAIRED, "st"),
+    "batch": (*_PAIRED, "st"),
 }
 _NULLS = ("mean", "std", "count")
 
@@ -49,8 +52,8 @@ class ScoreOptions(dict[str, str]):
         options = cls(parse_qsl(text, keep_blank_values=True))
         if any(option not in _KINDS for option in options) or (mark and not options):
             raise InputError(
-                f"{name} asks for an option that no score has; after the question mark stand prompt=, end=, question=, "
-                "mean=, std=, count=, device= or batch=, with & between them."
+                f"{name} asks for an option that no score has; after the question mark stand prompt=, image_prompt=, "
+                "end=, question=, mean=, std=, count=, device= or batch=, with & between them."
             )
         return plain, options
 

@@ -40,7 +40,8 @@ def load_scorer(name: str, device: str = "auto") -> Scorer:
     """A scorer by name, kept in memory for the next call; never train it, train its copy.
 
     name : `builtin/NAME`, a model folder, `run/ID` (what a finished run adapted), a Hugging Face name, or
-        `open_clip:ARCHITECTURE/PRETRAINED`, where PRETRAINED is one of open_clip's tags or a safetensors file. A kind
+        `open_clip:ARCHITECTURE/PRETRAINED`, where PRETRAINED is one of open_clip's tags or a safetensors file, or
+        `st:NAME`, a folder or a name of the hub that sentence-transformers reads. A kind
         of score before a colon asks for another score than the model's own: `itc:NAME`, `vgpt:NAME`, ...
         (`kinds.KINDS`); `bfloat16:`, `float16:` and `compiled:` before all of it run the same scorer faster
         (`faster.py`); options of the score follow a question mark: `vgpt:NAME?prompt=a photo of&end=yes`
@@ -59,7 +60,7 @@ def load_scorer(name: str, device: str = "auto") -> Scorer:
     # A served model has no weights to cache, and its address is the environment's of this moment.
     if "api" in (chosen, source.partition(":")[0]):
         return _load(chosen, name, source, device)
-    files = sorted(filter(Path.is_file, Path(source).iterdir())) if is_folder(source) else []
+    files = _files(chosen, Path(source)) if is_folder(source) else []
     state = (name, chosen, device, file_states(files))
     with _lock:
         if state not in _cached:
@@ -67,6 +68,15 @@ def load_scorer(name: str, device: str = "auto") -> Scorer:
             _cached[state] = _load(chosen, name, source, device)
         _cached.move_to_end(state)
         return _cached[state]
+
+
+def _files(chosen: str, folder: Path) -> list[Path]:
+    """The files by which a model that was loaded from a folder is known again."""
+    return (
+        model_files(folder, modules=True)
+        if chosen == "st"
+        else sorted(filter(Path.is_file, folder.iterdir()))
+    )
 
 
 def _load(chosen: str, name: str, source: str, device: str) -> Scorer:
@@ -125,7 +135,8 @@ def scorer_key(name: str) -> str | None:
     if chosen in ("api", "python", "crossmatch-embedding") or not is_folder(folder):
         return None
     try:
-        kind, files = kind_by_family(chosen, str(folder)), model_files(folder)
+        kind = kind_by_family(chosen, str(folder))
+        files = model_files(folder, modules=kind == "st")
         key = key_of(kind_key(kind, files) if kind else files_key(files), modes)
         key = options.key(key)
         if kind in ("blind", "mass"):
