@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -10,6 +10,7 @@ import streamlit as st
 
 import ui
 from core import figures
+from core.base.errors import InputError
 from core.base.text import counted
 from core.figures import group_html
 from core.figures.text import escape_markdown
@@ -18,10 +19,18 @@ from core.metrics import paired
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, METRICS, yes_or_no
 from core.metrics.statistics import Clusters, Comparison
+from ui.compared import Compared, benchmark_of_file, compare_sides
 from ui.groups_needed import groups_needed
 from ui.uploads import PREFIX, new_upload, upload_names
 
 PER_PAGE = 6
+WINNERS = ("only B right", "only A right")  # of `paired.SIDES`
+CLASSES = {  # as the page and the address have them: the second is the one that is chosen on the page
+    "the second alone": "only B right",
+    "the first alone": "only A right",
+    "both": "both right",
+    "neither": "both wrong",
+}
 THIS_PAGE = "pages/6_Compare.py"
 UNCORRECTED = "Exact McNemar test on the groups where they differ, of this metric alone."
 HOLM = "McNemar's p, corrected by Holm's method for all metrics of this table."
@@ -30,9 +39,10 @@ DETECTABLE = (
     "as many of them."
 )
 LEAD = (
-    "A is the model or file in the sidebar, B the one you choose here. Both are measured on the same groups, so the "
-    "difference is paired: what counts are the groups on which they differ."
+    "Is one model better than another, or only luckier? The model or file in the sidebar and the one you choose here "
+    "are measured on the same groups; what counts are the groups that only one of the two has right."
 )
+_SHORT = 18  # letters of a name that heads a column
 
 
 def pick_other(selection: ui.Selection) -> str | None:
@@ -50,12 +60,13 @@ def pick_other(selection: ui.Selection) -> str | None:
         if first is not None:
             ui.seed("other", first)
     return ui.pick_model(
-        "File B" if selection.is_file else "Model or file B",
+        "Compare with the file" if selection.is_file else "Compare with",
         names,
         "other",
         index=None,
-        placeholder="choose what to compare it with",
-        help="For before and after: the model that a run began with in the sidebar, and `run/…`, what it became, here.",
+        placeholder="a model or a file",
+        help="For before and after: the model that a run began with in the sidebar, and `run/…`, what it became, here. "
+        "A file may have some of the groups alone; then both are measured on these.",
     )
 
 
@@ -77,45 +88,69 @@ def file_ways(selection: ui.Selection, files: list[str]) -> None:
         st.info(escape_markdown(f"To compare {name}, upload another file{more}."), icon=":material/compare:")
 
 
-def labels(*names: str) -> tuple[str, ...]:
-    """A and B with their names."""
-    return tuple(f"{letter}: {name.removeprefix(PREFIX)}" for letter, name in zip("AB", names, strict=True))
+class Side(NamedTuple):
+    """One of the two as it is named: in a table that is exported, on the page, and at the head of a column."""
+
+    column: str
+    name: str
+    short: str
 
 
-def overview(a: Evaluation, b: Evaluation, names: tuple[str, ...], exports: dict[str, Any]) -> None:
+def sides_of(first: str, second: str) -> tuple[Side, Side]:
+    """Both, told apart by their names: letters are those of images here."""
+    plain = [name.removeprefix(PREFIX) for name in (first, second)]
+    columns = [f"{letter}: {name}" for letter, name in zip("AB", plain, strict=True)]
+    if plain[0] == plain[1]:
+        plain[1] += " (again)"
+    shorts = [name.removeprefix("builtin/") for name in plain]
+    brief = all(len(short) <= _SHORT for short in shorts)
+    a, b = map(Side, columns, plain, shorts if brief else ("the first", "the second"))
+    return a, b
+
+
+def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], exports: dict[str, Any]) -> None:
     """All metrics of both, with the paired difference. exports : what `ui.export_section` takes besides."""
-    first, second = names
+    first, second = (side.name for side in sides)
     match = paired.differences(a, b, [GROUP_MATCH])[GROUP_MATCH]
-    st.markdown(verdict(match, names))
+    st.markdown(verdict(match, first, second))
     data = figures.bars_data({first: a.metrics, second: b.metrics}, yes_or_no(a.outcomes))
     figure = figures.paired_bars_figure(data)
     values = "; ".join(
-        f"{METRICS[name].label}: A {a.metrics[name].value:.1f}, B {b.metrics[name].value:.1f} %"
+        f"{METRICS[name].label}: {a.metrics[name].value:.1f} and {b.metrics[name].value:.1f} %"
         for name in data.metrics
     )
     ui.chart(figure, f"Bars of {first} and {second} at every metric. {values}.", "compare-models")
-    table = paired.comparison_table(a, b, names)
+    table = paired.comparison_table(a, b, [side.column for side in sides])
     hanging = a.clusters or b.clusters
-    note = (
-        f"Percent of groups; B − A in percentage points with its paired 95 % interval; p is McNemar's exact test, "
-        f"corrected for these {len(table)} metrics (Holm). A p above 0.05 says that these groups cannot tell, not that "
+    corrected = f", corrected for these {len(table)} metrics (Holm)" if len(table) > 1 else ""
+    note = escape_markdown(
+        f"Percent of groups. Difference: {second} − {first} in percentage points, with its paired 95 % interval. p: "
+        f"McNemar's exact test{corrected}; above 0.05 it says that these groups cannot tell, not that "
         f"there is no difference.{'' if hanging is None else cluster_note(hanging)}"
     )
-    difference_table(table, names, "" if hanging is None else hanging.by, note)
+    difference_table(table, sides, "" if hanging is None else hanging.by, note)
     groups_needed(len(a.ids), 100 * (match.fixed + match.broken) / len(a.ids))
     ui.export_section("compare", table, {"metrics": figure}, **exports)
 
 
-def difference_table(table: pd.DataFrame, names: tuple[str, ...], by: str, note: str) -> None:
+def difference_table(table: pd.DataFrame, sides: tuple[Side, Side], by: str, note: str) -> None:
     """What fits beside the sidebar, and the note on it; the other columns below, closed.
 
     by : what clusters share, "" without any.
     """
     apart, test = (f"B − A by {by}: 95 %", f"p by {by}, Holm") if by else ("", "p, Holm")
-    first = ["metric", *names, "chance", "B − A", "B − A: 95 %", apart, "only B right", "only A right", test]
-    more = ["metric", "McNemar p", "p, Holm", test, "detectable", f"detectable by {by}" if by else ""]
-    heads = {names[0]: "A", names[1]: "B", "B − A: 95 %": "95 %", apart: f"95 % by {by}"}
+    a, b = sides
+    measured = [a.column, b.column, "chance", "B − A", "B − A: 95 %", apart]
+    first = ["metric", *measured, *reversed(WINNERS), test]
+    own = [f"{side.column}: {what}" for side in sides for what in ("95 %", "tied")]
+    more = ["metric", *own, "McNemar p", "p, Holm", test, "detectable", f"detectable by {by}" if by else ""]
+    heads = {a.column: a.short, b.column: b.short, "B − A": "difference", "B − A: 95 %": "95 %"}
+    heads |= {
+        f"{side.column}: {what}": f"{side.short}: {what}" for side in sides for what in ("95 %", "tied")
+    }
+    heads |= {apart: f"95 % by {by}", **{key: winner_text(key, sides) for key in WINNERS}}
     helps = {"McNemar p": UNCORRECTED, "p, Holm": HOLM, test: HOLM, "detectable": DETECTABLE}
+    helps |= {a.column: a.name, b.column: b.name, "B − A": f"{b.name} − {a.name}"}
     columns = {
         name: st.column_config.Column(heads.get(name), help=helps.get(name)) for name in [*first, *more]
     }
@@ -125,12 +160,13 @@ def difference_table(table: pd.DataFrame, names: tuple[str, ...], by: str, note:
     shown = table.style.format(written)
     ui.wide_table(shown, column_config=columns, column_order=[name for name in first if name])
     st.caption(note)
-    box = st.expander("p values and detectable differences", key="more-columns", on_change="rerun")
+    box = st.expander(
+        "Intervals, ties, p values and detectable differences", key="more-columns", on_change="rerun"
+    )
     if box.open:
         with box:
             order = list(dict.fromkeys(name for name in more if name))
             ui.wide_table(shown, column_config=columns, column_order=order)
-            st.caption("The exported table has these, and the intervals and tie counts of A and B as well.")
 
 
 def p_text(p: float) -> str:
@@ -142,10 +178,26 @@ def signed_text(value: float | str) -> str:
     return ui.true_minus(value if isinstance(value, str) else f"{value:+.1f}")
 
 
-def verdict(match: Comparison, names: tuple[str, ...]) -> str:
+def winner_text(key: str, sides: tuple[Side, Side]) -> str:
+    """A side of `paired.SIDES` with the names of the two: `only B right` as `only clip right`."""
+    a, b = sides
+    return {"only B right": f"only {b.short} right", "only A right": f"only {a.short} right"}.get(key, key)
+
+
+def class_text(key: str, sides: tuple[Side, Side]) -> str:
+    """A side of `paired.SIDES` in words: `right with builtin/siglip, wrong with builtin/clip`."""
+    if key == "both right":
+        return "right with both"
+    if key == "both wrong":
+        return "wrong with both"
+    loser, winner = sides if key == "only B right" else sides[::-1]
+    return f"right with {winner.name}, wrong with {loser.name}"
+
+
+def verdict(match: Comparison, first: str, second: str) -> str:
     """Which of the two is ahead in GroupMatch, and whether these groups can tell; by cluster where they hang together.
     Markdown."""
-    a, b = (escape_markdown(f"{name[0]} ({name.partition(': ')[2]})") for name in names)
+    a, b = map(escape_markdown, (first, second))
     tested, by = (match, "") if match.clustered is None else (match.clustered, f" by {match.clustered.by}")
     if tested.low <= 0 <= tested.high:
         said = f"these groups cannot tell {a} and {b} apart"
@@ -153,8 +205,9 @@ def verdict(match: Comparison, names: tuple[str, ...]) -> str:
         said = f"{a} is ahead of {b}" if match.difference < 0 else f"{b} is ahead of {a}"
     points = f"{match.difference:+.1f} points (95 % interval{by} {tested.low:+.1f} to {tested.high:+.1f})"
     return (
-        f"**GroupMatch: {said}.** B − A is {ui.true_minus(points)}: {counted(match.fixed, 'group')} "
-        f"{'is' if match.fixed == 1 else 'are'} right with B alone, {match.broken} with A alone."
+        f"**GroupMatch: {said}.** The difference, {b} − {a}, is {ui.true_minus(points)}: "
+        f"{counted(match.fixed, 'group')} {'is' if match.fixed == 1 else 'are'} right with {b} alone, {match.broken} "
+        f"with {a} alone."
     )
 
 
@@ -166,7 +219,7 @@ def cluster_note(clusters: Clusters) -> str:
     )
 
 
-def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
+def differing(a: Evaluation, b: Evaluation, groups: GroupSet, sides: tuple[Side, Side]) -> None:
     """The groups in one class of the comparison, widest margin first."""
     st.header("Where they differ", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
@@ -180,29 +233,37 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet) -> None:
             width=200,
         )
         classes = paired.groups_by_winner(a, b, metric)
-        larger = max(("only B right", "only A right"), key=lambda name: int(classes[name].sum()))
+        larger = max(
+            ("the second alone", "the first alone"), key=lambda name: int(classes[CLASSES[name]].sum())
+        )
         chosen = st.segmented_control(
-            "Groups", list(classes), default=larger, key="side", bind="query-params", width="content"
+            "Right with",
+            list(CLASSES),
+            default=larger,
+            key="side",
+            bind="query-params",
+            width="content",
         )
     if chosen is None:
         return
-    indices = np.flatnonzero(classes[chosen])
+    indices = np.flatnonzero(classes[CLASSES[chosen]])
     if not len(indices):
         st.info("No group falls into this class; choose another one.", icon=":material/filter_alt_off:")
         return
     indices = indices[np.argsort(-np.maximum(a.matches.margin, b.matches.margin)[indices], kind="stable")]
-    st.caption(f"{len(indices)} of {len(groups)} groups, largest margin first")
+    said = escape_markdown(class_text(CLASSES[chosen], sides))
+    st.caption(f"{len(indices)} of {counted(len(groups), 'group')}: {said}, largest margin first")
     grid = st.grid(2, min_column_width=300, border=True)
     for index in map(int, indices[:PER_PAGE]):
         with grid.cell():
             marks = [
-                (e.outcomes[metric].kind(index), f"{letter}: {METRICS[metric].label}")
-                for letter, e in (("A", a), ("B", b))
+                (e.outcomes[metric].kind(index), f"{side.short}: {METRICS[metric].label}")
+                for side, e in zip(sides, (a, b), strict=True)
             ]
             ui.group_card(groups[index], marks, "Compare", "side")
 
 
-def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, names: tuple[str, ...]) -> None:
+def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, sides: tuple[Side, Side]) -> None:
     """One group under both models, side by side."""
     group = groups[index]
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -211,11 +272,11 @@ def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, names:
         ui.page_button(
             "Open in Groups", "pages/1_Groups.py", {"group": group.id}, icon=":material/grid_view:"
         )
-    for column, name, evaluation in zip(st.columns(2, gap="large"), names, (a, b), strict=True):
+    for column, side, evaluation in zip(st.columns(2, gap="large"), sides, (a, b), strict=True):
         with column:
             data = evaluation.group(index)
-            st.markdown(f"**{escape_markdown(name)}**")
-            with st.container(key=f"drawn-{name}"):
+            st.markdown(f"**{escape_markdown(side.name)}**")
+            with st.container(key=f"drawn-{side.column}"):
                 ui.draw_group(group, data)
             st.html(group_html.verdicts_html(data, yes_or_no(data.kinds)))
 
@@ -224,17 +285,48 @@ def page(selection: ui.Selection) -> None:
     other = pick_other(selection)
     if not other:
         return
-    a, b = ui.evaluate(selection), ui.evaluate(selection, other)
-    groups, names = selection.selected_groups, labels(selection.model, other)
+    found = compare_sides(selection, other)
+    if found is None:
+        nothing_in_common(selection, other)
+        return
+    a, b, groups = found.first, found.second, found.selection.selected_groups
+    sides = sides_of(selection.model, other)
+    if found.line:
+        st.info(escape_markdown(found.line), icon=":material/join_inner:")
     if other == selection.model:
-        st.info("A and B are the same: choose another one for B.", icon=":material/difference:")
-    overview(a, b, names, ui.evaluation_exports(selection, {selection.model: a, other: b}))
+        st.info("Both are the same: choose another one to compare with.", icon=":material/difference:")
+    overview(a, b, sides, exports(found, other))
     ids = list(a.ids)
     chosen = ui.pick_group(ids)
     if chosen is not None:
-        one_group(a, b, groups, ids.index(chosen), names)
-    differing(a, b, groups)
+        one_group(a, b, groups, ids.index(chosen), sides)
+    differing(a, b, groups, sides)
     ui.cite(groups)
+
+
+def exports(found: Compared, other: str) -> dict[str, Any]:
+    """What `ui.export_section` takes besides: of both, with their difference."""
+    model = found.selection.model
+    given = ui.evaluation_exports(found.selection, {model: found.first, other: found.second})
+    if found.line and given["command"]:
+        given["command"] += " --common"
+    return given
+
+
+def nothing_in_common(selection: ui.Selection, other: str) -> None:
+    """Say that the two have no group in common, and offer the benchmark that the file was made on."""
+    names = selection.model, other
+    where, plain = benchmark_of_file(names), [name.removeprefix(PREFIX) for name in names]
+    line = f"{plain[0]} and {plain[1]} have none of the groups of {selection.groups.title or selection.benchmark}"
+    line = f"{line} in common."
+    if where is None:
+        raise InputError(f"{line} Choose the benchmark that the file was made on.")
+    ui.offer_nearest(
+        f"{line} The file has groups of {where['set']}, split {where['split']}.",
+        f"Compare them on {where['set']}",
+        THIS_PAGE,
+        {**where, "model": selection.model, "other": other, "tag": []},
+    )
 
 
 selection = ui.open_page("Compare", LEAD)

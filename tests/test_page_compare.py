@@ -9,6 +9,10 @@ from driving import button, fine, html, text
 from core.datasets import load
 from core.datasets.score_files import write_scores
 from core.exchange.uploads import UploadStore
+from core.metrics.evaluation import Evaluation
+from core.metrics.groups import METRICS
+from core.scoring.load import load_scorer
+from core.scoring.scores import score_groups
 
 COMPARE = "pages/6_Compare.py"
 SET = "scenes/left-right"
@@ -36,15 +40,18 @@ def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app)
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
     match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
     said = text(test).replace("\\", "")
-    assert "these groups cannot tell A (builtin/clip) and B (builtin/siglip) apart" in said
+    assert "these groups cannot tell builtin/clip and builtin/siglip apart" in said
     points = (
-        f"B − A is {match['B − A']:+.1f} points (95 % interval by caption {match['B − A by caption: 95 %']})"
+        f"builtin/siglip − builtin/clip, is {match['B − A']:+.1f} points (95 % interval by caption "
+        f"{match['B − A by caption: 95 %']})"
     )
     assert points.replace("-", "−") in said
     test = app(COMPARE, set="scenes/attribute-swap", model="builtin/clip", other="builtin/siglip")
     said = text(test).replace("\\", "")
-    assert "A (builtin/clip) is ahead of B (builtin/siglip)" in said  # in the direction of the table:
-    assert re.search(r"B − A is −11\.3 points \(95 % interval by caption −17\.1 to −5\.3\)", said)
+    assert "builtin/clip is ahead of builtin/siglip" in said  # in the direction of the table:
+    assert re.search(
+        r"builtin/siglip − builtin/clip, is −11\.3 points \(95 % interval by caption −17\.1 to −5\.3\)", said
+    )
 
 
 def test_the_table_fits_and_the_rest_of_its_columns_is_closed_below(app):
@@ -67,7 +74,7 @@ def test_the_groups_that_only_one_of_them_has_right_open_under_both(app):
 
 def test_a_model_beside_itself_says_so_and_differs_nowhere(app):
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/clip")
-    assert "A and B are the same" in text(test) and "No group falls into this class" in text(test)
+    assert "Both are the same" in text(test) and "No group falls into this class" in text(test)
     assert (test.dataframe[0].value["B − A"] == 0).all()
 
 
@@ -107,7 +114,7 @@ def test_two_files_are_compared_with_the_paired_test(app, tmp_path):
     # 2 and 3 of 5 groups; B alone has 2 and 3, A alone 0: P(X <= 1) of 3 coins, twice, is 2 (1 + 3) / 8 = 1
     assert (match["A: a.csv"], match["B: b.csv"], match["B − A"]) == (40.0, 60.0, 20.0)
     assert (match["only B right"], match["only A right"], match["McNemar p"]) == (2, 1, 1.0)
-    assert "B: b.csv" in str(test.get("plotly_chart")[0].proto.spec)  # the figure names them
+    assert '"name":"b.csv"' in str(test.get("plotly_chart")[0].proto.spec)  # the figure names them
 
 
 def test_groups_of_files_without_pictures_share_none(app, tmp_path):
@@ -133,7 +140,8 @@ def test_export_offers_a_report_latex_rows_and_the_command_of_both(app, exported
         f"crossmatch compare builtin/clip builtin/siglip --benchmark {SET} --split test"
     )
     rows = exported[-1]["latex"]().splitlines()
-    assert [row.split(" & ")[0] for row in rows[1::2]] == ["builtin/clip", "builtin/siglip"]
+    difference, p = "builtin/siglip $-$ builtin/clip", "p (by caption, Holm)"
+    assert [row.split(" & ")[0] for row in rows[1::2]] == ["builtin/clip", "builtin/siglip", difference, p]
     assert "builtin/siglip − builtin/clip" in exported[-1]["report"]().decode()
 
 
@@ -177,3 +185,57 @@ def test_a_file_and_a_model_are_compared_on_the_benchmark_of_the_file(app, tmp_p
     column = next(name for name in table if name == f"{file_is}: a.csv")
     alone = app("pages/2_Matching.py", set=entry)
     assert f"{table.loc['GroupMatch'][column]:.1f} %" in [m.value for m in alone.metric]
+
+
+def test_a_file_of_some_groups_and_a_model_are_compared_on_these(app, tmp_path, exported):
+    groups = load(SET, "test").select(range(40))
+    whole = uploaded(tmp_path, "whole.csv", np.random.default_rng(1).normal(size=(40, 2, 2)), groups)
+    test = app(COMPARE, set=SET, model="builtin/clip", other=whole)
+    said = text(test).replace("\\", "")
+    assert f"measured on the 40 groups that both have: {SET} has 300, whole.csv has 40" in said
+    table = test.dataframe[0].value.set_index("metric")
+    # of the model: what it has of these 40 groups alone
+    clip = Evaluation.of(score_groups(load_scorer("builtin/clip"), groups), groups.truth, groups.ids)
+    for name, metric in METRICS.items():
+        assert table.loc[metric.label]["A: builtin/clip"] == pytest.approx(clip.metrics[name].value)
+    assert exported[-1]["command"].endswith(f"whole.csv --benchmark {SET} --split test --common")
+    assert html(fine(next(b for b in test.button if b.label.startswith("Compare left")).click().run()))
+
+
+def test_a_file_of_some_groups_is_compared_with_a_model_of_its_benchmark(app, tmp_path):
+    groups = load(SET, "test").select(range(40))
+    entry = uploaded(tmp_path, "part.csv", np.random.default_rng(1).normal(size=(40, 2, 2)), groups)
+    test = app(COMPARE, set=entry)
+    assert "40 of its 300 groups" in text(app("pages/1_Groups.py", set=entry))  # with their pictures
+    test = fine(button(test, "Compare part.csv with a model").click().run())
+    assert test.selectbox(key="set").value == SET and "measured on the 40 groups" in text(test)
+
+
+def test_a_file_of_another_benchmark_is_offered_that_one(app, tmp_path):
+    groups = load(SET, "test")
+    entry = uploaded(tmp_path, "a.csv", np.random.default_rng(1).normal(size=(300, 2, 2)), groups)
+    test = app(COMPARE, set="scenes/attribute-swap", model="builtin/clip", other=entry)
+    assert not test.dataframe and f"The file has groups of {SET}, split test" in text(test).replace("\\", "")
+    test = fine(button(test, f"Compare them on {SET}").click().run())
+    assert test.selectbox(key="set").value == SET and test.dataframe
+
+
+def test_two_files_with_other_groups_besides_are_compared_on_what_both_have(app, tmp_path):
+    first = uploaded(tmp_path, "a.csv", with_right({0, 1}))
+    second = uploaded(tmp_path, "b.csv", with_right({1, 2})[:3])
+    test = app(COMPARE, set=first, other=second)
+    match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
+    assert round(match["A: a.csv"], 1) == 66.7 and (match["only B right"], match["only A right"]) == (1, 1)
+    assert "on the 3 groups that both have: a.csv has 5, b.csv has 3" in text(test).replace("\\", "")
+
+
+def test_of_one_metric_nothing_is_corrected(app):
+    test = app(COMPARE, set="scenes/replace", model="builtin/clip", other="builtin/siglip")
+    assert len(test.dataframe[0].value) == 1 and "corrected" not in text(test)
+
+
+@pytest.mark.parametrize("old", ["only B right", "both wrong"])
+def test_a_link_with_the_former_name_of_a_class_opens_it(app, old):
+    test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip", side=old)
+    (chosen,) = (c.value for c in test.segmented_control if c.key == "side")
+    assert chosen == {"only B right": "the second alone", "both wrong": "neither"}[old]

@@ -93,8 +93,14 @@ def test_every_bar_shows_its_interval_and_its_chance_level():
     figure = figures.bars_figure(figures.bars_data({"a": estimates, "b": estimates}, list(METRICS)))
     bars = [trace for trace in figure.data if trace.type == "bar"]
     assert len(bars) == len(METRICS)
-    for bar in bars:
-        assert list(bar.error_y.array) == [15, 15] and list(bar.error_y.arrayminus) == [10, 10]
+    whiskers = [trace.error_y for trace in figure.select_traces({"mode": "markers"})]
+    for dark, edge in zip(whiskers[1::2], whiskers[::2], strict=True):  # one of each per metric
+        for error in (dark, edge):
+            assert list(error.array) == [15, 15] and list(error.arrayminus) == [10, 10]
+        assert dark.thickness < edge.thickness and dark.color != edge.color not in {
+            b.marker.color for b in bars
+        }
+    assert len(whiskers) == 2 * len(METRICS)
     chance = next(trace for trace in figure.data if trace.name == "chance level")
     assert sum(y == 25 for y in chance.y) == 2 * 2 * len(METRICS)  # two ends per bar
 

@@ -146,6 +146,7 @@ def evaluation_exports(selection: Selection, evaluations: Mapping[str, Evaluatio
     """
     from core.exchange.layouts import latex_rows
     from core.exchange.report import ReportSection, report_html
+    from core.metrics.paired import differences
 
     named = {_plain_name(model): evaluation for model, evaluation in evaluations.items()}
     groups, own = (
@@ -159,7 +160,10 @@ def evaluation_exports(selection: Selection, evaluations: Mapping[str, Evaluatio
         return report_html(of_one).encode()
 
     return {
-        "latex": lambda: latex_rows([(model, e.metrics) for model, e in named.items()]),
+        "latex": lambda: latex_rows(
+            [(model, e.metrics) for model, e in named.items()],
+            differences(*named.values()) if len(named) == 2 else None,
+        ),
         "report": report,
         "command": _measuring_command(selection, list(evaluations)),
         "groups": selection.groups,

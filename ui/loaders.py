@@ -88,13 +88,14 @@ def _of_file(selection: Selection, entry: str) -> Evaluation:
     found = upload_evaluation(entry, "x".join(map(str, groups.shape)))
     if entry != selection.benchmark:
         whole = found
-        found = cached_on(whole, groups.name, lambda: _on_groups(whole, groups))
+        found = cached_on(whole, groups.name, lambda: measured_on(whole, groups))
     if selection.mask.all():
         return found
     return cached_on(found, selection.tags, lambda: found.select(selection.mask))
 
 
-def _on_groups(whole: Evaluation, groups: GroupSet) -> Evaluation:
+def measured_on(whole: Evaluation, groups: GroupSet) -> Evaluation:
+    """A file's evaluation as one of these groups: in their order, by their truth; InputError where it has others."""
     return replace(on_groups(whole, groups.ids, groups.truth), clusters=Clusters.of_groups(groups))
 
 

@@ -30,6 +30,12 @@ _OF_OTHERS = ("__", "utm_")  # begin what hosts and mailing lists add to an addr
 # Query parameter -> former name of an option -> present name.
 RENAMED: dict[str, dict[str, str]] = {
     "variant": {"oracle (reads the truth)": "oracle (uses the truth)"},
+    "side": {
+        "only B right": "the second alone",
+        "only A right": "the first alone",
+        "both right": "both",
+        "both wrong": "neither",
+    },
     "way": {"Kept here": "Stored data"},
     "view": {
         "alpha": "Move alpha",

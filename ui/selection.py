@@ -366,9 +366,8 @@ def _drawn(groups: GroupSet) -> GroupSet:
     if any(group.shape != there[group.id].shape for group in groups):
         return groups
     drawn = (replace(g, images=there[g.id].images, captions=there[g.id].captions) for g in groups)
-    line = (
-        f"Pictures and captions are those of {where['set']}, split {where['split']}: the file has its groups."
-    )
+    some = "its" if len(groups) == len(there) else f"{len(groups)} of its {len(there)}"
+    line = f"Pictures and captions are those of {where['set']}, split {where['split']}: the file has {some} groups."
     return replace(groups, groups=tuple(drawn), description=line)
 
 
@@ -530,7 +529,7 @@ def another_model(selection: Selection) -> str | None:
 
 def benchmark_of(groups: GroupSet) -> dict[str, str] | None:
     """The benchmark on this machine that a file was made on, as parameters of the address: the one that was selected
-    last, a built-in or an own one, if its groups have the same ids; else None."""
+    last, a built-in or an own one, if its groups have the same ids, of a built-in one also some of them; else None."""
     return cached_on(groups, ("benchmark", last_benchmark()), lambda: _benchmark_of(set(groups.ids)))
 
 
@@ -543,7 +542,8 @@ def _benchmark_of(ids: set[str]) -> dict[str, str] | None:
                 continue  # ids of the built-in groups say where they are from
             if needs.get(name) or not (built_in or name.startswith("mine/") or name == last_benchmark()):
                 continue
-            if ids == set(load_groups(name, split).ids):
+            known = set(load_groups(name, split).ids)
+            if ids == known or (built_in and ids <= known):
                 return {"set": name, "split": split}
     return None
 

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from core.figures._style import OUTCOME_COLOURS, SERIES, hatched, layout, whiskers
+from core.figures._style import OUTCOME_COLOURS, SERIES, hatched, layout, outlined_whiskers
 from core.metrics.groups import GLOBAL, METRICS, description_of
 from core.metrics.statistics import Estimate
 
@@ -76,11 +76,11 @@ def _grouped_bars(
             width=0.9 * width,
             name=html.escape(name),  # it may be that of a file, and Plotly acts upon some tags
             marker=look,
-            error_y=whiskers(up, down),
             customdata=np.stack([data.low[i], data.high[i], data.chance[i], data.ties[i]], axis=-1),
             hovertemplate="%{y:.1f} % (95 % interval %{customdata[0]:.1f}–%{customdata[1]:.1f}), "
             "chance %{customdata[2]:.1f}, %{customdata[3]:.0f} ties",
         )
+        outlined_whiskers(figure, x, data.value[i], up, down)
         figure.add_scatter(
             x=x,
             y=np.maximum(data.high[i], data.chance[i]) + _LABEL_GAP,

@@ -93,6 +93,17 @@ def whiskers(up: np.ndarray, down: np.ndarray, colour: str = MARK_COLOUR) -> dic
     return {"array": up, "arrayminus": down, "thickness": 1.6, "width": 4, "color": colour}
 
 
+def outlined_whiskers(
+    figure: go.Figure, x: np.ndarray, y: np.ndarray, up: np.ndarray, down: np.ndarray
+) -> None:
+    """Intervals that are seen on a bar of any colour and on both pages: dark, with a white edge."""
+    for width, colour in ((4.5, "#ffffff"), (1.6, "#1c1e26")):
+        error = {**whiskers(up, down, colour), "thickness": width, "width": 4 if width < 2 else 5}
+        figure.add_scatter(
+            x=x, y=y, mode="markers", marker={"opacity": 0}, error_y=error, hoverinfo="skip", showlegend=False
+        )
+
+
 def hatched(colour: str, shape: str) -> dict[str, Any]:
     """The look of bars, with Plotly's pattern `shape` or none (""): right and wrong differ by more than colour."""
     pattern = {"shape": shape, "fillmode": "overlay", "fgcolor": "rgba(255,255,255,0.6)", "size": 7}

@@ -1,0 +1,73 @@
+"""What the two sides of a comparison are measured on: the selected groups, or those of them that both sides have."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from core.base.text import counted
+from core.metrics.evaluation import Evaluation
+from ui.cached import cached_on
+from ui.loaders import evaluate, measured_on
+from ui.selection import Selection, benchmark_of
+from ui.uploads import PREFIX, is_upload, upload_evaluation, upload_groups
+
+
+class Compared(NamedTuple):
+    """Two sides on the same groups."""
+
+    selection: Selection  # of the groups that both have
+    first: Evaluation
+    second: Evaluation
+    line: str  # which groups these are, "" where they are all that is selected
+
+
+def compare_sides(selection: Selection, other: str) -> Compared | None:
+    """The selected model or file, and `other`, on the groups that both have; None where they have none in common.
+
+    A file may hold some of a benchmark's groups, or more than these.
+    """
+    sizes = _sizes(selection, other)
+    shape, ids = "x".join(map(str, selection.groups.shape)), selection.groups.ids
+    kept = np.ones(len(ids), bool)
+    for entry in sizes:
+        if is_upload(entry):
+            kept &= np.isin(ids, upload_evaluation(entry, shape).ids)
+    if not (kept & selection.mask).any() and selection.mask.any():
+        return None
+    if kept.all() and set(sizes.values()) == {len(ids)}:
+        return Compared(selection, evaluate(selection), evaluate(selection, other), "")
+    narrowed = selection._replace(mask=selection.mask & kept)
+    first, second = (_narrowed(selection, narrowed, entry) for entry in (selection.model, other))
+    groups = counted(len(first.ids), "selected group" if selection.tags else "group")
+    have = ", ".join(f"{name.removeprefix(PREFIX)} has {size}" for name, size in sizes.items())
+    return Compared(narrowed, first, second, f"Both are measured on the {groups} that both have: {have}.")
+
+
+def _sizes(selection: Selection, other: str) -> dict[str, int]:
+    """How many groups the selected set has, and each file that is compared on it."""
+    shape = "x".join(map(str, selection.groups.shape))
+    files = (entry for entry in (selection.model, other) if is_upload(entry))
+    sizes = {entry: len(upload_evaluation(entry, shape).ids) for entry in files}
+    return {selection.benchmark: len(selection.groups), **sizes}
+
+
+def _narrowed(selection: Selection, narrowed: Selection, entry: str) -> Evaluation:
+    """A model's or a file's evaluation on some of the selected groups."""
+    groups, ids = narrowed.selected_groups, narrowed.selected_groups.ids
+    if not is_upload(entry) or entry == selection.benchmark:
+        whole = evaluate(selection, entry)
+        chosen = narrowed.mask[selection.mask]
+        return cached_on(whole, ("narrowed", tuple(ids)), lambda: whole.select(chosen))
+    file = upload_evaluation(entry, "x".join(map(str, groups.shape)))
+
+    measure = lambda: measured_on(file.select(np.isin(file.ids, ids)), groups)  # noqa: E731
+    return cached_on(file, ("narrowed", groups.name, tuple(ids)), measure)
+
+
+def benchmark_of_file(entries: tuple[str, ...]) -> dict[str, str] | None:
+    """The benchmark on this machine that the first of these which is a file was made on, as parameters of the address;
+    None where it is not known."""
+    files = [entry for entry in entries if is_upload(entry)]
+    return benchmark_of(upload_groups(files[0])) if files else None
