@@ -94,7 +94,7 @@ def test_what_decided_it_names_words_position_and_how_training_ended(test_set):
 
 def test_word_kinds_are_those_of_the_queries():
     """24 of 240 queries name a colour and a shape alone: 8 colours, 3 shapes. A size is said by 9 x 3 x 2 x 3."""
-    kinds, queries = _verdict._word_kinds(), load_retrieval("test").queries
+    kinds, queries = _verdict._test_set(60)[1], load_retrieval("test").queries
     said = {name: [q for q, kept in zip(queries, mask, strict=True) if kept] for name, mask in kinds.items()}
     assert len(said["colours alone"]) == 24 and len(said["sizes"]) == len(said["materials"]) == 162
     assert not any(

@@ -8,12 +8,14 @@ What decided it is read off the same records: the words of the queries, seen and
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from core.cola.run import _evaluation
 from core.cola.table import BASE
+from core.datasets.sets import Retrieval
 from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP
 from core.metrics.statistics import Estimate
 from core.scenes.retrieval import load_retrieval
@@ -92,24 +94,27 @@ def verdicts(runs: Sequence[MeasuredRun], epochs: int, seeds: int) -> list[dict[
 def query_outcomes(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Outcomes by measure: of queries (q,) in percent, NaN where a query is not of that part; of groups (g,)."""
     scores = arrays["retrieval_scores"]
-    test = first_images(load_retrieval("test"), scores.shape[1])
+    test, kinds = _test_set(scores.shape[1])
     measured = _evaluation(test, scores)
     parts = {name: mask for name, mask in measured.parts().items() if name in ("all", "seen", "unseen")}
-    found = {
-        f"{metric} {part}": np.where(mask, 100 * measured.values(metric), np.nan)
-        for metric in (COLA_MAP, QUERY_ALL_MAP)
-        for part, mask in (parts | _word_kinds()).items()
-    }
+    found: dict[str, np.ndarray] = {}
+    for metric in (COLA_MAP, QUERY_ALL_MAP):
+        values = 100 * measured.values(metric)
+        found |= {f"{metric} {p}": np.where(mask, values, np.nan) for p, mask in (parts | kinds).items()}
     return found | {
         name: 100 * np.asarray(arrays[name], dtype=float) for name in GROUP_RESULTS if name in arrays
     }
 
 
-def _word_kinds() -> dict[str, np.ndarray]:
-    """Which test queries name colours alone, sizes, materials: bool (q,) each."""
-    phrases = load_retrieval("test").phrases
-    sizes, materials = (np.array([getattr(p, n) is not None for p in phrases]) for n in ("size", "material"))
-    return dict(zip(WORDS, (~sizes & ~materials, sizes, materials), strict=True))
+@cache  # every run is measured on the same one
+def _test_set(images: int) -> tuple[Retrieval, dict[str, np.ndarray]]:
+    """The built-in test set, and which of its queries name colours alone, sizes, materials: bool (q,) each."""
+    test = load_retrieval("test")
+    sizes, materials = (
+        np.array([getattr(p, n) is not None for p in test.phrases]) for n in ("size", "material")
+    )
+    kinds = dict(zip(WORDS, (~sizes & ~materials, sizes, materials), strict=True))
+    return first_images(test, images), kinds
 
 
 def _verdict(

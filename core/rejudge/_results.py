@@ -14,9 +14,11 @@ All hold the metrics in percent but MTEB's and Every Eval Ever's, which take sha
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from importlib.metadata import PackageNotFoundError, version
+from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
@@ -274,22 +276,34 @@ def read_json_results(path: Path, value: Any, model: str) -> list[Submission] | 
     return None
 
 
+def _check_yaml(path: Path, text: str) -> None:
+    """Raises InputError for YAML that would unfold, or take time that grows with the square of its length."""
+    import yaml
+
+    too_deep = f"{path} is nested too deeply; results are tables."
+    if len(text) > _MOST_YAML:
+        raise InputError(f"{path} has more than {_MOST_YAML:,} characters of YAML; results are short.")
+    # The scanner looks through all open brackets at every further one, before it reports the first.
+    steps = (1 if bracket in "[{" else -1 for bracket in re.findall(r"[\[\]{}]", text))
+    if max(accumulate(steps), default=0) > _MOST_DEPTH:
+        raise InputError(too_deep)
+    depth = 0
+    for event in yaml.parse(text):
+        if isinstance(event, yaml.AliasEvent):
+            raise InputError(f"{path} has aliases (*name), which are not read; write the values out.")
+        depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+        if depth > _MOST_DEPTH:
+            raise InputError(too_deep)
+
+
 def read_yaml_results(path: Path, text: str) -> list[Submission]:
     """The numbers of `.eval_results` and of a model card's front matter. InputError for any other YAML."""
     import yaml
 
     if text.startswith("---"):  # the front matter alone; the card's text follows it
         text = text.split("\n---", 1)[0]
-    if len(text) > _MOST_YAML:
-        raise InputError(f"{path} has more than {_MOST_YAML:,} characters of YAML; results are short.")
     try:
-        depth = 0
-        for event in yaml.parse(text):
-            if isinstance(event, yaml.AliasEvent):
-                raise InputError(f"{path} has aliases (*name), which are not read; write the values out.")
-            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
-            if depth > _MOST_DEPTH:  # what the rest would take grows with the square
-                raise InputError(f"{path} is nested too deeply; results are tables.")
+        _check_yaml(path, text)
         value = yaml.safe_load(text)
     except yaml.YAMLError as error:
         raise InputError(
