@@ -10,6 +10,7 @@ from importlib.util import find_spec
 
 import numpy as np
 import pytest
+import torch
 
 from benchmarks.results import chat_models, model_classes
 from core.base.errors import InputError
@@ -92,3 +93,38 @@ def test_pairs_of_many_images_score_as_each_alone(folder, kind):
             scorer.score([images[i]], [model_classes.CAPTIONS[j]], np.array([(0, 0)]))[0] for i, j in pairs
         ]
         assert scorer.score(images, model_classes.CAPTIONS, pairs) == pytest.approx(alone, abs=2e-5)
+
+
+def plain(folder, text: str, **more):
+    """Inputs by the model's own processor, and log P of the next token after each of them, (length, vocabulary)."""
+    from transformers import AutoModelForImageTextToText, AutoProcessor
+
+    processor = AutoProcessor.from_pretrained(folder)
+    inputs = dict(processor(text=text, images=IMAGE.open(), return_tensors="pt", **more))
+    labels = inputs.pop("labels", None)
+    module = AutoModelForImageTextToText.from_pretrained(folder, dtype=torch.float32).eval()
+    with torch.no_grad():
+        return processor, inputs["input_ids"][0], labels, module(**inputs).logits[0].log_softmax(-1)
+
+
+IMAGE, CAPTION = model_classes.IMAGES[0], model_classes.CAPTIONS[0]
+
+
+@pytest.mark.parametrize("kind", ["paligemma", "chameleon"])
+def test_an_answer_follows_what_the_processor_ends_a_prompt_with(folder, kind):
+    """A new line or a mark: "Yes" begins the answer, not " Yes" after the question itself."""
+    question = f'Does this figure show "{CAPTION}"? Please answer yes or no.'
+    processor, _, _, found = plain(folder(kind), f"<image>{question}")
+    yes = processor.tokenizer("Yes", add_special_tokens=False)["input_ids"]
+    scorer = load_scorer(f"vqa-log:{folder(kind)}", "cpu")
+    got = scorer.score([IMAGE], [CAPTION], np.array([(0, 0)]))[0]
+    assert len(yes) == 1 and got == pytest.approx(float(found[-1, yes[0]]), abs=2e-5)
+
+
+@pytest.mark.parametrize("prompt", ["caption en", None])
+def test_a_caption_of_paligemma_is_the_suffix_of_its_own_training(folder, prompt):
+    _, ids, labels, found = plain(folder("paligemma"), f"<image>{prompt or ''}", suffix=CAPTION)
+    places = torch.nonzero(labels[0] != -100)[:-1, 0]  # without the end token
+    expected = found[places - 1].gather(-1, ids[places][:, None])[:, 0].numpy()
+    scorer = load_scorer(f"vgpt:{folder('paligemma')}{f'?prompt={prompt}' if prompt else ''}", "cpu")
+    assert scorer.token_log_probs(IMAGE, CAPTION).log_probs == pytest.approx(expected, abs=2e-5)

@@ -152,7 +152,7 @@ def test_the_answer_is_the_token_that_would_follow_the_prompt(kind, before, toke
         ["Yes\nYes it is Yes", "USER: is it? ASSISTANT: Yes", "Question: Answer: Yes"] * 9, trainer
     )
     words = PreTrainedTokenizerFast(tokenizer_object=made, unk_token="<unk>")
-    fake = SimpleNamespace(tokenizer=words, before=before, name="fake")
+    fake = SimpleNamespace(tokenizer=words, before=before, name="fake", _ended=str)
     assert words.convert_ids_to_tokens(Answerer._answer_token(fake, "Yes")) == token
 
 

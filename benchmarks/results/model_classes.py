@@ -131,12 +131,14 @@ def _token_error(captioner: Any, image: BytesImage, caption: str) -> float:
 
 
 def _answer_error(answerer: Any, image: BytesImage, caption: str) -> float:
-    """How far log P("Yes") is from a plain forward pass."""
+    """How far log P of "Yes", as it is written after what the processor made, is from a plain forward pass."""
+    words, inputs = answerer.tokenizer, _read(answerer, image, answerer.prompt(answerer.question(caption)))
+    last = int(inputs["input_ids"][0, -1])
+    bare = last in words.all_special_ids or words.decode([last])[-1:].isspace()
+    yes = words("Yes" if bare else " Yes", add_special_tokens=False)["input_ids"][-1]
     with torch.no_grad():
-        logits = answerer.module(
-            **_read(answerer, image, answerer.prompt(answerer.question(caption)))
-        ).logits[0, -1]
-    expected = float(logits.double().log_softmax(-1)[answerer.yes])
+        logits = answerer.module(**inputs).logits[0, -1]
+    expected = float(logits.double().log_softmax(-1)[yes])
     return abs(float(answerer.score([image], [caption], np.array([(0, 0)]))[0]) - expected)
 
 

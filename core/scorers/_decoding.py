@@ -352,9 +352,7 @@ class ChatScorer(PairScorer):
 
     def _tail(self, texts: list[str]) -> list[list[int]]:
         """Token ids of prompts after all that comes before their first difference and depends on the image."""
-        if self._begun is None:
-            self._begun = self._beginning_of(texts[0])
-        head, end = self._begun
+        head, end = self._beginning_of_all(texts[0])
         found = self.tokenizer([text + end for text in texts], verbose=False, **self._special(texts))[
             "input_ids"
         ]
@@ -363,6 +361,16 @@ class ChatScorer(PairScorer):
                 f"{self.name} puts its question before the image, so it cannot be asked; use vgpt: instead."
             )
         return [list(ids[len(head) :]) for ids in found]
+
+    def _ended(self, text: str) -> str:
+        """A prompt with what the processor adds to its end, which the model's answer follows."""
+        return text + self._beginning_of_all(text)[1]
+
+    def _beginning_of_all(self, prompt: str) -> tuple[list[int], str]:
+        """`_beginning_of` any one of the prompts that are alike but for the caption, found once."""
+        if self._begun is None:
+            self._begun = self._beginning_of(prompt)
+        return self._begun
 
     def _beginning_of(self, prompt: str) -> tuple[list[int], str]:
         """The tokens of a prompt up to its image, and what the processor adds to its end.

@@ -237,10 +237,10 @@ class _ChatCaptioner(ChatLearner, CaptionScorer, CaptionLearner):
     asked_for: str | None = None  # what the user asks, if anything
 
     def _ask(self, prompt: str) -> None:
-        self.asked_for = prompt
+        self.asked_for, self._begun = prompt, None
 
     def _tokenize(self, captions: list[str]) -> list[list[int]]:
-        prompt = self.prompt(self.asked_for)
+        prompt = self._ended(self.prompt(self.asked_for))
         special = self._special([prompt])
         before = self.tokenizer(prompt, verbose=False, **special)["input_ids"]
         texts = [f"{prompt}{joining_space(prompt, self.tokenizer)}{caption}" for caption in captions]

@@ -46,6 +46,7 @@ class Answerer(PairScorer):
         super().take(options)
         self.form, self._begun = options.get("question", self.form), None
         self.before = self._preface()
+        self.yes = self._answer_token(self.answers[0])
 
     def question(self, caption: str) -> str:
         """What the model is asked about a caption."""
@@ -55,6 +56,10 @@ class Answerer(PairScorer):
         """What the answer follows, as far as its tokens depend on it."""
         return ""
 
+    def _ended(self, text: str) -> str:
+        """The text before an answer as the model reads it."""
+        return text
+
     @property
     def no(self) -> int:
         """The first token of the other answer, which adaptation alone asks for."""
@@ -62,7 +67,7 @@ class Answerer(PairScorer):
 
     def _answer_token(self, answer: str) -> int:
         """The token of an answer after `before`: byte-level tokenizers tell " Yes" from "Yes"."""
-        before = self.before
+        before = self._ended(self.before) if self.before else ""
         plain: dict[str, Any] = {"add_special_tokens": False}
         known = self.tokenizer(before, **plain)["input_ids"] if before else []
         text = f"{before}{joining_space(before, self.tokenizer)}{answer}"
