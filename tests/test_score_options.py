@@ -1,6 +1,7 @@
 """Options of a score after its name: what is asked, the end token, null images; each with a key of its own."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
@@ -100,12 +101,29 @@ def test_options_are_part_of_the_key_which_is_known_without_loading(make):
         ("vqa:{}?question=is+it", r"needs \{caption\}"),
         ("blind:{}?count=many", "take numbers"),
         ("blind:{}?std=0", "a std above 0"),
+        ("vgpt:{}?batch=", "leaves batch= empty"),
+        ("vgpt:{}?device=+&prompt=x", "leaves device= empty"),
+        ("blind:{}?count=", "leaves count= empty"),
+        ("vgpt:{}?prompt=a&end=yes&prompt=b", "has prompt= twice"),
+        ("itc:builtin/clip?batch=2", r"itc:builtin/clip\?batch=2 has no batch= to choose"),
     ],
 )
 def test_an_option_without_effect_is_one_sentence(make, name, words):
     with pytest.raises(InputError, match=words) as caught:
         load_scorer(name.format(make("llava")), "cpu")
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("kind", ["vgpt", "blind", "mass"])
+def test_an_end_token_that_the_model_does_not_have_cannot_count(make, tmp_path, kind):
+    place = shutil.copytree(make("llava"), tmp_path / "endless")
+    for file in ("tokenizer_config.json", "special_tokens_map.json"):
+        if (place / file).exists():
+            known = json.loads((place / file).read_text())
+            (place / file).write_text(json.dumps({k: v for k, v in known.items() if k != "eos_token"}))
+    with pytest.raises(InputError, match="no end token that could count; leave end=yes out"):
+        load_scorer(f"{kind}:{place}?end=yes", "cpu")
+    assert scores(f"{kind}:{place}?end=no").tolist() == scores(f"{kind}:{place}").tolist()
 
 
 def test_device_and_batch_change_the_key_and_no_score(make):

@@ -67,7 +67,8 @@ def _endpoint_form(name: str) -> tuple[ApiScorer, tuple[float | None, float | No
     # The environment's key belongs to the environment's address: another address needs its own key, or none.
     other = (base or default).rstrip("/") != default.rstrip("/")
     scorer = ApiScorer(plain, model, base or None, key or (_NO_KEY if other else None))
-    asking = options.applied(scorer, scorer_kind(plain), name) if options else scorer
+    options.check(scorer_kind(plain), name)
+    asking = options.applied(scorer, name) if options else scorer
     return asking, (price_in, price_out)
 
 

@@ -58,14 +58,20 @@ class CaptionScorer(PairScorer):
         super().take(options)
         if "prompt" in options:
             self._ask(options["prompt"])
+        if options.get("end") == "yes" and not self._end_tokens:
+            raise InputError(f"{self.name} has no end token that could count; leave end=yes out.")
+
+    @property
+    def _end_tokens(self) -> list[int]:
+        """What ends a caption, if the tokenizer has it."""
+        return [t for t in (self.tokenizer.eos_token_id, self.tokenizer.sep_token_id) if t is not None]
 
     def _ask(self, prompt: str) -> None:
         """Have this text before every caption, in place of the family's own; a language model alone has none."""
 
     def _texts(self, captions: list[str]) -> Sequence[list[int]]:
         """Tokens of captions with the end token, or without: as the option says, or as the tokenizer wrote them."""
-        tokens, end = self._tokenize(captions), self._options.get("end")
-        known = [t for t in (self.tokenizer.eos_token_id, self.tokenizer.sep_token_id) if t is not None]
+        tokens, end, known = self._tokenize(captions), self._options.get("end"), self._end_tokens
         if end is None or not known:
             return tokens
         bare = [ids[:-1] if ids[-1] in known and len(ids) > 1 else ids for ids in tokens]

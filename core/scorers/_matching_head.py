@@ -207,8 +207,11 @@ def load(name: str, source: str, device: str = "auto", kind: str = "itm") -> Sco
     config = read_config(folder)
     model = str(config.get("model_type", ""))
     if model not in ("blip", "blip-2", "flava"):
+        advice = (
+            "whose one score needs no itc: before its name" if kind == "itc" else "without a matching head"
+        )
         raise InputError(
-            f"The model in {folder} is of type {model!r} without a matching head; choose a BLIP, BLIP-2 or FLAVA one."
+            f"The model in {folder} is of type {model!r}, {advice}; {kind}: takes a BLIP, BLIP-2 or FLAVA one."
         )
     if kind == "itc" and model != "blip-2":
         return _huggingface.load(name, source, device, kind)

@@ -43,18 +43,27 @@ class ScoreOptions(dict[str, str]):
 
     @classmethod
     def split(cls, name: str) -> tuple[str, ScoreOptions]:
-        """A scorer's name without its options, and them; raises InputError for one that no score has.
+        """A scorer's name without its options, and them.
+
+        Raises InputError for one that no score has, stands there twice or says nothing; a prompt alone may be empty.
 
         >>> ScoreOptions.split("vgpt:builtin/blip-caption?prompt=a+photo+of&end=no")
         ('vgpt:builtin/blip-caption', {'prompt': 'a photo of', 'end': 'no'})
         """
         plain, mark, text = name.partition("?")
-        options = cls(parse_qsl(text, keep_blank_values=True))
+        pairs = parse_qsl(text, keep_blank_values=True)
+        options = cls(pairs)
         if any(option not in _KINDS for option in options) or (mark and not options):
             raise InputError(
                 f"{name} asks for an option that no score has; after the question mark stand prompt=, image_prompt=, "
                 "end=, question=, mean=, std=, count=, device= or batch=, with & between them."
             )
+        if len(pairs) > len(options):
+            twice = next(o for o in options if sum(o == option for option, _ in pairs) > 1)
+            raise InputError(f"{name} has {twice}= twice; give it once.")
+        empty = next((option for option, value in pairs if not value.strip() and option != "prompt"), None)
+        if empty is not None:
+            raise InputError(f"{name} leaves {empty}= empty; give it a value or leave it out.")
         return plain, options
 
     @classmethod
@@ -101,17 +110,22 @@ class ScoreOptions(dict[str, str]):
             )
         return mean, std, count
 
-    def applied(self, scorer: Any, kind: str, name: str) -> Any:
-        """A twin of a scorer with these options; raises InputError for one without effect on its kind of score."""
+    def check(self, kind: str, name: str) -> None:
+        """Raise InputError for an option without effect on a kind of score, or one that says nothing it knows."""
         idle = next((option for option in self if kind not in _KINDS[option]), None)
-        if idle is not None or not hasattr(scorer, "take"):
-            raise InputError(
-                f"{name} has no {idle or next(iter(self))}= to choose; leave it out after the question mark."
-            )
+        if idle is not None:
+            raise InputError(f"{name} has no {idle}= to choose; leave it out after the question mark.")
         if self.get("end", "yes") not in ("yes", "no"):
             raise InputError(f"{name} takes end=yes or end=no.")
         if "{caption}" not in self.get("question", "{caption}"):
             raise InputError(f"The question of {name} needs {{caption}} where the caption stands.")
+
+    def applied(self, scorer: Any, name: str) -> Any:
+        """A twin of a scorer with these options; raises InputError for a scorer that has none."""
+        if not hasattr(scorer, "take"):
+            raise InputError(
+                f"{name} has no {next(iter(self))}= to choose; leave it out after the question mark."
+            )
         twin = copy(scorer)
         twin.name = name
         twin.take(self)

@@ -51,8 +51,8 @@ def load_scorer(name: str, device: str = "auto") -> Scorer:
     plain, options = ScoreOptions.split(name)
     if options:
         check_source(name)
-        scorer = load_scorer(plain, options.get("device", device))
-        return options.applied(scorer, scorer_kind(plain), name)
+        options.check(scorer_kind(plain), name)
+        return options.applied(load_scorer(plain, options.get("device", device)), name)
     modes, plain = split_prefix(name)
     if modes:
         return converted_copy(load_scorer(plain, device), modes, name)
