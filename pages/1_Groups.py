@@ -26,10 +26,7 @@ PER_PAGE = 12
 CARDS_IN_A_ROW = 2  # with two images of 240 pixels each beside the sidebar of a laptop
 SMALL_CARDS_IN_A_ROW = 4
 MOST_SCORES = 16  # of a matrix on a small card
-LEAD = (
-    "Every group of the set, and whether two metrics count it as right. Open one to see the model's scores and its "
-    "matching."
-)
+LEAD = "Every group of the set and two verdicts on it; open one to see the model's scores and its matching."
 MARGINS = "margin"  # in the address, set by a click on Matching
 
 
@@ -71,9 +68,12 @@ def clear_filters() -> None:
 def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
     """The groups that pass the filters, as cards."""
     groups = selection.selected_groups
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="gallery-toolbar"):
         words, verdicts, order, margins = filters(evaluation)
         notable_group_buttons(selection, evaluation, "surprises")
+        exports = ui.evaluation_exports(selection, {selection.model: evaluation})
+        bars = {"metrics": lambda: metrics_figure(evaluation)}
+        ui.export_section("groups", evaluation.table, bars, **exports)
         ui.pick_group(list(evaluation.ids), label_visibility="collapsed", width=260)
     indices = group_filters.filter_groups(groups, evaluation, words, verdicts, order, margins)
     active = [
@@ -127,15 +127,21 @@ def card(evaluation: Evaluation, group: Group, index: int) -> None:
 
 
 def toolbar(selection: ui.Selection, evaluation: Evaluation, index: int) -> bool:
-    """Ways to other groups, and whether to predict first."""
+    """Ways to other groups, this one's files, and whether to predict first."""
     ids = list(evaluation.ids)
     before, after = ids[index - 1], ids[(index + 1) % len(ids)]
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="group-toolbar"):
-        st.button("Gallery", on_click=ui.open_group, args=(None,), icon=":material/grid_view:")
-        st.button("Previous", on_click=ui.open_group, args=(before,), icon=":material/chevron_left:")
-        st.button("Next", on_click=ui.open_group, args=(after,), icon=":material/chevron_right:")
-        ui.pick_group(ids, label_visibility="collapsed", width=260)
+        st.button(
+            "Gallery", on_click=ui.open_group, args=(None,), icon=":material/grid_view:", key="to-gallery"
+        )
+        st.button(
+            "Previous", on_click=ui.open_group, args=(before,), icon=":material/chevron_left:", key="previous"
+        )
+        st.button("Next", on_click=ui.open_group, args=(after,), icon=":material/chevron_right:", key="next")
+        name = f"group-{ids[index].replace('/', '-')}"
+        ui.export_section(name, **ui.group_exports(selection, evaluation, index))
         notable_group_buttons(selection, evaluation, "more-surprises")
+        ui.pick_group(ids, label_visibility="collapsed", width=260)
         return st.toggle(
             "Predict first",
             key="predict",
@@ -305,14 +311,6 @@ def page(selection: ui.Selection) -> None:
         detail(selection, evaluation, ids.index(group))
     else:
         gallery(selection, evaluation)
-    if group in ids:
-        name = f"group-{str(group).replace('/', '-')}"
-        ui.export_section(name, **ui.group_exports(selection, evaluation, ids.index(group)))
-    else:
-        exports = ui.evaluation_exports(selection, {selection.model: evaluation})
-        ui.export_section(
-            "groups", evaluation.table, {"metrics": lambda: metrics_figure(evaluation)}, **exports
-        )
     ui.cite(selection.selected_groups)
 
 

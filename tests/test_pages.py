@@ -12,7 +12,7 @@ from driving import button, fine, html, text
 import ui
 from core import figures
 from core.datasets import load
-from core.figures.svg import group_svg
+from core.figures.group_slide import group_svg
 from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
@@ -342,9 +342,13 @@ def test_the_picture_of_a_group_stands_alone_with_lines_scores_and_verdicts():
     evaluation = Evaluation(np.array([[[2.0, 1.0], [3.0, 2.5]]]), truth, [group.id])
     svg = ElementTree.fromstring(group_svg(group, evaluation.group(0), "<m>"))
     kinds = [element.tag.rpartition("}")[2] for element in svg.iter()]
-    assert kinds.count("image") == 2 and kinds.count("path") == 2
+    assert kinds.count("image") == 2 and kinds.count("path") == 3  # two lines, and one in the legend
     told = " ".join("".join(element.itertext()) for element in svg.iter() if element.tag.endswith("text"))
-    assert "2.50 ●✓" in told and "<m>: ✗ GroupScore wrong, ✓ GroupMatch right" in told  # 4.5 against 4
+    assert "2.50 ●✓" in told and "Scores of <m>" in told
+    assert "✓ GroupMatch right" in told and "2.00 + 2.50 = 4.50 > 1.00 + 3.00 = 4.00" in told
+    assert "✗ GroupScore wrong" in told and "right, and yet GroupScore counts the group as wrong." in told
+    assert "caption 2" in told and "image B" in told  # the axes
+    assert "● and outlined: the model's matching" in told and "✓ a true pair" in told  # the signs
 
 
 def test_one_group_is_offered_as_png_and_svg_where_a_browser_draws(app, monkeypatch):

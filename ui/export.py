@@ -181,7 +181,7 @@ def group_exports(selection: Selection, evaluation: Evaluation, index: int) -> d
     name = group.id.replace("/", "-")
 
     def picture() -> bytes:
-        from core.figures.svg import group_svg
+        from core.figures.group_slide import group_svg
 
         return group_svg(group, evaluation.group(index), _plain_name(selection.model)).encode()
 
