@@ -8,7 +8,8 @@ import ui
 from core.base.errors import unknown_name
 from core.figures.text import escape_markdown
 from core.teaching.glossary import glossary
-from ui.lessons import LESSONS, answers
+from ui.images import thumbnail
+from ui.lessons import LESSONS, answers, elements
 
 LEAD = (
     "Nine short lessons: predict first, then see the result. Each ends with a question and a link to the page "
@@ -21,13 +22,14 @@ def overview() -> None:
     grid = st.grid(4, min_column_width=240, border=True)
     for name, lesson in LESSONS.items():
         with grid.cell():
-            st.markdown(f"**{TITLES[name]}**")
-            st.markdown(lesson.asks)
-            done = " · ✓ done" if answers.is_complete(name) else ""
-            st.caption(f"about {lesson.minutes} minutes{done}")
-            st.button(
-                f"Open lesson {TITLES[name].split('.')[0]}", key=f"open-{name}", on_click=choose, args=(name,)
-            )
+            pictures = "".join(thumbnail(image) for image in elements.example_images(lesson))
+            st.html(f'<div class="cm-thumbs{" cm-unseen" if lesson.unseen else ""}">{pictures}</div>')
+            st.markdown(f"**{TITLES[name]}**  \n{lesson.asks}")
+            with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+                label = f"Open lesson {TITLES[name].split('.')[0]}"
+                st.button(label, key=f"open-{name}", on_click=choose, args=(name,))
+                done = " · ✓ done" if answers.is_complete(name) else ""
+                st.caption(f"{lesson.minutes} minutes{done}", width="content")
 
 
 def words() -> None:
@@ -67,7 +69,7 @@ def picker(name: str | None) -> None:
     st.selectbox(
         "Lesson", list(labels), index=None, key="lesson_title", placeholder="choose a lesson",
         on_change=lambda: choose(labels.get(st.session_state["lesson_title"])),
-        label_visibility="collapsed", width=420,
+        label_visibility="collapsed", width=330,
     )  # fmt: skip
 
 
@@ -78,9 +80,9 @@ def page() -> None:
         overview()
         words()
         return
-    picker(name)
-    st.header(TITLES[name], anchor=False)
-    st.markdown(f"*{LESSONS[name].asks}*")
+    with st.container(horizontal=True, vertical_alignment="center", key="lesson-bar"):
+        st.markdown(f"*{LESSONS[name].asks}*", width="content")
+        picker(name)
     LESSONS[name].show()
     names = list(LESSONS)
     following = names[names.index(name) + 1 :]
@@ -93,6 +95,7 @@ def page() -> None:
             )  # fmt: skip
 
 
-ui.open_page("Lessons", "" if "lesson" in st.query_params else LEAD, pick=False)
+asked = st.query_params.get("lesson", "")
+ui.open_page("Lessons", "" if asked else LEAD, pick=False, heading=TITLES.get(asked, ""))
 with ui.show_errors():
     page()

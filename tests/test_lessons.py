@@ -68,11 +68,11 @@ def test_the_overview_lists_every_lesson_by_number_and_title_and_opens_it(app):
     assert all(title in text(test) for title in titles)
     fine(test.button(key="open-matrix").click().run())
     assert test.selectbox(key="lesson_title").options == titles
-    assert test.header[0].value == titles[0] and address(test)["lesson"] == "matrix"
+    assert test.title[0].value == titles[0] and address(test)["lesson"] == "matrix"
     fine(button(test, f"Next: {titles[1]}").click().run())
-    assert test.header[0].value == titles[1]
+    assert test.title[0].value == titles[1]
     fine(test.selectbox(key="lesson_title").set_value(titles[4]).run())
-    assert test.header[0].value == titles[4] and address(test)["lesson"] == "pseudo"
+    assert test.title[0].value == titles[4] and address(test)["lesson"] == "pseudo"
     fine(button(test, "All lessons").click().run())
     assert [h.value for h in test.header] == ["Glossary"] and "lesson" not in test.query_params
 

@@ -51,6 +51,12 @@ def enlargeable_image(image: ImageRef, description: str, size: int = _SHOWN) -> 
     )
 
 
+def thumbnail(image: ImageRef) -> str:
+    """An image as markup that is nothing but decoration."""
+    address, width, height = _image_uri(image.key, _ON_A_CARD, image)
+    return f'<img src="{address}" width="{width}" height="{height}" alt="">'
+
+
 def image_tags(group: Group, described: bool = True, size: int = _SHOWN) -> list[str]:
     """The group's images as markup.
 

@@ -37,17 +37,25 @@ def show() -> None:
         "it fits the image, and whether it is likely English anyway. The second part is the **language prior** P(t). "
         "Alpha-debiasing removes it: log P(t | i) − **α** · log P(t)."
     )
-    draw_group(elements.load_group(SET, index), study.evaluation(0.0).group(index), revealed=False)
-    elements.define(*SHOWN)
-    choice = elements.predict(
-        "alpha",
-        "on 2×2 groups, which of these cannot change at all, whatever α is?",
-        tuple(METRICS[name].label for name in ASKED),
-    )
+    left, right = st.columns(2, gap="large")
+    with left:
+        draw_group(elements.load_group(SET, index), study.evaluation(0.0).group(index), revealed=False)
+    with right:
+        elements.define(*SHOWN)
+        choice = elements.predict(
+            "alpha",
+            "on 2×2 groups, which of these cannot change at all, whatever α is?",
+            tuple(METRICS[name].label for name in ASKED),
+        )
     if choice is None:
         return
     still = [METRICS[name].label for name in ASKED if np.ptp(study.curve(name).values) == 0]
-    elements.verdict(choice, " and ".join(still) or "none of them")
+    ranges = (
+        f"{METRICS[name].label} {curve.min():.1f} to {curve.max():.1f} %"
+        for name in ASKED
+        for curve in (np.asarray(study.curve(name).values),)
+    )
+    elements.verdict(choice, " and ".join(still) or "none of them", f"Over all α: {', '.join(ranges)}.")
     move_alpha(study, index)
     elements.question(
         "alpha",

@@ -39,19 +39,24 @@ def show() -> None:
         "represent every word about an image and lose exactly that. A pair of images that only binding tells apart:"
     )
     pair = elements.evaluate(PAIR, elements.MODEL)
-    draw_group(elements.load_group(PAIR), pair.group(0), revealed=False)
-    st.markdown("Now one image with two captions, the true one and one with a mistake.")
-    elements.define(TEXT_SCORE)
     parts = {change: sliced(change) for change in CHANGES}
-    choice = elements.predict(
-        "binding",
-        "which mistake in a caption does the built-in CLIP notice most often?",
-        tuple(_CHANGE_LABELS.values()),
-    )
+    left, right = st.columns(2, gap="large")
+    with left:
+        draw_group(elements.load_group(PAIR), pair.group(0), revealed=False)
+    with right:
+        st.markdown("Now one image with two captions, the true one and one with a mistake.")
+        elements.define(TEXT_SCORE)
+        choice = elements.predict(
+            "binding",
+            "which mistake in a caption does the built-in CLIP notice most often?",
+            tuple(_CHANGE_LABELS.values()),
+        )
     if choice is None:
         return
     value = {change: part.metrics[TEXT_SCORE].value for change, part in parts.items()}
-    elements.verdict(choice, _CHANGE_LABELS[max(value, key=value.__getitem__)])
+    shares = ", ".join(f"{_CHANGE_LABELS[change]} {share:.1f} %" for change, share in value.items())
+    noticed = _CHANGE_LABELS[max(value, key=value.__getitem__)]
+    elements.verdict(choice, noticed, f"TextScore by mistake: {shares}.")
     by_mistake(parts)
     try_mistakes(parts)
     st.markdown(

@@ -37,7 +37,8 @@ def show() -> None:
     )
     if choice is None:
         return
-    elements.verdict(choice, _outcome(evaluations))
+    lines = (f"{label}: {metric_line(evaluations[name].metrics[TEXT_SCORE])}" for name, label in SETS.items())
+    elements.verdict(choice, _outcome(evaluations), f"TextScore on {'; on '.join(lines)}.")
     both_sets(evaluations)
     read_captions(evaluations)
     elements.question(

@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import streamlit as st
 
-from core.groups import Group
+from core.groups import Group, ImageRef
 from core.metrics.evaluation import Evaluation
+from core.metrics.group_metrics import GroupData
 from core.metrics.groups import METRICS
 from ui import loaders
 from ui.lessons import answers
@@ -25,6 +26,8 @@ class Lesson(NamedTuple):
     minutes: int
     asks: str  # the question that it answers
     show: Callable[[], None]  # draws it
+    example: tuple[str, int] = (SET, 0)  # the set and the group whose pictures are on its card
+    unseen: bool = False  # whether it is about not seeing them
 
 
 def evaluate(benchmark: str, model: str) -> Evaluation:
@@ -35,6 +38,12 @@ def evaluate(benchmark: str, model: str) -> Evaluation:
 def load_group(benchmark: str, index: int = 0) -> Group:
     """A group of a test set; by default its first."""
     return loaders.load_groups(benchmark, "test")[index]
+
+
+def example_images(lesson: Lesson) -> list[ImageRef]:
+    """Two pictures for the card of a lesson: of its group, and of the next one where that has a single image."""
+    benchmark, index = lesson.example
+    return [image for each in (index, index + 1) for image in load_group(benchmark, each).images][:2]
 
 
 def define(*names: str) -> None:
@@ -52,12 +61,17 @@ def predict(lesson: str, question: str, options: Sequence[str]) -> str | None:
     return choice
 
 
-def verdict(choice: str, right: str) -> None:
-    """Whether the prediction came true. `right` is computed from the numbers, not written down."""
+def verdict(choice: str, right: str, numbers: str) -> None:
+    """Whether the prediction came true, and the numbers that say so: `right` follows from them, written down nowhere."""
     if choice == right:
-        st.success(f"You predicted it: {right}.", icon=":material/check:")
+        st.success(f"You predicted it: {right}. {numbers}", icon=":material/check:")
     else:
-        st.warning(f"You said “{choice}”; the answer: {right}.", icon=":material/lightbulb:")
+        st.warning(f"You said “{choice}”; the answer: {right}. {numbers}", icon=":material/lightbulb:")
+
+
+def in_numbers(data: GroupData, *names: str) -> str:
+    """What metrics compare, with the numbers of one group."""
+    return " ".join(f"{METRICS[name].label}: {METRICS[name].verdict(data)}." for name in names)
 
 
 def question(lesson: str, asked: str, options: Mapping[str, str], right: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import streamlit as st
 
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
+from ui.formatting import true_minus
 from ui.images import draw_group
 from ui.ladder import draw, line, shipped
 from ui.lessons import elements
@@ -31,17 +32,24 @@ def show() -> None:
         "those into **one vector**, and compares the two vectors."
     )
     evaluation = elements.evaluate(SET, elements.MODEL)
-    draw_group(elements.load_group(SET), evaluation.group(0), revealed=False)
-    elements.define(GROUP_MATCH, GROUP_SCORE)
-    st.markdown(f"The built-in CLIP, all groups: GroupMatch {line(own[GROUP_MATCH])}.")
-    choice = elements.predict(
-        "ladder",
-        f"GroupMatch is {own[GROUP_MATCH]['value']:.1f} % here. Where is most of the rest lost?",
-        tuple(STAGES.values()),
-    )
+    left, right = st.columns(2, gap="large")
+    with left:
+        draw_group(elements.load_group(SET), evaluation.group(0), revealed=False)
+    with right:
+        elements.define(GROUP_MATCH, GROUP_SCORE)
+        st.markdown(f"The built-in CLIP, all groups: GroupMatch {line(own[GROUP_MATCH])}.")
+        choice = elements.predict(
+            "ladder",
+            f"GroupMatch is {own[GROUP_MATCH]['value']:.1f} % here. Where is most of the rest lost?",
+            tuple(STAGES.values()),
+        )
     if choice is None:
         return
-    elements.verdict(choice, STAGES[most_lost(record)])
+    losses = (
+        f"{STAGES[each['name']].partition(':')[0]} {each['difference']:+.1f}" for each in record["steps"]
+    )
+    numbers = true_minus(f"Points of GroupMatch: {', '.join(losses)}.")
+    elements.verdict(choice, STAGES[most_lost(record)], numbers)
     st.markdown(
         "How can one know? A **linear probe** is trained to read one tower alone, while the other side is known "
         "exactly: the scenes are drawn by this project. Every rung answers the same question on the same groups, so "

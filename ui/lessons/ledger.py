@@ -33,18 +33,23 @@ def show() -> None:
     )
     group = elements.load_group(SET)
     unscored = Evaluation.of(np.zeros((1, *group.shape)), np.array([group.truth]), [group.id])
-    draw_group(group, unscored.group(0), revealed=False)
-    elements.define(*BOTH)
     score = frozen[GROUP_SCORE]
-    choice = elements.predict(
-        "ledger",
-        f"GroupScore is {score.value:.1f} % here (chance {score.chance:.1f} %). Now the model is trained, but every "
-        "label is **a matching drawn at random**: nothing is known. What does GroupScore become?",
-        OPTIONS,
-    )
+    left, right = st.columns(2, gap="large")
+    with left:
+        draw_group(group, unscored.group(0), revealed=False)
+    with right:
+        elements.define(*BOTH)
+        choice = elements.predict(
+            "ledger",
+            f"GroupScore is {score.value:.1f} % here (chance {score.chance:.1f} %). Now the model is trained, but "
+            "every label is **a matching drawn at random**: nothing is known. What does GroupScore become?",
+            OPTIONS,
+        )
     if choice is None:
         return
-    elements.verdict(choice, _outcome(frozen[GROUP_SCORE], drawn[GROUP_SCORE]))
+    after = drawn[GROUP_SCORE]
+    change = f"GroupScore {score.value:.1f} % before, {after.value:.1f} % after; chance {after.chance:.1f} %."
+    elements.verdict(choice, _outcome(score, after), change)
     (row,) = (row for row in record["rows"] if row["name"] == RANDOM)
     st.markdown(
         f"Before: {metric_line(score)}.  \nAfter training on random matchings: {metric_line(drawn[GROUP_SCORE])}.  \n"

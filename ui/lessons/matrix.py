@@ -11,6 +11,7 @@ from core.figures import group_html
 from core.groups import Group
 from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
+from core.metrics.group_metrics import GroupData
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE, chance
 from ui.images import draw_group
 from ui.lessons import elements
@@ -27,24 +28,23 @@ def show() -> None:
         "Two images, two captions: which caption belongs to which image? A model answers with **four scores**, one "
         "for every image with every caption; higher means a better match."
     )
-    left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
+    data = start.group(0)
+    left, right = st.columns(2, gap="large")
     with left:
-        draw_group(group, start.group(0), revealed=False)
+        draw_group(group, data, revealed=False)
     with right:
         truth = (f"image {group_html.image_name(i)} belongs to caption {j + 1}" for i, j in group.truth_pairs)
         st.markdown(f"In truth {', '.join(truth)}. The built-in CLIP model gives these scores:")
-        number = st.column_config.NumberColumn(format="%.2f")
-        frame = matrix_frame(scores)
-        st.dataframe(frame, column_config=dict.fromkeys(frame.columns, number))
-    elements.define(TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE, GROUP_MATCH)
-    choice = elements.predict(
-        "matrix",
-        "does this model know which caption belongs to which image?",
-        (NEITHER, "GroupScore says yes", BOTH),
-    )
+        st.html(group_html.matrix_html(unmatched(data), "The model's scores"))
+        elements.define(GROUP_SCORE, GROUP_MATCH)
+        choice = elements.predict(
+            "matrix",
+            "does this model know which caption belongs to which image?",
+            (NEITHER, "GroupScore says yes", BOTH),
+        )
     if choice is None:
         return
-    elements.verdict(choice, outcome(start))
+    elements.verdict(choice, outcome(start), elements.in_numbers(data, GROUP_MATCH, GROUP_SCORE))
     change_the_scores(group, scores)
     elements.question(
         "matrix",
@@ -62,6 +62,11 @@ def show() -> None:
         "pages/1_Groups.py",
         {**elements.selection_state(elements.SET), "verdict": DISAGREE, "group": None, "q": "", "page": 1},
     )
+
+
+def unmatched(data: GroupData) -> GroupData:
+    """The scores before anything is said of them: no matching, no true pairs marked."""
+    return data._replace(matching=None, truth=[])
 
 
 def example() -> tuple[Group, np.ndarray]:

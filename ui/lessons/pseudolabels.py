@@ -68,7 +68,8 @@ def compare_the_surest(evaluation: Evaluation, choice: str) -> None:
         outcome = "clearly more"
     elif surest.high < everyone.value:
         outcome = "fewer"
-    elements.verdict(choice, outcome)
+    both = f"{METRICS[GROUP_MATCH].label} {surest.value:.1f} % of these, {everyone.value:.1f} % of all."
+    elements.verdict(choice, outcome, both)
     label = METRICS[GROUP_MATCH].label
     st.markdown(
         f"- {label} of the most confident {100 * SUREST:.0f} %: {metric_line(surest)}\n"

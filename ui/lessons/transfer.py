@@ -9,6 +9,7 @@ from core.figures.text import metric_line
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.teaching.lessons import AdaptedPart, simplematch_transfer
 from ui.export import chart
+from ui.formatting import true_minus
 from ui.images import draw_group
 from ui.lessons import elements
 from ui.loaders import load_groups
@@ -31,17 +32,17 @@ def show() -> None:
         "the model learned something about *left* and *right*, or about these images? Adapt on **half** of the "
         "groups and measure the other half, which it never saw. A group of this set:"
     )
-    draw_group(
-        elements.load_group(elements.SET),
-        elements.evaluate(elements.SET, elements.MODEL).group(0),
-        revealed=False,
-    )
-    elements.define(*SHOWN)
-    choice = elements.predict(
-        "transfer",
-        "GroupScore of the adapted half will rise by tens of points. And of the untouched half?",
-        ("it rises as much", "it rises far less", "it falls"),
-    )
+    left, right = st.columns(2, gap="large")
+    with left:
+        data = elements.evaluate(elements.SET, elements.MODEL).group(0)
+        draw_group(elements.load_group(elements.SET), data, revealed=False)
+    with right:
+        elements.define(*SHOWN)
+        choice = elements.predict(
+            "transfer",
+            "GroupScore of the adapted half will rise by tens of points. And of the untouched half?",
+            ("it rises as much", "it rises far less", "it falls"),
+        )
     if choice is None:
         return
     halves = dict(zip(PARTS, load_halves(elements.SET, elements.MODEL), strict=True))
@@ -49,7 +50,8 @@ def show() -> None:
         half.after.metrics[GROUP_SCORE].value - half.before.metrics[GROUP_SCORE].value
         for half in halves.values()
     )
-    elements.verdict(choice, _outcome(adapted, untouched))
+    gains = f"GroupScore {adapted:+.1f} points on the adapted half, {untouched:+.1f} on the untouched one."
+    elements.verdict(choice, _outcome(adapted, untouched), true_minus(gains))
     watch_training(halves)
     st.markdown(
         f"Adapted half: GroupScore {adapted:+.1f} points. Untouched half: {untouched:+.1f}. The gap is memory of the "
