@@ -153,6 +153,14 @@ def test_a_visitor_of_a_public_server_takes_every_lesson(app, monkeypatch, name)
     assert "A question to end with" in text(test)
 
 
+def test_every_card_has_two_pictures_and_the_first_lesson_answers_with_its_group_s_numbers(app):
+    markup = html(app(PAGE))
+    assert markup.count("cm-thumbs") == len(LESSONS) and markup.count("<img src") == 2 * len(LESSONS)
+    test = predict(app(PAGE, lesson="matrix"), 2)
+    assert "6.29 + 9.70 = 15.99 > 4.90 + 10.15 = 15.05" in test.success[0].value
+    assert "caption 1 scores 10.15 with image B, and 6.29 with its own" in test.success[0].value
+
+
 def test_the_first_lesson_judges_the_numbers_of_the_matrix_and_follows_its_sliders(app):
     test = predict(app(PAGE, lesson="matrix"))
     no, yes = "wrong</span></th><td><b>GroupScore", "right</span></th><td><b>GroupMatch"

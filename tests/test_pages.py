@@ -370,4 +370,4 @@ def test_a_picture_becomes_a_figure_of_its_own_size():
 
 def test_the_gallery_promises_what_its_cards_have(app):
     told = text(app("pages/1_Groups.py", set="scenes/left-right"))
-    assert "whether two metrics count it as right" in told and "Open one to see the model's scores" in told
+    assert "two verdicts on it" in told and "open one to see the model's scores" in told

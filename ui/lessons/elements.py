@@ -62,7 +62,7 @@ def predict(lesson: str, question: str, options: Sequence[str]) -> str | None:
 
 
 def verdict(choice: str, right: str, numbers: str) -> None:
-    """Whether the prediction came true, and the numbers that say so: `right` follows from them, written down nowhere."""
+    """Whether the prediction came true, and the numbers that say so; `right` follows from them, too."""
     if choice == right:
         st.success(f"You predicted it: {right}. {numbers}", icon=":material/check:")
     else:
