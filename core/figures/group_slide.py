@@ -31,7 +31,7 @@ def group_svg(group: Group, data: GroupData, model: str) -> str:
     m, k = data.scores.shape
     side = max(_SIDE, 80 * k + 92)
     wide, high = _EDGE + _LEFT + 60 + side + _EDGE, max(_HIGH, _TOP + 34 * max(m, k) + 80)
-    sentence = plain_sentence(data)
+    sentence = _plain_sentence(data)
     drawn = _beside(group, data) if m > 1 and k <= _BESIDE else _rows(group, data, high)
     parts = [
         *_paragraph(_EDGE, 58, sentence, wide - 2 * _EDGE, 27, bold=True),
@@ -47,7 +47,7 @@ def group_svg(group: Group, data: GroupData, model: str) -> str:
     )
 
 
-def plain_sentence(data: GroupData) -> str:
+def _plain_sentence(data: GroupData) -> str:
     """What the model does with the group, in one sentence."""
     if data.matching is None:
         return "Two matchings have the same highest total: a tie, which counts as wrong."

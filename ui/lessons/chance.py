@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import streamlit as st
 
@@ -9,6 +11,7 @@ from core.figures import group_html
 from core.figures.teaching import draws_data, draws_figure
 from core.figures.text import metric_line
 from core.metrics.evaluation import Evaluation
+from core.metrics.group_metrics import SYMBOLS
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
 from core.teaching import lessons
@@ -25,10 +28,14 @@ def show() -> None:
         "Let a model that knows nothing give **random scores**. What it gets depends on the shape of the groups and on "
         "the metric, so an accuracy without its chance level says little."
     )
-    guessed_group()
-    elements.define(GROUP_SCORE, GROUP_MATCH)
-    options = ("1 in 4", "1 in 6", "1 in 2")
-    choice = elements.predict("chance", "on 2×2 groups, how often is GroupMatch right by pure luck?", options)
+    left, right = st.columns(2, gap="large")
+    with right:
+        guessed_group(left)
+        elements.define(GROUP_SCORE, GROUP_MATCH)
+        options = ("1 in 4", "1 in 6", "1 in 2")
+        choice = elements.predict(
+            "chance", "on 2×2 groups, how often is GroupMatch right by pure luck?", options
+        )
     if choice is None:
         return
     exact = lessons.guessing_table([(2, 2)]).iloc[0]["GroupMatch"]
@@ -56,20 +63,21 @@ def show() -> None:
     )
 
 
-def guessed_group() -> None:
-    """One actual group with scores that are drawn at random."""
+def guessed_group(left: Any) -> None:
+    """One actual group, its pictures on the left, and scores that are drawn at random."""
     group = elements.load_group(elements.SET)
     scores = np.random.default_rng(st.session_state.get("draw", 0)).standard_normal((1, 2, 2))
     data = Evaluation.of(scores, np.array([group.truth]), [group.id]).group(0)
-    left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
     with left:
         draw_group(group, data)
-    with right:
-        st.markdown("Random scores for this pair:")
-        st.html(group_html.matrix_html(data, "Random scores of one group"))
-        st.caption("Outlined, with a dot: the matching of these scores. ✓: the true pairs.")
-        st.html(group_html.verdicts_html(data, (GROUP_SCORE, GROUP_MATCH)))
         st.button("Draw again", on_click=_again, icon=":material/casino:")
+    st.markdown("Random scores for this pair; ● the matching of these scores, ✓ the true pairs:")
+    st.html(group_html.matrix_html(data, "Random scores of one group"))
+    marks = (
+        f"{SYMBOLS[data.kinds[name]]} {METRICS[name].label} {data.kinds[name]}"
+        for name in (GROUP_SCORE, GROUP_MATCH)
+    )
+    st.markdown(" · ".join(marks))
 
 
 def random_draws() -> None:
