@@ -24,6 +24,7 @@ from core.rejudge import rejudge
 from core.scorers import plugins
 from core.scoring.cache import ScoreCache
 from ui import import_workbench
+from ui.compute_queue import READING
 from ui.uploads import (
     BESIDE,
     FORMATS,
@@ -205,12 +206,12 @@ def second_opinion(entry: str, evaluation: Evaluation) -> None:
     upload = stored_upload(entry)
     if not upload.name.endswith(".json"):
         return
-    path = Path(upload.name)
-    found = ui.cached_on(
-        evaluation,
-        "rejudge",
-        lambda: rejudge([path], upload.content()).record()["submissions"][0]["findings"],
-    )
+
+    def findings() -> list[str]:
+        with READING.one():
+            return rejudge([Path(upload.name)], upload.content()).record()["submissions"][0]["findings"]
+
+    found = ui.cached_on(evaluation, "rejudge", findings)
     if found:
         st.info("\n".join(f"- {escape_markdown(sentence)}" for sentence in found), icon=":material/rule:")
 

@@ -215,6 +215,11 @@ HOSTILE = {
         "packed in an unusual way",
     ),
     "names of members": ("x.npz", lambda: many_names(400_000), "columns, tags or arrays"),
+    "names of bytes": (
+        "x.npz",
+        lambda: npz(scores=np.zeros((8, 1, 2)), ids=np.full(8, b"a" * 2_500_000)),
+        "decompressed",
+    ),
     "names as long as files": (
         "x.npz",
         lambda: npz(scores=np.zeros((2, 1, 2)), ids=np.zeros(2, "U9000000")),
@@ -281,6 +286,16 @@ def test_a_visitors_largest_files_are_read_in_bounded_memory(visitor, tmp_path, 
     found = []
     assert peak_of(lambda: found.append(read_scores(name, content))) < 300 * MB
     np.testing.assert_array_equal(found[0].scores, scores)
+
+
+def test_as_many_tags_as_a_visitor_may_bring_are_read_in_bounded_memory(visitor):
+    content = npz(
+        scores=np.random.default_rng(0).normal(size=(10_000, 2, 2)),
+        **{f"tag_{i}": np.arange(10_000) + i for i in range(195)},
+    )
+    found = []
+    assert peak_of(lambda: found.append(read_scores("x.npz", content))) < 150 * MB
+    assert found[0].tags.iloc[-1].tolist() == [str(9_999 + i) for i in range(195)]
 
 
 @pytest.mark.parametrize("name", PUBLIC._fields)
@@ -413,7 +428,7 @@ TABLE = [
 
 def words(name: str, number: int) -> str:
     """A limit as SECURITY.md writes it."""
-    if name in ("file", "unfolded", "line"):
+    if name in ("file", "unfolded", "line", "measured"):
         return f"{number >> 30} GiB" if number >> 30 else f"{number >> 20} MiB"
     for size, word in ((10**9, "billion"), (10**6, "million")):
         if size <= number < 1000 * size:

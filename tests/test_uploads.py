@@ -3,6 +3,7 @@
 import io
 import os
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -18,6 +19,10 @@ from core.exchange import uploads
 from core.exchange.uploads import PRIOR, TAGS, UploadStore
 from core.metrics import paired
 from core.metrics.evaluation import Evaluation
+from ui import measured
+from ui.cached import cached_on
+from ui.held import held_bytes
+from ui.measured import MeasuredFiles
 
 GROUPS, MATCHING, DEBIAS = "pages/1_Groups.py", "pages/2_Matching.py", "pages/3_Debias.py"
 TTM, COMPARE, DATA = "pages/4_Test-Time_Matching.py", "pages/6_Compare.py", "pages/8_Your_Data.py"
@@ -93,6 +98,62 @@ def test_outside_public_mode_files_stay():
     upload = store.add("a.csv", b"one")
     os.utime(upload.folder / "upload.json", (0, 0))
     assert [each.name for each in store.list()] == ["a.csv"]
+
+
+# --- what measured files hold in memory
+
+
+def test_what_measured_files_hold_is_bounded_by_bytes_and_the_oldest_is_measured_again():
+    made = {name: (Holder(np.zeros(100_000)),) for name in "abc"}  # 0.8 MB each
+    kept = MeasuredFiles(lambda: 2_000_000)
+    kept.keep("a", made["a"])
+    kept.keep("b", made["b"])
+    assert kept.find("a") is made["a"]
+    kept.keep("c", made["c"])
+    assert kept.find("b") is None and kept.find("a") is made["a"] and kept.find("c") is made["c"]
+
+
+def test_what_pages_keep_with_a_measured_file_counts_and_goes_first_where_it_is_alone(monkeypatch):
+    monkeypatch.setattr(measured, "_PAUSE", 0.0)
+    one, two = Holder(np.zeros(100_000)), Holder(np.zeros(100_000))
+    kept = MeasuredFiles(lambda: 2_000_000)
+    kept.keep("one", (one,))
+    kept.keep("two", (two,))
+    cached_on(two, "groups", lambda: np.zeros(100_000))
+    assert kept.find("two") == (two,) and kept.find("one") is None
+    cached_on(two, "more", lambda: np.zeros(100_000))
+    assert kept.find("two") == (two,) and "_kept" not in vars(two)
+    assert cached_on(two, "groups", lambda: 1) == 1
+
+
+class Holder:
+    """What a file was measured to."""
+
+    def __init__(self, values):
+        self.values = values
+
+
+@pytest.mark.parametrize("make", [list, tuple, lambda values: dict(enumerate(values)), np.array])
+def test_bytes_held_are_nearly_those_that_were_allocated(make):
+    """Of arrays, of texts, and of long lists of objects that share one."""
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    shared = np.zeros(10_000)
+    found = make([Holder([shared, "x" * (i % 7), float(i)]) for i in range(5_000)])
+    allocated = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert 0.7 * allocated < held_bytes(found) < 1.5 * allocated
+    assert held_bytes(shared[1:]) == shared[1:].nbytes  # a view keeps the whole alive
+
+
+def test_a_file_that_was_given_up_is_measured_again_from_the_store(app, file, monkeypatch):
+    from ui import uploads as pages
+
+    monkeypatch.setattr(pages, "_measured", MeasuredFiles(lambda: 0))
+    first = app(MATCHING, set=f"upload/{file}")
+    pages._measured._kept.clear()
+    again = app(MATCHING, set=f"upload/{file}")
+    assert [m.value for m in again.metric] == [m.value for m in first.metric] != []
 
 
 # --- a prior file, by hand

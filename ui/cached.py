@@ -18,3 +18,8 @@ def cached_on(owner: Any, name: Hashable, make: Callable[[], T]) -> T:
     if name not in found:
         found.setdefault(name, make())
     return found[name]
+
+
+def forget(owner: Any) -> None:
+    """Give up all that is kept with an object; whoever needs it makes it again."""
+    getattr(owner, "__dict__", {}).pop("_kept", None)

@@ -1,5 +1,5 @@
-"""Visitors take turns: at models, one at a time and block by block, and at drawing pictures. The address that was
-served longest ago is next; at one address, who came first.
+"""Visitors take turns: at models, one at a time and block by block, at reading files, and at drawing pictures. The
+address that was served longest ago is next; at one address, who came first.
 
 More at once would not be faster on the same cores, would hold more memory, and would leave nothing for the pages of
 everybody else.
@@ -72,6 +72,7 @@ class Turns:
 
 
 MODELS, PICTURES = Turns(1), Turns(os.cpu_count() or 1)
+READING = Turns(1)  # several files at once would need the memory of all; who waits for a model waits for none
 
 
 def queued(call: Callable[..., Any]) -> Callable[..., Any]:

@@ -16,7 +16,7 @@ from core.debiasing.debias import prior_from_samples
 from core.debiasing.retrieval import RetrievalStudy
 from core.debiasing.study import TUNED_ON_TEST
 from core.metrics.groups import IMAGE_TO_TEXT, TEXT_TO_IMAGE
-from ui.compute_queue import MODELS
+from ui.compute_queue import READING
 from ui.formatting import interval_text
 from ui.page import show_errors
 
@@ -58,10 +58,7 @@ def own_retrieval_set() -> None:
 @st.cache_data(max_entries=16, show_spinner=False)
 def _measure(key: tuple[str, ...], _scores: bytes, _prior: bytes) -> dict[str, Any]:
     """key : names and hashes of the two files."""
-    with (
-        st.spinner("Reading the files …"),
-        MODELS.one(),
-    ):  # several at once would need the memory of all of them
+    with st.spinner("Reading the files …"), READING.one():
         found = RetrievalFile.read(key[0], _scores)
         if found is None:
             raise InputError(f"{key[0]} holds groups; upload it on Your data and select it as the benchmark.")

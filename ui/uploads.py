@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -10,6 +11,7 @@ import streamlit as st
 
 from core.base import public_mode
 from core.base.errors import InputError
+from core.base.limits import limits
 from core.datasets.embeddings import RowImage
 from core.datasets.score_files import ScoreFile, read_tags
 from core.debiasing.priors import Prior
@@ -19,7 +21,8 @@ from core.groups import Group, GroupSet, image_name
 from core.metrics.evaluation import Evaluation
 from core.teaching.single_group import evaluate_file, holds_embeddings
 from ui.cached import cached_on
-from ui.compute_queue import MODELS
+from ui.compute_queue import READING
+from ui.measured import MeasuredFiles
 from ui.visitor import address, owner
 
 PREFIX = "upload/"  # of an entry of the selection: `upload/scores.csv`
@@ -141,19 +144,23 @@ def _with_tags(evaluation: Evaluation, name: str, content: bytes) -> Evaluation:
     return tagged
 
 
-@st.cache_resource(max_entries=16, show_spinner=False)
+_measured = MeasuredFiles(lambda: limits().measured)
+
+
 def _measure(
-    key: tuple[str, str], _name: str, _content: Any, shape: str
+    key: tuple[str, str], name: str, content: Any, shape: str
 ) -> tuple[Evaluation, ScoreFile | None]:
-    """key : hash of the content, and the shape. _content : bytes, or what reads them."""
-    with (
-        st.spinner("Reading the file …"),
-        MODELS.one(),
-    ):  # several at once would need the memory of all of them
-        content = _content() if callable(_content) else _content
-        evaluation, table = evaluate_file(_name, content, shape)
-        assert evaluation.metrics  # all that is long is done here
-    return evaluation, table
+    """key : hash of the content, and the shape. content : bytes, or what reads them."""
+    found = _measured.find(key)
+    if found is not None:
+        return found
+    with st.spinner("Reading the file …"), READING.one():
+        found = _measured.find(key)  # somebody may have brought the same one
+        if found is None:
+            found = evaluate_file(name, content() if callable(content) else content, shape)
+            assert found[0].metrics  # all that is long is done here
+            _measured.keep(key, found)
+    return found
 
 
 def upload_groups(entry: str, shape: str = "") -> GroupSet:
@@ -176,9 +183,7 @@ def _groups(entry: str, evaluation: Evaluation, table: ScoreFile | None) -> Grou
     named = None if table is None else table.captions
     if named is not None:
         captions = [tuple(text or "no text" for text in texts) for texts in named.tolist()]
-    rows: list[dict[str, str]] = [{}] * n
-    if tags is not None:
-        rows = [{str(t): v for t, v in row.items()} for row in tags.fillna("").astype(str).to_dict("records")]
+    rows = [{}] * n if tags is None else _tag_rows(tags)
     groups = tuple(
         Group(str(name), shown, texts, None, row)
         for name, shown, texts, row in zip(evaluation.ids, images, captions, rows, strict=True)
@@ -186,6 +191,32 @@ def _groups(entry: str, evaluation: Evaluation, table: ScoreFile | None) -> Grou
     name = entry.removeprefix(PREFIX)
     about = {"title": name, "source": "your file", "licence": "yours", "citation": name}
     return GroupSet(entry, groups, description=_CONTENTS[named is not None], **about)
+
+
+class _Tags(Mapping[str, str]):
+    """The tags of one group: its values, and the names that all groups share."""
+
+    __slots__ = ("_places", "_values")
+
+    def __init__(self, places: Mapping[str, int], values: tuple[str, ...]) -> None:
+        self._places, self._values = places, values
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[self._places[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def _tag_rows(tags: pd.DataFrame) -> Sequence[Mapping[str, str]]:
+    """A row of tags for each group, every text once: as dictionaries of texts 10,000 rows of 195 took 190 MB."""
+    places = {str(name): i for i, name in enumerate(tags)}
+    same: dict[str, str] = {}
+    columns = [[same.setdefault(v, v) for v in tags[name].fillna("").astype(str).tolist()] for name in tags]
+    return [_Tags(places, values) for values in zip(*columns, strict=True)]
 
 
 def upload_prior(entry: str, evaluation: Evaluation) -> Prior | None:

@@ -34,6 +34,7 @@ class _Limits(NamedTuple):
     multiplications: int = 10**15  # pairs x dimensions
     steps: int = 10**13  # of solving assignments, images x images x captions, added up
     pixels: int = 50_000_000  # of one image
+    measured: int = 8 << 30  # bytes that measured uploads hold in memory, all together
 
 
 LOCAL = _Limits()
@@ -52,6 +53,7 @@ PUBLIC = _Limits(
     multiplications=4_000_000_000,
     steps=600_000_000,
     pixels=25_000_000,
+    measured=256 << 20,
 )
 _WORDS = {
     "file": "bytes",
@@ -68,6 +70,7 @@ _WORDS = {
     "multiplications": "multiplications (all images x all captions x dimensions)",
     "steps": "steps of assignment (images x images x captions)",
     "pixels": "pixels",
+    "measured": "bytes of measured files",
 }
 _SMALL = 64 << 20  # bytes: less than this is never asked about
 _SHARE = 0.8  # of the memory that is left

@@ -489,10 +489,20 @@ def _read_npz(path: Path | str, content: bytes) -> ScoreFile:
             )
         if values.dtype.kind not in "USiufb":
             raise InputError(f"{path}: {name!r} is {values.dtype}; it needs texts or numbers.")
-        texts[name] = np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values
-    ids = [str(name) for name in texts.pop("ids", np.arange(n))]
-    tags = pd.DataFrame({name.removeprefix("tag_"): values.astype(str) for name, values in texts.items()})
+    check(path, unfolded=sum(map(_letters_bytes, texts.values())))
+    ids = _texts(texts.pop("ids", np.arange(n))).tolist()
+    columns = {name.removeprefix("tag_"): pd.Series(_texts(texts[name]), dtype="str") for name in texts}
+    tags = pd.DataFrame(columns)
     return ScoreFile(scores, arrays.get("truth"), ids, tags if len(tags.columns) else None)
+
+
+def _letters_bytes(values: np.ndarray) -> int:
+    """Bytes of an array as text: four for a letter, of which a byte of an array of bytes may be one."""
+    return values.nbytes * (4 if values.dtype.kind == "S" else 1)
+
+
+def _texts(values: np.ndarray) -> np.ndarray:
+    return np.char.decode(values, "utf-8", "replace") if values.dtype.kind == "S" else values.astype(str)
 
 
 def _write_npz(file: ScoreFile) -> bytes:

@@ -249,7 +249,8 @@ def _slice_record(part: Evaluation) -> dict[str, Any]:
 
 def tags_frame(tags: Sequence[Mapping[str, str]]) -> pd.DataFrame | None:
     """Tags of groups as a table, one row per group; None where no group has any."""
-    frame = pd.DataFrame.from_records([dict(t) for t in tags])
+    names = dict.fromkeys(name for row in tags for name in row)
+    frame = pd.DataFrame({name: [row.get(name) for row in tags] for name in names})
     return None if frame.empty else frame
 
 
