@@ -31,13 +31,13 @@ class ZipMember:
             )
         self._file = archive.open(entry)
 
-    def read(self, size: int) -> bytes:
+    def read(self, size: int = _PIECE, /) -> bytes:
         """At most so many bytes, and at most a piece; b"" at the end."""
         return self._file.read(min(size, _PIECE))
 
     def whole(self) -> bytes:
         """All that is left."""
-        return b"".join(iter(lambda: self.read(_PIECE), b""))
+        return b"".join(iter(self.read, b""))
 
 
 def open_zip(name: Path | str, content: bytes) -> zipfile.ZipFile:
