@@ -14,27 +14,33 @@ from core.runs.store import RunStore
 from core.ttm.run import LedgerRun
 from core.ttm.seeds import launch_seeds
 from core.ttm.time_left import expected_seconds
-from ui import ledger, runs, ttm_form, ttm_preview, ttm_run, ttm_shifts, ttm_sweep
+from ui import ledger, runs, ttm_example, ttm_form, ttm_preview, ttm_run, ttm_shifts, ttm_sweep
 
 LEAD = (
     "The model matches every group, trains on the matchings it is confident of, and repeats this with a lower "
     "threshold. Only the oracle, a variant for comparison, uses labels. Runs continue when you close this page."
 )
-SEEDS = "Each seed is a separate run; the result is their mean and standard deviation."
+SEEDS = (
+    "The same run with other random numbers, to see how much chance decides. Each seed is a run of its own; the result "
+    "is their mean and standard deviation."
+)
 
 
 def configure(selection: ui.Selection, store: RunStore) -> None:
     """What is adapted and by which preset, the ways to start, every setting, and what the run would select today."""
     prepare(store)
-    ttm_shifts.section()
     choices, start_place = st.container(), st.container()
+    example = st.container()
     plan = ttm_form.plan(selection, choices, st.expander("Settings", icon=":material/tune:"))
     if plan is None:
         return
     run, evaluation = plan
     with start_place:
         start_buttons(store, run, ttm_preview.forecast_line(run.job, selection))
+    with example:
+        ttm_example.section(store)
     ttm_preview.preview(run.job, evaluation)
+    ttm_shifts.section()
     ledger.shipped_section()
 
 
@@ -43,8 +49,10 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str) -> N
     seconds, source = expected_seconds(store, run.job, run.groups)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         start_one = st.button("Start the run", type="primary", icon=":material/play_arrow:")
-        seeds = int(ui.number(st, "Seeds", 2, 64, 4, key="seeds", help=SEEDS, width=110) or 4)
-        start_seeds = st.button(f"Run {seeds} seeds", icon=":material/stacked_line_chart:")
+        with st.popover("Repeat with several seeds", icon=":material/stacked_line_chart:"):
+            st.caption(SEEDS)
+            seeds = int(ui.number(st, "Seeds", 2, 64, 4, key="seeds") or 4)
+            start_seeds = st.button(f"Run {seeds} seeds", icon=":material/play_arrow:")
         st.button("See a finished run", on_click=runs.open_run, args=(EXAMPLE,), icon=":material/visibility:")
     if seconds is None:
         estimate = "No time estimate: there is no earlier run to go by."

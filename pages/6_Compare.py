@@ -20,6 +20,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, METRICS, yes_or_no
 from core.metrics.statistics import Clusters, Comparison
 from ui.compared import Compared, benchmark_of_file, compare_sides
+from ui.formatting import p_text
 from ui.groups_needed import groups_needed
 from ui.uploads import PREFIX, new_upload, upload_names
 
@@ -167,10 +168,6 @@ def difference_table(table: pd.DataFrame, sides: tuple[Side, Side], by: str, not
         with box:
             order = list(dict.fromkeys(name for name in more if name))
             ui.wide_table(shown, column_config=columns, column_order=order)
-
-
-def p_text(p: float) -> str:
-    return "< 0.001" if p < 0.001 else f"{p:.2g}"
 
 
 def signed_text(value: float | str) -> str:

@@ -37,7 +37,9 @@ def test_a_link_and_a_button_open_it(app, monkeypatch):
     given = []
     monkeypatch.setattr("ui.ttm_run.export_section", lambda *args, **more: given.append(more))
     test = app(TTM, run=EXAMPLE)
-    assert any("Forecast of GroupMatch" in each.value and "changed by" in each.value for each in test.caption)
+    assert any(
+        "Forecast from the scores" in each.value and "changed by" in each.value for each in test.caption
+    )
     report = given[-1]["report"]().decode()
     assert (
         "before" in report and "Differences" in report and given[-1]["command"].startswith("crossmatch ttm")
@@ -48,3 +50,13 @@ def test_a_link_and_a_button_open_it(app, monkeypatch):
     assert not RunStore().list("simplematch")
     fine(button(test, "See a finished run").click().run())
     assert "What changed" in text(test)
+
+
+def test_the_form_shows_its_curves_while_there_is_no_run_of_one_s_own(app):
+    assert (
+        "What comes out: a run that has ended" in text(app(TTM)) and not RunStore().list()
+    )  # in nobody's list
+    steps = RunStore().steps(example_run(RunStore()).id)
+    before, after = (step["metrics"]["group_match"]["value"] for step in (steps[0], steps[-1]))
+    said = text(app(TTM))  # also beside the example itself, once somebody has opened it
+    assert f"GroupMatch before: {before:.1f} %" in said and f"After: {after:.1f} %" in said

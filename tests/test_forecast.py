@@ -80,7 +80,8 @@ def test_a_forecast_by_hand(fitted):
     found = Forecast.of(RUN, lambda model: SCORES)
     assert found.gain == pytest.approx(3 - 4 * 0.5 + 0)
     assert (found.low, found.high) == pytest.approx((-4, 7)) and found.verdict == "cannot tell"
-    assert "(-4 to +7 points)" in found.sentence() and "80 % ended in such an interval" in found.sentence()
+    assert "GroupMatch may rise or fall, -4 to +7 points." in found.sentence()
+    assert "80 % ended in such an interval" in found.sentence()
     assert "changed by +8.0, outside of the interval" in found.sentence(8.0)
 
 

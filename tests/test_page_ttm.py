@@ -40,11 +40,13 @@ def plain(test):
 def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
     test = app(TTM, set=SET)
     assert "selects 60 of 300 groups" in plain(test)  # 20 %
-    assert "Forecast of GroupMatch without labels" in plain(test)  # of what was measured, with an interval
+    assert "Forecast from the scores before the run, without labels" in plain(
+        test
+    )  # of what was measured, with an interval
     assert any(each.label.startswith("Where it helps and where it harms") for each in test.expander)
     fine(test.slider(key="share").set_value(50).run())
     assert "selects 150 of 300 groups" in plain(test)
-    assert "Forecast: cannot tell. It was fitted to" in plain(test)
+    assert "No forecast of GroupMatch. It was fitted to" in plain(test)
     fine(test.selectbox(key="preset").set_value("winoground/clip-b16").run())
     assert test.number_input(key="tau1").value == 0.9 and test.number_input(key="epochs").value == 30
     assert test.number_input(key="lr").value == 2e-5
@@ -107,7 +109,10 @@ def test_a_preset_of_another_model_or_set_says_so(app):
     fine(test.selectbox(key="preset").set_value("winoground/clip-b16").run())
     assert "units of the scores of openai/clip-vit-base-patch16: set your own" in plain(test)
     fine(test.selectbox(key="preset").set_value("winoground/siglip-b16/global").run())
-    assert "It was chosen for winoground; this is scenes/left-right" in plain(test)
+    assert (
+        "The preset winoground/siglip-b16/global was chosen for winoground; this is scenes/left-right"
+        in plain(test)
+    )
 
 
 def test_the_variant_of_a_link_brings_its_thresholds(app, started):
@@ -276,7 +281,7 @@ def test_a_finished_run_shows_curves_what_changed_and_the_way_back(app, made):  
     assert test.session_state["run"] == made.group
     fine(test.selectbox(key="shown").set_value(made.simplematch).run())
     fine(test.selectbox(key="shown").set_value("new").run())
-    assert button(test, "Start the run")
+    assert button(test, "Start the run") and "What comes out" not in text(test)  # his own runs say it
 
 
 def test_fixed_and_broken_groups_tell_their_story_and_open_with_the_model(app, made):  # noqa: F811

@@ -23,6 +23,11 @@ if TYPE_CHECKING:
     from core.runs.store import Run
 
 
+def p_text(p: float) -> str:
+    """A p value as it is read: two digits, or that it is below 0.001."""
+    return "< 0.001" if p < 0.001 else f"{p:.2g}"
+
+
 def true_minus(text: str) -> str:
     """A text with minus signs, not hyphens, before its negative numbers.
 

@@ -84,7 +84,7 @@ def open_page(
         st.markdown(lead)
     warn_unknown_parameters()
     if instead:
-        st.sidebar.caption(escape_markdown(instead))
+        st.sidebar.caption("The selection is not used here: what is shown stands at the top of the page.")
         for _ in range(
             8
         ):  # the selection's fields go at once: Streamlit would keep them until the script ends

@@ -11,6 +11,7 @@ import streamlit as st
 from core.base.public_mode import is_public
 from core.datasets.embeddings import read_embeddings
 from core.exchange.uploads import Upload
+from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 from core.scoring.load import builtin_models, scorer_kind
@@ -24,7 +25,7 @@ from ui.cached import cached_on
 from ui.fields import number
 from ui.loaders import evaluate, load_groups, model_source
 from ui.selection import Selection, last_benchmark, offer_nearest, select
-from ui.ttm_preset import ENDS, VARIANTS, pick_preset, preset_line, use_variant, values_of
+from ui.ttm_preset import ENDS, VARIANTS, pick_preset, preset_source, preset_warning, use_variant, values_of
 from ui.uploads import PREFIX, new_upload, stored_upload
 
 METHODS = {"Test-time matching": "ttm", "SimpleMatch": "simplematch"}
@@ -369,8 +370,10 @@ def plan(selection: Selection, choices: Any, settings: Any) -> tuple[PlannedRun,
         if subject is None:
             return None
         fields = _ConfigFields(pick_preset(right, kind, subject))
-        preset_line(subject.model, subject.benchmark)
+        if warning := preset_warning(subject.model, subject.benchmark):
+            st.caption(escape_markdown(warning))
     with settings:
+        st.caption(escape_markdown(preset_source()))
         options, oracle, common, allowed = _all_settings(kind, fields, subject)
     job = _job(kind, subject, options, common, oracle)
     count = common["groups"] or len(subject.groups)

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.figures.text import escape_markdown
 from core.runs.models import origin
 from core.ttm.config import PRESETS, SimpleMatchConfig, TrainConfig, TTMConfig, default_preset
 from core.ttm.defaults import foreign_model, of_variant, preset_target
@@ -104,15 +103,20 @@ def pick_preset(place: Any, kind: str, subject: AdaptationInput) -> TrainConfig:
     return config.updated({"variant": linked}) if kind == "ttm" and linked in VARIANTS[:2] else config
 
 
-def preset_line(model: str, benchmark: str | None) -> None:
-    """Where the preset comes from, and what of it was chosen for other data or another model."""
+def preset_source() -> str:
+    """Where the preset comes from."""
+    name = st.session_state["preset"]
+    return f"Source of the preset {name}: {PRESETS[name].source}."
+
+
+def preset_warning(model: str, benchmark: str | None) -> str:
+    """What of the preset was chosen for other data or another model; "" where nothing was."""
     name = st.session_state["preset"]
     tuned_model, tuned_benchmark = foreign_model(name, origin(model)), preset_target(name).benchmark
-    sentences = [f"Source of the preset {name}: {PRESETS[name].source}."]
     if tuned_model is not None:
-        sentences.append(
-            f"Its thresholds are in units of the scores of {tuned_model}: set your own for {model}."
+        return (
+            f"The thresholds of {name} are in units of the scores of {tuned_model}: set your own for {model}."
         )
-    elif tuned_benchmark not in (None, benchmark):
-        sentences.append(f"It was chosen for {tuned_benchmark}; this is {benchmark or 'a file'}.")
-    st.caption(escape_markdown(" ".join(sentences)))
+    if tuned_benchmark not in (None, benchmark):
+        return f"The preset {name} was chosen for {tuned_benchmark}; this is {benchmark or 'a file'}."
+    return ""

@@ -32,13 +32,14 @@ from core.ttm.records import changes as paired_changes
 from core.ttm.records import divergence
 from core.ttm.run import adaptation
 from ui.export import chart, csv_button, export_section
+from ui.formatting import p_text, true_minus
 from ui.images import draw_group
 from ui.ledger import gain_section
 from ui.loaders import evaluate
 from ui.runs import before_and_after, evaluation_at, live_section, run_groups
 from ui.selection import page_button, whole_set
 
-SHOWN = 6
+SHOWN = 2  # groups at a time: the page stays short
 RESULT = (
     "The last iteration is the result; choosing the best one from the curve would use the truth. GroupScore rises "
     "towards GroupMatch as the model memorises its own matchings; only a rise of GroupMatch is a real gain."
@@ -116,7 +117,7 @@ def forecast_check(run: Run, steps: Sequence[Mapping[str, Any]]) -> None:
     if not found.why:
         before, after = (step["metrics"].get(metrics.GROUP_MATCH) for step in (steps[0], steps[-1]))
         change = after["value"] - before["value"] if before and after else None
-        st.caption(escape_markdown(found.sentence(change)))
+        st.caption(escape_markdown(true_minus(found.sentence(change))))
 
 
 def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:
@@ -205,10 +206,13 @@ def changes(store: RunStore, run: Run) -> None:
     parts = {side and f"{side} groups": mask for side, mask in _parts(run, groups).items()}
     compared = paired_changes(before, after, parts)
     for label, change in compared.items():
+        corrected = f" ({p_text(change.p_holm)} corrected for these {len(compared)} by Holm's method)"
         st.markdown(
-            f"**{label}** {change.difference:+.1f} points (95 % interval {change.low:+.1f} to {change.high:+.1f}): "
-            f"{counted(change.fixed, 'group')} fixed, {change.broken} broken, McNemar p = {change.p_value:.2g} "
-            f"({change.p_holm:.2g} corrected for these {len(compared)} by Holm's method)."
+            true_minus(
+                f"**{label}** {change.difference:+.1f} points (95 % interval {change.low:+.1f} to {change.high:+.1f}): "
+                f"{counted(change.fixed, 'group')} fixed, {change.broken} broken; McNemar's p "
+                f"{p_text(change.p_value)}{corrected if len(compared) > 1 else ''}."
+            )
         )
     explanations(store, run, after)
 

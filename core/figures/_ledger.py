@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from core.figures._style import COVERAGE_COLOUR, SERIES, hatched, layout, whiskers
+from core.figures._style import COVERAGE_COLOUR, SERIES, hatched, layout, outlined_whiskers
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 
 _SUM = ("task", "set", "size")  # what `training` is the sum of
@@ -91,11 +91,11 @@ def ledger_figure(record: Mapping[str, Any]) -> go.Figure:
                 orientation="h",
                 name=name,
                 marker=hatched(colour, shape),
-                error_x=whiskers((data.high - data.end)[mask], (data.end - data.low)[mask]),
                 customdata=np.stack([data.start, data.end, data.low, data.high], axis=-1)[mask],
                 hovertemplate="%{customdata[0]:.1f} to %{customdata[1]:.1f} % "
                 "(%{customdata[2]:.1f}–%{customdata[3]:.1f})",
             )
+    outlined_whiskers(figure, data.end, places, data.high - data.end, data.end - data.low, along="x")
     layout(figure, 60 + round(46 * (places[-1] + 1)), "", "")
     for place, label in zip(places, data.label, strict=True):
         figure.add_annotation(  # above its bar: on a phone there is no room beside it

@@ -94,14 +94,18 @@ def whiskers(up: np.ndarray, down: np.ndarray, colour: str = MARK_COLOUR) -> dic
 
 
 def outlined_whiskers(
-    figure: go.Figure, x: np.ndarray, y: np.ndarray, up: np.ndarray, down: np.ndarray
+    figure: go.Figure, x: np.ndarray, y: np.ndarray, up: np.ndarray, down: np.ndarray, along: str = "y"
 ) -> None:
-    """Intervals that are seen on a bar of any colour and on both pages: dark, with a white edge."""
+    """Intervals that are seen on a bar of any colour and on both pages: dark, with a white edge.
+
+    x, y, up, down : (n,), the ends of the bars and how far each interval goes along the axis `along`.
+    """
     for width, colour in ((4.5, "#ffffff"), (1.6, "#1c1e26")):
         error = {**whiskers(up, down, colour), "thickness": width, "width": 4 if width < 2 else 5}
         figure.add_scatter(
-            x=x, y=y, mode="markers", marker={"opacity": 0}, error_y=error, hoverinfo="skip", showlegend=False
-        )
+            x=x, y=y, mode="markers", marker={"opacity": 0}, hoverinfo="skip", showlegend=False,
+            **{f"error_{along}": error},
+        )  # fmt: skip
 
 
 def hatched(colour: str, shape: str) -> dict[str, Any]:

@@ -47,6 +47,10 @@ class Forecast(NamedTuple):
         """The interval: `+5 to +15`."""
         return f"{self.low:+.0f} to {self.high:+.0f}"
 
+    @property
+    def _direction(self) -> str:
+        return "rise" if self.low > 0 else "fall"
+
     def numbers(self) -> dict[str, float]:
         """Change and interval in points, and the level."""
         return {"gain": self.gain, "low": self.low, "high": self.high, "level": self.level}
@@ -54,9 +58,9 @@ class Forecast(NamedTuple):
     def sentence(self, change: float | None = None) -> str:
         """One line for people; change : what a finished run changed GroupMatch by, where truth is known."""
         if isnan(self.gain):
-            return f"Forecast: {_CANNOT}. {self.why}"
-        line = f"Forecast of GroupMatch without labels: {self.verdict}"
-        line += f" ({self.span} points)." if self.verdict == _CANNOT else " points."
+            return f"No forecast of GroupMatch. {self.why}"
+        change_is = "may rise or fall" if self.low <= 0 <= self.high else f"will likely {self._direction}"
+        line = f"Forecast from the scores before the run, without labels: GroupMatch {change_is}, {self.span} points."
         if change is None:
             return f"{line} Of the runs that it was tested on, {100 * self.level:.0f} % ended in such an interval."
         inside = "inside" if self.low <= change <= self.high else "outside"
