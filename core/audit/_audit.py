@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from core.audit import _facts, _rules
-from core.audit._rules import CANNOT_TELL, FAULT, SOUND, Finding
+from core.audit._rules import CANNOT_TELL, FAULT, LIMIT, SOUND, Finding
 from core.audit._words import words_of
 from core.base.errors import InputError
 from core.base.public_mode import MAX_SETTINGS, check_benchmark, is_public
@@ -33,6 +33,8 @@ from core.scoring.load import lazy_scorer, scorer_key, scorer_names
 from core.scoring.pairs import Pairs
 from core.scoring.scores import score_groups
 
+_WRONG = 5.0  # percent of groups
+_SAID = 2  # faults that the answer names
 _MOST_PICTURES = 2_000  # groups whose images are opened
 _Progress = Callable[[str, float], None]
 _Names = list[list[str]]
@@ -46,12 +48,14 @@ class Audit:
     tested on so many, and so is the size. by : what others share.
     """
 
-    VERDICTS: ClassVar = (FAULT, CANNOT_TELL, SOUND)
+    VERDICTS: ClassVar = (FAULT, LIMIT, CANNOT_TELL, SOUND)
     HOW_TO_READ: ClassVar = (
-        "A fault: a rule that looks at no image does better than guessing, or groups are wrong as they are. Sound: the "
-        "whole 95 % interval is within a fifth of the way from chance to 100 %. Cannot tell: neither; more groups, or "
-        "data that are not here, are needed. p values are corrected for all rules together (Holm), so that these "
-        "rules find a fault in at most 5 % of sound sets; order, size and images are counted, not tested."
+        "A fault: a rule that looks at no image does better than guessing, or groups are wrong as they are. A limit: "
+        "what a score on a set of this kind or size cannot show, however soundly it was made. Sound: the whole 95 % "
+        "interval is within a fifth of the way from chance to 100 %, or nothing was found. Cannot tell: neither; more "
+        "groups, or data that are not here, are needed. p values are corrected for all rules together (Holm), so that "
+        "rules find a fault in at most 5 % of sound sets; how often each check does is simulated in "
+        "benchmarks/AUDITS.md."
     )
 
     name: str
@@ -98,7 +102,8 @@ class Audit:
         apart = _rules.independent(groups, None if clusters is None else clusters.labels)
         blind_scores = _blind_scores(named, blind, say) if m < k else {}
         right = _systems(groups) if here else {}
-        found = [rule(apart) for rule in _rules.RULES]
+        rows = _rows(apart, groups)
+        found = [rule(apart, rows) for rule in _rules.RULES]
         found += [_blind_finding(apart, groups, name, scores) for name, scores in blind_scores.items()]
         found += [] if blind_scores or m == k else [_NO_BLIND]
         found.append(_pictures(groups, apart, pixels))
@@ -109,7 +114,9 @@ class Audit:
             _facts.contradictions(groups, alike, groups.name.endswith("@global")),
             _facts.equal_images(groups, names, pixels),
             _facts.shared_parts(groups, clusters),
-            _facts.detectable(len(apart)),
+            _facts.detectable(
+                len(apart), len(groups) if clusters is not None and clusters.by == "caption" else len(apart)
+            ),
             _facts.agreement(groups, right),
         ]
         by = "" if clusters is None else clusters.by
@@ -125,12 +132,49 @@ class Audit:
         )
 
     @property
+    def answer(self) -> str:
+        """In one sentence: what the set is good for, and what is wrong with it.
+
+        `Sound enough to compare models that differ by 5.2 points or more; one fault: ...`
+        """
+        faults, limits = (self._of(verdict) for verdict in (FAULT, LIMIT))
+        least = _facts.least_difference(self.independent)
+        if any(found.solves for found in faults):
+            start = "Not sound: it can be solved without its images"
+        elif any(found.p_value is None and found.found and found.found.value > _WRONG for found in faults):
+            start = "Not sound: too many of its groups are wrong as they are"
+        elif any(found.key == "size" for found in limits) or least is None:
+            start = f"Too small to compare models that differ by less than {least or 100.0:.1f} points"
+        else:
+            start = f"Sound enough to compare models that differ by {_facts.points(least)}"
+        limits = [found for found in limits if found.key != "size"]
+        said = [_listed(faults, "fault") or "no fault found", _listed(limits, "limit")]
+        return "; ".join([start, *filter(None, said)]) + "."
+
+    @property
     def summary(self) -> str:
-        """`2 faults, 9 sound, 3 cannot tell: position, order`."""
+        """`2 faults, 1 limit, 8 sound, 3 cannot tell; faults: position, words`."""
         count = Counter(found.verdict for found in self.findings)
-        faults = [found.key for found in self.findings if found.verdict == FAULT]
-        line = f"{counted(count[FAULT], 'fault')}, {count[SOUND]} sound, {count[CANNOT_TELL]} cannot tell"
-        return f"{line}; faults: {', '.join(faults)}" if faults else line
+        faults, limits = (self._of(verdict) for verdict in (FAULT, LIMIT))
+        line = ", ".join(
+            (
+                counted(len(faults), "fault"),
+                *([counted(len(limits), "limit")] if limits else []),
+                f"{count[SOUND]} sound",
+                f"{count[CANNOT_TELL]} cannot tell",
+            )
+        )
+        for kind, findings in (("faults", faults), ("limits", limits)):
+            line += f"; {kind}: {', '.join(found.key for found in findings)}" if findings else ""
+        return line
+
+    def _of(self, verdict: str) -> list[Finding]:
+        return [found for found in self.findings if found.verdict == verdict]
+
+    @staticmethod
+    def size(n: int) -> Finding:
+        """The check of a set's size alone, which needs neither its captions nor its images. n : independent groups."""
+        return _facts.detectable(n, n)
 
     @property
     def about(self) -> str:
@@ -144,7 +188,7 @@ class Audit:
 
     def text(self) -> str:
         """For a terminal: a line, then a paragraph for every check, faults first."""
-        blocks = [f"{self.about}\n{self.summary}"]
+        blocks = [f"{self.answer}\n{self.about}; {self.summary}"]
         for found in self.in_order():
             ids = (
                 f"\n  see {', '.join(found.evidence[:4])}"
@@ -168,6 +212,7 @@ class Audit:
             "groups": self.n,
             "independent": self.independent,
             "by": self.by,
+            "answer": self.answer,
             "summary": self.summary,
             "crossmatch": version("crossmatch"),
             "findings": [_record(found) for found in self.findings],
@@ -176,13 +221,12 @@ class Audit:
     def html(self) -> str:
         """One page that opens without network."""
         rows = "".join(
-            f"<tr><td><b>{escape(found.verdict)}</b></td><td>{escape(found.question)}<br>"
-            f'<span class="quiet">{escape(found.says)}</span>{_ids(found)}</td></tr>'
+            f"<details><summary><b>{escape(found.verdict)}</b> {escape(found.question)}{_number(found)}</summary>"
+            f"<p>{escape(found.says)}{_ids(found)}</p></details>"
             for found in self.in_order()
         )
         body = (
-            f"<p>{escape(self.about)}.</p><p><b>{escape(self.summary)}</b></p>"
-            f"<table><thead><tr><th>Verdict</th><th>Check</th></tr></thead><tbody>{rows}</tbody></table>"
+            f"<p><b>{escape(self.answer)}</b></p><p>{escape(self.about)}; {escape(self.summary)}.</p>{rows}"
             f"<section><h2>How to read this</h2><p>{escape(self.HOW_TO_READ)}</p></section>"
         )
         return report_page(f"Audit of {self.title}", body, self.record())
@@ -229,6 +273,20 @@ def _corrected(findings: Sequence[Finding]) -> tuple[Finding, ...]:
 def _record(found: Finding) -> dict[str, Any]:
     plain = {name: getattr(found, name) for name in found._fields} | {"evidence": list(found.evidence)}
     return plain | {"found": None if found.found is None else found.found.record()}
+
+
+def _number(found: Finding) -> str:
+    return f'<br><span class="quiet">{escape(found.number)}</span>' if found.number else ""
+
+
+def _listed(findings: Sequence[Finding], kind: str) -> str:
+    """`one fault: the longest caption is right in 70 % (chance 50 %)`; `2 limits: ..., and ...`; of many the first."""
+    if not findings:
+        return ""
+    count = f"one {kind}" if len(findings) == 1 else counted(len(findings), kind)
+    said = [found.brief for found in findings[:_SAID]]
+    more = f", and {len(findings) - _SAID} more" if len(findings) > _SAID else ""
+    return f"{count}: {', '.join(said)}{more}"
 
 
 def _ids(found: Finding) -> str:

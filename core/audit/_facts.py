@@ -12,7 +12,7 @@ import numpy as np
 from PIL import Image
 
 from core.audit import _near_images
-from core.audit._rules import CANNOT_TELL, EVIDENCE, FAULT, SOUND, Finding
+from core.audit._rules import CANNOT_TELL, EVIDENCE, FAULT, LIMIT, SOUND, Finding
 from core.audit._words import words_of
 from core.base.errors import InputError
 from core.base.text import counted
@@ -23,9 +23,9 @@ from core.scenes.render import SceneImage
 
 _SOLVED, _NOWHERE = 0.8, 0.2  # of the way from chance to 100 %, as in `core.debiasing.blind`
 _INDEPENDENT = 0.8  # below so many independent groups for each one, plain intervals are an eighth too narrow
-_FEW = 0.01  # of groups
+_FEW = 1.0  # percent of groups
 _DIFFER = 13.0  # percent of groups on which two systems of one table differ, say
-_FINE, _COARSE = 5.0, 10.0  # points
+_COARSE = 10.0  # points
 _IDLE = 0.8  # of groups
 # By what groups share.
 ARTICLES = {"image": "an image", "caption": "a caption", "image and caption": "an image or a caption"}
@@ -59,19 +59,20 @@ def word_order(groups: GroupSet) -> Finding:
         same[i] = any(size[bag] > right[bag] if m == 1 else size[bag] > 1 for bag in right)
     found = estimate(reach, 100 / ways(k, len(groups[0].truth or (0,))))
     low, high = ((bound - found.chance) / (100 - found.chance) for bound in found.bounds)
-    verdict = FAULT if low >= _SOLVED else SOUND if high <= _NOWHERE else CANNOT_TELL
+    verdict = LIMIT if low >= _SOLVED else SOUND if high <= _NOWHERE else CANNOT_TELL
     says = (
         f"{int(same.sum()):,} of {n:,} groups have another caption of the same words as the right one: a model that "
         f"is blind to word order reaches at most {found.value:.2f} % by guessing among them (95 % interval "
         f"{found.low:.1f}–{found.high:.1f}, chance {found.chance:.1f} %), and {100 * (1 - same.mean()):.2f} % where a "
         "tie is wrong."
     )
-    if verdict == FAULT:
+    if verdict == LIMIT:
         says += (
             " Sets that replace or add words are like this by design: a high score there says that a model finds the "
             "words, not how they are bound."
         )
-    return Finding("order", question, verdict, says, found, evidence=_ids(groups, ~same))
+    brief = f"a model that is blind to word order can reach {found.value:.0f} % (chance {found.chance:.0f} %)"
+    return Finding("order", question, verdict, says, found, evidence=_ids(groups, ~same), brief=brief)
 
 
 def equal_captions(groups: GroupSet) -> Finding:
@@ -83,7 +84,15 @@ def equal_captions(groups: GroupSet) -> Finding:
         "punctuation."
     )
     verdict = FAULT if twice.any() else SOUND
-    return Finding("captions", question, verdict, says, estimate(twice, 0.0), evidence=_ids(groups, twice))
+    return Finding(
+        "captions",
+        question,
+        verdict,
+        says,
+        estimate(twice, 0.0),
+        evidence=_ids(groups, twice),
+        brief=f"{counted(int(twice.sum()), 'group')} of {len(groups):,} with a caption twice",
+    )
 
 
 def contradictions(groups: GroupSet, names: Sequence[Sequence[str]], is_global: bool) -> Finding:
@@ -132,6 +141,7 @@ def contradictions(groups: GroupSet, names: Sequence[Sequence[str]], is_global: 
         says,
         estimate(wrong, 0.0),
         evidence=_ids(groups, wrong),
+        brief=f"{counted(int(wrong.sum()), 'group')} of {len(groups):,} contradict another one or their picture",
     )
 
 
@@ -228,6 +238,7 @@ def equal_images(groups: GroupSet, names: Sequence[Sequence[str]], pixels: Pixel
             says,
             estimate(twice, 0.0),
             evidence=_ids(groups, twice),
+            brief=f"{counted(int(twice.sum()), 'group')} of {n:,} with an image twice" if twice.any() else "",
         )
     keys = [name for found in names for name in found]
     pairs = np.array([(a, b) for a, b in pixels.copies.tolist() if keys[a] != keys[b]], dtype=np.int64)
@@ -240,10 +251,16 @@ def equal_images(groups: GroupSet, names: Sequence[Sequence[str]], pixels: Pixel
         f"{int(wrong.sum()):,} of {n:,} groups have two images that are the same or nearly so; "
         f"{int(across.sum()):,} have an image that is nearly that of another group, without being the same file."
     )
-    many = across.mean() > _FEW
+    if across.any():
+        says += (
+            " Look at them: copies make groups hang together, and small worlds repeat themselves by chance."
+        )
+    many = estimate(across, 0.0).low > _FEW
+    verdict = FAULT if wrong.any() or many else CANNOT_TELL if across.any() else SOUND
     seen = dict.fromkeys(pairs[~within].ravel().tolist())  # what is alike side by side
     return Finding(
-        "images", question, FAULT if wrong.any() or many else SOUND, says, estimate(wrong | across, 0.0),
+        "images", question, verdict, says, estimate(wrong | across, 0.0),
+        brief=f"{counted(int((wrong | across).sum()), 'group')} of {n:,} with an image twice, or nearly",
         evidence=_ids(groups, wrong) if wrong.any() else tuple(groups[i].id for i in [*seen][:EVIDENCE]),
     )  # fmt: skip
 
@@ -252,7 +269,13 @@ def shared_parts(groups: GroupSet, clusters: Clusters | None) -> Finding:
     """How many independent groups the set is worth, where those that share an image or a caption count as one."""
     question, n = "Is each group independent of the others?", len(groups)
     if clusters is None:
-        return Finding("shared", question, SOUND, f"No two of the {n:,} groups share an image.")
+        return Finding(
+            "shared",
+            question,
+            SOUND,
+            f"No two of the {n:,} groups share an image.",
+            brief=f"all {n:,} groups",
+        )
     sizes, by = np.bincount(clusters.labels), clusters.by
     shared = sizes[clusters.labels] > 1
     says = (
@@ -260,26 +283,52 @@ def shared_parts(groups: GroupSet, clusters: Clusters | None) -> Finding:
         f"count as one, which leaves {clusters.count:,} independent groups. {_ALIKE[by]}"
     )
     few = clusters.count < _INDEPENDENT * n
-    verdict = SOUND if not few else FAULT if by != "caption" else CANNOT_TELL
+    verdict = SOUND if not few else LIMIT if by != "caption" else CANNOT_TELL
     largest = np.argsort(-sizes[clusters.labels], kind="stable")[:EVIDENCE]
     ids = tuple(groups[int(i)].id for i in largest)
-    return Finding("shared", question, verdict, says, estimate(shared, 0.0), evidence=ids)
+    brief = f"{int(shared.sum()):,} of {n:,} groups share {ARTICLES[by]}"
+    return Finding("shared", question, verdict, says, estimate(shared, 0.0), evidence=ids, brief=brief)
 
 
 # --- size
 
 
-def detectable(n: int) -> Finding:
-    """The smallest difference that McNemar's exact test finds with 80 % power on n independent groups."""
-    least = Comparison.detectable_difference(n, _DIFFER)
-    verdict = FAULT if least is None or least > _COARSE else SOUND if least <= _FINE else CANNOT_TELL
-    what = "No difference" if least is None else f"A difference of {least:.1f} points or more"
-    differ = max(_DIFFER, least or 0.0)
-    says = (
+def detectable(independent: int, n: int) -> Finding:
+    """The smallest difference that McNemar's exact test finds with 80 % power on so many independent groups.
+
+    n : all of them, where a set alone cannot say whether those that share are alike.
+    """
+    worst, best = (_gap(count) for count in (independent, n))
+    verdict = LIMIT if best > _COARSE else SOUND if worst <= _COARSE else CANNOT_TELL
+    says = _shows(independent) + "."
+    if n > independent:
+        says += f" If groups that share a caption are not alike, all {n:,} groups count: {_shows(n)}."
+    says += f" Above {_COARSE:.0f} points is too coarse for most comparisons."
+    return Finding("size", "Is the set large enough?", verdict, says, brief=f"differences of {points(worst)}")
+
+
+def least_difference(n: int) -> float | None:
+    """In points, between two systems on n independent groups; None where no difference shows."""
+    return Comparison.detectable_difference(n, _DIFFER)
+
+
+def points(difference: float) -> str:
+    """`5.2 points or more`; `100 points` of a set on which none shows."""
+    return f"{difference:.1f} points or more" if difference < 100 else "no size show"
+
+
+def _gap(n: int) -> float:
+    least = least_difference(n)
+    return 100.0 if least is None else least
+
+
+def _shows(n: int) -> str:
+    least = least_difference(n)
+    what = "No difference" if least is None else f"A difference of {points(least)}"
+    return (
         f"{what} between two systems shows on {n:,} independent groups with 80 % power, if only one of the two is "
-        f"right on {differ:.3g} % of them. Up to {_FINE:.0f} points is fine, above {_COARSE:.0f} too coarse."
+        f"right on {max(_DIFFER, least or 0.0):.3g} % of them"
     )
-    return Finding("size", "Is the set large enough?", verdict, says)
 
 
 def agreement(groups: GroupSet, right: Mapping[str, np.ndarray]) -> Finding:
@@ -290,9 +339,10 @@ def agreement(groups: GroupSet, right: Mapping[str, np.ndarray]) -> Finding:
     hits = np.array([*right.values()])
     none, everyone = np.asarray(~hits.any(axis=0)), np.asarray(hits.all(axis=0))
     found = estimate(none | everyone, 0.0)
-    verdict = FAULT if found.low >= 100 * _IDLE else SOUND if found.high < 100 * _IDLE else CANNOT_TELL
+    verdict = LIMIT if found.low >= 100 * _IDLE else SOUND if found.high < 100 * _IDLE else CANNOT_TELL
     says = (
         f"On {found.value:.1f} % of groups ({found.interval}) the {len(right)} systems at hand never disagree: "
         f"{counted(int(everyone.sum()), 'group')} solved by all, {int(none.sum()):,} by none ({', '.join(right)})."
     )
-    return Finding("agreement", question, verdict, says, found, evidence=_ids(groups, none))
+    brief = f"systems agree on {found.value:.0f} % of groups"
+    return Finding("agreement", question, verdict, says, found, evidence=_ids(groups, none), brief=brief)

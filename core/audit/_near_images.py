@@ -18,6 +18,7 @@ _SIDE = 32  # cells of a thumbnail
 _NEAR = 8.0  # of Lab: what is left between copies, at most; benchmarks/AUDITS.md has the rates
 _OVERALL = 16.0  # as much at most before one is moved upon the other, at a quarter of the cells
 _MOVED = 0.12  # of a side, at most
+_SLACK = 0.03  # of half a side, by which a cut picture may seem to reach beyond the whole one
 _STEPS = {8: 4, 16: 3, 32: 4}  # at so many cells a side
 _REJECTED = {8: 36.0, 16: 32.0, 32: _NEAR}  # more left there: no copy
 _AT_ONCE = 512  # pairs
@@ -93,7 +94,14 @@ def _checked(thumbnails: np.ndarray, pairs: np.ndarray) -> np.ndarray:
         best = _aligned(one, two, moved, _STEPS[side])
         keep = best.left <= most
         pairs, moved = pairs[keep], best.moved[keep]
-    return pairs
+    return pairs[_is_cut(moved)]
+
+
+def _is_cut(moved: np.ndarray) -> np.ndarray:
+    """Whether the frame of one image is inside the other's, bool (p,): a thing that stands a little elsewhere in a
+    frame of its own makes another picture."""
+    scale, shift = 1 + moved[:, ::2], np.abs(moved[:, 1::2])
+    return (scale + shift <= 1 + _SLACK).all(axis=1) | (scale - shift >= 1 - _SLACK).all(axis=1)
 
 
 class _Aligned(NamedTuple):

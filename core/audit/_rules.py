@@ -10,7 +10,7 @@ not independent; of those the first alone counts.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from itertools import pairwise
 from math import comb, perm
 from typing import NamedTuple
@@ -18,13 +18,16 @@ from typing import NamedTuple
 import numpy as np
 import scipy
 
+from core.audit._sequence import foretold
 from core.audit._words import words_of
 from core.groups import GroupSet
 from core.metrics.statistics import Estimate, estimate
 
 SOUND, FAULT, CANNOT_TELL = "sound", "a fault", "cannot tell"
+LIMIT = "a limit"  # of what a sound set of this kind or size can show
 EVIDENCE = 12  # groups that are named
 _HARMLESS = 0.2  # of the way from chance to 100 %, as in `core.debiasing.blind`
+_SOLVED = 0.8  # as far
 _DRAWS = 20_000
 _ORDERS = 5
 _SMOOTHING = 0.5
@@ -34,9 +37,9 @@ _Pair = tuple[str, str]
 class Finding(NamedTuple):
     """What one check found.
 
-    key : of the check. verdict : sound, a fault, or cannot tell. says : a sentence with the numbers. found : percent of
-    groups, with interval and chance. p_value : of a rule; None of a count. p_holm : corrected for all rules that were
-    tried. evidence : ids of groups to open.
+    key : of the check. verdict : sound, a fault, a limit, or cannot tell. says : a sentence with the numbers. found :
+    percent of groups, with interval and chance. p_value : of a rule; None of a count. p_holm : corrected for all rules
+    that were tried. evidence : ids of groups to open. brief : in half a sentence.
     """
 
     key: str
@@ -47,6 +50,23 @@ class Finding(NamedTuple):
     p_value: float | None = None
     p_holm: float | None = None
     evidence: tuple[str, ...] = ()
+    brief: str = ""
+
+    @property
+    def solves(self) -> bool:
+        """Whether a rule other than that of the place does most of what a perfect model does."""
+        if self.p_value is None or self.found is None or self.key == "position":
+            return False
+        return self.found.value - self.found.chance >= _SOLVED * (100 - self.found.chance)
+
+    @property
+    def number(self) -> str:
+        """`70.0 % (95 % interval 61.0-78.0), chance 50.0 %, no ties`; "" of what has no number of groups."""
+        if self.found is None:
+            return self.brief
+        if self.p_value is not None or self.found.chance:
+            return str(self.found)
+        return f"{self.brief} ({self.found.value:.1f} %, {self.found.interval})"
 
 
 # --- what every rule shares
@@ -58,7 +78,7 @@ def _by_design(key: str, question: str, groups: GroupSet) -> Finding:
         f"By design: each of a group's {m} captions is true of one of its images, and a rule that sees no image gives "
         "every image the same."
     )
-    return Finding(key, question, SOUND, says)
+    return Finding(key, question, SOUND, says, brief="nothing, by design")
 
 
 def _rule(
@@ -67,26 +87,83 @@ def _rule(
     who: tuple[str, ...],
     groups: GroupSet,
     values: Sequence[np.ndarray],
+    rows: np.ndarray | None = None,
 ) -> Finding:
-    """The rule that chooses the caption with the largest value of a group, and with two names the one that chooses the
-    smallest: the better one is shown, and its p value is doubled.
+    """The rule that chooses the caption with the largest value of a group; with two names also the one that chooses
+    the smallest; with rows also one that chooses now this one and now that, as the groups before foretell it.
 
-    who : their names, as in "the longest caption". values : float (k,) of every group.
+    The best of them is shown, and its p value is multiplied by their number.
+
+    who : their names, as in "the longest caption". values : float (k,) of every group. rows : places in the file.
     """
     m, k = groups.shape
     if m == k:
         return _by_design(key, question, groups)
     sides = [_Chosen.of(groups, values, sign) for sign in (1, -1)[: len(who)]]
-    best = min(range(len(sides)), key=lambda i: sides[i].p_value)
-    side, p = sides[best], min(1.0, len(sides) * sides[best].p_value)
-    found = estimate(side.hits, 100 * side.named / k, int((side.tied > 1).sum()))
-    if (side.tied == k).all():
-        says = f"{who[best][0].upper()}{who[best][1:]} is no choice: all captions of every group are equal in this."
-        return Finding(key, question, SOUND, says)
-    says = f"{who[best][0].upper()}{who[best][1:]} is right in {found}; {len(groups)} independent groups."
+    if (sides[0].tied == k).all():
+        says = f"{_capital(who[0])} is no choice: all captions of every group are equal in this."
+        return Finding(key, question, SOUND, says, brief="all captions of a group are equal in this")
+    tried = [
+        _fixed(key, question, name, groups, values, side) for name, side in zip(who, sides, strict=False)
+    ]
+    if rows is not None and sides[0].named == 1:
+        ranks = [_rank(v, group.truth or ()) for v, group in zip(values, groups, strict=True)]
+        tried.append(_in_turn(key, question, " or ".join(who), groups, ranks, rows, k))
+    return _best(tried)
+
+
+def _fixed(
+    key: str, question: str, name: str, groups: GroupSet, values: Sequence[np.ndarray], side: _Chosen
+) -> Finding:
+    """The rule that makes the same choice in every group."""
+    found = estimate(side.hits, 100 * side.named / groups.shape[1], int((side.tied > 1).sum()))
+    says = f"{_capital(name)} is right in {found}; {len(groups)} independent groups."
     won = np.flatnonzero((side.hits == 1) & (side.tied == 1))
     surest = won[np.argsort(-np.ptp(np.array(values)[won], axis=1), kind="stable")].tolist()
-    return Finding(key, question, "", says, found, p, evidence=tuple(groups[i].id for i in surest[:EVIDENCE]))
+    ids = tuple(groups[i].id for i in surest[:EVIDENCE])
+    brief = f"{name} is right in {found.value:.0f} % (chance {found.chance:.0f} %)"
+    return Finding(key, question, "", says, found, side.p_value, evidence=ids, brief=brief)
+
+
+def _in_turn(
+    key: str,
+    question: str,
+    what: str,
+    groups: GroupSet,
+    answers: Sequence[Hashable | None],
+    rows: np.ndarray,
+    possible: int,
+) -> Finding:
+    """The rule that foretells each group's answer from the groups before it in the file (None: no answer)."""
+    order = np.argsort(rows)
+    told = foretold([answers[i] for i in order], rows[order].tolist(), possible)
+    hits = np.where(told.certain, told.right, 1 / possible)
+    found = estimate(hits, 100 / possible, int((~told.certain).sum()))
+    p = float(scipy.stats.binom.sf(told.right.sum() - 1, told.certain.sum(), 1 / possible))
+    says = (
+        f"Choosing {what} in turn, by {told.pattern} in the file, is right in {found}; {len(groups)} "
+        "independent groups."
+    )
+    ids = tuple(groups[int(i)].id for i in order[told.right][-EVIDENCE:])
+    brief = f"{told.pattern} in the file foretells the right one in {found.value:.0f} % (chance {found.chance:.0f} %)"
+    return Finding(key, question, "", says, found, min(1.0, p), evidence=ids, brief=brief)
+
+
+def _best(tried: Sequence[Finding]) -> Finding:
+    """The one with the least p value, which is multiplied by how many were tried."""
+    best = min(
+        tried, key=lambda finding: max(finding.p_value or 0.0, 1 / _DRAWS)
+    )  # where all are sure the plainest
+    return best._replace(p_value=min(1.0, len(tried) * (best.p_value or 0.0)))
+
+
+def _rank(values: np.ndarray, truth: tuple[int, ...]) -> int | None:
+    """The place of the right caption by value; None where two captions are equal, which leaves no places."""
+    return None if len({*values.tolist()}) < len(values) else int((values < values[truth[0]]).sum())
+
+
+def _capital(text: str) -> str:
+    return text[0].upper() + text[1:]
 
 
 class _Chosen(NamedTuple):
@@ -139,9 +216,9 @@ def judged(finding: Finding) -> Finding:
 # --- the rules
 
 
-def position(groups: GroupSet) -> Finding:
-    """Whether the right captions stand at the same index, or in the same order."""
-    question = "Is the right caption always in the same place?"
+def position(groups: GroupSet, rows: np.ndarray) -> Finding:
+    """Whether the right captions stand at the same index, or in the same order, or take turns."""
+    question = "Does the place of the right caption follow a pattern?"
     (m, k), n = groups.shape, len(groups)
     # Several captions of one image have no order.
     answers = [tuple(sorted(g.truth or ())) if m == 1 else g.truth or () for g in groups]
@@ -155,16 +232,18 @@ def position(groups: GroupSet) -> Finding:
     if count == n:
         says += " Whatever breaks ties by place, or is shown the captions in this order, looks right."
     ids = [g.id for g, answer in zip(groups, answers, strict=True) if answer == order]
-    return Finding("position", question, "", says, found, p, evidence=tuple(ids[:EVIDENCE]))
+    brief = f"{where} is right in {found.value:.0f} % (chance {found.chance:.0f} %)"
+    same = Finding("position", question, "", says, found, p, evidence=tuple(ids[:EVIDENCE]), brief=brief)
+    return _best([same, _in_turn("position", question, "places", groups, answers, rows, possible)])
 
 
-def length(groups: GroupSet) -> Finding:
+def length(groups: GroupSet, rows: np.ndarray) -> Finding:
     question = "Does the length of a caption give it away?"
     values = [np.array([len(words_of(c)) for c in g.captions]) for g in groups]
-    return _rule("length", question, ("the longest caption", "the shortest caption"), groups, values)
+    return _rule("length", question, ("the longest caption", "the shortest caption"), groups, values, rows)
 
 
-def frequency(groups: GroupSet) -> Finding:
+def frequency(groups: GroupSet, rows: np.ndarray) -> Finding:
     """By the mean log frequency of its words in the captions of the other groups."""
     question = "Do common words give it away?"
     names = ("the caption with the commonest words", "the caption with the rarest words")
@@ -174,10 +253,10 @@ def frequency(groups: GroupSet) -> Finding:
     for group in texts:
         own = Counter(word for words in group for word in words)
         values.append(np.array([_mean(np.log(1 + counts[w] - own[w]) for w in words) for words in group]))
-    return _rule("frequency", question, names, groups, [np.round(v, 9) for v in values])
+    return _rule("frequency", question, names, groups, [np.round(v, 9) for v in values], rows)
 
 
-def grammar(groups: GroupSet) -> Finding:
+def grammar(groups: GroupSet, rows: np.ndarray) -> Finding:
     """By a language prior that the set itself teaches: pairs of words in the captions of the other groups."""
     question = "Is the right caption the likelier text?"
     names = ("the likeliest text by the set's own pairs of words", "the least likely text by them")
@@ -195,7 +274,7 @@ def grammar(groups: GroupSet) -> Finding:
             return others / (firsts[pair[0]] - own_firsts[pair[0]] + _SMOOTHING * size)
 
         values.append(np.array([_mean(np.log(likely(pair)) for pair in chain) for chain in group]))
-    return _rule("grammar", question, names, groups, [np.round(v, 9) for v in values])
+    return _rule("grammar", question, names, groups, [np.round(v, 9) for v in values], rows)
 
 
 def _chain(caption: str) -> list[_Pair]:
@@ -226,7 +305,7 @@ def _in_several_orders(groups: GroupSet, rule: Callable[[GroupSet, np.ndarray], 
     return found if found.p_value is None else found._replace(p_value=min(1.0, 2 * found.p_value))
 
 
-def learned_words(groups: GroupSet) -> Finding:
+def learned_words(groups: GroupSet, rows: np.ndarray) -> Finding:
     """By words and pairs of words that marked right captions in the groups before (naive Bayes)."""
     return _in_several_orders(groups, lambda ordered, _: _learned_words(ordered))
 
@@ -327,7 +406,10 @@ def _pictures(groups: GroupSet, statistics: np.ndarray) -> Finding:
         f"{n} independent groups."
     )
     ids = [groups[i].id for i in np.flatnonzero(right & certain).tolist()][-EVIDENCE:]
-    return Finding("pictures", question, "", says, found, p, evidence=tuple(ids))
+    brief = (
+        f"colours and sizes of the images choose right in {found.value:.0f} % (chance {found.chance:.0f} %)"
+    )
+    return Finding("pictures", question, "", says, found, p, evidence=tuple(ids), brief=brief)
 
 
 def _learn(images: np.ndarray, captions: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -348,7 +430,7 @@ def _learn(images: np.ndarray, captions: np.ndarray, truth: np.ndarray) -> tuple
     return right, certain
 
 
-Rule = Callable[[GroupSet], Finding]
+Rule = Callable[[GroupSet, np.ndarray], Finding]  # of independent groups, and their places in the file
 RULES: tuple[Rule, ...] = (position, length, frequency, grammar, learned_words)
 
 
