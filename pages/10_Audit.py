@@ -14,8 +14,7 @@ LEAD = (
 
 def page(selection: ui.Selection) -> None:
     if selection.is_file:
-        line = f"An audit looks at captions and images, and {selection.groups.title} has neither."
-        ui.offer_nearest(line, "Show its metrics on Matching", "pages/2_Matching.py", {})
+        audit.of_file(selection, [name for name, needs in ui.benchmarks().items() if not needs], "test")
     else:
         audit.show(selection)
     ui.cite(selection.selected_groups, ())

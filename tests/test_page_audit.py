@@ -2,20 +2,33 @@
 
 from __future__ import annotations
 
+import numpy as np
 from driving import fine, text
 
 from core.base.public_mode import MAX_SETTINGS
 from core.datasets import load
+from core.datasets.score_files import write_scores
+from core.exchange.uploads import UploadStore
 
 AUDIT = "pages/10_Audit.py"
 
 
-def test_it_shows_faults_first_and_opens_their_groups(app):
+def plain(text: str) -> str:
+    """Without the escapes of Markdown."""
+    return text.replace("\\", "")
+
+
+def test_the_answer_comes_first_and_a_row_opens_on_its_evidence(app):
     test = app(AUDIT, set="scenes/word-order")
-    shown = text(test)
-    assert test.header[0].value.startswith("4 faults, ")
-    assert "Does builtin/blind\\-lm solve it without looking?" in shown
-    assert "Does the length of a caption give it away?" not in shown  # sound, and closed
+    assert plain(test.subheader[0].value).startswith(
+        "Not sound: it can be solved without its images; 4 faults: "
+    )
+    rows = [plain(row.label) for row in test.expander if "badge" in row.label]
+    assert "a fault" in rows[0] and "sound" in rows[-1]
+    assert all("chance 20.0 %" in row for row in rows[:4])  # with its interval and ties
+    assert not any(b.label.startswith("word\\-order/test") for b in test.button)  # closed rows are not drawn
+    test.session_state["check-blind builtin/blind-lm"] = True
+    fine(test.run())
     first = next(b for b in test.button if b.label.startswith("word\\-order/test"))
     fine(first.click().run())
     assert test.title[0].value == "Groups"
@@ -24,8 +37,25 @@ def test_it_shows_faults_first_and_opens_their_groups(app):
 
 def test_a_public_server_audits_built_in_sets_from_shipped_scores(app, monkeypatch):
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
-    assert "1 fault, " in app(AUDIT, set="scenes/relations-1x4").header[0].value
+    answer = plain(app(AUDIT, set="scenes/relations-1x4").subheader[0].value)
+    assert answer.startswith("Sound enough to compare models that differ by ") and "one limit: " in answer
     assert MAX_SETTINGS["groups"] >= 300  # or no built-in set could be audited
+
+
+def test_the_benchmark_of_an_uploaded_file_is_offered_and_its_size_is_said(app, tmp_path):
+    groups = load("scenes/left-right").select(np.arange(50))
+    file = tmp_path / "mine.csv"
+    write_scores(file, np.random.default_rng(0).normal(size=(50, 2, 2)), groups.ids, groups.truth)
+    test = app()
+    UploadStore().add("mine.csv", file.read_bytes())
+    test = app(AUDIT, set="upload/mine.csv")
+    assert test.selectbox("home-upload/mine.csv").value == "scenes/left-right"
+    assert "shows on 50 independent groups" not in text(test)  # closed
+    assert "differences of 15" in plain(test.expander[0].label)
+    fine(next(b for b in test.button if b.label == "Audit scenes/left-right").click().run())
+    assert test.selectbox("set").value == "scenes/left-right"
+    assert test.selectbox("model").value == "upload/mine.csv"
+    assert test.subheader[0].value.startswith("Sound enough")
 
 
 def test_a_filter_by_tags_audits_the_groups_that_it_leaves(app):

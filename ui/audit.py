@@ -1,29 +1,33 @@
-"""The audit of a set on a page: one line that sums it up, its findings with groups to open, and what cites it."""
+"""The audit of a set on a page: the answer in one sentence, a row for each check that opens on its evidence, and what
+cites it."""
 
 from __future__ import annotations
 
 import json
 import shlex
+from collections.abc import Sequence
+from contextlib import suppress
 
 import streamlit as st
 
 from core.audit import Audit, Finding
-from core.base.text import counted
+from core.base.errors import InputError
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from ui.cached import cached_on
 from ui.compute_queue import queued
 from ui.export import export_section, tag_words
 from ui.formatting import progress
+from ui.loaders import load_groups
 from ui.selection import Selection, page_button
 
-_FAULT, _CANNOT_TELL, _SOUND = Audit.VERDICTS
+_FAULT, _LIMIT, _CANNOT_TELL, _SOUND = Audit.VERDICTS
 _LOOKS = {
     _FAULT: ("red", ":material/error:"),
+    _LIMIT: ("orange", ":material/straighten:"),
     _CANNOT_TELL: ("gray", ":material/help:"),
     _SOUND: ("green", ":material/check:"),
 }
-_BUTTONS = 4  # groups to open of each finding
 
 
 def audited(groups: GroupSet, split: str, name: object = "") -> Audit:
@@ -48,35 +52,56 @@ def of_selection(selection: Selection) -> Audit:
 
 
 def show(selection: Selection) -> None:
-    """All findings: faults and open questions first, each with groups to open; what is sound is closed."""
+    """The answer, then a row for every check, faults first; open, it shows what was found and groups to look at."""
     found = of_selection(selection)
+    st.subheader(escape_markdown(found.answer), anchor=False)
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        st.header(escape_markdown(headline(found)), anchor=False, width="content")
+        st.caption(escape_markdown(f"{found.about}; {found.summary}."), width="stretch")
         _exports(found, selection)
-    st.caption(escape_markdown(f"{found.about}."))
     for finding in found.in_order():
-        if finding.verdict != _SOUND:
-            with st.container(border=True, gap="xsmall"):
-                _finding(finding, True)
-    sound = [finding for finding in found.findings if finding.verdict == _SOUND]
-    label = f"Sound: {counted(len(sound), 'check')}"
-    with st.expander(label, icon=":material/check:", key="sound", on_change="rerun") as closed:
-        if closed.open:
-            for finding in sound:
-                _finding(finding, False)
+        _row(finding)
     st.caption(escape_markdown(found.HOW_TO_READ))
 
 
-def headline(found: Audit) -> str:
-    """`2 faults, 9 sound, 3 cannot tell`."""
-    return found.summary.partition(";")[0]
+def of_file(selection: Selection, available: Sequence[str], split: str) -> None:
+    """What can be said of an uploaded file: which benchmark its groups are from, to audit that, and their number.
+
+    available : names of benchmarks whose data are here.
+    """
+    groups = selection.groups
+    home = cached_on(groups, ("home", split), lambda: _home(groups, available, split))
+    if home:
+        line = f"The groups of {groups.title} are those of {home}: an audit looks at its captions and images."
+    else:
+        line = f"An audit looks at captions and images; {groups.title} has neither: name the benchmark of its groups."
+    st.info(escape_markdown(line), icon=":material/fact_check:")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        place = available.index(home) if home else None
+        name = st.selectbox(
+            "Benchmark of the file's groups", available, index=place, key=f"home-{groups.name}"
+        )
+        if name:
+            state = {"set": name, "split": split, "model": groups.name}
+            page_button(f"Audit {name}", "pages/10_Audit.py", state, type="primary", key="audit_home")
+    st.markdown("Meanwhile, what its number of groups can show:")
+    _row(Audit.size(groups))
+
+
+def _home(groups: GroupSet, available: Sequence[str], split: str) -> str:
+    """The benchmark that has all groups of a file; "" where none has."""
+    asked = {*groups.ids}
+    for name in available:
+        with suppress(InputError):
+            if asked <= {*load_groups(name, split).ids}:
+                return name
+    return ""
 
 
 def summary_line(groups: GroupSet, split: str) -> None:
     """One closed line that sums the audit up; open, its faults and open questions."""
     found = audited(groups, split)
     with st.expander(
-        escape_markdown(f"Audit of {groups.name}: {headline(found)}"),
+        escape_markdown(f"Audit of {groups.name}: {found.answer}"),
         icon=":material/fact_check:",
         key=f"audit-{groups.name}-{groups.shape}",
         on_change="rerun",
@@ -84,26 +109,31 @@ def summary_line(groups: GroupSet, split: str) -> None:
         if closed.open:
             for finding in found.in_order():
                 if finding.verdict != _SOUND:
-                    _finding(finding, False)
+                    st.markdown(f"{_label(finding)}  \n{escape_markdown(finding.says)}")
             state = {"set": groups.name, "split": split}
             page_button("Open the audit", "pages/10_Audit.py", state, icon=":material/fact_check:")
 
 
-def _finding(finding: Finding, openable: bool) -> None:
-    """Verdict, question, the sentence with the numbers, and buttons that open groups."""
-    colour, icon = _LOOKS[finding.verdict]
-    with st.container(horizontal=True, vertical_alignment="center"):
-        st.badge(finding.verdict, color=colour, icon=icon)  # type: ignore[arg-type]
-        st.markdown(f"**{escape_markdown(finding.question)}**", width="content")
-    st.markdown(escape_markdown(finding.says))
-    if not openable or not finding.evidence:
-        return
-    with st.container(horizontal=True, vertical_alignment="center"):
-        for name in finding.evidence[:_BUTTONS]:
-            page_button(
-                escape_markdown(name), "pages/1_Groups.py", {"group": name}, type="tertiary",
-                icon=":material/grid_view:", key=f"open-{finding.key}-{name}",
-            )  # fmt: skip
+def _label(finding: Finding) -> str:
+    """Verdict, question, the number with its interval, chance and ties."""
+    colour, _ = _LOOKS[finding.verdict]
+    number = f" {escape_markdown(finding.number)}" if finding.number else ""
+    return f":{colour}-badge[{finding.verdict}] **{escape_markdown(finding.question)}**{number}"
+
+
+def _row(finding: Finding) -> None:
+    """A check; open, the sentence with all numbers, and buttons that open groups."""
+    icon = _LOOKS[finding.verdict][1]
+    with st.expander(_label(finding), icon=icon, key=f"check-{finding.key}", on_change="rerun") as row:
+        if not row.open:
+            return
+        st.markdown(escape_markdown(finding.says))
+        with st.container(horizontal=True):
+            for name in finding.evidence:
+                page_button(
+                    escape_markdown(name), "pages/1_Groups.py", {"group": name}, icon=":material/grid_view:",
+                    key=f"open-{finding.key}-{name}",
+                )  # fmt: skip
 
 
 def _exports(found: Audit, selection: Selection) -> None:

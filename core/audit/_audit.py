@@ -114,9 +114,7 @@ class Audit:
             _facts.contradictions(groups, alike, groups.name.endswith("@global")),
             _facts.equal_images(groups, names, pixels),
             _facts.shared_parts(groups, clusters),
-            _facts.detectable(
-                len(apart), len(groups) if clusters is not None and clusters.by == "caption" else len(apart)
-            ),
+            _facts.detectable(*_independent(groups, clusters)),
             _facts.agreement(groups, right),
         ]
         by = "" if clusters is None else clusters.by
@@ -172,9 +170,10 @@ class Audit:
         return [found for found in self.findings if found.verdict == verdict]
 
     @staticmethod
-    def size(n: int) -> Finding:
-        """The check of a set's size alone, which needs neither its captions nor its images. n : independent groups."""
-        return _facts.detectable(n, n)
+    def size(groups: GroupSet) -> Finding:
+        """The check of a set's size alone, which needs neither truth nor what captions say nor pixels."""
+        clusters = Clusters.of_groups(groups)
+        return _facts.detectable(*_independent(groups, clusters))
 
     @property
     def about(self) -> str:
@@ -240,6 +239,13 @@ class Audit:
             )
         text = json.dumps(self.record(), indent=1) if ending == ".json" else self.html()
         return write_page(out, text)
+
+
+def _independent(groups: GroupSet, clusters: Clusters | None) -> tuple[int, int]:
+    """How many groups are independent for sure, and at most: whether a caption in common ties two a set cannot say."""
+    n = len(groups)
+    least = n if clusters is None else clusters.count
+    return least, n if clusters is not None and clusters.by == "caption" else least
 
 
 _NO_BLIND = Finding(
