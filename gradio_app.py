@@ -36,7 +36,7 @@ from core.base.limits import PUBLIC
 from core.figures import group_html
 from core.groups import Group, ImageRef, decode
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import yes_or_no
+from core.metrics.groups import headline_metrics, yes_or_no
 from core.scorers.vocabulary import vocabulary_note
 from core.scoring.load import load_scorer, scorer_names
 from core.teaching.single_group import MAX_SIDE, evaluate_group, record, user_group
@@ -57,14 +57,14 @@ LIMITS = Limits(
 _at_work = threading.Lock()  # one pair of images at a time is in memory
 _examples: dict[bytes, ImageRef] = {}  # by the SHA-256 of the file that shows it
 INTRO = """
-# Crossmatch
-A model scores both images against both captions. **GroupScore** wants each image to score
-highest with its own caption, and each caption with its own image;
-**GroupMatch** asks only whether the best overall *matching* is right. Image A belongs to caption 1, image B to
-caption 2. Chance levels: GroupScore 16.7 %, GroupMatch 50 %.
-
+# Which caption belongs to which image?
+Image A belongs to caption 1, image B to caption 2: does a model know it? **GroupMatch** asks whether the true
+matching has the highest total score (by chance 50 %), **GroupScore** whether each image also scores highest with its
+own caption, and each caption with its own image (by chance 16.7 %).
+"""
+ABOUT = """
 The built-in models are small and know rendered scenes of cubes, spheres and cylinders, not photographs. The examples
-are groups of the app, scored from the same pictures: they have the same scores there, but for rounding.
+are groups of the app Crossmatch, scored from the same pictures, with the same scores.
 """
 TABLE = """
 .prose .cm-verdicts, .prose .cm-verdicts :is(tbody, tr, th, td), .prose .cm-scroll :is(table, th, td)
@@ -80,7 +80,17 @@ TABLE = """
 #examples table {table-layout: fixed; width: 100%;}
 #examples :is(th, td) {white-space: normal; overflow-wrap: anywhere; hyphens: auto;}
 #examples td :is(img, .container) {width: 100%; height: auto; max-width: 5rem; margin: 0 auto;}
-@media (max-width: 640px) {#examples :is(th, td) {padding: .3rem .2rem; font-size: .78rem; line-height: 1.25;}}
+/* on a phone both images stand side by side, so that the result is not far */
+@media (max-width: 640px) {
+  #examples :is(th, td) {padding: .3rem .2rem; font-size: .78rem; line-height: 1.25;}
+  #images {flex-wrap: nowrap;}
+  #images > * {min-width: 0 !important;}
+}
+/* the app's look: its typeface, its headings, and letters in place of the images, which stand in their fields */
+.gradio-container :is(h1, h2) {font-family: "Source Serif 4", "Source Serif Pro", Georgia, serif; font-weight: 600;}
+#found .cm-match {max-width: 34rem;}
+#found .cm-side:first-child .cm-badge {background: #1d1b3a; color: #fff;}
+#found .cm-side:first-child .cm-cell {min-height: 2.2rem;}
 """
 
 
@@ -153,22 +163,18 @@ def _opened(image: Given, name: str) -> Image.Image | ImageRef:
 def compare(
     image_a: Given | None, image_b: Given | None, caption_1: str, caption_2: str, model: str
 ) -> tuple[str, str, dict[str, Any]]:
-    """For the page: the drawn matching with verdicts, the score matrix, and what the API answers."""
+    """For the page: the drawn matching with the score matrix, the verdicts, and what the API answers."""
     group, evaluation = _answer(image_a, image_b, caption_1, caption_2, model)
     data = evaluation.group(0)
-    pictures = [
-        group_html.picture_html(ref.open(PICTURE), PICTURE, f"Image {group_html.image_name(i)}")
-        for i, ref in enumerate(group.images)
-    ]
-    drawn = group_html.matching_html(pictures, group.captions, data)
+    drawn = group_html.matching_html(
+        [""] * len(group.images), group.captions, data
+    )  # the fields show the images
     unknown = vocabulary_note(model, model, "", group.captions, even_if_known=False)
     before = "" if unknown is None else f"<p><b>{escape(unknown)}</b></p>"
-    note = "<p>Outlined, with a dot: the model's matching. ✓: the true pairs.</p>"
-    return (
-        before + drawn + group_html.verdicts_html(data, yes_or_no(data.kinds)),
-        group_html.matrix_html(data, "Scores of images, down, with captions, across") + note,
-        record(evaluation),
-    )
+    matrix = group_html.matrix_html(data, "Scores of images, down, with captions, across")
+    note = "<p>Scores. Outlined, with a dot: the model's matching. ✓: the true pairs.</p>"
+    names = sorted(yes_or_no(data.kinds), key=lambda name: name not in headline_metrics())  # these first
+    return before + drawn + matrix + note, group_html.verdicts_html(data, names), record(evaluation)
 
 
 def compare_or_say(*given: Any) -> tuple[str, str, dict[str, Any] | None]:
@@ -246,14 +252,14 @@ def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
         gr.Markdown(INTRO)
         with gr.Row(elem_id="all"):
             with gr.Column():
-                with gr.Row():
+                with gr.Row(elem_id="images"):
                     first, second = (picture(shown[0][i], f"Image {name}") for i, name in enumerate("AB"))
                 one = gr.Textbox(shown[0][2], label="Caption 1, of image A", max_length=LONGEST)
                 two = gr.Textbox(shown[0][3], label="Caption 2, of image B", max_length=LONGEST)
                 model = gr.Dropdown(names, value=names[0], label="Model and kind of score")
                 button = gr.Button("Compare", variant="primary")
             with gr.Column(elem_id="found"):
-                drawn, matrix = gr.HTML(), gr.HTML()
+                drawn, verdicts = gr.HTML(), gr.HTML()
                 with gr.Accordion("As JSON", open=False):
                     answer = gr.JSON(show_label=False)
             given = gr.Examples(
@@ -263,7 +269,8 @@ def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
                 cache_examples=False,
                 elem_id="examples",
             )
-        fields, results = [first, second, one, two, model], [drawn, matrix, answer]
+        gr.Markdown(ABOUT)
+        fields, results = [first, second, one, two, model], [drawn, verdicts, answer]
         # An example is compared as soon as it is there; a change takes away the result of what was there before.
         for event in (button.click, demo.load, given.load_input_event.then):
             event(compare_or_say, fields, results, api_visibility="private")
@@ -347,6 +354,21 @@ def drop_broken_uploads(folder: Path, age: float) -> None:
                 path.unlink()
 
 
+def theme() -> gr.themes.Base:
+    """The app's typeface and colours."""
+    # Of what Gradio ships, this file alone has all letters; bold is made of it.
+    typeface = gr.themes.LocalFont("Source Sans Pro", weights=(400,))
+    fonts = (typeface, "system-ui", "sans-serif")
+    return gr.themes.Default(primary_hue="indigo", neutral_hue="slate", font=fonts).set(
+        body_background_fill="#fcfbf8",
+        body_background_fill_dark="#12111f",
+        body_text_color="#1d1b3a",
+        button_primary_background_fill="#4a3fb5",
+        button_primary_background_fill_hover="#5a4fc5",
+        button_primary_background_fill_dark="#4a3fb5",
+    )
+
+
 def main() -> None:
     os.umask(0o077)  # what strangers upload is nobody else's
     if "SPACE_ID" in os.environ:  # there proxies with private addresses say whom they ask for
@@ -355,7 +377,7 @@ def main() -> None:
         server_name=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"),
         **served(),
         css=STYLE.read_text() + TABLE,
-        theme=gr.themes.Default(primary_hue="indigo", neutral_hue="slate"),
+        theme=theme(),
     )
 
 
