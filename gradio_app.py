@@ -52,7 +52,12 @@ FILE_MB = 10  # one uploaded image
 KEPT = 600  # seconds that uploads stay on the disk
 # Of strangers. Whatever is sent counts as an upload: images also come as text, inside of a call.
 LIMITS = Limits(
-    uploads=Share(20, 100), quota=Share(100 << 20, 400 << 20), window=KEPT, file=16 << 20, patience=120.0
+    uploads=Share(20, 100),
+    quota=Share(100 << 20, 400 << 20),
+    window=KEPT,
+    file=16 << 20,
+    body=4 << 20,  # a call, with its images as text
+    patience=120.0,
 )
 _at_work = threading.Lock()  # one pair of images at a time is in memory
 _examples: dict[bytes, ImageRef] = {}  # by the SHA-256 of the file that shows it
@@ -318,7 +323,9 @@ def _sentence(error: Exception, count: int, arguments: int) -> str:
 
 def served() -> dict[str, Any]:
     """How the demo is launched: with an API, tools, and limits for strangers."""
-    gate = Middleware(Gate, uploads=".*", limits=LIMITS, closed=".*/component_server")
+    gate = Middleware(
+        Gate, uploads=".*", limits=LIMITS, closed=".*/component_server", files="/gradio_api/upload$"
+    )
     return {
         "mcp_server": True,
         "max_file_size": f"{FILE_MB}mb",

@@ -16,6 +16,7 @@ SMALL = Limits(
     quota=Share(100, 150),
     file=130,
     body=50,
+    marks=8,
     patience=600,
     query=20,
 )
@@ -122,6 +123,8 @@ def test_what_is_within_the_limits_passes_unchanged():
         ({"path": "/up", "parts": [b"a" * 60, b"b" * 60]}, 429),
         ({"path": "/up", "parts": [b"a" * 131]}, 413),
         ({"path": "/secret"}, 404),
+        ({"parts": [b"[[],[", b"],[]]"]}, 413),
+        ({"parts": [b"{:,}[]", b"", b"]}:"]}, 413),
     ],
 )
 def test_a_request_that_goes_too_far_is_refused_with_a_sentence_and_the_app_hears_that_nobody_is_there(
@@ -135,6 +138,23 @@ def test_a_request_that_goes_too_far_is_refused_with_a_sentence_and_the_app_hear
         assert found.sent[1]["body"].endswith(b".") and app.working == 0
 
     run(story, SMALL._replace(patience=0.2) if status == 408 else SMALL, closed="/secret")
+
+
+def test_a_call_that_counts_as_an_upload_is_no_file():
+    """Gradio's images come as text inside of a call as well: it is counted, and bounded as a call is."""
+
+    async def story(visit, app):
+        app.free.set()
+        told = {}
+        for path in ("/up/file", "/up/call"):
+            for what, content in (("values", b"[],[],[],[],"), ("size", b"a" * 60), ("small", b"[a]")):
+                found = visit("http", "1.2.3.4", path=path, parts=[content])
+                await found.task
+                told[path, what] = found.status
+        assert told.pop(("/up/call", "values")) == told.pop(("/up/call", "size")) == 413
+        assert set(told.values()) == {200}
+
+    run(story, SMALL._replace(quota=Share(1000, 1000)), files="/up/file")
 
 
 def test_one_address_has_a_share_and_others_have_theirs():

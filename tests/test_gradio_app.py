@@ -345,6 +345,16 @@ def asked(address, images):
     return anyio.run(ask)
 
 
+@pytest.mark.parametrize("where", ["call/score_group", "queue/join", "mcp/", "call/upload"])
+def test_a_call_of_many_empty_lists_is_refused_before_anybody_parses_it(address, where):
+    """15 MB of them took 2.6 GB."""
+    import httpx
+
+    call = f'{{"data": [{"[]," * 10_000}[]]}}'.encode()
+    found = httpx.post(f"{address}gradio_api/{where}", content=call, timeout=30)
+    assert found.status_code == 413 and "too many values" in found.text
+
+
 def test_the_tool_takes_images_as_text(address, pair):
     import base64
 

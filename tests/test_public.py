@@ -593,7 +593,12 @@ SAID = {
     "gate.uploads": map(str, LIMITS.uploads),
     "gate.sendings": [f"{LIMITS.sendings[1]} an address", f"{LIMITS.sendings[0]:g} a second"],
     "gate.quota": [*mib(*LIMITS.quota), f"{LIMITS.window:g} s"],
-    "gate.body": [*mib(LIMITS.body, LIMITS.file), f"{LIMITS.patience:g} s", f"{LIMITS.query:,} characters"],
+    "gate.body": [
+        *mib(LIMITS.body, LIMITS.file),
+        f"{LIMITS.marks:,}",
+        f"{LIMITS.patience:g} s",
+        f"{LIMITS.query:,} characters",
+    ],
     "MAX_UPLOAD_BYTES": mib(*public_mode.MAX_UPLOAD_BYTES),
     "MAX_LIVE_RUNS": [
         f"{public_mode.MAX_LIVE_RUNS} a cookie, {public_mode.MAX_LIVE_PER_ADDRESS} an address",
@@ -620,7 +625,14 @@ def test_security_says_every_limit_of_a_stranger_with_its_number(name):
 
 
 def test_every_number_of_the_gate_is_in_that_table():
-    told = {"file", "body", "patience", "query", "window"}  # one row for all of a request, and the quota's
+    told = {
+        "file",
+        "body",
+        "marks",
+        "patience",
+        "query",
+        "window",
+    }  # one row for all of a request, and the quota's
     assert {f"gate.{name}" for name in LIMITS._fields if name not in told} <= SAID.keys()
 
 

@@ -53,6 +53,39 @@ def test_a_name_is_no_path(name):
         UploadStore("ann").get(name)
 
 
+@pytest.mark.parametrize("letter", ["a", "é", "漢", "\U0001d400"])
+def test_a_long_name_of_any_letters_is_stored_shortened_and_found_again(letter, monkeypatch):
+    """80 letters of four bytes each are no name on most disks; 60 a stranger's name got an owner's advice."""
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    store = UploadStore("ann")
+    names = [store.add(letter * 200 + ".csv", content).name for content in (b"one", b"two", b"three")]
+    assert len(set(names)) == 3 and all(name.endswith(".csv") and letter in name for name in names)
+    assert [store.get(name).content() for name in names] == [b"one", b"two", b"three"]
+    store.remove(names[0])
+    assert {upload.name for upload in store.list()} == set(names[1:])
+
+
+def test_a_stranger_hears_no_advice_for_the_owner_where_the_disk_refuses(monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    refuse = mock_write(monkeypatch, OSError(28, "No space left on device"))
+    with pytest.raises(
+        InputError, match=r"^The server cannot store this now \(No space left on device\); try"
+    ):
+        UploadStore("ann").add("a.csv", b"one")
+    assert refuse
+
+
+def mock_write(monkeypatch, error):
+    asked = []
+
+    def write(path, data):
+        asked.append(path)
+        raise error
+
+    monkeypatch.setattr(uploads.files, "write_bytes", write)
+    return asked
+
+
 def test_what_is_beside_a_file_changes_its_version():
     store = UploadStore()
     plain = store.add("a.csv", b"one")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.base.errors import InputError
 from core.base.paths import home
+from core.base.public_mode import is_public
 
 if TYPE_CHECKING:  # a queued worker waits without numpy
     import numpy as np
@@ -29,6 +30,10 @@ def storage_errors(path: Path) -> Iterator[None]:
         yield
     except OSError as error:
         reason = error.strerror or str(error)
+        if is_public():
+            raise InputError(
+                f"The server cannot store this now ({reason}); try again later, or run Crossmatch yourself."
+            ) from error
         ours = path.absolute().is_relative_to(home().absolute())
         other = "set CROSSMATCH_HOME to another folder" if ours else "choose another path"
         remedy = "free some space, make the folder writable"

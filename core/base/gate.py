@@ -31,6 +31,7 @@ log = logging.getLogger("crossmatch.gate")
 
 LOCAL = "127.0.0.1"
 _PROXIES = "FORWARDED_ALLOW_IPS"  # uvicorn's
+_MARKS = (b"[", b"]", b"{", b"}", b",", b":")  # of JSON
 _SALT = secrets.token_bytes(16)
 
 
@@ -53,7 +54,8 @@ class Limits(NamedTuple):
     quota: Share = Share(100 << 20, 600 << 20)  # bytes uploaded within `window`
     window: float = 600.0  # seconds
     file: int = 21 << 20  # bytes of an upload
-    body: int = 1 << 20  # bytes of a request that is no upload
+    body: int = 1 << 20  # bytes of a request that brings no file
+    marks: int = 10_000  # brackets, braces, commas and colons in it: of JSON each may become a hundred bytes
     patience: float = 300.0  # seconds until a request has been sent whole
     query: int = 4096  # characters of an address's query
 
@@ -206,13 +208,16 @@ class Gate:
         uploads: str,
         limits: Limits | None = None,
         closed: str = "(?!)",
+        files: str | None = None,
         brought: Callable[[Scope, str], object] = lambda scope, who: None,
     ) -> None:
-        """uploads, closed : regular expressions; the paths where whole files are brought, and those that nobody gets.
-        brought : called with a request that has brought a file, and who sent it.
+        """uploads, closed : regular expressions; the paths where something is brought, and those that nobody gets.
+        files : those of `uploads` where it is a whole file, by default all. brought : called with a request that has
+        brought something, and who sent it.
         """
         self.app, self.limits, self.brought = app, limits or Limits(), brought
         self._uploads, self._closed = re.compile(uploads), re.compile(closed)
+        self._files = re.compile(uploads if files is None else files)
         self._requests, self._connections = _Room(self.limits.requests), _Room(self.limits.connections)
         self._at_upload = _Room(self.limits.uploads)
         self._openings, self._sendings = _Bucket(*self.limits.openings), _Bucket(*self.limits.sendings)
@@ -239,7 +244,7 @@ class Gate:
         upload = scope["method"] in ("PUT", "POST") and bool(self._uploads.match(scope["path"]))
         take = (lambda count: self._quota.take(who, count)) if upload else None
         answer = _Answer(send)
-        body = _Body(receive, answer, self.limits, take)
+        body = _Body(receive, answer, self.limits, take, upload and bool(self._files.match(scope["path"])))
         try:
             self._check(scope)
             if upload:
@@ -308,10 +313,16 @@ class _Body:
     """
 
     def __init__(
-        self, receive: _Receive, answer: _Answer, limits: Limits, take: Callable[[int], None] | None
+        self,
+        receive: _Receive,
+        answer: _Answer,
+        limits: Limits,
+        take: Callable[[int], None] | None,
+        is_file: bool,
     ) -> None:
         self._receive, self._answer, self._take = receive, answer, take
-        self._left = limits.body if take is None else limits.file
+        self._left = limits.file if is_file else limits.body
+        self._marks = None if is_file else limits.marks  # that are left
         self._end, self._whole = time.monotonic() + limits.patience, False
 
     async def __call__(self) -> MutableMapping[str, Any]:
@@ -327,10 +338,15 @@ class _Body:
 
     async def _next(self) -> MutableMapping[str, Any]:
         message = await asyncio.wait_for(self._receive(), self._end - time.monotonic())
-        count, self._whole = len(message.get("body", b"")), not message.get("more_body", False)
+        content, self._whole = message.get("body", b""), not message.get("more_body", False)
+        count = len(content)
         self._left -= count
         if self._left < 0:
             raise _Refused(413, "The request is too large.")
+        if self._marks is not None:
+            self._marks -= sum(map(content.count, _MARKS))
+            if self._marks < 0:
+                raise _Refused(413, "The request holds too many values.")
         if self._take is not None:
             self._take(count)
         return message

@@ -25,6 +25,7 @@ from core.base.public_mode import MAX_UPLOAD_BYTES, UPLOAD_HOURS, Held, beyond, 
 
 TAGS, PRIOR = "tags", "prior"  # what may be uploaded beside a file
 _CONTENT, _FACTS = "content", "upload.json"
+_NAME_BYTES = 240  # disks take 255, and what is being deleted has a longer one
 _EVERYBODY = "local"  # the one owner outside public mode
 
 
@@ -74,7 +75,8 @@ class UploadStore:
         check(name, file=len(content))
         digest, plain = Upload.digest(content), _plain_name(name)
         for number in count(1):
-            stored = plain if number == 1 else f"{Path(plain).stem}-{number}{Path(plain).suffix}"
+            ending = f"-{number}{Path(plain).suffix}"
+            stored = plain if number == 1 else _last(Path(plain).stem, len(ending.encode())) + ending
             there = _read(self._folder / stored)
             if there is not None and there.facts["sha256"] == digest:
                 return self.get(stored)
@@ -147,7 +149,13 @@ class UploadStore:
 def _plain_name(name: str) -> str:
     """The last part of a name, of letters, digits, dots and dashes alone."""
     last = re.split(r"[\\/]", name)[-1]
-    return re.sub(r"[^\w.-]+", "-", last)[-80:].strip(".-") or "upload"
+    return _last(re.sub(r"[^\w.-]+", "-", last)) or "upload"
+
+
+def _last(name: str, more: int = 0) -> str:
+    """The end of a name that is a name on any disk, with so many bytes behind it."""
+    kept = name.encode("utf-8", "ignore")[-_NAME_BYTES + more :].decode("utf-8", "ignore")
+    return kept[-80 + more :].strip(".-")
 
 
 def _uploads(folder: Path) -> Iterator[Upload]:
