@@ -212,7 +212,7 @@ def cluster_note(clusters: Clusters) -> str:
     """What “by image” means in the table."""
     return (
         f" By {clusters.by}: groups that share one count together, {clusters.count} clusters in place of "
-        f"{len(clusters.labels)} groups."
+        f"{len(clusters.labels)} groups{clusters.dominated}."
     )
 
 

@@ -35,6 +35,16 @@ PAGE = Path(__file__).resolve().parents[1] / "COVERAGE.md"
 SIZES, SHARES = (10, 30, 100, 300, 1000), (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98)
 ALIKE = (0.0, 0.3, 1.0)  # correlation of two groups of a cluster
 CLUSTER_SIZES, CLUSTER_COUNTS = (2, 4, 8, 40), (5, 10, 20, 50, 100)
+MODELS = ("beta-binomial", "shared draw", "all alike or none")  # of how groups of a cluster are correlated
+UNEVEN = {
+    "200, 100, 50, 50 of 1": [200, 100, 50] + [1] * 50,
+    "60, 30, 12, 6, 4, 3, 2, 2, 4 of 1": [60, 30, 12, 6, 4, 3, 2, 2, 1, 1, 1, 1],
+    "80, 11 of 1": [80] + [1] * 11,
+    "200, 133 of 3": [200] + [3] * 133,
+    "233, 141, 26": [233, 141, 26],
+    "6 of 40": [40] * 6,
+    "40 of 8": [8] * 40,
+}
 Rng = np.random.Generator
 
 
@@ -74,9 +84,18 @@ def drawn_clusters(rng: Rng, n: int) -> Clusters:
     return Clusters("image", rng.permutation(labels))
 
 
-def alike(rng: Rng, labels: np.ndarray, p: float, correlation: float) -> np.ndarray:
-    """Yes or no with probability p; two of a cluster are correlated (beta-binomial)."""
+def alike(rng: Rng, labels: np.ndarray, p: float, correlation: float, model: str = MODELS[0]) -> np.ndarray:
+    """Yes or no with probability p; two of a cluster are correlated.
+
+    model : beta-binomial; or each takes the answer that its cluster shares with probability √correlation, else one of
+    its own; or all of a cluster have one answer with that probability, else each its own.
+    """
     count = labels.max() + 1
+    if model != MODELS[0]:
+        same = rng.random(len(labels)) < correlation**0.5
+        if model == MODELS[2]:
+            same = (rng.random(count) < correlation)[labels]
+        return np.where(same, (rng.random(count) < p)[labels], rng.random(len(labels)) < p)
     if correlation == 1:
         return (rng.random(count) < p)[labels]
     if not correlation:
@@ -92,7 +111,7 @@ def clustered(repeats: int, rng: Rng) -> Iterator[Line]:
             clusters = drawn_clusters(rng, n)
             e = estimate(alike(rng, clusters.labels, p, correlation), 0.0, clusters=clusters)
             assert e.clustered is not None
-            low, high = e.clustered[2:]
+            low, high = e.clustered[2:4]
             rows[i] = low <= 100 * p <= high, high - low, e.low <= 100 * p <= e.high, e.high - e.low
         covered, width, plain, narrow = rows.mean(axis=0)
         setting = f"n {n}, p {p}, correlation {correlation}"
@@ -112,6 +131,51 @@ def few_clusters(repeats: int, rng: Rng) -> Iterator[Line]:
         covered, width = rows.mean(axis=0)
         setting = f"{count} clusters, p {p}, correlation {correlation}"
         yield Line(f"clusters of {size}", setting, count, 100 * covered, width)
+
+
+def models(repeats: int, rng: Rng) -> Iterator[Line]:
+    """Clusters of 1 to 8, whose groups are correlated in other ways."""
+    settings = product(MODELS[1:], SIZES, (0.02, 0.05, 0.1, 0.25, 0.5), (0.3, 0.6))
+    for model, n, p, correlation in settings:
+        rows = np.zeros((repeats, 2))
+        for i in range(repeats):
+            clusters = drawn_clusters(rng, n)
+            values = alike(rng, clusters.labels, p, correlation, model)
+            found = estimate(values, 0.0, clusters=clusters).clustered
+            assert found is not None
+            rows[i] = found.low <= 100 * p <= found.high, found.high - found.low
+        covered, width = rows.mean(axis=0)
+        yield Line(
+            f"by cluster, {model}", f"n {n}, p {p}, correlation {correlation}", n, 100 * covered, width
+        )
+
+
+def uneven(repeats: int, rng: Rng) -> Iterator[Line]:
+    """Clusters of very unequal size, and a few large ones: an accuracy, and a difference of 20 or 40 points."""
+    for (name, sizes), model in product(UNEVEN.items(), MODELS):
+        labels = np.repeat(np.arange(len(sizes)), sizes)
+        clusters = Clusters("image", labels)
+        for p, correlation in ((0.05, 0.3), (0.1, 0.6), (0.5, 0.6), (0.9, 0.9)):
+            rows = np.zeros((repeats, 2))
+            for i in range(repeats):
+                values = alike(rng, labels, p, correlation, model)
+                found = estimate(values, 0.0, clusters=clusters).clustered
+                assert found is not None
+                rows[i] = found.low <= 100 * p <= found.high, found.high - found.low
+            covered, width = rows.mean(axis=0)
+            setting = f"{model}, p {p}, correlation {correlation}"
+            yield Line(f"accuracy, clusters of {name}", setting, len(labels), 100 * covered, width)
+        for differ, gap in ((0.3, 0.0), (0.3, 0.2), (0.5, 0.4)):
+            rows = np.zeros((repeats, 2))
+            for i in range(repeats):
+                differs = alike(rng, labels, differ, 0.6, model)
+                wins = alike(rng, labels, (1 + gap / differ) / 2, 0.6, model)
+                test = compare(differs & ~wins, differs & wins, clusters).clustered
+                assert test is not None
+                rows[i] = test.low <= 100 * gap <= test.high, test.high - test.low
+            covered, width = rows.mean(axis=0)
+            setting = f"{model}, {100 * differ:g} % differ, gap {100 * gap:g}"
+            yield Line(f"difference, clusters of {name}", setting, len(labels), 100 * covered, width)
 
 
 def shares(repeats: int, rng: Rng) -> Iterator[Line]:
@@ -151,9 +215,9 @@ def paired(repeats: int, rng: Rng) -> Iterator[Line]:
 
 
 def seeds(repeats: int, rng: Rng) -> Iterator[Line]:
-    """A mean over seeds, where groups and seeds vary (logistic, standard deviations 2 and 0.3 or 0)."""
+    """A mean over seeds, where groups and seeds vary (logistic, standard deviations 2 and 0, 0.3 or 0.5)."""
     nodes, weights = np.polynomial.hermite_e.hermegauss(80)
-    for count, n, middle, spread in product((2, 3, 5, 10), (30, 100, 300), (-2.0, 0.0, 2.0), (0.0, 0.3)):
+    for count, n, middle, spread in product((2, 3, 5, 10), (30, 100, 300), (-3.0, 0.0, 2.0), (0.0, 0.3, 0.5)):
         total = np.hypot(2.0, spread)
         truth = 100 * float(weights @ scipy.special.expit(middle + total * nodes) / weights.sum())
         rows = np.zeros((repeats, 4))
@@ -350,6 +414,13 @@ def by_size_table(lines: list[Line], sizes: tuple[int, ...], head: str) -> str:
     return "\n".join(f"| {' | '.join(row)} |" for row in rows)
 
 
+def mean_width_table(lines: list[Line]) -> str:
+    widths: dict[str, list[float]] = {}
+    for line in lines:
+        widths.setdefault(line.what, []).append(line.width)
+    return "\n".join(f"| {what} | {np.mean(some):.1f} |" for what, some in widths.items())
+
+
 def error_table(errors: list[Error]) -> str:
     kinds: dict[str, list[Error]] = {}
     for error in errors:
@@ -399,8 +470,20 @@ worth. Where {many} or more right and as many wrong groups are expected, coverag
 
 {by_count}
 
-Clusters of 40 are beyond the 1 to 8 that intervals were made for: where few of few clusters hold all right groups,
-nobody can tell from them how alike groups of a cluster are.
+Clusters of 40 are beyond the 1 to 8 that intervals were made for; they hold all the same.
+
+## Clusters of very unequal size
+
+Where one cluster holds a large share of the groups, it is little more than one observation, and the interval says so by
+its width: on 200, 100, 50 and 50 of 1, about as much as three groups would tell. From a share of 20 % on, pages and
+commands say it in words. Three ways in which groups of a cluster hang together: beta-binomial; each takes its cluster's
+answer or its own; all of a cluster are alike, or none are.
+
+{uneven}
+
+| interval | mean width in points |
+| --- | --- |
+{uneven_width}
 
 ## Mean coverage (and mean width in points) by number of groups
 
@@ -440,7 +523,7 @@ def main() -> None:
     options = parser.parse_args()
     repeats, workers = options.repeats, options.workers
     lines = [*exact()]
-    parts = (clustered, few_clusters, shares, paired, seeds, percentile)
+    parts = (clustered, few_clusters, models, uneven, shares, paired, seeds, percentile)
     checks = (blind, scenarios, differences)
     with ProcessPoolExecutor(workers) as pool:
         drawn = {
@@ -454,7 +537,7 @@ def main() -> None:
             for part in (powers, needed)
         )
         found = {name: job.result() for name, job in drawn.items()}
-    few = found.pop("few_clusters")
+    few, unequal = found.pop("few_clusters"), found.pop("uneven")
     errors = [error for part in checks for error in found.pop(part.__name__)]
     lines += [line for some in found.values() for line in some]
     many = 15
@@ -472,6 +555,7 @@ def main() -> None:
         cells=binomials.cells_table(SIZES, SHARES), methods=binomials.methods_table(SIZES, SHARES),
         runs=binomials.count_attainable(SIZES, SHARES, likeliest=False),
         likeliest=binomials.count_attainable(SIZES, SHARES, likeliest=True),
+        uneven=coverage_table(unequal), uneven_width=mean_width_table(unequal),
         cluster_coverage=coverage_table(few), by_count=by_size_table(few, CLUSTER_COUNTS, "{} clusters"),
     )  # fmt: skip
     PAGE.write_text(page)

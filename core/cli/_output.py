@@ -72,6 +72,7 @@ def _headline_names(metrics: Mapping[str, Any]) -> list[str]:
 def format_metrics(record: dict[str, Any]) -> str:
     """Metrics as an aligned text table: value, interval, chance level, ties; the interval by cluster where it is."""
     from core.metrics.group_metrics import Metric  # scipy
+    from core.metrics.statistics import Estimate  # scipy
 
     lines = [f"{'metric':<18}{'value':>8}{'95 % interval':>18}{'chance':>9}{'ties':>6}"]
     names = Metric.same(record["metrics"])
@@ -79,8 +80,8 @@ def format_metrics(record: dict[str, Any]) -> str:
         e = record["metrics"][name]
         interval = f"[{e['low']:.2f}, {e['high']:.2f}]"
         ties = tie_count(e["ties"])
-        c = e.get("clustered")
-        by_cluster = f"  by {c['by']} [{c['low']:.2f}, {c['high']:.2f}]" if c else ""
+        known = Estimate.of_record(e).clustered
+        by_cluster = f"  by {known.by} [{known.low:.2f}, {known.high:.2f}]{known.dominated}" if known else ""
         lines.append(f"{name:<18}{e['value']:>8.2f}{interval:>18}{e['chance']:>9.2f}{ties:>6}{by_cluster}")
     lines += [_left_out(name, what) for name, what in record.get("left_out", {}).items() if what]
     return "\n".join([*lines, *_other_names(names)])
@@ -123,7 +124,9 @@ def format_differences(
         counts = f"{each.broken:>10}{each.fixed:>10}"
         lines.append(f"{name:<{width}}{each.difference:>+8.2f}{_test(each, counts)}")
         if each.clustered is not None:
-            lines.append(f"{f'  by {each.clustered.by}':<{width}}{'':>8}{_test(each.clustered, ' ' * 20)}")
+            by = f"  by {each.clustered.by}"
+            test = _test(each.clustered, " " * 20)
+            lines.append(f"{by:<{width}}{'':>8}{test}{each.clustered.dominated}")
     several = f"Holm: p corrected for these {len(names)} metrics. " if len(names) > 1 else ""
     if tests is not None and tests > len(names):
         several = f"Holm: p corrected for all {tests} tests of this output. "

@@ -41,7 +41,7 @@ def metrics_frame(evaluation: Evaluation, by: str | None = None) -> pd.DataFrame
     """One row per metric, for all groups and for each slice: value, 95 % interval, chance in percent, tied groups.
 
     by : the tag column to slice by; None takes every column with few values. Where groups hang together there are also
-    `clustered_by`, `clustered_clusters`, `clustered_low` and `clustered_high`.
+    `clustered_by`, `clustered_clusters`, `clustered_low`, `clustered_high` and `clustered_largest`.
     """
     rows = [_row("", "", evaluation, name) for name in evaluation.metrics]
     for column, parts in evaluation.slices(by).items():

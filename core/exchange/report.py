@@ -249,7 +249,7 @@ def _by_cluster(found: Comparison) -> str:
     c = found.clustered
     if c is None:
         return ""
-    return f'<br><span class="quiet">by {escape(c.by)} [{c.low:+.1f}, {c.high:+.1f}]</span>'
+    return f'<br><span class="quiet">by {escape(c.by)} [{c.low:+.1f}, {c.high:+.1f}]{c.dominated}</span>'
 
 
 def _shape(section: ReportSection) -> str:

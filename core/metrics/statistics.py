@@ -26,9 +26,10 @@ if TYPE_CHECKING:
 
 _LEVEL, _POWER = 0.95, 0.8
 _RESAMPLES = 10_000
-# Degrees of freedom of a variance, at most: by seed beyond the first, by cluster that holds the rarer answer. Found by
-# simulation (COVERAGE.md): without them the least coverage was 92.7 and 92.2 %.
-_SEED_FREEDOM, _HOLDER_FREEDOM = 20, 3
+# Found by simulation (COVERAGE.md). Degrees of freedom of a variance, at most, by cluster that holds the rarer answer;
+# and what is allowed for a cluster all alike that was not drawn: half of one.
+_HOLDER_FREEDOM, _UNSEEN = 3, 0.5
+_TELLING = 20.0  # percent of all groups: a cluster that holds more is named beside its interval
 _HAIR = 1e-6  # how far from 0 an interval of differences ends that would hold 0 against its test
 _ENUMERATED = 20_000  # sign flips of clusters are summed exactly up to so many differing groups
 _ENUMERATED_PAIRS = (
@@ -61,6 +62,16 @@ class Clusters:
     def select(self, which: np.ndarray) -> Clusters | None:
         """Those of some of the groups (mask or indices); None where each of them is its own."""
         return _clusters(self.by, self.labels[which])
+
+    @property
+    def largest_percent(self) -> float:
+        """How many percent of the groups the largest one holds."""
+        return 100 * self.largest / len(self.labels)
+
+    @property
+    def dominated(self) -> str:
+        """As of an interval: that one cluster holds so many groups that little can be told; or nothing."""
+        return _dominated(self.largest_percent)
 
     @classmethod
     def of_groups(cls, groups: GroupSet) -> Clusters | None:
@@ -155,12 +166,27 @@ def _sums(labels: np.ndarray | None, values: np.ndarray) -> np.ndarray:
 
 
 class _Clustered(NamedTuple):
-    """The interval that holds where groups of a cluster are not independent: by image, so many clusters, percent."""
+    """The interval that holds where groups of a cluster are not independent: by image, so many clusters, percent.
+
+    largest : percent of all groups that the largest cluster holds; None in records of before.
+    """
 
     by: str
     clusters: int
     low: float
     high: float
+    largest: float | None = None
+
+    @property
+    def dominated(self) -> str:
+        """` (one cluster holds 57 % of the groups, so that little can be told)`; empty where none does."""
+        return _dominated(self.largest)
+
+
+def _dominated(largest: float | None) -> str:
+    if largest is None or largest <= _TELLING:
+        return ""
+    return f" (one cluster holds {largest:.0f} % of the groups, so that little can be told)"
 
 
 class Estimate(NamedTuple):
@@ -205,7 +231,7 @@ class Estimate(NamedTuple):
     def interval(self) -> str:
         """`95 % interval 61.2–71.9`; with clusters also `, by image 58.0–74.1`."""
         plain, c = f"95 % interval {self.low:.1f}–{self.high:.1f}", self.clustered
-        return plain if c is None else f"{plain}, by {c.by} {c.low:.1f}–{c.high:.1f}"
+        return plain if c is None else f"{plain}, by {c.by} {c.low:.1f}–{c.high:.1f}{c.dominated}"
 
     @property
     def tied(self) -> str:
@@ -222,33 +248,36 @@ class Estimate(NamedTuple):
         return cls(**known, clustered=None if clustered is None else _Clustered(**clustered))
 
     @classmethod
-    def over_seeds(cls, outcomes: Array, chance_percent: float, parts: int = 1) -> Estimate:
+    def over_seeds(
+        cls,
+        outcomes: Array,
+        chance_percent: float,
+        parts: int = 1,
+        ties: int | None = None,
+        clusters: Clusters | None = None,
+    ) -> Estimate:
         """The mean over repeated runs on the same groups, with seeds and groups as two sources of variance.
 
-        outcomes : bool or float (seeds, n). The interval is that of the mean over all seeds and all such groups:
-        variances of a two-way layout without repetition (Searle, Casella and McCulloch, Variance Components, 1992,
-        chapter 4) with Satterthwaite's degrees of freedom, which with three seeds are few. Resampling seeds and groups
-        (Owen, Ann. Appl. Stat. 1, 2007) takes the seeds at hand for all there are, and covers too little.
+        outcomes : bool or float (seeds, n). The interval is that of the mean over all seeds and all such groups (see
+        `_two_sources`), which with two or three seeds is wide. Resampling seeds and groups (Owen, Ann. Appl. Stat. 1,
+        2007) takes the seeds at hand for all there are, and covers too little.
         """
         array = to_numpy(outcomes).astype(np.float64)
         if array.ndim != 2 or 0 in array.shape:
             raise InputError(f"A mean over seeds needs outcomes of shape (seeds, groups), got {array.shape}.")
         seeds, n = array.shape
         if seeds == 1:
-            return estimate(array[0], chance_percent, None, parts)
-        mean = float(array.mean())
-        of_seeds, of_groups = array.mean(axis=1) - mean, array.mean(axis=0) - mean
-        rest = array - mean - of_seeds[:, None] - of_groups
-        freedoms = np.array([seeds - 1, max(n - 1, 1), (seeds - 1) * max(n - 1, 1)])
-        squares = (
-            np.array([n * of_seeds @ of_seeds, seeds * of_groups @ of_groups, (rest**2).sum()]) / freedoms
-        )
-        between = max(squares[0] + squares[1] - squares[2], squares[0], squares[1])
-        freedom = float(between**2 / (squares**2 / freedoms).sum()) if between else float(seeds - 1)
-        freedom = min(freedom, _SEED_FREEDOM * (seeds - 1))  # two seeds that agree by chance prove little
-        answers = _worth(mean, between / (seeds * n), freedom, min(seeds, n), seeds * n * parts)
-        low, high = _clopper_pearson(mean, answers)
-        return Estimate(100 * mean, 100 * float(low), 100 * float(high), chance_percent, None)
+            return estimate(array[0], chance_percent, ties, parts, clusters)
+        mean, most = float(array.mean()), seeds * n * parts
+        alone = np.ones(n, dtype=int)
+        low, high = _interval_by_side(mean, _two_sources(array - mean, None), alone, 0.0, most, seeds)
+        clustered = None
+        if clusters is not None:
+            sizes = np.bincount(clusters.labels)
+            variance = _two_sources(array - mean, clusters.labels)
+            ends = _interval_by_side(mean, variance, sizes, _UNSEEN, most, seeds)
+            clustered = _clustered(clusters, *ends)
+        return cls(100 * mean, 100 * low, 100 * high, chance_percent, ties, clustered)
 
     @staticmethod
     def interval_of_moments(
@@ -323,16 +352,79 @@ def _one_per_group(values: Array) -> np.ndarray:
 
 
 def _clustered_interval(values: np.ndarray, mean: float, parts: int, clusters: Clusters) -> _Clustered:
-    sizes, count = np.bincount(clusters.labels), clusters.count
+    sizes, n = np.bincount(clusters.labels), len(values)
     off = _sums(clusters.labels, values - mean)
-    variance = count / max(count - 1, 1) * float(off @ off) / len(values) ** 2
+    variance = clusters.count / max(clusters.count - 1, 1) * float(off @ off) / n**2
     # The variance of a rare answer rests on the clusters that hold it, which may be few of many.
     rare = _sums(clusters.labels, values if mean <= 0.5 else 1 - values)
     holders = float(rare.sum() ** 2 / max(rare @ rare, 1e-12))
-    freedom = min(count - 1, _HOLDER_FREEDOM * holders)
-    least = len(values) ** 2 / float(sizes @ sizes)  # were all groups of a cluster the same
-    low, high = _clopper_pearson(mean, _worth(mean, variance, freedom, least, len(values) * parts))
-    return _Clustered(clusters.by, count, 100 * float(low), 100 * float(high))
+    freedom = min(_effective(sizes) - 1, _HOLDER_FREEDOM * holders)
+    cautious = variance * _caution(freedom)
+    return _clustered(clusters, *_interval_by_side(mean, cautious, sizes, _UNSEEN, n * parts))
+
+
+def _clustered(clusters: Clusters, low: float, high: float) -> _Clustered:
+    return _Clustered(clusters.by, clusters.count, 100 * low, 100 * high, clusters.largest_percent)
+
+
+def _effective(sizes: np.ndarray) -> float:
+    """Of how many clusters of one size these are worth (Kish's formula)."""
+    return float(sizes.sum() ** 2 / (sizes @ sizes))
+
+
+def _typical(sizes: np.ndarray) -> float:
+    """The size of the cluster that a group is in, by mean square over groups; a large one counts most."""
+    return float(np.sqrt((sizes.astype(np.float64) ** 3).sum() / sizes.sum()))
+
+
+def _caution(freedom: float) -> float:
+    """By how much a variance estimated with so many degrees of freedom counts more than a known one."""
+    if freedom <= 0:
+        return np.inf
+    tail = (1 + _LEVEL) / 2
+    return float(scipy.special.stdtrit(freedom, tail) / scipy.special.ndtri(tail)) ** 2
+
+
+def _interval_by_side(
+    mean: float, variance: float, sizes: np.ndarray, unseen: float, most: float, least: float = np.inf
+) -> tuple[float, float]:
+    """95 % interval of a mean in [0, 1] of groups in clusters of these sizes; `variance` has its caution in it.
+
+    Whether a cluster all right, or all wrong, was not drawn by chance cannot be seen in those that were; where few
+    answers are right it would move the mean far upwards and hardly downwards. So each end allows for it by itself.
+    Never worth fewer answers than `least`, or than there would be clusters of the typical size.
+    """
+    n, typical = sizes.sum(), _typical(sizes)
+    least, ends = min(least, n / typical), []
+    for reach in (mean, 1 - mean):  # how far a cluster all wrong, all right lies from the mean
+        total = variance + unseen * (reach * typical / n) ** 2
+        answers = mean * (1 - mean) / total if mean * (1 - mean) > 1e-12 and total > 0 else least
+        ends.append(_clopper_pearson(mean, np.clip(answers, least, most)))
+    return float(ends[0][0]), float(ends[1][1])
+
+
+def _two_sources(off: np.ndarray, labels: np.ndarray | None) -> float:
+    """Variance, with its caution, of a mean over seeds and groups, from (seeds, n) distances to that mean.
+
+    Mean squares of a two-way layout without repetition (Searle, Casella and McCulloch, Variance Components, 1992,
+    chapter 4). Each source has the quantile of its own degrees of freedom (Graybill and Wang, JASA 75, 1980): one
+    quantile for their sum (Satterthwaite) takes two seeds that agree by chance for many.
+    """
+    seeds, n = off.shape
+    sums = off if labels is None else np.stack([_sums(labels, row) for row in off]) * (labels.max() + 1) / n
+    units = sums.shape[1]
+    freedom = units - 1 if labels is None else _effective(np.bincount(labels)) - 1
+    of_seeds, of_units = sums.mean(axis=1), sums.mean(axis=0)
+    rest = sums - of_seeds[:, None] - of_units
+    square_seeds = units * of_seeds @ of_seeds / (seeds - 1)
+    square_units = seeds * of_units @ of_units / max(units - 1, 1)
+    square_rest = (rest**2).sum() / ((seeds - 1) * max(units - 1, 1))
+    beyond = max(
+        square_units - square_rest, 0.0
+    )  # what units differ by beside the rest, which seeds have too
+    wide = _caution(freedom) if square_units else 0.0
+    both = _caution(seeds - 1) * square_seeds + (wide * beyond if beyond else 0.0)
+    return float(max(both, wide * square_units)) / (seeds * units)
 
 
 def _worth(
@@ -345,11 +437,9 @@ def _worth(
     mean, variance = np.asarray(mean, dtype=np.float64), np.asarray(variance)
     if freedom <= 0:
         return np.full(mean.shape, least, dtype=np.float64)
-    tail = (1 + _LEVEL) / 2
-    caution = (scipy.special.ndtri(tail) / scipy.special.stdtrit(freedom, tail)) ** 2
     varies = mean * (1 - mean) > 1e-12
     with np.errstate(divide="ignore", invalid="ignore"):
-        found = np.where(varies, mean * (1 - mean) / variance * caution, least)
+        found = np.where(varies, mean * (1 - mean) / (variance * _caution(freedom)), least)
     return np.clip(found, least, most)
 
 
@@ -377,6 +467,12 @@ class _ClusteredComparison(NamedTuple):
     p_value: float
     detectable: float | None
     p_holm: float | None = None
+    largest: float | None = None  # percent of all groups that the largest cluster holds
+
+    @property
+    def dominated(self) -> str:
+        """As of one accuracy's interval."""
+        return _dominated(self.largest)
 
 
 class Comparison(NamedTuple):
@@ -470,9 +566,10 @@ def compare(first: Array, second: Array, clusters: Clusters | None = None) -> Co
     """Paired comparison of outcomes (n,), 0 to 1, on the same groups: interval, exact test, detectable difference.
 
     The interval is Bonett and Price's (J. Educ. Behav. Stat. 37, 2012): one more group for either side, which gives
-    it a width where the two never differ. With clusters it is one more cluster for either side, and the test flips
-    whole clusters. Of 0 the interval says what the exact test says: it reaches to 0 where p is above 0.05, and ends
-    just short of 0 where p is not (of shares, whose test counts groups and not points, it may still hold 0 then).
+    it a width where the two never differ. With clusters it is one more of typical size for either side, with Student's
+    t for as many clusters of one size as these are worth, and the test flips whole clusters. Of 0 the interval says
+    what the exact test says: it reaches to 0 where p is above 0.05, and ends just short of 0 where p is not (of
+    shares, whose test counts groups and not points, it may still hold 0 then).
     """
     a, b = (to_numpy(values).astype(np.float64) for values in (first, second))
     if a.shape != b.shape:
@@ -503,7 +600,7 @@ def _clustered_comparison(change: np.ndarray, clusters: Clusters) -> _ClusteredC
     effect = max(variance / alone, 1.0)  # of the design: what clusters cost
     return _ClusteredComparison(
         clusters.by, clusters.count, 100 * low, 100 * high, p,
-        _least(change, max(round(len(change) / effect), 1)),
+        _least(change, max(round(len(change) / effect), 1)), largest=clusters.largest_percent,
     )  # fmt: skip
 
 
@@ -522,14 +619,13 @@ def _tested_interval(change: np.ndarray, labels: np.ndarray | None, p: float) ->
 
 def _paired_interval(change: np.ndarray, labels: np.ndarray | None) -> tuple[float, float, float]:
     """Interval of the mean change in [-1, 1], and the variance that it rests on."""
-    n = len(change)
-    sums, sizes = _sums(labels, change), _sums(labels, np.ones(n))
-    typical = n / len(sums)
+    sums, sizes = _sums(labels, change), _sums(labels, np.ones(len(change)))
+    typical = _typical(sizes)
     sums, sizes = np.append(sums, [typical, -typical]), np.append(sizes, [typical, typical])
     mean = sums.sum() / sizes.sum()
     off = sums - mean * sizes
     variance = float(off @ off) / sizes.sum() ** 2
-    reach = scipy.special.stdtrit(len(sums) - 1, (1 + _LEVEL) / 2) * np.sqrt(variance)
+    reach = scipy.special.stdtrit(_effective(sizes) - 1, (1 + _LEVEL) / 2) * np.sqrt(variance)
     return max(float(mean - reach), -1.0), min(float(mean + reach), 1.0), variance
 
 
