@@ -10,6 +10,7 @@ import streamlit as st
 
 from core import figures as plots
 from core.base.paths import assets
+from core.base.text import p_text
 from core.datasets.paper_results import reference
 from core.debiasing.blind import METRIC, blind_baseline
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, PriorStability
@@ -352,7 +353,7 @@ def retrieval_view() -> None:
     table = _retrieval_table(stored)
     st.dataframe(table, hide_index=True)
     gain = stored["from_validation"]["gain"]
-    interval = f"95 % interval {gain['low']:.1f} to {gain['high']:.1f}, McNemar p = {gain['p_value']:.2g}"
+    interval = f"95 % interval {gain['low']:.1f} to {gain['high']:.1f}, McNemar p = {p_text(gain['p_value'])}"
     st.caption(
         f"Percent with 95 % intervals. The alpha from the validation split gains {gain['difference']:+.1f} points of "
         f"R@1 over alpha 0 ({interval}). From text to image nothing changes. For another set, run `crossmatch alpha "

@@ -10,6 +10,7 @@ import streamlit as st
 
 from core import figures
 from core.base.public_mode import is_public
+from core.base.text import p_text
 from core.cola.forgetting import cached_table, run_table, unadapted_sets
 from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, METRICS
@@ -89,7 +90,7 @@ def _readable(table: pd.DataFrame, by: str | None) -> pd.DataFrame:
         ],
         "fixed": table["fixed"],
         "broken": table["broken"],
-        "p (McNemar)": [f"{p:.2g}" for p in table["p_value"]],
+        "p (McNemar)": [p_text(p) for p in table["p_value"]],
         "chance": table["chance"].round(1),
         "ties": [f"{a} → {b}" for a, b in table[["ties_before", "ties_after"]].to_numpy()],
     }

@@ -11,6 +11,7 @@ import streamlit as st
 
 from core import figures
 from core.base.public_mode import is_public
+from core.base.text import p_text
 from core.figures.text import escape_markdown, metric_line
 from core.ladder.ladder import SETS, Ladder
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
@@ -124,7 +125,7 @@ def _steps(record: Mapping[str, Any]) -> pd.DataFrame:
                 "to": label[step["after"]],
                 "points of GroupMatch": round(step["difference"], 1),
                 "95 %": f"{step['low']:+.1f} to {step['high']:+.1f}",
-                "p (Holm)": f"{step['p_holm']:.2g}",
+                "p (Holm)": p_text(step["p_holm"]),
                 "what can be told": "lost" if step["lost"] else "cannot tell",
             }
             for step in record["steps"]
