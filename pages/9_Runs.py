@@ -17,7 +17,7 @@ import streamlit as st
 import ui
 from core import figures as plots
 from core.base.public_mode import is_public
-from core.base.text import counted, duration, p_text
+from core.base.text import counted, duration
 from core.exchange.example import EXAMPLE, EXAMPLE_ID
 from core.exchange.runs import export_run, import_run
 from core.figures.text import escape_markdown, label_and_meaning, metric_line
@@ -31,6 +31,7 @@ from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup, final_values, seed_of, summary
 from ui import runs as shared
 from ui.export import csv_button
+from ui.formatting import p_text, true_minus
 from ui.selection import set_state, switch_page
 from ui.sweep import draw_sweeps
 
@@ -483,10 +484,12 @@ def difference(ends: Mapping[str, Evaluation], metric: str) -> None:
     paired = statistics.compare(*(e.outcomes[metric].value for e in ends.values()))
     what = "better" if metrics.METRICS[metric].share else "right"
     st.markdown(
-        f"**B minus A, last iterations, same {counted(len(next(iter(ends.values())).ids), 'group')}:** "
-        f"{paired.difference:+.1f} points (95 % interval {paired.low:+.1f} to {paired.high:+.1f}); "
-        f"{counted(paired.fixed, 'group')} {what} with B alone, {paired.broken} with A alone; "
-        f"McNemar p = {p_text(paired.p_value)}.{could_show(paired)}"
+        true_minus(
+            f"**B minus A, last iterations, same {counted(len(next(iter(ends.values())).ids), 'group')}:** "
+            f"{paired.difference:+.1f} points (95 % interval {paired.low:+.1f} to {paired.high:+.1f}); "
+            f"{counted(paired.fixed, 'group')} {what} with B alone, {paired.broken} with A alone; "
+            f"McNemar's p {p_text(paired.p_value)}.{could_show(paired)}"
+        )
     )
     for name, e in ends.items():
         st.caption(escape_markdown(f"{name}: {metric_line(e.metrics[metric])}"))

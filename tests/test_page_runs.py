@@ -81,7 +81,7 @@ def test_seeds_by_themselves_have_their_intervals_and_a_paired_test(app, made): 
 def test_the_difference_is_that_of_the_last_iterations(app, made):  # noqa: F811
     test = choose(app(RUNS, together="false"), *made.seeds)
     ends = [RunStore().steps(run_id)[-1]["metrics"]["group_match"]["value"] for run_id in made.seeds]
-    assert f"{ends[1] - ends[0]:+.1f} points" in text(test)
+    assert f"{ends[1] - ends[0]:+.1f} points".replace("-", "−") in text(test)
 
 
 def test_a_comparison_is_taken_away_as_tables(app, made):  # noqa: F811

@@ -10,7 +10,6 @@ import streamlit as st
 
 from core import figures as plots
 from core.base.paths import assets
-from core.base.text import p_text
 from core.datasets.paper_results import reference
 from core.debiasing.blind import METRIC, blind_baseline
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, PriorStability
@@ -23,7 +22,7 @@ from core.metrics.statistics import Clusters
 from ui.debias import DebiasInputs, alpha_command, blind_models, tokens
 from ui.debias_alpha import scenario_text
 from ui.export import chart, export_section
-from ui.formatting import interval_text
+from ui.formatting import interval_text, p_text
 from ui.images import image_tags
 from ui.loaders import evaluate
 from ui.selection import pick_group

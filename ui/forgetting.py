@@ -10,13 +10,12 @@ import streamlit as st
 
 from core import figures
 from core.base.public_mode import is_public
-from core.base.text import p_text
 from core.cola.forgetting import cached_table, run_table, unadapted_sets
 from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, METRICS
 from core.runs.store import Run, RunStore
 from ui.export import chart
-from ui.formatting import progress_bar
+from ui.formatting import p_text, progress_bar
 from ui.page import show_errors
 
 _EXPLANATION = (

@@ -11,12 +11,12 @@ import streamlit as st
 
 from core import figures
 from core.base.public_mode import is_public
-from core.base.text import p_text
 from core.figures.text import escape_markdown, metric_line
 from core.ladder.ladder import SETS, Ladder
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
 from ui.export import chart, export_section
+from ui.formatting import p_text
 
 TITLE = "Where is the binding lost?"
 READING = (

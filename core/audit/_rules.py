@@ -20,7 +20,7 @@ import scipy
 
 from core.audit._sequence import foretold
 from core.audit._words import words_of
-from core.base.text import p_text
+from core.base.text import p_digits
 from core.groups import GroupSet
 from core.metrics.statistics import Estimate, estimate
 
@@ -211,7 +211,7 @@ def judged(finding: Finding) -> Finding:
     verdict = FAULT if finding.p_holm < 0.05 else SOUND if most <= _HARMLESS else CANNOT_TELL
     return finding._replace(
         verdict=verdict,
-        says=f"{finding.says} p\u00a0{p_text(finding.p_value)}, corrected {p_text(finding.p_holm)}.",
+        says=f"{finding.says} p\u00a0{p_digits(finding.p_value)}, corrected {p_digits(finding.p_holm)}.",
     )
 
 

@@ -18,10 +18,10 @@ def duration(seconds: float | None) -> str:
     return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
 
 
-def p_text(p: float) -> str:
+def p_digits(p: float) -> str:
     """A p value to two digits, and to as many more as it takes not to be taken for 0.05 where it is beside it.
 
-    >>> p_text(0.0317), p_text(0.0498), p_text(0.05002), p_text(1.3e-05)
+    >>> p_digits(0.0317), p_digits(0.0498), p_digits(0.05002), p_digits(1.3e-05)
     ('0.032', '0.0498', '0.05002', '1.3e-05')
     """
     texts = (f"{p:.{digits}g}" for digits in range(2, 17))
