@@ -17,7 +17,7 @@ from core.metrics.retrieval import METRICS
 from core.papers import missing_data
 from core.runs.engine import start
 from core.runs.store import Run
-from core.scorers.cola_config import FUSIONS, MIXES, STRATEGIES, AdaptConfig
+from core.scorers.cola_config import ADAPTERS, FUSIONS, MIXES, STRATEGIES, AdaptConfig
 from core.scoring.load import builtin_models
 from ui import forgetting as cost_part
 from ui import retrieval as part
@@ -35,7 +35,6 @@ THIS = "pages/5_Retrieval.py"
 SHOWN = (8, 16, 32)
 # Words that the built-in models know; half of the first pictures have both, on different objects.
 TELLING = "a green sphere"
-IMAGES = (100, 200, 500, 1000, 2000)
 
 
 # ---- queries
@@ -90,7 +89,10 @@ def look() -> None:
     """Pick a query; its ranked images under one model or two."""
     with st.sidebar:
         name = st.selectbox("Set", part.available_sets(), key="rset", bind="query-params")
-        sizes, usual = (IMAGES[:2], IMAGES[0]) if is_public() else (IMAGES, 500)
+        sizes = part.image_counts(name)
+        if st.session_state.get("images", sizes[0]) not in sizes:
+            st.session_state.pop("images")  # of another set
+        usual = sizes[0] if is_public() else min(500, sizes[-1])
         images = st.select_slider("Images to rank", sizes, usual, key="images", bind="query-params")
         models = ui.model_names()
         one = st.selectbox(
@@ -116,6 +118,7 @@ def look() -> None:
     if hidden and not revealed:
         predict(name, query, chosen)
     measured(subset, chosen)
+    part.words_section(subset)
     next_steps(models)
     table = (lambda: part.ranked_table(subset, ranked)) if revealed else None
     ui.export_section("retrieval", table, papers=("Cola",))
@@ -249,6 +252,7 @@ def form(store: ui.VisitorStore) -> None:
         joint = STRATEGIES[strategy].joint
         fusion = st.selectbox("Fusion", list(FUSIONS), key="fusion", bind="query-params", disabled=not joint)
         st.caption(FUSIONS[fusion] if joint else "Only MM-Pred and MM-Adapter fuse image and text.")
+        more = advanced(strategy, fusion)
     with right:
         known = (*builtin_models(), *ui.model_names(strategies=False))
         bases = [n for n in known if "siglip" in n or "clip" in n or "run/" in n]
@@ -272,17 +276,40 @@ def form(store: ui.VisitorStore) -> None:
     )
     for what in missing:
         st.warning(escape_markdown(what), icon=":material/download:")
-    if short := StrategyRun.of(benchmark, options={"epochs": epochs}).shortfall:
+    if short := StrategyRun.of(benchmark, options={"epochs": epochs, **more}).shortfall:
         st.info(short, icon=":material/hourglass_bottom:")
     if st.button(
         "Start the run", type="primary", icon=":material/play_arrow:", disabled=not base or bool(missing)
     ):
         options = {"strategy": strategy, "mix": mix, "epochs": epochs, "seed": seed, "patience": patience}
         options |= {"fusion": fusion} if joint else {}
+        options |= more
         job = StrategyRun.of(benchmark, ui.model_source(base), options=options)
         run = start(store, job.title, job)
         runs.open_run(run.id)
         st.rerun()
+
+
+def advanced(strategy: str, fusion: str) -> dict[str, Any]:
+    """The settings that a first run does without: form of MM-Adapter, steps, batch and learning rate."""
+    usual = AdaptConfig()
+    box = st.expander("Advanced", icon=":material/tune:")
+    one_pass = "Steps of an epoch (0: one pass over the training pairs)"
+    suited = "Learning rate (empty: what suits strategy and base)"
+    steps = ui.number(box, one_pass, 0, 100_000, usual.steps, key="asteps")
+    batch = ui.number(box, "Images and queries of a step", 2, 4096, usual.batch, key="abatch")
+    found: dict[str, Any] = {
+        "steps": usual.steps if steps is None else steps,
+        "batch": usual.batch if batch is None else batch,
+        "lr": ui.number(box, suited, 1e-8, 1.0, None, key="alr", format="%.2g"),
+    }
+    if strategy == "mm-adapter" and fusion == usual.fusion:
+        names = list(ADAPTERS)
+        found["adapter"] = box.selectbox(
+            "Form of MM-Adapter", names, names.index(usual.adapter), key="adapter", bind="query-params"
+        )
+        box.caption(ADAPTERS[found["adapter"]])
+    return found
 
 
 def pick_benchmark() -> tuple[str, tuple[str, ...]]:

@@ -56,7 +56,7 @@ def another(field):
     if kind == "TextInput":
         return "q_proj" if value != "q_proj" else "k_proj"
     if value is None:
-        return 7
+        return min(7, getattr(field, "max", None) or 7)
     step = field.step or 1
     return value + step if field.max is None or value + step <= field.max else value - step
 
@@ -109,7 +109,8 @@ def test_every_field_of_a_strategy_s_form_changes_its_run(strategy, app, monkeyp
         key for key in fields(test) if key not in ("arun", "trainon")
     ]  # of other sets the data are not here
     assert ("fusion" in keys) == (strategy == "mm-adapter") and "strategy" in keys
-    for key in sorted(keys, key="strategy".__eq__):  # which decides whether there is a fusion comes last
+    last = ("adapter", "fusion", "strategy")  # what decides on others
+    for key in sorted(keys, key=lambda key: last.index(key) if key in last else -1):
         field = fields(test)[key]
         field.set_value(another(field))
         button(test, "Start the run").click().run()

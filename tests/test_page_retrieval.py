@@ -9,6 +9,7 @@ from adapted import finish
 from driving import button, fine, html, text
 
 from core.cola.run import StrategyRun
+from core.figures.retrieval import words_figure
 from core.figures.shared_words import _present_and_missing_words, ranked_images, shared_word_counts
 from core.runs.store import RunStore
 from core.scenes.retrieval import load_retrieval
@@ -211,6 +212,26 @@ def test_a_run_starts_from_the_form_and_is_described_in_the_store(app, monkeypat
     assert run.config["adapt"]["strategy"] == "ft-late"
     assert run.config["model"] == "builtin/clip"
     assert run.id in test.query_params["run"]
+
+
+def test_the_settings_under_advanced_are_those_of_the_run(app, monkeypatch):
+    monkeypatch.setattr("core.runs.engine.launch", lambda store, run_id: store.get(run_id))
+    test = app(PAGE, view="train", asteps="20", abatch="6", alr="0.002", adapter="readme")
+    fine(button(test, "Start the run").click().run())
+    (run,) = RunStore().list("adapt")
+    settings = StrategyRun.read(run.config).settings
+    assert (settings.steps, settings.batch, settings.lr, settings.adapter) == (20, 6, 0.002, "readme")
+
+
+def test_a_set_offers_all_of_its_images_and_what_its_queries_name(app):
+    from ui.retrieval import image_counts
+
+    assert image_counts("scenes/retrieval") == (100, 200, 500, 1000, 2000)
+    assert image_counts("cola/single-clevr")[-2:] == (20_000, 22_500)
+    figure, says = words_figure(["a red cube", "red, small cube", "large blue traffic-light"], 2)
+    shown = [dict(zip(bar.x, bar.y, strict=True)) for bar in figure.data]
+    assert shown == [{"cube": 2, "traffic-light": 1}, {"red": 2, "small": 1}]
+    assert says.startswith("3 queries name 2 objects and 4 attributes;")
 
 
 def test_a_finished_run_shows_curves_counts_and_results_and_its_model_is_offered(app, quick, open_page):

@@ -16,7 +16,6 @@ from core.ladder.ladder import SETS, Ladder
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
 from ui.export import chart, export_section
-from ui.formatting import p_text
 
 TITLE = "Where is the binding lost?"
 READING = (
@@ -125,7 +124,7 @@ def _steps(record: Mapping[str, Any]) -> pd.DataFrame:
                 "to": label[step["after"]],
                 "points of GroupMatch": round(step["difference"], 1),
                 "95 %": f"{step['low']:+.1f} to {step['high']:+.1f}",
-                "p (Holm)": p_text(step["p_holm"]),
+                "p (Holm)": f"{step['p_holm']:.2g}",
                 "what can be told": "lost" if step["lost"] else "cannot tell",
             }
             for step in record["steps"]

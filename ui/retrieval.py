@@ -36,11 +36,24 @@ POOLS = {
 }
 
 
+_IMAGES = (100, 200, 500, 1000, 2000, 5000, 10_000, 20_000)
+_BUILT_IN = 2000  # images of the built-in test split
+
+
 def available_sets() -> list[str]:
     """Retrieval sets with queries over many images; those that are here first."""
     known = ("scenes/",) if public_mode.is_public() else ("scenes/", "cola/")
     names = [n for n in datasets.names(RETRIEVAL) if n.startswith(known)]
     return sorted(names, key=lambda name: datasets.state(name).startswith("needs"))
+
+
+def image_counts(name: str) -> tuple[int, ...]:
+    """How many of a set's images may be ranked: a few sizes, and all of them."""
+    if public_mode.is_public():
+        return _IMAGES[:2]
+    entry = datasets.benchmark_entry(name)
+    everything = next(iter(entry.counts.get("test", ())), _IMAGES[-1]) if entry else _BUILT_IN
+    return (*(count for count in _IMAGES if count < everything), everything)
 
 
 @st.cache_resource(max_entries=8, show_spinner="Loading queries …")
@@ -161,6 +174,19 @@ def ranked_table(subset: RetrievalSubset, ranked: Mapping[str, Sequence[RankedIm
             for row in rows
         ]
     )
+
+
+def words_section(found: RetrievalSubset) -> None:
+    """Which objects and attributes the queries of a set name, on demand ([Cola] Figure 6)."""
+    part = st.expander(
+        "What the queries name", icon=":material/match_word:", key="query-words", on_change="rerun"
+    )
+    if not part.open:
+        return
+    with part:
+        figure, says = retrieval.words_figure(found.queries)
+        st.caption(says)
+        chart(figure, f"Queries for each word. {says}", "query-words-figure")
 
 
 def shared_words_table(found: RetrievalSubset, query: int, scores: np.ndarray, pool: str, most: int) -> None:

@@ -20,7 +20,6 @@ import scipy
 
 from core.audit._sequence import foretold
 from core.audit._words import words_of
-from core.base.text import p_digits
 from core.groups import GroupSet
 from core.metrics.statistics import Estimate, estimate
 
@@ -210,8 +209,7 @@ def judged(finding: Finding) -> Finding:
     most = (found.bounds[1] - found.chance) / (100 - found.chance)
     verdict = FAULT if finding.p_holm < 0.05 else SOUND if most <= _HARMLESS else CANNOT_TELL
     return finding._replace(
-        verdict=verdict,
-        says=f"{finding.says} p\u00a0{p_digits(finding.p_value)}, corrected {p_digits(finding.p_holm)}.",
+        verdict=verdict, says=f"{finding.says} p\u00a0{finding.p_value:.2g}, corrected {finding.p_holm:.2g}."
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -16,6 +18,7 @@ from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP
 from core.scorers.cola_config import GROUP_RESULTS, STRATEGIES
 
 _PARTS = ("all", "seen", "unseen")
+_ARTICLES = {"a", "an", "the"}
 # How assets/results/cola.csv and cola_claims.csv were made: said beside them, because it decides what comes out.
 BUDGET = (
     "a short training (1,200 steps, no swapped queries) of a base model that never read sizes or materials, although "
@@ -277,6 +280,46 @@ def paper_table(model: str = "CLIP") -> pd.DataFrame:
             cells[title] = float(hit.iloc[0]) if len(hit) else np.nan
         rows.append(cells)
     return pd.DataFrame(rows)
+
+
+class _WordsData(NamedTuple):
+    """How many queries name each object and each attribute, the most frequent first."""
+
+    objects: dict[str, int]
+    attributes: dict[str, int]
+
+
+def _words_data(queries: Sequence[str]) -> _WordsData:
+    """What single-object queries ask for ([Cola] Figure 6): the last word is the object, those before it attributes."""
+    objects: Counter[str] = Counter()
+    attributes: Counter[str] = Counter()
+    for query in queries:
+        *said, noun = re.findall(r"[^\s,.]+", query) or [""]
+        objects[noun] += 1
+        attributes.update(word for word in dict.fromkeys(said) if word not in _ARTICLES)
+    return _WordsData(dict(objects.most_common()), dict(attributes.most_common()))
+
+
+def words_figure(queries: Sequence[str], most: int = 20) -> tuple[go.Figure, str]:
+    """A bar for each of the most frequent words of queries, objects and attributes apart; and how many there are."""
+    figure, data = go.Figure(), _words_data(queries)
+    shown = {
+        "object": dict(list(data.objects.items())[:most]),
+        "attribute": dict(list(data.attributes.items())[:most]),
+    }
+    for (colour, _), (name, counts) in zip(SERIES, shown.items(), strict=False):
+        figure.add_bar(
+            x=list(counts),
+            y=list(counts.values()),
+            name=name,
+            marker_color=colour,
+            hovertemplate="%{y} queries",
+        )
+    layout(figure, 300, "", "queries")
+    figure.update_layout(hovermode="closest")
+    figure.update_xaxes(tickangle=-45)
+    count = f"{len(data.objects)} objects and {len(data.attributes)} attributes"
+    return figure, f"{len(queries)} queries name {count}; the last word of a query is its object."
 
 
 def results_table(before: Mapping[str, Any], after: Mapping[str, Any]) -> pd.DataFrame:

@@ -22,7 +22,7 @@ from core.base import files
 from core.base.errors import InputError, printable
 from core.runs.resume import drop_checkpoints, newest_checkpoint
 from core.runs.store import AttemptSuperseded, RunStore
-from core.sweeps.evaluate import cache_shard
+from core.sweeps.evaluate import _cache_shard
 
 SLOTS = 1_000_000  # the cluster's scheduler decides how many runs work at a time
 QUEUE = "ray"  # the store's queue of cluster runs: they hold no slot of this machine
@@ -166,7 +166,7 @@ class DriverStore:
                 files.sync_folder(final.parent)
             files.remove(aside)
         if name.startswith("shards/"):
-            cache_shard(final, self.cache)
+            _cache_shard(final, self.cache)
 
     def settle_folder(self, run_id: str, attempt: int, token: str, name: str) -> None:
         """Give a sealed folder that has arrived its name, if it is whole; older checkpoints go."""

@@ -181,7 +181,7 @@ def _read_shard(path: Path, rows: int) -> np.ndarray | None:
     return scores if scores.ndim == 3 and len(scores) == rows else None
 
 
-def cache_shard(path: Path, cache: Path | None = None) -> None:
+def _cache_shard(path: Path, cache: Path | None = None) -> None:
     """Put a shard's scores into a score cache (`core.scoring.scores`), for whatever else asks for them."""
     with np.load(path, allow_pickle=False) as arrays:
         scores, images, captions = arrays["scores"], arrays["images"].tolist(), arrays["captions"].tolist()
