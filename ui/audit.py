@@ -19,7 +19,7 @@ from ui.compute_queue import queued
 from ui.export import export_section, tag_words
 from ui.formatting import progress
 from ui.loaders import load_groups
-from ui.selection import Selection, page_button
+from ui.selection import Selection, page_button, shared_parameters
 
 _FAULT, _LIMIT, _CANNOT_TELL, _SOUND = Audit.VERDICTS
 _LOOKS = {
@@ -122,7 +122,7 @@ def _label(finding: Finding) -> str:
 
 
 def _row(finding: Finding) -> None:
-    """A check; open, the sentence with all numbers, and buttons that open groups."""
+    """A check; open, the sentence with all numbers, and links that open groups."""
     icon = _LOOKS[finding.verdict][1]
     with st.expander(_label(finding), icon=icon, key=f"check-{finding.key}", on_change="rerun") as row:
         if not row.open:
@@ -130,10 +130,11 @@ def _row(finding: Finding) -> None:
         st.markdown(escape_markdown(finding.says))
         with st.container(horizontal=True):
             for name in finding.evidence:
-                page_button(
-                    escape_markdown(name), "pages/1_Groups.py", {"group": name}, icon=":material/grid_view:",
-                    key=f"open-{finding.key}-{name}",
-                )  # fmt: skip
+                where = {**shared_parameters(), "group": name}
+                label = escape_markdown(name)
+                st.page_link(
+                    "pages/1_Groups.py", label=label, icon=":material/grid_view:", query_params=where
+                )
 
 
 def _exports(found: Audit, selection: Selection) -> None:
