@@ -419,6 +419,29 @@ def test_of_sugarcrepe_572_pairs_have_the_same_words(real_data):
     assert found.says.startswith("572 of 7,511 groups") and f"{found.found.value:.2f}" == "96.19"
 
 
+def test_one_command_audits_the_seven_files_of_sugarcrepe_and_their_whole(
+    real_data, monkeypatch, capsys, tmp_path
+):
+    monkeypatch.setenv("CROSSMATCH_DATA", str(real_data("sugarcrepe").parent))
+    monkeypatch.setattr(_rules, "RULES", (_rules.position,))  # a tenth of the time
+    page = tmp_path / "audit.html"
+    audit_command("sugarcrepe", out=page)
+    said = capsys.readouterr().out
+    assert "572 of 7,511 groups" in said and "96.19" in said and "below 1e-300" in said
+    (row,) = [line for line in said.splitlines() if line.strip().startswith("sugarcrepe  ")]
+    assert "7,511" in row and " 572 " in row
+    rows = [line for line in said.splitlines() if line.strip().startswith("sugarcrepe/")]
+    assert len(rows) == len(SUBSETS)
+    assert sum(int(re.split(r"\s{2,}", line.strip())[3]) for line in rows) == 572
+    assert "<td>sugarcrepe/swap_obj</td><td>245</td>" in page.read_text()
+
+
+def test_files_of_several_shapes_are_no_one_set():
+    pair = changed(sound(n=3), lambda g, i: replace(g, images=(RowImage("a"), RowImage("b")), truth=(0, 1)))
+    with pytest.raises(InputError, match="groups of 1x2, 2x2, which are no one set; audit one of them"):
+        Audit.of_files("all", [sound(n=3), pair])
+
+
 def test_the_captions_of_winoground_are_sound_but_for_their_order(real_data):
     groups = datasets.load("winoground", folder=real_data("winoground"), images=False)
     audit = Audit.of(groups)

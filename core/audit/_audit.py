@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+import pandas as pd
 
 from core.audit import _facts, _rules
 from core.audit._rules import CANNOT_TELL, FAULT, LIMIT, SOUND, Finding
@@ -33,6 +34,7 @@ from core.scoring.load import lazy_scorer, scorer_key, scorer_names
 from core.scoring.pairs import Pairs
 from core.scoring.scores import score_groups
 
+_HEAD = ["set", "groups", "independent", "same words", "blind to order, at most % (95 % interval)", "faults"]
 _WRONG = 5.0  # percent of groups
 _SAID = 2  # faults that the answer names
 _MOST_PICTURES = 2_000  # groups whose images are opened
@@ -45,7 +47,8 @@ class Audit:
     """Whether a set is sound, check by check.
 
     independent : how many groups there are where those that share an image, or else a caption, count as one; rules are
-    tested on so many, and so is the size. by : what others share.
+    tested on so many, and so is the size. by : what others share. parts : of a benchmark of several files, each of
+    them by itself.
     """
 
     VERDICTS: ClassVar = (FAULT, LIMIT, CANNOT_TELL, SOUND)
@@ -66,6 +69,35 @@ class Audit:
     independent: int
     by: str
     findings: tuple[Finding, ...]
+    parts: tuple[Audit, ...] = ()
+
+    @classmethod
+    def of_files(
+        cls,
+        name: str,
+        files: Sequence[GroupSet],
+        split: str = "test",
+        blind: Sequence[str] = (),
+        training: Path | None = None,
+        progress: _Progress | None = None,
+    ) -> Audit:
+        """A benchmark of several files as one set, and each of them; the rest as for `of`.
+
+        name : of the whole, as `sugarcrepe`. Raises InputError for files of several shapes.
+        """
+        shapes = sorted({"x".join(map(str, shape)) for file in files for shape in file.shapes})
+        if len(shapes) > 1:
+            raise InputError(
+                f"The sets of {name} have groups of {', '.join(shapes)}, which are no one set; audit one of them, such "
+                f"as {files[0].name}."
+            )
+        parts = tuple(cls.of(file, split, blind, training, progress) for file in files)
+        title = (files[0].title or name).partition(":")[0]
+        groups = tuple(group for file in files for group in file)
+        whole = cls.of(
+            replace(files[0], name=name, title=title, groups=groups), split, blind, training, progress
+        )
+        return replace(whole, parts=parts)
 
     @classmethod
     def of(
@@ -188,6 +220,8 @@ class Audit:
     def text(self) -> str:
         """For a terminal: a line, then a paragraph for every check, faults first."""
         blocks = [f"{self.answer}\n{self.about}; {self.summary}"]
+        if self.parts:
+            blocks.append(pd.DataFrame(self._rows(), columns=_HEAD).to_string(index=False))
         for found in self.in_order():
             ids = (
                 f"\n  see {', '.join(found.evidence[:4])}"
@@ -196,6 +230,18 @@ class Audit:
             )
             blocks.append(f"{found.verdict.upper():<12}{found.question}\n  {found.says}{ids}")
         return "\n\n".join([*blocks, self.HOW_TO_READ])
+
+    def _rows(self) -> list[list[str]]:
+        """Of each part and of the whole, as `_HEAD` has it."""
+        rows = []
+        for audit in (*self.parts, self):
+            order = next(found for found in audit.findings if found.key == "order")
+            assert order.found is not None
+            reached = f"{order.found.value:.2f} ({order.found.low:.1f}–{order.found.high:.1f})"
+            faults = ", ".join(found.key for found in audit._of(FAULT)) or "none"
+            numbers = (audit.n, audit.independent, order.count)
+            rows.append([audit.name, *(f"{number:,}" for number in numbers), reached, faults])
+        return rows
 
     def in_order(self) -> list[Finding]:
         """Faults first, then what nobody can tell."""
@@ -215,7 +261,7 @@ class Audit:
             "summary": self.summary,
             "crossmatch": version("crossmatch"),
             "findings": [_record(found) for found in self.findings],
-        }
+        } | ({"parts": [part.record() for part in self.parts]} if self.parts else {})
 
     def html(self) -> str:
         """One page that opens without network."""
@@ -225,10 +271,21 @@ class Audit:
             for found in self.in_order()
         )
         body = (
-            f"<p><b>{escape(self.answer)}</b></p><p>{escape(self.about)}; {escape(self.summary)}.</p>{rows}"
+            f"<p><b>{escape(self.answer)}</b></p><p>{escape(f'{self.about}; {self.summary}.')}</p>"
+            f"{self._table()}{rows}"
             f"<section><h2>How to read this</h2><p>{escape(self.HOW_TO_READ)}</p></section>"
         )
         return report_page(f"Audit of {self.title}", body, self.record())
+
+    def _table(self) -> str:
+        """HTML; "" without parts."""
+        if not self.parts:
+            return ""
+        head, *rows = (
+            "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
+            for tag, row in [("th", _HEAD), *(("td", row) for row in self._rows())]
+        )
+        return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
 
     def write(self, out: Path) -> Path:
         """Write `.json` or `.html`, by its ending; returns `out`."""

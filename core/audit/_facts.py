@@ -72,7 +72,16 @@ def word_order(groups: GroupSet) -> Finding:
             "words, not how they are bound."
         )
     brief = f"a model that is blind to word order can reach {found.value:.0f} % (chance {found.chance:.0f} %)"
-    return Finding("order", question, verdict, says, found, evidence=_ids(groups, ~same), brief=brief)
+    return Finding(
+        "order",
+        question,
+        verdict,
+        says,
+        found,
+        evidence=_ids(groups, ~same),
+        brief=brief,
+        count=int(same.sum()),
+    )
 
 
 def equal_captions(groups: GroupSet) -> Finding:

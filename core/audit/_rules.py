@@ -28,6 +28,7 @@ LIMIT = "a limit"  # of what a sound set of this kind or size can show
 EVIDENCE = 12  # groups that are named
 _HARMLESS = 0.2  # of the way from chance to 100 %, as in `core.debiasing.blind`
 _SOLVED = 0.8  # as far
+_LEAST = 1e-300  # p value that a float can say
 _DRAWS = 20_000
 _ORDERS = 5
 _SMOOTHING = 0.5
@@ -39,7 +40,7 @@ class Finding(NamedTuple):
 
     key : of the check. verdict : sound, a fault, a limit, or cannot tell. says : a sentence with the numbers. found :
     percent of groups, with interval and chance. p_value : of a rule; None of a count. p_holm : corrected for all rules
-    that were tried. evidence : ids of groups to open. brief : in half a sentence.
+    that were tried. evidence : ids of groups to open. brief : in half a sentence. count : of groups, where counted.
     """
 
     key: str
@@ -51,6 +52,7 @@ class Finding(NamedTuple):
     p_holm: float | None = None
     evidence: tuple[str, ...] = ()
     brief: str = ""
+    count: int | None = None
 
     @property
     def solves(self) -> bool:
@@ -208,9 +210,12 @@ def judged(finding: Finding) -> Finding:
     found = finding.found
     most = (found.bounds[1] - found.chance) / (100 - found.chance)
     verdict = FAULT if finding.p_holm < 0.05 else SOUND if most <= _HARMLESS else CANNOT_TELL
-    return finding._replace(
-        verdict=verdict, says=f"{finding.says} p\u00a0{finding.p_value:.2g}, corrected {finding.p_holm:.2g}."
-    )
+    p, corrected = (_shown(p) for p in (finding.p_value or 0.0, finding.p_holm))
+    return finding._replace(verdict=verdict, says=f"{finding.says} p\u00a0{p}, corrected {corrected}.")
+
+
+def _shown(p: float) -> str:
+    return f"{p:.2g}" if p > _LEAST else f"below {_LEAST:.0e}"
 
 
 # --- the rules

@@ -28,26 +28,25 @@ def foretold(answers: Sequence[Hashable | None], rows: Sequence[int], possible: 
     how many answers there are. Were every answer drawn at random, it would be foretold with probability
     1 / `possible`, whatever was learned before.
     """
-    n, seen = len(answers), {answer: i for i, answer in enumerate(dict.fromkeys(answers))}
-    seen.pop(None, None)
+    said = dict.fromkeys(answer for answer in answers if answer is not None)
+    n, code = len(answers), {answer: i for i, answer in enumerate(said)}
     patterns = [*(_words(*key) for key in _keys())]
     counts: list[dict[Hashable, np.ndarray]] = [{} for _ in patterns]
     weights = np.zeros(len(patterns))  # logarithms
     right, certain = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
     before: tuple[Hashable, ...] = ()
-    code = {answer: i for i, answer in enumerate(seen)}
     for i, answer in enumerate(answers):
         if answer is None:
             continue
         told = [
-            known.setdefault(context, np.zeros(len(seen)))
+            known.setdefault(context, np.zeros(len(code)))
             for known, context in zip(counts, _contexts(before, rows[i]), strict=True)
         ]
         table = np.array(told)  # (patterns, answers)
         chances = (table + _SMOOTHING) / (table.sum(axis=1, keepdims=True) + _SMOOTHING * possible)
         mixed = np.exp(weights - weights.max()) @ chances
-        likeliest = np.flatnonzero(np.isclose(mixed, mixed.max(), rtol=1e-9))
-        certain[i] = len(likeliest) == 1 and (table.sum() > 0)
+        likeliest = np.flatnonzero(mixed >= mixed.max() * (1 - 1e-9))
+        certain[i] = len(likeliest) == 1 and bool(before)
         right[i] = certain[i] and likeliest[0] == code[answer]
         weights += np.log(chances[:, code[answer]])
         for known in told:

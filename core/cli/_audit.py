@@ -18,7 +18,12 @@ from core.scorers.vocabulary import vocabulary_note
 
 
 def audit(
-    benchmark: Annotated[str, typer.Argument(help="A benchmark by name, such as scenes/left-right.")],
+    benchmark: Annotated[
+        str,
+        typer.Argument(
+            help="A benchmark by name, such as scenes/left-right; or one of several files, such as sugarcrepe."
+        ),
+    ],
     split: options.Split = "test",
     shape: options.PlainShape = None,
     tag: options.Tag = None,
@@ -38,13 +43,15 @@ def audit(
     as_json: options.Json = False,
 ) -> None:
     """Is a benchmark sound? Solved without looking, duplicates, contradictions, size: each with a verdict."""
-    groups = with_tags(of_shape(datasets.load(benchmark, split, images=False), shape), tag or ())
-    captions = [caption for group in groups for caption in group.captions]
+    files = [name for name in datasets.names() if name.startswith(f"{benchmark}/")] or [benchmark]
+    sets = [with_tags(of_shape(datasets.load(name, split, images=False), shape), tag or ()) for name in files]
+    captions = [caption for groups in sets for group in groups for caption in group.captions]
     for name in blind or ():
         note = vocabulary_note(name, run_source(name), benchmark, captions)
         if note is not None:
             print_note(note)
-    found = Audit.of(groups, split, blind or (), training, ProgressPrinter())
+    more = split, blind or (), training, ProgressPrinter()
+    found = Audit.of(sets[0], *more) if files == [benchmark] else Audit.of_files(benchmark, sets, *more)
     if out is not None:
         print_note(f"wrote {found.write(out)}")
     if as_json:
