@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from adapted import finish
+from checkpoints import write_checkpoint
 from conftest import build_clip, relation_group, swap_group
 from tiny_models import BUILDERS
 from typer.testing import CliRunner
@@ -224,6 +225,7 @@ class World:
         write_retrieval(self._at(f"all_pairs{end}", ".csv"), self._at(f"all_prior{end}", ".csv"), number)
         write_photos(self._at(f"photos{end}"), 6 * number)
         build_clip(self._at(f"clip{end}"), number)
+        write_checkpoint(self._at(f"checkpoint{end}", ".safetensors"), number)
         for kind, builder in (("captioner", "blip-caption"), ("lm", "gpt2")):
             BUILDERS[builder](self._at(f"{kind}{end}"), seed=number)
         text = SWEEP.format(name=f"sweep{number}", epochs=number + 1)

@@ -64,6 +64,7 @@ SOURCES = {"embeddings": EMBEDDINGS, "scores": SCORES, "benchmark": PAIRS}
 ADD = ("--name", "kitchen", "--json")
 LONG = ("--image", "image", "--caption", "caption")
 COLUMNS = ("--image", "image_0", "--image", "image_1", "--caption", "caption_0", "--caption", "caption_1")
+CONVERTED = ("--arch", "tiny-clip", "--out", "a", "--benchmark", "toy/pairs", "--json")
 
 MODES: dict[str, dict[str, tuple[str, ...]]] = {
     "evaluate": {name: (*source, "--json") for name, source in SOURCES.items()}
@@ -162,6 +163,7 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
         "no examples": (*PAIRS, "--out", "out.html", "--examples", "0"),
     },
     "doctor": {"": ("--json",)},
+    "convert": {"": ("{checkpoint}", *CONVERTED)},
     "cache show": {"": ("--json",)},
     "cache clear": {"": ()},
     "export groups": {
@@ -535,7 +537,6 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             for name, words in {
                 **PLACE,
                 "--prompt": ("--prompt", "a blue"),
-                "--image-prompt": ("--image-prompt", "a blue"),
                 "--end-token": ("--no-end-token",),
             }.items()
         },
@@ -785,6 +786,14 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--seed": {"*": described("--seed", "1")},
         "--steps": {"*": described("--steps", "3")},
         "--device": {"*": refused("Unknown device", "--device", "gpu")},
+    },
+    "convert": {
+        "<checkpoint>": {"*": instead("{checkpoint_2}", *CONVERTED)},
+        "--arch": {"*": differs("--arch", "tiny-clip-quickgelu")},
+        "--out": {"*": differs("--out", "b")},
+        "--quick-gelu": {"*": differs("--quick-gelu")},
+        "--benchmark": {"*": differs("--benchmark", "toy/others")},
+        "--json": {"*": NO_JSON},
     },
     "list": {
         "<what>": {"all": instead("metrics", "--json"), "one": instead("tables", "ttm/1", "--json")},

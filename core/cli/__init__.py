@@ -170,6 +170,12 @@ COMMANDS: dict[str, _Command] = {
         "What this machine has and lacks: device, memory, caches, data, extras. Works offline; changes nothing.",
         "doctor --json",
     ),
+    "convert": _Command(
+        "_convert",
+        "convert",
+        "A paper's checkpoint as a model folder: read without running its code, scored under both activations.",
+        "convert negclip.pt --arch ViT-B-32-quickgelu --out negclip",
+    ),
     "cache": _Command("_doctor", "cache_app", "The cache of scores: show, clear."),
 }
 # The heads of `crossmatch --help`, and what stands below each.
@@ -178,7 +184,7 @@ _SECTIONS = {
     "Look inside a benchmark or a model": ("audit", "ladder"),
     "Adapt, and what it brings and costs": ("ttm", "simplematch", "adapt", "ledger", "cost", "pretrain"),
     "Many runs, and what came out": ("runs", "sweep", "reproduce", "report", "export"),
-    "Data and this machine": ("list", "add", "remove", "fetch", "doctor", "cache"),
+    "Data and this machine": ("list", "add", "remove", "fetch", "convert", "doctor", "cache"),
 }
 
 

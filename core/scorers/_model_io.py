@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
 from pathlib import Path
@@ -13,10 +13,29 @@ from typing import TYPE_CHECKING, Any
 
 from core.base.errors import InputError
 from core.base.files import storage_errors
-from core.scorers.model_folder import WEIGHTS, WEIGHTS_INDEX, WEIGHTS_PART, has_weights, read_config
+from core.scorers.model_folder import (
+    WEIGHTS,
+    WEIGHTS_INDEX,
+    WEIGHTS_PART,
+    file_states,
+    files_key,
+    has_weights,
+    read_config,
+)
 
 if TYPE_CHECKING:
     import torch
+
+
+def key_while_unchanged(
+    files: Sequence[Path], key: Callable[[Sequence[Path]], str] = files_key
+) -> Callable[[], str | None]:
+    """A function that gives the files' key as long as they are as at this moment, and None after that.
+
+    Hashing takes seconds for a large model and waits until somebody asks; by then they may be another model's.
+    """
+    before = file_states(files)
+    return lambda: key(files) if file_states(files) == before else None
 
 
 def check_weights(folder: Path) -> None:

@@ -17,7 +17,7 @@ from core.base.errors import InputError, unknown_name
 from core.base.paths import is_folder
 from core.scorers._cropping import Cropping
 from core.scorers._input_loading import Vision
-from core.scorers._model_io import load_errors, replaced_files
+from core.scorers._model_io import key_while_unchanged, load_errors, replaced_files
 from core.scorers.contrastive import ContrastiveModel
 from core.scorers.devices import pick_device
 from core.scorers.hub import snapshot
@@ -26,7 +26,6 @@ from core.scorers.model_folder import (
     OPEN_CLIP_WEIGHTS,
     TOKENIZER_FILES,
     files_key,
-    key_while_unchanged,
     model_files,
     read_config,
 )
@@ -197,7 +196,7 @@ def _from_architecture(name: str, architecture: str, pretrained: str, device: to
             force_quick_gelu=quick,
             force_preprocess_cfg=settings,
         )
-        tokenizer = _tokenizer(architecture, config["text_cfg"])
+        tokenizer = tokenizer_of(architecture, config["text_cfg"])
         config["quick_gelu"] = quick
         preprocessing = json.dumps([architecture, config, module.visual.preprocess_cfg], sort_keys=True)
         key = key_while_unchanged([weights], partial(files_key, settings=preprocessing))
@@ -226,11 +225,11 @@ def _published_weights(name: str, published: dict[str, Any]) -> Path:
                 return path
     raise InputError(
         f"The weights of {name!r} are published only in a format that can run code, which is never loaded; choose "
-        "another tag, or convert them and write open_clip:ARCHITECTURE/FILE.safetensors."
+        "another tag, or fetch them yourself and convert them with `crossmatch convert FILE --arch ARCHITECTURE`."
     )
 
 
-def _tokenizer(architecture: str, text: dict[str, Any]) -> Any:
+def tokenizer_of(architecture: str, text: dict[str, Any]) -> Any:
     """The architecture's tokenizer; one from the hub comes by way of the hub's cache, so that it never hangs."""
     import open_clip
     from open_clip.tokenizer import HFTokenizer

@@ -11,10 +11,16 @@ import torch
 from torch.nn import functional as F
 
 from core.base.errors import InputError
-from core.scorers._model_io import check_weights, load_errors, replaced_files, weight_counts
+from core.scorers._model_io import (
+    check_weights,
+    key_while_unchanged,
+    load_errors,
+    replaced_files,
+    weight_counts,
+)
 from core.scorers.devices import check_memory, pick_device
 from core.scorers.lora import merged_state
-from core.scorers.model_folder import VOCABULARIES, files_key, key_while_unchanged, model_files
+from core.scorers.model_folder import VOCABULARIES, files_key, model_files
 from core.scorers.score_kinds import kind_key
 
 

@@ -24,13 +24,19 @@ from core.base.errors import InputError
 from core.groups import ImageRef
 from core.scorers._huggingface import CLASSES, TransformersModel
 from core.scorers._input_loading import prefetch, warn_of_cut_captions
-from core.scorers._model_io import check_weights, load_errors, replaced_files, weight_counts
+from core.scorers._model_io import (
+    check_weights,
+    key_while_unchanged,
+    load_errors,
+    replaced_files,
+    weight_counts,
+)
 from core.scorers._pretrained import ModelParts
 from core.scorers.base import ModelScorer
 from core.scorers.devices import check_memory, pick_device
 from core.scorers.gradient_caching import ScoringBatchSearch
 from core.scorers.hub import snapshot
-from core.scorers.model_folder import SENTENCE_MODULES, VOCABULARIES, key_while_unchanged, model_files
+from core.scorers.model_folder import SENTENCE_MODULES, VOCABULARIES, model_files
 from core.scorers.score_kinds import kind_key
 from core.scorers.score_options import ScoreOptions
 

@@ -18,13 +18,13 @@ from core.base.errors import InputError
 from core.groups import ImageRef
 from core.scorers._cola_heads import Head, make_head
 from core.scorers._input_loading import prefetch
-from core.scorers._model_io import read_model, write_model
+from core.scorers._model_io import key_while_unchanged, read_model, write_model
 from core.scorers.base import Prepared, Trainable, used_inputs
 from core.scorers.cola_config import AdaptConfig
 from core.scorers.cola_features import FeatureBase, Features, base_of
 from core.scorers.contrastive import ContrastiveModel
 from core.scorers.hub import locate
-from core.scorers.model_folder import key_while_unchanged, model_files
+from core.scorers.model_folder import model_files
 
 _KIND = "crossmatch-adapted"
 

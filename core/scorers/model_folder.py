@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fnmatch import fnmatch
 from functools import lru_cache
 from pathlib import Path
@@ -86,17 +86,6 @@ def _digest(path: Path) -> bytes:
 @lru_cache(maxsize=512)  # a page asks for its models' keys at every click
 def _known_digest(path: Path, _state: tuple) -> bytes:
     return _digest(path)
-
-
-def key_while_unchanged(
-    files: Sequence[Path], key: Callable[[Sequence[Path]], str] = files_key
-) -> Callable[[], str | None]:
-    """A function that gives the files' key as long as they are as at this moment, and None after that.
-
-    Hashing takes seconds for a large model and waits until somebody asks; by then they may be another model's.
-    """
-    before = file_states(files)
-    return lambda: key(files) if file_states(files) == before else None
 
 
 def file_states(files: Sequence[Path]) -> tuple:
