@@ -308,6 +308,7 @@ class World:
             text = text.replace(self.names.get(name, "?"), f"<{name}>")
         text = re.sub(r"\b[\d.]+ ([kMG]?B|GiB|MiB)\b", "SIZE", text)
         text = re.sub(r"\d{8}-\d{9}-[0-9a-f]+", "RUN", text)
+        text = re.sub(r"[\w/]*/tmp\w{8}\b", "TEMPORARY", text)
         text = re.sub(r"g-(?!0123abcd)[0-9a-f]{8,}", "GROUP", text)
         text = re.sub(
             r'"(seconds\w*|measured_in|created|started|ended|heartbeat)": [\d.e+-]+', r'"\1": 0', text

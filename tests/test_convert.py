@@ -21,6 +21,7 @@ from typer.testing import CliRunner
 from core.base.errors import InputError
 from core.base.processes import module_command
 from core.cli import app
+from core.metrics.evaluation import Evaluation
 from core.scorers import _checkpoint
 from core.scorers.conversion import Checkpoint
 from core.scoring.load import load_scorer
@@ -111,14 +112,13 @@ def few(monkeypatch, groups: int = 20) -> None:
 def test_weights_that_score_better_with_the_other_function_are_warned_of(weights, tmp_path, monkeypatch):
     """Scores stand in for a model of twelve layers, where the wrong function costs points; in two it costs none."""
     save_file(weights, tmp_path / "weights.safetensors")
-    few(monkeypatch)
-    right, wrong = np.tile(np.eye(2, dtype=np.float32), (20, 1, 1)), np.tile(1 - np.eye(2), (20, 1, 1))
+    truth = np.tile([0, 1], (20, 1))
 
-    def answers(model, groups):
-        own = right if model.config["quick_gelu"] else wrong
-        return np.stack([own[0][:, list(group.truth)] for group in groups])
+    def answers(_embeddings, _scores, _benchmark, model, *_):
+        quick = load_scorer(model, "cpu").config["quick_gelu"]
+        return Evaluation.of(np.tile(np.eye(2)[:: 1 if quick else -1], (20, 1, 1)), truth)
 
-    monkeypatch.setattr("core.cli._convert.score_groups", answers)
+    monkeypatch.setattr("core.cli._convert.load_evaluation", answers)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         done = converted(tmp_path / "weights.safetensors", tmp_path / "a")

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Annotated, Any
 
 import typer
 
-from core import datasets
 from core.base.text import counted
 from core.cli import options
+from core.cli._evaluation import load_evaluation
 from core.cli._output import format_differences, format_metrics, make_folder, print_note, show_json
 from core.metrics.evaluation import Evaluation
 from core.metrics.paired import differences
-from core.metrics.statistics import Clusters
 from core.scorers.conversion import Checkpoint
-from core.scoring.scores import score_groups
 
 _FUNCTIONS = {False: "GELU", True: "QuickGELU"}
 _METRICS = ("group_score", "group_match", "individual_match")
@@ -42,15 +41,16 @@ def convert(
     """A paper's checkpoint as a model folder: read without running its code, scored under both activations."""
     found = Checkpoint.read(checkpoint, arch)
     make_folder(out, "--out")
-    groups = datasets.load(benchmark, "test")
-    print_note(f"scores {counted(len(groups), 'group')} under GELU and under QuickGELU")
     chosen = found.named_quick if quick_gelu is None else quick_gelu
-    scored, models = {}, {quick: found.model(str(out), quick) for quick in (chosen, not chosen)}
-    for quick, model in models.items():
-        scored[quick] = Evaluation.of(
-            score_groups(model, groups), groups.truth, groups.ids, clusters=Clusters.of_groups(groups)
-        )
-    models[chosen].save(out)
+    print_note(f"scores {benchmark} under GELU and under QuickGELU")
+    with TemporaryDirectory() as place:
+        folders = {chosen: out, not chosen: Path(place)}
+        for quick, folder in folders.items():
+            found.model(str(folder), quick).save(folder)
+        scored = {
+            quick: load_evaluation(None, None, benchmark, str(folder), "test", None)
+            for quick, folder in folders.items()
+        }
     tests = differences(scored[chosen], scored[not chosen], _METRICS)
     worse = [name for name, each in tests.items() if (each.p_holm or 0) < _P and each.difference > 0]
     record = {

@@ -7,7 +7,6 @@ The process has no network (where the system can take it away), starts no other,
 from __future__ import annotations
 
 import json
-import pickle
 import re
 import subprocess
 import sys
@@ -84,19 +83,17 @@ def _tensors_of(path: Path) -> dict[str, torch.Tensor]:
         return dict(_tensors(torch.load(path, map_location="cpu", weights_only=True), ""))
     except InputError:
         raise
-    except pickle.UnpicklingError as error:
-        named = re.search(r"GLOBAL ([\w.]+)", str(error))
-        if named is None:  # not even a pickle
-            raise InputError(f"{path} is no complete checkpoint; save or fetch it again.") from None
-        raise InputError(
-            f"{path} holds {named[1]}, which could run code, so nothing of it was loaded; save the model's "
-            "state_dict() alone."
-        ) from None
     except Exception as error:  # a damaged file fails in torch's many ways
+        # So torch names what a pickle asks for beside tensors.
+        if named := re.search(r"GLOBAL ([\w.]+)", str(error)):
+            raise InputError(
+                f"{path} holds {named[1]}, which could run code, so nothing of it was loaded; save the model's "
+                "state_dict() alone."
+            ) from None
         if is_out_of_memory(error):
             raise InputError(_TOO_LARGE.format(path)) from None
         reason = str(error).strip().partition("\n")[0].partition(". ")[0].rstrip(".")
-        why = f" ({reason[:200]})" if " " in reason else ""
+        why = f" ({reason[:200]})" if " " in reason and "weights_only" not in reason else ""
         raise InputError(f"{path} is no complete checkpoint{why}; save or fetch it again.") from None
 
 

@@ -15,6 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any
 
 from core.base.errors import InputError, unknown_name
+from core.scorers.devices import pick_device
 
 if TYPE_CHECKING:
     import torch
@@ -54,7 +55,7 @@ class Checkpoint:
         from safetensors import SafetensorError
         from safetensors.torch import load_file
 
-        from core.scorers._checkpoint import unpickled
+        from core.scorers._checkpoint import unpickled  # torch
 
         config = open_clip.get_model_config(architecture)
         if config is None:
@@ -86,8 +87,7 @@ class Checkpoint:
 
     def model(self, name: str, quick_gelu: bool, device: str = "auto") -> OpenClipModel:
         """The model with either activation function; `save` writes it as a folder that is scored by its path."""
-        from core.scorers._openclip import OpenClipModel, tokenizer_of
-        from core.scorers.devices import pick_device
+        from core.scorers._openclip import OpenClipModel, tokenizer_of  # torch
 
         module = _module(self.architecture, quick_gelu, self.preprocessing)
         module.load_state_dict(self.weights)
