@@ -19,6 +19,7 @@ from core.exchange.import_hub import fetch_parts, list_parts
 from core.figures.text import escape_markdown
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
+from core.metrics.group_metrics import Metric
 from core.metrics.statistics import Clusters
 from core.rejudge import rejudge
 from core.scorers import plugins
@@ -29,6 +30,7 @@ from ui.uploads import (
     BESIDE,
     FORMATS,
     PREFIX,
+    beside_line,
     new_upload,
     pick_shape,
     put_beside,
@@ -48,17 +50,33 @@ HOSTED = (
     "machine to add images and models."
 )
 UPLOAD_MB = 500
-# Two groups of two images and two captions; `topic` is a tag. In the first, GroupScore and GroupMatch disagree.
+# Two groups of two images and two captions; `topic` is a tag. In the first, GroupScore and GroupMatch disagree. The
+# scores are log-likelihoods, so that the prior below fits them: without it TextScore is right in both.
 EXAMPLE = """group,image,caption,score,match,topic
-a,0,0,6.0,1,kitchen
-a,0,1,4.8,0,kitchen
-a,1,0,8.2,0,kitchen
-a,1,1,7.8,1,kitchen
-b,0,0,5.1,1,garden
-b,0,1,2.0,0,garden
-b,1,0,1.7,0,garden
-b,1,1,4.4,1,garden
+a,0,0,-4.0,1,kitchen
+a,0,1,-5.2,0,kitchen
+a,1,0,-1.8,0,kitchen
+a,1,1,-2.2,1,kitchen
+b,0,0,-4.9,1,garden
+b,0,1,-8.0,0,garden
+b,1,0,-8.3,0,garden
+b,1,1,-5.6,1,garden
 """
+EXAMPLE_TAGS = """group,objects,photographer
+a,two,Ada
+b,three,Grace
+"""
+EXAMPLE_PRIOR = """group,caption,log_prob
+a,0,-2.4
+a,1,-3.2
+b,0,-4.0
+b,1,-4.1
+"""
+EXAMPLES = {  # label: file name, content; the last two belong to the first
+    "Example of a score file (CSV)": ("scores.csv", EXAMPLE),
+    "Tags for it (CSV)": ("tags.csv", EXAMPLE_TAGS),
+    "A language prior for it (CSV)": ("prior.csv", EXAMPLE_PRIOR),
+}
 
 
 # --- images and captions ---------------------------------------------------------------------------------------------
@@ -186,19 +204,21 @@ def scores() -> None:
     entry = new_upload("scores_upload", megabytes=UPLOAD_MB)
     if entry is not None:
         ui.select(set=entry, shape=stored_upload(entry).shape, tag=[])
+    examples()
     entries = upload_names()
     if not entries:
-        st.download_button(
-            "Example of a score file (CSV)",
-            EXAMPLE,
-            "scores.csv",
-            "text/csv",
-            on_click="ignore",
-            icon=":material/table:",
-        )
         return
     entry = st.selectbox("File", entries, key="set", bind="query-params")
     file_section(entry)
+
+
+def examples() -> None:
+    """A file of scores with what can be put beside it, to see the form or to try the page."""
+    with st.container(horizontal=True, gap="small"):
+        for label, (name, content) in EXAMPLES.items():
+            st.download_button(
+                label, content, name, "text/csv", on_click="ignore", icon=":material/table:", type="tertiary"
+            )
 
 
 def second_opinion(entry: str, evaluation: Evaluation) -> None:
@@ -227,10 +247,7 @@ def file_section(entry: str) -> None:
         )
     show_left_out(evaluation)
     second_opinion(entry, evaluation)
-    names = metrics.yes_or_no(evaluation.outcomes)
-    for column, metric in zip(st.columns(len(names)), names, strict=True):
-        with column:
-            ui.metric_card(metric, evaluation.metrics[metric])
+    cards(evaluation)
     links(entry)
     beside(entry)
     st.button(f"Remove {name}", on_click=remove_file, args=(entry,), icon=":material/delete:")
@@ -239,6 +256,19 @@ def file_section(entry: str) -> None:
     )
     ui.chart(figure, "Margins of right and wrong matchings", key="your-margins")
     ui.export_section("your-scores", ui.cached_on(evaluation, "table", evaluation.table), {"margins": figure})
+
+
+def cards(evaluation: Evaluation) -> None:
+    """The metrics of groups, each once, and what each asks."""
+    own = {name: found for name, found in evaluation.metrics.items() if name in metrics.METRICS}
+    names = list(Metric.same(own))
+    grid = ui.metric_grid(len(names))
+    for name in names:
+        with grid.cell():
+            ui.metric_card(name, own[name])
+    with st.expander("What each metric asks", icon=":material/help:"):
+        for name in names:
+            st.markdown(f"**{metrics.METRICS[name].label}**: {metrics.METRICS[name].meaning}")
 
 
 def links(entry: str) -> None:
@@ -263,10 +293,11 @@ def links(entry: str) -> None:
 def beside(entry: str) -> None:
     """Tags and a language prior for a file's groups."""
     with st.expander("Add tags or a language prior", icon=":material/sell:"):
+        st.caption("A row for each group of the file, by the same ids; rows of other groups are left out.")
         for what in BESIDE:
-            there = stored_upload(entry).beside(what)
-            if there is not None:
-                st.caption(escape_markdown(f"{what.capitalize()}: {there[0]}"))
+            fits = beside_line(entry, what)
+            if fits:
+                st.success(escape_markdown(fits), icon=":material/check:")
             if put_beside(entry, what):
                 st.rerun()
 

@@ -14,6 +14,7 @@ from core import datasets
 from core.audit import Audit
 from core.datasets import user_sets
 from core.datasets.score_files import read_scores
+from core.debiasing.priors import Prior
 from core.exchange import importing
 from core.metrics.evaluation import Evaluation
 from core.scoring.cache import ScoreCache
@@ -244,6 +245,42 @@ def test_the_example_of_a_score_file_reads_as_it_says(app, monkeypatch):
     assert file.scores.shape == (2, 2, 2) and list(file.tags.columns) == ["topic"]
     found = Evaluation.of(file.scores, file.truth, file.ids).outcomes
     assert found["group_score"].value.tolist() == [0, 1] and found["group_match"].value.tolist() == [1, 1]
+
+
+def test_the_examples_fit_each_other_and_each_says_how_many_it_matched(app):
+    """Scores, tags and prior as they are downloaded; without its prior both groups are right under TextScore."""
+    page = ast.parse((ROOT / PAGE).read_text("utf-8"))
+    given = {
+        ast.unparse(node.targets[0]): node.value.value.encode()
+        for node in page.body
+        if isinstance(node, ast.Assign)
+        and ast.unparse(node.targets[0]).startswith("EXAMPLE")
+        and isinstance(node.value, ast.Constant)
+    }
+    test = app(PAGE, way="Scores or embeddings")
+    labels = [b.label for b in test.get("download_button")]
+    assert {"Tags for it (CSV)", "A language prior for it (CSV)"} <= {*labels}
+    fine(test.get("file_uploader")[0].upload("scores.csv", given["EXAMPLE"], "text/csv").run())
+    assert "IndividualMatch" in [each.label for each in test.metric]
+    fields = {u.label.partition(":")[0]: u for u in test.get("file_uploader")}
+    assert "`group` (or `id`)" in fields["Tags"].label
+    more = given["EXAMPLE_TAGS"] + b"c,one,Lin\n"
+    fine(fields["Tags"].upload("tags.csv", more, "text/csv").run())
+    fields = {u.label.partition(":")[0]: u for u in test.get("file_uploader")}
+    fine(fields["Language prior"].upload("prior.csv", given["EXAMPLE_PRIOR"], "text/csv").run())
+    said = [each.value.replace("\\", "") for each in test.success]
+    assert (
+        "Tags: tags.csv, 2 of 2 groups matched (objects, photographer). 1 row of other groups left out."
+        in said
+    )
+    assert "Language prior: prior.csv, 4 of 4 captions matched." in said
+    file = read_scores("scores.csv", given["EXAMPLE"])
+    prior = Prior.from_file("prior.csv", file.scores, file.ids, data=given["EXAMPLE_PRIOR"])
+    without = file.scores - prior.values[:, None, :]
+    right = [
+        Evaluation.of(s, file.truth).outcomes["text_score"].value.tolist() for s in (file.scores, without)
+    ]
+    assert right == [[0, 1], [1, 1]]
 
 
 def test_one_warning_and_one_group_are_told_in_the_singular(app, tmp_path):

@@ -12,6 +12,7 @@ import streamlit as st
 from core.base import public_mode
 from core.base.errors import InputError
 from core.base.limits import limits
+from core.base.text import counted
 from core.datasets.embeddings import RowImage
 from core.datasets.score_files import ScoreFile, read_tags
 from core.debiasing.priors import Prior
@@ -33,7 +34,7 @@ FORMATS = (
     "Embeddings: NPZ with `img` and `cap`, rows in group order."
 )
 BESIDE = {  # what: label of the field, endings
-    TAGS: ("Tags: CSV with `id` and a column per tag", ["csv"]),
+    TAGS: ("Tags: CSV with `group` (or `id`) and a column per tag", ["csv"]),
     PRIOR: (
         "Language prior: CSV or Parquet `group,caption,log_prob`, NPZ `prior` (groups, captions), or a sample log of "
         "lm-eval or lmms-eval",
@@ -256,6 +257,22 @@ def put_beside(entry: str, what: str, place: Any = st) -> bool:
     upload_store().put_beside(stored_upload(entry), what, file.name, content)
     st.session_state[f"stored_{what}"] = file.file_id
     return True
+
+
+def beside_line(entry: str, what: str) -> str:
+    """What lies beside a file and how it fits its groups; "" where nothing does."""
+    found = stored_upload(entry).beside(what)
+    if found is None:
+        return ""
+    name, content = found
+    n, _, k = upload_evaluation(entry).scores.shape
+    if what == PRIOR:
+        return f"Language prior: {name}, {n * k} of {counted(n * k, 'caption')} matched."
+    table = read_tags(name, content)
+    tags = ", ".join(column for column in table.columns if column != "id")
+    more = len(table) - n
+    left = f" {counted(more, 'row')} of other groups left out." if more > 0 else ""
+    return f"Tags: {name}, {n} of {counted(n, 'group')} matched ({tags}).{left}"
 
 
 def show_left_out(evaluation: Evaluation) -> None:
