@@ -12,7 +12,6 @@ import signal
 import sys
 from collections.abc import Sequence
 from importlib import import_module
-from pathlib import Path
 from pkgutil import resolve_name
 
 from core.base import processes
@@ -20,7 +19,8 @@ from core.base.errors import InputError, unknown_name
 from core.base.public_mode import is_public
 from core.run_kinds import RUN_KINDS
 from core.runs.attempt import RunAttempt, heartbeats
-from core.runs.store import AttemptSuperseded, RunStore
+from core.runs.open_store import open_store
+from core.runs.store import AttemptSuperseded
 
 log = logging.getLogger("crossmatch.worker")
 
@@ -69,7 +69,7 @@ def _stand_by() -> list[str]:
     if not line:
         return []
     root, run_id, attempt = json.loads(line)
-    log_file = RunStore(Path(root)).folder(run_id) / "log.txt"
+    log_file = open_store(root).folder(run_id) / "log.txt"
     with open(log_file, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as output:
         for stream in (sys.stdout, sys.stderr):
             os.dup2(output.fileno(), stream.fileno())
@@ -88,7 +88,7 @@ def main(arguments: Sequence[str]) -> int:
     root, run_id, attempt = arguments
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
-        store = RunStore(Path(root))
+        store = open_store(root)
         job = RunAttempt(store, run_id, int(attempt))
         signal.signal(signal.SIGTERM, job.ask_to_stop)
         store.claim(run_id, job.attempt, processes.ProcessIdentity.of(os.getpid()))

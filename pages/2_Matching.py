@@ -29,14 +29,15 @@ GROUPS_PAGE = "pages/1_Groups.py"
 MARGIN = "margin"  # the address of the groups' page has it
 ALL_GROUPS: dict[str, object] = {"verdict": [], MARGIN: None, "group": None, "q": "", "page": 1}
 LEAD = (
-    "The same scores under two rules. GroupScore needs every row and column to be right, GroupMatch only the best "
-    "matching as a whole; the margin says how confident the model is in that matching."
+    "GroupScore needs every row and column right, GroupMatch only the best matching as a whole; the margin says how "
+    "sure the model is of it."
 )
 
 
 def upload(selection: ui.Selection) -> None:
     """The field for a file; a new one becomes the selection."""
-    with st.expander("Use your own embeddings or scores", icon=":material/upload_file:"):
+    place = st.container(key="own-file")  # on a phone below everything else
+    with place.expander("Use your own embeddings or scores", icon=":material/upload_file:"):
         st.markdown(f"{FORMATS} Files stay on the machine that runs this app.")
         try:
             entry = new_upload("file")
@@ -55,8 +56,24 @@ def upload(selection: ui.Selection) -> None:
 # --- the sections ------------------------------------------------------------------------------------------------
 
 
+def headline(evaluation: Evaluation) -> None:
+    """What the two metrics disagree about, in one sentence."""
+    match, score = _right(evaluation)
+    gained = int((match & ~score).sum())
+    st.markdown(
+        f"**{gained} of {len(match)} groups** are matched correctly although GroupScore counts them as wrong."
+    )
+
+
+def _right(evaluation: Evaluation) -> tuple[np.ndarray, np.ndarray]:
+    """Which groups GroupMatch and GroupScore count as right, bool (n,)."""
+    match, score = (evaluation.outcomes[name].value == 1 for name in (GROUP_MATCH, GROUP_SCORE))
+    return match, score
+
+
 def cards(evaluation: Evaluation) -> None:
-    grid = ui.metric_grid(len(evaluation.metrics))
+    with st.container(key="metric-cards"):
+        grid = ui.metric_grid(len(evaluation.metrics))
     for name, estimate in evaluation.metrics.items():
         with grid.cell():
             ui.metric_card(name, estimate)
@@ -65,7 +82,7 @@ def cards(evaluation: Evaluation) -> None:
 def outcome_table(evaluation: Evaluation) -> None:
     """How many groups are right under both metrics, under one, under none; each count opens its groups."""
     st.header("The same groups under both metrics", anchor=False)
-    match, score = (evaluation.outcomes[name].value == 1 for name in (GROUP_MATCH, GROUP_SCORE))
+    match, score = _right(evaluation)
     grid = st.container(key="outcomes").grid(2, min_column_width=150)
     for matched in (True, False):
         for scored in (True, False):
@@ -77,10 +94,6 @@ def outcome_table(evaluation: Evaluation) -> None:
             text = f"{label}  \n**{count} groups** ({100 * count / len(match):.1f} %)"
             with grid.cell():
                 groups_button(text, {"verdict": verdicts}, disabled=not count, wrap=True)
-    gained = int((match & ~score).sum())
-    st.markdown(
-        f"**{gained} of {len(match)} groups** are matched correctly although GroupScore counts them as wrong."
-    )
     if opposite := int((score & ~match).sum()):
         st.caption(
             f"In {opposite} it is the other way round: the best matching leads by so little that it counts as a tie."
@@ -297,6 +310,7 @@ def page(selection: ui.Selection) -> None:
     upload(selection)
     evaluation, name = ui.evaluate(selection), selection.benchmark.replace("/", "-")
     show_left_out(evaluation)
+    headline(evaluation)
     cards(evaluation)
     left, right = st.columns(2, gap="large")
     with left:

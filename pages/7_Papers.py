@@ -18,10 +18,7 @@ from core.papers.background import is_working, start_table, stop_table
 from core.runs.store import RunStore
 from ui import runs, shipped_results
 
-LEAD = (
-    "Choose a table: each cell shows the paper's number, and below it yours as soon as you have run the line with the "
-    "paper's data, model and settings."
-)
+LEAD = "The papers' tables: their numbers, and below each yours as soon as you have run its line."
 NOTE = "The numbers are the papers' own, as printed; assets/papers/results.csv lists each with its table."
 STATES = {
     "done": (":material/check:", "blue", "done"),
@@ -39,6 +36,8 @@ ELSEWHERE = {
 }
 OWN_FIGURES = ("world/cola", "world/alpha", "world/retrieval")  # not about test-time matching
 # Where a run of a kind is opened; the others in the list of all runs.
+# A small table of the built-in world that needs no download, by the papers' keys.
+QUICK = {"ttm": "world/iterations", "vgpt": "world/alpha", "cola": "world/cola"}
 RUN_PAGES = {
     "ttm": (runs.TTM_PAGE, {}),
     "simplematch": (runs.TTM_PAGE, {}),
@@ -48,12 +47,11 @@ RUN_PAGES = {
 
 def choose(place: Any) -> tuple[str, table_html.TableChoice]:
     """Paper and table."""
-    left, right = place
-    paper = left.selectbox("Paper", [*table_html.PAPERS, table_html.WORLD], key="paper", bind="query-params")
+    paper = place.selectbox("Paper", [*table_html.PAPERS, table_html.WORLD], key="paper", bind="query-params")
     tables = table_html.table_choices(paper)
     if st.session_state.get("table", next(iter(tables))) not in tables:
         st.session_state["table"] = next(iter(tables))
-    table = right.selectbox("Table", list(tables), key="table", bind="query-params")
+    table = place.selectbox("Table", list(tables), key="table", bind="query-params")
     return paper, tables[table]
 
 
@@ -64,7 +62,9 @@ def runnable(name: str, place: Any) -> None:
     """A table of runs: what can be done now, its numbers beside yours, every line with its next step."""
     seeds = 1
     if any(line.job is not None and line.seeds is None for line in papers.lines(name)):
-        seeds = int(ui.number(place, "Seeds per line", 1, 64, papers.SEEDS, key="seeds") or papers.SEEDS)
+        with place.popover("Seeds"):
+            seeds = int(ui.number(st, "Seeds per line", 1, 64, papers.SEEDS, key="seeds") or papers.SEEDS)
+            st.caption("Every line that trains is run with so many seeds; its number is their mean.")
     store = ui.VisitorStore()
     plan = papers.table_plan(store, name, seeds)
     busy = under_way(store, name, plan)
@@ -166,7 +166,9 @@ def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
     with st.container(horizontal=True, vertical_alignment="center"):
         if busy and not is_public():
             stop = lambda: stop_table(store, plan.name, plan.seeds)  # noqa: E731
-            st.button("Stop", icon=":material/stop:", on_click=runs.run_action, args=(stop,))
+            help_text = "What is finished is kept, to the last whole iteration; the rest can be resumed here."
+            button = {"icon": ":material/stop:", "help": help_text}
+            st.button("Stop running this table", on_click=runs.run_action, args=(stop,), **button)
         elif ready and not is_public():
             begin = lambda: start_table(store, plan.name, plan.seeds)  # noqa: E731
             label = "Resume what was interrupted" if "stopped" in states else "Run all available lines"
@@ -178,7 +180,7 @@ def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
                 on_click=runs.run_action,
                 args=(begin,),
             )
-        nearest(plan.name, primary=not busy and not ready)
+        nearest(store, plan, leads=not busy and not ready)
         for name, (icon, colour, label) in STATES.items():
             if name in states:
                 st.badge(f"{states.count(name)} {label}", icon=icon, color=colour)  # type: ignore[arg-type]
@@ -195,16 +197,36 @@ def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
         st.caption("These lines wait for data or model weights; “Plan” below says what each needs.")
 
 
-def nearest(name: str, primary: bool) -> None:
-    """The same kind of numbers on data that are here."""
-    kind = "primary" if primary else "secondary"
-    other, page = table_html.COUNTERPARTS.get(name), ELSEWHERE.get(name.partition("/")[0])
-    if other:
-        state = {"paper": table_html.WORLD, "table": other}
+def nearest(store: RunStore, plan: papers.TablePlan, leads: bool) -> None:
+    """The same kind of numbers on data that are here. leads : nothing of this table can run; what can comes first."""
+    family = plan.name.partition("/")[0]
+    other, page = table_html.COUNTERPARTS.get(plan.name), ELSEWHERE.get(family)
+    names = {choice.key: name for name, choice in table_html.table_choices(table_html.WORLD).items()}
+    quick = QUICK.get(family) if leads and not is_public() else None
+    if quick is not None:
+        can_run = papers.table_plan(store, quick, plan.seeds)
+        label = f"Run now: {names[quick]}{time_of(can_run)}"
+        note = "On the pictures and models that ship with Crossmatch; there is nothing to download."
+        world_button(label, names[quick], icon=":material/play_arrow:", type="primary", help=note)
+    if other and (quick is None or other != names[quick]):
+        kind = "primary" if leads and quick is None else "secondary"
         label = "Show this kind of table for the built-in world"
-        ui.page_button(label, "pages/7_Papers.py", state, icon=":material/public:", type=kind)
+        world_button(label, other, icon=":material/public:", type=kind)
     if page is not None:
         ui.page_button(page[1], page[0], {}, icon=":material/straighten:")
+
+
+def world_button(label: str, table: str, **button: Any) -> None:
+    """A button that opens a table of the built-in world."""
+    ui.page_button(label, "pages/7_Papers.py", {"paper": table_html.WORLD, "table": table}, **button)
+
+
+def time_of(plan: papers.TablePlan) -> str:
+    """`, 4 lines, about 29 min` for what of a table is ready; "" where nothing is."""
+    ready = [status.seconds for status in plan.lines if status.state in ("ready", "stopped")]
+    known = [seconds for seconds in ready if seconds]
+    time = f", about {duration(sum(known))}" if known else ""
+    return f", {counted(len(ready), 'line')}{time}" if ready else ""
 
 
 def lines(store: RunStore, plan: papers.TablePlan) -> None:
@@ -284,11 +306,11 @@ def printed(paper: str, table: str) -> None:
 
 ui.open_page("Papers", LEAD, pick=False)
 with ui.show_errors():
-    first, second, third = st.columns([3, 4, 2])
-    paper, chosen = choose((first, second))
+    place = st.container(horizontal=True, vertical_alignment="bottom", gap="small")  # one row on a phone, too
+    paper, chosen = choose(place)
     short = table_html.PAPERS.get(paper, "TTM")
     if chosen.key in papers.TABLES:
-        runnable(chosen.key, third)
+        runnable(chosen.key, place)
     else:
         printed(short, chosen.key)
     ui.cite(None, (short, "Winoground"), NOTE)

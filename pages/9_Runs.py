@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -24,11 +24,14 @@ from core.figures.text import escape_markdown, label_and_meaning, metric_line
 from core.metrics import groups as metrics
 from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
+from core.metrics.paired import comparison_table
 from core.metrics.retrieval import COLA_MAP
 from core.runs.store import Run, RunStore
 from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup, final_values, seed_of, summary
 from ui import runs as shared
+from ui.export import csv_button
+from ui.formatting import p_text, true_minus
 from ui.selection import set_state, switch_page
 from ui.sweep import draw_sweeps
 
@@ -66,7 +69,7 @@ def table(sweeps: Sequence[SeedGroup], store: RunStore) -> pd.DataFrame:
             {
                 "status": sweep.status,
                 "before": "–" if main is None else mean(before, main),
-                "result": "–" if main is None else f"{labels[main]} {accuracy(after, main)}",
+                "result": "–" if main is None else f"{labels[main]} {accuracy(after, main)}{so_far(sweep)}",
                 "curve": [] if main is None else curve(steps, main),
                 "time": duration(sum(record["seconds"] for records in steps for record in records))
                 if any(steps)
@@ -156,6 +159,11 @@ def accuracy(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> str:
     return f"{row['mean']:.1f} ± {row['std']:.1f} % ({row['seeds']} seeds, chance {row['chance']:.1f})"
 
 
+def so_far(sweep: SeedGroup) -> str:
+    """That a value is no result yet: the last iteration is, and it is still to come."""
+    return ", so far" if any(run.live for run in sweep.runs) else ""
+
+
 def mean(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> str:
     """One run's value, or the mean over seeds, without its interval."""
     return f"{np.mean([value['value'] for value in _values(steps, name)]):.1f} %"
@@ -170,13 +178,6 @@ COLUMNS = {
     "before": st.column_config.TextColumn(
         width=62, help="The same metric before adaptation; “All columns” has its interval."
     ),
-    "curve": st.column_config.LineChartColumn(
-        "0 to 100 %",
-        width=95,
-        y_min=0,
-        y_max=100,
-        help="The metric after every iteration. The lower edge of the cell is 0 %, the upper edge 100 %.",
-    ),
     "result": st.column_config.TextColumn("result (last iteration)", width=280),
     "set": st.column_config.TextColumn(width=155),
     "model": st.column_config.TextColumn(width=115),
@@ -188,7 +189,21 @@ COLUMNS = {
     "GroupMatch before": st.column_config.TextColumn(width=230),
     "started": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm"),
 }
+_NUMBERS = ("value", "low", "high", "chance")  # of a metric after an iteration
 FITTING = ("status", "before", "curve", "result", "set", "model", "settings", "seed", "time")  # on a laptop
+
+
+def curve_column(curves: Sequence[Sequence[float]]) -> Any:
+    """Curves on one scale, so that rows compare: whole tens below the lowest and above the highest value."""
+    values = [value for curve in curves for value in curve] or [0.0, 100.0]
+    low, high = 10 * int(min(values) // 10), min(10 * int(max(values) // 10 + 1), 100)
+    return st.column_config.LineChartColumn(
+        f"{low} to {high} %",
+        width=95,
+        y_min=low,
+        y_max=high,
+        help=f"The metric after every iteration. In every row the lower edge is {low} %, the upper edge {high} %.",
+    )
 
 
 def shown_columns(frame: pd.DataFrame, everything: bool) -> list[str]:
@@ -219,7 +234,7 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
     event = st.dataframe(
         frame,
         hide_index=True,
-        column_config=COLUMNS,
+        column_config={**COLUMNS, "curve": curve_column(frame["curve"])},
         column_order=shown_columns(frame, bool(st.session_state.get("columns"))),
         key=TABLE,
         on_select="rerun",
@@ -273,6 +288,13 @@ def actions(chosen: Sequence[SeedGroup], store: ui.VisitorStore) -> None:
             shared.resume_button(store, runs, f"Resume ({resumable})")
         if st.button("Delete", icon=":material/delete:"):
             confirm(runs)
+
+
+def taken_away(runs: Sequence[Run], tables: Mapping[str, pd.DataFrame]) -> None:
+    """The tables of a comparison, and an archive per run."""
+    for label, found in tables.items():
+        csv_button(label, found, label.partition(" (")[0].lower().replace(" ", "-"))
+    run_archives(runs)
 
 
 def run_archives(runs: Sequence[Run]) -> None:
@@ -375,22 +397,25 @@ def legend(first: SeedGroup, second: SeedGroup) -> tuple[str, str]:
     return a, b
 
 
-def compare(first: SeedGroup, second: SeedGroup, store: RunStore) -> dict[str, Any]:
-    """Two laid over each other, and the difference on the same groups; the figure to take away."""
+def compare(chosen: Sequence[SeedGroup], store: RunStore) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
+    """Two laid over each other, the older as A, and the difference on the same groups; figures and tables to take
+    away."""
     st.header("Compared", anchor=False)
-    both = dict(zip(legend(first, second), (first, second), strict=True))
+    first, second = sorted(chosen, key=lambda sweep: sweep.created)
+    names = (f"{side}: {name}" for side, name in zip("AB", legend(first, second), strict=True))
+    both = dict(zip(names, (first, second), strict=True))
     apart = other_groups(first, second)
     if apart:
         st.warning(escape_markdown(apart), icon=":material/difference:")
     for name, sweep in both.items():
-        st.caption(escape_markdown(f"{name}: {shared.group_label(sweep)}"))
+        st.caption(escape_markdown(f"{name} · {shared.group_label(sweep)}"))
     data = {name: curves(sweep, store) for name, sweep in both.items()}
     one, other = data.values()
     shared_metrics = [name for name in one.metrics if name in other.metrics]
     if not shared_metrics:
         text = "One of the two has no finished iteration yet, or no ground truth."
         st.info(text, icon=":material/hourglass_top:")
-        return {}
+        return {}, {}
     order = sorted(
         shared_metrics,
         key=lambda name: (name != metrics.GROUP_MATCH, not metrics.description_of(name).headline),
@@ -408,12 +433,27 @@ def compare(first: SeedGroup, second: SeedGroup, store: RunStore) -> dict[str, A
     said = next(iter(bands.values())) if same else ", ".join(f"{band} ({n})" for n, band in bands.items())
     chances = " and ".join(dict.fromkeys(f"{d.metrics[metric][-1, 3]:.1f} %" for d in data.values()))
     st.caption(escape_markdown(f"Bands: {said}; dotted: the chance level, {chances}."))
+    tables = {"Both curves (CSV)": curve_table(data)}
     if not apart:
         if len(first.runs) == len(second.runs) == 1 and metric in metrics.METRICS:
-            difference(both, metric, store)
+            ends = last_iterations(both, store)
+            difference(ends, metric)
+            tables["Paired differences (CSV)"] = comparison_table(*ends.values(), ("A", "B"))
         else:
             means(both, metric, store)
-    return {metric: figure}
+    return {metric: figure}, tables
+
+
+def curve_table(data: Mapping[str, plots.TTMData]) -> pd.DataFrame:
+    """Every metric after every iteration of both: a row each."""
+    rows = [
+        {"run": name, "iteration": int(at), "metric": metric}
+        | dict(zip(_NUMBERS, map(float, row), strict=True))
+        for name, each in data.items()
+        for metric, values in each.metrics.items()
+        for at, row in zip(each.iteration, values, strict=True)
+    ]
+    return pd.DataFrame(rows)
 
 
 def other_groups(first: SeedGroup, second: SeedGroup) -> str:
@@ -429,20 +469,29 @@ def other_groups(first: SeedGroup, second: SeedGroup) -> str:
     )
 
 
-def difference(both: dict[str, SeedGroup], metric: str, store: RunStore) -> None:
-    """The paired test on the last iterations of two runs, by their names."""
-    runs = [sweep.runs[0] for sweep in both.values()]
-    truth = adaptation(runs[0].config).load_groups().truth
-    ends = [Evaluation.of(store.scores(run.id, run.done), truth) for run in runs]
-    paired = statistics.compare(*(e.outcomes[metric].value for e in ends))
-    a, b = map(escape_markdown, both)
+def last_iterations(both: Mapping[str, SeedGroup], store: RunStore) -> dict[str, Evaluation]:
+    """The results of two runs on the same groups, by their names."""
+    runs = {name: sweep.runs[0] for name, sweep in both.items()}
+    groups = adaptation(next(iter(runs.values())).config).load_groups()
+    return {
+        name: Evaluation.of(store.scores(run.id, run.done), groups.truth, groups.ids)
+        for name, run in runs.items()
+    }
+
+
+def difference(ends: Mapping[str, Evaluation], metric: str) -> None:
+    """The paired test on the last iterations of two runs."""
+    paired = statistics.compare(*(e.outcomes[metric].value for e in ends.values()))
+    what = "better" if metrics.METRICS[metric].share else "right"
     st.markdown(
-        f"**{b} minus {a}, last iterations, same {counted(len(ends[0].ids), 'group')}:** "
-        f"{paired.difference:+.1f} points (95 % interval {paired.low:+.1f} to {paired.high:+.1f}); "
-        f"{counted(paired.fixed, 'group')} right with {b} alone, {paired.broken} with {a} alone; "
-        f"McNemar p = {paired.p_value:.2g}.{could_show(paired)}"
+        true_minus(
+            f"**B minus A, last iterations, same {counted(len(next(iter(ends.values())).ids), 'group')}:** "
+            f"{paired.difference:+.1f} points (95 % interval {paired.low:+.1f} to {paired.high:+.1f}); "
+            f"{counted(paired.fixed, 'group')} {what} with B alone, {paired.broken} with A alone; "
+            f"McNemar's p {p_text(paired.p_value)}.{could_show(paired)}"
+        )
     )
-    for name, e in zip(both, ends, strict=True):
+    for name, e in ends.items():
         st.caption(escape_markdown(f"{name}: {metric_line(e.metrics[metric])}"))
 
 
@@ -505,12 +554,13 @@ def page() -> None:
     frame = table(sweeps, store)
     chosen = choose(frame, {sweep.id: sweep for sweep in sweeps})
     actions(chosen, store)
-    figures = compare(chosen[0], chosen[1], store) if len(chosen) == 2 else {}
+    figures, tables = compare(chosen, store) if len(chosen) == 2 else ({}, {})
     if not is_public():
         live_sweeps()
     bring_in(store)
     runs = [run for sweep in chosen for run in sweep.runs]
-    ui.export_section("runs", frame.drop(columns="curve"), figures, more=partial(run_archives, runs))
+    more = partial(taken_away, runs, tables)
+    ui.export_section("runs", frame.drop(columns="curve"), figures, more=more)
 
 
 @st.fragment(run_every=5)

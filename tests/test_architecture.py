@@ -36,7 +36,7 @@ READS_TRUTH = {
     *(f"exchange/{name}.py" for name in ("groups", "columns", "_import_rows", "report")),
     *(f"rejudge/{name}.py" for name in ("_submission", "_judging")),
     *(f"audit/{name}.py" for name in ("_audit", "_rules", "_facts")),
-    *(f"cli/{name}.py" for name in ("_alpha_files", "_evaluation", "adapt", "alpha", "export", "runs")),
+    *(f"cli/{name}.py" for name in ("_alpha_files", "_adapt", "_evaluation", "alpha", "export", "runs")),
 }
 # Imports of core inside functions: on the command line and in the worker, which wait for nobody's pandas, and where a
 # comment names the heavy library that stays out.

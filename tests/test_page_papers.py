@@ -83,7 +83,7 @@ def test_what_can_run_is_started_once_and_stopped(app, monkeypatch):
     assert [arguments[1:] for _, arguments, _ in started] == [["world/oracle", "4"]]
     working.add(1)
     test = app(PAPERS, paper=table_html.WORLD, table="Oracle")
-    fine(button(test, "Stop").click().run())
+    fine(button(test, "Stop running this table").click().run())
     assert not working and button(fine(test.run()), "Run all available lines")
 
 
@@ -215,6 +215,29 @@ def test_the_page_says_what_its_table_shows_in_one_sentence(app):
     assert "Test-time matching raises GroupMatch on all 8 lines that measure it, most on ColorSwap" in told
     told = plain(app(PAPERS, paper="Cola", table="Table 4"))
     assert "CLIP alone has 0.65 % mAP on GQA and MM-Adapter 17.40 %" in told
+
+
+def test_where_nothing_can_run_what_can_comes_first(app):
+    test = app(PAPERS)
+    (run_now,) = [each.label for each in test.button if each.label.startswith("Run now: ")]
+    assert run_now.startswith("Run now: Iterations, 4 lines, about ")
+    test = app(PAPERS, paper="Language priors", table="Table 1a")
+    assert [each.label for each in test.button if each.label.startswith("Run now: Alpha, 12 lines")]
+    test = app(PAPERS, paper=table_html.WORLD, table="Iterations")
+    assert not [each.label for each in test.button if each.label.startswith("Run now: ")]
+
+
+def test_columns_of_one_method_stand_together_and_no_cell_is_blank(tmp_path):
+    plan = papers.table_plan(RunStore(tmp_path), "world").record()
+    shown = table_html.table_html(plan)
+    heads = re.findall(r'<th scope="col">([^<]*)</th>', shown)
+    assert [head.split()[0] for head in heads] == sorted(
+        (head.split()[0] for head in heads), key=["raw", "SimpleMatch", "TTM"].index
+    )
+    (early,) = re.findall(r"<th[^>]*>scenes/left-right, builtin/clip-early</th>(.*?)</tr>", shown)
+    assert early.count("not run yet") == 1 and "<div></div>" not in shown
+    printed = table_html.table_html(papers.table_plan(RunStore(tmp_path), "vgpt/1a").record())
+    assert 'title="The paper has no number here.">–<' in printed and "not run yet" not in printed
 
 
 def test_lines_without_a_number_are_left_out_and_simplematch_stands_in_its_models_row(tmp_path):

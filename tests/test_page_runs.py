@@ -67,8 +67,13 @@ def test_seeds_by_themselves_have_their_intervals_and_a_paired_test(app, made): 
     assert len(frame) == 6 and frame["GroupMatch after"].str.contains("–").all()
     choose(test, *made.seeds)
     assert (
-        "seed 1 minus seed 0" in text(test) and "McNemar" in text(test) and len(test.get("plotly_chart")) == 1
+        "B minus A, last iterations" in text(test)
+        and "McNemar" in text(test)
+        and len(test.get("plotly_chart")) == 1
     )
+    assert {"A: seed 0", "B: seed 1"} <= {
+        *filter(None, drawn(test))
+    }  # the older run is A, however they were ticked
     fine(test.selectbox(key="compared_metric").set_value("group_score").run())
     assert test.query_params["runs"] in (",".join(made.seeds), [",".join(made.seeds)])
 
@@ -76,7 +81,37 @@ def test_seeds_by_themselves_have_their_intervals_and_a_paired_test(app, made): 
 def test_the_difference_is_that_of_the_last_iterations(app, made):  # noqa: F811
     test = choose(app(RUNS, together="false"), *made.seeds)
     ends = [RunStore().steps(run_id)[-1]["metrics"]["group_match"]["value"] for run_id in made.seeds]
-    assert f"{ends[1] - ends[0]:+.1f} points" in text(test)
+    assert f"{ends[1] - ends[0]:+.1f} points".replace("-", "−") in text(test)
+
+
+def test_a_comparison_is_taken_away_as_tables(app, made):  # noqa: F811
+    test = choose(app(RUNS, together="false"), *made.seeds)
+    labels = [each.label for each in test.get("download_button")]
+    assert {"Both curves (CSV)", "Paired differences (CSV)", "Table (CSV)"} <= {*labels}
+    labels = [each.label for each in choose(app(RUNS), made.simplematch, made.file).get("download_button")]
+    assert "Both curves (CSV)" in labels and "Paired differences (CSV)" not in labels  # other groups
+
+
+def test_a_run_that_has_not_ended_has_no_result_yet(app, made):  # noqa: F811
+    store = RunStore()
+    rows = app(RUNS, together="false").dataframe[0].value.set_index("id")
+    assert not rows["result"].str.contains("so far").any()
+    run = store.create("ttm", "half way", store.get(made.seeds[0]).config | {"group": None})
+    attempt = store.queue_up(run.id)
+    store.append_step(run.id, store.steps(made.seeds[0])[0], attempt)
+    rows = app(RUNS, together="false").dataframe[0].value.set_index("id")
+    assert (
+        rows.loc[run.id, "result"].endswith(", so far") and rows["result"].str.contains("so far").sum() == 1
+    )
+
+
+def test_all_curves_of_the_table_have_one_scale_that_shows_their_shape(app, made):  # noqa: F811
+    table = app(RUNS).dataframe[0]
+    column = json.loads(table.proto.columns)["curve"]
+    values = [value for curve in table.value["curve"] for value in curve]
+    low, high = (column["type_config"][name] for name in ("y_min", "y_max"))
+    assert low <= min(values) < low + 10 and high - 10 <= max(values) <= high
+    assert column["label"] == f"{low} to {high} %"
 
 
 def test_a_sweep_beside_a_run_compares_results_without_a_paired_test(app, made):  # noqa: F811
@@ -232,9 +267,9 @@ def drawn(test):
 def test_curves_of_two_runs_are_named_by_what_sets_them_apart(app, made):  # noqa: F811
     example_run(RunStore())
     names = drawn(choose(app(RUNS), made.simplematch, EXAMPLE_ID))
-    assert {name for name in names if name} == {"SimpleMatch", "TTM, the example that ships"}
+    assert {name for name in names if name} == {"A: TTM, the example that ships", "B: SimpleMatch"}
     names = drawn(choose(app(RUNS, together="false"), *made.seeds))
-    assert {name for name in names if name} == {"seed 0", "seed 1"}
+    assert {name for name in names if name} == {"A: seed 0", "B: seed 1"}
 
 
 def test_the_table_fits_a_laptop_and_shows_every_column_on_demand(app, made):  # noqa: F811
@@ -267,4 +302,4 @@ def test_two_runs_of_different_sets_say_so_first_and_are_named_by_their_sets(app
     test = choose(app(RUNS, together="false"), made.seeds[0], other.id)
     (warning,) = (each.value.replace("\\", "") for each in test.warning)
     assert f"different groups, {SET} and scenes/attribute-swap." in warning
-    assert {name for name in drawn(test) if name} == {SET, "scenes/attribute-swap"}
+    assert {name for name in drawn(test) if name} == {f"A: {SET}", "B: scenes/attribute-swap"}

@@ -1,4 +1,4 @@
-"""What every store must do for the attempt at a run that works with it (`core.runs.store_interface.AttemptStore`).
+"""What every store must do for the attempt at a run that works with it (`core.runs.open_store.AttemptStore`).
 
 `home` is the run store, where people look; `store` is what the attempt has of it: the same on this machine, and on a
 node of a cluster one that asks the driver's store for everything.
@@ -15,8 +15,8 @@ from core import worker
 from core.base import files
 from core.runs import attempt as attempts
 from core.runs.attempt import RunAttempt
+from core.runs.open_store import AttemptStore
 from core.runs.store import AttemptSuperseded, Run, RunStore
-from core.runs.store_interface import AttemptStore
 from core.sweeps import _remote_store as remote_store
 from core.sweeps._driver_store import QUEUE, DriverStore
 from core.sweeps._remote_store import RemoteStore

@@ -22,7 +22,7 @@ from core.metrics.statistics import Clusters
 from ui.debias import DebiasInputs, alpha_command, blind_models, tokens
 from ui.debias_alpha import scenario_text
 from ui.export import chart, export_section
-from ui.formatting import interval_text
+from ui.formatting import interval_text, p_text
 from ui.images import image_tags
 from ui.loaders import evaluate
 from ui.selection import pick_group
@@ -352,7 +352,7 @@ def retrieval_view() -> None:
     table = _retrieval_table(stored)
     st.dataframe(table, hide_index=True)
     gain = stored["from_validation"]["gain"]
-    interval = f"95 % interval {gain['low']:.1f} to {gain['high']:.1f}, McNemar p = {gain['p_value']:.2g}"
+    interval = f"95 % interval {gain['low']:.1f} to {gain['high']:.1f}, McNemar p = {p_text(gain['p_value'])}"
     st.caption(
         f"Percent with 95 % intervals. The alpha from the validation split gains {gain['difference']:+.1f} points of "
         f"R@1 over alpha 0 ({interval}). From text to image nothing changes. For another set, run `crossmatch alpha "

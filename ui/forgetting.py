@@ -15,7 +15,7 @@ from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, METRICS
 from core.runs.store import Run, RunStore
 from ui.export import chart
-from ui.formatting import progress_bar
+from ui.formatting import p_text, progress_bar
 from ui.page import show_errors
 
 _EXPLANATION = (
@@ -89,7 +89,7 @@ def _readable(table: pd.DataFrame, by: str | None) -> pd.DataFrame:
         ],
         "fixed": table["fixed"],
         "broken": table["broken"],
-        "p (McNemar)": [f"{p:.2g}" for p in table["p_value"]],
+        "p (McNemar)": [p_text(p) for p in table["p_value"]],
         "chance": table["chance"].round(1),
         "ties": [f"{a} → {b}" for a, b in table[["ties_before", "ties_after"]].to_numpy()],
     }

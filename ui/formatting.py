@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.base.text import duration
+from core.base.text import duration, p_digits
 from core.figures.text import label_and_meaning
 from core.metrics.groups import METRICS
 from core.metrics.statistics import Estimate
@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 
 
 def p_text(p: float) -> str:
-    """A p value as it is read: two digits, or that it is below 0.001."""
-    return "< 0.001" if p < 0.001 else f"{p:.2g}"
+    """A p value as it is read: two digits (more beside 0.05), or that it is below 0.001."""
+    return "< 0.001" if p < 0.001 else p_digits(p)
 
 
 def true_minus(text: str) -> str:

@@ -16,6 +16,7 @@ from core.ladder.ladder import SETS, Ladder
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
 from ui.export import chart, export_section
+from ui.formatting import p_text
 
 TITLE = "Where is the binding lost?"
 READING = (
@@ -124,7 +125,7 @@ def _steps(record: Mapping[str, Any]) -> pd.DataFrame:
                 "to": label[step["after"]],
                 "points of GroupMatch": round(step["difference"], 1),
                 "95 %": f"{step['low']:+.1f} to {step['high']:+.1f}",
-                "p (Holm)": f"{step['p_holm']:.2g}",
+                "p (Holm)": p_text(step["p_holm"]),
                 "what can be told": "lost" if step["lost"] else "cannot tell",
             }
             for step in record["steps"]

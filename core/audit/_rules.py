@@ -20,6 +20,7 @@ import scipy
 
 from core.audit._sequence import foretold
 from core.audit._words import words_of
+from core.base.text import p_digits
 from core.groups import GroupSet
 from core.metrics.statistics import Estimate, estimate
 
@@ -215,7 +216,7 @@ def judged(finding: Finding) -> Finding:
 
 
 def _shown(p: float) -> str:
-    return f"{p:.2g}" if p > _LEAST else f"below {_LEAST:.0e}"
+    return p_digits(p) if p > _LEAST else f"below {_LEAST:.0e}"
 
 
 # --- the rules

@@ -18,6 +18,16 @@ def duration(seconds: float | None) -> str:
     return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
 
 
+def p_digits(p: float) -> str:
+    """A p value to two digits, and to as many more as it takes not to be taken for 0.05 where it is beside it.
+
+    >>> p_digits(0.0317), p_digits(0.0498), p_digits(0.05002), p_digits(1.3e-05)
+    ('0.032', '0.0498', '0.05002', '1.3e-05')
+    """
+    texts = (f"{p:.{digits}g}" for digits in range(2, 17))
+    return next((text for text in texts if p == 0.05 or float(text) != 0.05), f"{p:.17g}")
+
+
 def tie_count(count: float | None) -> str:
     """A count of ties in a table; a dash where it is not known: None, or NaN in a data frame."""
     return "–" if count is None or count != count else f"{count:.0f}"

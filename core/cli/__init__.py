@@ -82,13 +82,13 @@ COMMANDS: dict[str, _Command] = {
         "ladder scenes/left-right --model builtin/clip --out ladder.json",
     ),
     "ttm": _Command(
-        "adapt",
+        "_adapt",
         "ttm",
         "Adapt a model to a benchmark by test-time matching, without labels: a line per iteration, then what changed.",
         "ttm --benchmark scenes/left-right --model builtin/clip --seed 0 --json",
     ),
     "simplematch": _Command(
-        "adapt",
+        "_adapt",
         "simplematch",
         "Fit a model once to its own best matchings, and show its metrics before and after. No label is used.",
         "simplematch --embeddings clip.npz --shape 2x2 --json",

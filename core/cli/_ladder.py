@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 from core.base.files import storage_errors, write_json
-from core.base.text import counted
+from core.base.text import counted, p_digits
 from core.cli import options
 from core.cli._output import ProgressPrinter, print_note, show_json
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
@@ -58,7 +58,7 @@ def _format_ladder(record: Mapping[str, Any]) -> str:
     for step in record["steps"]:
         interval = f"[{step['low']:+.1f}, {step['high']:+.1f}]"
         label = f"{step['before']} -> {step['after']}"
-        lines.append(f"{label:<36}{step['difference']:>+10.1f}{interval:>18}{step['p_holm']:>12.2g}")
+        lines.append(f"{label:<36}{step['difference']:>+10.1f}{interval:>18}{p_digits(step['p_holm']):>12}")
     return "\n".join([*lines, "", *record["verdict"]])
 
 

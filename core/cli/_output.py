@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.base.errors import InputError
-from core.base.text import tie_count
+from core.base.text import p_digits, tie_count
 
 if TYPE_CHECKING:
     from core.metrics.statistics import Comparison
@@ -146,7 +146,7 @@ def _test(found: Any, counts: str) -> str:
     """The interval, the groups where either is better, p values and the detectable difference."""
     interval = f"[{found.low:+.2f}, {found.high:+.2f}]"
     detectable = "none" if found.detectable is None else f"{found.detectable:.2f}"
-    return f"{interval:>18}{counts}{found.p_value:>9.2g}{found.p_holm:>9.2g}{detectable:>12}"
+    return f"{interval:>18}{counts}{p_digits(found.p_value):>9}{p_digits(found.p_holm):>9}{detectable:>12}"
 
 
 def format_step(record: Mapping[str, Any]) -> str:

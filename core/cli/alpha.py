@@ -14,7 +14,7 @@ import typer
 from core import datasets
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
-from core.base.text import counted
+from core.base.text import counted, p_digits
 from core.cli._alpha_files import is_prior_file, prior_head, study_of_files
 from core.cli._evaluation import check_slices
 from core.cli._given_options import refuse_unused, require_benchmark
@@ -373,7 +373,7 @@ def _format_alpha(record: dict[str, Any]) -> str:
         lines.append(
             f"alpha {row['alpha']:.3f} from {record['tuned_on']['split']}: {name} {_accuracy(row)}, "
             f"{gain['difference']:+.1f} [{gain['low']:.1f}, {gain['high']:.1f}] against alpha 0, "
-            f"p = {gain['p_value']:.3g}"
+            f"p = {p_digits(gain['p_value'])}"
         )
     for column, values in record.get("slices", {}).items():
         for value, part in values.items():
@@ -482,7 +482,7 @@ def _transferred_line(found: dict[str, Any]) -> str:
     alike = "" if correlation is None else f"; both curves over alpha correlate by {correlation:.3f}"
     return (
         f"R@1 from image to text with the alpha of {found['split']}: {gain['difference']:+.1f} "
-        f"[{gain['low']:.1f}, {gain['high']:.1f}] against alpha 0, p = {gain['p_value']:.3g}; there it is "
+        f"[{gain['low']:.1f}, {gain['high']:.1f}] against alpha 0, p = {p_digits(gain['p_value'])}; there it is "
         f"{_accuracy(there)} at {there['alpha_low']:.3f}–{there['alpha_high']:.3f}{alike}"
     )
 

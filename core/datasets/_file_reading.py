@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -11,7 +11,7 @@ from core.base.errors import InputError
 from core.base.paths import data_roots, is_file
 from core.base.table_formats import open_table, parse_json, read_bytes
 from core.datasets._images import CroppedImage, ParquetImage
-from core.groups import FileImage, ImageRef
+from core.groups import FileImage, Group, ImageRef
 
 
 class DatasetFolder:
@@ -138,6 +138,14 @@ class ImageFolder:
         """An image, or its part `crop` (left, top, right, bottom)."""
         path = self.path(name)
         return FileImage(path) if crop is None else CroppedImage(path, crop)
+
+
+def matched_group(
+    name: str, images: Iterable[ImageRef], captions: Iterable[Any], tags: Mapping[str, str] | None = None
+) -> Group:
+    """A group whose image i belongs to caption i, as most benchmarks store theirs; captions are checked to be text."""
+    pictures, texts = tuple(images), tuple(map(caption, captions))
+    return Group(name, pictures, texts, tuple(range(len(pictures))), dict(tags or {}))
 
 
 def caption(value: Any) -> str:

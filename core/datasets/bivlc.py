@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.datasets._file_reading import DatasetFolder, caption
+from core.datasets._file_reading import DatasetFolder, caption, matched_group
 from core.datasets.base import Benchmark
 from core.groups import Group
 
@@ -22,13 +22,9 @@ def _read(folder: DatasetFolder, split: str) -> Iterator[Group]:
     """Groups of two images and two captions, the photograph first; tags `type`, `subtype`."""
     with folder.table(_TABLE, "BiVLC's table", _TEXTS, _PICTURES) as rows:
         for i, row in enumerate(rows):
-            yield Group(
-                f"bivlc-{i}",
-                (row["image"], row["negative_image"]),
-                (caption(row["caption"]), caption(row["negative_caption"])),
-                (0, 1),
-                {tag: caption(row[tag]) for tag in ("type", "subtype")},
-            )
+            images, texts = (row["image"], row["negative_image"]), (row["caption"], row["negative_caption"])
+            tags = {tag: caption(row[tag]) for tag in ("type", "subtype")}
+            yield matched_group(f"bivlc-{i}", images, texts, tags)
 
 
 BENCHMARKS = (

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.datasets._file_reading import DatasetFolder, caption
+from core.datasets._file_reading import DatasetFolder, matched_group
 from core.datasets.base import Benchmark
 from core.groups import Group
 
@@ -23,12 +23,9 @@ def _read(folder: DatasetFolder, split: str) -> Iterator[Group]:
     columns = ("id", "image_0", "image_1", "caption_0", "caption_1")
     with folder.table(_ROWS, "COCO-Counterfactuals' examples", columns) as rows:
         for row in rows:
-            yield Group(
-                f"coco-counterfactuals-{row['id']}",
-                tuple(image(f"{row[name]}.jpg") for name in ("image_0", "image_1")),
-                (caption(row["caption_0"]), caption(row["caption_1"])),
-                (0, 1),
-            )
+            images = (image(f"{row[name]}.jpg") for name in ("image_0", "image_1"))
+            captions = (row["caption_0"], row["caption_1"])
+            yield matched_group(f"coco-counterfactuals-{row['id']}", images, captions)
 
 
 BENCHMARKS = (

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from core.datasets._file_reading import DatasetFolder, caption
+from core.datasets._file_reading import DatasetFolder, caption, matched_group
 from core.datasets.base import RETRIEVAL, Benchmark
 from core.datasets.sets import RetrievalSet
 from core.groups import Group
@@ -43,7 +43,7 @@ def _read_multi(folder: DatasetFolder, split: str) -> Iterator[Group]:
     with folder.json(_MULTI, "Cola's multi-object list") as rows:
         for i, (one, first, other, second) in enumerate(rows):
             pictures = tuple(image(PurePosixPath(address).name) for address in (one, other))
-            yield Group(f"cola-{i}", pictures, (caption(first), caption(second)), (0, 1))
+            yield matched_group(f"cola-{i}", pictures, (first, second))
 
 
 def _read_single(folder: DatasetFolder, split: str, *, part: str) -> RetrievalSet:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from core.datasets._file_reading import DatasetFolder, caption, expecting, read_rows
+from core.datasets._file_reading import DatasetFolder, expecting, matched_group, read_rows
 from core.datasets.base import Benchmark
 from core.groups import Group
 
@@ -32,13 +32,9 @@ def _read(folder: DatasetFolder, split: str) -> Iterator[Group]:
 
 
 def _group(row: Mapping[str, Any]) -> Group:
-    return Group(
-        f"colorswap-{row['id']}",
-        (row["image_1"], row["image_2"]),
-        (caption(row["caption_1"]), caption(row["caption_2"])),
-        (0, 1),
-        {key: str(row[key]) for key in ("image_source", "caption_source")},
-    )
+    images, captions = (row["image_1"], row["image_2"]), (row["caption_1"], row["caption_2"])
+    tags = {key: str(row[key]) for key in ("image_source", "caption_source")}
+    return matched_group(f"colorswap-{row['id']}", images, captions, tags)
 
 
 BENCHMARKS = (

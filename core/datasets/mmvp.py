@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.datasets._file_reading import DatasetFolder
+from core.datasets._file_reading import DatasetFolder, matched_group
 from core.datasets.base import Benchmark
 from core.groups import Group
 
@@ -23,13 +23,9 @@ def _read(folder: DatasetFolder, split: str) -> Iterator[Group]:
         if len(rows) % 2:
             raise ValueError(f"{len(rows)} rows do not make pairs")
         for pair in zip(rows[::2], rows[1::2], strict=True):
-            yield Group(
-                f"mmvp-{pair[0]['Question ID']}-{pair[1]['Question ID']}",
-                tuple(image(f"{row['Type']}/{int(row['Question ID'])}.jpg") for row in pair),
-                tuple(row["Statement"] for row in pair),
-                (0, 1),
-                {"type": pair[0]["Type"]},
-            )
+            name = f"mmvp-{pair[0]['Question ID']}-{pair[1]['Question ID']}"
+            images = (image(f"{row['Type']}/{int(row['Question ID'])}.jpg") for row in pair)
+            yield matched_group(name, images, (row["Statement"] for row in pair), {"type": pair[0]["Type"]})
 
 
 BENCHMARKS = (

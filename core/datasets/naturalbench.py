@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.datasets._file_reading import DatasetFolder, caption
+from core.datasets._file_reading import DatasetFolder, caption, matched_group
 from core.datasets.base import Benchmark
 from core.groups import Group
 
@@ -37,7 +37,7 @@ def _read(folder: DatasetFolder, split: str) -> Iterator[Group]:
                 kind = "yes/no" if "Yes" in found else "A/B"
                 tags = {"sample": str(row["Index"]), "answers": kind}
                 name = f"naturalbench-{row['Index']}-{j}"
-                yield Group(name, (row["Image_0"], row["Image_1"]), captions, (0, 1), tags)
+                yield matched_group(name, (row["Image_0"], row["Image_1"]), captions, tags)
 
 
 def _read_retrieval(folder: DatasetFolder, split: str) -> Iterator[Group]:
@@ -45,12 +45,11 @@ def _read_retrieval(folder: DatasetFolder, split: str) -> Iterator[Group]:
     image = folder.images(_IMAGES)
     with folder.json(_LIST, "NaturalBench-Retrieval's list") as rows:
         for row in rows:
-            yield Group(
-                f"naturalbench-retrieval-{row['index']}",
-                (image(row["image_0"]), image(row["image_1"])),
-                (caption(row["caption_0"]), caption(row["caption_1"])),
-                (0, 1),
+            images, captions = (
+                map(image, (row["image_0"], row["image_1"])),
+                (row["caption_0"], row["caption_1"]),
             )
+            yield matched_group(f"naturalbench-retrieval-{row['index']}", images, captions)
 
 
 _SOURCE = "https://huggingface.co/datasets/BaiqiL/NaturalBench"

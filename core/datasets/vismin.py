@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from core.datasets._file_reading import DatasetFolder, caption
+from core.datasets._file_reading import DatasetFolder, caption, matched_group
 from core.datasets.base import Benchmark
 from core.groups import Group
 
@@ -21,13 +21,9 @@ def _read(folder: DatasetFolder, split: str) -> Iterator[Group]:
     texts = ("id", "text_0", "text_1", "category")
     with folder.table(_TABLE, "VisMin's table", texts, ("image_0", "image_1")) as rows:
         for row in rows:
-            yield Group(
-                f"vismin-{row['id']}",
-                (row["image_0"], row["image_1"]),
-                (caption(row["text_0"]), caption(row["text_1"])),
-                (0, 1),
-                {"category": caption(row["category"])},
-            )
+            images, captions = (row["image_0"], row["image_1"]), (row["text_0"], row["text_1"])
+            tags = {"category": caption(row["category"])}
+            yield matched_group(f"vismin-{row['id']}", images, captions, tags)
 
 
 BENCHMARKS = (

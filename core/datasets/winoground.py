@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from core.datasets._file_reading import DatasetFolder, caption, expecting, read_rows
+from core.datasets._file_reading import DatasetFolder, expecting, matched_group, read_rows
 from core.datasets.base import Benchmark
 from core.groups import Group
 
@@ -71,13 +71,8 @@ def _group(row: Mapping[str, Any], extra: Mapping[str, list[str]] | None) -> Gro
     tags |= {"secondary_tag": str(row["secondary_tag"])} if row.get("secondary_tag") else {}
     if extra is not None:  # one tag each, a group may carry several
         tags |= {tag: "yes" if tag in extra[name] else "no" for tag in _TAGS}
-    return Group(
-        f"winoground-{name}",
-        (row["image_0"], row["image_1"]),
-        (caption(row["caption_0"]), caption(row["caption_1"])),
-        (0, 1),
-        tags,
-    )
+    images, captions = (row["image_0"], row["image_1"]), (row["caption_0"], row["caption_1"])
+    return matched_group(f"winoground-{name}", images, captions, tags)
 
 
 BENCHMARKS = (

@@ -22,7 +22,7 @@ import numpy as np
 from core import datasets
 from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
-from core.base.text import counted
+from core.base.text import counted, p_digits
 from core.datasets.paper_results import load_results
 from core.metrics.groups import (
     GROUP_MATCH,
@@ -151,11 +151,11 @@ def _difference_rows(label: str, compared: Mapping[str, Comparison]) -> list[str
     by = next((f"by {c.clustered.by}, " for c in compared.values() if c.clustered), "")
     points = [f"{c.difference:+.2f}".replace("-", "−") for c in compared.values()]
     intervals = (f"{METRICS[n].label} {by}[{t.low:+.2f}, {t.high:+.2f}]" for n, t in tested.items())
-    alone = (f"{METRICS[n].label} {t.p_value:.2g}" for n, t in tested.items())
+    alone = (f"{METRICS[n].label} {p_digits(t.p_value)}" for n, t in tested.items())
     return [
         _latex_line([label, *points]),
         "% 95 % " + "; ".join(intervals),
-        _latex_line([f"p ({by}Holm)", *(f"{t.p_holm:.2g}" for t in tested.values())]),
+        _latex_line([f"p ({by}Holm)", *(f"{p_digits(t.p_holm)}" for t in tested.values())]),
         "% p of each metric alone: " + "; ".join(alone),
     ]
 

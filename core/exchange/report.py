@@ -20,7 +20,7 @@ import numpy as np
 from core import datasets
 from core.base.errors import InputError
 from core.base.files import storage_errors, write_bytes
-from core.base.text import counted, tie_count
+from core.base.text import counted, p_digits, tie_count
 from core.datasets.embeddings import RowImage
 from core.datasets.paper_results import load_results
 from core.figures import bars_data, group_html, margins_data
@@ -221,7 +221,7 @@ def _difference_table(pairs: Sequence[_Pair]) -> str:
         f"<td>{escape(', '.join(METRICS[each].label for each in names))}</td>"
         f'<td class="num"><b>{found.difference:+.1f}</b> '
         f"[{found.low:+.1f}, {found.high:+.1f}]{_by_cluster(found)}</td><td>{found.fixed}</td>"
-        f"<td>{found.broken}</td><td>{found.p_value:.2g}</td><td>{found.p_holm:.2g}</td></tr>"
+        f"<td>{found.broken}</td><td>{p_digits(found.p_value)}</td><td>{p_digits(found.p_holm)}</td></tr>"
         for pair in pairs
         for name, names in pair.tests.items()
         for found in [pair.metrics[name]]

@@ -33,6 +33,7 @@ from core import datasets
 from core.base import paths
 from core.base.files import write_json
 from core.base.lazy import pandas as pd
+from core.base.text import p_digits
 from core.groups import GroupSet
 from core.ladder._facts import Questions, vocabulary
 from core.ladder._probes import Problem, linear_map, probe
@@ -383,7 +384,9 @@ def _lost(change: Comparison) -> bool:
 
 def _points(change: Comparison) -> str:
     interval = f"95 % interval {change.low:+.1f} to {change.high:+.1f}"
-    return f"{change.difference:+.1f} points of GroupMatch ({interval}, p {change.p_holm:.2g} after Holm)"
+    return (
+        f"{change.difference:+.1f} points of GroupMatch ({interval}, p {p_digits(change.p_holm)} after Holm)"
+    )
 
 
 _NO_RUN = "No run of test-time matching ships for this model and set; start one on its page, or with `crossmatch ttm`."

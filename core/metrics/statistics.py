@@ -20,6 +20,7 @@ import scipy
 from core.base.arrays import Array, to_numpy
 from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
+from core.base.text import p_digits
 
 if TYPE_CHECKING:
     from core.groups import GroupSet
@@ -499,13 +500,13 @@ class Comparison(NamedTuple):
         """`+12.7 points (95 % interval +8.0 to +17.3), 42 groups fixed, 4 broken, p 3e-05`."""
         interval = f"95 % interval {self.low:+.1f} to {self.high:+.1f}"
         counts = f"{self.fixed} groups fixed, {self.broken} broken"
-        return f"{self.difference:+.1f} points ({interval}), {counts}, p {self.p_value:.2g}"
+        return f"{self.difference:+.1f} points ({interval}), {counts}, p {p_digits(self.p_value)}"
 
     def __repr__(self) -> str:
         """`+46.0 [+39.3, +52.0], 147 fixed, 9 broken, p 2.8e-33`; by cluster too, where there are clusters."""
         c = self.clustered
-        by = f", by {c.by} [{c.low:+.1f}, {c.high:+.1f}] p {c.p_value:.2g}" if c else ""
-        counts = f"{self.fixed} fixed, {self.broken} broken, p {self.p_value:.2g}"
+        by = f", by {c.by} [{c.low:+.1f}, {c.high:+.1f}] p {p_digits(c.p_value)}" if c else ""
+        counts = f"{self.fixed} fixed, {self.broken} broken, p {p_digits(self.p_value)}"
         return f"{self.difference:+.1f} [{self.low:+.1f}, {self.high:+.1f}], {counts}{by}"
 
     @staticmethod

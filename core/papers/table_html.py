@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from core import datasets
 from core.base.lazy import pandas as pd
+from core.base.text import counted
 from core.datasets.paper_results import UNITS, reference
 from core.figures.text import label_and_meaning
 from core.papers._findings import finding
@@ -32,7 +33,14 @@ __all__ = [
 
 PAPERS = {"Test-Time Matching": "TTM", "Language priors": "VGPT", "Cola": "Cola"}
 WORLD = "The built-in world"
-_UNTRAINED = "The paper has no number here: this model is served by an endpoint, so that nobody can train it."
+_SOURCES = ("paper", "shipped", "yours")  # of a cell's numbers
+# What stands in a cell without a number, and why.
+_UNTRAINED = (
+    "not trained",
+    "The paper has no number here: this model is served by an endpoint, so that nobody can train it.",
+)
+_NOT_RUN = ("not run yet", "Nobody has measured this yet; “Plan” runs the line.")
+_NOT_PRINTED = ("–", "The paper has no number here.")
 _GAIN_NAMES = dict(zip(GAINS, ("gain in points", "relative gain", "error reduction"), strict=True))
 # The kind of a paper's table, as this is measured on the built-in world.
 COUNTERPARTS = {
@@ -100,21 +108,34 @@ def table_html(plan: Mapping[str, Any], empty: bool = False) -> str:
     empty : also the lines without any number.
     """
     left_out = () if empty else unmeasured_lines(plan)
-    heads = list(dict.fromkeys(_heading(cell) for line in plan["lines"] for cell in line["cells"]))
+    heads = _headings(plan)
     rows: dict[str, dict[str, Mapping[str, Any]]] = {}
     served = {line["line"] for line in plan["lines"] if line.get("served")}
     for line in plan["lines"]:
         if line["line"] not in left_out:  # SimpleMatch of a model stands in the model's own row
             row = rows.setdefault(line["line"].removesuffix(", SimpleMatch"), {})
             row |= {_heading(cell): cell for cell in line["cells"]}
+    none = _NOT_RUN if str(plan.get("table", "")).startswith("world") else _NOT_PRINTED
     body = "".join(
-        f'<tr><th scope="row">{escape(name)}</th>{_row_html(row, heads, name in served)}</tr>'
+        f'<tr><th scope="row">{escape(name)}</th>{_row_html(row, heads, _UNTRAINED if name in served else none)}</tr>'
         for name, row in rows.items()
     )
     top = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
     return _scrolling(
         f'<table class="cm-cells"><thead><tr><td></td>{top}</tr></thead><tbody>{body}</tbody></table>'
     )
+
+
+def _headings(plan: Mapping[str, Any]) -> list[str]:
+    """The columns as they first appear, those of one method beside each other: before, SimpleMatch, TTM."""
+    methods: dict[str, list[str]] = {}
+    for line in plan["lines"]:
+        for cell in line["cells"]:
+            head = _heading(cell)
+            own = "" if cell.get("head") is not None else cell["method"]
+            if not any(head in heads for heads in methods.values()):
+                methods.setdefault(own, []).append(head)
+    return [head for heads in methods.values() for head in heads]
 
 
 def _scrolling(table: str) -> str:
@@ -125,35 +146,34 @@ def _scrolling(table: str) -> str:
     )
 
 
-def _row_html(row: Mapping[str, Mapping[str, Any]], heads: Sequence[str], served: bool) -> str:
-    """The cells of a row; a served model has none that training would fill."""
+def _row_html(row: Mapping[str, Mapping[str, Any]], heads: Sequence[str], none: tuple[str, str]) -> str:
+    """The cells of a row; none : what stands where it has no number, and why."""
     measured = any(cell["yours"] is not None for cell in row.values())
-    untrained = f'<div><span class="cm-none" title="{_UNTRAINED}">not trained</span></div>' if served else ""
+    empty = f'<div><span class="cm-none" title="{none[1]}">{none[0]}</span></div>'
     return "".join(
-        f"<td>{_cell_html(row[head], measured) if head in row else untrained}</td>" for head in heads
+        f"<td>{_cell_html(row[head], measured) if head in row and _is_known(row[head]) else empty}</td>"
+        for head in heads
     )
+
+
+def _is_known(cell: Mapping[str, Any]) -> bool:
+    return any(cell[name] is not None for name in _SOURCES)
 
 
 def unmeasured_lines(plan: Mapping[str, Any]) -> list[str]:
     """Lines without any number yet, by name; [] where no line has one."""
-    numbers = ("paper", "shipped", "yours")
-    empty = [
-        line["line"]
-        for line in plan["lines"]
-        if all(cell[n] is None for cell in line["cells"] for n in numbers)
-    ]
+    empty = [line["line"] for line in plan["lines"] if not any(map(_is_known, line["cells"]))]
     return empty if len(empty) < len(plan["lines"]) else []
 
 
 def _cell_html(cell: Mapping[str, Any], measured: bool) -> str:
     upper = "" if cell["paper"] is None else f"<span>{_number(cell['paper'], cell['paper_std'])}</span>"
     if cell["shipped"] is not None:
-        title = f"measured over {cell['shipped_seeds']} seeds, shipped"
+        title = f"measured over {counted(cell['shipped_seeds'], 'seed')}, shipped"
         upper += f'<span title="{title}">{_number(cell["shipped"], cell["shipped_std"])}</span>'
     yours = '<b class="cm-none">–</b>' if measured else ""
     if cell["yours"] is not None:
-        seeds = f"{cell['seeds']} seed{'s' if cell['seeds'] > 1 else ''}"
-        yours = f'<b title="{seeds}">{_number(cell["yours"], cell["yours_std"])}</b>'
+        yours = f'<b title="{counted(cell["seeds"], "seed")}">{_number(cell["yours"], cell["yours_std"])}</b>'
         if cell.get("yours_low") is not None:
             low, high = cell["yours_low"], cell["yours_high"]
             yours += f'<small title="95 % interval over groups">{low:.1f}–{high:.1f}</small>'

@@ -11,8 +11,8 @@ from typing import Any
 
 from core.base.errors import InputError
 from core.base.public_mode import RUN_SECONDS, is_public
+from core.runs.open_store import AttemptStore
 from core.runs.store import AttemptSuperseded, parallel_runs
-from core.runs.store_interface import AttemptStore
 
 log = logging.getLogger("crossmatch.worker")
 

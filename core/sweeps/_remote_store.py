@@ -25,7 +25,7 @@ HEARTBEAT_SECONDS = 5.0
 
 
 class RemoteStore:
-    """One run: the `core.runs.store_interface.AttemptStore` of a node."""
+    """One run: the `core.runs.open_store.AttemptStore` of a node."""
 
     def __init__(self, call: Call, run: Run, attempt: int, scratch: Path) -> None:
         self.call, self.attempt, self.scratch = call, attempt, scratch

@@ -1,11 +1,17 @@
-"""What the work of a run asks of a store, wherever it works: the interface that every store for it has."""
+"""The store that a run's work is done in: what every such store can do, and where it is opened.
+
+| store | opened | for |
+| --- | --- | --- |
+| `RunStore` (`core/runs/store.py`) | `open_store`, here | a worker of this machine (`core/worker.py`) |
+| `RemoteStore` (`core/sweeps/_remote_store.py`) | `core/sweeps/_node.py`, for its driver | a node of a cluster |
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any, Protocol
 
-from core.runs.store import Run
+from core.runs.store import Run, RunStore
 
 
 class AttemptStore(Protocol):
@@ -38,3 +44,8 @@ class AttemptStore(Protocol):
 
     def conclude(self, run_id: str, attempt: int, status: str, error: str | None = None) -> None:
         """The last word: finished, stopped or failed (with one sentence)."""
+
+
+def open_store(address: str) -> RunStore:
+    """The store at the address that a worker was started with: a folder. One of another kind is opened here, too."""
+    return RunStore(Path(address))
