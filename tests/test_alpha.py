@@ -310,9 +310,13 @@ def test_two_files_give_the_exact_curve_in_one_command(files):
     assert (record["n_groups"], record["shape"]) == (4, "1x2") and record["prior"]["kind"] == "file"
     curves = pd.read_csv(files / "out" / "curves.csv").query("metric == 'text_score'")
     assert curves[["alpha_from", "alpha_to", "percent"]].to_numpy().tolist() == [
+        [0, 0, 50],
         [0, 0.125, 50],
+        [0.125, 0.125, 50],  # a tie is wrong
         [0.125, 1, 100],
+        [1, 1, 100],
     ]
+    assert curves["ends"].tolist() == ["closed", "open", "closed", "open", "closed"]
     assert json.loads((files / "out" / "alpha.json").read_text()) == record
     assert "text_score" in alpha_of(files)
 

@@ -320,8 +320,10 @@ def test_evaluations_studies_and_recall_curves_take_any_library(library):
     ids = [str(i) for i in range(20)]
     assert AlphaStudy(*there, ids).record() == AlphaStudy(scores, prior, truth, ids).record()
     table, relevant = pairs_of("many levels", 0)
-    curve = recall_curve(made(table, library), made(prior[:3].ravel(), library), made(relevant, library), 0.1)
-    assert curve.values.tolist() == recall_curve(table, prior[:3].ravel(), relevant, 0.1).values.tolist()
+    curve = recall_curve(made(table, library), made(prior[:3].ravel(), library), made(relevant, library))
+    assert (
+        curve.curve.values.tolist() == recall_curve(table, prior[:3].ravel(), relevant).curve.values.tolist()
+    )
 
 
 @libraries

@@ -1,6 +1,7 @@
 """Recall both ways, classification and alpha over all images and captions, against hand and brute-force results."""
 
-from itertools import permutations
+from fractions import Fraction
+from itertools import pairwise, permutations
 
 import numpy as np
 import pytest
@@ -73,21 +74,75 @@ def test_classification_is_retrieval_of_the_classes_captions():
     assert found["accuracy_top5"].chance == pytest.approx(62.5)
 
 
-@pytest.mark.parametrize("seed", range(4))
-def test_the_curve_equals_plain_recall_at_every_alpha(seed):
-    scores, relevant = several(seed=seed)
-    prior = prior_from_samples(scores)
-    curve = recall_curve(scores, prior, relevant, step=0.05)
-    for alpha, value in zip(curve.alphas, curve.values, strict=True):
-        plain = recall(debias(scores, prior, alpha), relevant, (1,)).recall["image_to_text_r1"]
-        assert value == pytest.approx(plain.value)
+def exactly(scores, prior, relevant, alpha: Fraction) -> Fraction:
+    """R@1 from image to text of whole numbers at one alpha, without rounding; a tie is lost."""
+    right = []
+    for i, row in enumerate(scores.tolist()):
+        own, others = [], [Fraction(-(10**9))]
+        for j, score in enumerate(row):
+            (own if relevant[j, i] else others).append(score - alpha * int(prior[j]))
+        right += [max(own) > max(others)] if own else []
+    return Fraction(100 * sum(right), len(right))
 
 
-def test_the_best_run_of_a_curve_and_its_ends():
+@pytest.mark.parametrize("seed", range(12))
+def test_the_curve_is_exact_on_every_step_and_edge(seed):
+    """Small whole numbers tie often, three lines cross at one point, and captions belong to 0, 1 or several images."""
+    rng = np.random.default_rng(seed)
+    n, m, most = rng.integers(1, 7), rng.integers(2, 9), rng.choice([3, 12])
+    scores, prior = -rng.integers(0, most, (n, m)), -rng.integers(0, most, m)
+    relevant = rng.random((m, n)) < 0.4
+    relevant[0, 0] = True
+    curve = recall_curve(scores.astype(float), prior.astype(float), relevant).curve
+    edges = [Fraction(float(x)).limit_denominator(int(most)) for x in curve.edges]
+    assert curve.edges.tolist() == [float(x) for x in edges]
+    middles = [(a + b) / 2 for a, b in pairwise(edges)]
+    for points, found in ((edges, curve.at), (middles, curve.values)):
+        wanted = [float(exactly(scores, prior, relevant, x)) for x in points]
+        assert found == pytest.approx(wanted)
+    assert curve.value(np.array([float(x) for x in middles])) == pytest.approx(curve.values)
+    # and every change has its edge
+    for x in {Fraction(a, b) for b in range(1, 8) for a in range(b + 1)} - set(edges):
+        assert float(curve.value(float(x))) == pytest.approx(float(exactly(scores, prior, relevant, x)))
+
+
+def test_a_best_alpha_between_two_thousandths_is_found():
+    """One image is right above 0.5002, another below 0.5008: both only between the points of the paper's grid."""
+    scores = np.array([[-15.002, -10.0, -90.0, -90.0], [-90.0, -90.0, -10.0, -15.008]])
+    prior, relevant = np.array([-20.0, -10.0, -10.0, -20.0]), np.zeros((4, 2), dtype=bool)
+    relevant[0, 0] = relevant[2, 1] = True
+    found = recall_curve(scores, prior, relevant)
+    best = found.curve.best()
+    assert best.value == 100 and (best.low, best.high) == pytest.approx((0.5002, 0.5008))
+    assert found.hits(best.alpha).all() and found.hits(0.5).tolist() == [False, True]
+
+
+def test_the_best_interval_of_a_curve_and_its_ends():
     """One image: true -2, other -1, priors -4 and -1: right above 1/3, as in test_debias."""
-    curve = recall_curve(np.array([[-2.0, -1.0]]), np.array([-4.0, -1.0]), np.array([[True], [False]]), 0.25)
-    assert curve.values.tolist() == [0, 0, 100, 100, 100]
-    assert curve.interval() == (0.5, 1.0) and curve.alphas[curve.best] == 0.75
+    found = recall_curve(np.array([[-2.0, -1.0]]), np.array([-4.0, -1.0]), np.array([[True], [False]]))
+    assert found.curve.values.tolist() == [0, 100] and found.curve.at.tolist() == [0, 0, 100]
+    best = found.curve.best()
+    assert (best.low, best.high, best.alpha) == pytest.approx((1 / 3, 1, 2 / 3))
+
+
+def test_alpha_of_one_half_of_the_images_is_measured_on_the_other():
+    """By the definition, on the paper's grid; images keep all captions as rivals."""
+    scores, relevant = several(seed=5)
+    prior = np.random.default_rng(1).normal(-6, 3, len(relevant))
+    study = RetrievalStudy(scores, relevant, prior, seed=7)
+    grid, rng = np.arange(1001) / 1000, np.random.default_rng(7)
+    hits = np.stack([study.recall_at_1.hits(alpha) for alpha in grid])
+    for alpha, value, zero, one in zip(*study.recall_at_1.validated(seed=7), strict=True):
+        order = rng.permutation(hits.shape[1])
+        chosen_on, rest = order[: len(order) // 2], order[len(order) // 2 :]
+        shares = hits[:, chosen_on].mean(axis=1)
+        place = round(alpha * 1000)
+        assert shares[place] == shares.max()
+        wanted = 100 * hits[:, rest][[place, 0, 1000]].mean(axis=1)
+        assert (value, zero, one) == pytest.approx(tuple(wanted))
+    held = study.record()["validated"]
+    assert held["label"] == "held out" and held["metric"] == "image_to_text_r1"
+    assert held["value"]["mean"] == pytest.approx(study.recall_at_1.validated(seed=7).values.mean(), abs=1e-4)
 
 
 def test_alpha_moves_no_caption_to_image_retrieval():
@@ -117,7 +172,7 @@ def test_an_alpha_from_other_images_is_measured_on_these_image_by_image():
     chosen, here = several(seed=1), several(seed=2)
     found = RetrievalStudy(*chosen).transfer_alpha(RetrievalStudy(*here))
     other = recall_curve(chosen[0], prior_from_samples(chosen[0]), chosen[1])
-    assert found["alpha"] == other.alphas[other.best]
+    assert found["alpha"] == other.curve.best().alpha
     plain = recall(debias(here[0], prior_from_samples(here[0]), found["alpha"]), here[1]).recall
     assert found["metrics"]["image_to_text_r1"]["value"] == pytest.approx(
         plain["image_to_text_r1"].value, abs=1e-3
@@ -245,11 +300,16 @@ def test_alpha_of_the_validation_split_is_written_with_both_curves(make, monkeyp
     assert record["split"] == "validation" and f"alpha = {record['alpha']:.3f}, chosen on" in found.stdout
     assert "R@1 from image to text with the alpha of validation: " in found.stdout
     curves = {name: pd.read_csv(tmp_path / f"{name}.csv") for name in ("curves", "curves_tune_on")}
-    chosen = curves["curves_tune_on"].set_index("alpha")["percent"]
-    assert chosen[record["alpha"]] == chosen.max() == pytest.approx(record["chosen_on"]["value"], abs=1e-3)
-    here = curves["curves"].set_index("alpha")
-    value = record["metrics"]["image_to_text_r1"]
-    assert here.loc[record["alpha"], ["percent", "low", "high"]].tolist() == pytest.approx(
+
+    def at_alpha(table):
+        inside = (table["alpha_from"] < record["alpha"]) & (record["alpha"] < table["alpha_to"])
+        return table[inside].iloc[0]
+
+    chosen = curves["curves_tune_on"]["percent"].max()
+    assert at_alpha(curves["curves_tune_on"])["percent"] == chosen
+    assert chosen == pytest.approx(record["chosen_on"]["value"], abs=1e-3)
+    here, value = at_alpha(curves["curves"]), record["metrics"]["image_to_text_r1"]
+    assert here[["percent", "low", "high"]].tolist() == pytest.approx(
         [value["value"], value["low"], value["high"]], abs=1e-3
     )
 
@@ -317,15 +377,17 @@ def test_a_transferred_alpha_is_the_best_one_with_the_other_set_s_own_prior():
             RetrievalStudy(*each, p) for each, p in zip((other, scores), given or (None, None), strict=True)
         ]
         found = studies[0].transfer_alpha(studies[1])
-        assert found["alpha"] == curve.alphas[curve.best]
+        best = curve.curve.best()
+        assert found["alpha"] == best.alpha
         here = recall_curve(scores[0], used[1], scores[1])
-        wanted = here.values[curve.best] - here.values[0]
+        wanted = 100 * (here.hits(best.alpha).mean() - here.hits(0.0).mean())
         assert found["gain"]["difference"] == pytest.approx(wanted)
         chosen_on = found["chosen_on"]
-        assert chosen_on["value"] == pytest.approx(curve.values.max(), abs=1e-3)
-        assert (chosen_on["alpha_low"], chosen_on["alpha_high"]) == curve.interval()
+        assert chosen_on["value"] == pytest.approx(best.value, abs=1e-3)
+        assert (chosen_on["alpha_low"], chosen_on["alpha_high"]) == (best.low, best.high)
         if given is not None:  # with its own images' prior one of the two curves is flat
-            expected = np.corrcoef(curve.values, here.values)[0, 1]
+            grid = np.linspace(0, 1, 1001)
+            expected = np.corrcoef(curve.curve.value(grid), here.curve.value(grid))[0, 1]
             assert found["correlation"] == pytest.approx(expected, abs=1e-4)
 
 
@@ -337,5 +399,5 @@ def test_a_flat_curve_correlates_with_nothing_and_the_curves_have_exact_interval
     )
     assert sure.transfer_alpha(other)["correlation"] is None
     table = sure.curve_table()
-    assert table["alpha"].tolist() == [i / 1000 for i in range(1001)]
+    assert table["alpha"].tolist() == [0, 0.5, 1] and table["ends"].tolist() == ["closed", "open", "closed"]
     assert table[["percent", "low", "high"]].drop_duplicates().values.tolist() == [[100, 2.5, 100]]

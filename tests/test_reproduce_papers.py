@@ -367,7 +367,7 @@ def test_imagenet_is_measured_with_one_noise_image_and_the_alpha_of_the_one_shot
     validation = score_table("imagenet", "validation", model)
     curve = recall_curve(validation.scores, prior, validation.relevant)
     alpha = by_alpha["validated"]["alpha"]
-    assert alpha == curve.alphas[curve.best]
+    assert alpha == curve.curve.best().alpha
     debiased, own = debias(scores, prior, alpha), relevant.T
     right = (debiased[own] > debiased[~own]).mean()  # two classes: one of each row is the image's own
     assert by_alpha["validated"]["value"] == pytest.approx(100 * right, abs=1e-3)
@@ -406,15 +406,15 @@ def test_coco_and_flickr_have_their_alpha_from_validation_whatever_the_prior(tmp
         else load_scorer(model).prior(table.captions, 3)
         for split, table in nulls.items()
     }
-    curves = {s: recall_curve(t.scores, priors[s], t.relevant) for s, t in nulls.items()}
-    chosen = curves["validation"]
+    curves = {s: recall_curve(t.scores, priors[s], t.relevant).curve for s, t in nulls.items()}
+    chosen = curves["validation"].best()
     validated = record["alpha"]["image_to_text_r1"]["validated"]
-    assert validated["alpha"] == chosen.alphas[chosen.best]
-    assert validated["value"] == pytest.approx(curves["test"].values[chosen.best], abs=1e-3)
+    assert validated["alpha"] == chosen.alpha
+    assert validated["value"] == pytest.approx(float(curves["test"].value(chosen.alpha)), abs=1e-3)
     assert record["alpha"]["image_to_text_r5"]["validated"]["alpha"] == validated["alpha"]
     read = {cell.head: cell.read([record]) for cell in lines("vgpt/8")[0].cells}
     assert read["α from validation"] == validated["alpha"]
-    assert read["validation R@1 there (tuned on validation)"] == pytest.approx(chosen.values.max(), abs=1e-3)
+    assert read["validation R@1 there (tuned on validation)"] == pytest.approx(chosen.value, abs=1e-3)
     assert read["test R@1, best α (tuned on test)"] == pytest.approx(curves["test"].values.max(), abs=1e-3)
     assert read["test R@1, α from validation"] == pytest.approx(validated["value"])
 

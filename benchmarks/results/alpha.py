@@ -14,11 +14,12 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from benchmarks.results.training_set import SIZES, training_pairs, training_retrieval
 from core.base.files import write_json
 from core.datasets import load
 from core.debiasing.blind import blind_baseline
-from core.debiasing.curves import recall_curve
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import estimate_prior, null_sample
 from core.debiasing.retrieval import RetrievalStudy, score_table
@@ -169,8 +170,8 @@ def measure_retrieval() -> None:
         "from_validation": validation.transfer_alpha(study),
         "gaussian": RetrievalStudy(scores, relevant, prior_from_samples(nulls)).record(),
     }
-    curve = recall_curve(scores, prior_from_samples(scores), relevant, 0.01)
-    shown = {"alpha": curve.alphas.tolist(), "value": curve.values.round(4).tolist()}
+    grid = np.linspace(0, 1, 101)
+    shown = {"alpha": grid.tolist(), "value": study.curve.value(grid).round(4).tolist()}
     head = {"model": MODEL, "benchmark": RETRIEVAL, "images": len(scores), "captions": scores.shape[1]}
     write_json(RESULTS / "alpha_retrieval.json", {**head, **record, "curve": shown})
 

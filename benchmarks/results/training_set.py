@@ -72,8 +72,8 @@ def training_retrieval(
     """Table 5 for a captioner: one record per size of the set, which holds the first so many pairs.
 
     The prior is the mean over the set's own images, as in [VGPT] Table 7 (free: those scores exist). Keys: size, R@1
-    both ways with interval, chance and ties at alpha 0, 1 and the best one ("tuned on test", step 0.001), the best
-    alpha with its run, the beta that it means, and the curve at `SHOWN` alphas.
+    both ways with interval, chance and ties at alpha 0, 1 and the best one ("tuned on test", exact), the best
+    alpha with its interval, the beta that it means, and the curve at `SHOWN` alphas.
     """
     table = score_matrix(scorer, pairs.images, pairs.captions, cache, progress)
     return [_at_size(table[:n, :n], pairs.relevant[:n, :n]) for n in sizes if n <= len(table)]
@@ -81,22 +81,21 @@ def training_retrieval(
 
 def _at_size(scores: np.ndarray, relevant: np.ndarray) -> dict[str, Any]:
     prior = prior_from_samples(scores)
-    curve = recall_curve(scores, prior, relevant)
-    low, high = curve.interval()
-    best = float(curve.alphas[curve.best])
+    found_at = recall_curve(scores, prior, relevant)
+    curve, grid = found_at.curve, np.linspace(0, 1, SHOWN)
+    best, low, high = (getattr(curve.best(), name) for name in ("alpha", "low", "high"))
     record: dict[str, Any] = {"size": len(scores)}
     for name, alpha in (("alpha_0", 0.0), ("alpha_1", 1.0), ("best", best)):
         found = recall(debias(scores, prior, alpha), relevant, (1,)).recall
         record[name] = found[IMAGE_TO_TEXT].record()
         if alpha == 0:
             record["text_to_image"] = found[TEXT_TO_IMAGE].record()
-    gain = compare(curve.hits[0], curve.hits[curve.best])
+    gain = compare(found_at.hits(0.0), found_at.hits(best))
     record["gain"] = {"value": gain.difference, **gain.record()}
-    shown = np.linspace(0, len(curve.alphas) - 1, SHOWN).round().astype(int)
     return record | {
         "alpha": best,
         "alpha_low": low,
         "alpha_high": high,
         "beta": best / (1 - best) if best < 1 else None,  # without bound
-        "curve": {"alpha": curve.alphas[shown].tolist(), "value": curve.values[shown].round(4).tolist()},
+        "curve": {"alpha": grid.tolist(), "value": curve.value(grid).round(4).tolist()},
     }

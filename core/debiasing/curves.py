@@ -3,20 +3,21 @@
 A member of the metrics family: it reads truth. For one image with true caption t and another caption j, the true one
 wins where d > alpha * q, with d the difference of their scores and q that of their priors: one crossing point d/q for
 each pair. So a row, and any "all of them" outcome, is right on one open interval of alpha; a metric is a sum of
-indicators of intervals, a step function, and its steps come from sorting the ends once: no grid, but in
-`validate_alpha` and in `recall_curve` (R@1 from image to text, Tables 3, 7 and 8), which keep to the paper's.
+indicators of intervals, a step function, and its steps come from sorting the ends once: no grid, but where
+`validate_alpha` keeps to the paper's. R@1 from image to text over a retrieval set (Tables 3, 7 and 8) is one, too.
 Source: [VGPT] Eq. 7, section 5.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace
 
-from core.base.arrays import Array, as_float64, like, to_numpy
+from core.base.arrays import Array, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
+from core.base.lazy import pandas as pd
 from core.base.text import counted
 from core.debiasing.debias import check_prior, debias
 from core.groups import check_truth
@@ -24,6 +25,8 @@ from core.matching.groups import check_scores
 from core.metrics.alpha_intervals import AlphaInputs, AlphaIntervals
 from core.metrics.group_metrics import metric_entry
 from core.metrics.statistics import Estimate
+
+_REPEATS, STEP = 10, 0.001  # the validation protocol of [VGPT] section 5
 
 
 class AlphaCurve(NamedTuple):
@@ -66,6 +69,29 @@ class AlphaCurve(NamedTuple):
         mean, square = distinct
         low, high = Estimate.interval_of_moments(mean, square, n, self.parts)
         return 100 * low[where], 100 * high[where]
+
+    def record(self) -> dict[str, list]:
+        """JSON-safe: `values`, percent, hold on the open interval from one of `edges` to the next, `at` on the edge."""
+        return {
+            "edges": to_numpy(self.edges).tolist(),
+            "values": to_numpy(self.values).round(4).tolist(),
+            "at": to_numpy(self.at).round(4).tolist(),
+        }
+
+    def table(self, metric: str) -> pd.DataFrame:
+        """A row for every open step from `alpha_from` to `alpha_to`, and one for every edge, where both are the same.
+
+        `ends` : open or closed. On an edge two scores are equal, and a tie counts as wrong.
+        """
+        edges, steps = to_numpy(self.edges), to_numpy(self.values)
+        columns = {
+            "metric": metric,
+            "alpha_from": np.append(edges[:-1], edges),
+            "alpha_to": np.append(edges[1:], edges),
+            "percent": np.append(steps, to_numpy(self.at)),
+            "ends": ["open"] * len(steps) + ["closed"] * len(edges),
+        }
+        return pd.DataFrame(columns).sort_values(["alpha_from", "alpha_to"], ignore_index=True)
 
     def best(self) -> BestAlpha:
         """The highest value with every interval that reaches it; a point alone never beats its neighbours."""
@@ -112,6 +138,14 @@ class ValidatedAlpha(NamedTuple):
     def summary(self) -> dict[str, tuple[float, float]]:
         """Mean and standard deviation of each of the four."""
         return {name: (float(x.mean()), float(x.std())) for name, x in self._asdict().items()}
+
+    def record(self) -> dict[str, Any]:
+        """JSON-safe, with how the paper's protocol makes it."""
+        alpha, value, zero, one = (
+            {"mean": round(mean, 4), "std": round(std, 4)} for mean, std in self.summary.values()
+        )
+        rest = {"value": value, "alpha_0": zero, "alpha_1": one}
+        return {"label": "held out", "repeats": _REPEATS, "step": STEP, "alpha": alpha, **rest}
 
 
 def alpha_curve(scores: Array, prior: Array, truth: Array, metric: str) -> AlphaCurve:
@@ -201,7 +235,7 @@ def _centre_of_longest_best(values: np.ndarray) -> int:
     return int(centres[order[0]])
 
 
-def _alpha_grid(step: float = 0.001) -> np.ndarray:
+def _alpha_grid(step: float = STEP) -> np.ndarray:
     """Alphas from 0 to 1 inclusive; `step` divides 1 (0.001 in [VGPT])."""
     count = round(1 / step)
     return np.arange(count + 1) / count
@@ -212,8 +246,8 @@ def validate_alpha(
     prior: Array,
     truth: Array,
     metric: str,
-    repeats: int = 10,
-    step: float = 0.001,
+    repeats: int = _REPEATS,
+    step: float = STEP,
     seed: int = 0,
 ) -> ValidatedAlpha:
     """alpha* from a random half of the groups, the metric on the other half, `repeats` times ([VGPT] section 5).
@@ -221,7 +255,10 @@ def validate_alpha(
     Arguments as in `alpha_curve`; alpha* is searched on the grid 0, step, ..., 1, and of several best grid points the
     centre of their longest run is taken. Seeded; an odd group is held out. Raises InputError for fewer than two groups.
     """
-    all_spans = _intervals(scores, prior, truth, metric)
+    return _validated(_intervals(scores, prior, truth, metric), repeats, step, seed)
+
+
+def _validated(all_spans: AlphaIntervals, repeats: int, step: float, seed: int) -> ValidatedAlpha:
     alphas, n, rng, rows = _alpha_grid(step), len(all_spans.low), np.random.default_rng(seed), []
     if n < 2:
         raise InputError(f"{n} group cannot be split into a validation half and a held-out half; use more.")
@@ -234,56 +271,36 @@ def validate_alpha(
     return ValidatedAlpha(*np.array(rows).T)
 
 
-class RecallCurve(NamedTuple):
-    """R@1 from image to text over a grid of alphas, percent.
+class RecallCurve:
+    """R@1 from image to text over alpha, exact: an `AlphaCurve` of images; those without a caption are left out."""
 
-    alphas, values : float64 (a,). hits : bool (a, images), who is right where; images without a caption are left out.
-    """
+    def __init__(self, intervals: AlphaIntervals) -> None:
+        self._intervals = intervals
+        self.curve = _curve(intervals)
+        self.count = len(intervals.low)  # images
 
-    alphas: np.ndarray
-    values: np.ndarray
-    hits: np.ndarray
+    def hits(self, alpha: float) -> np.ndarray:
+        """Which images are right at one alpha, bool (count,)."""
+        return self._intervals.right_at(alpha)
 
-    @property
-    def best(self) -> int:
-        """Index of the best alpha: the centre of the longest run. On the images it was found on: "tuned on test"."""
-        return _centre_of_longest_best(self.values)
-
-    def interval(self) -> tuple[float, float]:
-        """The first and the last alpha of the run around `best` that reach the highest value."""
-        low, end = next((low, end) for low, end in _best_runs(self.values) if low <= self.best < end)
-        return float(self.alphas[low]), float(self.alphas[end - 1])
+    def validated(self, repeats: int = _REPEATS, step: float = STEP, seed: int = 0) -> ValidatedAlpha:
+        """alpha* from a random half of the images, R@1 of the other half; all captions stay. As `validate_alpha`."""
+        return _validated(self._intervals, repeats, step, seed)
 
 
-def recall_curve(scores: Array, prior: Array, relevant: Array, step: float = 0.001) -> RecallCurve:
-    """R@1 from image to text at every alpha of a grid ([VGPT] section 5: step 0.001).
+def recall_curve(scores: Array, prior: Array, relevant: Array) -> RecallCurve:
+    """R@1 from image to text at every alpha in [0, 1], exactly.
 
     scores : float (N, M), log P(t|i). prior : float (M,). relevant : bool (M, N). Numpy arrays or torch tensors; the
-    curve is numpy's.
-    A caption that another beats at alpha 0 and at alpha 1 is beaten between them too, because both are lines: what is
-    left, a handful of captions per image, is all that is compared.
+    curve is numpy's. Each of an image's captions is above all others on one interval, from a crossing point per other
+    caption, and the image is right on their union. Raises InputError for shapes that do not fit and values that are
+    not finite.
     """
-    ends = [to_numpy(debias(scores, prior, alpha)) for alpha in (0.0, 1.0)]
-    belongs, alphas = to_numpy(relevant), _alpha_grid(step)
-    images = np.flatnonzero(belongs.any(axis=0))
-    if belongs.shape != ends[0].T.shape or not len(images):
+    array, belongs = to_numpy(as_float64(as_array(scores))), to_numpy(relevant)
+    debias(scores, prior, 1.0)  # looks at both
+    if belongs.shape != array.T.shape or not belongs.any():
         raise InputError(
             f"What belongs together, of shape {belongs.shape} (captions, images), gives scores of shape "
-            f"{ends[0].shape} (images, captions) nothing to retrieve; check the set."
+            f"{array.shape} (images, captions) nothing to retrieve; check the set."
         )
-    hits = np.empty((len(alphas), len(images)), dtype=bool)
-    for place, image in enumerate(images):
-        true, other = (
-            _highest(alphas, *(end[image, mask] for end in ends))
-            for mask in (belongs[:, image], ~belongs[:, image])
-        )
-        hits[:, place] = true > other
-    return RecallCurve(alphas, 100 * hits.mean(axis=1), hits)
-
-
-def _highest(alphas: np.ndarray, zero: np.ndarray, one: np.ndarray) -> np.ndarray:
-    """The highest score at every alpha, (a,), of captions with these scores at 0 and at 1; minus infinity of none."""
-    order = np.lexsort((-one, -zero))
-    zero, one = zero[order], one[order]
-    kept = one > np.maximum.accumulate(np.append(-np.inf, one))[:-1]  # no other one beats it at both ends
-    return (zero[kept] + alphas[:, None] * (one - zero)[kept]).max(axis=1, initial=-np.inf)
+    return RecallCurve(AlphaIntervals.of_retrieval(array, to_numpy(as_float64(as_array(prior))), belongs))

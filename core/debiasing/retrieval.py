@@ -18,7 +18,7 @@ from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.datasets import Retrieval, load_retrieval
 from core.datasets.sets import RetrievalSet
-from core.debiasing.curves import RecallCurve, recall_curve
+from core.debiasing.curves import STEP, AlphaCurve, BestAlpha, RecallCurve, recall_curve
 from core.debiasing.debias import debias, prior_from_samples
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW
 from core.matching.global_match import AllPairs
@@ -132,6 +132,7 @@ class RetrievalStudy:
     prior: Array | None = None
     ids: Sequence[str] = ()
     tags: pd.DataFrame | None = None
+    seed: int = 0  # of the random halves
 
     def __post_init__(self) -> None:
         if self.prior is None:
@@ -144,7 +145,12 @@ class RetrievalStudy:
         ids = [name for name, kept in zip(self.ids, mask, strict=True) if kept]
         tags = None if self.tags is None else self.tags[mask].reset_index(drop=True)
         return RetrievalStudy(
-            self.scores[np.ix_(mask, asked)], self.relevant[np.ix_(asked, mask)], self.prior[asked], ids, tags
+            self.scores[np.ix_(mask, asked)],
+            self.relevant[np.ix_(asked, mask)],
+            self.prior[asked],
+            ids,
+            tags,
+            self.seed,
         )
 
     def slices(self, column: str | None = None) -> dict[str, dict[str, RetrievalStudy]]:
@@ -153,57 +159,81 @@ class RetrievalStudy:
         return {name: {v: self.select(mask) for v, mask in values.items()} for name, values in found.items()}
 
     @cached_property
-    def curve(self) -> RecallCurve:
-        """R@1 from image to text over alpha."""
+    def recall_at_1(self) -> RecallCurve:
+        """R@1 from image to text over alpha, exact."""
         assert self.prior is not None
         return recall_curve(self.scores, self.prior, self.relevant)
 
     @property
+    def curve(self) -> AlphaCurve:
+        """The same as steps."""
+        return self.recall_at_1.curve
+
+    @cached_property
+    def best(self) -> BestAlpha:
+        """Where it is highest: `TUNED_ON_TEST`."""
+        return self.curve.best()
+
+    @property
     def alpha(self) -> float:
         """Its best alpha: `TUNED_ON_TEST` where it is measured on these images."""
-        return float(self.curve.alphas[self.curve.best])
+        return self.best.alpha
 
     def record(self, alpha: float | None = None) -> dict[str, Any]:
-        """The numbers of images and captions, and every metric at alpha 0, at 1 and at the best one; JSON-safe.
+        """The numbers of images and captions, and every metric at alpha 0, at 1, at the best one and validated.
 
         alpha : the one of the whole set, where these are some of its images; they are then measured at it, too.
+        JSON-safe.
         """
         images, captions = self.scores.shape
-        low, high = self.curve.interval()
+        best = self.best
         label = TUNED_ON_TEST if alpha is None else TUNED_PER_ROW
         of_set = {} if alpha is None else {"one_alpha": {**self._at(alpha), "label": TUNED_ON_TEST}}
+        where = {"alpha_low": best.low, "alpha_high": best.high, "intervals": best.intervals.tolist()}
         return {
             "images": images,
             "captions": captions,
+            "depends_on_alpha": bool(np.ptp(self.curve.values)),
             "alpha_0": self._at(0.0),
             "alpha_1": self._at(1.0),
             **of_set,
-            "best": {**self._at(self.alpha), "label": label, "alpha_low": low, "alpha_high": high},
+            "best": {**self._at(best.alpha), "label": label, **where},
+            "validated": self._protocol(),
         }
+
+    def _protocol(self) -> dict[str, Any] | None:
+        """alpha of one half of the images on the other half, for R@1 from image to text; None for a single image."""
+        if self.recall_at_1.count < 2:
+            return None
+        return {"metric": IMAGE_TO_TEXT, **self.recall_at_1.validated(seed=self.seed).record()}
 
     def transfer_alpha(self, other: RetrievalStudy) -> dict[str, Any]:
         """The best alpha of these images and captions, measured on others; JSON-safe ([VGPT] Tables 3, 7 and 8).
 
         `gain` is the paired comparison of R@1 from image to text with alpha 0, image by image; `chosen_on` R@1 and the
-        best alphas where alpha was chosen; `correlation` that of the two curves over alpha, None where one is flat.
+        best alphas where alpha was chosen; `correlation` that of the two curves over alpha 0, 0.001, ..., 1, None where
+        one is flat.
         """
-        hits, best = other.curve.hits, self.curve.best
-        gain = compare(hits[0], hits[best])
-        low, high = self.curve.interval()
-        both = np.stack([self.curve.values, other.curve.values])
+        best = self.best
+        gain = compare(*(other.recall_at_1.hits(alpha) for alpha in (0.0, best.alpha)))
+        grid = np.linspace(0, 1, round(1 / STEP) + 1)
+        both = np.stack([each.curve.value(grid) for each in (self, other)])
         correlation = None if not np.ptp(both, axis=1).all() else round(float(np.corrcoef(both)[0, 1]), 4)
-        own = self._at(self.alpha)["metrics"][IMAGE_TO_TEXT]
-        chosen_on = {**own, "alpha_low": low, "alpha_high": high}
+        own = self._at(best.alpha)["metrics"][IMAGE_TO_TEXT]
+        chosen_on = {**own, "alpha_low": best.low, "alpha_high": best.high}
         found = {"gain": gain.record(), "chosen_on": chosen_on, "correlation": correlation}
-        return {**other._at(self.alpha), **found}
+        return {**other._at(best.alpha), **found}
 
     def curve_table(self) -> pd.DataFrame:
-        """R@1 from image to text with its 95 % interval, percent, at every alpha of the grid: a row per alpha."""
-        shares = self.curve.values / 100
-        low, high = Estimate.interval_of_moments(shares, shares, self.curve.hits.shape[1])
-        columns = {"percent": self.curve.values, "low": 100 * low, "high": 100 * high}
-        rounded = {name: values.round(4) for name, values in columns.items()}
-        return pd.DataFrame({"metric": IMAGE_TO_TEXT, "alpha": self.curve.alphas, **rounded})
+        """The exact curve of R@1 from image to text with its 95 % interval, percent: `AlphaCurve.table`.
+
+        `alpha` : the middle of every step.
+        """
+        found = self.curve.table(IMAGE_TO_TEXT)
+        shares = found["percent"].to_numpy() / 100
+        low, high = Estimate.interval_of_moments(shares, shares, self.recall_at_1.count)
+        found.insert(1, "alpha", (found["alpha_from"] + found["alpha_to"]) / 2)
+        return found.assign(low=(100 * low).round(4), high=(100 * high).round(4))
 
     def _at(self, alpha: float) -> dict[str, Any]:
         """Every metric at one alpha."""

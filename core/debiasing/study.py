@@ -20,7 +20,7 @@ from core.base.arrays import Array, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.debiasing import curves
-from core.debiasing.curves import AlphaCurve, BestAlpha, ValidatedAlpha
+from core.debiasing.curves import STEP, AlphaCurve, BestAlpha, ValidatedAlpha
 from core.debiasing.debias import check_prior, debias, group_prior, prior_from_samples
 from core.groups import check_truth
 from core.matching.groups import MAX_ENUMERATED, check_scores
@@ -29,7 +29,6 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, TEXT_SCORE, metrics_of_shape
 from core.metrics.statistics import Clusters, Comparison, Estimate
 
-_REPEATS, _STEP = 10, 0.001  # the validation protocol of [VGPT] section 5
 # Of one study that stay in memory: at 0, at 1, at the best alphas, and at those last looked at.
 _EVALUATIONS = 16
 _AS_LIKELY = 60.0  # percent of pairs: up to there true and false captions count as equally likely texts
@@ -155,7 +154,7 @@ class AlphaStudy:
         """alpha chosen on one half, measured on the other, ten times."""
         if metric not in self._validated:
             self._validated[metric] = curves.validate_alpha(
-                self.scores, self.prior, self.truth, metric, _REPEATS, _STEP, self.seed
+                self.scores, self.prior, self.truth, metric, seed=self.seed
             )
         return self._validated[metric]
 
@@ -192,17 +191,12 @@ class AlphaStudy:
 
     def grid(self, metric: str) -> list[float]:
         """The curve at alpha 0, 0.001, ..., 1: what one alpha over several sets is chosen from ([VGPT] section 5)."""
-        return self.curve(metric).value(np.linspace(0, 1, round(1 / _STEP) + 1)).round(4).tolist()
+        return self.curve(metric).value(np.linspace(0, 1, round(1 / STEP) + 1)).round(4).tolist()
 
     def curve_table(self, *names: str) -> pd.DataFrame:
-        """The exact curves of these metrics, by default of all: a row per step, from one alpha to the next, percent."""
-        found = {name: self.curve(name) for name in names or metrics_of_shape(*self.shape)}
-        rows = [
-            (name, *step)
-            for name, curve in found.items()
-            for step in zip(curve.edges[:-1], curve.edges[1:], curve.values, strict=True)
-        ]
-        return pd.DataFrame(rows, columns=["metric", "alpha_from", "alpha_to", "percent"])
+        """The exact curves of these metrics, by default of all, one after the other: `AlphaCurve.table`."""
+        names = names or tuple(metrics_of_shape(*self.shape))
+        return pd.concat([self.curve(name).table(name) for name in names], ignore_index=True)
 
     @cached_property
     def alpha(self) -> float:
@@ -248,10 +242,8 @@ class AlphaStudy:
         """alpha of one half on the other half; None for a single group. alpha is None where it changes nothing."""
         if len(self.scores) < 2:
             return None
-        rows = {key: _pair(*pair) for key, pair in self.validated(name).summary.items()}
-        alpha = rows["alphas"] if self.depends(name) else None
-        rest = {"value": rows["values"], "alpha_0": rows["zero"], "alpha_1": rows["one"]}
-        return {"label": "held out", "repeats": _REPEATS, "step": _STEP, "alpha": alpha, **rest}
+        found = self.validated(name).record()
+        return found if self.depends(name) else found | {"alpha": None}
 
     def matching_totals(self, index: int, alpha: float) -> list[_MatchingTotal]:
         """Totals of all matchings of one group, the best at alpha 0 first.
@@ -322,10 +314,6 @@ class _MatchingTotal(NamedTuple):
     matching: tuple[int, ...]
     before: float
     after: float
-
-
-def _pair(mean: float, std: float) -> dict[str, float]:
-    return {"mean": round(mean, 4), "std": round(std, 4)}
 
 
 def pmi_text(alpha: float) -> str:

@@ -44,6 +44,40 @@ class AlphaIntervals:
         """The four arrays, in order."""
         return self.low, self.high, self.tied_low, self.tied_high
 
+    @classmethod
+    def of_retrieval(cls, scores: np.ndarray, prior: np.ndarray, relevant: np.ndarray) -> AlphaIntervals:
+        """Where each image has one of its captions strictly above all others: R@1 from image to text, numpy.
+
+        scores : float64 (N, M), prior : float64 (M,), relevant : bool (M, N). Images without a caption are left out.
+        """
+        images = np.flatnonzero(relevant.any(axis=0))
+        found = [cls._of_image(scores[i], prior, relevant[:, i]) for i in images]
+        width = max(each.low.shape[1] for each in found)
+        empty = (inf, -inf, inf, -inf)
+        parts = [
+            np.concatenate([np.pad(p, ((0, 0), (0, width - p.shape[1])), constant_values=none) for p in part])
+            for none, part in zip(empty, zip(*(each.parts for each in found), strict=True), strict=True)
+        ]
+        return cls(*parts, disjoint=True)
+
+    @classmethod
+    def _of_image(cls, scores: np.ndarray, prior: np.ndarray, true: np.ndarray) -> AlphaIntervals:
+        """The same of one image: float64 (M,), with its captions, bool (M,)."""
+        zero, one = scores[~true], (scores - prior)[~true]
+        order = np.lexsort((-one, -zero))
+        # Scores are lines over alpha: a caption that another one beats at 0 and at 1 is beaten between them, too.
+        rivals = order[one[order] > np.maximum.accumulate(np.append(-np.inf, one[order]))[:-1]]
+        others = np.flatnonzero(~true)[rivals]
+        if not len(others):
+            return _constant(*[np.ones((1, 1), dtype=bool)] * 2)
+        d, q = (x[true][:, None] - x[others] for x in (scores, prior))
+        return _any_of(_intersect_half_lines(d[None], q[None]))
+
+    def right_at(self, alpha: float) -> np.ndarray:
+        """Which groups are right at one alpha, bool (n,), where units have no point in common."""
+        assert self.disjoint
+        return to_numpy(((self.low < alpha) & (alpha < self.high)).any(axis=1))
+
     def select(self, groups: Array) -> AlphaIntervals:
         """The spans of some groups."""
         low, high, tied_low, tied_high = (part[like(groups, part)] for part in self.parts)
