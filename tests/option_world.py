@@ -32,7 +32,7 @@ from core.cola import table as cola_table
 from core.datasets.sets import RetrievalSet
 from core.exchange import fetch, model
 from core.exchange.runs import export_run
-from core.groups import Group, GroupSet
+from core.groups import BytesImage, Group, GroupSet
 from core.ladder.ladder import Ladder
 from core.pretrain.model_folder import pretrain
 from core.runs import store as runs
@@ -73,17 +73,23 @@ class Toys:
         pairs = [swap_group(i, (1, 0) if i % 3 else (0, 1)) for i in range(first, first + PAIRS)]
         single = [relation_group(i, (3 * i + 1) % 4) for i in range(first, first + SINGLE)]
         groups = {"toy/relations": single, "toy/mixed": [*pairs, *single[:7]]}.get(name, pairs)
-        return GroupSet(name, tuple(groups), licence="none")
+        found = [replace(g, images=tuple(of_split(image, split) for image in g.images)) for g in groups]
+        return GroupSet(name, tuple(found), licence="none")
 
     def _queries(self, name: str, split: str, first: int) -> RetrievalSet:
         count = MANY if name == "toy/many-captions" else CAPTIONS
         groups = [swap_group(i, (0, 1)) for i in range(first, first + count)]
         images, queries = (
-            [g.images[i % 2] for i, g in enumerate(groups)],
+            [of_split(g.images[i % 2], split) for i, g in enumerate(groups)],
             [g.captions[i % 2] for i, g in enumerate(groups)],
         )
         own = np.stack([np.arange(count), np.arange(count)], axis=1)
         return RetrievalSet(name, split, tuple(images), tuple(f"{q} {i}" for i, q in enumerate(queries)), own)
+
+
+def of_split(image: Any, split: str | None) -> BytesImage:
+    """The same picture in another file: no two splits share one."""
+    return BytesImage(image.data + (b"" if split == SPLITS[0] else str(split).encode()))
 
 
 class Outcome(NamedTuple):

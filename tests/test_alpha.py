@@ -257,8 +257,8 @@ def test_the_command_shows_every_metric_with_its_intervals(captioner, monkeypatc
     from core import cli
     from core.datasets import load
 
-    some = load("scenes/swap", "test").select(range(6))
-    monkeypatch.setattr("core.datasets.load", lambda *args, **more: some)
+    sets = {split: load("scenes/swap", split).select(range(6)) for split in ("test", "validation")}
+    monkeypatch.setattr("core.datasets.load", lambda name, split, **more: sets[split])
     words = ["alpha", "--benchmark", "scenes/swap", "--model", captioner.name, "--tune-on", "validation"]
     plain = CliRunner().invoke(cli.app, words)
     assert plain.exit_code == 0, plain.output
@@ -334,7 +334,7 @@ def test_one_alpha_of_all_groups_stands_beside_each_metric_s_and_each_tag_s_own(
     assert part["one_alpha"]["value"] == rows.loc["tuned on test", "value"]
     assert rows.loc["held out, per row", "low"] != rows.loc["held out, per row", "low"]  # none: a deviation
     plain = alpha_of(files, "--by", "side")
-    assert "best (tuned on test, per row)" in plain
+    assert "0.125–1.000, best (tuned on test, per row)" in plain
     assert "one alpha: 0.562, the best for TextScore of all groups, tuned on test" in plain
 
 

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 from pathlib import Path
 
 import numpy as np
@@ -280,8 +281,9 @@ BAD_FILES = {
     "a score above 0": (
         NUMBERED.replace("a,1,1,-3", "a,1,1,3"),
         PRIOR,
-        "The score of image 1 (from 0) with caption 1 (from 0) of group 'a' is 3; log P(t | image) is at most 0, so "
-        "alpha needs other scores.",
+        "The score of image 1 (from 0) with caption 1 (from 0) of group 'a' is 3; log P(t | image) is at most 0: "
+        "give logarithms of likelihoods, such as `crossmatch export scores` of a vgpt: model, not probabilities or "
+        "similarities.",
     ),
     "a score of NaN": (NUMBERED.replace("a,0,0,-1", "a,0,0,nan"), PRIOR, PLACE.format("'nan'")),
     "a score of -inf": (NUMBERED.replace("a,0,0,-1", "a,0,0,-inf"), PRIOR, PLACE.format("'-inf'")),
@@ -331,3 +333,108 @@ def test_groups_of_files_that_share_captions_or_images_hang_together(tmp_path):
         caption=counted, log_prob=-rng.uniform(3, 9, 60), image=[f"{i // 4}.png" for i in range(60)]
     )
     assert shared["by"] == "image" and shared["clusters"] == 15
+
+
+# --- alpha from other groups
+
+
+def known_by_text(folder, name, seed, groups="g", words="a {} cube left of a ball") -> tuple[Path, Path]:
+    """Ten groups 1x2 with scores and a prior of their own; `words` are what its captions say."""
+    rng, rows = np.random.default_rng(seed), []
+    for group, (place, likely) in ((g, x) for g in range(10) for x in enumerate(-rng.uniform(3, 9, 2))):
+        caption = words.format(f"{groups}{group}{place}")
+        rows.append([f"{groups}{group}", "i", caption, -rng.uniform(1, 9), 1 - place, likely])
+    table = pd.DataFrame(rows, columns=["group", "image", "caption", "score", "match", "log_prob"])
+    scores, prior = folder / f"{name}.csv", folder / f"{name}_prior.csv"
+    table.drop(columns="log_prob").to_csv(scores, index=False)
+    table[["group", "caption", "log_prob"]].to_csv(prior, index=False)
+    return scores, prior
+
+
+def tuned(here: tuple[Path, Path], there: tuple[Path, Path]) -> dict:
+    return alpha("--scores", here[0], "--prior", here[1], "--tune-on", there[0], "--tune-prior", there[1])
+
+
+def test_alpha_is_not_tuned_on_the_groups_that_are_measured(tmp_path):
+    """Known by their numbers, whatever they are called and in any order, or by their names and captions."""
+    here = known_by_text(tmp_path, "here", 0)
+    shuffled = pd.read_csv(here[0]).sample(frac=1, random_state=0)
+    prior = pd.read_csv(here[1])
+    for table in (shuffled, prior):
+        table["group"] += " again"
+    again = tmp_path / "again.csv", tmp_path / "again_prior.csv"
+    shuffled[shuffled["group"] != "g3 again"].to_csv(again[0], index=False)
+    prior[prior["group"] != "g3 again"].to_csv(again[1], index=False)
+    other_model = known_by_text(tmp_path, "other", 1)
+    for same, count in ((here, 10), (again, 9), (other_model, 10)):
+        with pytest.raises(
+            InputError, match=rf"^{count} of {count} groups or images of .* are in .*here\.csv"
+        ):
+            tuned(here, same)
+    assert "tuned_on" in tuned(here, known_by_text(tmp_path, "apart", 1, groups="h"))
+
+
+def test_names_that_only_count_do_not_make_groups_the_same(tmp_path):
+    """Two files may both call their groups g0, g1, ... and their captions "caption 1" and "caption 2"."""
+    files = [known_by_text(tmp_path, name, seed, words="caption {}") for seed, name in enumerate("ab")]
+    assert tuned(*files)["tuned_on"]["split"] == str(files[1][0])
+
+
+def test_alpha_is_not_tuned_on_the_images_that_are_measured(tmp_path):
+    here, other = retrieval(tmp_path), retrieval(tmp_path, "_val", seed=1)
+    table = pd.read_csv(here[0])
+    part = tmp_path / "part.csv"
+    table[
+        table["image"].isin(["image 1", "image 4"]) & table["caption"].str[8:].astype(int).isin([2, 3, 8, 9])
+    ].to_csv(part, index=False)
+    its = tmp_path / "part_prior.csv"
+    prior = pd.read_csv(here[1])
+    prior[prior["caption"].str[8:].astype(int).isin([2, 3, 8, 9])].to_csv(its, index=False)
+    with pytest.raises(InputError, match=r"^2 of 2 groups or images"):
+        tuned(here, (part, its))
+    assert "tuned_on" in tuned(here, other)
+
+
+# --- what the JSON says
+
+
+def test_the_json_holds_the_exact_curves_with_what_holds_on_their_edges(tmp_path):
+    record = alpha("--scores", LM_EVAL, "--prior", LM_EVAL)
+    curve = record["curves"]["text_score"]
+    # group 0 leads by -1 + 3.5 alpha, group 1 by 0.75 - 0.25 alpha
+    assert curve["edges"] == pytest.approx([0, 2 / 7, 1]) and curve["values"] == [50, 100]
+    assert curve["at"] == [50, 50, 100]  # on 2/7 group 0 ties, and a tie is wrong
+    assert set(record["curves"]) == set(record["metrics"])
+    scores, prior = retrieval(tmp_path)
+    found = alpha("--scores", scores, "--prior", prior)
+    curve = found["curves"]["image_to_text_r1"]
+    assert len(curve["edges"]) == len(curve["at"]) == len(curve["values"]) + 1
+    assert max(curve["values"]) == found["best"]["metrics"]["image_to_text_r1"]["value"]
+
+
+def test_a_prior_that_prefers_nothing_is_a_state_of_its_own(tmp_path):
+    scores, prior = known_by_text(tmp_path, "here", 0)
+    table = pd.read_csv(prior)
+    states = []
+    for values in (table["log_prob"], -5.0, np.tile([-1.0, -9.0], 10), np.tile([-9.0, -1.0], 10)):
+        table.assign(log_prob=values).to_csv(prior, index=False)
+        language = alpha("--scores", scores, "--prior", prior)["language"]
+        assert language["says"]
+        states.append((language["state"], language["scenario"]))
+    assert states == [
+        ("cannot_tell", None), ("constant_prior", None), ("false_less_likely", 1), ("false_as_likely", 2)
+    ]  # fmt: skip
+
+
+def test_alpha_prints_ties_interval_and_chance_beside_every_number_and_whether_any_alpha_is_better(tmp_path):
+    scores, prior = known_by_text(tmp_path, "here", 0)
+    found = CliRunner().invoke(cli.app, ["alpha", "--scores", str(scores), "--prior", str(prior)]).stdout
+    rows = [line for line in found.splitlines() if re.search(r"\[\d", line)]
+    assert rows and all(re.search(r"\d\.\d\d +\[.+\] +50\.00 +\d+$", row) for row in rows)
+    assert "text_score: no alpha is better than 0: the best is " in found
+    scores, prior = retrieval(tmp_path)
+    found = CliRunner().invoke(cli.app, ["alpha", "--scores", str(scores), "--prior", str(prior)]).stdout
+    assert (
+        "R@1 from image to text: no alpha is better than 0" in found
+        and "held out (half/half x 10): " in found
+    )

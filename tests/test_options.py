@@ -577,10 +577,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "*": differs("--by", "colour"),
         },
         "--out": {"*": differs("--out", "out")},
-        "--seed": {
-            **{m: refused(DEAD, "--seed", "4") for m in ("retrieval", "retrieval files")},
-            "*": differs("--seed", "4"),
-        },
+        "--seed": {"*": differs("--seed", "4")},
         "--json": {"*": NO_JSON},
     },
     "recall": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +11,7 @@ import numpy as np
 from core.base.errors import InputError
 from core.cli._output import print_note
 from core.datasets.retrieval_files import RetrievalFile
-from core.datasets.score_files import PRIOR_ENDINGS, read_scores
+from core.datasets.score_files import PRIOR_ENDINGS, ScoreFile, read_scores
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import Prior
 from core.debiasing.retrieval import RetrievalStudy
@@ -29,8 +30,9 @@ def is_prior_file(name: str) -> bool:
 
 def study_of_files(
     scores: Path, prior: str | None, flag: str = "--prior", seed: int = 0
-) -> tuple[AlphaStudy | RetrievalStudy, dict[str, Any], pd.DataFrame | None]:
-    """The study of a file of scores with its prior, what the prior is in JSON, and the tags of groups.
+) -> tuple[AlphaStudy | RetrievalStudy, dict[str, Any], pd.DataFrame | None, list[set[Hashable]]]:
+    """The study of a file of scores with its prior, what the prior is in JSON, the tags of groups, and by what each
+    group or image is known in another file (`refuse_same`).
 
     flag : the option that named the prior. Raises InputError for anything wrong in either file.
     """
@@ -42,10 +44,10 @@ def study_of_files(
     if found is not None:
         samples = found.prior(prior)
         values = prior_from_samples(samples)
-        study = RetrievalStudy(found.scores, found.relevant, values, found.images, found.tags)
+        study = RetrievalStudy(found.scores, found.relevant, values, found.images, found.tags, seed)
         kept = samples if len(samples) > 1 else None
         made = Prior(values, "file", Prior.line_of(prior, len(samples)), kept, np.arange(len(values)))
-        return study, prior_head(made), None
+        return study, prior_head(made), None, list(_of_images(found, values))
     table = read_scores(scores)
     known = Prior.from_file(prior, table.scores, table.ids, table.captions)
     if table.truth is None:
@@ -53,7 +55,48 @@ def study_of_files(
     own = Evaluation.of(table.scores, table.truth, table.ids).truth
     clusters = known.clusters(Clusters.of_image_names(table.images))
     study = AlphaStudy(table.scores, known.values, own, table.ids, seed, clusters)
-    return study, prior_head(known), table.tags
+    return study, prior_head(known), table.tags, list(_of_groups(table, known.values))
+
+
+def _of_groups(table: ScoreFile, prior: np.ndarray) -> Iterator[set[Hashable]]:
+    """Of every group its numbers in any order, and its name with captions that say something."""
+    for i, name in enumerate(table.ids):
+        found: set[Hashable] = {(np.sort(table.scores[i].ravel()).tobytes(), np.sort(prior[i]).tobytes())}
+        if table.captions is not None and _are_texts(table.captions[i]):
+            found.add((name, frozenset(table.captions[i].tolist())))
+        yield found
+
+
+def _of_images(found: RetrievalFile, prior: np.ndarray) -> Iterator[set[Hashable]]:
+    """The same of every image and its own captions."""
+    for i, name in enumerate(found.images):
+        own = found.relevant[:, i]
+        captions = np.array(found.captions)[own]
+        known: set[Hashable] = {(np.sort(found.scores[i, own]).tobytes(), np.sort(prior[own]).tobytes())}
+        if _are_texts(captions):
+            known.add((name, frozenset(captions.tolist())))
+        yield known if own.any() else set()
+
+
+def _are_texts(captions: Iterable[str]) -> bool:
+    """Whether captions are texts of three words or more, not names such as "caption 3", which any file may use."""
+    return any(len(str(caption).split()) > 2 for caption in captions)
+
+
+def refuse_same(
+    measured: Sequence[set[Hashable]], chosen_on: Sequence[set[Hashable]], where: str, there: str
+) -> None:
+    """Raise InputError where alpha would be chosen on what it is measured on.
+
+    measured, chosen_on : of each group or image all that it is known by. where, there : what the two are called.
+    """
+    known = set().union(*measured)
+    same = sum(not known.isdisjoint(each) for each in chosen_on)
+    if same:
+        raise InputError(
+            f"{same} of {len(chosen_on)} groups or images of {where} are in {there}, too, where alpha is measured; "
+            "tune it on others, or leave --tune-on out: random halves are held out without it."
+        )
 
 
 def prior_head(found: Prior) -> dict[str, Any]:

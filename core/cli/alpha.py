@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
@@ -14,8 +14,8 @@ import typer
 from core import datasets
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
-from core.base.text import counted, p_digits
-from core.cli._alpha_files import is_prior_file, prior_head, study_of_files
+from core.cli._alpha_files import is_prior_file, prior_head, refuse_same, study_of_files
+from core.cli._alpha_text import format_groups, format_recall
 from core.cli._evaluation import check_slices
 from core.cli._given_options import refuse_unused, require_benchmark
 from core.cli._output import count_progress, format_metrics, print_note, show_json, writing
@@ -36,10 +36,10 @@ from core.debiasing.blind import blind_baseline, check_blind
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import Prior, check_kind, check_log_prob, default_kind, estimate_prior, null_sample
 from core.debiasing.retrieval import RetrievalStudy, score_table
-from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy
+from core.debiasing.study import AlphaStudy
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.metrics.group_filters import with_tags
-from core.metrics.groups import metrics_of_shape
+from core.metrics.groups import IMAGE_TO_TEXT, metrics_of_shape
 from core.metrics.statistics import Clusters
 from core.scoring.cache import ScoreCache
 from core.scoring.load import lazy_scorer
@@ -191,23 +191,23 @@ def _of_files(
     """The study of a pair of files, and of another pair that alpha is from where one is given."""
     if (tune_on is None) != (tune_prior is None):
         raise InputError("With --scores, --tune-on and --tune-prior name a pair of files; give both or none.")
-    whole, about, tags = study_of_files(scores, prior, seed=seed)
+    whole, about, tags, names = study_of_files(scores, prior, seed=seed)
     head: dict[str, Any] = {"scores": str(scores), **about}
     study: _Study
     other: _Study | None = None
     if isinstance(whole, RetrievalStudy):
-        refuse_unused("on a retrieval set of files", "seed")
         study, parts = chosen.apply_to_images(whole)
     else:
         study, parts = chosen.apply(whole, tags)
     if tune_on is not None:
-        other, _, _ = study_of_files(Path(tune_on), tune_prior, "--tune-prior", seed)
+        other, _, _, others = study_of_files(Path(tune_on), tune_prior, "--tune-prior", seed)
         if getattr(other, "shape", None) != getattr(
             study, "shape", None
         ):  # images of a retrieval set have none
             raise InputError(
                 f"{tune_on} holds groups of another shape than {scores}; tune on scores of the same."
             )
+        refuse_same(names, others, f"{tune_on}", str(scores))
         head["tuned_on"] = _transferred(other, study, tune_on)
     return head, study, parts, other
 
@@ -244,7 +244,9 @@ def _of_groups(source: _Source, shape: str | None, chosen: _Slicing) -> _Found:
     head = {"benchmark": source.benchmark, "split": source.split, "model": source.model, **prior_head(prior)}
     if source.tune_on is None:
         return head, study, parts, None
-    other = _study(_groups(source.benchmark, shape, source.tune_on), source.model, source.how)[0]
+    chosen_on = _groups(source.benchmark, shape, source.tune_on)
+    refuse_same(*map(_contents, (measured, chosen_on)), source.tune_on, source.split)
+    other = _study(chosen_on, source.model, source.how)[0]
     head["tuned_on"] = _transferred(other, study, source.tune_on)
     return head, study, parts, other
 
@@ -266,8 +268,8 @@ def _report(
     as_json: bool,
 ) -> None:
     """Print the study, and write it where that is asked for. tuned : the study that --tune-on took alpha from."""
-    record = {**head, **study.record()}
-    form = _format_retrieval if isinstance(study, RetrievalStudy) else _format_alpha
+    record = {**head, **study.record(), "curves": _curves(study)}
+    form = format_recall if isinstance(study, RetrievalStudy) else format_groups
     if parts:  # each at the one alpha of the whole, and at its own
         record["slices"] = {
             c: {v: p.record(study.alpha) for v, p in values.items()} for c, values in parts.items()
@@ -280,6 +282,13 @@ def _report(
             tables["curves_tune_on.csv"] = tuned.curve_table()
         _write(out, {"alpha.json": record, **tables})
     show_json(record) if as_json else print(form(record))
+
+
+def _curves(study: _Study) -> dict[str, Any]:
+    """The exact curves: metric -> `AlphaCurve.record`."""
+    if isinstance(study, RetrievalStudy):
+        return {IMAGE_TO_TEXT: study.curve.record()}
+    return {name: study.curve(name).record() for name in metrics_of_shape(*study.shape)}
 
 
 def _write(out: Path, files: Mapping[str, Any]) -> None:
@@ -338,7 +347,7 @@ def _check_prior(kind: str, is_retrieval: bool) -> None:
     if kind == "lm":
         refuse_unused("with the prior lm, which uses no image", "samples")
     elif kind == "test" and is_retrieval:
-        refuse_unused("with the prior test, which takes all images of a retrieval set", "samples", "seed")
+        refuse_unused("with the prior test, which takes all images of a retrieval set", "samples")
 
 
 def _groups(benchmark: str, shape: str | None, split: str) -> GroupSet:
@@ -346,6 +355,11 @@ def _groups(benchmark: str, shape: str | None, split: str) -> GroupSet:
     if groups.truth is None:
         raise InputError(f"{benchmark} has no ground truth, so alpha cannot be evaluated on it.")
     return groups
+
+
+def _contents(groups: GroupSet) -> list[set[Hashable]]:
+    """What makes a group the same one in another split: its images, by content, and its captions."""
+    return [{(frozenset(image.key for image in g.images), frozenset(g.captions))} for g in groups]
 
 
 def _study(groups: GroupSet, model: str, how: dict[str, Any]) -> tuple[AlphaStudy, Prior]:
@@ -363,64 +377,6 @@ def _study(groups: GroupSet, model: str, how: dict[str, Any]) -> tuple[AlphaStud
     return AlphaStudy(scores, prior.values, groups.truth, groups.ids, how["seed"], clusters), prior
 
 
-def _format_alpha(record: dict[str, Any]) -> str:
-    """A study as an aligned text table, and one for every slice."""
-    source, prior = record.get("model") or record["scores"], record["prior"]["line"]
-    head = f"{counted(record['n_groups'], 'group')} of {record['shape']}; {source}; log P(t): {prior}"
-    lines = [head, "", *_metric_lines(record)]
-    for name, row in record.get("tuned_on", {}).get("metrics", {}).items():
-        gain = row["gain"]
-        lines.append(
-            f"alpha {row['alpha']:.3f} from {record['tuned_on']['split']}: {name} {_accuracy(row)}, "
-            f"{gain['difference']:+.1f} [{gain['low']:.1f}, {gain['high']:.1f}] against alpha 0, "
-            f"p = {p_digits(gain['p_value'])}"
-        )
-    for column, values in record.get("slices", {}).items():
-        for value, part in values.items():
-            lines += ["", f"{column} = {value} ({part['n_groups']} groups)", *_metric_lines(part)]
-    return "\n".join(lines)
-
-
-def _metric_lines(record: dict[str, Any]) -> list[str]:
-    lines = [
-        f"{'metric':<17}{'alpha = 0':>21}{'alpha = 1':>21}{'one alpha':>21}{f'best ({TUNED_PER_ROW})':>36}"
-        f"{'held out (half/half x 10)':>36}{'chance':>8}",
-    ]
-    for name, row in record["metrics"].items():
-        best, validated = row["best"], row["validated"]
-        tuned = f"{_accuracy(best)} at {best['alpha_low']:.3f}–{best['alpha_high']:.3f}"
-        if not row["depends_on_alpha"]:
-            tuned = f"{_accuracy(best)} at any alpha"
-        out = "-" if validated is None else _spread(validated["value"], 1)
-        if validated is not None and validated["alpha"] is not None:
-            out += f" at {_spread(validated['alpha'], 2)}"
-        lines.append(
-            f"{name:<17}{_accuracy(row['alpha_0']):>21}{_accuracy(row['alpha_1']):>21}"
-            f"{_accuracy(row['one_alpha']):>21}{tuned:>36}{out:>36}{row['alpha_0']['chance']:>8.1f}"
-        )
-        ties = [row[key]["ties"] for key in ("alpha_0", "alpha_1", "one_alpha", "best")]
-        if any(ties):
-            lines.append(f"{'':<17}tied groups: {', '.join(map(str, ties))}")
-    alpha = next(iter(record["metrics"].values()))["one_alpha"]["alpha"]
-    lines += ["", f"one alpha: {alpha:.3f}, the best for TextScore of all groups, {TUNED_ON_TEST}"]
-    likelier = record["language"]["true_caption_likelier"]
-    if likelier is not None:
-        bias = record["language"]["syntax_bias"]
-        lines += [
-            f"true captions are the likelier text in {_accuracy(likelier)} % of pairs, chance 50",
-            f"SyntaxBias {bias:+.3f} (mean over groups, -1 to 1; above 0 the prior favours true captions)",
-        ]
-    return lines
-
-
-def _accuracy(e: dict[str, Any]) -> str:
-    return f"{e['value']:.1f} [{e['low']:.1f}, {e['high']:.1f}]"
-
-
-def _spread(e: dict[str, float], digits: int) -> str:
-    return f"{e['mean']:.{digits}f} ± {e['std']:.{digits}f}"
-
-
 def _of_retrieval(source: _Source, items: int | None) -> _Found:
     """The study of a retrieval set by name, and of the split that alpha is from where one is given."""
     refuse_unused("on a retrieval set", "shape", "tag", "tags", "by")
@@ -433,6 +389,11 @@ def _of_retrieval(source: _Source, items: int | None) -> _Found:
     head |= {"prior": {"kind": kind, "line": line}}
     if source.tune_on is None:
         return head, study, {}, None
+    images = [
+        [{image.key} for image in datasets.load_retrieval(source.benchmark, split).images[:items]]
+        for split in (source.split, source.tune_on)
+    ]
+    refuse_same(*images, source.tune_on, source.split)
     other = _with_prior(source, source.tune_on, items)[0]
     head["tuned_on"] = _transferred(other, study, source.tune_on)
     return head, study, {}, other
@@ -443,48 +404,17 @@ def _with_prior(source: _Source, split: str, items: int | None) -> tuple[Retriev
     scores, relevant, captions = score_table(
         source.benchmark, split, source.model, items, ScoreCache(), count_progress("scoring")
     )
-    ids = list(map(str, range(len(scores))))
+    ids, halves = list(map(str, range(len(scores)))), source.how["seed"]
     if source.how["kind"] == "test":
         prior = prior_from_samples(scores)
-        return RetrievalStudy(scores, relevant, prior, ids), f"the set's own {len(scores)} images"
+        return RetrievalStudy(
+            scores, relevant, prior, ids, seed=halves
+        ), f"the set's own {len(scores)} images"
     count, seed, pixels = (source.how[name] for name in ("count", "seed", "pixels"))
     nulls = null_sample(source.model, source.benchmark, count, seed, pixels)
     prior = prior_from_samples(score_matrix(lazy_scorer(source.model), nulls, captions, ScoreCache()))
     line = f"{len(nulls)} Gaussian noise image{'s' * (len(nulls) > 1)}"
-    return RetrievalStudy(scores, relevant, prior, ids), line
-
-
-def _format_retrieval(record: dict[str, Any]) -> str:
-    """Recall both ways as text, and once more for every slice."""
-    source = record.get("model") or record["scores"]
-    lines = [f"{record['images']} images, {record['captions']} captions; {source}"]
-    lines += [f"log P(t): {record['prior']['line']}", *_recall_lines(record)]
-    for column, values in record.get("slices", {}).items():
-        for value, part in values.items():
-            lines += ["", f"{column} = {value} ({part['images']} images, {part['captions']} captions)"]
-            lines += _recall_lines(part)
-    return "\n".join(lines)
-
-
-def _recall_lines(record: dict[str, Any]) -> list[str]:
-    labels = {"alpha_0": "alpha = 0", "alpha_1": "alpha = 1"}
-    labels["one_alpha"] = "alpha = {alpha:.3f}, the best of all images, {label}"
-    labels |= {"best": "alpha = {alpha:.3f}, {label}", "tuned_on": "alpha = {alpha:.3f}, chosen on {split}"}
-    lines = []
-    for name in (name for name in labels if name in record):
-        lines += ["", labels[name].format(**record[name]), format_metrics(record[name])]
-    return lines + (["", _transferred_line(record["tuned_on"])] if "tuned_on" in record else [])
-
-
-def _transferred_line(found: dict[str, Any]) -> str:
-    """What an alpha from elsewhere is worth, and how alike the two curves are."""
-    gain, there, correlation = found["gain"], found["chosen_on"], found["correlation"]
-    alike = "" if correlation is None else f"; both curves over alpha correlate by {correlation:.3f}"
-    return (
-        f"R@1 from image to text with the alpha of {found['split']}: {gain['difference']:+.1f} "
-        f"[{gain['low']:.1f}, {gain['high']:.1f}] against alpha 0, p = {p_digits(gain['p_value'])}; there it is "
-        f"{_accuracy(there)} at {there['alpha_low']:.3f}–{there['alpha_high']:.3f}{alike}"
-    )
+    return RetrievalStudy(scores, relevant, prior, ids, seed=halves), line
 
 
 @takes_score_options

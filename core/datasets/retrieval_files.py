@@ -69,7 +69,8 @@ class RetrievalFile(NamedTuple):
             image, caption = wrong[0]
             raise InputError(
                 f"{path} has {self.scores[image, caption]:.4g} for image {self.images[image]!r} with caption "
-                f"{self.captions[caption]!r}; log P(t | image) is a number, at most 0."
+                f"{self.captions[caption]!r}; log P(t | image) is a number, at most 0: "
+                "the logarithm of a likelihood, no probability or similarity."
             )
         alone = np.flatnonzero(~self.relevant.any(axis=0))
         if len(alone):

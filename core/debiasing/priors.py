@@ -116,7 +116,8 @@ class Prior(NamedTuple):
             name = f"{caption} (from 0)" if captions is None else repr(str(captions[group, caption]))
             raise InputError(
                 f"The score of image {image} (from 0) with caption {name} of group {ids[group]!r} is "
-                f"{scores[group, image, caption]:.4g}; log P(t | image) is at most 0, so alpha needs other scores."
+                f"{scores[group, image, caption]:.4g}; log P(t | image) is at most 0: give logarithms of "
+                "likelihoods, such as `crossmatch export scores` of a vgpt: model, not probabilities or similarities."
             )
         n, _, k = scores.shape
         samples = read_prior(path, ids, k, data, captions).reshape(-1, n * k)

@@ -189,7 +189,13 @@ class RetrievalStudy:
         best = self.best
         label = TUNED_ON_TEST if alpha is None else TUNED_PER_ROW
         of_set = {} if alpha is None else {"one_alpha": {**self._at(alpha), "label": TUNED_ON_TEST}}
-        where = {"alpha_low": best.low, "alpha_high": best.high, "intervals": best.intervals.tolist()}
+        where: dict[str, Any] = {
+            "alpha_low": best.low,
+            "alpha_high": best.high,
+            "intervals": best.intervals.tolist(),
+        }
+        gain = compare(*(self.recall_at_1.hits(alpha) for alpha in (0.0, best.alpha)))
+        where |= {"gain": gain.record(), "better_than_0": gain.low > 0}
         return {
             "images": images,
             "captions": captions,

@@ -36,6 +36,15 @@ TUNED_ON_TEST = "tuned on test"  # said beside every optimum that was found on t
 TUNED_PER_ROW = f"{TUNED_ON_TEST}, per row"  # where every metric, or every tag, has an alpha of its own
 
 
+_STATES = {
+    "false_less_likely": "Scenario 1: false captions are less likely as text than true ones, so that the prior helps.",
+    "false_as_likely": "Scenario 2: as text true captions are no likelier than false ones, or hardly so.",
+    "cannot_tell": "These groups cannot tell whether true captions are likelier as text than false ones.",
+    "constant_prior": "The prior gives all captions of a group the same log P(t), so that alpha changes nothing.",
+    "no_false_captions": "Every caption is true of an image of its group, so that neither scenario applies.",
+}
+
+
 class _CaptionLikelihoods(NamedTuple):
     """log P(t) of captions that belong to an image of their group and of those that belong to none ([VGPT] Table 2).
 
@@ -57,13 +66,33 @@ class _CaptionLikelihoods(NamedTuple):
     @property
     def scenario(self) -> int | None:
         """1: false captions are less likely as text, which a prior can use; 2: about as likely, or likelier; 0: there
-        are none; None: these groups cannot tell. 1 and 2 hold for the whole interval of `likelier`, by cluster where
-        there are clusters.
+        are none; None: these groups cannot tell, or the prior prefers no caption. 1 and 2 hold for the whole interval
+        of `likelier`, by cluster where there are clusters.
         """
         if self.likelier is None:
             return 0
+        if self.tied:
+            return None
         low, high = self.likelier.bounds
         return 1 if low > 50 else 2 if high < _AS_LIKELY else None
+
+    @property
+    def state(self) -> str:
+        """A key of `_STATES`: what `scenario` says, and why where it is none."""
+        if self.likelier is None:
+            return "no_false_captions"
+        known = {1: "false_less_likely", 2: "false_as_likely", None: "cannot_tell"}
+        return "constant_prior" if self.tied else known[self.scenario]
+
+    def record(self) -> dict[str, Any]:
+        """JSON-safe."""
+        return {
+            "scenario": self.scenario or None,
+            "state": self.state,
+            "says": _STATES[self.state],
+            "true_caption_likelier": None if self.likelier is None else self.likelier.record(),
+            "syntax_bias": round(float(self.syntax_bias.mean()), 4),
+        }
 
 
 class _ChangedGroups(NamedTuple):
@@ -210,24 +239,21 @@ class AlphaStudy:
         """
         alpha = self.alpha if alpha is None else alpha
         ends = {a: self.evaluation(a).metrics for a in (0.0, 1.0)}
-        likelier = self.frequency.likelier
         return {
             "n_groups": len(self.scores),
             "shape": "x".join(map(str, self.shape)),
             "metrics": {
                 name: self._metric(name, zero, ends[1.0][name], alpha) for name, zero in ends[0.0].items()
             },
-            "language": {
-                "scenario": self.frequency.scenario or None,
-                "true_caption_likelier": None if likelier is None else likelier.record(),
-                "syntax_bias": round(float(self.frequency.syntax_bias.mean()), 4),
-            },
+            "language": self.frequency.record(),
         }
 
     def _metric(self, name: str, zero: Estimate, one: Estimate, alpha: float) -> dict[str, Any]:
         best = self.best(name)
         found = self.evaluation(best.alpha).metrics[name]
         tuned = {"label": TUNED_PER_ROW, "alpha": best.alpha, "alpha_low": best.low, "alpha_high": best.high}
+        gain = self.best_gain(name)
+        tuned |= {"gain": gain.record(), "better_than_0": (gain.clustered or gain).low > 0}
         of_table = {"label": TUNED_ON_TEST, "alpha": alpha, **self.evaluation(alpha).metrics[name].record()}
         return {
             "depends_on_alpha": self.depends(name),

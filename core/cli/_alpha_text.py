@@ -1,0 +1,134 @@
+"""What `crossmatch alpha` prints: every number with its interval, its chance level and its ties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from core.base.text import counted, p_digits, tie_count
+from core.cli._output import format_metrics
+from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW
+
+_HALVES = "held out (half/half x 10)"
+
+
+def format_groups(record: Mapping[str, Any]) -> str:
+    """A study of groups as an aligned table, and one for every slice."""
+    source, prior = record.get("model") or record["scores"], record["prior"]["line"]
+    head = f"{counted(record['n_groups'], 'group')} of {record['shape']}; {source}; log P(t): {prior}"
+    lines = [head, "", *_metric_lines(record)]
+    where = record.get("tuned_on", {})
+    for name, row in where.get("metrics", {}).items():
+        lines.append(
+            f"alpha {row['alpha']:.3f} from {where['split']}: {name} {_number(row)}; {_gain(row['gain'])}"
+        )
+    for column, values in record.get("slices", {}).items():
+        for value, part in values.items():
+            lines += ["", f"{column} = {value} ({part['n_groups']} groups)", *_metric_lines(part)]
+    return "\n".join(lines)
+
+
+def _metric_lines(record: Mapping[str, Any]) -> list[str]:
+    rows = [row for name, metric in record["metrics"].items() for row in _rows(name, metric)]
+    width = max(len(alpha) for _, alpha, _ in rows)
+    head = f"{'metric':<18}{'alpha':<{width}}{'value':>8}{'95 % interval':>18}{'chance':>9}{'ties':>6}"
+    lines = [head, *(f"{name:<18}{alpha:<{width}}{values}" for name, alpha, values in rows)]
+    alpha = next(iter(record["metrics"].values()))["one_alpha"]["alpha"]
+    lines += ["", f"one alpha: {alpha:.3f}, the best for TextScore of all groups, {TUNED_ON_TEST}"]
+    for name, metric in record["metrics"].items():
+        if metric["depends_on_alpha"]:
+            lines.append(f"{name}: {_helps(metric['best'])}")
+    language = record["language"]
+    if (likelier := language["true_caption_likelier"]) is not None:
+        bias = f"{language['syntax_bias']:+.3f} (mean over groups, -1 to 1; above 0 the prior favours true captions)"
+        lines += [f"true captions are the likelier text in pairs: {_number(likelier)}", f"SyntaxBias {bias}"]
+    return [*lines, language["says"]]
+
+
+def _rows(name: str, metric: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
+    """Name, alpha and the numbers of a metric at every choice of alpha; the name stands in the first row alone."""
+    best, held = metric["best"], metric["validated"]
+    if not metric["depends_on_alpha"]:
+        yield name, "any", _values(metric["alpha_0"])
+    else:
+        yield name, "0", _values(metric["alpha_0"])
+        yield "", "1", _values(metric["alpha_1"])
+        yield "", "one alpha", _values(metric["one_alpha"])
+        where = f"{best['alpha_low']:.3f}–{best['alpha_high']:.3f}"
+        yield "", f"{where}, best ({TUNED_PER_ROW})", _values(best)
+    if held is not None:
+        at = "" if held["alpha"] is None else f"{_spread(held['alpha'], 2)}, "
+        chance = f"{metric['alpha_0']['chance']:.2f}"
+        yield "", f"{at}{_HALVES}  ", f"{_spread(held['value'], 1):>26}{chance:>9}{'–':>6}"
+
+
+def _values(e: Mapping[str, Any]) -> str:
+    """Value, interval, chance level, ties, and the interval by cluster, in columns."""
+    interval, c = f"[{e['low']:.2f}, {e['high']:.2f}]", e.get("clustered")
+    by_cluster = f"  by {c['by']} [{c['low']:.2f}, {c['high']:.2f}]" if c else ""
+    return f"{e['value']:>8.2f}{interval:>18}{e['chance']:>9.2f}{tie_count(e['ties']):>6}{by_cluster}"
+
+
+def _number(e: Mapping[str, Any]) -> str:
+    """The same in a sentence."""
+    c = e.get("clustered")
+    by_cluster = f", by {c['by']} {c['low']:.1f} to {c['high']:.1f}" if c else ""
+    interval = f"95 % interval {e['low']:.1f} to {e['high']:.1f}{by_cluster}"
+    return f"{e['value']:.1f} % ({interval}; chance {e['chance']:.1f}, ties {tie_count(e['ties'])})"
+
+
+def _gain(gain: Mapping[str, Any]) -> str:
+    """A paired comparison with alpha 0, by cluster where groups hang together."""
+    tested = gain.get("clustered") or gain
+    by = f" by {tested['by']}" if "by" in tested else ""
+    interval = f"95 % interval{by} {tested['low']:+.1f} to {tested['high']:+.1f}"
+    return f"{gain['difference']:+.1f} points against alpha 0 ({interval}, p = {p_digits(tested['p_value'])})"
+
+
+def _helps(best: Mapping[str, Any]) -> str:
+    """Whether any alpha is better than 0, and by how much."""
+    if not best["gain"]["difference"]:
+        return "no alpha is better than 0"
+    most = f"the best is {_gain(best['gain'])}, {TUNED_ON_TEST}"
+    return f"alpha helps: {most}" if best["better_than_0"] else f"no alpha is better than 0: {most}"
+
+
+def _spread(e: Mapping[str, float], digits: int) -> str:
+    return f"{e['mean']:.{digits}f} ± {e['std']:.{digits}f}"
+
+
+def format_recall(record: Mapping[str, Any]) -> str:
+    """Recall both ways as text, and once more for every slice."""
+    source = record.get("model") or record["scores"]
+    lines = [f"{record['images']} images, {record['captions']} captions; {source}"]
+    lines += [f"log P(t): {record['prior']['line']}", *_recall_lines(record)]
+    for column, values in record.get("slices", {}).items():
+        for value, part in values.items():
+            lines += ["", f"{column} = {value} ({part['images']} images, {part['captions']} captions)"]
+            lines += _recall_lines(part)
+    return "\n".join(lines)
+
+
+def _recall_lines(record: Mapping[str, Any]) -> list[str]:
+    labels = {"alpha_0": "alpha = 0", "alpha_1": "alpha = 1"}
+    labels["one_alpha"] = "alpha = {alpha:.3f}, the best of all images, {label}"
+    labels["best"] = "alpha = {alpha:.3f}, the middle of {alpha_low:.3f}–{alpha_high:.3f}, {label}"
+    labels["tuned_on"] = "alpha = {alpha:.3f}, chosen on {split}"
+    lines = []
+    for name in (name for name in labels if name in record):
+        lines += ["", labels[name].format(**record[name]), format_metrics(record[name])]
+    lines += ["", f"R@1 from image to text: {_helps(record['best'])}"]
+    if (held := record["validated"]) is not None:
+        at, value, zero = _spread(held["alpha"], 2), _spread(held["value"], 1), _spread(held["alpha_0"], 1)
+        lines.append(f"R@1 from image to text, {_HALVES}: {value} % at {at}; at alpha 0 {zero} %")
+    return lines + (["", _transferred(record["tuned_on"])] if "tuned_on" in record else [])
+
+
+def _transferred(found: Mapping[str, Any]) -> str:
+    """What an alpha from elsewhere is worth, and how alike the two curves are."""
+    there, correlation = found["chosen_on"], found["correlation"]
+    alike = "" if correlation is None else f"; both curves over alpha correlate by {correlation:.3f}"
+    return (
+        f"R@1 from image to text with the alpha of {found['split']}: {_gain(found['gain'])}; there it is "
+        f"{_number(there)} at {there['alpha_low']:.3f}–{there['alpha_high']:.3f}{alike}"
+    )
