@@ -136,34 +136,51 @@ def test_outside_public_mode_files_stay():
 # --- what measured files hold in memory
 
 
-def test_what_measured_files_hold_is_bounded_by_bytes_and_the_oldest_is_measured_again():
-    made = {name: (Holder(np.zeros(100_000)),) for name in "abc"}  # 0.8 MB each
-    kept = MeasuredFiles(lambda: 2_000_000)
-    kept.keep("a", made["a"])
-    kept.keep("b", made["b"])
-    assert kept.find("a") is made["a"]
-    kept.keep("c", made["c"])
-    assert kept.find("b") is None and kept.find("a") is made["a"] and kept.find("c") is made["c"]
-
-
-def test_what_pages_keep_with_a_measured_file_counts_and_goes_first_where_it_is_alone(monkeypatch):
-    monkeypatch.setattr(measured, "_PAUSE", 0.0)
-    one, two = Holder(np.zeros(100_000)), Holder(np.zeros(100_000))
-    kept = MeasuredFiles(lambda: 2_000_000)
-    kept.keep("one", (one,))
-    kept.keep("two", (two,))
-    cached_on(two, "groups", lambda: np.zeros(100_000))
-    assert kept.find("two") == (two,) and kept.find("one") is None
-    cached_on(two, "more", lambda: np.zeros(100_000))
-    assert kept.find("two") == (two,) and "_kept" not in vars(two)
-    assert cached_on(two, "groups", lambda: 1) == 1
-
-
 class Holder:
     """What a file was measured to."""
 
-    def __init__(self, values):
-        self.values = values
+    def __init__(self, values=None):
+        self.values = np.zeros(100_000) if values is None else values  # 0.8 MB
+
+
+def test_what_measured_files_hold_is_bounded_by_bytes_and_the_oldest_is_measured_again():
+    kept = MeasuredFiles(lambda: 2_000_000)
+    kept.keep("a", a := Holder())
+    kept.keep("b", Holder())
+    assert kept.find("a") is a
+    kept.keep("c", c := Holder())
+    assert kept.find("b") is None and kept.find("a") is a and kept.find("c") is c
+
+
+def test_what_pages_keep_with_a_measured_file_counts_and_goes_where_it_is_alone(monkeypatch):
+    monkeypatch.setattr(measured, "_PAUSE", 0.0)
+    kept = MeasuredFiles(lambda: 2_000_000)
+    kept.keep("one", Holder())
+    kept.keep("two", two := Holder())
+    cached_on(two, "figure", lambda: np.zeros(100_000))
+    assert kept.find("two") is two and kept.find("one") is None
+    cached_on(two, "more", lambda: np.zeros(100_000))
+    assert kept.find("two") is two
+    assert cached_on(two, "figure", lambda: 1) == 1
+
+
+def test_what_was_given_up_and_is_on_a_page_still_is_found_again_and_counted():
+    """A session holds its page's fragments, and what they draw, until it ends: fifty held fifty copies of a file."""
+    kept = MeasuredFiles(lambda: 1_000_000)
+    pages = {f"file {i}": Holder() for i in range(5)}
+    for name, page in pages.items():
+        kept.keep(name, page, "ann")
+    assert kept.find("file 4") is pages["file 4"]
+    assert kept.find("file 0") is pages["file 0"]  # not measured a second time
+    for who, said in (("ann", "close some"), ("bob", "close some")):  # 3.2 MB are more than all may hold
+        with pytest.raises(InputError, match=said):
+            kept.check_room(who)
+    del pages["file 1"], page
+    kept.check_room("bob")
+    with pytest.raises(InputError, match="close some"):
+        kept.check_room("ann")
+    pages.clear()
+    kept.check_room("ann")
 
 
 @pytest.mark.parametrize("make", [list, tuple, lambda values: dict(enumerate(values)), np.array])

@@ -20,6 +20,7 @@ def cached_on(owner: Any, name: Hashable, make: Callable[[], T]) -> T:
     return found[name]
 
 
-def forget(owner: Any) -> None:
-    """Give up all that is kept with an object; whoever needs it makes it again."""
-    getattr(owner, "__dict__", {}).pop("_kept", None)
+def forget(owner: Any, but: type) -> None:
+    """Give up what is kept with an object, but for values of one kind; whoever needs it makes it again."""
+    found = vars(owner).get("_kept", {})
+    vars(owner)["_kept"] = {name: value for name, value in list(found.items()) if isinstance(value, but)}

@@ -1,59 +1,99 @@
 """What uploaded files were measured to, kept in memory for all visitors within a budget of bytes.
 
 Counted is what each holds by now: pages keep with an evaluation what follows from it, such as its groups. Whatever was
-used longest ago is given up first, and measured again from the stored file when somebody asks for it.
+used longest ago is given up first, and measured again from the stored file when somebody asks for it. An open page may
+hold it all the same: then it is found again for as long as it is there, and whose pages hold too much of what was given
+up brings no further file meanwhile.
 """
 
 from __future__ import annotations
 
+import gc
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
+from weakref import ref
 
+from core.base.errors import InputError
+from core.groups import GroupSet
 from ui.cached import forget
 from ui.held import held_bytes
 
 _PAUSE = 1.0  # seconds between two counts
+_TOGETHER = 3  # times the budget: what was given up and is still on pages, of all addresses
+
+
+class _GivenUp(NamedTuple):
+    """Something that is there only as long as a page holds it."""
+
+    found: ref[Any]
+    size: int
+    who: str | None
 
 
 class MeasuredFiles:
-    """Tuples of what a file was measured to, by key; the one used last at the end. budget : bytes."""
+    """What files were measured to, by key; the one used last at the end. budget : bytes, of what is kept and of what an
+    address may hold beyond it."""
 
     def __init__(self, budget: Callable[[], int]) -> None:
         self._budget, self._lock = budget, Lock()
-        self._kept: OrderedDict[Hashable, tuple[Any, ...]] = OrderedDict()
+        self._kept: OrderedDict[Hashable, Any] = OrderedDict()
+        self._who: dict[Hashable, str | None] = {}
+        self._given_up: dict[Hashable, _GivenUp] = {}
         self._counted = 0.0
 
-    def find(self, key: Hashable) -> tuple[Any, ...] | None:
-        """What is kept under a key; None where nothing is, or is no more."""
+    def find(self, key: Hashable) -> Any:
+        """What is there under a key; None where nothing is, or is no more."""
         with self._lock:
-            found = self._kept.get(key)
+            left = self._given_up.pop(key, None)
+            found = self._kept.get(key) if left is None else left.found()
             if found is not None:
-                self._kept.move_to_end(key)
-                self._give_up()
+                self._use(key, found, left)
             return found
 
-    def keep(self, key: Hashable, value: tuple[Any, ...]) -> None:
-        """Keep a value, in place of those for which there is no room beside it."""
+    def keep(self, key: Hashable, value: Any, who: str | None = None) -> None:
+        """Keep a value of an address, in place of those for which there is no room beside it."""
         with self._lock:
-            self._kept[key] = value
-            self._kept.move_to_end(key)
+            self._who[key] = who
             self._counted = 0.0
+            self._use(key, value, None)
+
+    def check_room(self, who: str | None) -> None:
+        """Raise InputError where pages, of an address or all together, hold too much of what was given up."""
+        if self._given_up:
+            gc.collect()  # sessions that have ended are cycles, and so are an evaluation and its groups
+        if self._is_full(who):
+            raise InputError(
+                "Pages that are open hold as many large files as this server takes; close some, or try again in a few "
+                "minutes."
+            )
+
+    def _is_full(self, who: str | None) -> bool:
+        with self._lock:
+            self._given_up = {key: one for key, one in self._given_up.items() if one.found() is not None}
+            left = list(self._given_up.values())
+        own = sum(one.size for one in left if one.who == who)
+        return own > self._budget() or sum(one.size for one in left) > _TOGETHER * self._budget()
+
+    def _use(self, key: Hashable, value: Any, left: _GivenUp | None) -> None:
+        """With the lock held: the value is kept, as the one used last."""
+        if left is not None:
+            self._who[key], self._counted = left.who, 0.0
+        self._kept[key] = value
+        self._kept.move_to_end(key)
+        if time.monotonic() - self._counted >= _PAUSE:
             self._give_up()
+            self._counted = time.monotonic()
 
     def _give_up(self) -> None:
         """The oldest beyond the budget; the last one is in use, and stays without what pages have kept with it."""
-        if time.monotonic() - self._counted < _PAUSE:
-            return
         sizes = {key: held_bytes(value) for key, value in self._kept.items()}
         while sum(sizes.values()) > self._budget():
             oldest = next(iter(sizes))
-            del sizes[oldest]
+            size = sizes.pop(oldest)
             if not sizes:
-                for part in self._kept[oldest]:
-                    forget(part)
+                forget(self._kept[oldest], but=GroupSet)  # pages hold the groups
                 break
-            del self._kept[oldest]
-        self._counted = time.monotonic()
+            self._given_up[oldest] = _GivenUp(ref(self._kept.pop(oldest)), size, self._who.pop(oldest, None))

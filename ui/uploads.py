@@ -141,10 +141,15 @@ def _with_tags(evaluation: Evaluation, name: str, content: bytes) -> Evaluation:
         table = pd.concat([evaluation.tags.drop(columns=table.columns, errors="ignore"), table], axis=1)
     tagged = copy(evaluation)  # with all that is computed already, but for what follows from the tags
     vars(tagged).pop("_kept", None)
+    vars(tagged)[_EVALUATION] = evaluation
     tagged.tags = table
     return tagged
 
 
+_TABLE, _EVALUATION = (
+    "_table",
+    "_evaluation",
+)  # the file of an evaluation, and the evaluation of groups: with them
 _measured = MeasuredFiles(lambda: limits().measured)
 
 
@@ -153,15 +158,16 @@ def _measure(
 ) -> tuple[Evaluation, ScoreFile | None]:
     """key : hash of the content, and the shape. content : bytes, or what reads them."""
     found = _measured.find(key)
-    if found is not None:
-        return found
-    with st.spinner("Reading the file …"), READING.one():
-        found = _measured.find(key)  # somebody may have brought the same one
-        if found is None:
-            found = evaluate_file(name, content() if callable(content) else content, shape)
-            assert found[0].metrics  # all that is long is done here
-            _measured.keep(key, found)
-    return found
+    if found is None:
+        with st.spinner("Reading the file …"), READING.one():
+            found = _measured.find(key)  # somebody may have brought the same one
+            if found is None:
+                _measured.check_room(address())
+                found, table = evaluate_file(name, content() if callable(content) else content, shape)
+                assert found.metrics  # all that is long is done here
+                vars(found)[_TABLE] = table
+                _measured.keep(key, found, address())
+    return found, vars(found)[_TABLE]
 
 
 def upload_groups(entry: str, shape: str = "") -> GroupSet:
@@ -191,7 +197,9 @@ def _groups(entry: str, evaluation: Evaluation, table: ScoreFile | None) -> Grou
     )
     name = entry.removeprefix(PREFIX)
     about = {"title": name, "source": "your file", "licence": "yours", "citation": name}
-    return GroupSet(entry, groups, description=_CONTENTS[named is not None], **about)
+    found = GroupSet(entry, groups, description=_CONTENTS[named is not None], **about)
+    vars(found)[_EVALUATION] = evaluation
+    return found
 
 
 class _Tags(Mapping[str, str]):
