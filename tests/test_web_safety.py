@@ -214,6 +214,17 @@ def test_markup_and_paths_in_the_address_are_one_sentence_at_most(opened, page, 
 # --- paths and uploads
 
 
+def test_a_file_that_an_error_quotes_is_not_sent_back_whole(open_page, monkeypatch):
+    """`truth` of three million numbers came back as a message of 9 MB."""
+    from core.exchange.uploads import UploadStore
+
+    content = b'{"c0_i0": 1, "c1_i0": 0, "truth": [' + b"0, " * 100_000 + b"0]}\n"
+    UploadStore().add("x.jsonl", content)
+    page = open_page("pages/2_Matching.py", set="upload/x.jsonl")
+    (box,) = page.error
+    assert "list the caption index" in box.value and len(box.value) < 4000
+
+
 def test_cross_site_requests_are_refused_and_uploads_bounded():
     config = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())
     assert config["server"]["enableXsrfProtection"] is True

@@ -39,6 +39,7 @@ from ui.uploads import is_upload, not_stored, upload_evaluation, upload_names
 log = logging.getLogger("crossmatch.pages")
 
 STYLE = Path(__file__).parent.parent / ".streamlit"
+_LONGEST = 2000  # characters of an error
 
 
 def open_page(
@@ -151,10 +152,15 @@ def show_errors() -> Iterator[None]:
         st.stop()
 
 
+def _shortened(text: str) -> str:
+    """A sentence without the middle, where it quotes megabytes of a file."""
+    return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 4 :]}"
+
+
 def show_error(error: Exception) -> None:
     """Show an error of any kind as one sentence; what it was goes to the terminal alone."""
     if isinstance(error, InputError):
-        st.error(escape_markdown(shown(str(error))), icon=":material/error:")
+        st.error(escape_markdown(_shortened(shown(str(error)))), icon=":material/error:")
         return
     if isinstance(error, MemoryError):
         st.error("This needs more memory than is left; make it smaller, or use a machine with more.")
