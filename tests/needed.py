@@ -11,6 +11,7 @@ DATA = Path(__file__).resolve().parents[2] / "shared/data"
 NEEDS = {  # marker -> what it stands for, and the fixtures by which a test asks for it
     "real_data": ("Real data (../shared/data)", ("real_data",)),
     "browser": ("Chromium", ("chromium", "drawn")),
+    "mteb": ("mteb", ("mteb",)),
     "sentence_transformers": ("sentence-transformers", ("sentence_transformers",)),
 }
 
@@ -25,6 +26,12 @@ def real_data() -> Callable[[str], Path]:
         return DATA / name
 
     return find
+
+
+@pytest.fixture(scope="session")
+def mteb() -> None:
+    """The library mteb, which is no extra: with what it needs it is larger than all of the others."""
+    pytest.importorskip("mteb")
 
 
 @pytest.fixture(scope="session")

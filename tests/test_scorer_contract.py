@@ -18,6 +18,7 @@ import pytest
 import torch
 from conftest import draw
 from endpoint import serving
+from mteb_model import wrap_for_mteb
 
 from core.base.errors import InputError
 from core.groups import BytesImage, Group, GroupSet
@@ -68,6 +69,7 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "crossmatch-embedding": ("maps",),
     "crossmatch-adapted": (*STRATEGIES, "mm-adapter on siglip", "mm-adapter on flava"),
     "st": ("st-clip", "st-siglip", "st-dense", "st-qwen2-vl"),
+    "mteb": ("tiny/clip",),
     "python": ("wordcount",),
     "api": ("served",),
     "itm": ("blip-itm", "blip2-itm", "flava"),
@@ -79,9 +81,12 @@ EXAMPLES: dict[str, tuple[str, ...]] = {
     "vqa-log": ("blip-vqa", "llava"),
     "lm": ("gpt2", "gpt2-framed", "opt", "t5", "bart"),
 }
-NEEDED = {"st": pytest.mark.sentence_transformers}  # families of libraries that not every machine has
+NEEDED = {
+    "st": pytest.mark.sentence_transformers,
+    "mteb": pytest.mark.mteb,
+}  # families of libraries that not every machine has
 EVERY = [(family, name) for family, names in EXAMPLES.items() for name in names]
-FILES = [(family, name) for family, name in EVERY if family not in ("python", "api")]
+FILES = [(family, name) for family, name in EVERY if family not in ("python", "api", "mteb")]
 ON_NULLS = ("blind", "mass")  # each is a captioner and its null images
 MODELS = [(family, name) for family, name in FILES if family not in ON_NULLS]
 TOWERS = ("clip", "siglip", "siglip2", "open_clip", "crossmatch-embedding", "crossmatch-adapted", "itc")
@@ -153,7 +158,9 @@ def example(request, make, elsewhere, tmp_path_factory) -> Example:
     family, name = request.param
     if family in NEEDED:
         request.getfixturevalue(NEEDED[family].name)
-    if family in ("python", "api"):
+    if family == "mteb":
+        wrap_for_mteb(name, make("clip"))
+    if family in ("python", "api", "mteb"):
         return Example(family, name, f"{family}:{name}", None)
     root = tmp_path_factory.getbasetemp() / "contract"
     if family == "crossmatch-embedding":

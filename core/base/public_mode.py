@@ -82,7 +82,7 @@ def check_source(name: str) -> str:
     folder of this machine, no plug-in, no endpoint that is paid for with this server's key, and no options of a score.
     """
     kind, _, source = name.rpartition(":")
-    elsewhere = {"open_clip", "python", "api"} & set(kind.split(":"))
+    elsewhere = {"open_clip", "python", "api", "mteb"} & set(kind.split(":"))
     if is_public() and (elsewhere or "?" in name or not _is_ours(source)):
         raise _not_offered(f"model {name!r}", "one from the list")
     return name

@@ -21,6 +21,7 @@ FAMILIES: dict[str, str] = {
     "crossmatch-embedding": "embedding",
     "crossmatch-adapted": "cola_adapted",  # one of Cola's strategies on its base
     "st": "_sentence",  # models of sentence-transformers
+    "mteb": "_mteb",  # models that MTEB wraps
     "python": "plugins",  # scorers of installed packages
     "api": "api",  # endpoints that return log-probabilities
     # Models that read image and caption together, or caption alone: a prefix for every kind ...

@@ -83,6 +83,12 @@ KINDS: dict[str, _ScoreKind] = {
         "similarity",
         _same,
     ),
+    "mteb": _ScoreKind(
+        "Embedding similarity in MTEB",
+        "How alike the image's and the caption's embedding are, by MTEB's wrapper of the model.",
+        "similarity",
+        _same,
+    ),
     "api": _ScoreKind(
         "VQAScore of a served model",
         "VQAScore of a model that a server runs: how likely it is to answer yes when asked for the caption.",

@@ -132,7 +132,7 @@ def scorer_key(name: str) -> str | None:
     modes, plain = split_prefix(own)
     chosen, source = _resolve(plain)
     folder = builtin_models().get(source) or Path(source).expanduser()
-    if chosen in ("api", "python", "crossmatch-embedding") or not is_folder(folder):
+    if chosen in ("api", "python", "crossmatch-embedding", "mteb") or not is_folder(folder):
         return None
     try:
         kind = kind_by_family(chosen, str(folder))

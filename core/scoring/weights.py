@@ -42,6 +42,8 @@ def weights_folder(name: str) -> Path | None:
 
     name : as `load_scorer` takes it, with or without a kind of score before it; None for a served model or a plug-in.
     """
+    if name.startswith("mteb:"):
+        return None
     name = _source(name)
     if name.startswith(("api:", "python:")):
         return None

@@ -13,7 +13,7 @@ from core.base.errors import InputError, unknown_name
 from core.base.paths import is_folder
 from core.ttm.config import MODELS, PRESETS, SimpleMatchConfig, TrainConfig, TTMConfig, default_preset
 
-_ELSEWHERE = ("api", "open_clip", "python")  # families with names of their own after the colon
+_ELSEWHERE = ("api", "mteb", "open_clip", "python")  # families with names of their own after the colon
 _LAST = ("tau_last", "coverage_last")
 _THRESHOLDS = ("schedule", "threshold_mode", "tau_first", "coverage_first", *_LAST)
 
