@@ -36,8 +36,7 @@ LEAD = (
 
 def upload(selection: ui.Selection) -> None:
     """The field for a file; a new one becomes the selection."""
-    place = st.container(key="own-file")  # on a phone below everything else
-    with place.expander("Use your own embeddings or scores", icon=":material/upload_file:"):
+    with st.expander("Use your own embeddings or scores", icon=":material/upload_file:"):
         st.markdown(f"{FORMATS} Files stay on the machine that runs this app.")
         try:
             entry = new_upload("file")
@@ -307,8 +306,11 @@ def page(selection: ui.Selection) -> None:
     if asked is not None:
         st.session_state.update(asked)
         ui.switch_page(GROUPS_PAGE, asked)
-    upload(selection)
-    evaluation, name = ui.evaluate(selection), selection.benchmark.replace("/", "-")
+    try:
+        evaluation, name = ui.evaluate(selection), selection.benchmark.replace("/", "-")
+    except InputError:
+        upload(selection)  # another file may do
+        raise
     show_left_out(evaluation)
     headline(evaluation)
     cards(evaluation)
@@ -323,6 +325,7 @@ def page(selection: ui.Selection) -> None:
             "All group metrics as bars with intervals and chance levels; the cards above say the same.",
             "metrics",
         )
+    upload(selection)
     thresholds(evaluation, name)
     slices(evaluation)
     if not selection.is_file:

@@ -12,7 +12,6 @@ from core.figures import group_html
 from core.figures.alpha import alpha_data, alpha_figure
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE
 from ui.export import chart
-from ui.images import draw_group
 from ui.lessons import elements
 
 MODEL = "builtin/blip-caption"  # its own kind: VisualGPTScore
@@ -39,7 +38,7 @@ def show() -> None:
     )
     left, right = st.columns(2, gap="large")
     with left:
-        draw_group(elements.load_group(SET, index), study.evaluation(0.0).group(index), revealed=False)
+        elements.draw_pair(elements.load_group(SET, index), study.evaluation(0.0).group(index))
     with right:
         elements.define(*SHOWN)
         choice = elements.predict(

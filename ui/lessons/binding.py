@@ -42,7 +42,7 @@ def show() -> None:
     parts = {change: sliced(change) for change in CHANGES}
     left, right = st.columns(2, gap="large")
     with left:
-        draw_group(elements.load_group(PAIR), pair.group(0), revealed=False)
+        elements.draw_pair(elements.load_group(PAIR), pair.group(0))
     with right:
         st.markdown("Now one image with two captions, the true one and one with a mistake.")
         elements.define(TEXT_SCORE)

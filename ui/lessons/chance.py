@@ -16,7 +16,6 @@ from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
 from core.teaching import lessons
 from ui.export import chart
-from ui.images import draw_group
 from ui.lessons import elements
 
 SHAPES = [(2, 2), (3, 3), (4, 4), (1, 2), (1, 4), (2, 4), (3, 5)]
@@ -69,7 +68,7 @@ def guessed_group(left: Any) -> None:
     scores = np.random.default_rng(st.session_state.get("draw", 0)).standard_normal((1, 2, 2))
     data = Evaluation.of(scores, np.array([group.truth]), [group.id]).group(0)
     with left:
-        draw_group(group, data)
+        elements.draw_pair(group, data, revealed=True)
         st.button("Draw again", on_click=_again, icon=":material/casino:")
     st.markdown("Random scores for this pair; ● the matching of these scores, ✓ the true pairs:")
     st.html(group_html.matrix_html(data, "Random scores of one group"))

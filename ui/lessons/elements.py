@@ -13,6 +13,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import GroupData
 from core.metrics.groups import METRICS
 from ui import loaders
+from ui.images import draw_group
 from ui.lessons import answers
 from ui.selection import page_button, whole_test_set
 
@@ -44,6 +45,12 @@ def example_images(lesson: Lesson) -> list[ImageRef]:
     """Two pictures for the card of a lesson: of its group, and of the next one where that has a single image."""
     benchmark, index = lesson.example
     return [image for each in (index, index + 1) for image in load_group(benchmark, each).images][:2]
+
+
+def draw_pair(group: Group, data: GroupData, revealed: bool = False) -> None:
+    """The lesson's own group, in a place that is as high as its pictures before they come."""
+    with st.container(key="drawn-lesson"):
+        draw_group(group, data, revealed)
 
 
 def define(*names: str) -> None:

@@ -9,7 +9,6 @@ import streamlit as st
 
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from ui.formatting import true_minus
-from ui.images import draw_group
 from ui.ladder import draw, line, shipped
 from ui.lessons import elements
 
@@ -34,7 +33,7 @@ def show() -> None:
     evaluation = elements.evaluate(SET, elements.MODEL)
     left, right = st.columns(2, gap="large")
     with left:
-        draw_group(elements.load_group(SET), evaluation.group(0), revealed=False)
+        elements.draw_pair(elements.load_group(SET), evaluation.group(0))
     with right:
         elements.define(GROUP_MATCH, GROUP_SCORE)
         st.markdown(f"The built-in CLIP, all groups: GroupMatch {line(own[GROUP_MATCH])}.")

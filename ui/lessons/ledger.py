@@ -14,7 +14,6 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
 from ui.export import chart
-from ui.images import draw_group
 from ui.ledger import CONTROL_LABELS, draw, points_text, shipped_record
 from ui.lessons import elements
 
@@ -36,7 +35,7 @@ def show() -> None:
     score = frozen[GROUP_SCORE]
     left, right = st.columns(2, gap="large")
     with left:
-        draw_group(group, unscored.group(0), revealed=False)
+        elements.draw_pair(group, unscored.group(0))
     with right:
         elements.define(*BOTH)
         choice = elements.predict(

@@ -31,7 +31,7 @@ def show() -> None:
     data = start.group(0)
     left, right = st.columns(2, gap="large")
     with left:
-        draw_group(group, data, revealed=False)
+        elements.draw_pair(group, data)
     with right:
         truth = (f"image {group_html.image_name(i)} belongs to caption {j + 1}" for i, j in group.truth_pairs)
         st.markdown(f"In truth {', '.join(truth)}. The built-in CLIP model gives these scores:")

@@ -10,7 +10,6 @@ from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.teaching.lessons import AdaptedPart, simplematch_transfer
 from ui.export import chart
 from ui.formatting import true_minus
-from ui.images import draw_group
 from ui.lessons import elements
 from ui.loaders import load_groups
 
@@ -35,7 +34,7 @@ def show() -> None:
     left, right = st.columns(2, gap="large")
     with left:
         data = elements.evaluate(elements.SET, elements.MODEL).group(0)
-        draw_group(elements.load_group(elements.SET), data, revealed=False)
+        elements.draw_pair(elements.load_group(elements.SET), data)
     with right:
         elements.define(*SHOWN)
         choice = elements.predict(
