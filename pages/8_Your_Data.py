@@ -216,9 +216,7 @@ def examples() -> None:
     """A file of scores with what can be put beside it, to see the form or to try the page."""
     with st.container(horizontal=True, gap="small"):
         for label, (name, content) in EXAMPLES.items():
-            st.download_button(
-                label, content, name, "text/csv", on_click="ignore", icon=":material/table:", type="tertiary"
-            )
+            st.download_button(label, content, name, "text/csv", on_click="ignore", icon=":material/table:")
 
 
 def second_opinion(entry: str, evaluation: Evaluation) -> None:
