@@ -151,7 +151,8 @@ def difference_table(table: pd.DataFrame, sides: tuple[Side, Side], by: str, not
     }
     heads |= {apart: f"95 % by {by}", **{key: winner_text(key, sides) for key in WINNERS}}
     helps = {"McNemar p": UNCORRECTED, "p, Holm": HOLM, test: HOLM, "detectable": DETECTABLE}
-    helps |= {a.column: a.name, b.column: b.name, "B − A": f"{b.name} − {a.name}"}
+    names = [escape_markdown(side.name) for side in (a, b)]
+    helps |= {a.column: names[0], b.column: names[1], "B − A": f"{names[1]} − {names[0]}"}
     columns = {
         name: st.column_config.Column(heads.get(name), help=helps.get(name)) for name in [*first, *more]
     }
