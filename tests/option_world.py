@@ -347,8 +347,15 @@ def epoch(iteration: int) -> Any:
     return SimpleNamespace(record=record, model=Saver())
 
 
-def ladder_record(benchmark: str, model: str, device: str, seed: int, *_: Any) -> dict[str, Any]:
-    found = {"benchmark": benchmark, "model": model, "seed": seed, "n_groups": 300, "shape": "2x2"}
+def ladder_record(benchmark: str, model: str, device: str, seed: int, runs: int, *_: Any) -> dict[str, Any]:
+    found = {
+        "benchmark": benchmark,
+        "model": model,
+        "seed": seed,
+        "runs": runs,
+        "n_groups": 300,
+        "shape": "2x2",
+    }
     return found | {"rungs": [], "steps": [], "verdict": []}
 
 

@@ -594,6 +594,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--model": {"*": differs("--model", "builtin/siglip")},
         "--device": {"*": described("--device", "cpu", by="tests/test_contrastive.py")},
         "--seed": {"*": differs("--seed", "5")},
+        "--runs": {"*": differs("--runs", "2")},
         "--out": {"*": differs("--out", "ladder.json")},
         "--json": {"*": NO_JSON},
     },

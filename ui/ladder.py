@@ -12,7 +12,7 @@ import streamlit as st
 from core import figures
 from core.base.public_mode import is_public
 from core.figures.text import escape_markdown, metric_line
-from core.ladder.ladder import SETS, Ladder
+from core.ladder.ladder import MORE, SETS, Ladder
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
 from ui.export import chart, export_section
@@ -22,14 +22,14 @@ TITLE = "Where is the binding lost?"
 READING = (
     "Bars: GroupMatch with its 95 % interval, of every rung on the same test groups; dotted: its chance level. A probe "
     "reads one tower, and what the other side says is known exactly; probes and map are trained on fresh groups of the "
-    "training split."
+    "training split, {runs}."
 )
 LIMITS = (
     "What a linear probe finds is there; what it does not find may be there in another form. An untrained model of "
-    "the same architecture shows how much a probe finds without learning; labels dealt at random "
-    "end at chance on average, and one deal of them up to 20 points beside it. "
+    "the same architecture, drawn once, shows how much a probe finds without learning; labels dealt at random end at "
+    "chance on average over deals. "
     "Unseen combinations of colour and shape are in the training data of neither model nor probe. A loss is named "
-    "where a paired test over groups finds one after Holm's correction; elsewhere nothing can be told."
+    "where a paired test over groups and runs finds one after Holm's correction; elsewhere nothing can be told."
 )
 
 
@@ -55,7 +55,7 @@ def section(benchmark: str, model: str) -> None:
             st.info("It has not been measured for this model; those of the built-in models have.")
         else:
             st.info(
-                "It has not been measured for this model yet. About a minute, and the result appears here:"
+                "It has not been measured for this model yet. A few minutes, and the result appears here:"
             )
             st.code(f"crossmatch ladder {benchmark} --model {model}", language=None)
 
@@ -76,7 +76,7 @@ def draw(record: Mapping[str, Any], key: str) -> None:
     there = [row for row in record["rungs"] if "missing" not in row]
     summary = "; ".join(f"{row['label']} {row[GROUP_MATCH]['value']:.1f} %" for row in there)
     chart(figures.ladder_figure(record), f"{TITLE} GroupMatch by rung: {summary}.", f"{key}-figure")
-    st.caption(READING)
+    st.caption(READING.format(runs=_runs(record)))
     absent: dict[str, list[str]] = {}
     for row in record["rungs"]:
         if "missing" in row:
@@ -88,6 +88,13 @@ def draw(record: Mapping[str, Any], key: str) -> None:
         if record["steps"]:
             st.dataframe(_steps(record), hide_index=True)
     st.caption(LIMITS)
+
+
+def _runs(record: Mapping[str, Any]) -> str:
+    runs = record.get("runs", 1)
+    if runs == 1:
+        return "once: with other training groups they may say something else, which the intervals do not know"
+    return f"{runs} times on groups of their own, and the intervals know runs and groups as two sources of variance"
 
 
 def line(estimate: Mapping[str, Any] | None) -> str:
@@ -103,12 +110,7 @@ def _table(record: Mapping[str, Any]) -> pd.DataFrame:
                 **{METRICS[m].label: line(row.get(m)) for m in (GROUP_MATCH, GROUP_SCORE)},
                 **{
                     f"GroupMatch, {name}": line(row.get(kind, {}).get(which, {}).get(GROUP_MATCH))
-                    for kind, which, name in (
-                        ("combinations", "seen", "seen combinations"),
-                        ("combinations", "unseen", "unseen combinations"),
-                        ("controls", "untrained", "untrained model"),
-                        ("controls", "shuffled", "labels at random"),
-                    )
+                    for kind, which, name in MORE
                 },
             }
             for row in record["rungs"]
@@ -118,6 +120,9 @@ def _table(record: Mapping[str, Any]) -> pd.DataFrame:
 
 def _steps(record: Mapping[str, Any]) -> pd.DataFrame:
     label = {row["name"]: row["label"] for row in record["rungs"]}
+    steps = [*record["steps"]]
+    if record.get("recovery"):
+        steps.append({"before": "own", "after": "ttm", "lost": None, **record["recovery"]})
     return pd.DataFrame(
         [
             {
@@ -125,9 +130,15 @@ def _steps(record: Mapping[str, Any]) -> pd.DataFrame:
                 "to": label[step["after"]],
                 "points of GroupMatch": round(step["difference"], 1),
                 "95 %": f"{step['low']:+.1f} to {step['high']:+.1f}",
-                "p (Holm)": p_text(step["p_holm"]),
-                "what can be told": "lost" if step["lost"] else "cannot tell",
+                "p (Holm)": p_text(Ladder.p_value(step)),
+                "what can be told": _told(step),
             }
-            for step in record["steps"]
+            for step in steps
         ]
     )
+
+
+def _told(step: Mapping[str, Any]) -> str:
+    if Ladder.p_value(step) >= 0.05:
+        return "cannot tell"
+    return "lost" if step["difference"] < 0 else "gained"

@@ -1,24 +1,28 @@
 """The binding ladder of the built-in models on the built-in sets whose pictures differ by one exchange (issue 22 C).
 
-    python -m benchmarks.results.ladder [MODEL ...]    the ladders that are missing, then the page
-    python -m benchmarks.results.ladder table          benchmarks/LADDER.md, from what is there
+    python -m benchmarks.results.ladder [SET ...]    the ladders that are missing, or have too few runs; then the page
+    python -m benchmarks.results.ladder table        benchmarks/LADDER.md, from what is there
 
 Writes assets/results/ladder.jsonl, a line per model and set: the record of `crossmatch ladder SET --model MODEL
---json`. A line is appended when its ladder is measured, so the script may be killed and started again.
+--json`. Every run of a ladder is kept in the cache, one run of all models after the other, as they see the same
+pictures; so the script may be killed and started again. `--runs N` for fewer than the usual five.
 """
 
 from __future__ import annotations
 
+import argparse
 import json
-import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from core.ladder.ladder import RUNGS, SETS, Ladder
+from core.base.text import p_digits
+from core.ladder._runs import Run
+from core.ladder.ladder import RUNGS, RUNS, SETS, Ladder
 from core.scoring.load import scorer_key
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -34,28 +38,47 @@ def load() -> list[dict[str, Any]]:
     return [json.loads(line) for line in OUT.read_text().splitlines()] if OUT.exists() else []
 
 
-def measure(benchmark: str, model: str) -> dict[str, Any]:
-    """One line: measured anew, whatever the cache of this machine holds."""
-    start = time.process_time()
-    record = {**Ladder.measure(benchmark, model).record(), "key": scorer_key(model)}
-    return record | {"cpu_seconds": round(time.process_time() - start, 1)}
+def measure(benchmark: str, runs: int) -> Iterator[dict[str, Any]]:
+    """The records of all models on a set."""
+    for seed, model in product(range(runs), MODELS):
+        start = time.process_time()
+        Run.of(benchmark, model, "cpu", seed, lambda what, share: None)
+        print(benchmark, model, "run", seed, round(time.process_time() - start, 1), flush=True)
+    for model in MODELS:
+        yield {**Ladder.measure(benchmark, model, runs=runs).record(), "key": scorer_key(model)}
+
+
+def save(record: dict[str, Any]) -> None:
+    """In the place of an older one, in the order of the page."""
+    found = {(each["benchmark"], each["model"]): each for each in [*load(), record]}
+    lines = [json.dumps(found[place]) for place in product(SETS, MODELS) if place in found]
+    OUT.write_text("\n".join(lines) + "\n")
 
 
 def page() -> str:
     found = load()
-    seconds = [record["cpu_seconds"] for record in found]
     return f"""# Where the binding is lost
 
 Written by `python -m benchmarks.results.ladder`; every interval, tie, control and paired test is in
 `assets/results/ladder.jsonl`, what the rungs mean in `core/ladder/ladder.py`. 300 test groups of a set, probes and map
-trained on {found[0]["trained_on"]:,} fresh groups of the training split; seed {found[0]["seed"]}. GroupMatch in
-percent with its 95 % interval; its chance level is 50 %, of triples 16.7 %. A dash: the model has no such rung.
-{max(seconds):.0f} seconds of one core a ladder at most.
+trained on {found[0]["trained_on"]:,} fresh groups of the training split, once in every run. GroupMatch in percent,
+the mean over runs, with its 95 % interval; of several runs it knows runs and groups as two sources of variance, of one
+run groups alone. Its chance level is 50 %, of triples 16.7 %. A dash: the model has no such rung.
 
 {_rungs(found)}
 
+## Steps
+
+GroupMatch of a rung minus that of the one before; p is the largest over groups, over runs, and by cluster, after Holm's
+correction for the steps of a ladder. After test-time matching: were it right on groups as different as can be from
+those that the model's own scores have right, as its runs ship without them.
+
+{_steps(found)}
+
+## Controls
+
 The same on combinations of colours and shapes that no training scene holds (seen by neither model nor probe), and the
-two controls: labels dealt at random, and an untrained model of the same architecture.
+two controls: labels dealt at random in every run, and an untrained model of the same architecture, drawn once.
 
 {_controls(found)}
 
@@ -66,12 +89,29 @@ two controls: labels dealt at random, and an untrained model of the same archite
 
 
 def _rungs(records: Sequence[dict[str, Any]]) -> str:
-    heads = ["set", "model", *(rung.label for rung in RUNGS.values()), "GroupScore of its scores"]
+    heads = ["set", "model", "runs", *(rung.label for rung in RUNGS.values()), "GroupScore of its scores"]
     lines = [_row(heads), _row(["---"] * len(heads))]
     for record in records:
         rungs = {row["name"]: row for row in record["rungs"]}
         values = [_value(row.get("group_match")) for row in rungs.values()]
-        lines.append(_row([*_name(record), *values, _value(rungs["own"]["group_score"])]))
+        runs = str(record.get("runs", 1))
+        lines.append(_row([*_name(record), runs, *values, _value(rungs["own"]["group_score"])]))
+    return "\n".join(lines)
+
+
+def _steps(records: Sequence[dict[str, Any]]) -> str:
+    heads = ["set", "model", "runs", "from", "to", "points", "95 % interval", "p", "told"]
+    lines = [_row(heads), _row(["---"] * len(heads))]
+    for record in records:
+        steps = list(record["steps"])
+        if record.get("recovery"):
+            steps.append({"before": "own", "after": "ttm", **record["recovery"]})
+        for step in steps:
+            way, p = ("lost" if step["difference"] < 0 else "gained"), Ladder.p_value(step)
+            interval = f"{step['low']:+.1f} to {step['high']:+.1f}"
+            told = way if p < 0.05 else "cannot tell"
+            cells = [step["before"], step["after"], f"{step['difference']:+.1f}", interval, p_digits(p), told]
+            lines.append(_row([*_name(record), str(record.get("runs", 1)), *cells]))
     return "\n".join(lines)
 
 
@@ -113,16 +153,17 @@ def _value(estimate: dict[str, Any] | None) -> str:
 
 
 def main() -> None:
-    if sys.argv[1:] != ["table"]:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("sets", nargs="*")
+    parser.add_argument("--runs", type=int, default=RUNS)
+    options = parser.parse_args()
+    if options.sets != ["table"]:
         torch.set_num_threads(1)
-        there = {(record["benchmark"], record["model"]) for record in load()}
-        for benchmark in SETS:
-            for model in sys.argv[1:] or MODELS:
-                if (benchmark, model) not in there:
-                    record = measure(benchmark, model)
-                    with OUT.open("a") as file:
-                        file.write(json.dumps(record) + "\n")
-                    print(benchmark, model, record["cpu_seconds"], *record["verdict"], flush=True)
+        for benchmark in options.sets or SETS:
+            runs = {r["model"]: r.get("runs", 1) for r in load() if r["benchmark"] == benchmark}
+            if any(runs.get(model, 0) < options.runs for model in MODELS):
+                for record in measure(benchmark, options.runs):
+                    save(record)
     PAGE.write_text(page())
 
 

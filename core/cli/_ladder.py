@@ -12,7 +12,7 @@ from core.base.files import storage_errors, write_json
 from core.base.text import counted, p_digits
 from core.cli import options
 from core.cli._output import ProgressPrinter, print_note, show_json
-from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 
 
 def ladder(
@@ -26,6 +26,12 @@ def ladder(
     model: options.Model = "builtin/clip",
     device: options.Device = "auto",
     seed: options.Seed = 0,
+    runs: Annotated[
+        int,
+        typer.Option(
+            min=1, max=20, help="How often probes are trained anew, on training groups of their own."
+        ),
+    ] = 5,
     out: Annotated[
         Path | None, typer.Option(help="JSON file for the record: every rung, control and step.")
     ] = None,
@@ -34,7 +40,7 @@ def ladder(
     """Where a two-tower model loses the binding: tokens, pooled vectors, one linear map, its scores, the metric."""
     from core.ladder.ladder import Ladder  # torch
 
-    record = Ladder.measured(benchmark, model, device, seed, ProgressPrinter())
+    record = Ladder.measured(benchmark, model, device, seed, runs, ProgressPrinter())
     if out is not None:
         with storage_errors(out):
             write_json(out, record)
@@ -44,23 +50,37 @@ def ladder(
 
 def _format_ladder(record: Mapping[str, Any]) -> str:
     """A ladder as text: every rung with both metrics, every step, the verdict."""
-    lines = [
-        f"{record['model']} on {record['benchmark']}, {counted(record['n_groups'], 'group')} of {record['shape']}\n"
-    ]
-    lines.append(f"{'':<36}{'GroupMatch':>32}{'GroupScore':>34}")
+    from core.ladder.ladder import MORE  # torch
+    from core.metrics.statistics import Estimate  # scipy
+
+    groups = counted(record["n_groups"], "group")
+    means = f"means over {counted(record.get('runs', 1), 'run')} of the probes"
+    lines = [f"{record['model']} on {record['benchmark']}, {groups} of {record['shape']}; {means}"]
     for row in record["rungs"]:
         if "missing" in row:
-            lines.append(f"{row['label']:<36}  {row['missing']}")
+            lines.append(f"\n{row['label']}: {row['missing']}")
             continue
-        cells = [_cell(row[metric]) for metric in (GROUP_MATCH, GROUP_SCORE)]
-        lines.append(f"{row['label']:<36}{cells[0]:>32}{cells[1]:>34}")
-    lines.append(f"\n{'step':<36}{'points':>10}{'95 % interval':>18}{'p (Holm)':>12}")
+        lines.append(f"\n{row['label']}")
+        lines += [f"  {METRICS[m].label:<14}{Estimate.of_record(row[m])}" for m in (GROUP_MATCH, GROUP_SCORE)]
+        lines += [
+            f"  {f'GroupMatch, {name}':<34}{Estimate.of_record(row[kind][which][GROUP_MATCH])}"
+            for kind, which, name in MORE
+            if which in row.get(kind, {})
+        ]
+    lines.append(f"\n{'step, in points of GroupMatch':<36}{'points':>8}{'95 % interval':>18}{'p (Holm)':>12}")
     for step in record["steps"]:
-        interval = f"[{step['low']:+.1f}, {step['high']:+.1f}]"
-        label = f"{step['before']} -> {step['after']}"
-        lines.append(f"{label:<36}{step['difference']:>+10.1f}{interval:>18}{p_digits(step['p_holm']):>12}")
+        lines.append(_step(f"{step['before']} -> {step['after']}", step))
+    if record.get("recovery"):
+        lines.append(_step("own -> ttm", record["recovery"]))
     return "\n".join([*lines, "", *record["verdict"]])
 
 
-def _cell(e: Mapping[str, Any]) -> str:
-    return f"{e['value']:.1f} [{e['low']:.1f}, {e['high']:.1f}], chance {e['chance']:.1f}"
+def _step(label: str, step: Mapping[str, Any]) -> str:
+    """A paired difference, and by cluster where groups hang together."""
+    rows = {label: step} | ({f"  by {c['by']}": c} if (c := step.get("clustered")) else {})
+    lines = []
+    for name, each in rows.items():
+        points = f"{each['difference']:+.1f}" if "difference" in each else ""
+        interval = f"[{each['low']:+.1f}, {each['high']:+.1f}]"
+        lines.append(f"{name:<36}{points:>8}{interval:>18}{p_digits(each['p_holm']):>12}")
+    return "\n".join(lines)

@@ -55,18 +55,21 @@ class Towers(NamedTuple):
     def of(cls, model: Any, groups: GroupSet, progress: _Progress = lambda share: None) -> Towers:
         """Every picture and caption encoded."""
         images = [image for group in groups for image in group.images]
-        captions = [caption for group in groups for caption in group.captions]
+        every = [caption for group in groups for caption in group.captions]
+        captions = list(dict.fromkeys(every))  # each is read once, however many groups have it
+        place = {caption: i for i, caption in enumerate(captions)}
+        again = torch.tensor([place[caption] for caption in every])
         n = len(groups)
         if has_tokens(model):
             data, base = model.prepare(images, captions), base_of(model)
             seen = _joined(map(base.images, _blocks(model, data, len(images), progress)), len(images))
             ids = data.tokens["input_ids"].split(_BLOCK)
-            read = _joined((base.captions(part.to(model.device)) for part in ids), len(captions))
+            read = _joined((base.captions(part.to(model.device)) for part in ids), len(every)).rows(again)
             parts = (seen.tokens, seen.pooled, read.tokens, read.mask, read.pooled)
             patches, pictures, words, mask, texts = (part.reshape(n, -1, *part.shape[1:]) for part in parts)
             return cls(patches, pictures, words, mask, texts)
         if isinstance(model, TwoTower):
-            return cls._vectors(model, model.prepare(images, captions), len(images), n)
+            return cls._vectors(model, model.prepare(images, every), len(images), n)
         if not hasattr(getattr(model, "module", None), "vision_model"):
             return cls(missing=_missing(_NO_TOWERS, *_PARTS))
         data, tower = model.prepare(images, captions[:1]), model.module.vision_model

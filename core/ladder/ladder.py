@@ -14,17 +14,19 @@ metrics with the same chance levels. What differs is what the scores are read fr
 Probes and map are trained on fresh groups of the training split, never on test groups, by one loss (`_probes.py`).
 Combinations that no training scene holds were seen neither by model nor probe, and are shown apart. Two controls go
 through the same code: labels dealt at random, which end at chance on average over deals, and an untrained model of
-the same architecture, which shows how much a probe finds where nothing was learned. Steps between rungs are paired
-tests over groups, corrected together (Holm). Source: issue 22 C.
+the same architecture, which shows how much a probe finds where nothing was learned.
+
+What a probe finds depends on its training groups too. So every rung is the mean over several runs, each with training
+groups, probes and shuffled labels of its own (`_runs.py`), and its interval knows runs and groups as two sources of
+variance. Steps between rungs are paired tests over groups and runs, corrected together (Holm). Source: issue 22 C.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Callable, Mapping
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -35,27 +37,21 @@ from core.base.files import write_json
 from core.base.lazy import pandas as pd
 from core.base.text import p_digits
 from core.groups import GroupSet
-from core.ladder._facts import Questions, vocabulary
-from core.ladder._probes import Problem, linear_map, probe
-from core.ladder._towers import Towers, has_tokens, untrained
+from core.ladder._facts import Questions
+from core.ladder._runs import TRAINED_ON, Progress, Run, cache_path
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, chance
-from core.metrics.statistics import Clusters, Comparison, Estimate, compare, estimate
-from core.scenes import sets
-from core.scoring.cache import ScoreCache
-from core.scoring.load import load_scorer, scorer_key
-from core.scoring.scores import score_groups
+from core.metrics.statistics import Clusters, Comparison, Estimate
+from core.scoring.load import scorer_key
 
 # Sets whose pictures differ by one exchange.
 SETS = tuple(
     f"scenes/{name}"
     for name in ("attribute-swap", "left-right", "size-swap", "material-swap", "front-behind", "triples")
 )
-_TRAINED_ON = 1700  # groups; with the test groups so many pictures as stay drawn for the next model
-_FRESH = 22  # seed of those groups
-_VERSION = "crossmatch-ladder-1"  # change it whenever a number changes
+RUNS = 5
 _BOTH = (GROUP_MATCH, GROUP_SCORE)
-_Progress = Callable[[str, float], None]
+_Runs = Sequence[Evaluation]  # a rung, once for every run
 
 
 class _Rung(NamedTuple):
@@ -96,9 +92,17 @@ RUNGS: dict[str, _Rung] = {
     "ttm": _Rung(
         "After test-time matching",
         "the scores after test-time matching",
-        "The whole model adapted to these groups without labels; the last iteration of a run.",
+        "The whole model adapted to these groups without labels; the last iteration, mean over the runs that ship.",
     ),
 }
+
+# What else a record says of a rung: where, under which name, and in words.
+MORE = (
+    ("combinations", "seen", "seen combinations"),
+    ("combinations", "unseen", "unseen combinations"),
+    ("controls", "untrained", "untrained model"),
+    ("controls", "shuffled", "labels at random"),
+)
 
 
 class _Step(NamedTuple):
@@ -125,19 +129,19 @@ _STEPS: dict[str, _Step] = {
 class Ladder:
     """The rungs of a model on a set, bottom first.
 
-    attribute : what the objects of a group exchange. rungs : by name, those that there are. controls : by name
-    ("shuffled", "untrained") and rung. missing : why there is no rung, by its name. recovered : both metrics after
-    test-time matching.
+    attribute : what the objects of a group exchange. rungs : by name, those that there are, once for every run; the
+    model's own scores once. controls : the same by name ("shuffled", "untrained") and rung. missing : why there is no
+    rung, by its name. recovered : both metrics after test-time matching, bool (runs, n), of groups in no known order.
     """
 
     benchmark: str
     model: str
     attribute: str
-    rungs: Mapping[str, Evaluation]
-    controls: Mapping[str, Mapping[str, Evaluation]] = field(default_factory=dict)
+    rungs: Mapping[str, _Runs]
+    controls: Mapping[str, Mapping[str, _Runs]] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
-    recovered: Mapping[str, Estimate] = field(default_factory=dict)
-    seed: int = 0
+    recovered: Mapping[str, np.ndarray] = field(default_factory=dict)
+    seeds: Sequence[int] = (0,)
 
     @classmethod
     def measure(
@@ -146,44 +150,34 @@ class Ladder:
         model: str,
         device: str = "auto",
         seed: int = 0,
-        progress: _Progress = lambda what, share: None,
+        runs: int = RUNS,
+        progress: Progress = lambda what, share: None,
     ) -> Self:
-        """Train and judge every rung; under a minute for a built-in model on two quiet cores.
+        """Train and judge every rung in so many runs, the first of this seed; half a minute a run on a quiet core.
 
-        Raises InputError for a set whose pictures have no known scenes, or that differ by no exchange.
+        Runs that this machine has measured before are read. Raises InputError for a set whose pictures have no known
+        scenes, or that differ by no exchange.
         """
         test = datasets.load(benchmark, "test")
-        Questions.of(test)
-        scorer: Any = load_scorer(model, device)
-        train = sets.build(benchmark, "train", _TRAINED_ON, _FRESH)
-        own = score_groups(scorer, test, ScoreCache())
-        towers, controls = {}, {}
-        for name, each in {"": scorer, **cls._twin(scorer, seed)}.items():
-            what = "encoding by an untrained model" if name else "encoding"
-            parts = [Towers.of(each, groups, partial(progress, what)) for groups in (train, test)]
-            towers[name] = (parts[0], parts[1])
-        scale = _scale(scorer)
-        progress("training probes", 0.0)
-        found = _climb(train, test, *towers[""], scale, seed)
-        if found:
-            controls["shuffled"] = _climb(train, test, *towers[""], scale, seed, shuffle=True)
-        if "untrained" in towers:
-            controls["untrained"] = _climb(train, test, *towers["untrained"], scale, seed)
-        progress("training probes", 1.0)
+        asked = Questions.of(test)
+        seeds = range(seed, seed + runs)
+        found = [Run.of(benchmark, model, device, each, progress) for each in seeds]
+        controls = {
+            name: judged
+            for name in ("shuffled", "untrained")
+            if (judged := _judged_runs([getattr(run, name) for run in found], test))
+        }
+        rungs = _judged_runs([run.rungs for run in found], test)
         return cls(
             benchmark,
             model,
-            Questions.of(test).attribute,
-            {**found, "own": _judged(own, test)},
+            asked.attribute,
+            {**rungs, "own": [_judged(found[0].own, test)]},
             controls,
-            towers[""][0].missing,
-            _recovered(benchmark, model, *test.shape),
-            seed,
+            found[0].missing,
+            _recovered(benchmark, model),
+            seeds,
         )
-
-    @staticmethod
-    def _twin(scorer: Any, seed: int) -> dict[str, Any]:
-        return {"untrained": untrained(scorer, seed)} if has_tokens(scorer) else {}
 
     def steps(self) -> dict[str, Comparison]:
         """GroupMatch of every rung minus that of the one before, corrected for each other."""
@@ -191,105 +185,64 @@ class Ladder:
         for name, (before, after, _) in _STEPS.items():
             if after in self.rungs and all(each in self.rungs for each in before):
                 first, second = self.rungs[self.weaker(before)], self.rungs[after]
-                a, b = (e.outcomes[GROUP_MATCH].value for e in (first, second))
-                found[name] = compare(a, b, second.clusters)
+                a, b = (_outcomes(each, GROUP_MATCH) for each in (first, second))
+                found[name] = Comparison.over_seeds(a, b, second[0].clusters)
+        after = self.recovered.get(GROUP_MATCH)
+        if after is not None:
+            found["ttm"] = _apart(_outcomes(self.rungs["own"], GROUP_MATCH)[0], after)
         return Comparison.holm(found)
 
     def weaker(self, names: tuple[str, ...]) -> str:
         """The rung with the least GroupMatch."""
-        return min(names, key=lambda name: self.rungs[name].metrics[GROUP_MATCH].value)
+        return min(names, key=lambda name: _mean(self.rungs[name], GROUP_MATCH).value)
 
     def record(self) -> dict[str, Any]:
         """JSON-safe: `rungs`, bottom first, each with both metrics, on seen and unseen combinations and under the
-        controls, or why there is none; `steps`, points of GroupMatch with paired 95 % intervals; the verdict."""
-        own = self.rungs["own"]
-        return {
+        controls, or why there is none; `steps`, points of GroupMatch with paired 95 % intervals; `recovery`, the
+        same of test-time matching; the verdict. All are means over the runs; `by_run` has GroupMatch of each."""
+        own, steps = self.rungs["own"][0], self.steps()
+        recovery = steps.pop("ttm", None)
+        found = {
             "benchmark": self.benchmark,
             "model": self.model,
             "attribute": self.attribute,
             "n_groups": len(own.ids),
             "shape": "x".join(map(str, own.shape)),
-            "trained_on": _TRAINED_ON,
-            "seed": self.seed,
+            "trained_on": TRAINED_ON,
+            "seed": self.seeds[0],
+            "runs": len(self.seeds),
             "rungs": [self._written(name) for name in RUNGS],
             "steps": [
                 {"name": name, "where": _STEPS[name].where, "before": self.weaker(_STEPS[name].before)}
-                | {"after": _STEPS[name].after, "lost": _lost(change), **change.record()}
-                for name, change in self.steps().items()
+                | {"after": _STEPS[name].after, "lost": _lost(change.record()), **change.record()}
+                for name, change in steps.items()
             ],
-            "verdict": self.verdict(),
+            "recovery": None if recovery is None else recovery.record(),
         }
+        return found | {"verdict": _verdict(found)}
 
     def _written(self, name: str) -> dict[str, Any]:
         row: dict[str, Any] = {"name": name, "label": RUNGS[name].label, "meaning": RUNGS[name].meaning}
         if name == "ttm" and self.recovered:
-            return row | {metric: e.record() for metric, e in self.recovered.items()}
+            return row | {metric: self._after(metric).record() for metric in _BOTH}
         if name not in self.rungs:
             return row | {"missing": self.missing.get(name, _NO_RUN)}
         row |= _metrics(self.rungs[name])
+        if len(self.rungs[name]) > 1:
+            row["by_run"] = [round(e.metrics[GROUP_MATCH].value, 4) for e in self.rungs[name]]
+        sliced = [e.slices("unseen").get("unseen", {}) for e in self.rungs[name]]
         row["combinations"] = {
-            {"no": "seen", "yes": "unseen"}[value]: {"n_groups": len(part.ids), **_metrics(part)}
-            for value, part in self.rungs[name].slices("unseen").get("unseen", {}).items()
+            {"no": "seen", "yes": "unseen"}[value]: {"n_groups": len(part.ids)}
+            | _metrics([each[value] for each in sliced])
+            for value, part in sliced[0].items()
         }
         row["controls"] = {c: _metrics(of[name]) for c, of in self.controls.items() if name in of}
         return row
 
-    def verdict(self) -> list[str]:
-        """What the rungs and steps say, and what they cannot."""
-        values = {name: e.metrics[GROUP_MATCH] for name, e in self.rungs.items()}
-        there = [name for name, e in values.items() if e.bounds[0] > e.chance]
-        parts = [
-            f"{'in' if name in there else 'not shown to be in'} {RUNGS[name].within} ({e.value:.1f} %)"
-            for name, e in values.items()
-        ]
-        found = [
-            f"Binding is {'; '.join(parts)}; chance is {values['own'].chance:.1f} %.",
-            *self._unlearned(),
-        ]
-        steps = self.steps()
-        lost = {name: change for name, change in steps.items() if _lost(change)}
-        if lost:
-            first, most = next(iter(lost)), min(lost, key=lambda name: lost[name].difference)
-            found.append(f"What is lost first is lost in {_STEPS[first].where}: {_points(lost[first])}.")
-            if most != first:
-                found.append(f"Most is lost in {_STEPS[most].where}: {_points(lost[most])}.")
-        elif steps:
-            least = max(change.detectable or 100.0 for change in steps.values())
-            found.append(
-                "Cannot tell where anything is lost: no step loses what these groups could show, and less than "
-                f"{least:.0f} points they might miss."
-            )
-        else:
-            found.append("Cannot tell where anything is lost: this model has no two rungs to compare.")
-        return [*found, *self._metric_and_rest(values)]
-
-    def _unlearned(self) -> list[str]:
-        """What a probe finds in an untrained model, above chance."""
-        control = {name: e.metrics[GROUP_MATCH] for name, e in self.controls.get("untrained", {}).items()}
-        parts = [
-            f"{e.value:.1f} % in {RUNGS[n].within}" for n, e in control.items() if e.bounds[0] > e.chance
-        ]
-        return [f"That much takes no learning: an untrained model has {', '.join(parts)}."] if parts else []
-
-    def _metric_and_rest(self, values: Mapping[str, Estimate]) -> list[str]:
-        """What is said of the metric, of the weaker tower's limit and of test-time matching."""
-        own, score = values["own"], self.rungs["own"].metrics[GROUP_SCORE]
-        found = []
-        if own.bounds[0] > own.chance and score.value < own.value:
-            found.append(
-                f"The metric hides more: by GroupScore the same scores have {score.value:.1f} % (chance "
-                f"{score.chance:.1f} %)."
-            )
-        after = self.recovered.get(GROUP_MATCH)
-        if after is not None:
-            if after.low > own.high:
-                said = "recovers some of it"
-            elif after.high < own.low:
-                said = "loses more"
-            else:
-                said = "cannot be told from the model as it is: the intervals overlap"
-            found.append(f"Test-time matching {said}: GroupMatch {after.value:.1f} %.")
-        return found
+    def _after(self, metric: str) -> Estimate:
+        """A metric after test-time matching, with its interval over runs and groups."""
+        m, k = self.rungs["own"][0].shape
+        return Estimate.over_seeds(self.recovered[metric], 100 * chance(metric, m, k))
 
     @classmethod
     def measured(
@@ -298,13 +251,15 @@ class Ladder:
         model: str,
         device: str = "auto",
         seed: int = 0,
-        progress: _Progress = lambda what, share: None,
+        runs: int = RUNS,
+        progress: Progress = lambda what, share: None,
     ) -> dict[str, Any]:
-        """The record of a ladder: measured now, or by an earlier call with the same model, set and seed."""
-        path = _cached(benchmark, model, seed)
+        """The record of a ladder: measured now, or by an earlier call with the same model, set, seed and runs."""
+        path = _record_path(benchmark, model, seed, runs)
         if path is not None and path.is_file():
             return json.loads(path.read_text())
-        record = {**cls.measure(benchmark, model, device, seed, progress).record(), "key": scorer_key(model)}
+        measured = cls.measure(benchmark, model, device, seed, runs, progress)
+        record = {**measured.record(), "key": scorer_key(model)}
         if path is not None:
             path.parent.mkdir(parents=True, exist_ok=True)
             write_json(path, record)
@@ -318,8 +273,13 @@ class Ladder:
                 model
             ):
                 return record
-        path = _cached(benchmark, model, 0)
+        path = _record_path(benchmark, model, 0, RUNS)
         return json.loads(path.read_text()) if path is not None and path.is_file() else None
+
+    @staticmethod
+    def p_value(step: Mapping[str, Any]) -> float:
+        """Of a step of a record after correction: the larger of both, by group and by cluster."""
+        return max(step["p_holm"], (step.get("clustered") or {}).get("p_holm", 0.0))
 
     @staticmethod
     def shipped() -> list[dict[str, Any]]:
@@ -328,36 +288,13 @@ class Ladder:
         return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
 
 
-def _climb(
-    train: GroupSet,
-    test: GroupSet,
-    seen: Towers,
-    held_out: Towers,
-    scale: float,
-    seed: int = 0,
-    shuffle: bool = False,
-) -> dict[str, Evaluation]:
-    """The rungs that these features have, below the model's own scores: trained on one set, judged on another.
+def _record_path(benchmark: str, model: str, seed: int, runs: int) -> Any:
+    return cache_path(benchmark, model, f"record {seed} {runs}", "json")
 
-    shuffle : with labels of the training groups that know nothing.
-    """
-    questions = Questions.of(train), Questions.of(test)
-    known = vocabulary(*questions)
-    problem, asked = (Problem.of(each.encoded(known), each.captions) for each in questions)
-    if shuffle:
-        problem = problem.shuffled(seed)
-    found: dict[str, np.ndarray] = {}
-    masks: Any
-    for side in ("image", "caption"):
-        for part in ("tokens", "pooled"):
-            first, second = (getattr(towers, f"{side}_{part}") for towers in (seen, held_out))
-            if first is not None:
-                masks = None if (side, part) != ("caption", "tokens") else (seen.mask, held_out.mask)
-                found[f"{side}-{part}"] = probe(side, problem, asked, first, second, masks, seed)
-    vectors: list[Any] = [(towers.image_pooled, towers.caption_pooled) for towers in (seen, held_out)]
-    if None not in vectors[0]:
-        found["map"] = linear_map(problem, asked, vectors[0], vectors[1], scale, seed)
-    return {name: _judged(scores, test) for name, scores in found.items()}
+
+def _judged_runs(runs: Sequence[Mapping[str, np.ndarray]], test: GroupSet) -> dict[str, _Runs]:
+    """Of every rung, those runs that have it."""
+    return {name: [_judged(run[name], test) for run in runs if name in run] for name in runs[0]}
 
 
 def _judged(scores: np.ndarray, test: GroupSet) -> Evaluation:
@@ -365,65 +302,131 @@ def _judged(scores: np.ndarray, test: GroupSet) -> Evaluation:
     return Evaluation.of(scores, test.truth, test.ids, tags=tags, clusters=Clusters.of_groups(test))
 
 
-def _scale(scorer: Any) -> float:
-    """The factor on the model's cosines, where it has one."""
-    own: Any = getattr(scorer, "scale", None)
-    return float(own.detach().exp()) if hasattr(own, "detach") else 1.0
+def _outcomes(runs: _Runs, metric: str) -> np.ndarray:
+    """Which groups are right in which run, (runs, n)."""
+    return np.stack([each.outcomes[metric].value for each in runs])
 
 
-def _metrics(evaluation: Evaluation) -> dict[str, Any]:
-    return {name: evaluation.metrics[name].record() for name in _BOTH}
+def _mean(runs: _Runs, metric: str) -> Estimate:
+    """The mean over runs; its ties are the mean number of them, rounded up, so that none means none."""
+    found = [each.metrics[metric] for each in runs]
+    if len(found) == 1:
+        return found[0]
+    ties = math.ceil(np.mean([each.ties or 0 for each in found]))
+    chance_percent = found[0].chance
+    return Estimate.over_seeds(_outcomes(runs, metric), chance_percent, ties=ties, clusters=runs[0].clusters)
 
 
-def _lost(change: Comparison) -> bool:
+def _metrics(runs: _Runs) -> dict[str, Any]:
+    return {name: _mean(runs, name).record() for name in _BOTH}
+
+
+def _apart(own: np.ndarray, after: np.ndarray) -> Comparison:
+    """From the model's own outcomes, bool (n,), to those of runs whose groups are not known one by one, (runs, n).
+
+    The runs ship as numbers alone: so own and after are taken to be right on groups as different as their counts
+    allow, which makes the least of a difference.
+    """
+    return Comparison.over_seeds(np.sort(own)[None, ::-1], after)
+
+
+# --- what a record says
+
+
+def _verdict(record: Mapping[str, Any]) -> list[str]:
+    """What the rungs and steps of a record say, and what they cannot."""
+    rows = {row["name"]: row for row in record["rungs"] if GROUP_MATCH in row and row["name"] != "ttm"}
+    values = {name: Estimate.of_record(row[GROUP_MATCH]) for name, row in rows.items()}
+    there = [name for name, e in values.items() if _shown(e)]
+    parts = [
+        f"{'in' if name in there else 'not shown to be in'} {RUNGS[name].within} ({e.value:.1f} %)"
+        for name, e in values.items()
+    ]
+    found = [f"Binding is {'; '.join(parts)}; chance is {values['own'].chance:.1f} %.", *_unlearned(rows)]
+    found += [*_where_lost(record["steps"]), *_metric(rows["own"]), *_after_ttm(record.get("recovery"))]
+    if len(values) > 1 and record.get("runs", 1) == 1:
+        found.append("The probes are of one run: with other training groups they may say something else.")
+    return found
+
+
+def _shown(e: Estimate) -> bool:
+    """Whether there is more than chance."""
+    return e.bounds[0] > e.chance
+
+
+def _unlearned(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """What a probe finds in an untrained model, above chance."""
+    controls = {name: row.get("controls", {}).get("untrained") for name, row in rows.items()}
+    control = {name: Estimate.of_record(of[GROUP_MATCH]) for name, of in controls.items() if of}
+    parts = [f"{e.value:.1f} % in {RUNGS[n].within}" for n, e in control.items() if _shown(e)]
+    return [f"That much takes no learning: an untrained model has {', '.join(parts)}."] if parts else []
+
+
+def _where_lost(steps: Sequence[Mapping[str, Any]]) -> list[str]:
+    if not steps:
+        return ["Cannot tell where anything is lost: this model has no two rungs to compare."]
+    lost = [step for step in steps if _lost(step)]
+    if not lost:
+        least = max(step["detectable"] or 100.0 for step in steps)
+        return [
+            "Cannot tell where anything is lost: no step loses what these groups and runs could show, and less "
+            f"than {least:.0f} points they might miss."
+        ]
+    first, most = lost[0], min(lost, key=lambda step: step["difference"])
+    found = [f"What is lost first is lost in {first['where']}: {_points(first)}."]
+    return found if most is first else [*found, f"Most is lost in {most['where']}: {_points(most)}."]
+
+
+def _metric(own: Mapping[str, Any]) -> list[str]:
+    """What the stricter metric hides."""
+    match, score = (Estimate.of_record(own[name]) for name in _BOTH)
+    if not _shown(match) or score.value >= match.value:
+        return []
+    return [
+        f"The metric hides more: by GroupScore the same scores have {score.value:.1f} % (chance "
+        f"{score.chance:.1f} %)."
+    ]
+
+
+def _after_ttm(change: Mapping[str, Any] | None) -> list[str]:
+    if change is None:
+        return []
+    if Ladder.p_value(change) >= 0.05:
+        said = "cannot be told from the model as it is by these counts alone"
+    else:
+        said = "recovers some of it" if change["difference"] > 0 else "loses more"
+    return [
+        f"Test-time matching {said}: {_points(change)}, were they right on groups as different as can be."
+    ]
+
+
+def _lost(change: Mapping[str, Any]) -> bool:
     """Whether something is lost in this step: fewer groups are right, by clusters too, after correction."""
-    c = change.clustered
-    p = change.p_holm if c is None else max(change.p_holm or 0.0, c.p_holm or 0.0)
-    return change.difference < 0 and (p or 0.0) < 0.05
+    return change["difference"] < 0 and Ladder.p_value(change) < 0.05
 
 
-def _points(change: Comparison) -> str:
-    interval = f"95 % interval {change.low:+.1f} to {change.high:+.1f}"
-    return (
-        f"{change.difference:+.1f} points of GroupMatch ({interval}, p {p_digits(change.p_holm)} after Holm)"
-    )
+def _points(change: Mapping[str, Any]) -> str:
+    interval = f"95 % interval {change['low']:+.1f} to {change['high']:+.1f}"
+    p = p_digits(Ladder.p_value(change))
+    return f"{change['difference']:+.1f} points of GroupMatch ({interval}, p {p} after Holm)"
 
 
 _NO_RUN = "No run of test-time matching ships for this model and set; start one on its page, or with `crossmatch ttm`."
 
 
-def _recovered(benchmark: str, model: str, m: int, k: int) -> dict[str, Estimate]:
-    """Both metrics after the last iteration of the shipped run of seed 0 with the preset; none where there is none."""
+def _recovered(benchmark: str, model: str) -> dict[str, np.ndarray]:
+    """Which of n groups both metrics have right after the last iteration of the shipped runs with the preset, bool
+    (runs, n), the right ones last; none where there is none."""
     path = paths.assets() / "results" / "ttm_ablations.csv"
     if not path.is_file():
         return {}
     table = pd.read_csv(path)
-    asked = {
-        "kind": "ttm",
-        "model": model,
-        "benchmark": benchmark,
-        "setting": "preset",
-        "seed": 0,
-        "part": "all",
-    }
+    asked = {"kind": "ttm", "model": model, "benchmark": benchmark, "setting": "preset", "part": "all"}
     for column, value in asked.items():
         table = table[table[column] == value]
     if table.empty:
         return {}
-    last: Any = table.sort_values("iteration").iloc[-1]
-    n = int(last.groups)
-    return {
-        name: estimate(np.arange(n) < round(last[name] * n / 100), 100 * chance(name, m, k), None)
-        for name in _BOTH
-    }
-
-
-def _cached(benchmark: str, model: str, seed: int) -> Any:
-    """Where this machine's measurement lies: named after the model's weights, the test groups and the seed."""
-    key = scorer_key(model)
-    if key is None:
-        return None
-    groups = datasets.load(benchmark, "test")
-    content = [[image.key for image in g.images] + list(g.captions) for g in groups]
-    name = hashlib.sha256(json.dumps([_VERSION, key, benchmark, seed, content]).encode()).hexdigest()[:24]
-    return paths.home() / "cache" / "ladder" / f"{name}.json"
+    last = table.sort_values("iteration").groupby("seed").tail(1)
+    n = int(last.groups.iloc[0])
+    wrong = {name: n - np.round(last[name].to_numpy() * n / 100) for name in _BOTH}
+    return {name: np.arange(n) >= count[:, None] for name, count in wrong.items()}

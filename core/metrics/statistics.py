@@ -378,11 +378,10 @@ def _typical(sizes: np.ndarray) -> float:
     return float(np.sqrt((sizes.astype(np.float64) ** 3).sum() / sizes.sum()))
 
 
-def _caution(freedom: float) -> float:
+def _caution(freedom: float, tail: float = (1 + _LEVEL) / 2) -> float:
     """By how much a variance estimated with so many degrees of freedom counts more than a known one."""
     if freedom <= 0:
         return np.inf
-    tail = (1 + _LEVEL) / 2
     return float(scipy.special.stdtrit(freedom, tail) / scipy.special.ndtri(tail)) ** 2
 
 
@@ -404,7 +403,7 @@ def _interval_by_side(
     return float(ends[0][0]), float(ends[1][1])
 
 
-def _two_sources(off: np.ndarray, labels: np.ndarray | None) -> float:
+def _two_sources(off: np.ndarray, labels: np.ndarray | None, tail: float = (1 + _LEVEL) / 2) -> float:
     """Variance, with its caution, of a mean over seeds and groups, from (seeds, n) distances to that mean.
 
     Mean squares of a two-way layout without repetition (Searle, Casella and McCulloch, Variance Components, 1992,
@@ -423,8 +422,8 @@ def _two_sources(off: np.ndarray, labels: np.ndarray | None) -> float:
     beyond = max(
         square_units - square_rest, 0.0
     )  # what units differ by beside the rest, which seeds have too
-    wide = _caution(freedom) if square_units else 0.0
-    both = _caution(seeds - 1) * square_seeds + (wide * beyond if beyond else 0.0)
+    wide = _caution(freedom, tail) if square_units else 0.0
+    both = _caution(seeds - 1, tail) * square_seeds + (wide * beyond if beyond else 0.0)
     return float(max(both, wide * square_units)) / (seeds * units)
 
 
@@ -510,6 +509,25 @@ class Comparison(NamedTuple):
         return f"{self.difference:+.1f} [{self.low:+.1f}, {self.high:+.1f}], {counts}{by}"
 
     @staticmethod
+    def over_seeds(first: Array, second: Array, clusters: Clusters | None = None) -> Comparison:
+        """Two on the same groups, each the mean over repeated runs: outcomes (seeds, n), of one run (1, n).
+
+        A difference has to hold over groups, by the exact test of `compare` on the mean changes, and over groups and
+        runs at once: p is the larger of the two, and the interval holds both. fixed, broken : groups that are better,
+        or worse, in the mean over runs.
+        """
+        a, b = np.broadcast_arrays(*(to_numpy(values).astype(np.float64) for values in (first, second)))
+        if len(a) == 1:
+            return compare(a[0], b[0], clusters)
+        found = compare(np.zeros(a.shape[1]), (b - a).mean(axis=0), clusters)
+        low, high, p = _over_runs(b - a, None, found)
+        clustered = found.clustered
+        if clusters is not None and clustered is not None:
+            ends = _over_runs(b - a, clusters.labels, clustered)
+            clustered = clustered._replace(low=ends[0], high=ends[1], p_value=ends[2])
+        return found._replace(low=low, high=high, p_value=p, clustered=clustered)
+
+    @staticmethod
     def detectable_difference(n: int, differ: float) -> float | None:
         """The smallest difference in points that McNemar's exact test finds on n groups with 80 % power.
 
@@ -585,6 +603,24 @@ def compare(first: Array, second: Array, clusters: Clusters | None = None) -> Co
         100 * float(change.mean()), 100 * low, 100 * high, fixed, broken, p, _least(change, n),
         clustered=None if clusters is None else _clustered_comparison(change, clusters),
     )  # fmt: skip
+
+
+def _over_runs(
+    change: np.ndarray, labels: np.ndarray | None, by_groups: Comparison | _ClusteredComparison
+) -> tuple[float, float, float]:
+    """Interval in points and p of the mean change (seeds, n) over runs and groups; never surer than over groups."""
+    mean = float(change.mean())
+
+    def reach(tail: float) -> float:
+        return float(scipy.special.ndtri(tail) * np.sqrt(_two_sources(change - mean, labels, tail)))
+
+    wide, tail, surest = 100 * reach((1 + _LEVEL) / 2), 0.5, 1 - 1e-12
+    if mean:  # the level at which the interval would end at 0
+        sure = abs(mean) > reach(surest)
+        tail = surest if sure else _root(lambda t: reach(t) - abs(mean), 0.5 + 1e-9, surest, 1e-13)
+    p = max(2 * (1 - tail), by_groups.p_value)
+    low, high = min(by_groups.low, 100 * mean - wide), max(by_groups.high, 100 * mean + wide)
+    return (min(low, 0.0), max(high, 0.0), p) if p > 1 - _LEVEL else (low, high, p)
 
 
 def _least(change: np.ndarray, n: int) -> float | None:
@@ -692,8 +728,8 @@ def _power_over_gap(n: int, differ: float) -> Callable[[float], float]:
     return power
 
 
-def _root(function: Callable[[float], float], low: float, high: float) -> float:
-    return float(scipy.optimize.brentq(function, low, high, xtol=1e-5))
+def _root(function: Callable[[float], float], low: float, high: float, within: float = 1e-5) -> float:
+    return float(scipy.optimize.brentq(function, low, high, xtol=within))
 
 
 # --- what margins are worth
