@@ -22,6 +22,9 @@ from core.scoring.load import builtin_models
 from ui import forgetting as cost_part
 from ui import retrieval as part
 from ui import retrieval_table, runs
+from ui.navigation import ASK, CHANGES, RETRIEVAL_VIEWS, TRAIN
+from ui.old_links import present_name
+from ui.strategy_time import time_line
 
 LEAD = (
     "Ask for “a green sphere”, and the model puts the pictures in order, the best first. A model that only "
@@ -30,7 +33,6 @@ LEAD = (
     "trains models to do better."
 )
 KINDS = ("adapt",)  # of the runs that this page shows
-LOOK, TABLE, TRAIN = "queries", "strategies", "train"  # also in addresses
 THIS = "pages/5_Retrieval.py"
 SHOWN = (8, 16, 32)
 # Words that the built-in models know; half of the first pictures have both, on different objects.
@@ -143,7 +145,7 @@ def pick_list(subset: part.RetrievalSubset) -> tuple[int | None, str, int, bool]
 def next_steps(models: Sequence[str]) -> None:
     """Where to go from a list of pictures."""
     with st.container(horizontal=True, vertical_alignment="center"):
-        ui.page_button("See what training changes", THIS, {"view": TABLE}, icon=":material/leaderboard:")
+        ui.page_button("See what training changes", THIS, {"view": CHANGES}, icon=":material/leaderboard:")
         if not [m for m in models if m.startswith("run/")]:
             ui.page_button("Train a model yourself", THIS, {"view": TRAIN}, icon=":material/school:")
             st.caption(
@@ -236,79 +238,102 @@ def growing(running: Sequence[Run], steps: Sequence[runs.Records]) -> None:
 
 
 def form(store: ui.VisitorStore) -> None:
-    """Strategy, fusion, mix, base, seed; and what the strategy trains."""
-    benchmark, missing = pick_benchmark()
-    left, right = st.columns(2, gap="medium")
-    with left:
-        strategy = st.selectbox(
-            "Strategy",
-            list(STRATEGIES),
-            index=list(STRATEGIES).index("mm-adapter"),
-            format_func=lambda n: STRATEGIES[n].label,
-            key="strategy",
-            bind="query-params",
+    """What is trained, on what and by which strategy; how long that takes, the start, and every setting."""
+    place, start_place = st.container(), st.container()
+    with place:
+        left, middle, right = st.columns(3, gap="medium")
+        with left:
+            strategy = st.selectbox(
+                "Strategy",
+                list(STRATEGIES),
+                index=list(STRATEGIES).index("mm-adapter"),
+                format_func=lambda n: STRATEGIES[n].label,
+                key="strategy",
+                bind="query-params",
+            )
+        with middle:
+            base = pick_base()
+        with right:
+            benchmark, missing = pick_benchmark()
+        st.caption(f"**{STRATEGIES[strategy].label}.** What is trained: {STRATEGIES[strategy].meaning}")
+    with st.expander("Settings", icon=":material/tune:"):
+        options = {"strategy": strategy, **settings(strategy, benchmark)}
+    with start_place:
+        for what in missing:
+            st.warning(escape_markdown(what), icon=":material/download:")
+        job = StrategyRun.of(benchmark, ui.model_source(base or "builtin/clip"), options=options)
+        if job.shortfall:
+            st.info(job.shortfall, icon=":material/hourglass_bottom:")
+        ready = bool(base) and not missing
+        started = st.button("Start the run", type="primary", icon=":material/play_arrow:", disabled=not ready)
+        st.caption(escape_markdown(f"{time_line(store, job)} The run continues when you close this page."))
+        st.caption(
+            "Trains on newly drawn scenes (for other sets, on their training pictures), never on the pictures that it "
+            "is tested with. Combinations that count as unseen occur in none of them."
         )
-        st.caption(STRATEGIES[strategy].meaning)
-        joint = STRATEGIES[strategy].joint
-        fusion = st.selectbox("Fusion", list(FUSIONS), key="fusion", bind="query-params", disabled=not joint)
-        st.caption(FUSIONS[fusion] if joint else "Only MM-Pred and MM-Adapter fuse image and text.")
-        more = advanced(strategy, fusion)
-    with right:
-        known = (*builtin_models(), *ui.model_names(strategies=False))
-        bases = [n for n in known if "siglip" in n or "clip" in n or "run/" in n]
-        base = st.selectbox(
-            "Base", list(dict.fromkeys(bases)), key="base", bind="query-params", accept_new_options=not is_public(),
-            help="CLIP, SigLIP or FLAVA: built in, a run's model, a Hugging Face name or a folder.",
-        )  # fmt: skip
-        mixes = list(MIXES)
-        usual = mixes.index(AdaptConfig().mix)
-        mix = st.selectbox("Training queries", mixes, usual, key="mix", bind="query-params")
-        st.caption(MIXES[mix])
-        epochs = int(ui.number(st, "Epochs", 1, 100, 8, key="epochs") or 8)
-        seed = int(ui.number(st, "Seed", 0, 10_000, 0, key="aseed") or 0)
-        patience = None
-        if benchmark == BUILTIN:
-            said = "End after so many epochs without a higher validation mAP (0: never early)"
-            patience = int(ui.number(st, said, 0, 100, 0, key="patience") or 0) or None
-    st.caption(
-        "Trains on newly generated scenes (for other sets, on their training scene graphs), never on test images. "
-        "Combinations that count as unseen occur in none of them."
-    )
-    for what in missing:
-        st.warning(escape_markdown(what), icon=":material/download:")
-    if short := StrategyRun.of(benchmark, options={"epochs": epochs, **more}).shortfall:
-        st.info(short, icon=":material/hourglass_bottom:")
-    if st.button(
-        "Start the run", type="primary", icon=":material/play_arrow:", disabled=not base or bool(missing)
-    ):
-        options = {"strategy": strategy, "mix": mix, "epochs": epochs, "seed": seed, "patience": patience}
-        options |= {"fusion": fusion} if joint else {}
-        options |= more
-        job = StrategyRun.of(benchmark, ui.model_source(base), options=options)
+    if started:
         run = start(store, job.title, job)
         runs.open_run(run.id)
         st.rerun()
 
 
+def pick_base() -> str | None:
+    """The model that is trained."""
+    known = (*builtin_models(), *ui.model_names(strategies=False))
+    bases = [n for n in known if "siglip" in n or "clip" in n or "run/" in n]
+    return st.selectbox(
+        "Model to train",
+        list(dict.fromkeys(bases)),
+        key="base",
+        bind="query-params",
+        accept_new_options=not is_public(),
+        help="CLIP, SigLIP or FLAVA: built in, a run's model, a Hugging Face name or a folder.",
+    )
+
+
+def settings(strategy: str, benchmark: str) -> dict[str, Any]:
+    """Fusion, queries, length and seed of a run."""
+    left, middle, right = st.columns(3, gap="medium")
+    with left:
+        joint = STRATEGIES[strategy].joint
+        fusion = st.selectbox("Fusion", list(FUSIONS), key="fusion", bind="query-params", disabled=not joint)
+        st.caption(FUSIONS[fusion] if joint else "Only MM-Pred and MM-Adapter fuse image and text.")
+    with middle:
+        mixes = list(MIXES)
+        usual = mixes.index(AdaptConfig().mix)
+        mix = st.selectbox("Training queries", mixes, usual, key="mix", bind="query-params")
+        st.caption(MIXES[mix])
+    with right:
+        epochs = int(ui.number(st, "Epochs", 1, 100, 8, key="epochs") or 8)
+        seed = int(ui.number(st, "Seed", 0, 10_000, 0, key="aseed") or 0)
+        patience = None
+        if benchmark == BUILTIN:
+            label = "End early after … epochs without gain"
+            about = "Without a higher mAP on validation queries; 0: never early."
+            patience = int(ui.number(st, label, 0, 100, 0, key="patience", help=about) or 0) or None
+    fused = {"fusion": fusion} if joint else {}
+    own = {"mix": mix, "epochs": epochs, "seed": seed, "patience": patience, **fused}
+    return own | advanced(strategy, fusion)
+
+
 def advanced(strategy: str, fusion: str) -> dict[str, Any]:
-    """The settings that a first run does without: form of MM-Adapter, steps, batch and learning rate."""
+    """The settings that a first run does without: steps, batch and learning rate, form of MM-Adapter."""
     usual = AdaptConfig()
-    box = st.expander("Advanced", icon=":material/tune:")
-    one_pass = "Steps of an epoch (0: one pass over the training pairs)"
-    suited = "Learning rate (empty: what suits strategy and base)"
-    steps = ui.number(box, one_pass, 0, 100_000, usual.steps, key="asteps")
-    batch = ui.number(box, "Images and queries of a step", 2, 4096, usual.batch, key="abatch")
+    left, middle, right = st.columns(3, gap="medium")
+    one_pass, suited = "0: one pass over the training pairs.", "Empty: what suits strategy and base."
+    steps = ui.number(left, "Steps of an epoch", 0, 100_000, usual.steps, key="asteps", help=one_pass)
+    batch = ui.number(middle, "Images and queries of a step", 2, 4096, usual.batch, key="abatch")
     found: dict[str, Any] = {
         "steps": usual.steps if steps is None else steps,
         "batch": usual.batch if batch is None else batch,
-        "lr": ui.number(box, suited, 1e-8, 1.0, None, key="alr", format="%.2g"),
+        "lr": ui.number(right, "Learning rate", 1e-8, 1.0, None, key="alr", format="%.2g", help=suited),
     }
     if strategy == "mm-adapter" and fusion == usual.fusion:
         names = list(ADAPTERS)
-        found["adapter"] = box.selectbox(
+        found["adapter"] = st.selectbox(
             "Form of MM-Adapter", names, names.index(usual.adapter), key="adapter", bind="query-params"
         )
-        box.caption(ADAPTERS[found["adapter"]])
+        st.caption(ADAPTERS[found["adapter"]])
     return found
 
 
@@ -328,7 +353,7 @@ def after(run: Run) -> None:
         escape_markdown(f"The adapted model is available on every page as {name}; it can be adapted further.")
     )
     with st.container(horizontal=True):
-        state = {"view": LOOK, "left": "builtin/clip", "right": name}
+        state = {"view": ASK, "left": "builtin/clip", "right": name}
         ui.page_button("See its ranked images", THIS, state, icon=":material/image_search:", type="primary")
         ui.page_button(
             "Adapt it by test-time matching",
@@ -342,13 +367,14 @@ def after(run: Run) -> None:
 def page(store: ui.VisitorStore) -> None:
     view = st.segmented_control(
         "View",
-        [LOOK, TABLE, TRAIN],
+        RETRIEVAL_VIEWS,
         key="view",
         bind="query-params",
-        default=LOOK,
+        default=ASK,
+        required=True,
         label_visibility="collapsed",
     )
-    if view == TABLE:
+    if view == CHANGES:
         retrieval_table.table()
     elif view == TRAIN:
         train(store)
@@ -357,7 +383,7 @@ def page(store: ui.VisitorStore) -> None:
 
 
 # What is chosen reaches the address only when the field is drawn.
-view = st.session_state.get("view") or st.query_params.get("view", LOOK)
-ui.open_page("Retrieval", LEAD, pick=False, sidebar=view == LOOK)
+view = present_name("view", st.session_state.get("view") or st.query_params.get("view", ASK))
+ui.open_page("Retrieval", LEAD, pick=False, sidebar=view not in (CHANGES, TRAIN))
 with ui.show_errors():
     page(ui.VisitorStore())

@@ -17,6 +17,7 @@ from core.papers import table_html
 from core.papers.background import is_working, start_table, stop_table
 from core.runs.store import RunStore
 from ui import runs, shipped_results
+from ui.navigation import TRAIN
 
 LEAD = "The papers' tables: their numbers, and below each yours as soon as you have run its line."
 NOTE = "The numbers are the papers' own, as printed; assets/papers/results.csv lists each with its table."
@@ -41,7 +42,7 @@ QUICK = {"ttm": "world/iterations", "vgpt": "world/alpha", "cola": "world/cola"}
 RUN_PAGES = {
     "ttm": (runs.TTM_PAGE, {}),
     "simplematch": (runs.TTM_PAGE, {}),
-    "adapt": ("pages/5_Retrieval.py", {"view": "train"}),
+    "adapt": ("pages/5_Retrieval.py", {"view": TRAIN}),
 }
 
 

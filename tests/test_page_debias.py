@@ -195,7 +195,10 @@ def test_the_page_says_whether_any_alpha_is_better_than_0_beyond_its_interval(sc
 
 @pytest.mark.parametrize("old", ["alpha", "blind check", "training set"])
 def test_a_link_with_the_former_name_of_a_view_opens_it(app, old):
-    assert app(view=old).segmented_control(key="view").value == present_name("view", old) != old
+    test = app(view=old)
+    assert test.segmented_control(key="view").value == present_name("view", old) != old
+    address = test.query_params.get("view", "Move alpha")  # a default is in no address
+    assert address == present_name("view", old)  # a reload opens the same
 
 
 def test_square_groups_show_live_that_two_metrics_do_not_move(app, scored):

@@ -8,8 +8,9 @@ import pytest
 from adapted import finish
 from driving import button, fine, html, text
 
+from core.base.paths import assets
 from core.cola.run import StrategyRun
-from core.figures.retrieval import words_figure
+from core.figures.retrieval import paper_data, strategies_data, strategies_figure, words_figure
 from core.figures.shared_words import _present_and_missing_words, ranked_images, shared_word_counts
 from core.runs.store import RunStore
 from core.scenes.retrieval import load_retrieval
@@ -377,6 +378,30 @@ def test_the_first_query_shows_pictures_with_every_word_on_different_objects(app
 def test_views_without_fields_of_their_own_draw_no_sidebar_and_say_their_conditions_once(app):
     test = app(PAGE)
     assert test.sidebar.selectbox
-    fine(test.segmented_control(key="view").set_value("strategies").run())
+    fine(test.segmented_control(key="view").set_value("What training changes").run())
     assert not test.sidebar.selectbox and not test.sidebar.get("html")
     assert text(test).count("1,200 steps") == 1
+
+
+def test_the_form_says_how_long_a_run_takes_by_the_last_one_of_its_kind(app):
+    test = app(PAGE, view="train", strategy="Linear")
+    assert "a guess until a run of this strategy has finished here" in text(test)
+    store = RunStore()
+    run = store.create("adapt", "mine", StrategyRun.of(options={"strategy": "linear", "epochs": 4}).written())
+    attempt = store.queue_up(run.id)
+    store.conclude(run.id, attempt, "finished")
+    with store._database.transaction() as database:
+        database.execute("UPDATE runs SET started = 1000, ended = 1060 WHERE id = ?", (run.id,))
+    said = text(app(PAGE, view="train", run="new", strategy="Linear"))
+    assert "About 2 min, going by your last run of this strategy" in said  # 4 epochs took 60 s, these are 8
+    assert "a guess until" in text(app(PAGE, view="train", run="new", strategy="MM-Pred"))
+
+
+def test_figures_side_by_side_have_one_scale():
+    one, other = strategies_data(pd.read_csv(assets() / "results/cola.csv")), paper_data("CLIP")
+    tops = [
+        strategies_figure(data, beside=beside).layout.yaxis.range[1]
+        for data, beside in ((one, other), (other, one))
+    ]
+    shown = np.r_[one.high[[1, 2, 4]].ravel(), other.value[[1, 2, 4]].ravel()]
+    assert tops[0] == tops[1] >= np.nanmax(shown)

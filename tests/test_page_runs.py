@@ -230,7 +230,7 @@ def test_a_run_of_the_retrieval_page_is_listed_with_its_own_metric_and_opens_the
     assert row["GroupMatch after"] == "–"
     choose(test, run.id)
     state = button(test, "Open").click().run().session_state
-    assert state["run"] == run.id and state["view"] == "train"
+    assert state["run"] == run.id and state["view"] == "Train a model"
     assert button(app("pages/4_Test-Time_Matching.py"), "Start the run")
 
 

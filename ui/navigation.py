@@ -14,6 +14,8 @@ PAGES = {
     "pages/8_Your_Data.py": ("Your data", ":material/add_photo_alternate:"),
     "pages/9_Runs.py": ("Runs", ":material/list_alt:"),
 }
+# Views of Retrieval, as the page and the address have them; `ui.old_links` has what they were called before.
+ASK, CHANGES, TRAIN = RETRIEVAL_VIEWS = ("Ask for pictures", "What training changes", "Train a model")
 WITH_SELECTION = (  # pages that show it
     "pages/1_Groups.py",
     "pages/10_Audit.py",

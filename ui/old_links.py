@@ -4,10 +4,15 @@ written form. A change to an option of a widget with `bind="query-params"` adds 
 `_PARAMETERS`; one that is not there is named to the reader, and leaves the address.
 """
 
+from contextlib import suppress
+
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core import datasets
 from core.figures.text import escape_markdown
+from ui.navigation import ASK, CHANGES, TRAIN
 
 # What some page reads or has read, by what it is about.
 _NAMES = """
@@ -45,6 +50,9 @@ RENAMED: dict[str, dict[str, str]] = {
         "samples": "Images needed",
         "retrieval": "Retrieval",
         "training set": "Training set",
+        "queries": ASK,
+        "strategies": CHANGES,
+        "train": TRAIN,
     },
 }
 
@@ -70,6 +78,17 @@ def read_old_links() -> None:
         if any(name in renamed for name in names):
             options = [present_name(key, name) for name in names]
             st.session_state[key] = options if len(options) > 1 else options[0]
+            with suppress(StreamlitAPIException):  # a widget of this page does so by itself
+                query[key] = options
+                _seed_widgets_from_address()
+
+
+def _seed_widgets_from_address() -> None:
+    """The address as it is now is what widgets begin with: a former name they would take out of it."""
+    context = get_script_run_ctx()
+    if context is not None:
+        with context.session_state.query_params() as parameters:
+            parameters.set_initial_query_params_from_current()
 
 
 def own_parameters() -> list[str]:

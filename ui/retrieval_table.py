@@ -69,7 +69,8 @@ def _measured_strategies(data: retrieval.StrategiesData, seeds: int) -> None:
     """The measured strategies beside the paper's: in one sentence, at a glance, as figures and as one table."""
     paper = retrieval.paper_data("CLIP")
     st.markdown(
-        f"""**Ways to teach a model which attribute belongs to which object**
+        f"""**Ways to teach a model which attribute belongs to which object.** \
+Percent is mean average precision (mAP), 100 where every right picture stands before every wrong one, or accuracy.
 - Combinations that training never showed: {_best(paper, UNSEEN, "in the paper")}; \
 {_best(data, UNSEEN, "on the built-in world")}.
 - Two objects that exchange their attributes: {_best(paper, PAIRS, "in the paper")}; \
@@ -80,14 +81,21 @@ def _measured_strategies(data: retrieval.StrategiesData, seeds: int) -> None:
     left, right = st.columns(2, gap="medium")
     said = "Cola mAP on unseen combinations by strategy"
     with left:
-        _bars("On the built-in world", f"Means of {seeds} seeds (dots).", data, said, "strategies")
+        _bars("On the built-in world", f"Means of {seeds} seeds (dots).", data, paper, said, "strategies")
     with right:
         said = "The paper's Cola mAP on unseen combinations"
-        _bars("In the paper", "CLIP on GQA; the paper prints no intervals.", paper, said, "strategies-paper")
+        _bars(
+            "In the paper",
+            "CLIP on GQA; the paper prints no intervals.",
+            paper,
+            data,
+            said,
+            "strategies-paper",
+        )
     st.caption(
-        "“Seen” and “unseen” are Cola mAP: how far in front the right pictures stand, for combinations that training "
-        "showed or did not show. Multi-object accuracy: which of two pictures with exchanged attributes fits the "
-        "query. Thin lines are 95 % intervals over queries, dotted lines chance levels. The built-in world was "
+        "“Seen” and “unseen”: mAP for combinations of words that training showed or did not show. Multi-object "
+        "accuracy: how often the right one of two pictures with exchanged attributes is found. "
+        "Thin lines are 95 % intervals over queries, dotted lines chance levels. The built-in world was "
         f"measured with {retrieval.BUDGET}."
     )
     with st.expander("All numbers, and how they were measured", icon=":material/table:"):
@@ -124,8 +132,8 @@ def _glance(data: retrieval.StrategiesData, paper: retrieval.StrategiesData) -> 
         )
     return (
         '<div class="cm-scroll"><table class="cm-cells"><thead><tr><th scope="col" class="cm-words">strategy</th>'
-        '<th scope="col" class="cm-words">what is trained</th><th scope="col">unseen mAP, here</th>'
-        f'<th scope="col">unseen mAP, paper</th></tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
+        '<th scope="col" class="cm-words">what is trained</th><th scope="col">unseen combinations, here</th>'
+        f'<th scope="col">unseen combinations, paper</th></tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
     )
 
 
@@ -133,14 +141,21 @@ def _percent(value: float) -> str:
     return "–" if np.isnan(value) else f"{value:.1f} %"
 
 
-def _bars(title: str, caption: str, data: retrieval.StrategiesData, said: str, key: str) -> None:
-    """One side: the strategies as bars, and in words for who cannot see them."""
+def _bars(
+    title: str,
+    caption: str,
+    data: retrieval.StrategiesData,
+    beside: retrieval.StrategiesData,
+    said: str,
+    key: str,
+) -> None:
+    """One side: the strategies as bars on the scale of the other side, and in words for who cannot see them."""
     st.header(title, anchor=False)
     st.caption(caption)
     values = ", ".join(
         f"{retrieval.label(n)} {v:.1f} %" for n, v in zip(data.strategies, data.value[2], strict=True)
     )
-    chart(retrieval.strategies_figure(data), f"{said}: {values}.", key)
+    chart(retrieval.strategies_figure(data, beside=beside), f"{said}: {values}.", key)
 
 
 def _paired_differences() -> None:

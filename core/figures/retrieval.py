@@ -162,9 +162,15 @@ def label(strategy: str) -> str:
 
 
 def strategies_figure(
-    data: StrategiesData, measures: Sequence[int] = (1, 2, 4), height: int = 360
+    data: StrategiesData,
+    measures: Sequence[int] = (1, 2, 4),
+    height: int = 360,
+    beside: StrategiesData | None = None,
 ) -> go.Figure:
-    """Bars of some measures by strategy: a line for the 95 % interval, a dot for every seed, chance levels dotted."""
+    """Bars of some measures by strategy: a line for the 95 % interval, a dot for every seed, chance levels dotted.
+
+    beside : of a figure next to it, which then has the same height of a percent.
+    """
     figure = go.Figure()
     width = 0.8 / len(measures)
     places = np.arange(len(data.strategies), dtype=float)
@@ -184,6 +190,13 @@ def strategies_figure(
     layout(figure, height, "strategy", "mAP or accuracy, in percent")
     figure.update_layout(hovermode="closest")
     figure.update_yaxes(ticksuffix=" %")
+    if beside is not None:
+        rows = list(measures)
+        most = max(
+            float(np.nanmax([d.value[rows], d.high[rows], d.seeds[rows].max(axis=-1)]))
+            for d in (data, beside)
+        )
+        figure.update_yaxes(range=[0, 10 * np.ceil(most / 10)])
     # Upright and on two lines: turned by Plotly where there is little room, the last one would be dropped.
     names = [label(name).replace("-", "-<br>").replace(" ", "<br>") for name in data.strategies]
     figure.update_xaxes(tickvals=places, ticktext=names, tickangle=0, showgrid=False)

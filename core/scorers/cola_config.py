@@ -28,26 +28,33 @@ class _Strategy(NamedTuple):
 
 STRATEGIES: dict[str, _Strategy] = {
     "linear": _Strategy(
-        "Linear", "A linear map after each frozen encoder: one for pictures, one for queries.", 1e-3, "Linear"
+        "Linear",
+        "A linear map behind each encoder, one for pictures and one for queries; the encoders stay as they are.",
+        1e-3,
+        "Linear",
     ),
     "prompt-tune": _Strategy(
-        "Prompt-tune", "Only the text encoder's word embeddings; everything else is frozen.", 1e-2, "Prompt-tune"
+        "Prompt-tune",
+        "Only the text encoder's word embeddings, the numbers that stand for words; all else stays as it is.",
+        1e-2,
+        "Prompt-tune",
     ),
-    "ft-all": _Strategy("FT all", "Both encoders with all of their weights.", 3e-4, "FT all"),
+    "ft-all": _Strategy("FT all", "All weights of both encoders.", 3e-4, "FT all"),
     "ft-late": _Strategy(
         "FT late",
-        "A new last layer for each encoder: one reads the patches of the picture, the other the words. Of "
+        "A new last layer for each encoder: one reads the parts of the picture (patches), the other the words. Of "
         "FLAVA the last two layers of its own multimodal encoder.",
         3e-4,
         "FT late",
     ),
     "mm-pred": _Strategy(
-        "MM-Pred", "A new transformer reads patches and words together; a linear layer makes its output the score.",
+        "MM-Pred", "A small new network reads the picture's parts and the words together, and gives the score itself.",
         1e-3, "MM-Pred", joint=True,
     ),
     "mm-adapter": _Strategy(
         "MM-Adapter",
-        "A new transformer reads patches and words together; its output is compared with the frozen query.",
+        "A small new network reads the picture's parts and the words together; what it makes of them is compared with "
+        "the query as the model read it before.",
         1e-3,
         "MM-Adapter",
         joint=True,

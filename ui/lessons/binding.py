@@ -16,6 +16,7 @@ from ui.export import chart
 from ui.images import draw_group
 from ui.lessons import elements
 from ui.loaders import load_groups
+from ui.navigation import ASK
 
 PAIR = "scenes/attribute-swap"
 
@@ -79,7 +80,7 @@ def show() -> None:
     elements.link_to_page(
         "Search by attribute and object",
         "pages/5_Retrieval.py",
-        {**elements.selection_state(PAIR), "view": "queries", "left": elements.MODEL},
+        {**elements.selection_state(PAIR), "view": ASK, "left": elements.MODEL},
     )
 
 
