@@ -239,7 +239,7 @@ class Audit:
             assert order.found is not None
             reached = f"{order.found.value:.2f} ({order.found.low:.1f}–{order.found.high:.1f})"
             faults = ", ".join(found.key for found in audit._of(FAULT)) or "none"
-            numbers = (audit.n, audit.independent, order.count)
+            numbers = (audit.n, audit.independent, order.groups)
             rows.append([audit.name, *(f"{number:,}" for number in numbers), reached, faults])
         return rows
 

@@ -80,7 +80,7 @@ def word_order(groups: GroupSet) -> Finding:
         found,
         evidence=_ids(groups, ~same),
         brief=brief,
-        count=int(same.sum()),
+        groups=int(same.sum()),
     )
 
 

@@ -41,7 +41,8 @@ class Finding(NamedTuple):
 
     key : of the check. verdict : sound, a fault, a limit, or cannot tell. says : a sentence with the numbers. found :
     percent of groups, with interval and chance. p_value : of a rule; None of a count. p_holm : corrected for all rules
-    that were tried. evidence : ids of groups to open. brief : in half a sentence. count : of groups, where counted.
+    that were tried. evidence : ids of groups to open. brief : in half a sentence. groups : how many, where
+    they are counted.
     """
 
     key: str
@@ -53,7 +54,7 @@ class Finding(NamedTuple):
     p_holm: float | None = None
     evidence: tuple[str, ...] = ()
     brief: str = ""
-    count: int | None = None
+    groups: int | None = None
 
     @property
     def solves(self) -> bool:
