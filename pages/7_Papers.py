@@ -16,7 +16,7 @@ from core.figures.text import escape_markdown
 from core.papers import table_html
 from core.papers.background import is_working, start_table, stop_table
 from core.runs.store import RunStore
-from ui import runs, shipped_results
+from ui import published, runs, shipped_results
 from ui.navigation import TRAIN
 
 LEAD = "The papers' tables: their numbers, and below each yours as soon as you have run its line."
@@ -314,4 +314,5 @@ with ui.show_errors():
         runnable(chosen.key, place)
     else:
         printed(short, chosen.key)
+    published.section(ui.VisitorStore())
     ui.cite(None, (short, "Winoground"), NOTE)

@@ -1,0 +1,78 @@
+"""Published results of named systems on one set: facts with their source, chance marked, one's own among them."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from driving import fine
+
+from core.base.paths import assets
+from core.runs.store import RunStore
+from ui.published import own_runs, published, standing
+
+PAPERS = "pages/7_Papers.py"
+
+
+def test_every_number_read_elsewhere_has_its_address_day_and_paper():
+    rows = pd.read_csv(assets() / "papers" / "published.csv", dtype=str, keep_default_na=False)
+    assert rows["address"].str.startswith("https://").all() and rows["paper"].ne("").all()
+    assert pd.to_datetime(rows["read"], format="%Y-%m-%d").notna().all()
+    assert rows["value"].astype(float).between(0, 100).all()
+    assert not rows.duplicated(["dataset", "subset", "system", "method", "metric"]).any()
+
+
+def test_winoground_systems_stand_in_order_with_people_chance_and_yours_among_them():
+    own = pd.DataFrame({"system": ["mine"], "value": [20.0]})
+    table = standing("Winoground", "", "group_score", own).set_index("system")
+    assert table.loc["human", "value"] == 85.5 and table.loc["human", "kind"] == "people"
+    assert table.loc["VinVL", "value"] == 14.5 and table.loc["mine", "kind"] == "yours"
+    assert list(table["value"]) == sorted(table["value"], reverse=True)
+    chance = table[table["kind"] == "chance"]["value"]
+    assert chance.tolist() == pytest.approx([100 / 6], abs=0.05)  # 1 of 6 as [TTM] derives it
+
+
+def test_chance_is_computed_where_no_paper_prints_it():
+    table = standing("ColorSwap", "", "group_match")
+    assert table[table["kind"] == "chance"]["value"].tolist() == [50.0]
+
+
+def test_what_was_adapted_tuned_or_sees_no_image_is_marked():
+    rows = published()
+    for method, why in (
+        ("TTM", "adapted to these very groups"),
+        ("VisualGPTScore alpha=alpha*", "chosen on the test set"),
+        ("VisualGPTScore alpha=alpha*_val", "chosen on other groups"),
+        ("blind LM", "sees no image"),
+    ):
+        assert rows[rows["method"] == method]["caution"].str.contains(why).all()
+    # SimpleMatch's GroupMatch is that of the model as it is; GPT-4.1, which nobody can train, has it, too.
+    assert not rows[rows["method"] == "SimpleMatch"]["caution"].str.contains("adapted").any()
+    assert not rows[rows["method"] == "ITC"]["caution"].str.contains("chosen|adapted|sees").any()
+
+
+def test_finished_runs_on_the_set_are_ones_own_rows(tmp_path):
+    store = RunStore(tmp_path)
+    for benchmark, value in (("winoground", 41.0), ("colorswap", 99.0)):
+        run = store.create("ttm", f"mine on {benchmark}", {"benchmark": benchmark, "groups": 40})
+        attempt = store.queue_up(run.id)
+        store.append_step(run.id, {"iteration": 0, "metrics": {"group_match": {"value": value}}}, attempt)
+        store.conclude(run.id, attempt, "finished")
+    own = own_runs(store, "Winoground", "", "group_match")
+    assert own[["system", "value"]].values.tolist() == [["mine on winoground", 41.0]]
+    assert own["caution"].item() == "adapted to these very groups, without labels; some of the groups alone"
+    assert own_runs(store, "Winoground", "", "text_score").empty
+    table = standing("Winoground", "", "group_match", own)
+    assert table[table["kind"] == "yours"]["value"].tolist() == [41.0]
+
+
+def test_the_section_opens_filters_and_is_not_drawn_while_it_is_closed(app):
+    test = app(PAPERS)
+    assert "published_set" not in {box.key for box in test.selectbox}
+    test.session_state["published"] = True
+    fine(test.run())
+    fine(test.selectbox(key="published_set").set_value("Winoground").run())
+    assert len(test.selectbox(key="published_metric").options) == 4
+    fine(test.selectbox(key="published_metric").set_value("group_score").run())
+    fine(test.text_input(key="published_filter").set_value("vinvl").run())
+    (table,) = [frame.value for frame in test.dataframe if "System" in frame.value.columns]
+    assert table["System"].tolist() == ["VinVL"] and table["Value (%)"].tolist() == [14.5]
