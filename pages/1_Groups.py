@@ -8,6 +8,7 @@ import altair as alt
 import numpy as np
 import plotly.graph_objects as go
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import ui
 from core import figures
@@ -71,9 +72,7 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="gallery-toolbar"):
         words, verdicts, order, margins = filters(evaluation)
         notable_group_buttons(selection, evaluation, "surprises")
-        exports = ui.evaluation_exports(selection, {selection.model: evaluation})
-        bars = {"metrics": lambda: metrics_figure(evaluation)}
-        ui.export_section("groups", evaluation.table, bars, **exports)
+        export = export_place()
         ui.pick_group(list(evaluation.ids), label_visibility="collapsed", width=260)
     indices = group_filters.filter_groups(groups, evaluation, words, verdicts, order, margins)
     active = [
@@ -93,6 +92,7 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
             icon=":material/filter_alt_off:",
         )
         st.button("Clear filters", on_click=clear_filters, icon=":material/close:")
+        export_groups(selection, evaluation, export)
         return
     count = -(-len(indices) // PER_PAGE)
     if st.session_state.get("page", 1) > count:
@@ -106,6 +106,21 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
         with grid.cell():
             card(evaluation, groups[int(index)], int(index))
     st.pagination(count, key="page", bind="query-params")
+    export_groups(selection, evaluation, export)
+
+
+def export_place() -> DeltaGenerator:
+    """Where Export stands. It is filled when all else is drawn: its link holds what every field has written into the
+    address."""
+    return st.container(key="export-place", width="content")
+
+
+def export_groups(selection: ui.Selection, evaluation: Evaluation, place: DeltaGenerator) -> None:
+    """The files of all groups."""
+    with place:
+        exports = ui.evaluation_exports(selection, {selection.model: evaluation})
+        bars = {"metrics": lambda: metrics_figure(evaluation)}
+        ui.export_section("groups", evaluation.table, bars, **exports)
 
 
 def card(evaluation: Evaluation, group: Group, index: int) -> None:
@@ -126,8 +141,8 @@ def card(evaluation: Evaluation, group: Group, index: int) -> None:
 # --- one group ---------------------------------------------------------------------------------------------------
 
 
-def toolbar(selection: ui.Selection, evaluation: Evaluation, index: int) -> bool:
-    """Ways to other groups, this one's files, and whether to predict first."""
+def toolbar(selection: ui.Selection, evaluation: Evaluation, index: int) -> tuple[bool, DeltaGenerator]:
+    """Ways to other groups, and whether to predict first; returned with the place for this one's files."""
     ids = list(evaluation.ids)
     before, after = ids[index - 1], ids[(index + 1) % len(ids)]
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="group-toolbar"):
@@ -138,22 +153,22 @@ def toolbar(selection: ui.Selection, evaluation: Evaluation, index: int) -> bool
             "Previous", on_click=ui.open_group, args=(before,), icon=":material/chevron_left:", key="previous"
         )
         st.button("Next", on_click=ui.open_group, args=(after,), icon=":material/chevron_right:", key="next")
-        name = f"group-{ids[index].replace('/', '-')}"
-        ui.export_section(name, **ui.group_exports(selection, evaluation, index))
+        export = export_place()
         notable_group_buttons(selection, evaluation, "more-surprises")
         ui.pick_group(ids, label_visibility="collapsed", width=260)
-        return st.toggle(
+        hide = st.toggle(
             "Predict first",
             key="predict",
             bind="query-params",
             help="Match the images yourself, then reveal.",
         )
+    return hide, export
 
 
 def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
     """Images, matching and matrix side by side; below them the verdicts."""
     group, data = selection.selected_groups[index], evaluation.group(index)
-    hide = toolbar(selection, evaluation, index)
+    hide, export = toolbar(selection, evaluation, index)
     revealed_ids = st.session_state.setdefault("revealed", set())
     revealed = not hide or group.id in revealed_ids
     left, right = st.columns([3, 2], gap="large")
@@ -175,6 +190,9 @@ def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
     if revealed:
         st.header("Verdicts, with this group's numbers", anchor=False)
         st.html(group_html.verdicts_html(data))
+    with export:
+        name = f"group-{group.id.replace('/', '-')}"
+        ui.export_section(name, **ui.group_exports(selection, evaluation, index))
 
 
 def about(selection: ui.Selection, evaluation: Evaluation, group: Group) -> None:

@@ -360,6 +360,13 @@ def test_one_group_is_offered_as_png_and_svg_where_a_browser_draws(app, monkeypa
     assert "Picture of this group (SVG)" in labels and "Picture of this group (PNG)" not in labels
 
 
+def test_the_link_of_a_group_is_that_of_the_group_that_is_shown(app):
+    test = app(GROUPS, set="scenes/left-right", group="left-right/test/0003")
+    fine(button(test, "Next").click().run())
+    assert any("group=left-right/test/0004" in code.value for code in test.code)
+    assert not any("group=left-right/test/0003" in code.value for code in test.code)
+
+
 def test_a_picture_becomes_a_figure_of_its_own_size():
     svg = b'<svg xmlns="http://www.w3.org/2000/svg" width="320" height="200.4"><rect width="9" height="9"/></svg>'
     figure = export._svg_figure(svg)
