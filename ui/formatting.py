@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from core.runs.store import Run
 
 
-def p_text(p: float) -> str:
+def p_text(p: float | None) -> str:
     """A p value as it is read: two digits (more beside 0.05), or that it is below 0.001."""
-    return "< 0.001" if p < 0.001 else p_digits(p)
+    return "< 0.001" if p is not None and p < 0.001 else p_digits(p)
 
 
 def true_minus(text: str) -> str:

@@ -18,12 +18,16 @@ def duration(seconds: float | None) -> str:
     return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
 
 
-def p_digits(p: float) -> str:
+def p_digits(p: float | None) -> str:
     """A p value to two digits, and to as many more as it takes not to be taken for 0.05 where it is beside it.
+
+    A dash for None, the corrected p of a comparison that was made alone.
 
     >>> p_digits(0.0317), p_digits(0.0498), p_digits(0.05002), p_digits(1.3e-05)
     ('0.032', '0.0498', '0.05002', '1.3e-05')
     """
+    if p is None:
+        return "–"
     texts = (f"{p:.{digits}g}" for digits in range(2, 17))
     return next((text for text in texts if p == 0.05 or float(text) != 0.05), f"{p:.17g}")
 

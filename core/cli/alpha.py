@@ -241,7 +241,12 @@ def _of_groups(source: _Source, shape: str | None, chosen: _Slicing) -> _Found:
     measured = _groups(source.benchmark, shape, source.split)
     whole, prior = _study(measured, source.model, source.how)
     study, parts = chosen.apply(whole, tags_frame([g.tags for g in measured]))
-    head = {"benchmark": source.benchmark, "split": source.split, "model": source.model, **prior_head(prior)}
+    head: dict[str, Any] = {
+        "benchmark": source.benchmark,
+        "split": source.split,
+        "model": source.model,
+        **prior_head(prior),
+    }
     if source.tune_on is None:
         return head, study, parts, None
     chosen_on = _groups(source.benchmark, shape, source.tune_on)
@@ -385,7 +390,7 @@ def _of_retrieval(source: _Source, items: int | None) -> _Found:
     if kind not in ("test", "gaussian"):
         raise InputError(f"On a retrieval set the prior is test or gaussian, not {kind}; choose one of them.")
     study, line = _with_prior(source, source.split, items)
-    head = {"benchmark": source.benchmark, "split": source.split, "model": source.model}
+    head: dict[str, Any] = {"benchmark": source.benchmark, "split": source.split, "model": source.model}
     head |= {"prior": {"kind": kind, "line": line}}
     if source.tune_on is None:
         return head, study, {}, None
