@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+from gradio import route_utils
 from gradio.data_classes import ImageData
 from gradio.exceptions import ComponentProcessingError, InvalidPathError
 from gradio.utils import get_upload_folder
@@ -48,7 +49,7 @@ SET = "scenes/left-right"
 LONGEST = 400  # characters of a caption, also by the API
 PICTURE = 320  # pixels a side, of the rendered examples
 Given = str | Image.Image  # an image as Gradio hands it on, a file of its upload folder; or its pixels
-FILE_MB = 10  # one uploaded image
+FILE_MB, FILES = 10, 10  # one uploaded image, and how many one request brings
 KEPT = 600  # seconds that uploads stay on the disk
 # Of strangers. Whatever is sent counts as an upload: images also come as text, inside of a call.
 LIMITS = Limits(
@@ -242,7 +243,15 @@ def _take_files_alone() -> None:
     gr.Image.async_move_resource_to_block_cache = keep_uploads  # type: ignore[method-assign]
 
 
+class _FewFiles(route_utils.GradioMultiPartParser):
+    """Gradio's reader of uploads, with fewer files a request: it holds every one of them open until the last."""
+
+    def __init__(self, headers: Any, stream: Any, *, max_files: float, **more: Any) -> None:
+        super().__init__(headers, stream, max_files=min(max_files, FILES), **more)
+
+
 _take_files_alone()
+route_utils.GradioMultiPartParser = _FewFiles  # type: ignore[misc]
 
 
 def build() -> gr.Blocks:
@@ -324,7 +333,11 @@ def _sentence(error: Exception, count: int, arguments: int) -> str:
 def served() -> dict[str, Any]:
     """How the demo is launched: with an API, tools, and limits for strangers."""
     gate = Middleware(
-        Gate, uploads=".*", limits=LIMITS, closed=".*/component_server", files="/gradio_api/upload$"
+        Gate,
+        uploads=".*",
+        limits=LIMITS,
+        closed=".*/(component_server|process_recording)",
+        files="/gradio_api/upload$",
     )
     return {
         "mcp_server": True,

@@ -302,6 +302,16 @@ def test_what_an_address_uploads_within_some_minutes_is_bounded_and_soon_deleted
         path.unlink()
 
 
+def test_one_request_brings_few_files(address):
+    """All of them are open at once: a few requests of 900 took every file that the server may open."""
+    import httpx
+
+    for count, status in ((10, 200), (11, 400)):
+        files = [("files", (f"{i}.txt", b"x")) for i in range(count)]
+        assert httpx.post(f"{address}gradio_api/upload", files=files, timeout=60).status_code == status
+    assert httpx.post(f"{address}gradio_api/process_recording", timeout=60).status_code == 404
+
+
 def test_uploads_that_broke_off_are_deleted_and_whole_ones_are_not(tmp_path):
     (tmp_path / "0123abcd").mkdir()
     whole, fresh, old = tmp_path / "0123abcd/tmp.png", tmp_path / "tmpfresh", tmp_path / "tmpold"
