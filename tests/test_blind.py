@@ -88,6 +88,18 @@ def test_groups_that_share_their_captions_are_one_observation(clusters, size):
     assert all(found.get(verdict, 0) <= 0.05 for verdict in ("solved", "partly", "against")), found
 
 
+@pytest.mark.parametrize(("together", "alone"), [(270, 30), (60, 240), (150, 150)])
+def test_one_set_of_captions_in_many_groups_decides_nothing_by_itself(together, alone):
+    groups, pairs = shared(1, together, alone)
+    clusters, truth = Clusters.of_blind(groups), np.zeros((len(groups), 1), dtype=int)
+    found = {}
+    for most, right in ((m, x) for m in (0, 1) for x in range(alone + 1)):
+        hits = np.where(pairs == 0, most, pairs <= right)[:, None] == 1
+        verdict = blind_baseline(np.hstack([hits, ~hits])[:, None] * 1.0, truth, clusters).verdict
+        found[verdict] = found.get(verdict, 0) + binom.pmf(right, alone, 0.5) / 2
+    assert all(found.get(verdict, 0) <= 0.05 for verdict in ("solved", "partly", "against")), found
+
+
 def test_a_check_without_images_sees_the_captions_that_groups_share(tmp_path):
     away = FileImage(tmp_path / "away.png")
     groups = GroupSet("x", tuple(Group(str(i), (away,), ("one", "two")) for i in range(3)))

@@ -20,6 +20,7 @@ import numpy as np
 import scipy
 
 from benchmarks.results import binomials
+from core.base.text import counted
 from core.debiasing.blind import blind_baseline
 from core.debiasing.study import AlphaStudy
 from core.metrics import statistics
@@ -314,6 +315,45 @@ def scenarios(repeats: int, rng: Rng) -> Iterator[Error]:
         yield Error(f"language prior: scenario {wrong}", f"{name}, 1x{k}, {n} groups", 100 * seen / repeats)
 
 
+def sharing(n: int, k: int) -> Iterator[tuple[str, np.ndarray, Clusters | None]]:
+    """Groups that share captions: how, the captions of every group (n, k), and what hangs together by images.
+
+    Sets of captions in equally many groups each; one set in a part of the groups, the others alone; and both captions
+    and images shared, by groups that are no neighbours and by neighbours.
+    """
+    alone, numbers = np.arange(n * k).reshape(n, k), np.arange(n)
+    for sets in (1, 2, 3, 5, 7, 10, 20, 30, 50, 100, 150, 300):
+        yield f"{counted(sets, 'set')} of captions", alone[numbers % sets], None
+    for part in (0.1, 0.3, 0.5, 0.7, 0.9):
+        yield f"one set in {part:.0%} of groups", alone[np.where(numbers < part * n, 0, numbers)], None
+    for sets in (30, 60, 150):
+        images = Clusters.of_image_names(numbers[:, None] // 2 % 145)
+        yield f"{sets} sets of captions, images of 2 or 4 groups", alone[numbers % sets], images
+
+
+def shared(repeats: int, rng: Rng) -> Iterator[Error]:
+    """The blind check and the scenario of a prior that guesses, where 300 groups share captions and images.
+
+    The same captions have the same scores and the same true one, so that their groups are right or wrong together.
+    """
+    n = 300
+    truth, ids = np.zeros((n, 1), dtype=int), list(map(str, range(n)))
+    for k in (2, 4):
+        for how, captions, by_image in sharing(n, k):
+            clusters = Clusters.joined(by_image, Clusters.of_captions(captions))
+            seen: Counter[str] = Counter()
+            for _ in range(repeats):
+                scores = rng.normal(size=n * k)[captions]
+                seen[blind_baseline(scores[:, None], truth, clusters).verdict] += 1
+                study = AlphaStudy(np.zeros((n, 1, k)), scores, truth, ids, clusters=clusters)
+                seen["scenario 1"] += study.frequency.scenario == 1
+            for name in ("solved", "partly", "against", "scenario 1"):
+                what = "language prior" if name == "scenario 1" else "blind check"
+                yield Error(
+                    f"{what}: {name}, captions shared", f"guessing, 1x{k}, {how}", 100 * seen[name] / repeats
+                )
+
+
 def differences(repeats: int, rng: Rng) -> Iterator[Error]:
     """Two systems that are equally good: p below 0.05, alone, by cluster, and at least one of five after Holm."""
     for n, differ in product(SIZES, (0.05, 0.2, 0.5)):
@@ -524,7 +564,7 @@ def main() -> None:
     repeats, workers = options.repeats, options.workers
     lines = [*exact()]
     parts = (clustered, few_clusters, models, uneven, shares, paired, seeds, percentile)
-    checks = (blind, scenarios, differences)
+    checks = (blind, scenarios, shared, differences)
     with ProcessPoolExecutor(workers) as pool:
         drawn = {
             part.__name__: pool.submit(_drawn, part.__name__, repeats, seed)

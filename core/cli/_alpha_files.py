@@ -54,8 +54,8 @@ def study_of_files(
         print_note("the scores name no truth: image i is taken to belong to caption i")
     own = Evaluation.of(table.scores, table.truth, table.ids).truth
     clusters = known.clusters(Clusters.of_image_names(table.images))
-    study = AlphaStudy(table.scores, known.values, own, table.ids, seed, clusters)
-    return study, prior_head(known), table.tags, list(_of_groups(table, known.values))
+    of_groups = AlphaStudy(table.scores, known.values, own, table.ids, seed, clusters)
+    return of_groups, prior_head(known), table.tags, list(_of_groups(table, known.values))
 
 
 def _of_groups(table: ScoreFile, prior: np.ndarray) -> Iterator[set[Hashable]]:

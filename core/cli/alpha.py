@@ -250,7 +250,7 @@ def _of_groups(source: _Source, shape: str | None, chosen: _Slicing) -> _Found:
     if source.tune_on is None:
         return head, study, parts, None
     chosen_on = _groups(source.benchmark, shape, source.tune_on)
-    refuse_same(*map(_contents, (measured, chosen_on)), source.tune_on, source.split)
+    refuse_same(_contents(measured), _contents(chosen_on), source.tune_on, source.split)
     other = _study(chosen_on, source.model, source.how)[0]
     head["tuned_on"] = _transferred(other, study, source.tune_on)
     return head, study, parts, other
@@ -394,14 +394,16 @@ def _of_retrieval(source: _Source, items: int | None) -> _Found:
     head |= {"prior": {"kind": kind, "line": line}}
     if source.tune_on is None:
         return head, study, {}, None
-    images = [
-        [{image.key} for image in datasets.load_retrieval(source.benchmark, split).images[:items]]
-        for split in (source.split, source.tune_on)
-    ]
-    refuse_same(*images, source.tune_on, source.split)
+    here, there = (_images(source.benchmark, each, items) for each in (source.split, source.tune_on))
+    refuse_same(here, there, source.tune_on, source.split)
     other = _with_prior(source, source.tune_on, items)[0]
     head["tuned_on"] = _transferred(other, study, source.tune_on)
     return head, study, {}, other
+
+
+def _images(benchmark: str, split: str, items: int | None) -> list[set[Hashable]]:
+    """The images of a split by their content."""
+    return [{image.key} for image in datasets.load_retrieval(benchmark, split).images[:items]]
 
 
 def _with_prior(source: _Source, split: str, items: int | None) -> tuple[RetrievalStudy, str]:

@@ -194,7 +194,7 @@ class RetrievalStudy:
             "alpha_high": best.high,
             "intervals": best.intervals.tolist(),
         }
-        gain = compare(*(self.recall_at_1.hits(alpha) for alpha in (0.0, best.alpha)))
+        gain = compare(self.recall_at_1.hits(0.0), self.recall_at_1.hits(best.alpha))
         where |= {"gain": gain.record(), "better_than_0": gain.low > 0}
         return {
             "images": images,
@@ -221,7 +221,7 @@ class RetrievalStudy:
         one is flat.
         """
         best = self.best
-        gain = compare(*(other.recall_at_1.hits(alpha) for alpha in (0.0, best.alpha)))
+        gain = compare(other.recall_at_1.hits(0.0), other.recall_at_1.hits(best.alpha))
         grid = np.linspace(0, 1, round(1 / STEP) + 1)
         both = np.stack([each.curve.value(grid) for each in (self, other)])
         correlation = None if not np.ptp(both, axis=1).all() else round(float(np.corrcoef(both)[0, 1]), 4)

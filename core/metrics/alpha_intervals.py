@@ -53,12 +53,13 @@ class AlphaIntervals:
         images = np.flatnonzero(relevant.any(axis=0))
         found = [cls._of_image(scores[i], prior, relevant[:, i]) for i in images]
         width = max(each.low.shape[1] for each in found)
-        empty = (inf, -inf, inf, -inf)
-        parts = [
+        low, high, tied_low, tied_high = (
             np.concatenate([np.pad(p, ((0, 0), (0, width - p.shape[1])), constant_values=none) for p in part])
-            for none, part in zip(empty, zip(*(each.parts for each in found), strict=True), strict=True)
-        ]
-        return cls(*parts, disjoint=True)
+            for none, part in zip(
+                (inf, -inf, inf, -inf), zip(*(each.parts for each in found), strict=True), strict=True
+            )
+        )
+        return cls(low, high, tied_low, tied_high, disjoint=True)
 
     @classmethod
     def _of_image(cls, scores: np.ndarray, prior: np.ndarray, true: np.ndarray) -> AlphaIntervals:
