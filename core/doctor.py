@@ -34,6 +34,7 @@ _DRIVER = Path("/proc/driver/nvidia/gpus")
 _EXTRAS = {
     "api": ("openai", "scoring through an endpoint (GPT-4.1, vLLM)"),
     "gradio": ("gradio", "the small demo, gradio_app.py"),
+    "sentence": ("sentence-transformers", "scores of its multimodal models (`st:NAME`)"),
     "lora": ("peft", "adapting large models by low-rank adapters"),
 }
 

@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
-import pandas as pd
 
 from core.audit import _facts, _rules
 from core.audit._rules import CANNOT_TELL, FAULT, LIMIT, SOUND, Finding
 from core.audit._words import words_of
 from core.base.errors import InputError
+from core.base.lazy import pandas as pd
 from core.base.public_mode import MAX_SETTINGS, check_benchmark, is_public
 from core.base.text import counted
 from core.datasets.embeddings import RowImage
