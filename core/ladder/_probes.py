@@ -43,7 +43,8 @@ class Problem(NamedTuple):
         occurs = facts.max(axis=1)
         asked = np.argsort(-occurs, axis=1, kind="stable")[:, : int(occurs.sum(axis=1).max())]
         few = np.take_along_axis(facts, asked[:, None], axis=2)
-        return cls(*map(torch.from_numpy, (asked, few, captions.astype(np.int64))), facts.shape[2])
+        known = torch.from_numpy(captions.astype(np.int64))
+        return cls(torch.from_numpy(asked), torch.from_numpy(few), known, facts.shape[2])
 
     def rows(self, index: torch.Tensor) -> Problem:
         return Problem(self.asked[index], self.facts[index], self.captions[index], self.size)

@@ -187,9 +187,9 @@ class Ladder:
                 first, second = self.rungs[self.weaker(before)], self.rungs[after]
                 a, b = (_outcomes(each, GROUP_MATCH) for each in (first, second))
                 found[name] = Comparison.over_seeds(a, b, second[0].clusters)
-        after = self.recovered.get(GROUP_MATCH)
-        if after is not None:
-            found["ttm"] = _apart(_outcomes(self.rungs["own"], GROUP_MATCH)[0], after)
+        if GROUP_MATCH in self.recovered:
+            own = _outcomes(self.rungs["own"], GROUP_MATCH)[0]
+            found["ttm"] = _apart(own, self.recovered[GROUP_MATCH])
         return Comparison.holm(found)
 
     def weaker(self, names: tuple[str, ...]) -> str:
