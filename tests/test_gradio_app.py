@@ -176,6 +176,14 @@ def test_the_tools_are_served_over_mcp(address):
     assert any("gets the group right" in (text or "") for text in tools.values())
 
 
+def test_the_result_shows_no_picture_again_and_has_the_scores_before_the_verdicts(pair):
+    images = [Image.open(file) for file in pair[0]]
+    drawn, verdicts, _ = gradio_app.compare(*images, *pair[1], "builtin/clip")
+    assert "image/webp" not in drawn and drawn.index("cm-match") < drawn.index("caption 1</th>")
+    assert "cm-verdicts" not in drawn
+    assert verdicts.index("<b>GroupMatch") < verdicts.index("<b>TextScore")
+
+
 def test_captions_are_never_markup(pair):
     images = [Image.open(file) for file in pair[0]]
     drawn, *_ = gradio_app.compare(*images, "<script>alert(1)</script>", "a <b>cube</b>", "builtin/clip")
