@@ -164,17 +164,17 @@ COMMANDS: dict[str, _Command] = {
         "Download a public benchmark: resumable and verified; none of its code is run, and manual steps are listed.",
         "fetch sugarcrepe",
     ),
-    "doctor": _Command(
-        "_doctor",
-        "doctor",
-        "What this machine has and lacks: device, memory, caches, data, extras. Works offline; changes nothing.",
-        "doctor --json",
-    ),
     "convert": _Command(
         "_convert",
         "convert",
         "A paper's checkpoint as a model folder: read without running its code, scored under both activations.",
         "convert negclip.pt --arch ViT-B-32-quickgelu --out negclip",
+    ),
+    "doctor": _Command(
+        "_doctor",
+        "doctor",
+        "What this machine has and lacks: device, memory, caches, data, extras. Works offline; changes nothing.",
+        "doctor --json",
     ),
     "cache": _Command("_doctor", "cache_app", "The cache of scores: show, clear."),
 }

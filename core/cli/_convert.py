@@ -26,7 +26,7 @@ def convert(
         Path, typer.Argument(help="Weights: a pickle of tensors (.pt, .pth, .bin, .ckpt) or safetensors.")
     ],
     arch: Annotated[str, typer.Option(help="open_clip's name of the architecture: ViT-B-32, ViT-L-14, ...")],
-    out: Annotated[Path, typer.Option(help="Folder for the model, which --model then takes.")],
+    out: Annotated[Path, typer.Option(help="Folder for the model; every command takes it as a model.")],
     quick_gelu: Annotated[
         bool | None,
         typer.Option(
