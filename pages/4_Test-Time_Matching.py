@@ -57,7 +57,7 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str) -> N
     if seconds is None:
         estimate = "No time estimate: there is no earlier run to go by."
     else:
-        time = f"{duration(seconds)}, or {duration(seconds * seeds)} for {seeds} seeds"
+        time = f"{duration(max(1, seconds))}, or {duration(max(1, seconds * seeds))} for {seeds} seeds"
         known = (
             "a guess until a run has finished here"
             if source == "a rough estimate"

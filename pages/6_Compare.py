@@ -65,7 +65,7 @@ def pick_other(selection: ui.Selection) -> str | None:
         names,
         "other",
         index=None,
-        placeholder="a model or a file",
+        placeholder="a file" if selection.is_file else "a model or a file",
         help="For before and after: the model that a run began with in the sidebar, and `run/…`, what it became, here. "
         "A file may have some of the groups alone; then both are measured on these.",
     )

@@ -10,8 +10,8 @@ from core.scorers.cola_config import KIND, STRATEGIES, AdaptConfig
 
 # Of built-in models on one core, measured (benchmarks/LOG.md, twelfth session): seconds before, between and after the
 # steps, and of a step, by whether image and query meet in a new network.
-_OTHERWISE = {False: 20.0, True: 40.0}
-_STEP = {False: 0.02, True: 0.05}
+_OTHERWISE = {False: 20.0, True: 50.0}
+_STEP = {False: 0.04, True: 0.05}
 
 
 def time_line(store: RunStore, job: StrategyRun) -> str:
@@ -29,7 +29,7 @@ def time_line(store: RunStore, job: StrategyRun) -> str:
     joint = STRATEGIES[job.settings.strategy].joint
     pairs = (job.settings.batch / AdaptConfig().batch) ** 2  # of a step, in those that were measured
     seconds = _OTHERWISE[joint] + _STEP[joint] * pairs * _steps(job)
-    return f"About {duration(_rounded(seconds))}; a guess until a run of this strategy has finished here."
+    return f"At most about {duration(_rounded(seconds))}; a guess until a run of this strategy has finished here."
 
 
 def _is_like(run: Run, job: StrategyRun) -> bool:
