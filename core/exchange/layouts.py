@@ -151,6 +151,7 @@ def _difference_rows(label: str, compared: Mapping[str, Comparison]) -> list[str
     by = next((f"by {c.clustered.by}, " for c in compared.values() if c.clustered), "")
     points = [f"{c.difference:+.2f}".replace("-", "−") for c in compared.values()]
     intervals = (f"{METRICS[n].label} {by}[{t.low:+.2f}, {t.high:+.2f}]" for n, t in tested.items())
+    corrected = (t.p_value if t.p_holm is None else t.p_holm for t in tested.values())
     alone = (f"{METRICS[n].label} {p_digits(t.p_value)}" for n, t in tested.items())
     return [
         _latex_line([label, *points]),
