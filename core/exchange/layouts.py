@@ -156,12 +156,7 @@ def _difference_rows(label: str, compared: Mapping[str, Comparison]) -> list[str
     return [
         _latex_line([label, *points]),
         "% 95 % " + "; ".join(intervals),
-        _latex_line(
-            [
-                f"p ({by}Holm)",
-                *(p_digits(t.p_value if t.p_holm is None else t.p_holm) for t in tested.values()),
-            ]
-        ),
+        _latex_line([f"p ({by}Holm)", *map(p_digits, corrected)]),
         "% p of each metric alone: " + "; ".join(alone),
     ]
 
