@@ -155,6 +155,8 @@ def evaluation_exports(selection: Selection, evaluations: Mapping[str, Evaluatio
     )
     where = (benchmark_of(selection.groups) if selection.is_file else None) or own
 
+    pair = list(named.values())
+
     def report() -> bytes:
         of_one = [ReportSection(model, groups, e, where["set"], where["split"]) for model, e in named.items()]
         return report_html(of_one).encode()
@@ -162,7 +164,7 @@ def evaluation_exports(selection: Selection, evaluations: Mapping[str, Evaluatio
     return {
         "latex": lambda: latex_rows(
             [(model, e.metrics) for model, e in named.items()],
-            differences(*named.values()) if len(named) == 2 else None,
+            differences(pair[0], pair[1]) if len(pair) == 2 else None,
         ),
         "report": report,
         "command": _measuring_command(selection, list(evaluations)),
