@@ -270,8 +270,8 @@ _READING = """## How we read it
   solved by a language prior alone, and is there to show that; a score on it says nothing about images.
 - `scenes/replace` and the `relations-1x4` sets need no word order in the sense that their captions differ in words. The
   ceiling is a bound, not a result: of "left of", "right of", "in front of" and "behind" between the same two objects a
-  model that is blind to order cannot know which one is where. Read their verdict as: a score is no evidence of word
-  order.
+  model that is blind to order cannot know which one is where. That is a limit, not a fault: a score is no evidence of
+  word order.
 - Sets of 300 groups show differences of 6 points and more; the flattened sets of 34 and 60 groups are too small for
   comparisons.
 - SugarCrepe's captions can be told apart without an image in six of its seven files. In `add_att` and `add_obj` the
