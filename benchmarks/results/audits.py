@@ -293,7 +293,8 @@ _WORDS = (
 )
 _COPIES = """## Which copies of a picture are found
 
-A picture of 500 pixels and a copy of it; missed: not said to be nearly the same.
+A picture of 500 pixels and a copy of it; missed: not said to be nearly the same. The pictures of this table: 250
+photographs, one of each of so many classes of ImageNet (`--photos`).
 """
 
 if __name__ == "__main__":
