@@ -220,7 +220,7 @@ def load(name: str, source: str, device: str = "auto", kind: str | None = None) 
             trust_remote_code=False,
             model_kwargs={"use_safetensors": True, "dtype": getattr(torch, dtype)},
         )
-    if not all(map(sentence.supports, _TOWERS)):
+    if not (sentence.supports("text") and sentence.supports("image")):
         reads = ", ".join(map(str, sentence.modalities))
         raise InputError(f"{name} reads {reads} and no images beside texts; choose a multimodal model.")
     family = _tower_class(sentence)
