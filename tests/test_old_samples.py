@@ -237,7 +237,7 @@ def test_a_link_gives_the_same_selection(scored_home, old_home, page):
             expected = {key: value for key, value in expected.items() if key not in ("source", "scale")}
         now = {key: test.session_state[key] for key in expected if key in test.session_state}
         if "lesson" in expected:  # no field holds it: it is in the address alone, and its lesson is open
-            now["lesson"] = next(name for name in LESSONS if LESSONS[name].title in test.header[0].value)
+            now["lesson"] = next(name for name in LESSONS if LESSONS[name].title in test.title[0].value)
         assert now == expected, link["query"]
 
 

@@ -15,10 +15,11 @@ import streamlit as st
 from core.base.paths import assets
 from core.datasets.paper_results import CITATIONS, load_results
 from core.metrics.group_metrics import METRICS
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, TEXT_SCORE
 from core.runs.store import RunStore
 from ui.export import export_section
 
-_LABELS = ("text_score", "image_score", "group_score", "group_match")  # metrics, as `METRICS` has them
+_LABELS = (TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE, GROUP_MATCH)
 # Images and captions of a group of each set whose groups are all alike: what chance is computed from.
 _SHAPES = {
     **dict.fromkeys(("Winoground", "ColorSwap", "MMVP-VLM", "EqBen"), (2, 2)),

@@ -13,11 +13,12 @@ from core.cli import options
 from core.cli._evaluation import load_evaluation
 from core.cli._output import format_differences, format_metrics, make_folder, print_note, show_json
 from core.metrics.evaluation import Evaluation
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, INDIVIDUAL_MATCH
 from core.metrics.paired import differences
 from core.scorers.conversion import Checkpoint
 
 _FUNCTIONS = {False: "GELU", True: "QuickGELU"}
-_METRICS = ("group_score", "group_match", "individual_match")
+_METRICS = (GROUP_SCORE, GROUP_MATCH, INDIVIDUAL_MATCH)
 _P = 0.05
 
 

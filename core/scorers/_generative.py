@@ -124,7 +124,8 @@ class CaptionScorer(PairScorer):
         nulls : images that show nothing. The mean over them is taken of every token's probability; in `prior` it is of
         the whole caption's.
         """
-        texts, found = self._encode_captions(list(captions)), np.empty(len(captions), dtype=np.float32)
+        with memory_errors(self.name):
+            texts, found = self._encode_captions(list(captions)), np.empty(len(captions), dtype=np.float32)
         order = np.argsort([len(ids) for ids in texts], kind="stable")
         with memory_errors(self.name), self._scoring():
             blind = [self._encode_image(image) for image in nulls]
