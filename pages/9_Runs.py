@@ -33,7 +33,7 @@ from ui import runs as shared
 from ui.export import csv_button
 from ui.formatting import p_text, true_minus
 from ui.navigation import TRAIN
-from ui.selection import set_state, switch_page
+from ui.selection import switch_page
 from ui.sweep import draw_sweeps
 
 LEAD = "Runs on this machine, newest first. They continue when the app is closed and are kept until you delete them."
@@ -261,7 +261,6 @@ def open_page_of(sweep: SeedGroup) -> None:
     """Leave for the page that shows a run."""
     page, state = page_of(sweep)
     del st.session_state[TABLE]  # or coming back would open it again
-    set_state(state)
     switch_page(page, state)
 
 

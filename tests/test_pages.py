@@ -7,7 +7,9 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import streamlit
 from driving import button, fine, html, text
+from streamlit.testing.v1 import AppTest
 
 import ui
 from core import figures
@@ -378,3 +380,21 @@ def test_a_picture_becomes_a_figure_of_its_own_size():
 def test_the_gallery_promises_what_its_cards_have(app):
     told = text(app("pages/1_Groups.py", set="scenes/left-right"))
     assert "two verdicts on it" in told and "open one to see the model's scores" in told
+
+
+def test_a_button_to_another_page_changes_nothing_of_its_own(monkeypatch):
+    """Its sidebar would write the other page's set into the address that Back returns to."""
+
+    def page():
+        import streamlit as st
+
+        from ui.selection import page_button
+
+        st.session_state.setdefault("set", "scenes/left-right")
+        page_button("Go", "pages/1_Groups.py", {"set": "scenes/word-order", "tag": []})
+
+    monkeypatch.setattr("streamlit.switch_page", lambda page, query_params: streamlit.stop())
+    test = AppTest.from_function(page).run()
+    test.button[0].click().run()
+    assert test.session_state["set"] == "scenes/left-right"
+    assert test.session_state["carried"] == {"set": "scenes/word-order", "tag": []}

@@ -66,6 +66,7 @@ def open_page(
         # The sidebar opens with the page, not later beside what is drawn already.
         st.sidebar.container(key="sidebar-title").html('<h2 class="cm-hidden">Selection</h2>')
     forget_images()
+    restore_carried_state()
     selected = shared_parameters()
     # In one line, and in a menu for phones: the style shows one of the two.
     wide = st.container(key="nav", horizontal=True, gap="xxsmall")
@@ -80,7 +81,6 @@ def open_page(
     st.title(heading or title, anchor=False)
     read_history()
     read_old_links()
-    restore_carried_state()
     if lead:
         st.markdown(lead)
     warn_unknown_parameters()

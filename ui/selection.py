@@ -119,14 +119,17 @@ def whole_set(benchmark: str, split: str, model: str) -> Selection:
 
 
 def page_button(label: str, page: str, state: Mapping[str, Any], **button: Any) -> None:
-    """A button that opens a page with these widget values set (also those that the address holds)."""
-    if st.button(label, on_click=set_state, args=(state,), **button):
+    """A button that opens a page with these widget values set (also those that the address holds).
+
+    They are set on that page: here the sidebar would write them into the address that Back returns to.
+    """
+    if st.button(label, **button):
         switch_page(page, state)
 
 
 def switch_page(page: str, state: Mapping[str, Any]) -> None:
-    """Open a page with these values in its address; those of the sidebar are set before, by `set_state`."""
-    st.session_state["carried"] = {key: value for key, value in state.items() if key not in _SHARED and value}
+    """Open a page with these values in its widgets and its address."""
+    st.session_state["carried"] = dict(state)
     try:
         st.switch_page(page, query_params=_parameters({**shared_parameters(), **state}))
     except StreamlitAPIException:  # this page has a widget of one of these names; its value is carried
@@ -155,7 +158,7 @@ def select(**state: Any) -> None:
 def restore_carried_state() -> None:
     """On the page that a `page_button` or `select` opened: the values of its widgets, also in the address."""
     carried = st.session_state.pop("carried", {})
-    st.session_state.update(carried)
+    set_state(carried)
     _write_address(carried)
 
 
