@@ -577,3 +577,9 @@ def test_any_json_lines_are_scores_or_one_sentence(records):
         assert "\n" not in str(error)
     else:
         assert np.isfinite(found.scores).all()
+
+
+def test_groups_are_not_written_to_a_folder_that_is_meant_as_a_file(tmp_path, toy_groups):
+    with pytest.raises(InputError, match=r"has an unknown ending; choose \.csv"):
+        export_groups(toy_groups, tmp_path / "groups.xyz")
+    assert export_groups(toy_groups, tmp_path / "set-1.2").is_dir()

@@ -14,7 +14,7 @@ PAPERS = "pages/7_Papers.py"
 
 
 def test_every_number_read_elsewhere_has_its_address_day_and_paper():
-    rows = pd.read_csv(assets() / "papers" / "published.csv", dtype=str, keep_default_na=False)
+    rows = pd.read_csv(assets() / "papers" / "other_systems.csv", dtype=str, keep_default_na=False)
     assert rows["address"].str.startswith("https://").all() and rows["paper"].ne("").all()
     assert pd.to_datetime(rows["read"], format="%Y-%m-%d").notna().all()
     assert rows["value"].astype(float).between(0, 100).all()

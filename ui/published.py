@@ -1,6 +1,6 @@
 """Published results of named systems on one set, chance and one's own runs among them: a section of the page Papers.
 
-The three papers' numbers are those of `core.datasets.paper_results`; `assets/papers/published.csv` has others, each
+The three papers' numbers are those of `core.datasets.paper_results`; `assets/papers/other_systems.csv` has others, each
 with the address where it was read and the day.
 """
 
@@ -62,7 +62,7 @@ def published() -> pd.DataFrame:
     papers["source"] = papers["paper"] + ", " + papers["table"]
     papers["published"] = papers["paper"].map(_year)
     papers["address"] = ""
-    others = pd.read_csv(assets() / "papers" / "published.csv", dtype=str, keep_default_na=False)
+    others = pd.read_csv(assets() / "papers" / "other_systems.csv", dtype=str, keep_default_na=False)
     others["value"] = others["value"].astype(float)
     others["source"] = others["paper"] + ", by a list of results (" + others["read"] + ")"
     rows = pd.concat([papers, others], ignore_index=True)

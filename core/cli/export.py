@@ -87,9 +87,7 @@ def _with_source_options(command: Callable[..., None]) -> Callable[..., None]:
 )
 def _groups(
     benchmark: options.RequiredBenchmark,
-    out: Annotated[
-        Path, typer.Option(help="A new folder, or a file in .zip, .parquet, .csv, .jsonl or .npz.")
-    ],
+    out: Annotated[Path, typer.Option(help=f"A new folder, or a file in .zip, {', '.join(WRITTEN)}.")],
     split: options.Split = "test",
     images: Annotated[
         bool, typer.Option("--images/--no-images", help="With the pixels, where the format holds them.")

@@ -35,6 +35,10 @@ def export_groups(
         _write_parquet(groups, out, progress)
     elif suffix in WRITTEN:
         write_table(out, _groups_frame(groups))
+    elif suffix[1:].isalpha() and suffix != ".zip":  # `set-1.2` is a folder
+        raise InputError(
+            f"{out} has an unknown ending; choose {', '.join((*WRITTEN, '.zip'))}, or a folder without one."
+        )
     elif not images:
         raise InputError(
             f"{out} would hold nothing but images; name a file that ends in {', '.join(WRITTEN)}."

@@ -189,7 +189,8 @@ def _number(value: float, digits: int) -> str:
 
 def _compared(left: float, right: float, digits: int) -> str:
     """`24.13 > 23.90`, with as many digits as the group's scores are shown with."""
-    sign = ">" if left > right else "<" if left < right else "="
+    ahead, behind = (bool(_ahead(*pair)) for pair in ((left, right), (right, left)))
+    sign = ">" if ahead else "<" if behind else "="
     return f"{_number(left, digits)} {sign} {_number(right, digits)}"
 
 
@@ -208,11 +209,16 @@ def _sum(terms: np.ndarray, digits: int) -> str:
     return f"{_number(first, digits)}{''.join(signed)} = "
 
 
+def _ahead(own: Any, rivals: Any) -> np.ndarray:
+    """Whether scores win against their rivals by the tie rule, bool of their shape."""
+    return comparisons.wins(np.asarray(own), np.asarray(rivals))[0]
+
+
 def _symbol(data: GroupData, rivals: np.ndarray) -> str:
     """Whether every true score is ahead of its rival (m,)."""
-    if (data.true > rivals).all():
+    if _ahead(data.true, rivals).all():
         return SYMBOLS["right"]
-    return SYMBOLS["tie" if (data.true >= rivals).all() else "wrong"]
+    return SYMBOLS["wrong" if _ahead(rivals, data.true).any() else "tie"]
 
 
 def _text_verdict(data: GroupData) -> str:
@@ -239,13 +245,13 @@ def _stumbling_block(data: GroupData) -> str:
         data.truth_pairs, data.true, data.row_rival, data.column_rival, strict=True
     ):
         image, score = image_name(i), _number(own, digits)
-        if own <= row:
+        if not (np.isnan(row) or _ahead(own, row)):
             other = next(c for c in np.argsort(-data.scores[i], kind="stable") if c != j)
             return (
                 f": image {image} scores {_number(row, digits)} with caption {other + 1}, and {score} with its own, "
                 f"caption {j + 1}"
             )
-        if own <= column:
+        if not (np.isnan(column) or _ahead(own, column)):
             other = next(r for r in np.argsort(-data.scores[:, j], kind="stable") if r != i)
             return (
                 f": caption {j + 1} scores {_number(column, digits)} with image {image_name(other)}, and {score} with "
@@ -265,7 +271,7 @@ def _match_verdict(data: GroupData) -> str:
 
 
 def _individual_verdict(data: GroupData) -> str:
-    ahead = data.true > data.row_rival
+    ahead = _ahead(data.true, data.row_rival)
     if len(data.truth) > len(data.scores):
         return f"{int(ahead.sum())} of its {len(data.truth)} true captions; all have to be ahead"
     return f"{int(ahead.sum())} of {len(data.truth)} images"
