@@ -243,6 +243,19 @@ def test_messages_that_come_faster_than_anybody_clicks_wait():
     run(story, limits)
 
 
+@pytest.mark.parametrize("wide", [b"x" * 31, b"." * 6])
+def test_after_a_message_that_no_page_sends_the_connection_is_closed(wide):
+    """Too many bytes, or few with too many values of fields: 90 of 865 kB let everybody wait for a minute."""
+
+    async def story(visit, app):
+        found = visit("websocket", "1.1.1.1", parts=[b"x" * 30, b"." * 5, wide, b"late"])
+        await found.task
+        assert [message["bytes"] for message in app.received] == [b"x" * 30, b"." * 5]
+        assert found.status == 1009 and app.working == 0
+
+    run(story, SMALL._replace(message=30, states=5), states=lambda message: message.count(b"."))
+
+
 def test_uploads_of_one_address_come_at_a_bounded_pace():
     async def story(visit, app):
         app.free.set()

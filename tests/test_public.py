@@ -590,6 +590,8 @@ SAID = {
     "gate.connections": map(str, LIMITS.connections),
     "gate.openings": [f"{LIMITS.openings[1]} an address", f"{LIMITS.openings[0]:g} a second"],
     "gate.messages": [f"{LIMITS.messages[1]} a web socket", f"{LIMITS.messages[0]:g} a second"],
+    "gate.message": [f"{LIMITS.message >> 10} KiB"],
+    "gate.states": [f"{LIMITS.states} values"],
     "gate.uploads": map(str, LIMITS.uploads),
     "gate.sendings": [f"{LIMITS.sendings[1]} an address", f"{LIMITS.sendings[0]:g} a second"],
     "gate.quota": [*mib(*LIMITS.quota), f"{LIMITS.window:g} s"],

@@ -113,17 +113,26 @@ def test_what_only_the_owner_of_a_server_has_a_use_for_is_closed(strangers):
     assert asyncio.run(story()) == ([404] * 3, 414, [200, 200])
 
 
-def test_a_message_larger_than_any_page_sends_is_not_taken_in(strangers):
+@pytest.mark.parametrize("states, letters", [(0, 140_000), (501, 0)])
+def test_a_message_larger_than_any_page_sends_is_not_taken_in(strangers, states, letters):
+    from streamlit.proto.BackMsg_pb2 import BackMsg
     from websockets.exceptions import ConnectionClosed
+
+    message = BackMsg()
+    message.rerun_script.query_string = "x" * letters
+    for _ in range(states):
+        message.rerun_script.widget_states.widgets.add()
 
     async def story():
         async with strangers(7).session() as session:
             await session.open()
-            with pytest.raises(ConnectionClosed):
-                await session.line.send(bytes(9_000_000))
-                await session.line.recv()
+            with pytest.raises(ConnectionClosed) as closed:
+                await session.line.send(message.SerializeToString())
+                while True:
+                    await session.line.recv()
+            return closed.value.rcvd.code
 
-    asyncio.run(story())
+    assert asyncio.run(story()) == 1009
 
 
 ASK = (

@@ -11,10 +11,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import streamlit as st
+from google.protobuf.message import DecodeError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
+from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
 
 from core.base.errors import InputError
@@ -32,12 +34,20 @@ log = logging.getLogger("crossmatch.server")
 
 def options() -> dict[str, Any]:
     """What `st.App` is made with; in public mode a gate stands before everything."""
-    gate = Middleware(Gate, uploads=UPLOAD, closed=CLOSED, brought=Uploads().brought)
+    gate = Middleware(Gate, uploads=UPLOAD, closed=CLOSED, brought=Uploads().brought, states=widget_states)
     return {
         "middleware": [*([gate] if is_public() else []), Middleware(EndedEarly), Middleware(StyledDocument)],
         "on_script_error": show_outside_error,
         "lifespan": _started,
     }
+
+
+def widget_states(message: bytes) -> int:
+    """How many values of widgets a browser's message holds; 0 for what is no message."""
+    try:
+        return len(BackMsg.FromString(message).rerun_script.widget_states.widgets)
+    except DecodeError:
+        return 0
 
 
 def show_outside_error(error: Exception) -> bool:

@@ -49,6 +49,8 @@ class Limits(NamedTuple):
     connections: Share = Share(50, 200)  # web sockets
     openings: tuple[float, int] = (1.0, 120)  # web sockets of one address: per second, and at once
     messages: tuple[float, int] = (10.0, 60)  # over one web socket: per second, and at once
+    message: int = 128 << 10  # bytes of one of them: the widest, of a field with 200 files, has 60 kB
+    states: int = 500  # values of fields in it: each costs the app what a hundred bytes do not show
     uploads: Share = Share(4, 12)  # at the same time
     sendings: tuple[float, int] = (3.0, 100)  # uploads of one address: per second, and at once
     quota: Share = Share(100 << 20, 600 << 20)  # bytes uploaded within `window`
@@ -210,12 +212,13 @@ class Gate:
         closed: str = "(?!)",
         files: str | None = None,
         brought: Callable[[Scope, str], object] = lambda scope, who: None,
+        states: Callable[[bytes], int] = lambda message: 0,
     ) -> None:
         """uploads, closed : regular expressions; the paths where something is brought, and those that nobody gets.
         files : those of `uploads` where it is a whole file, by default all. brought : called with a request that has
-        brought something, and who sent it.
+        brought something, and who sent it. states : how many values of fields a message over a web socket holds.
         """
-        self.app, self.limits, self.brought = app, limits or Limits(), brought
+        self.app, self.limits, self.brought, self.states = app, limits or Limits(), brought, states
         self._uploads, self._closed = re.compile(uploads), re.compile(closed)
         self._files = re.compile(uploads if files is None else files)
         self._requests, self._connections = _Room(self.limits.requests), _Room(self.limits.connections)
@@ -274,13 +277,14 @@ class Gate:
         try:
             self._check(scope)
             _pass(self._openings, who)
+            messages = _Messages(receive, self.limits, self.states)
             with self._connections.stay(who) as stay:
-                await self.app(scope, _paced(receive, _Bucket(*self.limits.messages)), send)
+                await self.app(scope, messages, send)
         except _Refused:
             await _close(send)
         else:
-            if stay.over:
-                await _close(send)
+            if stay.over or messages.refused:
+                await _close(send, _TOO_BIG if messages.refused else _LATER)
 
 
 def _pass(bucket: _Bucket, who: str) -> None:
@@ -289,22 +293,36 @@ def _pass(bucket: _Bucket, who: str) -> None:
     bucket.take(who)
 
 
-def _paced(receive: _Receive, bucket: _Bucket) -> _Receive:
-    """`receive`, that takes its time where messages come faster than anybody clicks."""
+class _Messages:
+    """`receive`, of messages that take their time where they come faster than anybody clicks. After one that is larger
+    than any page's, or holds more values, the app is told that its visitor has gone.
+    """
 
-    async def paced() -> MutableMapping[str, Any]:
-        message = await receive()
-        await asyncio.sleep(bucket.wait())
-        bucket.take()
+    def __init__(self, receive: _Receive, limits: Limits, states: Callable[[bytes], int]) -> None:
+        self._receive, self._limits, self._states = receive, limits, states
+        self._bucket, self.refused = _Bucket(*limits.messages), False
+
+    async def __call__(self) -> MutableMapping[str, Any]:
+        message = await self._receive()
+        if self.refused or self._goes_too_far(message):
+            self.refused = True
+            return {"type": "websocket.disconnect", "code": _TOO_BIG}
+        await asyncio.sleep(self._bucket.wait())
+        self._bucket.take()
         return message
 
-    return paced
+    def _goes_too_far(self, message: MutableMapping[str, Any]) -> bool:
+        content = message.get("bytes") or (message.get("text") or "").encode("utf-8", "surrogatepass")
+        return len(content) > self._limits.message or self._states(content) > self._limits.states
 
 
-async def _close(send: _Send) -> None:
-    """Refuse or end a web socket: 1013, try again later."""
+_LATER, _TOO_BIG = 1013, 1009  # why a web socket is closed: try again later; message too big
+
+
+async def _close(send: _Send, code: int = _LATER) -> None:
+    """Refuse or end a web socket."""
     with suppress(Exception):  # it is closed already
-        await send({"type": "websocket.close", "code": 1013})
+        await send({"type": "websocket.close", "code": code})
 
 
 class _Body:
