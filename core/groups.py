@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import io
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -22,6 +23,10 @@ from core.base.limits import limits
 
 # Pillow knows more, and starts other programs for some.
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
+MOST_SCANS = 100  # of one JPEG, as libtiff has it; a progressive photograph has about ten
+_MARKER = re.compile(
+    rb"\xff([\xc0-\xcf\xd9-\xfe])"
+)  # of JPEG: those with a length behind them, and the end (D9)
 
 
 @runtime_checkable
@@ -42,11 +47,15 @@ def decode(data: bytes, where: str, side: int | None = None, most: int | None = 
     """RGB pixels of an encoded image, at most `side` pixels a side if that is given.
 
     Raises InputError for what is no whole image, and, before anything is decoded, for one of more than `most` pixels
-    (None: the limit in force).
+    (None: the limit in force) or a JPEG of more than MOST_SCANS scans.
     """
     try:
         image = Image.open(io.BytesIO(data), formats=_FORMATS)
         _check_pixels(image, where, most or limits().pixels)
+        if _has_too_many_scans(data):
+            raise InputError(
+                f"The image {where} is a JPEG of more than {MOST_SCANS} scans, too many to decode; save it anew."
+            )
         if side is None:
             return image.convert("RGB")
         image.draft("RGB", (side, side))  # a JPEG is decoded no larger than that takes
@@ -72,6 +81,21 @@ def _check_pixels(image: Image.Image, where: str, most: int) -> None:
             f"The image {where} has {width} x {height} pixels; the limit is {most // 10**6} "
             "megapixels: make it smaller."
         )
+
+
+def _has_too_many_scans(data: bytes) -> bool:
+    """Whether a file is a JPEG of more than MOST_SCANS scans; one of some bytes takes a pass over all pixels.
+
+    Found as libjpeg finds them (ITU T.81, B.1.1): a film behind the picture, or a thumbnail inside it, is none.
+    """
+    if not data.startswith(b"\xff\xd8") or data.count(b"\xff\xda") <= MOST_SCANS:
+        return False
+    scans, marker = 0, _MARKER.search(data, 2)
+    while marker is not None and marker[1] != b"\xd9" and scans <= MOST_SCANS:
+        scans += marker[1] == b"\xda"
+        length = int.from_bytes(data[marker.end() : marker.end() + 2], "big")
+        marker = _MARKER.search(data, marker.end() + max(length, 2))
+    return scans > MOST_SCANS
 
 
 @dataclass(frozen=True)
@@ -106,6 +130,11 @@ class BytesImage:
     @cached_property
     def key(self) -> str:
         return hashlib.sha256(self.data).hexdigest()
+
+    @property
+    def has_too_many_scans(self) -> bool:
+        """Whether it is a JPEG of more than MOST_SCANS scans, which `open` refuses."""
+        return _has_too_many_scans(self.data)
 
     def open(self, size: int | None = None) -> Image.Image:
         return decode(self.data, self.name)

@@ -7,7 +7,8 @@ import pytest
 from PIL import Image
 
 from core.base.errors import InputError
-from core.groups import BytesImage, FileImage, Group, GroupSet, check_truth
+from core.exchange._import_images import RowError, verify_image
+from core.groups import MOST_SCANS, BytesImage, FileImage, Group, GroupSet, check_truth, decode
 
 
 def picture(shade: int) -> BytesImage:
@@ -105,3 +106,42 @@ def test_a_file_and_its_bytes_share_a_key_and_open_as_rgb(tmp_path):
 
 def test_a_notebook_prints_a_set_in_one_line():
     assert repr(GroupSet("s", (group("a"), group("b")))) == "<2 groups of s: a, ...>"
+
+
+# --- JPEG files of many scans
+
+
+def progressive(scans: int, side: int = 16) -> bytes:
+    """A grey JPEG of so many scans, at least six: the fourth is repeated."""
+    made = io.BytesIO()
+    Image.new("L", (side, side), 128).save(made, "JPEG", progressive=True)
+    before, again, after = 4, 1, 2
+    parts = made.getvalue().split(b"\xff\xda")  # the header, and six scans
+    assert len(parts) == before + again + after
+    return b"\xff\xda".join([*parts[:before], *[parts[before]] * (scans - 5), *parts[-after:]])
+
+
+def test_a_jpeg_of_thousands_of_scans_is_refused_before_anything_is_decoded():
+    """351 kB of 5000 x 5000 pixels and 7,189 scans held Gradio's lock for 44 seconds."""
+    assert decode(progressive(MOST_SCANS), "x").getpixel((3, 3)) == (128, 128, 128)
+    assert verify_image(progressive(MOST_SCANS), "x")[1] == ".jpg"
+    for scans in (MOST_SCANS + 1, 7000):
+        bomb = progressive(scans, side=5000 if scans == 7000 else 16)
+        for open_it in (lambda: decode(bomb, "x", 320), BytesImage(bomb, "x").open):  # noqa: B023
+            with pytest.raises(InputError, match=rf"^The image x is a JPEG of more than {MOST_SCANS} scans"):
+                open_it()
+        with pytest.raises(RowError, match=f"more than {MOST_SCANS} scans"):
+            verify_image(bomb, "x")
+
+
+def test_of_a_jpeg_the_scans_alone_are_counted():
+    """Neither what lies behind the picture, such as a phone's film, nor what a segment holds; fill bytes hide none."""
+    plain, bomb, much = progressive(6), progressive(MOST_SCANS + 1), b"\xff\xda" * 2 * MOST_SCANS
+    comment = b"\xff\xfe" + (len(much) + 2).to_bytes(2, "big") + much
+    for fine in (plain + much, plain[:2] + comment + plain[2:]):
+        assert decode(fine, "x").size == (16, 16)
+    hidden = bomb.replace(b"\xff\xda", b"\xff\xff\xff\xda")
+    with_end_inside = bomb[:2] + b"\xff\xfe\x00\x04\xff\xd9" + bomb[2:]
+    for bad in (hidden, with_end_inside, bomb[:2] + comment + bomb[2:], bomb[:-2]):
+        with pytest.raises(InputError, match="scans"):
+            decode(bad, "x")

@@ -6,6 +6,7 @@ from driving import fine
 
 from core.base import gate, public_mode
 from core.base.errors import InputError
+from core.groups import MOST_SCANS
 from core.runs.store import RunStore
 from core.scoring.cache import ScoreCache
 from core.scoring.pairs import Pairs
@@ -613,6 +614,7 @@ SAID = {
     ],
     "MAX_RUN_BYTES": mib(*public_mode.MAX_RUN_BYTES[1:]),
     "MAX_CACHE_BYTES": mib(public_mode.MAX_CACHE_BYTES),
+    "MOST_SCANS": [f"| {MOST_SCANS} | {MOST_SCANS} |"],
 }
 
 

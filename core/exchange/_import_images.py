@@ -14,6 +14,7 @@ from PIL import Image, ImageOps, UnidentifiedImageError
 from rapidfuzz import fuzz, process
 
 from core.base.limits import LOCAL
+from core.groups import MOST_SCANS, BytesImage
 
 MAX_PIXELS = LOCAL.pixels
 MAX_BYTES = 64 << 20  # of one image file
@@ -145,6 +146,8 @@ def _checked(image: Any, data: bytes, name: str) -> tuple[bytes, str]:
             f"{name!r} has {width} x {height} pixels",
             _SMALLER,
         )
+    if BytesImage(data).has_too_many_scans:
+        raise RowError(f"{name!r} is a JPEG of more than {MOST_SCANS} scans", "save it anew")
     if image.format not in _FORMATS:
         raise RowError(f"{name!r} is a {image.format} image", "save it as PNG or JPEG")
     ending = _FORMATS[image.format]
