@@ -339,6 +339,25 @@ def test_groups_that_share_an_image_count_once():
     )
 
 
+def test_rules_say_the_same_of_all_groups_whatever_their_order():
+    """Of two groups on each image one is longer where it is right, the other is not: the share is that of both."""
+    rng = np.random.default_rng(4)
+
+    def one_of_two(group: Group, i: int) -> Group:
+        words = ("indeed very surely", "hm") if i % 2 else ("hm", "hm")[:: rng.choice((1, -1))]
+        found = with_captions(group, f"{{}} {words[0]}", f"{{}} {words[1]}")
+        return replace(found, images=(RowImage(str(i // 2)),))
+
+    groups = changed(sound(n=60), one_of_two)
+    orders = (np.arange(60), np.arange(60)[::-1], rng.permutation(60))
+    found = [
+        {f.key: f for f in Audit.of(groups.select(order), in_file_order=False).findings} for order in orders
+    ]
+    for key in ("position", "length", "frequency", "grammar", "words"):
+        assert len({(f[key].found.value, f[key].p_holm, f[key].verdict) for f in found}) == 1
+    assert found[0]["length"].found.value == 75 and found[0]["length"].found.clustered is not None
+
+
 def test_one_number_of_independent_groups_is_said_everywhere_and_the_verdict_is_about_it():
     """Sixty groups, of which every two share a caption and no image: thirty independent ones, in every sentence."""
     groups = changed(
@@ -362,7 +381,7 @@ def test_a_rule_has_the_p_value_of_the_binomial_test():
     groups = sound(n=60)
     values = [np.array([0.5, i % 3]) for i in range(60)]
     hits = sum(int(v.argmax()) in g.truth for v, g in zip(values, groups, strict=True))
-    found = _rules._rule("x", "?", ("the one",), groups, values)
+    found = _rules._rule("x", "?", ("the one",), _rules.Sample(groups), values)
     assert found.found.value == pytest.approx(100 * hits / 60)
     assert found.p_value == pytest.approx(binomtest(hits, 60, 0.5, "greater").pvalue, abs=0.01)
 

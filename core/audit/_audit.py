@@ -47,8 +47,8 @@ class Audit:
     """Whether a set is sound, check by check.
 
     independent : how many groups there are where those that share an image, or else a caption, count as one; rules are
-    tested on so many, and so is the size. by : what others share. parts : of a benchmark of several files, each of
-    them by itself.
+    tested by these clusters, on all groups, and the size on so many. by : what others share. parts : of a benchmark of
+    several files, each of them by itself.
     """
 
     VERDICTS: ClassVar = (FAULT, LIMIT, CANNOT_TELL, SOUND)
@@ -95,7 +95,12 @@ class Audit:
         title = (files[0].title or name).partition(":")[0]
         groups = tuple(group for file in files for group in file)
         whole = cls.of(
-            replace(files[0], name=name, title=title, groups=groups), split, blind, training, progress
+            replace(files[0], name=name, title=title, groups=groups),
+            split,
+            blind,
+            training,
+            progress,
+            in_file_order=len(files) == 1,
         )
         return replace(whole, parts=parts)
 
@@ -107,13 +112,15 @@ class Audit:
         blind: Sequence[str] = (),
         training: Path | None = None,
         progress: _Progress | None = None,
+        in_file_order: bool = True,
     ) -> Audit:
         """Every check of groups of one shape.
 
         blind : text-only models to score the captions with, beside those whose scores are at hand; they are loaded.
         training : a text file with the captions of a training set, one a line. progress : called with what is done and
-        the share of it. Raises InputError for groups without truth or of several shapes, and in public mode for a set
-        that is not built in or too large.
+        the share of it. in_file_order : whether the order of the groups is the set's own, so that a pattern in it
+        is looked for; of several files it is not. Raises InputError for groups without truth or of several shapes, and
+        in public mode for a set that is not built in or too large.
         """
         _check_allowed(groups)
         m, k = groups.shape
@@ -131,15 +138,14 @@ class Audit:
         alike = names if pixels is None else pixels.named(names)
         named = groups if here else _with_names(groups, names)
         clusters = Clusters.of_groups(_in_one_form(groups, alike))
-        apart = _rules.independent(groups, None if clusters is None else clusters.labels)
+        sample = _rules.Sample(groups, clusters, in_file_order)
         blind_scores = _blind_scores(named, blind, say) if m < k else {}
         right = _systems(groups) if here else {}
-        rows = _rows(apart, groups)
-        found = [rule(apart, rows) for rule in _rules.RULES]
-        found += [_blind_finding(apart, groups, name, scores) for name, scores in blind_scores.items()]
+        found = [rule(sample) for rule in _rules.RULES]
+        found += [_rules.blind_model(sample, name, scores) for name, scores in blind_scores.items()]
         found += [] if blind_scores or m == k else [_NO_BLIND]
-        found.append(_pictures(groups, apart, pixels))
-        found += [] if training is None else [_rules.seen_pairs(apart, _captions(training))]
+        found.append(_pictures(sample, pixels))
+        found += [] if training is None else [_rules.seen_pairs(sample, _captions(training))]
         found += [
             _facts.word_order(groups),
             _facts.equal_captions(groups),
@@ -156,7 +162,7 @@ class Audit:
             split,
             (m, k),
             len(groups),
-            len(apart),
+            len(groups) if clusters is None else clusters.count,
             by,
             _corrected(found),
         )
@@ -434,21 +440,12 @@ def _systems(groups: GroupSet) -> dict[str, np.ndarray]:
     return right
 
 
-def _rows(apart: GroupSet, groups: GroupSet) -> np.ndarray:
-    place = {name: i for i, name in enumerate(groups.ids)}
-    return np.array([place[name] for name in apart.ids])
-
-
-def _blind_finding(apart: GroupSet, groups: GroupSet, name: str, scores: np.ndarray) -> Finding:
-    return _rules.blind_model(apart, name, scores[_rows(apart, groups)])
-
-
-def _pictures(groups: GroupSet, apart: GroupSet, pixels: _facts.Pixels | None) -> Finding:
+def _pictures(sample: _rules.Sample, pixels: _facts.Pixels | None) -> Finding:
     if pixels is not None:
-        return _rules.pictures(apart, pixels.statistics[_rows(apart, groups)])
+        return _rules.pictures(sample, pixels.statistics)
     why = (
         "The images are not on this machine."
-        if len(groups) <= _MOST_PICTURES
+        if len(sample.groups) <= _MOST_PICTURES
         else "The images are not opened of so large a set."
     )
     return Finding(

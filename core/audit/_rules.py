@@ -4,16 +4,17 @@ A set is sound in this respect where a rule does as well as by guessing. Were th
 group's captions, each rule below would be right in a group with a probability that is known exactly, whatever the
 captions are, and independently of the other groups: so its p value needs no assumption. Two rules learn from the groups
 before (a prequential test, Dawid, JRSS A 147, 1984), which keeps that true. Groups that share an image or a caption are
-not independent; of those the first alone counts.
+not independent: p values are those of clusters whose groups are as alike as they can be. All groups count in the share
+that is shown, whatever their order in the file, which matters to the rules alone that look for a pattern in it.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import pairwise
 from math import comb, perm
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy
@@ -22,7 +23,7 @@ from core.audit._sequence import foretold
 from core.audit._words import words_of
 from core.base.text import p_digits
 from core.groups import GroupSet
-from core.metrics.statistics import Estimate, estimate
+from core.metrics.statistics import Clusters, Estimate, estimate
 
 SOUND, FAULT, CANNOT_TELL = "sound", "a fault", "cannot tell"
 LIMIT = "a limit"  # of what a sound set of this kind or size can show
@@ -76,6 +77,43 @@ class Finding(NamedTuple):
 # --- what every rule shares
 
 
+class Sample(NamedTuple):
+    """Groups of one shape. clusters : which of them hang together; None where each is its own. in_file_order : whether
+    a pattern in their order would be one of the set, which it is not of several files."""
+
+    groups: GroupSet
+    clusters: Clusters | None = None
+    in_file_order: bool = False
+
+    @property
+    def labels(self) -> np.ndarray:
+        return np.arange(len(self.groups)) if self.clusters is None else self.clusters.labels
+
+    @property
+    def size(self) -> str:
+        """`30 independent groups`."""
+        return f"{len(np.unique(self.labels))} independent groups"
+
+    @property
+    def first(self) -> np.ndarray:
+        """The place of the first group of each cluster, int (c,), as they come in the file."""
+        return np.sort(np.unique(self.labels, return_index=True)[1])
+
+    def estimate(self, hits: np.ndarray, chance: float, ties: int = 0) -> Estimate:
+        return estimate(hits, chance, ties, clusters=self.clusters)
+
+    def in_random_orders(self) -> Iterator[list[np.ndarray]]:
+        """The clusters in several random orders, each as the places of its groups; the same for any order of the
+        file."""
+        by_id = np.argsort(self.groups.ids)
+        found: dict[int, list[int]] = {}
+        for place, label in zip(by_id.tolist(), self.labels[by_id].tolist(), strict=True):
+            found.setdefault(label, []).append(place)
+        members = [np.array(places) for places in found.values()]
+        for seed in range(_ORDERS):
+            yield [members[i] for i in np.random.default_rng(seed).permutation(len(members))]
+
+
 def _by_design(key: str, question: str, groups: GroupSet) -> Finding:
     m, _ = groups.shape
     says = (
@@ -86,42 +124,38 @@ def _by_design(key: str, question: str, groups: GroupSet) -> Finding:
 
 
 def _rule(
-    key: str,
-    question: str,
-    who: tuple[str, ...],
-    groups: GroupSet,
-    values: Sequence[np.ndarray],
-    rows: np.ndarray | None = None,
+    key: str, question: str, who: tuple[str, ...], sample: Sample, values: Sequence[np.ndarray]
 ) -> Finding:
     """The rule that chooses the caption with the largest value of a group; with two names also the one that chooses
-    the smallest; with rows also one that chooses now this one and now that, as the groups before foretell it.
+    the smallest, and of a file one that chooses now this one and now that, as the groups before foretell it.
 
     The best of them is shown, and its p value is multiplied by their number.
 
-    who : their names, as in "the longest caption". values : float (k,) of every group. rows : places in the file.
+    who : their names, as in "the longest caption". values : float (k,) of every group.
     """
-    m, k = groups.shape
+    m, k = sample.groups.shape
     if m == k:
-        return _by_design(key, question, groups)
-    sides = [_Chosen.of(groups, values, sign) for sign in (1, -1)[: len(who)]]
+        return _by_design(key, question, sample.groups)
+    sides = [_Chosen.of(sample, values, sign) for sign in (1, -1)[: len(who)]]
     if (sides[0].tied == k).all():
         says = f"{_capital(who[0])} is no choice: all captions of every group are equal in this."
         return Finding(key, question, SOUND, says, brief="all captions of a group are equal in this")
     tried = [
-        _fixed(key, question, name, groups, values, side) for name, side in zip(who, sides, strict=False)
+        _fixed(key, question, name, sample, values, side) for name, side in zip(who, sides, strict=False)
     ]
-    if rows is not None and sides[0].named == 1:
-        ranks = [_rank(v, group.truth or ()) for v, group in zip(values, groups, strict=True)]
-        tried.append(_in_turn(key, question, " or ".join(who), groups, ranks, rows, k))
+    if sample.in_file_order and len(who) > 1 and sides[0].named == 1:
+        ranks = [_rank(v, group.truth or ()) for v, group in zip(values, sample.groups, strict=True)]
+        tried.append(_in_turn(key, question, " or ".join(who), sample, ranks, k))
     return _best(tried)
 
 
 def _fixed(
-    key: str, question: str, name: str, groups: GroupSet, values: Sequence[np.ndarray], side: _Chosen
+    key: str, question: str, name: str, sample: Sample, values: Sequence[np.ndarray], side: _Chosen
 ) -> Finding:
     """The rule that makes the same choice in every group."""
-    found = estimate(side.hits, 100 * side.named / groups.shape[1], int((side.tied > 1).sum()))
-    says = f"{_capital(name)} is right in {found}; {len(groups)} independent groups."
+    groups = sample.groups
+    found = sample.estimate(side.hits, 100 * side.named / groups.shape[1], int((side.tied > 1).sum()))
+    says = f"{_capital(name)} is right in {found}; {sample.size}."
     won = np.flatnonzero((side.hits == 1) & (side.tied == 1))
     surest = won[np.argsort(-np.ptp(np.array(values)[won], axis=1), kind="stable")].tolist()
     ids = tuple(groups[i].id for i in surest[:EVIDENCE])
@@ -130,25 +164,18 @@ def _fixed(
 
 
 def _in_turn(
-    key: str,
-    question: str,
-    what: str,
-    groups: GroupSet,
-    answers: Sequence[Hashable | None],
-    rows: np.ndarray,
-    possible: int,
+    key: str, question: str, what: str, sample: Sample, answers: Sequence[Hashable | None], possible: int
 ) -> Finding:
-    """The rule that foretells each group's answer from the groups before it in the file (None: no answer)."""
-    order = np.argsort(rows)
-    told = foretold([answers[i] for i in order], rows[order].tolist(), possible)
+    """The rule that foretells each group's answer from the groups before it in the file (None: no answer), of each
+    cluster the first."""
+    first, groups = sample.first, sample.groups
+    told = foretold([answers[i] for i in first], first.tolist(), possible)
     hits = np.where(told.certain, told.right, 1 / possible)
     found = estimate(hits, 100 / possible, int((~told.certain).sum()))
     p = float(scipy.stats.binom.sf(told.right.sum() - 1, told.certain.sum(), 1 / possible))
-    says = (
-        f"Choosing {what} in turn, by {told.pattern} in the file, is right in {found}; {len(groups)} "
-        "independent groups."
-    )
-    ids = tuple(groups[int(i)].id for i in order[told.right][-EVIDENCE:])
+    says = f"Choosing {what} in turn, by {told.pattern} in the file, is right in {found}; {sample.size}"
+    says += "." if len(first) == len(groups) else ", of those that share the first alone."
+    ids = tuple(groups[int(i)].id for i in first[told.right][-EVIDENCE:])
     brief = f"{told.pattern} in the file foretells the right one in {found.value:.0f} % (chance {found.chance:.0f} %)"
     return Finding(key, question, "", says, found, min(1.0, p), evidence=ids, brief=brief)
 
@@ -180,25 +207,57 @@ class _Chosen(NamedTuple):
     named: int
 
     @classmethod
-    def of(cls, groups: GroupSet, values: Sequence[np.ndarray], sign: int) -> _Chosen:
+    def of(cls, sample: Sample, values: Sequence[np.ndarray], sign: int) -> _Chosen:
+        groups = sample.groups
         (_, k), array = groups.shape, sign * np.array(values, dtype=np.float64)
         chosen = array == array.max(axis=1, keepdims=True)  # (n, k)
         right = np.array([[j in (g.truth or ()) for j in range(k)] for g in groups])
         tied = chosen.sum(axis=1)
         hits = (chosen & right).sum(axis=1) / tied
         named = int(right[0].sum())
-        return cls(hits, tied, _p_value(hits, tied, named, k), named)
+        return cls(hits, tied, _p_value(hits, tied, named, k, sample.labels), named)
 
 
-def _p_value(hits: np.ndarray, tied: np.ndarray, m: int, k: int) -> float:
-    """How often a rule does as well where the m right captions are any m of the k; simulated, and never below its own
-    error. Without a tie it is binomial."""
+def _p_value(hits: np.ndarray, tied: np.ndarray, m: int, k: int, labels: np.ndarray) -> float:
+    """How often a rule does as well where the m right captions are any m of the k, and groups of one cluster are right
+    together; simulated, and never below its own error."""
     rng, drawn = np.random.default_rng(0), np.zeros(_DRAWS)
-    for t, count in Counter(tied.tolist()).items():
+    order = np.lexsort((tied, labels))
+    parts = np.split(tied[order], np.flatnonzero(np.diff(labels[order])) + 1)
+    for kinds, count in sorted(Counter(tuple(part.tolist()) for part in parts).items()):
+        values, chances = _together(kinds, m, k)
+        drawn += rng.multinomial(count, chances, _DRAWS) @ values
+    return float((1 + (drawn >= hits.sum() - 1e-9).sum()) / (1 + _DRAWS))
+
+
+def _together(kinds: tuple[int, ...], m: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """The hits of a cluster whose groups are as alike as can be, and how likely each number of them is.
+
+    kinds : how many captions are chosen in each group. All are the same quantile of what a group does by chance.
+    """
+    reached: list[tuple[int, np.ndarray, np.ndarray]] = []
+    for t, count in Counter(kinds).items():
         x = np.arange(min(t, m) + 1)
         chances = np.array([comb(m, i) * comb(k - m, t - i) for i in x], dtype=np.float64) / comb(k, t)
-        drawn += rng.multinomial(count, chances, _DRAWS) @ (x / t)
-    return float((1 + (drawn >= hits.sum() - 1e-9).sum()) / (1 + _DRAWS))
+        reached.append((count, x / t, np.round(np.cumsum(chances), 12)))
+    ends = np.unique(np.concatenate([up_to for _, _, up_to in reached]))
+    chances = np.diff(ends, prepend=0.0)
+    inside = ends - chances / 2
+    values = sum((n * x[np.searchsorted(up_to, inside)] for n, x, up_to in reached), np.zeros(len(ends)))
+    return values[chances > 0], chances[chances > 0] / chances.sum()
+
+
+def _tail(right: int, sizes: np.ndarray, chance: float) -> float:
+    """How often at least so many are right where the groups of a cluster are right together, exactly.
+
+    sizes : of every cluster, int (c,).
+    """
+    chances = np.ones(1)  # of every number
+    for size, count in zip(*np.unique(sizes[sizes > 0], return_counts=True), strict=True):
+        steps = np.zeros(size * count + 1)
+        steps[::size] = scipy.stats.binom.pmf(np.arange(count + 1), count, chance)
+        chances = np.convolve(chances, steps)
+    return float(min(1.0, chances[right:].sum()))
 
 
 def judged(finding: Finding) -> Finding:
@@ -223,65 +282,80 @@ def _shown(p: float) -> str:
 # --- the rules
 
 
-def position(groups: GroupSet, rows: np.ndarray) -> Finding:
+def position(sample: Sample) -> Finding:
     """Whether the right captions stand at the same index, or in the same order, or take turns."""
     question = "Does the place of the right caption follow a pattern?"
+    groups = sample.groups
     (m, k), n = groups.shape, len(groups)
     # Several captions of one image have no order.
     answers = [tuple(sorted(g.truth or ())) if m == 1 else g.truth or () for g in groups]
-    order, count = Counter(answers).most_common(1)[0]
+    order, count = max(sorted(Counter(answers).items()), key=lambda item: item[1])
     possible = comb(k, len(order)) if m == 1 else perm(k, m)
-    p = min(1.0, possible * float(scipy.stats.binom.sf(count - 1, n, 1 / possible)))
-    found = estimate(np.array([answer == order for answer in answers]), 100 / possible)
+    p = min(1.0, possible * _tail(count, np.bincount(sample.labels), 1 / possible))
+    found = sample.estimate(np.array([answer == order for answer in answers]), 100 / possible)
     listed = " ".join(str(j + 1) for j in order)
     where = f"caption{'s' * (len(order) > 1)} {listed}" if m == 1 else f"the order {listed}"
-    says = f"Always choosing {where} is right in {found}; {n} independent groups."
+    says = f"Always choosing {where} is right in {found}; {sample.size}."
     if count == n:
         says += " Whatever breaks ties by place, or is shown the captions in this order, looks right."
     ids = [g.id for g, answer in zip(groups, answers, strict=True) if answer == order]
     brief = f"{where} is right in {found.value:.0f} % (chance {found.chance:.0f} %)"
     same = Finding("position", question, "", says, found, p, evidence=tuple(ids[:EVIDENCE]), brief=brief)
-    return _best([same, _in_turn("position", question, "places", groups, answers, rows, possible)])
+    if not sample.in_file_order:
+        return same
+    return _best([same, _in_turn("position", question, "places", sample, answers, possible)])
 
 
-def length(groups: GroupSet, rows: np.ndarray) -> Finding:
+def length(sample: Sample) -> Finding:
     question = "Does the length of a caption give it away?"
-    values = [np.array([len(words_of(c)) for c in g.captions]) for g in groups]
-    return _rule("length", question, ("the longest caption", "the shortest caption"), groups, values, rows)
+    values = [np.array([len(words_of(c)) for c in g.captions]) for g in sample.groups]
+    return _rule("length", question, ("the longest caption", "the shortest caption"), sample, values)
 
 
-def frequency(groups: GroupSet, rows: np.ndarray) -> Finding:
-    """By the mean log frequency of its words in the captions of the other groups."""
+def frequency(sample: Sample) -> Finding:
+    """By the mean log frequency of its words in the captions of the other groups, without those that share."""
     question = "Do common words give it away?"
     names = ("the caption with the commonest words", "the caption with the rarest words")
-    texts = [[words_of(c) for c in g.captions] for g in groups]
-    counts = Counter(word for group in texts for words in group for word in words)
-    values = []
-    for group in texts:
-        own = Counter(word for words in group for word in words)
-        values.append(np.array([_mean(np.log(1 + counts[w] - own[w]) for w in words) for words in group]))
-    return _rule("frequency", question, names, groups, [np.round(v, 9) for v in values], rows)
+    texts = [[words_of(c) for c in g.captions] for g in sample.groups]
+    counts, own = _counted(texts, sample.labels)
+    values = [
+        np.array([_mean(np.log(1 + counts[w] - own[label][w]) for w in words) for words in group])
+        for group, label in zip(texts, sample.labels.tolist(), strict=True)
+    ]
+    return _rule("frequency", question, names, sample, [np.round(v, 9) for v in values])
 
 
-def grammar(groups: GroupSet, rows: np.ndarray) -> Finding:
+def grammar(sample: Sample) -> Finding:
     """By a language prior that the set itself teaches: pairs of words in the captions of the other groups."""
     question = "Is the right caption the likelier text?"
     names = ("the likeliest text by the set's own pairs of words", "the least likely text by them")
-    texts = [[_chain(c) for c in g.captions] for g in groups]
-    pairs = Counter(pair for group in texts for chain in group for pair in chain)
-    firsts = _firsts(pairs)
+    texts = [[_chain(c) for c in g.captions] for g in sample.groups]
+    pairs, own_pairs = _counted(texts, sample.labels)
+    firsts, own_firsts = _firsts(pairs), {label: _firsts(own) for label, own in own_pairs.items()}
     size = len({second for _, second in pairs})
-    values = []
-    for group in texts:
-        own = Counter(pair for chain in group for pair in chain)
-        own_firsts = _firsts(own)
 
-        def likely(pair: _Pair, own: Counter = own, own_firsts: Counter = own_firsts) -> float:
-            others = pairs[pair] - own[pair] + _SMOOTHING
-            return others / (firsts[pair[0]] - own_firsts[pair[0]] + _SMOOTHING * size)
+    def likely(pair: _Pair, label: int) -> float:
+        others = pairs[pair] - own_pairs[label][pair] + _SMOOTHING
+        return others / (firsts[pair[0]] - own_firsts[label][pair[0]] + _SMOOTHING * size)
 
-        values.append(np.array([_mean(np.log(likely(pair)) for pair in chain) for chain in group]))
-    return _rule("grammar", question, names, groups, [np.round(v, 9) for v in values], rows)
+    values = [
+        np.array([_mean(np.log(likely(pair, label)) for pair in chain) for chain in group])
+        for group, label in zip(texts, sample.labels.tolist(), strict=True)
+    ]
+    return _rule("grammar", question, names, sample, [np.round(v, 9) for v in values])
+
+
+def _counted(
+    texts: Sequence[Sequence[Sequence[Any]]], labels: np.ndarray
+) -> tuple[Counter, dict[int, Counter]]:
+    """How often what captions are made of is there, in all groups and in each cluster."""
+    own: dict[int, Counter] = {}
+    for group, label in zip(texts, labels.tolist(), strict=True):
+        own.setdefault(label, Counter()).update(part for parts in group for part in parts)
+    counts: Counter = Counter()
+    for each in own.values():
+        counts.update(each)
+    return counts, own
 
 
 def _chain(caption: str) -> list[_Pair]:
@@ -302,34 +376,36 @@ def _mean(values: Iterable[float]) -> float:
     return float(array.mean()) if len(array) else 0.0
 
 
-def _in_several_orders(groups: GroupSet, rule: Callable[[GroupSet, np.ndarray], Finding]) -> Finding:
-    """A rule that learns from the groups before, with these in several random orders: the median finding.
+def _in_several_orders(sample: Sample, rule: Callable[[list[np.ndarray]], Finding]) -> Finding:
+    """A rule that learns from the clusters before, with these in several random orders: the median finding.
 
     Twice the median of p values is a p value, however they hang together (Rüger, Metrika 25, 1978).
     """
-    orders = [np.random.default_rng(seed).permutation(len(groups)) for seed in range(_ORDERS)]
-    found = sorted((rule(groups.select(o), o) for o in orders), key=lambda f: f.p_value or 0.0)[_ORDERS // 2]
+    tried = [rule(order) for order in sample.in_random_orders()]
+    found = sorted(tried, key=lambda f: f.p_value or 0.0)[_ORDERS // 2]
     return found if found.p_value is None else found._replace(p_value=min(1.0, 2 * found.p_value))
 
 
-def learned_words(groups: GroupSet, rows: np.ndarray) -> Finding:
+def learned_words(sample: Sample) -> Finding:
     """By words and pairs of words that marked right captions in the groups before (naive Bayes)."""
-    return _in_several_orders(groups, lambda ordered, _: _learned_words(ordered))
+    parts = [[_parts(caption) for caption in group.captions] for group in sample.groups]
+    return _in_several_orders(sample, lambda order: _learned_words(sample, parts, order))
 
 
-def _learned_words(groups: GroupSet) -> Finding:
+def _learned_words(sample: Sample, parts: list[list[set[object]]], order: list[np.ndarray]) -> Finding:
     question = "Do particular words mark the right caption?"
     seen = {True: Counter[object](), False: Counter[object]()}
     totals = {True: 0, False: 0}
-    values: list[np.ndarray] = []
-    for group in groups:
-        parts = [_parts(caption) for caption in group.captions]
-        values.append(np.round([_evidence(p, seen, totals) for p in parts], 9))
-        for j, found in enumerate(parts):
-            right = j in (group.truth or ())
-            seen[right].update(found)
-            totals[right] += 1
-    return _rule("words", question, ("the caption whose words marked right captions before",), groups, values)
+    values: list[np.ndarray] = [np.zeros(0)] * len(parts)
+    for members in order:
+        for i in members:
+            values[i] = np.round([_evidence(p, seen, totals) for p in parts[i]], 9)
+        for i in members:
+            for j, found in enumerate(parts[i]):
+                right = j in (sample.groups[int(i)].truth or ())
+                seen[right].update(found)
+                totals[right] += 1
+    return _rule("words", question, ("the caption whose words marked right captions before",), sample, values)
 
 
 def _parts(caption: str) -> set[object]:
@@ -344,19 +420,19 @@ def _evidence(parts: set[object], seen: dict[bool, Counter[object]], totals: dic
     )
 
 
-def blind_model(groups: GroupSet, name: str, scores: np.ndarray) -> Finding:
+def blind_model(sample: Sample, name: str, scores: np.ndarray) -> Finding:
     """By a model that sees no image. scores : float (n, m, k), equal for all images of a group."""
     question = f"Does {name} solve it without looking?"
     names = (f"the caption that {name} finds likeliest", f"the caption that {name} finds least likely")
-    return _rule(f"blind {name}", question, names, groups, list(scores[:, 0]))
+    return _rule(f"blind {name}", question, names, sample._replace(in_file_order=False), list(scores[:, 0]))
 
 
-def seen_pairs(groups: GroupSet, training: Sequence[str]) -> Finding:
+def seen_pairs(sample: Sample, training: Sequence[str]) -> Finding:
     """By how many of a caption's pairs of neighbouring words (as `red cube`) no caption of the training list has."""
     question = "Do compositions seen in training give the right caption away?"
-    known = {p for caption in training for p in _pairs(caption)}
+    groups, known = sample.groups, {p for caption in training for p in _pairs(caption)}
     new = [np.array([len(_pairs(c) - known) for c in g.captions]) for g in groups]
-    unseen = estimate(
+    unseen = sample.estimate(
         np.array([any(v[j] for j in g.truth or ()) for v, g in zip(new, groups, strict=True)]), 0.0
     )
     about = (
@@ -364,7 +440,7 @@ def seen_pairs(groups: GroupSet, training: Sequence[str]) -> Finding:
         f"{len(training)} captions of the training list lack."
     )
     names = ("the caption with most unseen pairs of words", "the caption with fewest unseen pairs of words")
-    found = _rule("training", question, names, groups, new)
+    found = _rule("training", question, names, sample._replace(in_file_order=False), new)
     if not unseen.value and found.p_value is None:
         return found._replace(
             verdict=CANNOT_TELL,
@@ -387,17 +463,18 @@ def _pairs(caption: str) -> set[tuple[str, str]]:
 # --- pictures, by their statistics
 
 
-def pictures(groups: GroupSet, statistics: np.ndarray) -> Finding:
+def pictures(sample: Sample, statistics: np.ndarray) -> Finding:
     """By mean colours, contrast, size, aspect ratio and file size of the images, matched with place and length of the
     captions: a logistic model that learns from the groups before.
 
     statistics : float (n, m, d), standardised.
     """
-    return _in_several_orders(groups, lambda ordered, order: _pictures(ordered, statistics[order]))
+    return _in_several_orders(sample, lambda order: _pictures(sample, statistics, order))
 
 
-def _pictures(groups: GroupSet, statistics: np.ndarray) -> Finding:
+def _pictures(sample: Sample, statistics: np.ndarray, order: list[np.ndarray]) -> Finding:
     question = "Do statistics of the images, not their content, give the right caption away?"
+    groups = sample.groups
     (m, k), n = groups.shape, len(groups)
     possible = k / len(groups[0].truth or (0,)) if m == 1 else perm(k, m)
     texts = np.array([[len(words_of(c)) for c in g.captions] for g in groups], dtype=np.float64)
@@ -405,12 +482,12 @@ def _pictures(groups: GroupSet, statistics: np.ndarray) -> Finding:
     about = np.concatenate(
         [np.broadcast_to(np.eye(k), (n, k, k)), texts[:, :, None]], axis=2
     )  # (n, k, k + 1)
-    right, certain = _learn(statistics, about, np.array([g.truth for g in groups]))
-    p = float(scipy.stats.binom.sf(right[certain].sum() - 1, certain.sum(), 1 / possible))
-    found = estimate(np.where(certain, right, 1 / possible), 100 / possible)
+    right, certain = _learn(statistics, about, np.array([g.truth for g in groups]), order)
+    p = _tail(int(right[certain].sum()), np.bincount(sample.labels[certain], minlength=1), 1 / possible)
+    found = sample.estimate(np.where(certain, right, 1 / possible), 100 / possible, int((~certain).sum()))
     says = (
         f"Mean colours, contrast, size and file size of the images choose the right caption in {found}; "
-        f"{n} independent groups."
+        f"{sample.size}."
     )
     ids = [groups[i].id for i in np.flatnonzero(right & certain).tolist()][-EVIDENCE:]
     brief = (
@@ -419,29 +496,28 @@ def _pictures(groups: GroupSet, statistics: np.ndarray) -> Finding:
     return Finding("pictures", question, "", says, found, p, evidence=tuple(ids), brief=brief)
 
 
-def _learn(images: np.ndarray, captions: np.ndarray, truth: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Whether each group's best assignment by the groups before is right, and whether there was one best: bool (n,)."""
+def _learn(
+    images: np.ndarray, captions: np.ndarray, truth: np.ndarray, order: list[np.ndarray]
+) -> tuple[np.ndarray, np.ndarray]:
+    """Whether each group's best assignment by the clusters before is right, and whether one was best: bool (n,)."""
     n, _, d = images.shape
     weight, squares = (np.zeros((d, captions.shape[2])) for _ in range(2))
     right, certain = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
-    for i in range(n):
-        scores = images[i] @ weight @ captions[i].T  # (m, k)
-        certain[i] = bool(np.ptp(scores))
-        chosen, own = scipy.optimize.linear_sum_assignment(-scores)[1], captions[i][truth[i]]
-        right[i] = bool(chosen[0] in truth[i] if len(scores) == 1 else (chosen == truth[i]).all())
-        expected = scipy.special.softmax(scores, axis=1) @ captions[i]  # (m, e)
-        own = own.mean(axis=0, keepdims=True) if len(own) > len(scores) else own
-        slope = images[i].T @ (own - expected)
-        squares += slope**2
-        weight += 0.5 * slope / np.sqrt(squares + 1e-9)
+    for members in order:
+        slopes = []
+        for i in members:
+            scores = images[i] @ weight @ captions[i].T  # (m, k)
+            certain[i] = bool(np.ptp(scores))
+            chosen, own = scipy.optimize.linear_sum_assignment(-scores)[1], captions[i][truth[i]]
+            right[i] = bool(chosen[0] in truth[i] if len(scores) == 1 else (chosen == truth[i]).all())
+            expected = scipy.special.softmax(scores, axis=1) @ captions[i]  # (m, e)
+            own = own.mean(axis=0, keepdims=True) if len(own) > len(scores) else own
+            slopes.append(images[i].T @ (own - expected))
+        for slope in slopes:
+            squares += slope**2
+            weight += 0.5 * slope / np.sqrt(squares + 1e-9)
     return right, certain
 
 
-Rule = Callable[[GroupSet, np.ndarray], Finding]  # of independent groups, and their places in the file
+Rule = Callable[[Sample], Finding]
 RULES: tuple[Rule, ...] = (position, length, frequency, grammar, learned_words)
-
-
-def independent(groups: GroupSet, labels: np.ndarray | None, seed: int = 0) -> GroupSet:
-    """The first group of each cluster, in random order. labels : int (n,); None where each is its own."""
-    first = np.arange(len(groups)) if labels is None else np.unique(labels, return_index=True)[1]
-    return groups.select(np.random.default_rng(seed).permutation(first))
