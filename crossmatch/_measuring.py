@@ -149,7 +149,7 @@ def compare(
         difference, low, high : second minus first in percentage points, and its 95 % interval.
         fixed, broken : how many groups only the second has right, and only the first.
         p_value : McNemar's exact test, two-sided; of several comparisons, correct it (Holm).
-        detectable : the smallest difference that so many groups would have shown with 80 % power.
+        detectable : the smallest difference that so many groups would have shown with 80 % power, uncorrected.
 
     Raises
     ------

@@ -37,7 +37,7 @@ UNCORRECTED = "Exact McNemar test on the groups where they differ, of this metri
 HOLM = "McNemar's p, corrected by Holm's method for all metrics of this table."
 DETECTABLE = (
     "The smallest difference in points that so many groups would have shown with 80 % power, two systems differing on "
-    "as many of them."
+    "as many of them; of one comparison alone, so that after Holm's correction it takes more."
 )
 LEAD = (
     "Is one model better than another, or only luckier? The model or file in the sidebar and the one you choose here "

@@ -78,7 +78,9 @@ def test_binding_that_pooling_destroys_is_in_the_tokens_and_nowhere_after(groups
     assert max(match[name] for name in ("image-pooled", "map", "own")) < 65
     lost = [name for name, change in found.steps().items() if change.difference < 0 and change.p_holm < 0.05]
     assert lost == ["image-pooling"]
-    assert "What is lost first is lost in pooling in the image tower" in " ".join(found.record()["verdict"])
+    assert "In this run what is lost first is lost in pooling in the image tower" in " ".join(
+        found.record()["verdict"]
+    )
     assert "not shown to be in the pooled image vector" in found.record()["verdict"][0]
 
 
@@ -279,6 +281,27 @@ def test_a_rung_is_the_mean_over_runs_and_its_interval_knows_how_they_differ(gro
     assert apart["group_match"]["high"] - apart["group_match"]["low"] > 1.5 * (
         alike["group_match"]["high"] - alike["group_match"]["low"]
     )
+
+
+def test_what_a_ladder_might_miss_is_of_its_own_tests_or_is_not_told(groups):
+    record = several(
+        groups, {"image-tokens": [110] * 5, "image-pooled": [98, 109, 111, 104, 110]}, 90
+    ).record()
+    (step,) = record["steps"]
+    assert f"less than {step['detectable']:.0f} points" in record["verdict"][1] and step["detectable"] > 6
+    assert "over groups and runs" in record["verdict"][1] and record["tests"] == 1
+    once = several(groups, {"image-tokens": [110], "image-pooled": [109]}, 90).record()
+    assert once["verdict"][0].startswith("In this run binding is")
+    assert "in this run" in once["verdict"][1] and "of this run alone" in once["verdict"][1]
+    two = several(groups, {"image-tokens": [110] * 2, "image-pooled": [109, 111]}, 90).record()
+    assert "cannot be told" in two["verdict"][1]
+
+
+def test_a_shipped_verdict_of_one_run_is_of_this_run():
+    for record in (each for each in Ladder.shipped() if each.get("runs", 1) == 1 and len(each["steps"]) > 1):
+        assert record["verdict"][0].startswith("In this run")
+        said = " ".join(record["verdict"])
+        assert "In this run what is lost first" in said or "in this run: no step" in said
 
 
 def test_test_time_matching_is_told_by_a_test_and_not_by_two_intervals(groups):

@@ -14,6 +14,7 @@ from core.metrics.statistics import (
     Comparison,
     Estimate,
     _detectable,
+    _least_over_runs,
     _paired_interval,
     compare,
     estimate,
@@ -284,7 +285,7 @@ def test_clusters_have_an_interval_that_agrees_with_their_test_too():
 
 
 def test_a_paired_interval_covers_by_enumeration(monkeypatch):
-    monkeypatch.setattr("core.metrics.statistics._detectable", lambda n, share: None)
+    monkeypatch.setattr("core.metrics.statistics._detectable", lambda *given: None)
     n = 30
     counts = np.array([(f, b, n - f - b) for f in range(n + 1) for b in range(n + 1 - f)])
     low, high = np.array([compare(*outcomes(*row))[1:3] for row in counts]).T / 100
@@ -348,13 +349,13 @@ def test_holm_rejects_as_its_steps_do():
 # --- how many groups
 
 
-def power(n, differ, gap):
+def power(n, differ, gap, level=0.05):
     """By enumeration of all counts of groups that only one of the two has right."""
     wins, losses = (differ + gap) / 2, (differ - gap) / 2
     total = 0.0
     for fixed in range(n + 1):
         for broken in range(n + 1 - fixed):
-            if fixed + broken and scipy.stats.binomtest(fixed, fixed + broken).pvalue <= 0.05:
+            if fixed + broken and scipy.stats.binomtest(fixed, fixed + broken).pvalue <= level:
                 total += scipy.stats.multinomial.pmf(
                     [fixed, broken, n - fixed - broken], n, [wins, losses, 1 - differ]
                 )
@@ -373,6 +374,41 @@ def test_the_detectable_difference_has_a_power_of_80_percent():
     assert Comparison.detectable_difference(400, 13.0) == pytest.approx(
         5.2, abs=0.2
     )  # GroupScore on Winoground
+
+
+def test_the_detectable_difference_of_several_tests_has_its_power_after_holm():
+    first = Comparison.detectable_difference(25, 60.0, tests=5)
+    assert power(25, 0.6, first / 100, 0.05 / 5) == pytest.approx(0.8, abs=1e-4)
+    assert power(25, 0.6, Comparison.detectable_difference(25, 60.0) / 100, 0.05 / 5) < 0.6
+
+
+def test_a_detectable_difference_over_runs_is_that_of_runs_and_groups():
+    """By simulation (seed fixed): the difference over groups alone had a power of 0.17 here."""
+    rng = np.random.default_rng(5)
+
+    def drawn(gap, tests):
+        effects = np.clip(gap + 0.04 * rng.normal(size=3), 0, 0.45)
+        first = rng.random((3, 300)) < 0.5
+        return Comparison.over_seeds(
+            first, first | (rng.random((3, 300)) < 2 * effects[:, None]), None, tests
+        )
+
+    for tests in (1, 5):
+        least = np.mean([drawn(0.1, tests).detectable for _ in range(40)]) / 100
+        assert 0.68 < np.mean([drawn(least, tests).p_value * tests < 0.05 for _ in range(100)]) < 0.95
+    one, two = rng.random((2, 2, 300)) < 0.5
+    assert Comparison.over_seeds(one, two).detectable is None  # nothing can be told of two runs
+
+
+def test_an_exact_shift_over_runs():
+    """Groups all alike in every run: a one-sample t test of three runs, whose power scipy knows."""
+    change = np.repeat([[0.1], [0.3], [0.2]], 4000, axis=1)
+    found = _least_over_runs(change, None, 0.0, 1) / 100
+    sigma = 0.1 / (
+        np.sqrt(np.pi) / 2
+    )  # the mean of a standard deviation of three is sqrt(pi) / 2 of the true one
+    beyond = scipy.stats.t.ppf(0.975, 2)
+    assert scipy.stats.nct.sf(beyond, 2, found / (sigma / np.sqrt(3))) == pytest.approx(0.8, abs=1e-6)
 
 
 def test_the_normal_detectable_difference_goes_on_where_the_exact_one_ends(monkeypatch):

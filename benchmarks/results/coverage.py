@@ -552,7 +552,7 @@ At least 80 by definition (`Comparison.groups_needed`), but for the error of dra
 
 def _drawn(part: str, repeats: int, seed: int) -> list[Line | Error]:
     # What a comparison could have shown takes most of its time; it is tried by itself.
-    statistics._detectable = lambda n, share: None
+    statistics._detectable = lambda *given: None
     return list(globals()[part](repeats, np.random.default_rng(seed)))
 
 

@@ -56,7 +56,7 @@ def save(record: dict[str, Any]) -> None:
 
 
 def page() -> str:
-    found = load()
+    found = Ladder.shipped()
     return f"""# Where the binding is lost
 
 Written by `python -m benchmarks.results.ladder`; every interval, tie, control and paired test is in

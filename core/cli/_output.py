@@ -131,7 +131,8 @@ def format_differences(
     if tests is not None and tests > len(names):
         several = f"Holm: p corrected for all {tests} tests of this output. "
     lines.append(
-        f"{several}Detectable: the smallest difference in points that these groups show with 80 % power."
+        f"{several}Detectable: the smallest difference in points that these groups show with 80 % power, in one "
+        "comparison alone, uncorrected."
     )
     lines += [
         f"{name} may be right on a part of a group: its interval is of points, but {sides[0]}, {sides[1]} and p count "

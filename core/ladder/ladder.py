@@ -181,15 +181,19 @@ class Ladder:
 
     def steps(self) -> dict[str, Comparison]:
         """GroupMatch of every rung minus that of the one before, corrected for each other."""
+        there = {
+            name: (self.rungs[self.weaker(before)], self.rungs[after])
+            for name, (before, after, _) in _STEPS.items()
+            if after in self.rungs and all(each in self.rungs for each in before)
+        }
+        tests = len(there) + (GROUP_MATCH in self.recovered)
         found = {}
-        for name, (before, after, _) in _STEPS.items():
-            if after in self.rungs and all(each in self.rungs for each in before):
-                first, second = self.rungs[self.weaker(before)], self.rungs[after]
-                a, b = (_outcomes(each, GROUP_MATCH) for each in (first, second))
-                found[name] = Comparison.over_seeds(a, b, second[0].clusters)
+        for name, (first, second) in there.items():
+            a, b = (_outcomes(each, GROUP_MATCH) for each in (first, second))
+            found[name] = Comparison.over_seeds(a, b, second[0].clusters, tests)
         if GROUP_MATCH in self.recovered:
             own = _outcomes(self.rungs["own"], GROUP_MATCH)[0]
-            found["ttm"] = _apart(own, self.recovered[GROUP_MATCH])
+            found["ttm"] = _apart(own, self.recovered[GROUP_MATCH], tests)
         return Comparison.holm(found)
 
     def weaker(self, names: tuple[str, ...]) -> str:
@@ -199,7 +203,9 @@ class Ladder:
     def record(self) -> dict[str, Any]:
         """JSON-safe: `rungs`, bottom first, each with both metrics, on seen and unseen combinations and under the
         controls, or why there is none; `steps`, points of GroupMatch with paired 95 % intervals; `recovery`, the
-        same of test-time matching; the verdict. All are means over the runs; `by_run` has GroupMatch of each."""
+        same of test-time matching; the verdict. All are means over the runs; `by_run` has GroupMatch of each. `tests`: for
+        how many the p values and detectable differences of the steps are corrected; records of before have none, and
+        their detectable differences are of groups alone, uncorrected."""
         own, steps = self.rungs["own"][0], self.steps()
         recovery = steps.pop("ttm", None)
         found = {
@@ -211,6 +217,7 @@ class Ladder:
             "trained_on": TRAINED_ON,
             "seed": self.seeds[0],
             "runs": len(self.seeds),
+            "tests": len(steps) + (recovery is not None),
             "rungs": [self._written(name) for name in RUNGS],
             "steps": [
                 {"name": name, "where": _STEPS[name].where, "before": self.weaker(_STEPS[name].before)}
@@ -283,9 +290,10 @@ class Ladder:
 
     @staticmethod
     def shipped() -> list[dict[str, Any]]:
-        """The records that ship with Crossmatch."""
+        """The records that ship with Crossmatch, with what is said of them today."""
         path = paths.assets() / "results" / "ladder.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+        found = [json.loads(line) for line in path.read_text().splitlines()] if path.is_file() else []
+        return [record | {"verdict": _verdict(record)} for record in found]
 
 
 def _record_path(benchmark: str, model: str, seed: int, runs: int) -> Any:
@@ -321,13 +329,13 @@ def _metrics(runs: _Runs) -> dict[str, Any]:
     return {name: _mean(runs, name).record() for name in _BOTH}
 
 
-def _apart(own: np.ndarray, after: np.ndarray) -> Comparison:
+def _apart(own: np.ndarray, after: np.ndarray, tests: int) -> Comparison:
     """From the model's own outcomes, bool (n,), to those of runs whose groups are not known one by one, (runs, n).
 
     The runs ship as numbers alone: so own and after are taken to be right on groups as different as their counts
     allow, which makes the least of a difference.
     """
-    return Comparison.over_seeds(np.sort(own)[None, ::-1], after)
+    return Comparison.over_seeds(np.sort(own)[None, ::-1], after, tests=tests)
 
 
 # --- what a record says
@@ -342,9 +350,11 @@ def _verdict(record: Mapping[str, Any]) -> list[str]:
         f"{'in' if name in there else 'not shown to be in'} {RUNGS[name].within} ({e.value:.1f} %)"
         for name, e in values.items()
     ]
-    found = [f"Binding is {'; '.join(parts)}; chance is {values['own'].chance:.1f} %.", *_unlearned(rows)]
-    found += [*_where_lost(record["steps"]), *_metric(rows["own"]), *_after_ttm(record.get("recovery"))]
-    if len(values) > 1 and record.get("runs", 1) == 1:
+    once = len(values) > 1 and record.get("runs", 1) == 1
+    head = "In this run binding is" if once else "Binding is"
+    found = [f"{head} {'; '.join(parts)}; chance is {values['own'].chance:.1f} %.", *_unlearned(rows)]
+    found += [*_where_lost(record, once), *_metric(rows["own"]), *_after_ttm(record.get("recovery"))]
+    if once:
         found.append("The probes are of one run: with other training groups they may say something else.")
     return found
 
@@ -362,19 +372,32 @@ def _unlearned(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
     return [f"That much takes no learning: an untrained model has {', '.join(parts)}."] if parts else []
 
 
-def _where_lost(steps: Sequence[Mapping[str, Any]]) -> list[str]:
+def _where_lost(record: Mapping[str, Any], once: bool) -> list[str]:
+    steps = record["steps"]
     if not steps:
         return ["Cannot tell where anything is lost: this model has no two rungs to compare."]
     lost = [step for step in steps if _lost(step)]
     if not lost:
-        least = max(step["detectable"] or 100.0 for step in steps)
-        return [
-            "Cannot tell where anything is lost: no step loses what these groups and runs could show, and less "
-            f"than {least:.0f} points they might miss."
-        ]
+        where = " in this run: no step loses what these groups could show" if once else _NO_STEP
+        return [f"Cannot tell where anything is lost{where}{_missed(record, once)}."]
     first, most = lost[0], min(lost, key=lambda step: step["difference"])
-    found = [f"What is lost first is lost in {first['where']}: {_points(first)}."]
-    return found if most is first else [*found, f"Most is lost in {most['where']}: {_points(most)}."]
+    head = "In this run what" if once else "What"
+    found = [f"{head} is lost first is lost in {first['where']}: {_points(first)}."]
+    head = "In this run most" if once else "Most"
+    return found if most is first else [*found, f"{head} is lost in {most['where']}: {_points(most)}."]
+
+
+_NO_STEP = ": no step loses what these groups and runs could show"
+
+
+def _missed(record: Mapping[str, Any], once: bool) -> str:
+    """How much the tests of the steps might miss, where it can be told: as p is, the larger by group and by cluster."""
+    tests = [each for step in record["steps"] for each in (step, step.get("clustered")) if each]
+    least = [each["detectable"] for each in tests]
+    if "tests" not in record or None in least:
+        return "; how much they might miss cannot be told"
+    of = "of this run alone" if once else "over groups and runs"
+    return f", and less than {max(least):.0f} points they might miss ({of}; 80 % power after Holm)"
 
 
 def _metric(own: Mapping[str, Any]) -> list[str]:

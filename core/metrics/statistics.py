@@ -31,6 +31,7 @@ _RESAMPLES = 10_000
 # and what is allowed for a cluster all alike that was not drawn: half of one.
 _HOLDER_FREEDOM, _UNSEEN = 3, 0.5
 _TELLING = 20.0  # percent of all groups: a cluster that holds more is named beside its interval
+_TELLING_RUNS = 3  # what fewer could detect is not told
 _HAIR = 1e-6  # how far from 0 an interval of differences ends that would hold 0 against its test
 _ENUMERATED = 20_000  # sign flips of clusters are summed exactly up to so many differing groups
 _ENUMERATED_PAIRS = (
@@ -403,7 +404,9 @@ def _interval_by_side(
     return float(ends[0][0]), float(ends[1][1])
 
 
-def _two_sources(off: np.ndarray, labels: np.ndarray | None, tail: float = (1 + _LEVEL) / 2) -> float:
+def _two_sources(
+    off: np.ndarray, labels: np.ndarray | None, caution: Callable[[float], float] = _caution
+) -> float:
     """Variance, with its caution, of a mean over seeds and groups, from (seeds, n) distances to that mean.
 
     Mean squares of a two-way layout without repetition (Searle, Casella and McCulloch, Variance Components, 1992,
@@ -422,8 +425,8 @@ def _two_sources(off: np.ndarray, labels: np.ndarray | None, tail: float = (1 + 
     beyond = max(
         square_units - square_rest, 0.0
     )  # what units differ by beside the rest, which seeds have too
-    wide = _caution(freedom, tail) if square_units else 0.0
-    both = _caution(seeds - 1, tail) * square_seeds + (wide * beyond if beyond else 0.0)
+    wide = caution(freedom) if square_units else 0.0
+    both = caution(seeds - 1) * square_seeds + (wide * beyond if beyond else 0.0)
     return float(max(both, wide * square_units)) / (seeds * units)
 
 
@@ -481,7 +484,7 @@ class Comparison(NamedTuple):
     The p value is that of the sign test over the groups where the two differ, which for outcomes of 0 and 1 is
     McNemar's exact test (a group that a metric counts in parts, as IndividualMatch, is better, worse or equal).
     detectable : the smallest difference that these groups would have shown with 80 % power, two systems differing on
-    as many of them; None where no difference would. p_holm : corrected for the comparisons that it is shown with
+    as many of them (over runs `over_seeds`); None where no difference would, or where it cannot be told. p_holm : corrected for the comparisons that it is shown with
     (`holm`), None of one alone. clustered : None where each group is its own.
     """
 
@@ -509,32 +512,40 @@ class Comparison(NamedTuple):
         return f"{self.difference:+.1f} [{self.low:+.1f}, {self.high:+.1f}], {counts}{by}"
 
     @staticmethod
-    def over_seeds(first: Array, second: Array, clusters: Clusters | None = None) -> Comparison:
+    def over_seeds(
+        first: Array, second: Array, clusters: Clusters | None = None, tests: int = 1
+    ) -> Comparison:
         """Two on the same groups, each the mean over repeated runs: outcomes (seeds, n), of one run (1, n).
 
         A difference has to hold over groups, by the exact test of `compare` on the mean changes, and over groups and
-        runs at once: p is the larger of the two, and the interval holds both. fixed, broken : groups that are better,
-        or worse, in the mean over runs.
+        runs at once: p is the larger of the two, and the interval holds both. So it holds 0 where p is above 0.05;
+        where p is not it may hold 0 all the same, as the test over groups counts them and the interval sizes mean
+        changes, which are shares. fixed, broken : groups that are better, or worse, in the mean over runs.
+        tests : among how many tests that are corrected together this is one; `detectable` is what it finds even as
+        the first of Holm's method, at 5 % divided by them.
         """
         a, b = np.broadcast_arrays(*(to_numpy(values).astype(np.float64) for values in (first, second)))
         if len(a) == 1:
-            return compare(a[0], b[0], clusters)
-        found = compare(np.zeros(a.shape[1]), (b - a).mean(axis=0), clusters)
+            return compare(a[0], b[0], clusters, tests)
+        found = compare(np.zeros(a.shape[1]), (b - a).mean(axis=0), clusters, tests)
         low, high, p = _over_runs(b - a, None, found)
         clustered = found.clustered
         if clusters is not None and clustered is not None:
             ends = _over_runs(b - a, clusters.labels, clustered)
-            clustered = clustered._replace(low=ends[0], high=ends[1], p_value=ends[2])
-        return found._replace(low=low, high=high, p_value=p, clustered=clustered)
+            least = _least_over_runs(b - a, clusters.labels, clustered.detectable, tests)
+            clustered = clustered._replace(low=ends[0], high=ends[1], p_value=ends[2], detectable=least)
+        least = _least_over_runs(b - a, None, found.detectable, tests)
+        return found._replace(low=low, high=high, p_value=p, detectable=least, clustered=clustered)
 
     @staticmethod
-    def detectable_difference(n: int, differ: float) -> float | None:
+    def detectable_difference(n: int, differ: float, tests: int = 1) -> float | None:
         """The smallest difference in points that McNemar's exact test finds on n groups with 80 % power.
 
         differ : percent of groups on which only one of the two is right. Where even a difference on all of those would
         stay unseen, that of two systems which differ on more, always to the same side. None where no difference would.
+        tests : at 5 % divided by so many, as the first of Holm's method.
         """
-        return _detectable(n, differ / 100)
+        return _detectable(n, differ / 100, (1 - _LEVEL) / tests)
 
     @staticmethod
     def groups_needed(difference: float, differ: float) -> int:
@@ -581,14 +592,14 @@ class Comparison(NamedTuple):
         return {name: getattr(self, name) for name in self._fields[:-1]} | _clustered_record(self.clustered)
 
 
-def compare(first: Array, second: Array, clusters: Clusters | None = None) -> Comparison:
+def compare(first: Array, second: Array, clusters: Clusters | None = None, tests: int = 1) -> Comparison:
     """Paired comparison of outcomes (n,), 0 to 1, on the same groups: interval, exact test, detectable difference.
 
     The interval is Bonett and Price's (J. Educ. Behav. Stat. 37, 2012): one more group for either side, which gives
     it a width where the two never differ. With clusters it is one more of typical size for either side, with Student's
     t for as many clusters of one size as these are worth, and the test flips whole clusters. Of 0 the interval says
     what the exact test says: it reaches to 0 where p is above 0.05, and ends just short of 0 where p is not (of
-    shares, whose test counts groups and not points, it may still hold 0 then).
+    shares, whose test counts groups and not points, it may still hold 0 then). tests : see `over_seeds`.
     """
     a, b = (to_numpy(values).astype(np.float64) for values in (first, second))
     if a.shape != b.shape:
@@ -600,8 +611,8 @@ def compare(first: Array, second: Array, clusters: Clusters | None = None) -> Co
     p = _p_value(change, None)
     low, high = _tested_interval(change, None, p)
     return Comparison(
-        100 * float(change.mean()), 100 * low, 100 * high, fixed, broken, p, _least(change, n),
-        clustered=None if clusters is None else _clustered_comparison(change, clusters),
+        100 * float(change.mean()), 100 * low, 100 * high, fixed, broken, p, _least(change, n, tests),
+        clustered=None if clusters is None else _clustered_comparison(change, clusters, tests),
     )  # fmt: skip
 
 
@@ -612,7 +623,8 @@ def _over_runs(
     mean = float(change.mean())
 
     def reach(tail: float) -> float:
-        return float(scipy.special.ndtri(tail) * np.sqrt(_two_sources(change - mean, labels, tail)))
+        variance = _two_sources(change - mean, labels, lambda freedom: _caution(freedom, tail))
+        return float(scipy.special.ndtri(tail) * np.sqrt(variance))
 
     wide, tail, surest = 100 * reach((1 + _LEVEL) / 2), 0.5, 1 - 1e-12
     if mean:  # the level at which the interval would end at 0
@@ -623,21 +635,44 @@ def _over_runs(
     return (min(low, 0.0), max(high, 0.0), p) if p > 1 - _LEVEL else (low, high, p)
 
 
-def _least(change: np.ndarray, n: int) -> float | None:
+def _least_over_runs(
+    change: np.ndarray, labels: np.ndarray | None, least: float | None, tests: int
+) -> float | None:
+    """The detectable difference of changes (seeds, n) over runs and groups; at least that over groups, `least`.
+
+    As the test does, it takes each source with its own degrees of freedom: the shift of a noncentral t that is beyond
+    the quantile of that test with 80 % power, and a deviation without the bias of few runs. None of two runs: a
+    variance with one degree of freedom says nothing about another draw.
+    """
+    if least is None or len(change) < _TELLING_RUNS:
+        return None
+
+    def shift(freedom: float) -> float:
+        if freedom <= 0:
+            return np.inf
+        beyond = scipy.special.stdtrit(freedom, 1 - (1 - _LEVEL) / 2 / tests)
+        unbiased = np.sqrt(2 / freedom) * scipy.special.poch(freedom / 2, 0.5)  # E s = this times sigma
+        return float(scipy.special.nctdtrinc(freedom, 1 - _POWER, beyond) / unbiased) ** 2
+
+    found = 100 * float(np.sqrt(_two_sources(change - change.mean(), labels, shift)))
+    return max(least, found) if found <= 100 else None
+
+
+def _least(change: np.ndarray, n: int, tests: int) -> float | None:
     """The detectable difference of as many groups as n independent ones; of shares in the size that changes have."""
     differ = float(np.mean(change != 0))
-    found = Comparison.detectable_difference(n, 100 * differ)
+    found = Comparison.detectable_difference(n, 100 * differ, tests)
     return found if found is None or not differ else found * float(np.abs(change).mean()) / differ
 
 
-def _clustered_comparison(change: np.ndarray, clusters: Clusters) -> _ClusteredComparison:
+def _clustered_comparison(change: np.ndarray, clusters: Clusters, tests: int) -> _ClusteredComparison:
     p = _p_value(change, clusters.labels)
     low, high = _tested_interval(change, clusters.labels, p)
     variance, alone = (_paired_interval(change, labels)[2] for labels in (clusters.labels, None))
     effect = max(variance / alone, 1.0)  # of the design: what clusters cost
     return _ClusteredComparison(
         clusters.by, clusters.count, 100 * low, 100 * high, p,
-        _least(change, max(round(len(change) / effect), 1)), largest=clusters.largest_percent,
+        _least(change, max(round(len(change) / effect), 1), tests), largest=clusters.largest_percent,
     )  # fmt: skip
 
 
@@ -686,33 +721,33 @@ def _p_value(change: np.ndarray, labels: np.ndarray | None) -> float:
 
 
 @lru_cache(maxsize=256)
-def _detectable(n: int, share: float) -> float | None:
+def _detectable(n: int, share: float, level: float) -> float | None:
     if n * share > _ENUMERATED_PAIRS:
-        return 100 * _normal_detectable(n, share)
-    power = _power_over_gap(n, share)
+        return 100 * _normal_detectable(n, share, level)
+    power = _power_over_gap(n, share, level)
     if share > 0 and power(share) >= _POWER:
         return 100 * _root(lambda gap: power(gap) - _POWER, 0.0, share)
-    if _power(n, 1.0, 1.0) < _POWER:
+    if _power(n, 1.0, 1.0, level) < _POWER:
         return None
-    return 100 * _root(lambda gap: _power(n, gap, gap) - _POWER, max(share, 1e-12), 1.0)
+    return 100 * _root(lambda gap: _power(n, gap, gap, level) - _POWER, max(share, 1e-12), 1.0)
 
 
-def _normal_detectable(n: int, share: float) -> float:
+def _normal_detectable(n: int, share: float, level: float) -> float:
     """By the normal distribution (Connor, Biometrics 43, 1987): n gap² = (z √share + z_power √(share - gap²))²."""
-    z, z_power = scipy.special.ndtri([(1 + _LEVEL) / 2, _POWER])
+    z, z_power = scipy.special.ndtri([1 - level / 2, _POWER])
     a, b, c = 1 + z_power**2 / n, -2 * z * np.sqrt(share), share * (z**2 - z_power**2)
     return float((-b + np.sqrt(b**2 - 4 * a * c)) / (2 * a) / np.sqrt(n))
 
 
-def _power(n: int, differ: float, gap: float) -> float:
-    return _power_over_gap(n, differ)(gap)
+def _power(n: int, differ: float, gap: float, level: float = 1 - _LEVEL) -> float:
+    return _power_over_gap(n, differ, level)(gap)
 
 
-def _power_over_gap(n: int, differ: float) -> Callable[[float], float]:
-    """Probability that McNemar's exact test rejects at 5 %, by how much more often the second is right alone."""
+def _power_over_gap(n: int, differ: float, level: float) -> Callable[[float], float]:
+    """Probability that McNemar's exact test rejects at `level`, by how much more often the second is right alone."""
     reach = 8 * np.sqrt(n * differ * (1 - differ)) + 1
     counts = np.arange(max(int(n * differ - reach), 0), min(int(n * differ + reach), n) + 1)
-    chances, tail = scipy.stats.binom.pmf(counts, n, differ), (1 - _LEVEL) / 2
+    chances, tail = scipy.stats.binom.pmf(counts, n, differ), level / 2
     last = np.floor(np.nan_to_num(scipy.special.bdtrik(tail, counts, 0.5)))
     last -= (
         scipy.special.bdtr(last, counts, 0.5) > tail

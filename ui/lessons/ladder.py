@@ -47,7 +47,8 @@ def show() -> None:
     losses = (
         f"{STAGES[each['name']].partition(':')[0]} {each['difference']:+.1f}" for each in record["steps"]
     )
-    numbers = true_minus(f"Points of GroupMatch: {', '.join(losses)}.")
+    once = " in this one run of the probes" if record.get("runs", 1) == 1 else ""
+    numbers = true_minus(f"Points of GroupMatch{once}: {', '.join(losses)}.")
     elements.verdict(choice, STAGES[most_lost(record)], numbers)
     st.markdown(
         "How can one know? A **linear probe** is trained to read one tower alone, while the other side is known "
