@@ -203,9 +203,9 @@ class Ladder:
     def record(self) -> dict[str, Any]:
         """JSON-safe: `rungs`, bottom first, each with both metrics, on seen and unseen combinations and under the
         controls, or why there is none; `steps`, points of GroupMatch with paired 95 % intervals; `recovery`, the
-        same of test-time matching; the verdict. All are means over the runs; `by_run` has GroupMatch of each. `tests`: for
-        how many the p values and detectable differences of the steps are corrected; records of before have none, and
-        their detectable differences are of groups alone, uncorrected."""
+        same of test-time matching; the verdict. All are means over the runs; `by_run` has GroupMatch of each.
+        tests : for how many the p values and detectable differences of the steps are corrected; older ones have none,
+        and their detectable differences are of groups alone, uncorrected."""
         own, steps = self.rungs["own"][0], self.steps()
         recovery = steps.pop("ttm", None)
         found = {

@@ -484,8 +484,9 @@ class Comparison(NamedTuple):
     The p value is that of the sign test over the groups where the two differ, which for outcomes of 0 and 1 is
     McNemar's exact test (a group that a metric counts in parts, as IndividualMatch, is better, worse or equal).
     detectable : the smallest difference that these groups would have shown with 80 % power, two systems differing on
-    as many of them (over runs `over_seeds`); None where no difference would, or where it cannot be told. p_holm : corrected for the comparisons that it is shown with
-    (`holm`), None of one alone. clustered : None where each group is its own.
+    as many of them (over runs: `over_seeds`); None where no difference would, or where it cannot be told. p_holm :
+    corrected for the comparisons that it is shown with (`holm`), None of one alone. clustered : None where each group
+    is its own.
     """
 
     difference: float
