@@ -12,7 +12,7 @@ from functools import cached_property
 from itertools import repeat
 from pathlib import Path
 from string import ascii_uppercase
-from typing import Protocol, runtime_checkable
+from typing import Protocol, overload, runtime_checkable
 
 import numpy as np
 from PIL import Image, UnidentifiedImageError
@@ -239,7 +239,14 @@ class GroupSet:
     def __iter__(self) -> Iterator[Group]:
         return iter(self.groups)
 
-    def __getitem__(self, index: int) -> Group:
+    @overload
+    def __getitem__(self, index: int) -> Group: ...
+    @overload
+    def __getitem__(self, index: slice) -> GroupSet: ...
+    def __getitem__(self, index: int | slice) -> Group | GroupSet:
+        """A group, or of a slice (`groups[:10]`) a set of these."""
+        if isinstance(index, slice):
+            return replace(self, groups=self.groups[index])
         return self.groups[index]
 
     @cached_property

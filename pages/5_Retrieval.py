@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from difflib import get_close_matches
 from typing import Any
 
 import streamlit as st
@@ -63,12 +64,21 @@ def pick_query(subset: part.RetrievalSubset, place: Any, filters: Any) -> int | 
         )
         return None
     labels = {subset.queries[i]: i for i in keep}
-    if st.session_state.get("query") not in labels:
-        st.session_state.pop("query", None)
+    if st.session_state.get("query") in {None, *subset.queries} - {*labels}:
+        st.session_state.pop("query", None)  # a query that the options leave out
     chosen = place.selectbox(
-        "Query", list(labels), telling(subset, keep), key="query", bind="query-params",
+        "Query", list(labels), telling(subset, keep), key="query", bind="query-params", accept_new_options=True,
         help="An object with attributes. Only a picture that contains exactly this object is right.",
     )  # fmt: skip
+    if chosen not in labels:
+        near = ", ".join(f"“{text}”" for text in get_close_matches(str(chosen), labels, 3, 0.0))
+        st.info(
+            escape_markdown(
+                f"“{chosen}” is no query of this set, so nobody knows which pictures are right; the nearest are {near}."
+            ),
+            icon=":material/search_off:",
+        )
+        return None
     return labels[chosen]
 
 

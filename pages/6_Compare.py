@@ -297,7 +297,8 @@ def page(selection: ui.Selection) -> None:
     ids = list(a.ids)
     chosen = ui.pick_group(ids)
     if chosen is not None:
-        one_group(a, b, groups, ids.index(chosen), sides)
+        with st.container(key="opened"):  # which the history's script scrolls to
+            one_group(a, b, groups, ids.index(chosen), sides)
     differing(a, b, groups, sides)
     ui.cite(groups)
 

@@ -221,6 +221,20 @@ def test_the_back_button_goes_one_page_or_group_at_a_time_and_loses_nothing(visi
     assert "Groups" not in page.url and "Matching" not in page.url
 
 
+def test_a_group_that_is_opened_far_down_is_shown_from_its_beginning(visit):
+    """On Groups it takes the page's place; on Compare it opens above the cards."""
+    page = visit("/Groups?set=scenes/left-right", height=768)
+    page.get_by_role("button", name="Open left-right/test/0008").click()
+    page.get_by_role("heading", name="left-right/test/0008", exact=True).wait_for()
+    page.wait_for_function("document.querySelector('[data-testid=stMain]').scrollTop === 0")
+    page.goto(page.server + "/Compare?set=scenes/left-right&other=builtin/siglip")
+    page.get_by_role("button", name="Compare left-right/test/").last.click()
+    page.wait_for_function("""() => {
+        const opened = document.querySelector(".st-key-opened")?.getBoundingClientRect();
+        return opened && opened.height > 200 && 0 < opened.top && opened.top < 200;
+    }""")
+
+
 def test_however_slow_the_machine_a_page_that_is_left_keeps_its_own_address(chromium):
     """The next page's parameters may come seconds before its path; they stood in the address of the page that was left.
 

@@ -145,3 +145,12 @@ def test_of_a_jpeg_the_scans_alone_are_counted():
     for bad in (hidden, with_end_inside, bomb[:2] + comment + bomb[2:], bomb[:-2]):
         with pytest.raises(InputError, match="scans"):
             decode(bad, "x")
+
+
+def test_a_slice_of_a_set_is_a_set():
+    from core.datasets import load
+
+    groups = load("scenes/left-right", "validation")
+    assert groups[:3].ids == groups.ids[:3] == groups.select(range(3)).ids
+    assert groups[:3].truth.tolist() == groups.truth[:3].tolist()
+    assert groups[-1].id == groups.ids[-1]

@@ -363,6 +363,14 @@ def test_a_link_to_a_strategy_that_is_gone_says_so_in_one_line(app):
     assert "There is no run" in text(test) and button(test, "Start the run")
 
 
+def test_words_that_are_no_query_say_so_and_name_the_nearest(app):
+    test = app(PAGE, query="a purple dragon", images="100")
+    assert test.selectbox(key="query").value == "a purple dragon"
+    (said,) = [info.value for info in test.info]
+    assert "“a purple dragon” is no query of this set" in said and "a purple" in said.split("nearest are")[1]
+    assert 'cm-ranked"' not in html(test)
+
+
 def test_the_first_query_shows_pictures_with_every_word_on_different_objects(app):
     test = app(PAGE)
     assert test.selectbox(key="query").value == "a green sphere"

@@ -21,12 +21,24 @@ _SCRIPT = """
   for (const action of ["pointerdown", "click", "keydown", "input"])
     window.addEventListener(action, () => begin(false), {capture: true, passive: true});
   window.addEventListener("popstate", () => begin(true));
+  // What is opened is shown from its beginning, wherever on the page its button was.
+  const show = () => {
+    const main = document.querySelector('[data-testid="stMain"]'), until = Date.now() + 5000;
+    main?.scrollTo(0, 0);
+    const look = () => {
+      const opened = document.querySelector(".st-key-opened");
+      if (opened) opened.scrollIntoView({block: "start"});
+      else if (Date.now() < until) setTimeout(look, 100);
+    };
+    look();
+  };
   history.pushState = (state, title, url) => {
     const now = new URL(location.href), next = new URL(url, now);
     if (next.pathname === now.pathname) {
       const step = STEPS.some(name => now.searchParams.get(name) !== next.searchParams.get(name));
       const add = step && !pushed;
       pushed ||= step;
+      if (step && STEPS.some(name => next.searchParams.has(name))) show();
       return (add ? push : replace)(state, title, url);
     }
     if (!pushed) replace(state, title, before);  // else that step led away
