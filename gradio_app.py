@@ -48,7 +48,9 @@ STYLE = Path(__file__).parent / ".streamlit" / "style.css"
 SET = "scenes/left-right"
 LONGEST = 400  # characters of a caption, also by the API
 PICTURE = 320  # pixels a side, of the rendered examples
-Given = str | Image.Image  # an image as Gradio hands it on, a file of its upload folder; or its pixels
+Given = (
+    str | bytes
+)  # an image as Gradio hands it on: a file of its upload folder, or what a data address holds
 FILE_MB, FILES = 10, 10  # one uploaded image, and how many one request brings
 KEPT = 600  # seconds that uploads stay on the disk
 # Of strangers. Whatever is sent counts as an upload: images also come as text, inside of a call.
@@ -161,7 +163,7 @@ def _opened(image: Given, name: str) -> Image.Image | ImageRef:
     """The pixels of an image that somebody brought, upright and no more of them than are kept; an example as it is."""
     if isinstance(image, Image.Image):
         return image
-    content = Path(image).read_bytes()
+    content = image if isinstance(image, bytes) else Path(image).read_bytes()
     known = _examples.get(hashlib.sha256(content).digest())
     return known or ImageOps.exif_transpose(decode(content, name, MAX_SIDE, PUBLIC.pixels))
 
@@ -210,13 +212,14 @@ def picture(value: str, label: str) -> gr.Image:
     return gr.Image(value, type="filepath", image_mode=None, label=label, height=220)
 
 
-def _of_data_address(address: str) -> Image.Image:
-    """The picture that an address holds itself, its pixels counted before any of them is decoded."""
+def _of_data_address(address: str) -> bytes:
+    """The file that an address holds itself; nobody decodes it before its call is at work."""
     try:
-        content = base64.b64decode(address.partition(",")[2], validate=False)
-        return ImageOps.exif_transpose(decode(content, "in the request", MAX_SIDE, PUBLIC.pixels))
-    except (InputError, ValueError) as error:
-        raise gr.Error(str(error), print_exception=False) from None
+        return base64.b64decode(address.partition(",")[2], validate=False)
+    except ValueError as error:
+        raise gr.Error(
+            f"The data address of an image is no base64 ({error}).", print_exception=False
+        ) from None
 
 
 def _take_files_alone() -> None:

@@ -125,7 +125,7 @@ TEXT = {"url": "data:image/png;base64,aGVsbG8="}
     ("data", "said"),
     [
         ([FOREIGN, FOREIGN, "a", "b", "builtin/clip"], "no other file of the server is read"),
-        ([TEXT, TEXT, "a", "b", "builtin/clip"], "The image in the request does not open: it is none of PNG"),
+        ([TEXT, TEXT, "a", "b", "builtin/clip"], "The image A does not open: it is none of PNG"),
         (["x", "y", "a", "b", "builtin/clip"], "An argument has the wrong form; send images as"),
         ([None], "1 of 5 arguments came; give two images, two captions and a model"),
         ([None, None, "a", "b", "builtin/clip"], "Give both images, then compare."),
@@ -460,20 +460,42 @@ def test_the_models_that_the_tool_names_are_models_that_it_takes():
     assert len(named) == 2 and set(named) <= set(gradio_app.list_models())
 
 
-def test_pixels_of_an_address_that_holds_its_image_are_counted_before_they_are_decoded():
-    """20 kB of PNG stand for 169 megapixels: three requests at once took 6 GB."""
+def data_address(image):
     import base64
     import io
 
+    made = io.BytesIO()
+    image.save(made, "PNG")
+    return "data:image/png;base64," + base64.b64encode(made.getvalue()).decode()
+
+
+def test_pixels_of_an_address_that_holds_its_image_are_counted_before_they_are_decoded():
+    """20 kB of PNG stand for 169 megapixels: three requests at once took 6 GB."""
     from gradio.data_classes import ImageData
 
     def preprocessed(image):
-        made = io.BytesIO()
-        image.save(made, "PNG")
-        address = "data:image/png;base64," + base64.b64encode(made.getvalue()).decode()
-        return gradio.Image(type="filepath", image_mode=None).preprocess(ImageData(url=address))
+        return gradio.Image(type="filepath", image_mode=None).preprocess(ImageData(url=data_address(image)))
 
+    huge, small = Image.new("1", (13000, 13000)), Image.new("RGB", (5, 4), (1, 2, 3))
     with pytest.raises(gradio.Error, match="has 13000 x 13000 pixels"):
-        preprocessed(Image.new("1", (13000, 13000)))
-    small = Image.new("RGB", (5, 4), (1, 2, 3))
-    assert preprocessed(small).tobytes() == small.tobytes()
+        gradio_app.score_group(preprocessed(huge), preprocessed(small), "a", "b")
+    assert gradio_app._opened(preprocessed(small), "A").tobytes() == small.tobytes()
+
+
+def test_an_image_in_an_address_is_decoded_while_its_call_is_at_work_and_no_other(address, monkeypatch):
+    """Twelve calls with images of 25 megapixels took 1.8 GB at once: Gradio prepares what all of them bring."""
+    decode, at_work = gradio_app.decode, []
+
+    def watched(*given):
+        at_work.append(gradio_app._at_work.locked())
+        return decode(*given)
+
+    monkeypatch.setattr(gradio_app, "decode", watched)
+    image = {"url": data_address(Image.new("RGB", (5, 4))), "meta": {"_type": "gradio.FileData"}}
+    with gradio_app._at_work:  # somebody else's call
+        from gradio.data_classes import ImageData
+
+        field = gradio.Image(type="filepath", image_mode=None)
+        assert isinstance(field.preprocess(ImageData(url=image["url"])), bytes) and not at_work
+    assert "group_match" in answered(address, [image, image, "a", "b", "builtin/clip"])
+    assert at_work == [True, True]
