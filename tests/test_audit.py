@@ -339,6 +339,32 @@ def test_groups_that_share_an_image_count_once():
     )
 
 
+WRITTEN = {
+    "a full stop": ("{}.", "{}"),
+    "a full stop after others": ("{}.", "{}!?"),
+    "capitals": ("A{}", "a{}"),
+    "a comma": ("a, {}", "a {}"),
+    "two spaces": ("a  {}", "a {}"),
+    "a space at the end": ("{}", "{} "),
+    "a space of no width": ("{}", "a\u200b {}"),
+    "quotes": ("a \u201c{}\u201d", 'a "{}"'),
+    "hyphens": ("so-so {}", "so so {}"),
+}
+
+
+@pytest.mark.parametrize("key", WRITTEN)
+def test_what_marks_the_right_caption_and_is_no_word_is_caught(key):
+    audit = Audit.of(changed(sound(n=60), lambda g, i: with_captions(g, *WRITTEN[key])))
+    (found,) = [f for f in audit.findings if f.key == "writing"]
+    assert found.verdict == _rules.FAULT and found.found.value == 100 and audit.answer.startswith("Not sound")
+
+
+def test_as_many_words_of_more_letters_are_caught():
+    longer = changed(sound(n=60), lambda g, i: with_captions(g, "{} extraordinarily", "{} so"))
+    (found,) = [f for f in Audit.of(longer).findings if f.key == "length"]
+    assert found.verdict == _rules.FAULT and found.brief.startswith("the caption with most letters")
+
+
 def test_rules_say_the_same_of_all_groups_whatever_their_order():
     """Of two groups on each image one is longer where it is right, the other is not: the share is that of both."""
     rng = np.random.default_rng(4)

@@ -10,6 +10,7 @@ that is shown, whatever their order in the file, which matters to the rules alon
 
 from __future__ import annotations
 
+import unicodedata
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from itertools import pairwise
@@ -307,9 +308,64 @@ def position(sample: Sample) -> Finding:
 
 
 def length(sample: Sample) -> Finding:
+    """In words, and in letters."""
     question = "Does the length of a caption give it away?"
-    values = [np.array([len(words_of(c)) for c in g.captions]) for g in sample.groups]
-    return _rule("length", question, ("the longest caption", "the shortest caption"), sample, values)
+    of_words = _of_captions(sample, lambda c: len(words_of(c)))
+    of_letters = _of_captions(sample, lambda c: sum(map(str.isalnum, c)))
+    letters = ("the caption with most letters", "the caption with fewest letters")
+    tried = [
+        _rule("length", question, ("the longest caption", "the shortest caption"), sample, of_words),
+        _rule("length", question, letters, sample, of_letters),
+    ]
+    return _best_of_rules(tried)
+
+
+# What of the writing, but for the words, may mark a caption: how much of it there is, with the names of the captions
+# that have most and least of it.
+_WRITING: tuple[tuple[Callable[[str], int], tuple[str, str]], ...] = (
+    (
+        lambda c: unicodedata.category((c.rstrip(" \"'\u201d\u2019)") or " ")[-1]).startswith("P"),
+        ("the caption that ends with punctuation", "the caption that ends without punctuation"),
+    ),
+    (
+        lambda c: sum(map(str.isupper, c)),
+        ("the caption with most capitals", "the caption with fewest capitals"),
+    ),
+    (
+        lambda c: sum(unicodedata.category(sign).startswith("P") for sign in c),
+        ("the caption with most punctuation", "the caption with least punctuation"),
+    ),
+    (lambda c: c.count(","), ("the caption with most commas", "the caption with fewest commas")),
+    (
+        lambda c: sum(s.isspace() or unicodedata.category(s) == "Cf" for s in c) - max(len(c.split()) - 1, 0),
+        ("the caption with most spaces beside those between words", "the caption with fewest such spaces"),
+    ),
+    (
+        lambda c: sum(sign in "\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u00ab\u00bb\u00b4`" for sign in c),
+        ("the caption with most curly quotes", "the caption with fewest curly quotes"),
+    ),
+)
+
+
+def writing(sample: Sample) -> Finding:
+    """By what is no word: punctuation at the end or anywhere, capitals, commas, spaces, curly quotes."""
+    question = "Does the way a caption is written give it away?"
+    tried = [_rule("writing", question, who, sample, _of_captions(sample, count)) for count, who in _WRITING]
+    found = _best_of_rules(tried)
+    if found.p_value is not None or sample.groups.shape[0] == sample.groups.shape[1]:
+        return found
+    says = "The captions of every group have as much punctuation, as many capitals, commas, spaces and curly quotes."
+    return found._replace(says=says)
+
+
+def _of_captions(sample: Sample, count: Callable[[str], int]) -> list[np.ndarray]:
+    return [np.array([int(count(c)) for c in group.captions]) for group in sample.groups]
+
+
+def _best_of_rules(tried: Sequence[Finding]) -> Finding:
+    """The best of those that have a choice, which captions alone decide; the first where none has."""
+    having = [found for found in tried if found.p_value is not None]
+    return _best(having) if having else tried[0]
 
 
 def frequency(sample: Sample) -> Finding:
@@ -520,4 +576,4 @@ def _learn(
 
 
 Rule = Callable[[Sample], Finding]
-RULES: tuple[Rule, ...] = (position, length, frequency, grammar, learned_words)
+RULES: tuple[Rule, ...] = (position, length, writing, frequency, grammar, learned_words)
