@@ -6,6 +6,7 @@ import time
 import tracemalloc
 
 import numpy as np
+import pandas as pd
 import pytest
 from driving import button, fine, html, text
 
@@ -23,6 +24,7 @@ from ui import measured
 from ui.cached import cached_on
 from ui.held import held_bytes
 from ui.measured import MeasuredFiles
+from ui.uploads import _Tags
 
 GROUPS, MATCHING, DEBIAS = "pages/1_Groups.py", "pages/2_Matching.py", "pages/3_Debias.py"
 TTM, COMPARE, DATA = "pages/4_Test-Time_Matching.py", "pages/6_Compare.py", "pages/8_Your_Data.py"
@@ -194,6 +196,21 @@ def test_bytes_held_are_nearly_those_that_were_allocated(make):
     tracemalloc.stop()
     assert 0.7 * allocated < held_bytes(found) < 1.5 * allocated
     assert held_bytes(shared[1:]) == shared[1:].nbytes  # a view keeps the whole alive
+
+
+@pytest.mark.parametrize("kind", ["tuples", "tags", "table"])
+def test_texts_that_groups_share_are_held_once(kind):
+    """Ten values in the 195 tags of every group counted as 100 MB a file: two addresses filled the server with 6 MB."""
+    texts = [f"value {i}" for i in range(10)] * 20
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    rows = [tuple(texts[i % 10 :][:190]) for i in range(2_000)]
+    make = {"tuples": list, "tags": lambda rows: [_Tags({}, row) for row in rows]}
+    found = make.get(kind, lambda rows: pd.DataFrame(rows, dtype=object))(rows)
+    del rows
+    allocated = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert 0.7 * allocated < held_bytes(found) < 1.5 * allocated
 
 
 def test_a_file_that_was_given_up_is_measured_again_from_the_store(app, file, monkeypatch):

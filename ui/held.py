@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
-from types import FunctionType, MethodType, ModuleType
+from collections.abc import Iterable
+from types import FunctionType, MappingProxyType, MethodType, ModuleType
 from typing import Any
 
 import numpy as np
@@ -28,9 +28,15 @@ def _held(value: Any, seen: set[int]) -> float:
         return size if isinstance(value, str | bytes) else 32
     if isinstance(value, np.ndarray):
         return value.nbytes + (_of_many(value.ravel().tolist(), seen) if value.dtype == object else 0)
-    if isinstance(value, pd.DataFrame | pd.Series | pd.Index):
-        return float(np.sum(value.memory_usage(deep=True)))
-    if isinstance(value, Mapping):
+    if isinstance(value, pd.DataFrame):
+        return _held(value.index, seen) + sum(
+            _of_column(value.iloc[:, i], seen) for i in range(value.shape[1])
+        )
+    if isinstance(value, pd.Series):
+        return _held(value.index, seen) + _of_column(value, seen)
+    if isinstance(value, pd.Index):
+        return _of_column(value, seen)
+    if isinstance(value, dict | MappingProxyType):  # one of another kind holds what its fields hold
         entries = list(value.items())
         return size + _of_many([k for k, _ in entries], seen) + _of_many([v for _, v in entries], seen)
     if isinstance(value, list | tuple | set | frozenset):
@@ -38,13 +44,20 @@ def _held(value: Any, seen: set[int]) -> float:
     return size + sum(_held(each, seen) for each in _parts(value))
 
 
+def _of_column(column: pd.Series | pd.Index, seen: set[int]) -> float:
+    """Of a table's column without its index; Arrow's texts are among its bytes."""
+    found = float(column.array.nbytes)
+    return found + _of_many(column.tolist(), seen) if column.dtype == object else found
+
+
 def _of_many(values: list[Any], seen: set[int]) -> float:
     """Of texts all, of anything else what some of them say."""
     if len(values) <= _ASKED:
         return sum(_held(each, seen) for each in values)
-    texts = [each for each in values if isinstance(each, str)]
-    if len(texts) == len(values):
-        return float(sum(map(sys.getsizeof, set(texts))))
+    if all(isinstance(each, str) for each in values):
+        texts = {id(each): each for each in values if id(each) not in seen}
+        seen.update(texts)
+        return float(sum(map(sys.getsizeof, texts.values())))
     first = _held(values[0], seen)  # with what all share
     step = (len(values) - 1) / _ASKED
     return first + step * sum(_held(values[1 + int(i * step)], seen) for i in range(_ASKED))
