@@ -109,6 +109,12 @@ def test_a_language_models_prior_is_its_own_likelihood(captioner, toy_groups, ma
     assert found.samples is None
 
 
+def test_the_language_model_of_a_prior_sees_no_image(captioner, toy_groups):
+    for name in ("builtin/clip", "itm:builtin/blip-itm", "builtin/blip-caption"):
+        with pytest.raises(InputError, match="which uses the image; choose a text-only model"):
+            estimate_prior(captioner, toy_groups, "lm", model=name)
+
+
 def test_permuting_captions_permutes_the_prior_and_changes_no_metric(captioner, toy_groups_1x4):
     def record(groups):
         found = estimate_prior(captioner, groups, "gaussian")

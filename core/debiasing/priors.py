@@ -19,6 +19,7 @@ from core.base.text import counted
 from core.datasets import names
 from core.datasets.base import RETRIEVAL
 from core.datasets.score_files import MOST_LOG_PROB, read_prior
+from core.debiasing.blind import check_blind
 from core.debiasing.debias import group_prior, prior_from_samples
 from core.groups import FileImage, GroupSet, ImageRef
 from core.metrics.statistics import Clusters
@@ -169,11 +170,13 @@ def estimate_prior(
     seed : draws the images. model : the language model of `lm`. folder : training images, where they are the user's.
     pixels : mean and standard deviation of noise in normalised pixels, None for the model's own.
 
-    Raises InputError for an unknown kind, a count below 1, or training images that are not at hand.
+    Raises InputError for an unknown kind, a count below 1, a `model` of `lm` that sees images, or training images
+    that are not at hand.
     """
     check_kind(kind)
     captions, index = groups.blind().unique_captions()
     if kind == "lm":
+        check_blind(model)
         blind = load_scorer(model)
         never_seen = NullImage(0.0, 0.25)
         samples = score_matrix(blind, [never_seen], captions, cache, progress)
