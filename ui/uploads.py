@@ -136,7 +136,7 @@ def _file(entry: str, shape: str = "") -> tuple[Evaluation, ScoreFile | None]:
 
 def _with_tags(evaluation: Evaluation, name: str, content: bytes) -> Evaluation:
     """With the columns of a tag table, beside the file's own."""
-    table = read_tags(name, content, evaluation.ids)
+    table = _tags(evaluation, name, content)
     if evaluation.tags is not None:
         table = pd.concat([evaluation.tags.drop(columns=table.columns, errors="ignore"), table], axis=1)
     tagged = copy(evaluation)  # with all that is computed already, but for what follows from the tags
@@ -144,6 +144,12 @@ def _with_tags(evaluation: Evaluation, name: str, content: bytes) -> Evaluation:
     vars(tagged)[_EVALUATION] = evaluation
     tagged.tags = table
     return tagged
+
+
+def _tags(evaluation: Evaluation, name: str, content: bytes) -> pd.DataFrame:
+    """A table of tags for the groups of a file, read in turn."""
+    with READING.one():
+        return read_tags(name, content, evaluation.ids)
 
 
 _TABLE, _EVALUATION = (
@@ -239,12 +245,13 @@ def upload_prior(entry: str, evaluation: Evaluation) -> Prior | None:
 
 
 def _prior(entry: str, evaluation: Evaluation, name: str, content: bytes) -> Prior:
-    """evaluation : of all groups of the file, in whatever order."""
+    """Read in turn. evaluation : of all groups of the file, in whatever order."""
     table, captions = _file(entry)[1], None
     if table is not None and table.captions is not None:
         row = {group: i for i, group in enumerate(table.ids)}
         captions = table.captions[[row[group] for group in evaluation.ids]]
-    return Prior.from_file(name, evaluation.scores, evaluation.ids, captions, content)
+    with READING.one():
+        return Prior.from_file(name, evaluation.scores, evaluation.ids, captions, content)
 
 
 def put_beside(entry: str, what: str, place: Any = st) -> bool:
@@ -259,7 +266,7 @@ def put_beside(entry: str, what: str, place: Any = st) -> bool:
         return False
     evaluation, content = upload_evaluation(entry), file.getvalue()
     if what == TAGS:
-        read_tags(file.name, content, evaluation.ids)
+        _tags(evaluation, file.name, content)
     else:
         _prior(entry, evaluation, file.name, content)
     upload_store().put_beside(stored_upload(entry), what, file.name, content)
