@@ -603,6 +603,9 @@ SAID = {
         f"{LIMITS.query:,} characters",
     ],
     "MAX_UPLOAD_BYTES": mib(*public_mode.MAX_UPLOAD_BYTES),
+    "MAX_UPLOADS_PER_ADDRESS": [
+        f"| {public_mode.MAX_UPLOADS_PER_ADDRESS} an address | {public_mode.MAX_UPLOADS_TOTAL:,} |"
+    ],
     "MAX_LIVE_RUNS": [
         f"{public_mode.MAX_LIVE_RUNS} a cookie, {public_mode.MAX_LIVE_PER_ADDRESS} an address",
         f"| {public_mode.MAX_QUEUED_RUNS} |",

@@ -130,6 +130,39 @@ def test_on_a_public_server_files_are_bounded_and_deleted_after_some_hours(monke
     assert UploadStore("cem").list() == []
 
 
+def test_on_a_public_server_the_number_of_files_is_bounded_and_each_is_read_once(monkeypatch):
+    """8,000 files of 60 bytes made every page of everybody four seconds slower."""
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    monkeypatch.setattr(uploads, "MAX_UPLOADS_PER_ADDRESS", 3)
+    monkeypatch.setattr(uploads, "MAX_UPLOADS_TOTAL", 5)
+    ann, bob, cem = (UploadStore(who, f"{who}'s") for who in ("ann", "bob", "cem"))
+    for i, (store, name) in enumerate([(ann, n) for n in "1234"] + [(bob, n) for n in "567"]):
+        upload = store.add(name, b"tiny")
+        os.utime(upload.folder / "upload.json", (time.time() - 100 + i,) * 2)
+    assert [u.name for u in ann.list()] == ["4", "3"]  # 1 by her share, 2 by the total: she had the oldest
+    assert [u.name for u in bob.list()] == ["7", "6", "5"]
+    weighed = []
+    monkeypatch.setattr(uploads.files, "folder_size", lambda folder: weighed.append(folder.name) or 1)
+    cem.list()
+    assert weighed == []
+    ann.put_beside(ann.get("4"), TAGS, "tags.csv", b"id,kind")
+    cem.list()
+    assert weighed == ["4"]  # what has changed, alone
+    cem.add("8", b"tiny")
+    assert weighed == ["4", "8"] and [u.name for u in bob.list()] == ["7", "6"]
+    cem.remove("8")
+    cem.add("8", b"another")
+    assert weighed == ["4", "8", "8"]
+
+
+def test_on_a_public_server_an_owner_without_files_has_no_folder(monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    store = UploadStore("ann")
+    folder = store.add("1", b"one").folder.parent
+    store.remove("1")
+    assert store.list() == [] and not folder.exists() and store.add("1", b"one").content() == b"one"
+
+
 def test_outside_public_mode_files_stay():
     store = UploadStore()
     upload = store.add("a.csv", b"one")

@@ -50,6 +50,8 @@ class _Bytes(NamedTuple):
 
 
 MAX_UPLOAD_BYTES = _Bytes(40 << 20, 80 << 20, 300 << 20)  # uploaded files, in memory and, likewise, on disk
+MAX_UPLOADS_PER_ADDRESS = 100  # uploaded files on disk, however small; the oldest go first
+MAX_UPLOADS_TOTAL = 1000
 UPLOAD_HOURS = 6  # how long a file on disk stays that nobody uses
 MAX_RUN_BYTES = _Bytes(200 << 20, 200 << 20, 1 << 30)  # ended runs
 MAX_CACHE_BYTES = 256 << 20  # bytes of the score cache

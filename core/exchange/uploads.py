@@ -16,17 +16,28 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from itertools import count
 from pathlib import Path
+from threading import Lock
 from typing import Any, NamedTuple
 
 from core.base import files, paths
 from core.base.errors import InputError
 from core.base.limits import check
-from core.base.public_mode import MAX_UPLOAD_BYTES, UPLOAD_HOURS, Held, beyond, is_public
+from core.base.public_mode import (
+    MAX_UPLOAD_BYTES,
+    MAX_UPLOADS_PER_ADDRESS,
+    MAX_UPLOADS_TOTAL,
+    UPLOAD_HOURS,
+    Held,
+    beyond,
+    is_public,
+)
 
 TAGS, PRIOR = "tags", "prior"  # what may be uploaded beside a file
 _CONTENT, _FACTS = "content", "upload.json"
 _NAME_BYTES = 240  # disks take 255, and what is being deleted has a longer one
 _EVERYBODY = "local"  # the one owner outside public mode
+_counting = Lock()  # whoever makes a folder, or counts what is in all of them
+_counted: dict[Path, Held] = {}  # by its folder: a file that was read once, until something is written to it
 
 
 class Upload(NamedTuple):
@@ -85,8 +96,9 @@ class UploadStore:
         folder = self._folder / stored
         facts = {"created": time.time(), "address": self._address, "sha256": digest, "shape": shape}
         with files.storage_errors(folder):
-            for each in (self._root, self._folder, folder):
-                files.private_folder(each, ours=each == folder)
+            with _counting:  # an owner's empty folder goes
+                for each in (self._root, self._folder, folder):
+                    files.private_folder(each, ours=each == folder)
             files.write_bytes(folder / _CONTENT, content)
         upload = _write(folder, {**facts, "beside": {}})
         self._delete_surplus()
@@ -132,18 +144,34 @@ class UploadStore:
         """On a public server: what nobody used for hours, and the oldest beyond an address's share and the total."""
         if not is_public() or not self._root.is_dir():
             return
-        everybody = [upload for folder in self._root.iterdir() for upload in _uploads(folder)]
-        everybody.sort(key=_used)
-        old = [each.folder for each in everybody if _used(each) < time.time() - 3600 * UPLOAD_HOURS]
-        held = [
-            Held(
-                each.folder, each.facts["address"] or each.folder.parent.name, files.folder_size(each.folder)
-            )
-            for each in everybody
-            if each.folder not in old
-        ]
-        for folder in [*old, *beyond(held, MAX_UPLOAD_BYTES.address, MAX_UPLOAD_BYTES.together)]:
-            files.remove(folder)
+        with _counting:
+            held, since = _all_held(self._root), time.time() - 3600 * UPLOAD_HOURS
+            gone = {each.key for each in held if _used(each.key) < since}
+            ones = [each._replace(size=1) for each in held if each.key not in gone]
+            gone |= set(beyond(ones, MAX_UPLOADS_PER_ADDRESS, MAX_UPLOADS_TOTAL))
+            left = [each for each in held if each.key not in gone]
+            gone |= set(beyond(left, MAX_UPLOAD_BYTES.address, MAX_UPLOAD_BYTES.together))
+            for folder in gone:
+                files.remove(folder)
+            for owner in self._root.iterdir():
+                with suppress(OSError):  # it holds something
+                    owner.rmdir()
+
+
+def _all_held(root: Path) -> list[Held]:
+    """Everybody's files, the one used longest ago first: one look at each, and one into those that are new."""
+    now: dict[Path, Held] = {}
+    for owner in filter(Path.is_dir, root.iterdir()):
+        for folder in owner.iterdir():
+            upload = None if folder in _counted else _read(folder)
+            if upload is not None:
+                who = upload.facts["address"] or owner.name
+                _counted[folder] = Held(folder, who, files.folder_size(folder))
+            if folder in _counted:
+                now[folder] = _counted[folder]
+    for folder in _counted.keys() - now.keys():
+        del _counted[folder]
+    return [now[folder] for folder in sorted(now, key=_used)]
 
 
 def _plain_name(name: str) -> str:
@@ -159,7 +187,10 @@ def _last(name: str, more: int = 0) -> str:
 
 
 def _uploads(folder: Path) -> Iterator[Upload]:
-    return filter(None, map(_read, folder.iterdir())) if folder.is_dir() else iter(())
+    try:
+        return filter(None, map(_read, list(folder.iterdir())))
+    except FileNotFoundError:  # nothing yet, or not any more
+        return iter(())
 
 
 def _read(folder: Path) -> Upload | None:
@@ -174,11 +205,13 @@ def _read(folder: Path) -> Upload | None:
 def _write(folder: Path, facts: Mapping[str, Any]) -> Upload:
     with files.storage_errors(folder):
         files.write_json(folder / _FACTS, dict(facts))
+    with _counting:
+        _counted.pop(folder, None)
     return Upload(folder.name, folder, facts)
 
 
-def _used(upload: Upload) -> float:
+def _used(folder: Path) -> float:
     try:
-        return (upload.folder / _FACTS).stat().st_mtime
+        return (folder / _FACTS).stat().st_mtime
     except OSError:
         return 0.0
