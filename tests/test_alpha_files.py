@@ -432,9 +432,11 @@ def test_alpha_prints_ties_interval_and_chance_beside_every_number_and_whether_a
     rows = [line for line in found.splitlines() if re.search(r"\[\d", line)]
     assert rows and all(re.search(r"\d\.\d\d +\[.+\] +50\.00 +\d+$", row) for row in rows)
     assert "text_score: no alpha is better than 0: the best is " in found
+    assert found.count("which is no interval; ties are not counted") == 1
     scores, prior = retrieval(tmp_path)
     found = CliRunner().invoke(cli.app, ["alpha", "--scores", str(scores), "--prior", str(prior)]).stdout
     assert (
         "R@1 from image to text: no alpha is better than 0" in found
         and "held out (half/half x 10): " in found
+        and "standard deviation over the 10 halvings, which is no interval; ties are not counted" in found
     )

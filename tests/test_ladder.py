@@ -8,6 +8,7 @@ import torch
 
 from core import datasets, figures
 from core.base.errors import InputError
+from core.cli._ladder import _format_ladder
 from core.figures._ladder import _ladder_data
 from core.ladder import _probes, _runs, ladder
 from core.ladder._facts import Questions, vocabulary
@@ -333,3 +334,13 @@ def test_a_run_is_kept_and_read_again(monkeypatch, groups):
     Run.of(NAME, "builtin/clip", "cpu", 4, lambda what, share: None)
     assert calls == [3, 4] and first.missing == again.missing and np.array_equal(first.own, again.own)
     assert again.untrained == {} and np.array_equal(again.shuffled["map"], scores + 2)
+
+
+def test_the_command_says_why_ties_after_test_time_matching_are_not_counted(groups):
+    found = several(groups, {}, 60)
+    after = np.arange(len(groups[1])) >= 50
+    record = Ladder(
+        NAME, "p", "colour", found.rungs, recovered={GROUP_MATCH: after[None], "group_score": after[None]}
+    ).record()
+    said = _format_ladder(record)
+    assert "ties not counted" in said and "has its ties written down, so none are counted" in said

@@ -15,6 +15,7 @@ def test_the_ladder_is_drawn_when_it_is_open_and_of_what_is_selected(app):
     shown = text(test)
     assert "inding is in the image tokens" in shown and "hat is lost first" in shown
     assert "chance 50.0 %" in shown
+    assert "has its ties written down, so none are counted" in shown
     fine(test.selectbox(key="model").set_value("builtin/blip-itm").run())
     assert "only together with the image" in text(test)
 

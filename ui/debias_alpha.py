@@ -322,7 +322,8 @@ def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
         "Percent with 95 % intervals. One α: the best for TextScore, for the whole table, as in the paper's; per row: "
         "each metric's own. An alpha chosen on the groups it is reported on is too optimistic; the "
         "paper's protocol chooses it on a random half and measures it on the other, ten times, in steps of 0.001 "
-        "(mean ± standard deviation)."
+        "(mean ± standard deviation over the ten, which is no interval; ties are not counted, as each has an α of its "
+        "own)."
     )
     export_section(
         "alpha-protocol",

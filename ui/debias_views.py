@@ -92,7 +92,7 @@ def _held_out_text(study: AlphaStudy) -> str:
     return (
         f" Chosen on one half (α = {summary['alphas'][0]:.2f} ± {summary['alphas'][1]:.2f}) it gives "
         f"{texts['values']} % "
-        f"on the other, where α = 0 gives {texts['zero']} %."
+        f"on the other, where α = 0 gives {texts['zero']} % (mean ± standard deviation over halvings, no interval)."
     )
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 from core import figures
 from core.base.public_mode import is_public
 from core.figures.text import escape_markdown, metric_line
-from core.ladder.ladder import MORE, SETS, Ladder
+from core.ladder.ladder import MORE, RUNGS, SETS, Ladder
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
 from ui.export import chart, export_section
@@ -83,6 +83,8 @@ def draw(record: Mapping[str, Any], key: str) -> None:
             absent.setdefault(row["missing"], []).append(row["label"])
     for why, labels in absent.items():
         st.caption(f"**{', '.join(labels)}**: {escape_markdown(why)}")
+    if any(row["name"] == "ttm" for row in there):
+        st.caption(f"**{RUNGS['ttm'].label}**: {RUNGS['ttm'].meaning}")
     with st.expander("Every rung in numbers", icon=":material/table_rows:"):
         st.dataframe(_table(record), hide_index=True)
         if record["steps"]:

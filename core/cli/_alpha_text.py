@@ -10,6 +10,10 @@ from core.cli._output import format_metrics
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW
 
 _HALVES = "held out (half/half x 10)"
+_HELD_OUT = (
+    "held out: mean ± standard deviation over the 10 halvings, which is no interval; ties are not counted, as every "
+    "halving has an alpha of its own"
+)
 
 
 def format_groups(record: Mapping[str, Any]) -> str:
@@ -35,6 +39,8 @@ def _metric_lines(record: Mapping[str, Any]) -> list[str]:
     lines = [head, *(f"{name:<18}{alpha:<{width}}{values}" for name, alpha, values in rows)]
     alpha = next(iter(record["metrics"].values()))["one_alpha"]["alpha"]
     lines += ["", f"one alpha: {alpha:.3f}, the best for TextScore of all groups, {TUNED_ON_TEST}"]
+    if any(metric["validated"] is not None for metric in record["metrics"].values()):
+        lines.append(_HELD_OUT)
     for name, metric in record["metrics"].items():
         if metric["depends_on_alpha"]:
             lines.append(f"{name}: {_helps(metric['best'])}")
@@ -121,6 +127,7 @@ def _recall_lines(record: Mapping[str, Any]) -> list[str]:
     if (held := record["validated"]) is not None:
         at, value, zero = _spread(held["alpha"], 2), _spread(held["value"], 1), _spread(held["alpha_0"], 1)
         lines.append(f"R@1 from image to text, {_HALVES}: {value} % at {at}; at alpha 0 {zero} %")
+        lines.append(_HELD_OUT)
     return lines + (["", _transferred(record["tuned_on"])] if "tuned_on" in record else [])
 
 

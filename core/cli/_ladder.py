@@ -50,7 +50,7 @@ def ladder(
 
 def _format_ladder(record: Mapping[str, Any]) -> str:
     """A ladder as text: every rung with both metrics, every step, the verdict."""
-    from core.ladder.ladder import MORE  # torch
+    from core.ladder.ladder import MORE, RUNGS  # torch
     from core.metrics.statistics import Estimate  # scipy
 
     groups = counted(record["n_groups"], "group")
@@ -61,6 +61,8 @@ def _format_ladder(record: Mapping[str, Any]) -> str:
             lines.append(f"\n{row['label']}: {row['missing']}")
             continue
         lines.append(f"\n{row['label']}")
+        if row["name"] == "ttm":  # whose ties are not counted: why
+            lines.append(f"  {RUNGS['ttm'].meaning}")
         lines += [f"  {METRICS[m].label:<14}{Estimate.of_record(row[m])}" for m in (GROUP_MATCH, GROUP_SCORE)]
         lines += [
             f"  {f'GroupMatch, {name}':<34}{Estimate.of_record(row[kind][which][GROUP_MATCH])}"

@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.ladder.ladder import RUNGS
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from ui.formatting import true_minus
 from ui.ladder import draw, line, shipped
@@ -89,7 +90,7 @@ def step_by_step(rungs: Mapping[str, Mapping[str, Any]]) -> None:
         "Rung", names, format_func=lambda each: rungs[each]["label"], key="rung", bind="query-params"
     )
     row = rungs[name]
-    parts = [f"**{row['label']}.** {row['meaning']}", f"- GroupMatch: {line(row[GROUP_MATCH])}"]
+    parts = [f"**{row['label']}.** {RUNGS[name].meaning}", f"- GroupMatch: {line(row[GROUP_MATCH])}"]
     parts.append(f"- GroupScore: {line(row[GROUP_SCORE])}")
     for kind, which, label in (
         ("combinations", "unseen", "on combinations that were never trained on"),
