@@ -220,6 +220,19 @@ def test_what_was_given_up_and_is_on_a_page_still_is_found_again_and_counted():
     kept.check_room("ann")
 
 
+def test_the_less_room_there_is_the_less_an_address_may_hold_so_that_a_stranger_finds_some():
+    kept = MeasuredFiles(lambda: 1_000_000)
+    pages = [Holder() for _ in range(4)]
+    for i, (who, page) in enumerate(zip(("ann", "ann", "bob", "cy"), pages, strict=True)):
+        kept.keep(i, page, who)
+    for who in ("ann", "bob"):  # 2.4 of 3 MB are on pages: bob's 0.8 are more than the 0.6 that are left
+        with pytest.raises(InputError, match="close some"):
+            kept.check_room(who)
+    kept.check_room("dan")
+    del pages[0], page
+    kept.check_room("bob")
+
+
 @pytest.mark.parametrize("make", [list, tuple, lambda values: dict(enumerate(values)), np.array])
 def test_bytes_held_are_nearly_those_that_were_allocated(make):
     """Of arrays, of texts, and of long lists of objects that share one."""

@@ -75,7 +75,8 @@ class MeasuredFiles:
             self._given_up = {key: one for key, one in self._given_up.items() if one.found() is not None}
             left = list(self._given_up.values())
         own = sum(one.size for one in left if one.who == who)
-        return own > self._budget() or sum(one.size for one in left) > _TOGETHER * self._budget()
+        free = _TOGETHER * self._budget() - sum(one.size for one in left)
+        return own > min(self._budget(), free)  # at most what is free: so others find room
 
     def _use(self, key: Hashable, value: Any, left: _GivenUp | None) -> None:
         """With the lock held: the value is kept, as the one used last."""
