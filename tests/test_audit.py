@@ -430,6 +430,17 @@ def test_the_ceiling_of_a_bag_of_words_by_hand():
     assert _facts.word_order(three).found.value == pytest.approx(50)
 
 
+def test_what_is_tied_or_was_not_looked_at_is_said():
+    rng = np.random.default_rng(7)
+    groups = changed(sound(n=30), lambda g, i: g if i < 20 else replace(g, captions=("a red cat", "a dog")))
+    found = {f.key: f for f in Audit.of(groups).findings}
+    assert "20 tied" in found["order"].number and found["images"].number == ""
+    alike = encoded(Image.new("RGB", (16, 16), "red"))
+    seen = changed(groups, lambda g, i: replace(g, images=(picture(rng) if i else alike,)))
+    told = _rules.pictures(_rules.Sample(seen), np.zeros((30, 1, 2)))
+    assert "30 tied" in told.number and told.found.value == 50
+
+
 SAME = (
     ("the dog isn't wet", "The dog isn\u2019t wet."),
     ("the dog isn't wet", "the dog isn\u00b4t wet"),

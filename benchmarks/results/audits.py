@@ -261,7 +261,7 @@ _INTRODUCTION = """# Audits
 
 Written by `python -m benchmarks.results.audits`. What `crossmatch audit SET` says of every built-in test set, of
 SugarCrepe and of Winoground. Of the last two the captions alone are here, so that what needs their images cannot tell.
-*independent*: groups that share no image (built-in sets: no caption) with each other; rules are tested on these.
+*independent*: groups that share no image (built-in sets: no caption) with each other; rules are tested by these clusters.
 p values are corrected for all rules of a set (Holm), not for the number of sets on this page.
 """
 _READING = """## How we read it
@@ -284,7 +284,8 @@ _READING = """## How we read it
 """
 _RATE = """## How often a sound set is said to have a fault
 
-Sets whose right captions are drawn at random among captions of the same words; by the statement at most 5 %.
+Sets whose right captions are drawn at random among captions of the same words. The statement, at most 5 %, is of rules
+alone; captions, contradictions and images are counts without a test, and what they say of a sound set has no bound.
 A limit is no fault: of few words many captions come twice, and 30 groups are few.
 """
 _WORDS = (

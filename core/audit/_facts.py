@@ -57,7 +57,7 @@ def word_order(groups: GroupSet) -> Finding:
         size, right = Counter(bags), Counter(bags[j] for j in group.truth or ())
         reach[i] = 1 / np.prod([ways(size[bag], count) for bag, count in right.items()])
         same[i] = any(size[bag] > right[bag] if m == 1 else size[bag] > 1 for bag in right)
-    found = estimate(reach, 100 / ways(k, len(groups[0].truth or (0,))))
+    found = estimate(reach, 100 / ways(k, len(groups[0].truth or (0,))), int(same.sum()))
     low, high = ((bound - found.chance) / (100 - found.chance) for bound in found.bounds)
     verdict = LIMIT if low >= _SOLVED else SOUND if high <= _NOWHERE else CANNOT_TELL
     says = (
@@ -245,7 +245,7 @@ def equal_images(groups: GroupSet, names: Sequence[Sequence[str]], pixels: Pixel
             question,
             FAULT if twice.any() else CANNOT_TELL,
             says,
-            estimate(twice, 0.0),
+            estimate(twice, 0.0) if twice.any() else None,  # nobody looked: no number
             evidence=_ids(groups, twice),
             brief=f"{counted(int(twice.sum()), 'group')} of {n:,} with an image twice" if twice.any() else "",
         )
