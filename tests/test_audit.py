@@ -243,6 +243,39 @@ def test_pictures_that_differ_in_the_colour_or_size_of_one_thing_are_no_copies()
     ]
 
 
+def stripes(upright: bool) -> Image.Image:
+    """Of 2 pixels."""
+    rows = np.where(np.arange(128) // 2 % 2, 255, 0).astype(np.uint8)
+    return Image.fromarray(np.broadcast_to(rows if upright else rows[:, None], (128, 128)).copy())
+
+
+def disc(radius: int) -> Image.Image:
+    image = Image.new("RGB", (128, 128), "white")
+    ImageDraw.Draw(image).ellipse((60 - radius, 60 - radius, 60 + radius, 60 + radius), fill="red")
+    return image
+
+
+@pytest.mark.parametrize("pair", [(disc(12), disc(14)), (stripes(True), stripes(False))])
+def test_pictures_that_differ_in_little_are_alike_and_no_copies(pair):
+    """They are shown, are no fault, and are not one image of which two captions are said."""
+    rng = np.random.default_rng(8)
+
+    def of_pair(group: Group, i: int) -> Group:
+        image = pair[i % 2] if i < 2 else _noise_of(rng)
+        captions = (("a ring", "a spot"), ("a spot", "a ring"))[i % 2] if i < 2 else group.captions
+        return replace(
+            group, images=(encoded(image),), captions=captions, truth=(0,) if i < 2 else group.truth
+        )
+
+    found = {f.key: f for f in Audit.of(changed(sound(n=20), of_pair)).findings}
+    assert found["images"].verdict == _rules.CANNOT_TELL and "perhaps copies" in found["images"].says
+    assert found["images"].evidence == ("0", "1") and found["contradictions"].verdict == _rules.SOUND
+
+
+def _noise_of(rng: np.random.Generator) -> Image.Image:
+    return Image.fromarray(rng.integers(0, 256, (4, 4, 3)).astype(np.uint8)).resize((16, 16))
+
+
 def test_a_set_of_exchanged_colours_is_sound():
     rng = np.random.default_rng(3)
 

@@ -261,7 +261,7 @@ _INTRODUCTION = """# Audits
 
 Written by `python -m benchmarks.results.audits`. What `crossmatch audit SET` says of every built-in test set, of
 SugarCrepe and of Winoground. Of the last two the captions alone are here, so that what needs their images cannot tell.
-*independent*: groups that share no image (built-in sets: no caption) with each other; rules are tested by these clusters.
+*independent*: clusters of groups that share no image (built-in sets: no caption); rules are tested by cluster.
 p values are corrected for all rules of a set (Holm), not for the number of sets on this page.
 """
 _READING = """## How we read it
@@ -294,7 +294,8 @@ _WORDS = (
 )
 _COPIES = """## Which copies of a picture are found
 
-A picture of 500 pixels and a copy of it; missed: not said to be nearly the same. The pictures of this table: 250
+A picture of 500 pixels and a copy of it; missed: said neither to be nearly the same nor to be alike, perhaps a
+copy (what is cut is alike at most). The pictures of this table: 250
 photographs, one of each of so many classes of ImageNet (`--photos`).
 """
 

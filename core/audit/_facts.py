@@ -178,12 +178,14 @@ def _against_scenes(groups: GroupSet, is_global: bool) -> np.ndarray:
 class Pixels(NamedTuple):
     """What is known of the pixels of every image.
 
-    copies : int (p, 2), pairs of images that are nearly the same; image i of group g is number g * m + i.
+    copies : int (p, 2), pairs of images that are nearly the same; image i of group g is number g * m + i. alike : int
+    (q, 2), pairs that may be copies, cut at the edges, or pictures that differ in little.
     statistics : float (n, m, d), standardised: log width, log height, mean red, green and blue, contrast, log file
     size; without those that never vary.
     """
 
     copies: np.ndarray
+    alike: np.ndarray
     statistics: np.ndarray
 
     @classmethod
@@ -203,7 +205,9 @@ class Pixels(NamedTuple):
         values = np.array(numbers)
         values = values[:, np.ptp(values, axis=0) > 1e-9]
         values = (values - values.mean(axis=0)) / values.std(axis=0) if values.size else values
-        return cls(_near_images.copies(np.array(small)), values.reshape(len(groups), groups.shape[0], -1))
+        near = _near_images.copies(np.array(small))
+        same = _same(groups, near)
+        return cls(near[same], near[~same], values.reshape(len(groups), groups.shape[0], -1))
 
     def named(self, names: Sequence[Sequence[str]]) -> list[list[str]]:
         """Names of images with one name for all that are nearly the same."""
@@ -215,6 +219,14 @@ class Pixels(NamedTuple):
         alike = [flat[first[label]] for label in labels]
         m = len(names[0])
         return [alike[i : i + m] for i in range(0, len(alike), m)]
+
+
+def _same(groups: GroupSet, pairs: np.ndarray) -> np.ndarray:
+    """Which pairs of images are the same in detail, bool (p,); images of pairs alone are opened again."""
+    images = [image for group in groups for image in group.images]
+    details = {i: _near_images.detail(images[i].open()) for i in np.unique(pairs).tolist()}
+    found = [_near_images.is_same(details[a], details[b]) for a, b in pairs.tolist()]
+    return np.array(found, dtype=bool)
 
 
 def _statistics(picture: Image.Image) -> list[float]:
@@ -250,11 +262,12 @@ def equal_images(groups: GroupSet, names: Sequence[Sequence[str]], pixels: Pixel
             brief=f"{counted(int(twice.sum()), 'group')} of {n:,} with an image twice" if twice.any() else "",
         )
     keys = [name for found in names for name in found]
-    pairs = np.array([(a, b) for a, b in pixels.copies.tolist() if keys[a] != keys[b]], dtype=np.int64)
-    pairs = pairs.reshape(-1, 2) // groups.shape[0]  # of groups
-    inside, across = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+    different = [(a, b) for a, b in pixels.copies.tolist() if keys[a] != keys[b]]
+    pairs = np.array(different, dtype=np.int64).reshape(-1, 2) // groups.shape[0]  # of groups
+    inside, across, perhaps = (np.zeros(n, dtype=bool) for _ in range(3))
     within = pairs[:, 0] == pairs[:, 1]
     inside[pairs[within]] = across[pairs[~within]] = True
+    perhaps[pixels.alike // groups.shape[0]] = True
     wrong = twice | inside
     says = (
         f"{int(wrong.sum()):,} of {n:,} groups have two images that are the same or nearly so; "
@@ -264,9 +277,16 @@ def equal_images(groups: GroupSet, names: Sequence[Sequence[str]], pixels: Pixel
         says += (
             " Look at them: copies make groups hang together, and small worlds repeat themselves by chance."
         )
+    if perhaps.any():
+        says += (
+            f" {counted(int(perhaps.sum()), 'group')} with images that are alike, perhaps copies cut at the edges, "
+            "perhaps pictures that differ in little: look."
+        )
     many = estimate(across, 0.0).low > _FEW
-    verdict = FAULT if wrong.any() or many else CANNOT_TELL if across.any() else SOUND
-    seen = dict.fromkeys(pairs[~within].ravel().tolist())  # what is alike side by side
+    verdict = FAULT if wrong.any() or many else CANNOT_TELL if (across | perhaps).any() else SOUND
+    alike = pixels.alike // groups.shape[0]
+    # What is alike side by side.
+    seen = dict.fromkeys(np.concatenate([pairs[~within], alike]).ravel().tolist())
     return Finding(
         "images", question, verdict, says, estimate(wrong | across, 0.0),
         brief=f"{counted(int((wrong | across).sum()), 'group')} of {n:,} with an image twice, or nearly",

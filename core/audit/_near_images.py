@@ -22,6 +22,8 @@ _SLACK = 0.03  # of half a side, by which a cut picture may seem to reach beyond
 _STEPS = {8: 4, 16: 3, 32: 4}  # at so many cells a side
 _REJECTED = {8: 36.0, 16: 32.0, 32: _NEAR}  # more left there: no copy
 _AT_ONCE = 512  # pairs
+_DETAIL = 128  # pixels a side, where copies of the whole frame are told from pictures that are alike
+_SAME = 30.0  # of RGB, means of 3 x 3 pixels: JPEG of quality 10 leaves 27 in photographs
 _MOST = 20_000  # pairs that are moved upon each other, the likeliest; some seconds
 
 
@@ -56,6 +58,18 @@ def copies(thumbnails: np.ndarray) -> np.ndarray:
         both = [_checked(thumbnails, some), _checked(thumbnails, some[:, ::-1])[:, ::-1]]
         found = np.concatenate([found, *both])
     return np.unique(found, axis=0)
+
+
+def detail(picture: Image.Image) -> np.ndarray:
+    """Uint8 (128, 128, 3)."""
+    return np.asarray(picture.convert("RGB").resize((_DETAIL, _DETAIL), Image.Resampling.BOX))
+
+
+def is_same(one: np.ndarray, two: np.ndarray) -> bool:
+    """Whether two details differ nowhere by more than another encoding or size leaves: a circle of 12 pixels and one of
+    14, or fine stripes, do, and so does a copy that is cut."""
+    rest = scipy.ndimage.uniform_filter(one.astype(np.float32) - two, size=(3, 3, 1), mode="nearest")
+    return bool((rest**2).sum(axis=-1).max() <= _SAME**2)
 
 
 def clusters(n: int, pairs: np.ndarray) -> np.ndarray:
