@@ -153,10 +153,17 @@ def test_on_a_public_server_the_number_of_files_is_bounded_and_each_is_read_once
     cem.remove("8")
     cem.add("8", b"another")
     assert weighed == ["4", "8", "8"]
+    counts = []
+    monkeypatch.setattr(UploadStore, "_delete_surplus", lambda self: counts.append(self))
+    cem.list()  # all have just been counted
+    monkeypatch.setattr(uploads, "_PAUSE", -1.0)
+    cem.list()
+    assert counts == [cem]
 
 
 def test_on_a_public_server_an_owner_without_files_has_no_folder(monkeypatch):
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    monkeypatch.setattr(uploads, "_PAUSE", -1.0)
     store = UploadStore("ann")
     folder = store.add("1", b"one").folder.parent
     store.remove("1")

@@ -36,7 +36,9 @@ TAGS, PRIOR = "tags", "prior"  # what may be uploaded beside a file
 _CONTENT, _FACTS = "content", "upload.json"
 _NAME_BYTES = 240  # disks take 255, and what is being deleted has a longer one
 _EVERYBODY = "local"  # the one owner outside public mode
+_PAUSE = 10.0  # seconds after which a list of files has everybody's counted again; a new file has at once
 _counting = Lock()  # whoever makes a folder, or counts what is in all of them
+_last_count: dict[Path, float] = {}  # by the folder of all, when (monotonic)
 _counted: dict[Path, Held] = {}  # by its folder: a file that was read once, until something is written to it
 
 
@@ -118,8 +120,10 @@ class UploadStore:
 
     def list(self) -> list[Upload]:
         """The owner's files, the newest first."""
-        self._delete_surplus()
-        return sorted(_uploads(self._folder), key=lambda upload: -upload.facts["created"])
+        if time.monotonic() - _last_count.get(self._root, float("-inf")) > _PAUSE:
+            self._delete_surplus()
+        found = [each for each in _uploads(self._folder) if not (is_public() and _is_old(each.folder))]
+        return sorted(found, key=lambda upload: -upload.facts["created"])
 
     def get(self, name: str) -> Upload:
         """One of the owner's files. Raises InputError for any other name, whoever may have uploaded it."""
@@ -145,11 +149,12 @@ class UploadStore:
         if not is_public() or not self._root.is_dir():
             return
         with _counting:
-            held, since = _all_held(self._root), time.time() - 3600 * UPLOAD_HOURS
-            gone = {each.key for each in held if _used(each.key) < since}
-            ones = [each._replace(size=1) for each in held if each.key not in gone]
+            _last_count[self._root] = time.monotonic()
+            held = _all_held(self._root)
+            gone = {folder for folder in held if _is_old(folder)}
+            ones = [each._replace(size=1) for folder, each in held.items() if folder not in gone]
             gone |= set(beyond(ones, MAX_UPLOADS_PER_ADDRESS, MAX_UPLOADS_TOTAL))
-            left = [each for each in held if each.key not in gone]
+            left = [each for folder, each in held.items() if folder not in gone]
             gone |= set(beyond(left, MAX_UPLOAD_BYTES.address, MAX_UPLOAD_BYTES.together))
             for folder in gone:
                 files.remove(folder)
@@ -158,7 +163,7 @@ class UploadStore:
                     owner.rmdir()
 
 
-def _all_held(root: Path) -> list[Held]:
+def _all_held(root: Path) -> dict[Path, Held]:
     """Everybody's files, the one used longest ago first: one look at each, and one into those that are new."""
     now: dict[Path, Held] = {}
     for owner in filter(Path.is_dir, root.iterdir()):
@@ -171,7 +176,7 @@ def _all_held(root: Path) -> list[Held]:
                 now[folder] = _counted[folder]
     for folder in _counted.keys() - now.keys():
         del _counted[folder]
-    return [now[folder] for folder in sorted(now, key=_used)]
+    return {folder: now[folder] for folder in sorted(now, key=_used)}
 
 
 def _plain_name(name: str) -> str:
@@ -215,3 +220,7 @@ def _used(folder: Path) -> float:
         return (folder / _FACTS).stat().st_mtime
     except OSError:
         return 0.0
+
+
+def _is_old(folder: Path) -> bool:
+    return _used(folder) < time.time() - 3600 * UPLOAD_HOURS
