@@ -226,8 +226,9 @@ def read_history() -> None:
 def put_off_selection() -> None:
     """On a page, or a view, that draws no fields of the selection: what the address has of it is for the next one."""
     st.session_state["picked_on"] = None
-    said = {*st.query_params} - {*st.session_state}  # what is in the state is newer
-    asked = {key: st.query_params.get_all(key) for key in _SHARED if key in said}
+    # What is in the state is newer. It is asked for by name: a stranger's message may have ids that no widget has.
+    said = [key for key in _SHARED if key in st.query_params and key not in st.session_state]
+    asked = {key: st.query_params.get_all(key) for key in said}
     state = {key: names if key == "tag" else names[0] for key, names in asked.items()}
     st.session_state.update(state)
     _remember(state)
