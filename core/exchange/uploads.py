@@ -194,7 +194,7 @@ def _last(name: str, more: int = 0) -> str:
 def _uploads(folder: Path) -> Iterator[Upload]:
     try:
         return filter(None, map(_read, list(folder.iterdir())))
-    except FileNotFoundError:  # nothing yet, or not any more
+    except (FileNotFoundError, NotADirectoryError):  # nothing yet, not any more, or no disk to write to
         return iter(())
 
 
