@@ -71,7 +71,7 @@ async def _rendered(program: str, figures: Sequence[tuple[dict[str, Any], str]],
 
 
 async def _started_browser(program: str) -> FigureRenderer:
-    """A browser that is ready; one that ended at its start, as one in hundreds does, is started again."""
+    """A browser that is ready; one that ended at its start (seen once, never understood) is started again."""
     for may_retry in (True, False):
         easel = FigureRenderer(program)
         limit = asyncio.timeout(START_TIMEOUT)

@@ -101,9 +101,8 @@ class TableLine:
     why: str = ""  # the next step where `job` is None; "" for what is printed and no run at all
     more: tuple[RunDescription, ...] = ()  # further runs: a row that holds several data sets
     seeds: int | None = None  # of a measurement that trains nothing: 1; None: as many as asked for
-    measures: tuple[
-        str, ...
-    ] = ()  # further data that its numbers are of; its runs do without where they lack
+    # Further data that its numbers are of; its runs do without where they lack.
+    measures: tuple[str, ...] = ()
 
     @property
     def jobs(self) -> tuple[RunDescription, ...]:
