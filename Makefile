@@ -1,4 +1,4 @@
-# make app | test | test-shuffled | install | check | fix | bench | lock | audit
+# make app | test | test-shuffled | docs | install | check | fix | bench | lock | audit
 PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
@@ -9,7 +9,7 @@ STAMP := .venv/.installed
 # the hundreds of processes that tests start compiles torch, transformers and Streamlit anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: app test test-shuffled install check fix bench lock audit
+.PHONY: app test test-shuffled docs install check fix bench lock audit
 
 install: $(STAMP)
 
@@ -35,6 +35,10 @@ test: install
 # The same in an order of its own each time (the seed is printed): no test may need another one before it.
 test-shuffled: install
 	$(BIN)/python -m pytest -n 3 --dist worksteal -o addopts="-q --strict-markers"
+
+# The documentation as a folder of pages, build/site/index.html; asks no network.
+docs: install
+	$(BIN)/python -m docs.build
 
 check: install
 	$(BIN)/ruff check .

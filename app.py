@@ -16,12 +16,13 @@ from core.scoring.load import builtin_models
 SETS = ("scenes/attribute-swap", "scenes/left-right", "scenes/front-behind", "scenes/relations-1x4")
 HEADING = "Which caption belongs to which image?"
 LEAD = (
-    "Crossmatch shows where models of images and texts get this right, where they fail although both captions use the "
-    "same words, and how they learn to do better without the answers."
+    "A model gives every image with every caption a score: how well do they fit? Crossmatch shows where models pair "
+    "them right, where they fail although both captions use the same words, and how they improve without the answers."
 )
 TWO_VERDICTS = (
     "The lines show which caption the built-in model gives to which image. It is right, and yet one of two common "
-    "metrics counts this group as wrong."
+    "metrics counts this group as wrong. **GroupMatch** judges the pairing as a whole, so it adds the scores of a "
+    "pairing and compares the sums. **GroupScore** judges each image and each caption alone."
 )
 
 

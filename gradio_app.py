@@ -21,9 +21,11 @@ from pathlib import Path
 from typing import Any
 
 import gradio as gr
+import httpx
 from gradio import route_utils
 from gradio.data_classes import ImageData
 from gradio.exceptions import ComponentProcessingError, InvalidPathError
+from gradio.mcp import GradioMCPServer
 from gradio.utils import get_upload_folder
 from gradio_client.utils import is_http_url_like
 from PIL import Image, ImageOps
@@ -39,7 +41,8 @@ from core.groups import Group, ImageRef, decode
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import headline_metrics, yes_or_no
 from core.scorers.vocabulary import vocabulary_note
-from core.scoring.load import load_scorer, scorer_names
+from core.scoring.load import lazy_scorer, load_scorer, scorer_names
+from core.scoring.scores import score_groups
 from core.teaching.single_group import MAX_SIDE, evaluate_group, record, user_group
 
 log = logging.getLogger("crossmatch.demo")
@@ -62,13 +65,28 @@ LIMITS = Limits(
     body=4 << 20,  # a call, with its images as text
     patience=120.0,
 )
+# Calls in the queue, of pages, of the API and of tools.
+WAITING = Share(12, 60)
 _at_work = threading.Lock()  # one pair of images at a time is in memory
 _examples: dict[bytes, ImageRef] = {}  # by the SHA-256 of the file that shows it
+# What no page of this demo asks for: it would write to the disk, or fetch from elsewhere for anybody.
+_UNUSED = (
+    "component_server",
+    "process_recording",
+    "run-history",
+    "runs",
+    "deep_link",
+    "proxy=",
+    "stream/",
+    "dev/",
+    "monitoring",
+)
+CLOSED = f"(/gradio_api)?/({'|'.join(_UNUSED)}|file[=/](?i:https?):)"
 INTRO = """
 # Which caption belongs to which image?
 Image A belongs to caption 1, image B to caption 2: does a model know it? **GroupMatch** asks whether the true
 matching has the highest total score (by chance 50 %), **GroupScore** whether each image also scores highest with its
-own caption, and each caption with its own image (by chance 16.7 %).
+own caption, and each caption with its own image (by chance 16.7 %). Choose an example below, or your own images.
 """
 ABOUT = """
 The built-in models are small and know rendered scenes of cubes, spheres and cylinders, not photographs. The examples
@@ -96,10 +114,14 @@ TABLE = """
 }
 /* the app's look: its typeface, its headings, and letters in place of the images, which stand in their fields */
 .gradio-container :is(h1, h2) {font-family: "Source Serif 4", "Source Serif Pro", Georgia, serif; font-weight: 600;}
+#found {min-height: 9rem;} /* room for the progress of a model that is being loaded */
 #found .cm-match {max-width: 34rem;}
 #found .cm-side:first-child .cm-badge {background: #1d1b3a; color: #fff;}
 #found .cm-side:first-child .cm-cell {min-height: 2.2rem;}
 """
+
+# On a phone the examples stand below the result: once one is compared, the page goes there.
+_TO_RESULT = "() => innerWidth > 640 || document.getElementById('found').scrollIntoView({behavior: 'smooth'})"
 
 
 def borrow_gpu(function: Callable) -> Callable:
@@ -172,7 +194,10 @@ def compare(
     image_a: Given | None, image_b: Given | None, caption_1: str, caption_2: str, model: str
 ) -> tuple[str, str, dict[str, Any]]:
     """For the page: the drawn matching with the score matrix, the verdicts, and what the API answers."""
-    group, evaluation = _answer(image_a, image_b, caption_1, caption_2, model)
+    return _drawn(*_answer(image_a, image_b, caption_1, caption_2, model), model)
+
+
+def _drawn(group: Group, evaluation: Evaluation, model: str) -> tuple[str, str, dict[str, Any]]:
     data = evaluation.group(0)
     drawn = group_html.matching_html(
         [""] * len(group.images), group.captions, data
@@ -185,12 +210,24 @@ def compare(
     return before + drawn + matrix + note, group_html.verdicts_html(data, names), record(evaluation)
 
 
+def _first_answer(model: str) -> tuple[str, str, dict[str, Any]]:
+    """`compare` of the first example as the page opens, from the scores that ship: nobody waits for a model."""
+    groups = datasets.load(SET, "test").select([0])
+    scores = score_groups(lazy_scorer(model), groups)
+    return _drawn(groups[0], Evaluation.of(scores, groups.truth, groups.ids), model)
+
+
 def compare_or_say(*given: Any) -> tuple[str, str, dict[str, Any] | None]:
     """`compare` for the page: what is wrong stands where the result would, and no earlier result stays."""
     try:
         return compare(*given)
     except gr.Error as error:
         return f'<p role="alert"><b>{escape(error.message)}</b></p>', "", None
+
+
+def _to_compare() -> tuple[str, str, None]:
+    """In place of a result of what has been changed since."""
+    return "<p>Changed. Press <b>Compare</b> to see the scores.</p>", "", None
 
 
 def examples(folder: Path, count: int = 4) -> list[list[Any]]:
@@ -207,9 +244,9 @@ def _written(ref: ImageRef, folder: Path) -> str:
     return str(path)
 
 
-def picture(value: str, label: str) -> gr.Image:
+def picture(value: str | None, label: str, visible: bool = True) -> gr.Image:
     """A field for an image."""
-    return gr.Image(value, type="filepath", image_mode=None, label=label, height=220)
+    return gr.Image(value, type="filepath", image_mode=None, label=label, height=220, visible=visible)
 
 
 def _of_data_address(address: str) -> bytes:
@@ -242,6 +279,13 @@ def _take_files_alone() -> None:
             return _of_data_address(str(payload.url))
         return payload.path  # not even looked at here
 
+    def own_picture(self: gr.Image) -> dict[str, Any]:
+        """What the API's page names in its examples: a file of the reader's, where Gradio has one of the web."""
+        name = f"{str(self.label or 'image').lower().replace(' ', '_')}.png"
+        return {"path": name, "url": name, "orig_name": name, "meta": {"_type": "gradio.FileData"}}
+
+    gr.Image.example_payload = own_picture  # type: ignore[method-assign]
+    gr.Image.example_value = lambda self: own_picture(self)["path"]  # type: ignore[method-assign]
     gr.Image.preprocess = as_file  # type: ignore[method-assign]
     gr.Image.async_move_resource_to_block_cache = keep_uploads  # type: ignore[method-assign]
 
@@ -253,7 +297,25 @@ class _FewFiles(route_utils.GradioMultiPartParser):
         super().__init__(headers, stream, max_files=min(max_files, FILES), **more)
 
 
+def _refuse_tools_in_a_sentence() -> None:
+    """A tool call that does not come through has no text of httpx, which names an address of this machine."""
+
+    def with_sentence(keep: Callable) -> Callable:
+        async def execute(*given: Any) -> Any:
+            try:
+                return await keep(*given)
+            except httpx.HTTPError as error:
+                log.error("a tool call did not come through: %s", error)
+                raise gr.Error("The server refused this call; try again in a minute.") from None
+
+        return execute
+
+    for name in ("_execute_tool_without_progress", "_execute_tool_with_progress"):
+        setattr(GradioMCPServer, name, with_sentence(getattr(GradioMCPServer, name)))
+
+
 _take_files_alone()
+_refuse_tools_in_a_sentence()
 route_utils.GradioMultiPartParser = _FewFiles  # type: ignore[misc]
 
 
@@ -276,9 +338,10 @@ def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
                 model = gr.Dropdown(names, value=names[0], label="Model and kind of score")
                 button = gr.Button("Compare", variant="primary")
             with gr.Column(elem_id="found"):
-                drawn, verdicts = gr.HTML(), gr.HTML()
+                first_drawn, first_verdicts, first_record = _first_answer(names[0])
+                drawn, verdicts = gr.HTML(first_drawn), gr.HTML(first_verdicts)
                 with gr.Accordion("As JSON", open=False):
-                    answer = gr.JSON(show_label=False)
+                    answer = gr.JSON(first_record, show_label=False)
             given = gr.Examples(
                 shown,
                 [first, second, one, two],
@@ -289,18 +352,22 @@ def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
         gr.Markdown(ABOUT)
         fields, results = [first, second, one, two, model], [drawn, verdicts, answer]
         # An example is compared as soon as it is there; a change takes away the result of what was there before.
-        for event in (button.click, demo.load, given.load_input_event.then):
-            event(compare_or_say, fields, results, api_visibility="private")
+        for event in (button.click, given.load_input_event.then):
+            event(compare_or_say, fields, results, api_visibility="private").then(None, js=_TO_RESULT)
         for field in fields:
             field.input(
-                lambda: ("", "", None),
+                _to_compare,
                 None,
                 results,
                 queue=False,
                 show_progress="hidden",
                 api_visibility="private",
             )
-        gr.Button(visible=False).click(score_group, fields, answer, api_name="score_group")
+        # Fields of the API alone, and empty: the page's own would give it files of this server as defaults.
+        images = [picture(None, f"Image {name}", visible=False) for name in "AB"]
+        texts = [gr.Textbox(label=field.label, max_length=LONGEST, visible=False) for field in (one, two)]
+        asked = [*images, *texts, model]
+        gr.Button(visible=False).click(score_group, asked, answer, api_name="score_group")
         gr.api(list_models, api_name="list_models")
     demo.process_api = _with_sentences(demo.process_api, len(fields))  # type: ignore[method-assign]
     return demo
@@ -333,18 +400,37 @@ def _sentence(error: Exception, count: int, arguments: int) -> str:
     return "An internal error occurred; the server's log has the details."
 
 
+def queued(demo: gr.Blocks) -> gr.Blocks:
+    """The demo, whose calls all wait in one queue, in which an address has its share."""
+    demo.queue(default_concurrency_limit=1, max_size=WAITING.together, api_open=False)
+    queue, push = demo._queue, demo._queue.push
+
+    async def push_share(body: Any, request: Any, username: str | None) -> tuple[bool, Any, Any]:
+        who = request.client.host
+        waiting = (event for each in queue.event_queue_per_concurrency_id.values() for event in each.queue)
+        count = sum(event.request.client.host == who for event in waiting)
+        if count >= WAITING.each:
+            said = f"{count} calls from your address wait already; try again in a minute."
+            return False, said, "queue_full"
+        return await push(body, request, username)
+
+    queue.push = push_share  # type: ignore[method-assign]
+    return demo
+
+
 def served() -> dict[str, Any]:
     """How the demo is launched: with an API, tools, and limits for strangers."""
     gate = Middleware(
         Gate,
         uploads=".*",
         limits=LIMITS,
-        closed=".*/(component_server|process_recording)",
+        closed=CLOSED,
         files="/gradio_api/upload$",
     )
     return {
         "mcp_server": True,
         "max_file_size": f"{FILE_MB}mb",
+        "run_history": False,  # of the hub, with a visitor's key
         "state_session_capacity": 500,
         "app_kwargs": {"middleware": [gate], "lifespan": _sweeping},
     }
@@ -393,10 +479,12 @@ def theme() -> gr.themes.Base:
 
 
 def main() -> None:
+    if "SPACE_ID" not in os.environ:  # there a GPU is lent to calls alone
+        threading.Thread(target=load_scorer, args=("builtin/clip",), daemon=True).start()
     os.umask(0o077)  # what strangers upload is nobody else's
     if "SPACE_ID" in os.environ:  # there proxies with private addresses say whom they ask for
         os.environ.setdefault("FORWARDED_ALLOW_IPS", "10.0.0.0/8")
-    build().queue(default_concurrency_limit=1, max_size=40).launch(
+    queued(build()).launch(
         server_name=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"),
         **served(),
         css=STYLE.read_text() + TABLE,

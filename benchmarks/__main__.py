@@ -12,6 +12,7 @@ PARTS = {
     "kernels": kernels.measure,
     "overhead": overhead.measure,
     "ttm": ttm.measure,
+    "ttm-rounds": ttm.rounds,
     "scoring": scoring.measure,
     "cache": cache.measure,
     "chat": chat.measure,

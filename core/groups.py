@@ -24,9 +24,8 @@ from core.base.limits import limits
 # Pillow knows more, and starts other programs for some.
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
 MOST_SCANS = 100  # of one JPEG, as libtiff has it; a progressive photograph has about ten
-_MARKER = re.compile(
-    rb"\xff([\xc0-\xcf\xd9-\xfe])"
-)  # of JPEG: those with a length behind them, and the end (D9)
+# Markers of JPEG: those that a length follows, and the end (D9).
+_MARKER = re.compile(rb"\xff([\xc0-\xcf\xd9-\xfe])")
 
 
 @runtime_checkable

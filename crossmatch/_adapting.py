@@ -17,6 +17,7 @@ from core.scorers.embedding import EmbeddingModel
 from core.ttm import loop
 from core.ttm.defaults import configured
 from core.ttm.run import AdaptationRun
+from crossmatch._arguments import check_groups
 from crossmatch._scoring import load_scorer
 
 Progress = Callable[[float, str], None]
@@ -125,6 +126,7 @@ def run_ttm(
     >>> [step.iteration for step in cm.run_ttm(scorer, groups, iterations=2, epochs=1)]
     [0, 1, 2]
     """
+    check_groups(groups)
     trainable = _trainable(model)
     config = _configured("ttm", trainable, groups, preset, settings, oracle)
     selector = None
@@ -177,6 +179,7 @@ def simple_match(
     >>> last.iteration, last.scores.shape
     (2, (10, 2, 2))
     """
+    check_groups(groups)
     trainable = _trainable(model)
     config = _configured("simplematch", trainable, groups, preset, settings)
     return loop.simple_match(trainable, groups.blind(), config, pool=pool, progress=progress)

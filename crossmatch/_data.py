@@ -15,6 +15,7 @@ from core.datasets.score_files import ScoreFile
 from core.datasets.score_files import read_scores as _read_scores
 from core.datasets.sets import Retrieval
 from core.groups import BytesImage, FileImage, Group, GroupSet, ImageRef
+from crossmatch._arguments import check_name
 
 __all__ = ["InputError", "benchmarks", "load_benchmark", "load_retrieval", "make_groups", "read_scores"]
 
@@ -86,6 +87,7 @@ def load_benchmark(name: str, split: str = "test", folder: str | Path | None = N
     >>> groups[0].images[0].open().mode
     'RGB'
     """
+    check_name(name)
     return datasets.load(name, split, None if folder is None else Path(folder))
 
 
@@ -119,6 +121,7 @@ def load_retrieval(name: str, split: str = "test", folder: str | Path | None = N
     >>> len(found.queries), len(found.images), found.relevant.shape
     (240, 2000, (240, 2000))
     """
+    check_name(name)
     return datasets.load_retrieval(name, split, None if folder is None else Path(folder))
 
 

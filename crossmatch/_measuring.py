@@ -16,6 +16,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.recall import TOPS, RecallResult
 from core.metrics.recall import recall as _recall
 from core.metrics.retrieval import QueryPartResult, RetrievalEvaluation
+from crossmatch._arguments import check_evaluation, check_scores
 
 
 def match(scores: np.ndarray) -> matching.Matches:
@@ -46,6 +47,7 @@ def match(scores: np.ndarray) -> matching.Matches:
     >>> found.matching.tolist(), found.margin.round(6).tolist(), found.tied.tolist()
     ([[0, 1]], [0.2], [False])
     """
+    check_scores(scores)
     return matching.match(scores)
 
 
@@ -103,7 +105,8 @@ def evaluate(
     An evaluation; a tie counts as wrong in every metric.
         metrics : dict from name to (value, low, high, chance, ties), in percent; `ties` is how many groups only a tie
             made wrong, None where nobody counted. Names: text_score, image_score, group_score, group_match,
-            individual_match; with `global_scores` also global_match, image_to_text, text_to_image.
+            individual_match; with `global_scores` also global_match, image_to_text, text_to_image. In brackets any
+            spelling that has these letters will do: metrics["GroupMatch"].
         outcomes : dict from name to (value, tied): each group's own, bool (n,) or a share in [0, 1]; and bool (n,).
         matches : as `match` returns.
         table() : a data frame with a row per group.
@@ -114,7 +117,7 @@ def evaluate(
     Raises
     ------
     InputError : shapes that do not fit, a truth that names no caption or one twice, a score that is not finite (the
-        group is named).
+        group is named); a file's name in place of its scores.
 
     Source: [TTM] Eq. 1, sections 3.1 and 4.5, B.2; its Propositions 1-4 for chance levels.
 
@@ -128,6 +131,7 @@ def evaluate(
     >>> found.outcomes["group_score"].value.tolist()
     [True, False]
     """
+    check_scores(scores)
     frame = tags if tags is None or isinstance(tags, pd.DataFrame | Mapping) else list(tags)
     table = None if frame is None else pd.DataFrame(frame)
     return Evaluation.of(scores, truth, ids, tags=table, global_scores=global_scores, seed=seed)
@@ -153,7 +157,7 @@ def compare(
 
     Raises
     ------
-    InputError : evaluations of different groups.
+    InputError : evaluations of different groups; what is no evaluation.
 
     Examples
     --------
@@ -165,6 +169,8 @@ def compare(
     >>> round(gain.difference, 1), gain.fixed - gain.broken, gain.p_value < 0.001
     (46.0, 138, True)
     """
+    check_evaluation(first)
+    check_evaluation(second)
     return paired.differences(first, second, names)
 
 
@@ -196,6 +202,7 @@ def threshold_curve(scores: np.ndarray, truth: np.ndarray) -> metrics.ThresholdC
     >>> [part.round(3).tolist() for part in curve]
     [[6.0, 2.0], [0.333, 0.667], [1.0, 0.5]]
     """
+    check_scores(scores)
     found = matching.match(scores)
     return metrics.threshold_curve(found, check_truth(truth, *np.asarray(scores).shape))
 

@@ -13,6 +13,7 @@ from core.scoring import load, scores
 from core.scoring.load import lazy_scorer
 from core.scoring.retrieval import score_retrieval as _score_retrieval
 from core.ttm.defaults import full_name
+from crossmatch._arguments import check_groups
 
 if TYPE_CHECKING:
     from core.scorers.base import Scorer
@@ -105,6 +106,7 @@ def score(
     >>> scores.shape, scores.dtype
     ((300, 2, 2), dtype('float32'))
     """
+    check_groups(groups)
     return scores.score_groups(named(scorer), groups, cached(cache), progress)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import html
+
 import streamlit as st
 
 import ui
@@ -33,16 +35,21 @@ def overview() -> None:
 
 
 def words() -> None:
-    """The glossary, searchable."""
-    st.header("Glossary", anchor=False)
-    wanted = st.text_input(
-        "Search the glossary", key="term", bind="query-params", placeholder="margin"
-    ).lower()
-    matching = {term: text for term, text in glossary().items() if wanted in f"{term} {text}".lower()}
-    if not matching:
-        st.info("No term matches; try a shorter word.", icon=":material/search_off:")
-    for term, text in matching.items():
-        st.markdown(f"**{escape_markdown(term)}**: {escape_markdown(text)}")
+    """The glossary, searchable; closed, for it is long."""
+    terms = glossary()
+    with st.expander(
+        f"Glossary: {len(terms)} terms", icon=":material/menu_book:", expanded="term" in st.query_params
+    ):
+        wanted = st.text_input(
+            "Search the glossary", key="term", bind="query-params", placeholder="margin"
+        ).lower()
+        matching = {term: text for term, text in terms.items() if wanted in f"{term} {text}".lower()}
+        if not matching:
+            st.info("No term matches; try a shorter word.", icon=":material/search_off:")
+        rows = "".join(
+            f"<dt>{html.escape(term)}</dt><dd>{html.escape(text)}</dd>" for term, text in matching.items()
+        )
+        st.html(f'<dl class="cm-terms">{rows}</dl>')
 
 
 def choose(name: str | None) -> None:

@@ -27,7 +27,9 @@ PER_PAGE = 12
 CARDS_IN_A_ROW = 2  # with two images of 240 pixels each beside the sidebar of a laptop
 SMALL_CARDS_IN_A_ROW = 4
 MOST_SCORES = 16  # of a matrix on a small card
-LEAD = "Every group of the set and two verdicts on it; open one to see the model's scores and its matching."
+LEAD = (
+    "Every group of the set and two verdicts on it. Click a card to see the model's scores and its matching."
+)
 MARGINS = "margin"  # in the address, set by a click on Matching
 
 
@@ -81,9 +83,8 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
         *([margins.description] if margins else []),
     ]
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.caption(
-            escape_markdown(" · ".join([f"{len(indices)} of {len(groups)} groups", *active])), width="content"
-        )
+        shown = escape_markdown(" · ".join([f"{len(indices)} of {len(groups)} groups", *active]))
+        st.caption(shown, width="content", help=what_a_margin_is(evaluation))
         if active and len(indices):
             st.button("Clear filters", on_click=clear_filters, type="tertiary", icon=":material/close:")
     if not len(indices):
@@ -131,11 +132,27 @@ def card(evaluation: Evaluation, group: Group, index: int) -> None:
         if data.scores.size <= MOST_SCORES:
             st.html(group_html.matrix_html(data, f"Scores of {group.id}: images down, captions across"))
         st.html(group_html.card_html([], [], marks))
-        name = escape_markdown(group.id)
-        st.button(f"Open {name}", key=f"open-{group.id}", on_click=ui.open_group, args=(group.id,))
+        ui.open_button(group.id, "Open", "open", margin_text(evaluation, index))
     else:
-        ui.group_card(group, marks, "Open", "open")
-    st.caption(f"margin {data.margin:.2f}")
+        ui.group_card(group, marks, "Open", "open", margin_text(evaluation, index))
+
+
+def margin_text(evaluation: Evaluation, index: int) -> str:
+    """A group's margin, and how large that is on this set."""
+    margins = evaluation.matches.margin
+    if evaluation.matches.tied[index]:
+        return "margin 0: two matchings tie"
+    smaller = 100 * float(np.mean(margins < margins[index]))
+    return f"margin {margins[index]:.2f}; {smaller:.0f} % of the groups have a smaller one"
+
+
+def what_a_margin_is(evaluation: Evaluation) -> str:
+    """What the margin says, with the range of the middle half of the groups as its scale."""
+    low, high = np.quantile(evaluation.matches.margin, (0.25, 0.75))
+    return (
+        "The margin of a group is how far the total of the model's matching leads that of the next best one, in the "
+        f"units of the scores. Half of these groups have one between {low:.2f} and {high:.2f}."
+    )
 
 
 # --- one group ---------------------------------------------------------------------------------------------------
@@ -186,7 +203,7 @@ def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
             )
         if student is not None and revealed:
             judge(student, data)
-        about(selection, evaluation, group)
+        about(selection, evaluation, group, index)
     if revealed:
         st.header("Verdicts, with this group's numbers", anchor=False)
         st.html(group_html.verdicts_html(data))
@@ -195,14 +212,16 @@ def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
         ui.export_section(name, **ui.group_exports(selection, evaluation, index))
 
 
-def about(selection: ui.Selection, evaluation: Evaluation, group: Group) -> None:
-    """Where the group's truth comes from, its tags, and the way to compare its model with another one."""
+def about(selection: ui.Selection, evaluation: Evaluation, group: Group, index: int) -> None:
+    """Where the group's truth comes from, its margin and tags, and the way to compare its model with another one."""
     if not evaluation.truth_given:
         st.caption(
             "The data give no ground truth: image A is assumed to belong to caption 1, image B to caption 2, and so on."
         )
-    tags = " · ".join(f"{name.replace('_', ' ')}: {value}" for name, value in group.tags.items())
-    st.caption(escape_markdown(tags))
+    tags = [f"{name.replace('_', ' ')}: {value}" for name, value in group.tags.items()]
+    if not st.session_state.get("predict"):  # else it would say before the student does how sure the model is
+        tags = [margin_text(evaluation, index), *tags]
+    st.caption(escape_markdown(" · ".join(tags)))
     other = ui.another_model(selection)
     ui.page_button(
         f"Compare with {other or 'another model'}", "pages/6_Compare.py", {"group": group.id, "other": other},

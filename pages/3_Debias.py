@@ -7,7 +7,7 @@ import streamlit as st
 import ui
 from core.groups import GroupSet
 from ui import debias, debias_alpha, debias_views
-from ui.old_links import present_name
+from ui.old_links import present_name, warn_without_effect
 from ui.retrieval_files import own_retrieval_set
 
 LEAD = (
@@ -108,6 +108,9 @@ asked = present_name("view", st.session_state.get("view", st.query_params.get("v
 shipped = "Shipped results, which no selection changes" if asked in (TRAINSET, RETRIEVAL) else ""
 selection = ui.open_page(
     "Debias", LEAD, instead=shipped, nearest_model=None if asked == BLIND else debias.nearest_captioner
+)
+warn_without_effect(
+    dict.fromkeys(("batch", "end"), "it is an option of the model's score; choose it beside the model")
 )
 with ui.show_errors():
     page(selection)

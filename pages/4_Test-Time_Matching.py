@@ -55,15 +55,17 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str) -> N
             start_seeds = st.button(f"Run {seeds} seeds", icon=":material/play_arrow:")
         st.button("See a finished run", on_click=runs.open_run, args=(EXAMPLE,), icon=":material/visibility:")
     if seconds is None:
-        estimate = "No time estimate: there is no earlier run to go by."
+        estimate = (
+            "No time estimate: there is no earlier run to go by (`crossmatch doctor --rehearse` makes one)."
+        )
     else:
-        time = f"{duration(max(1, seconds))}, or {duration(max(1, seconds * seeds))} for {seeds} seeds"
+        time = f"{span(seconds)}, or {span(seconds * seeds)} for {seeds} seeds"
         known = (
             "a guess until a run has finished here"
             if source == "a rough estimate"
-            else f"going by runs of {source}"
+            else f"going by {source if source.startswith('a rehearsal') else f'runs of {source}'}"
         )
-        estimate = f"At most about {time}; {known}."
+        estimate = f"About {time} on a machine that does little else; {known}."
     st.caption(f"{estimate}  \n{escape_markdown(forecast)}  \n{escape_markdown(run.job.describe())}")
     if start_one:
         runs.open_run(start(store, run.title, run.job).id)
@@ -71,6 +73,16 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str) -> N
     if start_seeds:
         runs.open_run(launch_seeds(store, run.title, run.job, seeds)[0])
         st.rerun()
+
+
+def span(seconds: float) -> str:
+    """How long a run takes that was reckoned to take so many seconds: from half of it, since few groups may be
+    trained on, to once and a half, which is what runs on a machine of two busy cores took.
+
+    >>> span(60), span(1)
+    ('30 s to 1 min 30 s', '1 s to 2 s')
+    """
+    return f"{duration(max(1, seconds / 2))} to {duration(max(2, 1.5 * seconds))}"
 
 
 def fresh_place(shown: str) -> DeltaGenerator:

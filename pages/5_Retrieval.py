@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from difflib import get_close_matches
 from typing import Any
 
 import streamlit as st
 
 import ui
+from core.base.errors import InputError
 from core.base.public_mode import is_public
 from core.cola.run import StrategyRun
 from core.cola.tasks import BENCHMARKS, BUILTIN
 from core.figures.shared_words import RankedImage, ranked_images
 from core.figures.text import escape_markdown
-from core.metrics.retrieval import METRICS
+from core.metrics.retrieval import METRICS, RetrievalEvaluation
 from core.papers import missing_data
 from core.runs.engine import start
 from core.runs.store import Run
@@ -36,6 +37,7 @@ LEAD = (
 KINDS = ("adapt",)  # of the runs that this page shows
 THIS = "pages/5_Retrieval.py"
 SHOWN = (8, 16, 32)
+LONGEST = 200  # characters of a query
 # Words that the built-in models know; half of the first pictures have both, on different objects.
 TELLING = "a green sphere"
 
@@ -43,8 +45,11 @@ TELLING = "a green sphere"
 # ---- queries
 
 
-def pick_query(subset: part.RetrievalSubset, place: Any, filters: Any) -> int | None:
-    """A query of the wanted part, by its number; it is in the address."""
+def pick_query(
+    subset: part.RetrievalSubset, place: Any, filters: Any
+) -> tuple[part.RetrievalSubset, int] | None:
+    """A query of the wanted part, or one of the visitor's own: the pictures with it, and its number; it is in the
+    address."""
     kinds = {"all": None, "seen in training": False, "unseen in training": True}
     wanted = filters.segmented_control(
         "Queries", list(kinds), key="queries", bind="query-params", default="all"
@@ -67,19 +72,31 @@ def pick_query(subset: part.RetrievalSubset, place: Any, filters: Any) -> int | 
     if st.session_state.get("query") in {None, *subset.queries} - {*labels}:
         st.session_state.pop("query", None)  # a query that the options leave out
     chosen = place.selectbox(
-        "Query", list(labels), telling(subset, keep), key="query", bind="query-params", accept_new_options=True,
-        help="An object with attributes. Only a picture that contains exactly this object is right.",
+        "Query: choose one, or type your own", list(labels), telling(subset, keep), key="query",
+        bind="query-params", accept_new_options=True,
+        help="An object with attributes. Only a picture that contains exactly this object is right. Of your own words "
+        "too, where they name one object of the built-in world; any other words are ranked without a verdict.",
     )  # fmt: skip
-    if chosen not in labels:
-        near = ", ".join(f"“{text}”" for text in get_close_matches(str(chosen), labels, 3, 0.0))
+    if chosen in labels:
+        return subset, labels[chosen]
+    return own_query(subset, str(chosen), labels), 0
+
+
+def own_query(subset: part.RetrievalSubset, text: str, labels: Iterable[str]) -> part.RetrievalSubset:
+    """The pictures with a query of the visitor's own, and what is known of it."""
+    if len(text) > LONGEST:
+        raise InputError(f"The query has {len(text)} characters; use at most {LONGEST}.")
+    asked = part.with_own_query(subset.name, len(subset), text)
+    if asked.phrases is None:
+        near = ", ".join(f"“{text}”" for text in get_close_matches(text, labels, 3, 0.0))
         st.info(
             escape_markdown(
-                f"“{chosen}” is no query of this set, so nobody knows which pictures are right; the nearest are {near}."
+                f"“{text}” is no query of this set, so nobody knows which pictures are right; the model ranks them all "
+                f"the same. The nearest queries are {near}."
             ),
-            icon=":material/search_off:",
+            icon=":material/edit:",
         )
-        return None
-    return labels[chosen]
+    return asked
 
 
 def telling(subset: part.RetrievalSubset, keep: list[int]) -> int:
@@ -118,38 +135,50 @@ def look() -> None:
             accept_new_options=not is_public(),
         )
     subset = part.load_set(name, int(images))
-    query, pool, most, hidden = pick_list(subset)
-    if query is None:
+    asked, query, pool, most, hidden = pick_list(subset)
+    if asked is None:
         return
-    revealed = not hidden or st.session_state.get("revealed_query") == (name, query)
     chosen = list(dict.fromkeys(m for m in (one, other) if m and m != "none"))
+    revealed: bool | None = not hidden or st.session_state.get("revealed_query") == (
+        name,
+        asked.queries[query],
+    )
+    if asked is not subset:
+        for note in filter(None, (part.unknown_words(model, asked.queries[0]) for model in chosen)):
+            st.warning(escape_markdown(note), icon=":material/dictionary:")
+        if asked.phrases is None:
+            revealed = None
     ranked = {}
     for column, model in zip(st.columns(len(chosen), gap="medium"), chosen, strict=True):
         with column:
-            ranked[model] = lists(subset, query, model, pool, most, revealed)
-    if hidden and not revealed:
-        predict(name, query, chosen)
+            ranked[model] = lists(asked, query, model, pool, most, revealed)
+    if revealed is False:
+        predict(name, asked.queries[query], chosen)
     measured(subset, chosen)
     part.words_section(subset)
     next_steps(models)
-    table = (lambda: part.ranked_table(subset, ranked)) if revealed else None
+    table = (lambda: part.ranked_table(asked, ranked)) if revealed else None
     ui.export_section("retrieval", table, papers=("Cola",))
     ui.cite(None, ("Cola",))
 
 
-def pick_list(subset: part.RetrievalSubset) -> tuple[int | None, str, int, bool]:
-    """The query, the pictures that are ranked, how many are shown, and whether to predict first."""
+def pick_list(
+    subset: part.RetrievalSubset,
+) -> tuple[part.RetrievalSubset | None, int, str, int, bool]:
+    """The pictures with the query, its number, the list that is ranked, how many are shown, and whether to predict
+    first; None where there is no query."""
     row = st.container(horizontal=True, vertical_alignment="bottom", key="list-of")
     place = row.container(width=460)
     options = row.popover("Options", icon=":material/tune:", key="list-options")
-    pools = [p for p in part.POOLS if p == "everything" or getattr(subset, p) is not None]
-    query = pick_query(subset, place, options)
+    picked = pick_query(subset, place, options)
+    asked, query = picked or (None, 0)
+    pools = [p for p in part.POOLS if p == "everything" or getattr(asked or subset, p) is not None]
     pool = options.selectbox(
         "Rank among", pools, format_func=part.POOLS.__getitem__, key="pool", bind="query-params"
     )
     most = options.selectbox("Show", SHOWN, key="most", bind="query-params")
     hidden = row.toggle("Predict first", key="rpredict", bind="query-params")
-    return query, pool, most, hidden
+    return asked, query, pool, most, hidden
 
 
 def next_steps(models: Sequence[str]) -> None:
@@ -164,7 +193,7 @@ def next_steps(models: Sequence[str]) -> None:
 
 
 def lists(
-    subset: part.RetrievalSubset, query: int, model: str, pool: str, most: int, revealed: bool
+    subset: part.RetrievalSubset, query: int, model: str, pool: str, most: int, revealed: bool | None
 ) -> list[RankedImage]:
     """One model's ranked images of a query, with what it costs to have a wrong one there."""
     scores = part.query_scores(subset, query, model)
@@ -175,7 +204,10 @@ def lists(
     if revealed:
         st.markdown(part.list_result(subset, query, model, scores, pool, rows))
     else:
-        st.markdown(f"The first {len(rows)} of {len(subset)} pictures for **{escape_markdown(model)}**")
+        words = f" of “{escape_markdown(subset.queries[query])}”" if revealed is None else ""
+        st.markdown(
+            f"The first {len(rows)} of {len(subset)} pictures for **{escape_markdown(model)}**{words}"
+        )
     with st.container(key=f"drawn-{model}"):
         st.html(part.ranked_html(subset, rows, revealed))
     if revealed:
@@ -183,7 +215,7 @@ def lists(
     return rows
 
 
-def predict(name: str, query: int, models: list[str]) -> None:
+def predict(name: str, query: str, models: list[str]) -> None:
     """How many are right? Then the answer."""
     st.segmented_control(
         "Which model returns more relevant images?" if len(models) > 1 else "How many are relevant?",
@@ -214,7 +246,7 @@ def measured(subset: part.RetrievalSubset, models: list[str]) -> None:
     st.caption(METRICS[metric].meaning)
     for column, model in zip(st.columns(len(models), gap="medium"), models, strict=True):
         with column:
-            result = part.evaluation(subset, part.whole_scores(subset, model))
+            result = RetrievalEvaluation.of(subset, part.whole_scores(subset, model))
             st.markdown(f"**{escape_markdown(model)}**")
             for line in part.metric_lines(result, metric) or ["This set has no lists for this metric."]:
                 st.caption(escape_markdown(line))

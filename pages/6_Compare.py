@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from html import escape
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -22,15 +23,16 @@ from core.metrics.statistics import Clusters, Comparison
 from ui.compared import Compared, benchmark_of_file, compare_sides
 from ui.formatting import p_text
 from ui.groups_needed import groups_needed
-from ui.uploads import PREFIX, new_upload, upload_names
+from ui.old_links import seed_widgets_from_address
+from ui.uploads import PREFIX, is_upload, new_upload, not_stored, upload_names
 
 PER_PAGE = 6
-WINNERS = ("only B right", "only A right")  # of `paired.SIDES`
+WINNERS = ("only A right", "only B right")  # of `paired.SIDES`
 CLASSES = {  # as the page and the address have them: the second is the one that is chosen on the page
-    "the second alone": "only B right",
-    "the first alone": "only A right",
-    "both": "both right",
-    "neither": "both wrong",
+    "only the first right": "only A right",
+    "only the second right": "only B right",
+    "both right": "both right",
+    "neither right": "both wrong",
 }
 THIS_PAGE = "pages/6_Compare.py"
 UNCORRECTED = "Exact McNemar test on the groups where they differ, of this metric alone."
@@ -40,8 +42,8 @@ DETECTABLE = (
     "as many of them; of one comparison alone, so that after Holm's correction it takes more."
 )
 LEAD = (
-    "Is one model better than another, or only luckier? The model or file in the sidebar and the one you choose here "
-    "are measured on the same groups; what counts are the groups that only one of the two has right."
+    "Is one model better than another, or only luckier? The model or file in the sidebar (the first) and the one you "
+    "choose here (the second) are measured on the same groups; what counts are the groups that only one has right."
 )
 _SHORT = 18  # letters of a name that heads a column
 
@@ -56,19 +58,60 @@ def pick_other(selection: ui.Selection) -> str | None:
             return None
         if st.session_state.get("other") not in (None, *files):  # of a benchmark, before
             st.session_state["other"] = None
+    lost = lost_other()
+    if lost:
+        st.session_state["other"] = None
+        del st.query_params["other"]
+        seed_widgets_from_address()
     if st.session_state.get("other") is None and "other" not in st.query_params:
         first = ui.another_model(selection)
         if first is not None:
             ui.seed("other", first)
-    return ui.pick_model(
-        "Compare with the file" if selection.is_file else "Compare with",
-        names,
-        "other",
-        index=None,
-        placeholder="a file" if selection.is_file else "a model or a file",
-        help="For before and after: the model that a run began with in the sidebar, and `run/…`, what it became, here. "
-        "A file may have some of the groups alone; then both are measured on these.",
+        if lost:
+            instead = (
+                "" if first is None else f" It is compared with {first.removeprefix(PREFIX)} in its place."
+            )
+            st.warning(escape_markdown(lost + instead), icon=":material/link_off:")
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        other = ui.pick_model(
+            "Compare with the file" if selection.is_file else "Compare with",
+            names,
+            "other",
+            index=None,
+            placeholder="a file" if selection.is_file else "a model or a file",
+            help="For before and after: the model that a run began with in the sidebar, and `run/…`, what it became, "
+            "here. A file may have some of the groups alone; then both are measured on these.",
+        )
+        if other and other != selection.model and st.button("Swap the two", icon=":material/swap_horiz:"):
+            ui.select(**{"set" if selection.is_file else "model": other, "other": selection.model})
+    return other
+
+
+def lost_other() -> str:
+    """Why the run or file that the address compares with is not here; "" where it is."""
+    asked = st.query_params.get("other", "")
+    if is_upload(asked):
+        return "" if asked in upload_names() else str(not_stored(asked))
+    try:
+        if asked.rpartition(":")[2].startswith("run/"):
+            ui.model_source(asked)
+    except InputError:
+        return f"The address compares with {asked}, a run that is not here."
+    return ""
+
+
+def beside_itself(selection: ui.Selection) -> None:
+    """Say that a model is not compared with itself, and offer another one."""
+    name = selection.model.removeprefix(PREFIX)
+    st.info(
+        escape_markdown(f"{name} beside {name}: that is no comparison. Choose another one above."),
+        icon=":material/difference:",
     )
+    another = ui.another_model(selection)
+    if another is not None and st.button(
+        f"Compare with {escape_markdown(another.removeprefix(PREFIX))}", icon=":material/compare:"
+    ):
+        ui.select(other=another)
 
 
 def file_ways(selection: ui.Selection, files: list[str]) -> None:
@@ -101,19 +144,17 @@ def sides_of(first: str, second: str) -> tuple[Side, Side]:
     """Both, told apart by their names: letters are those of images here."""
     plain = [name.removeprefix(PREFIX) for name in (first, second)]
     columns = [f"{letter}: {name}" for letter, name in zip("AB", plain, strict=True)]
-    if plain[0] == plain[1]:
-        plain[1] += " (again)"
     shorts = [name.removeprefix("builtin/") for name in plain]
     brief = all(len(short) <= _SHORT for short in shorts)
     a, b = map(Side, columns, plain, shorts if brief else ("the first", "the second"))
     return a, b
 
 
-def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], exports: dict[str, Any]) -> None:
-    """All metrics of both, with the paired difference. exports : what `ui.export_section` takes besides."""
+def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> tuple[pd.DataFrame, Any]:
+    """Who is ahead, all metrics of both as bars, and their paired differences; gives the table and the figure."""
     first, second = (side.name for side in sides)
     match = paired.differences(a, b, [GROUP_MATCH])[GROUP_MATCH]
-    st.markdown(verdict(match, first, second))
+    st.markdown(verdict(match, (a, b), first, second))
     data = figures.bars_data({first: a.metrics, second: b.metrics}, yes_or_no(a.outcomes))
     figure = figures.paired_bars_figure(data)
     values = "; ".join(
@@ -122,29 +163,49 @@ def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], exports: di
     )
     ui.chart(figure, f"Bars of {first} and {second} at every metric. {values}.", "compare-models")
     table = paired.comparison_table(a, b, [side.column for side in sides])
+    columns = columns_of(table, sides, a.clusters or b.clusters)
+    difference_table(table, columns, columns.measured)
     hanging = a.clusters or b.clusters
     corrected = f", corrected for these {len(table)} metrics (Holm)" if len(table) > 1 else ""
-    note = escape_markdown(
-        f"Percent of groups. Difference: {second} − {first} in percentage points, with its paired 95 % interval. p: "
-        f"McNemar's exact test{corrected}; above 0.05 it says that these groups cannot tell, not that "
-        f"there is no difference.{'' if hanging is None else cluster_note(hanging)}"
+    st.caption(
+        escape_markdown(
+            f"Percent of groups. Difference: {second} − {first} in percentage points, with its paired 95 % interval. "
+            f"p: McNemar's exact test{corrected}; above 0.05 it says that these groups cannot tell, not that "
+            f"there is no difference.{'' if hanging is None else cluster_note(hanging)}"
+        )
     )
-    difference_table(table, sides, "" if hanging is None else hanging.by, note)
+    return table, figure
+
+
+def more_on_the_test(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], table: pd.DataFrame) -> None:
+    """The columns that do not fit beside the sidebar, and how many groups a difference needs; both closed."""
+    box = st.expander(
+        "Intervals, ties, p values and detectable differences", key="more-columns", on_change="rerun"
+    )
+    if box.open:
+        with box:
+            columns = columns_of(table, sides, a.clusters or b.clusters)
+            difference_table(table, columns, columns.rest)
+    match = paired.differences(a, b, [GROUP_MATCH])[GROUP_MATCH]
     groups_needed(len(a.ids), 100 * (match.fixed + match.broken) / len(a.ids))
-    ui.export_section("compare", table, {"metrics": figure}, **exports)
 
 
-def difference_table(table: pd.DataFrame, sides: tuple[Side, Side], by: str, note: str) -> None:
-    """What fits beside the sidebar, and the note on it; the other columns below, closed.
+class Columns(NamedTuple):
+    """The columns of the table of differences: how each is headed, which fit beside the sidebar, and the others."""
 
-    by : what clusters share, "" without any.
-    """
+    config: dict[str, Any]
+    measured: list[str]
+    rest: list[str]
+
+
+def columns_of(table: pd.DataFrame, sides: tuple[Side, Side], hanging: Clusters | None) -> Columns:
+    """hanging : what groups share, None where each stands by itself."""
+    by = "" if hanging is None else hanging.by
     apart, test = (f"B − A by {by}: 95 %", f"p by {by}, Holm") if by else ("", "p, Holm")
     a, b = sides
-    measured = [a.column, b.column, "chance", "B − A", "B − A: 95 %", apart]
-    first = ["metric", *measured, *reversed(WINNERS), test]
+    measured = ["metric", a.column, b.column, "chance", "B − A", "B − A: 95 %", apart, *WINNERS, test]
     own = [f"{side.column}: {what}" for side in sides for what in ("95 %", "tied")]
-    more = ["metric", *own, "McNemar p", "p, Holm", test, "detectable", f"detectable by {by}" if by else ""]
+    rest = ["metric", *own, "McNemar p", "p, Holm", test, "detectable", f"detectable by {by}" if by else ""]
     heads = {a.column: a.short, b.column: b.short, "B − A": "difference", "B − A: 95 %": "95 %"}
     heads |= {
         f"{side.column}: {what}": f"{side.short}: {what}" for side in sides for what in ("95 %", "tied")
@@ -153,22 +214,19 @@ def difference_table(table: pd.DataFrame, sides: tuple[Side, Side], by: str, not
     helps = {"McNemar p": UNCORRECTED, "p, Holm": HOLM, test: HOLM, "detectable": DETECTABLE}
     names = [escape_markdown(side.name) for side in (a, b)]
     helps |= {a.column: names[0], b.column: names[1], "B − A": f"{names[1]} − {names[0]}"}
-    columns = {
-        name: st.column_config.Column(heads.get(name), help=helps.get(name)) for name in [*first, *more]
+    config = {
+        name: st.column_config.Column(heads.get(name), help=helps.get(name)) for name in [*measured, *rest]
     }
+    orders = ([name for name in dict.fromkeys(order) if name in table] for order in (measured, rest))
+    return Columns(config, *orders)
+
+
+def difference_table(table: pd.DataFrame, columns: Columns, order: list[str]) -> None:
+    """Some columns of the table of differences."""
     written = {name: "{:.1f}".format for name in table if table[name].dtype == float}
     written |= {name: p_text for name in table if name.startswith(("p", "McNemar"))}
     written |= {name: signed_text for name in table if name.startswith("B − A")}
-    shown = table.style.format(written)
-    ui.wide_table(shown, column_config=columns, column_order=[name for name in first if name])
-    st.caption(note)
-    box = st.expander(
-        "Intervals, ties, p values and detectable differences", key="more-columns", on_change="rerun"
-    )
-    if box.open:
-        with box:
-            order = list(dict.fromkeys(name for name in more if name))
-            ui.wide_table(shown, column_config=columns, column_order=order)
+    ui.wide_table(table.style.format(written), column_config=columns.config, column_order=order)
 
 
 def signed_text(value: float | str) -> str:
@@ -192,20 +250,27 @@ def class_text(key: str, sides: tuple[Side, Side]) -> str:
     return f"right with {winner.name}, wrong with {loser.name}"
 
 
-def verdict(match: Comparison, first: str, second: str) -> str:
-    """Which of the two is ahead in GroupMatch, and whether these groups can tell; by cluster where they hang together.
-    Markdown."""
+def verdict(match: Comparison, both: tuple[Evaluation, Evaluation], first: str, second: str) -> str:
+    """Which of the two is ahead in GroupMatch, whether these groups can tell, and what they could have told; by cluster
+    where they hang together. Markdown."""
     a, b = map(escape_markdown, (first, second))
     tested, by = (match, "") if match.clustered is None else (match.clustered, f" by {match.clustered.by}")
     if tested.low <= 0 <= tested.high:
         said = f"these groups cannot tell {a} and {b} apart"
     else:
         said = f"{a} is ahead of {b}" if match.difference < 0 else f"{b} is ahead of {a}"
-    points = f"{match.difference:+.1f} points (95 % interval{by} {tested.low:+.1f} to {tested.high:+.1f})"
+    values = " and ".join(f"{each.metrics[GROUP_MATCH].value:.1f}" for each in both)
+    points = f"{match.difference:+.1f} points (95 % interval{by} {tested.low:+.1f} to {tested.high:+.1f}"
+    told = (
+        ""
+        if tested.detectable is None
+        else f" {counted(len(both[0].ids), 'group')} like these show a difference of {tested.detectable:.1f} points or "
+        "more (80 % power)."
+    )
     return (
-        f"**GroupMatch: {said}.** The difference, {b} − {a}, is {ui.true_minus(points)}: "
-        f"{counted(match.fixed, 'group')} {'is' if match.fixed == 1 else 'are'} right with {b} alone, {match.broken} "
-        f"with {a} alone."
+        f"**GroupMatch: {said}**, {values} %. Second minus first, {b} − {a}, is {ui.true_minus(points)}, "
+        f"p{by} {p_text(tested.p_value)}): {counted(match.broken, 'group')} "
+        f"{'is' if match.broken == 1 else 'are'} right with {a} alone, {match.fixed} with {b} alone.{told}"
     )
 
 
@@ -218,7 +283,7 @@ def cluster_note(clusters: Clusters) -> str:
 
 
 def differing(a: Evaluation, b: Evaluation, groups: GroupSet, sides: tuple[Side, Side]) -> None:
-    """The groups in one class of the comparison, widest margin first."""
+    """The groups in one class of the comparison, widest margin first, below the one that is open."""
     st.header("Where they differ", anchor=False)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         names = yes_or_no(a.outcomes)
@@ -229,40 +294,70 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet, sides: tuple[Side,
             format_func=lambda name: METRICS[name].label,
             key="by_metric",
             width=200,
+            on_change=first_cards,
         )
         classes = paired.groups_by_winner(a, b, metric)
-        larger = max(
-            ("the second alone", "the first alone"), key=lambda name: int(classes[CLASSES[name]].sum())
-        )
+        alone = [name for name, side in CLASSES.items() if side in WINNERS]
+        larger = max(alone, key=lambda name: int(classes[CLASSES[name]].sum()))
         chosen = st.segmented_control(
-            "Right with",
+            "Groups",
             list(CLASSES),
             default=larger,
+            required=True,
             key="side",
             bind="query-params",
             width="content",
+            on_change=first_cards,
         )
-    if chosen is None:
-        return
-    indices = np.flatnonzero(classes[CLASSES[chosen]])
+        with st.container(width=260):
+            opened = ui.pick_group(list(a.ids))
+    counts = ", ".join(f"{name} {int(classes[side].sum())}" for name, side in CLASSES.items())
+    st.caption(f"{METRICS[metric].label} on {counted(len(groups), 'group')}: {counts}.")
+    if opened is not None:
+        with st.container(key="opened", border=True):  # which the history's script scrolls to
+            one_group(a, b, groups, list(a.ids).index(opened), sides)
+    cards((a, b), groups, np.flatnonzero(classes[CLASSES[chosen]]), metric, chosen, sides)
+
+
+def first_cards() -> None:
+    """Another class begins with its first groups."""
+    st.session_state["cards"] = 1
+
+
+def cards(
+    both: tuple[Evaluation, Evaluation],
+    groups: GroupSet,
+    indices: np.ndarray,
+    metric: str,
+    chosen: str,
+    sides: tuple[Side, Side],
+) -> None:
+    """The groups of a class, some at a time. indices : int (c,) of the groups."""
     if not len(indices):
         st.info("No group falls into this class; choose another one.", icon=":material/filter_alt_off:")
         return
-    indices = indices[np.argsort(-np.maximum(a.matches.margin, b.matches.margin)[indices], kind="stable")]
+    widest = np.maximum(*(each.matches.margin for each in both))
+    indices = indices[np.argsort(-widest[indices], kind="stable")]
     said = escape_markdown(class_text(CLASSES[chosen], sides))
     st.caption(f"{len(indices)} of {counted(len(groups), 'group')}: {said}, largest margin first")
+    count = -(-len(indices) // PER_PAGE)
+    if st.session_state.get("cards", 1) > count:
+        st.session_state["cards"] = 1
+    start = (st.session_state.get("cards", 1) - 1) * PER_PAGE
     grid = st.grid(2, min_column_width=300, border=True)
-    for index in map(int, indices[:PER_PAGE]):
+    for index in map(int, indices[start : start + PER_PAGE]):
         with grid.cell():
             marks = [
                 (e.outcomes[metric].kind(index), f"{side.short}: {METRICS[metric].label}")
-                for side, e in zip(sides, (a, b), strict=True)
+                for side, e in zip(sides, both, strict=True)
             ]
             ui.group_card(groups[index], marks, "Compare", "side")
+    if count > 1:
+        st.pagination(count, key="cards")
 
 
 def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, sides: tuple[Side, Side]) -> None:
-    """One group under both models, side by side."""
+    """One group under both models, side by side: pictures and matching, scores, verdicts."""
     group = groups[index]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header(escape_markdown(group.id), anchor=False, width="content")
@@ -276,12 +371,20 @@ def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, sides:
             st.markdown(f"**{escape_markdown(side.name)}**")
             with st.container(key=f"drawn-{side.column}"):
                 ui.draw_group(group, data)
+            st.html(group_html.matrix_html(data, escape(f"Scores of {group.id} by {side.name}")))
             st.html(group_html.verdicts_html(data, yes_or_no(data.kinds)))
+    st.caption(
+        "Scores. Outlined, with a dot: the matching of each model. ✓: the true pairs. Each model's scores have "
+        "a scale of their own: compare them within a matrix."
+    )
 
 
 def page(selection: ui.Selection) -> None:
     other = pick_other(selection)
     if not other:
+        return
+    if other == selection.model:
+        beside_itself(selection)
         return
     found = compare_sides(selection, other)
     if found is None:
@@ -291,15 +394,15 @@ def page(selection: ui.Selection) -> None:
     sides = sides_of(selection.model, other)
     if found.line:
         st.info(escape_markdown(found.line), icon=":material/join_inner:")
-    if other == selection.model:
-        st.info("Both are the same: choose another one to compare with.", icon=":material/difference:")
-    overview(a, b, sides, exports(found, other))
-    ids = list(a.ids)
-    chosen = ui.pick_group(ids)
-    if chosen is not None:
-        with st.container(key="opened"):  # which the history's script scrolls to
-            one_group(a, b, groups, ids.index(chosen), sides)
+    if b.truth_of:  # what is said of the selected one stands above
+        st.info(
+            escape_markdown(f"{sides[1].name} has no ground truth; truth: of {b.truth_of}."),
+            icon=":material/info:",
+        )
+    table, figure = overview(a, b, sides)
     differing(a, b, groups, sides)
+    more_on_the_test(a, b, sides, table)
+    ui.export_section("compare", table, {"metrics": figure}, **exports(found, other))
     ui.cite(groups)
 
 

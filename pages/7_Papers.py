@@ -181,6 +181,8 @@ def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
                 on_click=runs.run_action,
                 args=(begin,),
             )
+        if not busy and not ready and "missing" in states:
+            needed(plan)
         nearest(store, plan, leads=not busy and not ready)
         for name, (icon, colour, label) in STATES.items():
             if name in states:
@@ -195,7 +197,17 @@ def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
         )
         st.caption(f"{counted(len(ready), 'line')}, {each}: {left}. It continues when you close this page.")
     elif not busy and "missing" in states:
-        st.caption("These lines wait for data or model weights; “Plan” below says what each needs.")
+        st.caption("Below are the paper's numbers; “Plan” says of every line what it needs.")
+
+
+def needed(plan: papers.TablePlan) -> None:
+    """What the lines of this table wait for, each with its commands, behind its first button."""
+    needs = table_html.missing_resources(plan.record())
+    label = f"What this table needs: {counted(len(needs), 'thing')}"
+    with st.popover(label, icon=":material/download:", type="primary", width="content"):
+        st.caption("None of it is on this machine. With each, the lines that need it can be run here.")
+        for item in needs:
+            resource(item)
 
 
 def nearest(store: RunStore, plan: papers.TablePlan, leads: bool) -> None:
@@ -206,13 +218,11 @@ def nearest(store: RunStore, plan: papers.TablePlan, leads: bool) -> None:
     quick = QUICK.get(family) if leads and not is_public() else None
     if quick is not None:
         can_run = papers.table_plan(store, quick, plan.seeds)
-        label = f"Run now: {names[quick]}{time_of(can_run)}"
+        label = f"Go to a table that runs here: {names[quick]}{time_of(can_run)}"
         note = "On the pictures and models that ship with Crossmatch; there is nothing to download."
-        world_button(label, names[quick], icon=":material/play_arrow:", type="primary", help=note)
+        world_button(label, names[quick], icon=":material/arrow_forward:", help=note)
     if other and (quick is None or other != names[quick]):
-        kind = "primary" if leads and quick is None else "secondary"
-        label = "Show this kind of table for the built-in world"
-        world_button(label, other, icon=":material/public:", type=kind)
+        world_button("Show this kind of table for the built-in world", other, icon=":material/public:")
     if page is not None:
         ui.page_button(page[1], page[0], {}, icon=":material/straighten:")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -39,13 +39,8 @@ from ui.sweep import draw_sweeps
 LEAD = "Runs on this machine, newest first. They continue when the app is closed and are kept until you delete them."
 TABLE = "runs_table"  # the key of the table of runs
 COLA = "adapt"  # the kind of a run of the Retrieval page
-COMPARABLE = (
-    "benchmark",
-    "split",
-    "groups",
-    "tags",
-    "embeddings",
-)  # with these in common, two runs have the same groups
+# Two runs that have these in common have the same groups.
+COMPARABLE = ("benchmark", "split", "groups", "tags", "embeddings")
 
 
 # --- the table -----------------------------------------------------------------------------------------------------
@@ -222,11 +217,7 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
     """The table; a click on a run opens it, a tick chooses it. What is chosen is in the address, so that a comparison
     can be linked."""
     ids = list(frame["id"])
-    asked = [name for name in st.query_params.get("runs", "").split(",") if name]
-    gone = [name for name in asked if name not in sweeps]
-    if gone and "chosen_runs" not in st.session_state:
-        what = "run of this link is" if len(gone) == 1 else "runs of this link are"
-        st.warning(f"{len(gone)} {what} not here any more.", icon=":material/link_off:")
+    asked = asked_runs(sweeps)
     chosen = [name for name in st.session_state.get("chosen_runs", asked) if name in ids]
     if TABLE not in st.session_state or st.session_state.get("listed_runs") != ids:
         # Rows are known by their place, which a new run changes.
@@ -257,6 +248,19 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
     return [sweeps[name] for name in chosen]
 
 
+def asked_runs(known: Collection[str]) -> list[str]:
+    """The runs that the address names; those that are not here are named in one line, once."""
+    asked = [name for key in ("runs", "run") for name in st.query_params.get(key, "").split(",") if name]
+    gone = [name for name in asked if name not in (*known, shared.NEW, EXAMPLE, EXAMPLE_ID)]
+    if gone and "chosen_runs" not in st.session_state:
+        what = "run of this link is" if len(gone) == 1 else "runs of this link are"
+        names = ", ".join(name[:40] for name in gone[:3]) + ("" if len(gone) <= 3 else " and others")
+        st.warning(
+            escape_markdown(f"{len(gone)} {what} not here (any more): {names}."), icon=":material/link_off:"
+        )
+    return asked
+
+
 def open_page_of(sweep: SeedGroup) -> None:
     """Leave for the page that shows a run."""
     page, state = page_of(sweep)
@@ -271,8 +275,46 @@ def page_of(sweep: SeedGroup) -> tuple[str, dict[str, str]]:
     return shared.TTM_PAGE, {"run": sweep.id}
 
 
-def actions(chosen: Sequence[SeedGroup], store: ui.VisitorStore) -> None:
-    """What can be done with the chosen ones, all at once."""
+def pick_second(sweep: SeedGroup, others: Sequence[SeedGroup]) -> None:
+    """Tick a second run, so that the two are compared."""
+    names = {each.id: shared.group_label(each) for each in others if each.id != sweep.id}
+    if not names:
+        return
+    with st.popover("Compare with …", icon=":material/compare:"):
+        st.selectbox(
+            "Its curves and its result beside those of",
+            list(names),
+            index=None,
+            format_func=names.__getitem__,
+            key="second_run",
+            placeholder="another run",
+            on_change=tick_second,
+            args=(sweep.id,),
+        )
+
+
+def tick_second(first: str) -> None:
+    """From a callback: the run that was picked is chosen beside the first."""
+    second = st.session_state.pop("second_run", None)
+    if second is not None:
+        st.session_state["chosen_runs"] = [first, second]
+        st.session_state.pop("listed_runs", None)  # the table's ticks are set anew
+
+
+def before_and_after(runs: Sequence[Run], store: RunStore) -> None:
+    """The page Compare with the model before and after a run, group by group."""
+    (run, *more), config = runs, runs[0].config
+    compared = run.kind in ("ttm", "simplematch") and run.status == "finished" and not more
+    if not compared or "benchmark" not in config or not (store.folder(run.id) / "model").is_dir():
+        return
+    state = {"set": config["benchmark"], "split": config.get("split", "test"), "model": config["model"]}
+    state |= {"other": f"run/{run.id}", "tag": list(config.get("tags") or [])}
+    label, icon = "Before and after, group by group", ":material/difference:"
+    ui.page_button(label, "pages/6_Compare.py", state, icon=icon)
+
+
+def actions(chosen: Sequence[SeedGroup], store: ui.VisitorStore, others: Sequence[SeedGroup]) -> None:
+    """What can be done with the chosen ones, all at once. others : all runs of the table."""
     if not chosen:
         return
     runs = [run for sweep in chosen for run in sweep.runs]
@@ -282,6 +324,10 @@ def actions(chosen: Sequence[SeedGroup], store: ui.VisitorStore) -> None:
         if len(chosen) == 1:
             page, state = page_of(chosen[0])
             ui.page_button("Open", page, state, icon=":material/open_in_full:", type="primary")
+            pick_second(chosen[0], others)
+            before_and_after(chosen[0].runs, store)
+            if len(runs) == 1:
+                archive_button(runs[0], "Export this run")
         if stoppable:
             shared.stop_button(store, runs, f"Stop ({stoppable})")
         if resumable:
@@ -304,16 +350,22 @@ def run_archives(runs: Sequence[Run]) -> None:
         return
     st.caption("Each run as one file, with everything it recorded and its model; import it on any machine.")
     for run in runs:
-        st.download_button(
-            escape_markdown(f"{run.title} ({run.status})"),
-            partial(packed, run.id),
-            f"crossmatch-run-{run.id}.zip",
-            "application/zip",
-            key=f"export-{run.id}",
-            on_click="ignore",
-            icon=":material/folder_zip:",
-            disabled=run.live,
-        )
+        archive_button(run, f"{run.title} ({run.status})", "list")
+
+
+def archive_button(run: Run, label: str, where: str = "row") -> None:
+    """Downloads a run as one file."""
+    st.download_button(
+        escape_markdown(label),
+        partial(packed, run.id),
+        f"crossmatch-run-{run.id}.zip",
+        "application/zip",
+        key=f"export-{where}-{run.id}",
+        on_click="ignore",
+        icon=":material/folder_zip:",
+        disabled=run.live,
+        help="One file with settings, iterations, scores and model; “Import runs” reads it on any machine.",
+    )
 
 
 def packed(run_id: str) -> bytes:
@@ -535,6 +587,7 @@ def page() -> None:
     store = ui.VisitorStore()
     sweeps = shared.all_groups(store, None)
     if not sweeps:
+        asked_runs(())
         st.info(
             "No runs yet. Start one: it takes about a minute with the built-in model.",
             icon=":material/directions_run:",
@@ -553,7 +606,7 @@ def page() -> None:
         sweeps = sorted(single, key=lambda sweep: sweep.created, reverse=True)
     frame = table(sweeps, store)
     chosen = choose(frame, {sweep.id: sweep for sweep in sweeps})
-    actions(chosen, store)
+    actions(chosen, store, sweeps)
     figures, tables = compare(chosen, store) if len(chosen) == 2 else ({}, {})
     if not is_public():
         live_sweeps()

@@ -30,6 +30,7 @@ from core.cola import forgetting, rates
 from core.cola import run as cola_run
 from core.cola import table as cola_table
 from core.datasets.sets import RetrievalSet
+from core.doctor import rehearsal
 from core.exchange import fetch, model
 from core.exchange.runs import export_run
 from core.groups import BytesImage, Group, GroupSet
@@ -46,6 +47,20 @@ from core.ttm.seeds import seeded
 SPLITS = ("test", "validation")
 CAPTIONS, MANY = 8, 40  # queries of a retrieval set; with many, intervals differ from seed to seed
 PAIRS, SINGLE = 15, 35  # groups of 2x2 and of 1x4
+
+# What `doctor --rehearse` is told, of a model that cannot be adapted.
+REHEARSED = {
+    "model": "m",
+    "machine": "CPU",
+    "counts": {"groups": 15, "shape": [2, 2], "images": 30, "captions": 30, "pairs": 60, "assumed": False},
+    "scoring": {"seconds": 60.0, "processor_seconds": 50.0, "start_seconds": 5.0, "measured_groups": 4},
+    "memory": {"scoring": 2e9, "free": 8e9},
+    "ttm": None,
+    "notes": ["This kind of score cannot be adapted."],
+    "weights": {"here": False, "bytes": 600_000_000},
+    "data": "built in",
+    "disk": {"needed": 6e8, "free": 9e9},
+}
 
 
 class Toys:
@@ -434,6 +449,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
         (run_on_ray, None),
         (pretrain, "a folder"),
         (fetch.fetch_benchmark, []),
+        (rehearsal.rehearse, REHEARSED),
         (model.push_model, "https://hub"),
     ):
         everywhere(monkeypatch, original, noting(world.calls, original.__name__, answer))

@@ -59,8 +59,8 @@ def test_lessons_keep_to_their_own_metrics(app, lesson):
 
 
 def test_the_glossary(app):
-    shown = text(app("pages/0_Lessons.py"))
-    assert "**HalfScore**: Half for each of the two" in shown.replace("\\", "") and SQUARE in shown
+    shown = html(app("pages/0_Lessons.py"))
+    assert "<dt>HalfScore</dt><dd>Half for each of the two" in shown and SQUARE in shown
 
 
 @pytest.mark.parametrize(("name", "labels"), [(SQUARES, {HALF, SQUARE}), (ROWS, {HALF})])

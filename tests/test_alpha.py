@@ -344,12 +344,60 @@ def test_one_alpha_of_all_groups_stands_beside_each_metric_s_and_each_tag_s_own(
     assert "one alpha: 0.562, the best for TextScore of all groups, tuned on test" in plain
 
 
+def test_verdicts_of_one_output_are_corrected_for_one_another_and_one_test_is_said_once(files):
+    """Alpha mends nine of the ten groups of either colour, which are right at every larger alpha, and breaks none."""
+    rows = [(f"{c}{i}", c, 1 if i < 9 else -1) for c in ("red", "blue") for i in range(10)]
+    scores = [
+        (
+            group,
+            group,
+            f"{caption} {group}",
+            -5.0 - (caption == "rare") * lead,
+            int(caption == "rare"),
+            colour,
+        )
+        for group, colour, lead in rows
+        for caption in ("rare", "common")
+    ]
+    columns = ["group", "image", "caption", "score", "match", "colour"]
+    pd.DataFrame(scores, columns=columns).to_csv(files / "s.csv", index=False)
+    prior = [(g, f"{c} {g}", -9 if c == "rare" else -1) for g, _, _ in rows for c in ("common", "rare")]
+    pd.DataFrame(prior, columns=["group", "caption", "log_prob"]).to_csv(files / "p.csv", index=False)
+    alone, apart = (json.loads(alpha_of(files, "--json", *by)) for by in ([], ["--by", "colour"]))
+    best = [alone["metrics"][name]["best"] for name in ("text_score", "individual_match")]
+    assert alone["verdicts"] == 1 and "p_any_alpha_holm" not in best[0] and best[0]["gain"] == best[1]["gain"]
+    assert alpha_of(files).count("alpha helps") == 1 and "after Holm" not in alpha_of(files)
+    said = [apart["metrics"]["text_score"]["best"]]
+    said += [part["metrics"]["text_score"]["best"] for part in apart["slices"]["colour"].values()]
+    p = [each["p_any_alpha"] for each in said]
+    # Holm: the smallest of three times 3, the next times 2, and never below the one before
+    assert apart["verdicts"] == 3 and p[0] < p[1] == p[2]
+    found = [each["p_any_alpha_holm"] for each in said]
+    assert found == pytest.approx([3 * p[0], 2 * p[1], 2 * p[1]], abs=2e-4)
+    plain = alpha_of(files, "--by", "colour")
+    assert (
+        plain.count(", one test: ") == 3
+        and plain.count("p values over all alphas are after Holm over 3") == 1
+    )
+
+
+def test_a_tag_file_that_is_filtered_by_its_own_tag_says_each_number_once(files):
+    (files / "tags.csv").write_text("group,kind\na,x\nb,x\nc,y\nd,y\n")
+    words = ["--tags", str(files / "tags.csv"), "--tag", "kind: x"]
+    for more in ([], ["--by", "kind"]):
+        record = json.loads(alpha_of(files, *words, *more, "--json"))
+        assert record["n_groups"] == 2 and not record.get("slices")
+
+
 def test_tags_of_the_scores_slice_and_filter(files):
     record = json.loads(alpha_of(files, "--json", "--by", "side"))
     assert {v: part["n_groups"] for v, part in record["slices"]["side"].items()} == {"left": 2, "right": 2}
     assert record["slices"]["side"]["left"]["metrics"]["text_score"]["alpha_0"]["value"] == 50.0
     assert "side = left (2 groups)" in alpha_of(files, "--by", "side")
     only = json.loads(alpha_of(files, "--json", "--tag", "side: right"))
+    assert "the best for TextScore of the groups with side: right, tuned" in alpha_of(
+        files, "--tag", "side: right"
+    )
     assert only["n_groups"] == 2 and "slices" not in only
 
 

@@ -276,7 +276,12 @@ BAD_FILES = {
     "a prior of NaN": (
         NUMBERED,
         PRIOR.replace("a,1,-2", "a,1,nan"),
-        "p.csv has no finite log P(t) for caption '1' of group 'a'; add it.",
+        "p.csv has 'nan' as log P(t) of caption '1' of group 'a'; it is a finite number, at most 0.",
+    ),
+    "a prior of -inf": (
+        NUMBERED,
+        PRIOR.replace("a,1,-2", "a,1,-inf"),
+        "p.csv has '-inf' as log P(t) of caption '1' of group 'a'; it is a finite number, at most 0.",
     ),
     "a score above 0": (
         NUMBERED.replace("a,1,1,-3", "a,1,1,3"),
@@ -298,6 +303,31 @@ def test_what_is_wrong_in_two_files_of_groups_is_one_sentence(scores, prior, sai
     with pytest.raises(InputError) as caught:
         alpha("--scores", "s.csv", "--prior", "p.csv")
     assert str(caught.value) == said
+
+
+def test_scores_as_their_own_prior_and_two_priors_in_one_file_are_refused(tmp_path):
+    scores = -np.arange(1.0, 7).reshape(2, 1, 3)
+    np.savez(tmp_path / "s.npz", scores=scores)
+    np.savez(tmp_path / "p.npz", prior=scores[:, 0])
+    with pytest.raises(InputError, match=r"has the numbers of .*s\.npz as log P"):
+        alpha("--scores", tmp_path / "s.npz", "--prior", tmp_path / "p.npz")
+    np.savez(tmp_path / "p.npz", prior=scores[:, 0], samples=scores[None, :, 0])
+    with pytest.raises(InputError, match="the arrays 'prior' and 'samples', which may differ; leave one out"):
+        alpha("--scores", tmp_path / "s.npz", "--prior", tmp_path / "p.npz")
+
+
+def test_a_curve_that_is_flat_has_no_best_and_unnamed_truth_is_noted_once_at_the_end(tmp_path):
+    rng = np.random.default_rng(0)
+    for name in ("here", "there"):
+        np.savez(tmp_path / f"{name}.npz", scores=-rng.uniform(10, 11, (6, 1, 2)) - [0.0, 5.0])
+        np.savez(tmp_path / f"{name}_p.npz", prior=-rng.uniform(1, 2, (6, 2)))
+    words = ["alpha", "--scores", str(tmp_path / "here.npz"), "--prior", str(tmp_path / "here_p.npz")]
+    tune = ["--tune-on", str(tmp_path / "there.npz"), "--tune-prior", str(tmp_path / "there_p.npz")]
+    found = CliRunner().invoke(cli.app, [*words, *tune])
+    assert "one test: no alpha changes its value" in found.stdout and "the best is" not in found.stdout
+    assert found.stderr.count("image i is taken to belong to caption i") == 1
+    assert "here.npz or " in found.stderr and "there.npz" in found.stderr
+    assert not CliRunner().invoke(cli.app, [*words, "--by", "kind"]).stderr
 
 
 def test_the_files_that_those_are_made_from_are_sound(tmp_path, monkeypatch):
@@ -372,6 +402,18 @@ def test_alpha_is_not_tuned_on_the_groups_that_are_measured(tmp_path):
         ):
             tuned(here, same)
     assert "tuned_on" in tuned(here, known_by_text(tmp_path, "apart", 1, groups="h"))
+    for file in other_model:  # renamed copies, scored by another model
+        table = pd.read_csv(file)
+        table["group"] = "another " + table["group"].str[1:]
+        table.to_csv(file, index=False)
+    with pytest.raises(InputError, match=r"^10 of 10 groups or images of .* are in .*here\.csv"):
+        tuned(here, other_model)
+    table = pd.read_csv(other_model[0])  # four of ten captions alone may be true of other pictures
+    new = {c: f"{c} now" for c in table["caption"].unique()[8:]}
+    for file in other_model:
+        table = pd.read_csv(file)
+        table.assign(caption=table["caption"].replace(new)).to_csv(file, index=False)
+    assert "tuned_on" in tuned(here, other_model)
 
 
 def test_names_that_only_count_do_not_make_groups_the_same(tmp_path):
@@ -431,12 +473,13 @@ def test_alpha_prints_ties_interval_and_chance_beside_every_number_and_whether_a
     found = CliRunner().invoke(cli.app, ["alpha", "--scores", str(scores), "--prior", str(prior)]).stdout
     rows = [line for line in found.splitlines() if re.search(r"\[\d", line)]
     assert rows and all(re.search(r"\d\.\d\d +\[.+\] +50\.00 +\d+$", row) for row in rows)
-    assert "text_score: no alpha is better than 0: the best is " in found
+    one = "text_score, group_score, group_match, individual_match, one test: no alpha was found better than 0: the best"
+    assert one in found
     assert found.count("which is no interval; ties are not counted") == 1
     scores, prior = retrieval(tmp_path)
     found = CliRunner().invoke(cli.app, ["alpha", "--scores", str(scores), "--prior", str(prior)]).stdout
     assert (
-        "R@1 from image to text: no alpha is better than 0" in found
+        "R@1 from image to text: no alpha was found better than 0" in found
         and "held out (half/half x 10): " in found
         and "standard deviation over the 10 halvings, which is no interval; ties are not counted" in found
     )

@@ -255,21 +255,70 @@ def disc(radius: int) -> Image.Image:
     return image
 
 
-@pytest.mark.parametrize("pair", [(disc(12), disc(14)), (stripes(True), stripes(False))])
-def test_pictures_that_differ_in_little_are_alike_and_no_copies(pair):
-    """They are shown, are no fault, and are not one image of which two captions are said."""
+def told_of_images(groups: GroupSet) -> dict[str, _rules.Finding]:
+    return {found.key: found for found in Audit.of(groups).findings}
+
+
+def with_images(*images: Image.Image, captions=("a ring", "a spot"), n: int = 20) -> GroupSet:
+    """These images in the first groups, noise in the others; every second of the first has the other caption."""
     rng = np.random.default_rng(8)
 
-    def of_pair(group: Group, i: int) -> Group:
-        image = pair[i % 2] if i < 2 else _noise_of(rng)
-        captions = (("a ring", "a spot"), ("a spot", "a ring"))[i % 2] if i < 2 else group.captions
-        return replace(
-            group, images=(encoded(image),), captions=captions, truth=(0,) if i < 2 else group.truth
-        )
+    def shown(group: Group, i: int) -> Group:
+        if i >= len(images):
+            return replace(group, images=(encoded(_noise_of(rng)),))
+        return replace(group, images=(encoded(images[i]),), captions=captions[:: (1, -1)[i % 2]], truth=(0,))
 
-    found = {f.key: f for f in Audit.of(changed(sound(n=20), of_pair)).findings}
+    return changed(sound(n=n), shown)
+
+
+def test_pictures_that_differ_in_little_everywhere_are_alike_and_no_copies():
+    """They are shown, are no fault, and are not one image of which two captions are said."""
+    found = told_of_images(with_images(stripes(True), stripes(False)))
     assert found["images"].verdict == _rules.CANNOT_TELL and "perhaps copies" in found["images"].says
     assert found["images"].evidence == ("0", "1") and found["contradictions"].verdict == _rules.SOUND
+
+
+@pytest.mark.parametrize("pair", [(disc(12), disc(14)), (disc(13), disc(14))])
+def test_one_thing_of_another_size_makes_another_picture(pair):
+    found = told_of_images(with_images(*pair))
+    assert found["images"].verdict == found["contradictions"].verdict == _rules.SOUND
+
+
+TURNED = [getattr(Image.Transpose, name) for name in dir(Image.Transpose) if name.isupper()]
+
+
+def test_mirrored_and_turned_copies_are_shown_unless_captions_speak_of_places():
+    """Not as faults: captions may be about just that, in words that nobody can list."""
+    photo, other = photograph(1).resize((128, 102)), photograph(2).resize((128, 102))
+    assert len(TURNED) == 7
+    images = (photo, *(jpeg(photo.transpose(how), 50) for how in TURNED), other)
+    found = told_of_images(with_images(*images))
+    assert found["images"].verdict == _rules.CANNOT_TELL and found["contradictions"].verdict == _rules.SOUND
+    assert "8 groups with an image that is another one mirrored or turned" in found["images"].says
+    assert set(found["images"].evidence) == {str(i) for i in range(8)}
+    placed = with_images(*images, captions=("a cat left of a dog", "a dog left of a cat"))
+    assert told_of_images(placed)["images"].verdict == _rules.SOUND
+
+
+@pytest.mark.parametrize("size", [(500, 400), (225, 400)])
+def test_a_copy_that_is_cut_to_a_square_is_a_copy(size):
+    photo = photograph(1).resize(size)
+    square = _near_images.centre(photo)
+    assert square.size == (min(size), min(size))
+    found = told_of_images(with_images(photo, jpeg(square.resize((224, 224)), 60), photograph(2)))
+    assert found["contradictions"].verdict == _rules.FAULT  # one picture of which two captions are said
+    assert "2 have an image that is nearly that of another group" in found["images"].says
+    assert found["images"].evidence == ("0", "1")
+
+
+def test_a_photograph_of_half_the_size_is_the_same_picture():
+    """Fine structure, which a box of whole pixels reads differently at every size."""
+    noise = np.random.default_rng(3).integers(0, 256, (200, 250, 3)).astype(np.uint8)
+    photo = Image.blend(photograph(1), Image.fromarray(noise).resize((500, 400)), 0.4)
+    half = photo.resize((250, 200), Image.Resampling.BICUBIC)
+    found = told_of_images(with_images(photo, half))
+    assert "2 have an image that is nearly that of another group" in found["images"].says
+    assert found["contradictions"].verdict == _rules.FAULT
 
 
 def _noise_of(rng: np.random.Generator) -> Image.Image:
@@ -382,6 +431,9 @@ WRITTEN = {
     "a space of no width": ("{}", "a\u200b {}"),
     "quotes": ("a \u201c{}\u201d", 'a "{}"'),
     "hyphens": ("so-so {}", "so so {}"),
+    "a selector": ("\u2764\ufe0f {}", "\u2764 {}"),
+    "a Cyrillic letter": ("\u0430 {}", "a {}"),
+    "wide letters": ("\uff41 {}", "a {}"),
 }
 
 
@@ -484,12 +536,23 @@ SAME = (
     ("a fine co-worker", "a \ufb01ne co\u2010worker"),
     ("STRASSE", "stra\u00dfe"),
     ("cooperate", "co\u00adoperate"),
+    ("a \u2764 on a card", "a \u2764\ufe0f on a card"),  # an emoji, and its selector
+    ("a dog", "a d\u034fog"),
+    ("a dog", "a \u2800dog"),
+    ("a dog", "\uff41 \uff44\uff4f\uff47"),  # full width
+)
+LOOK_ALIKE = (
+    ("a cat on a car", "\u0430 \u0441at on a c\u0430r"),  # Cyrillic
+    ("HOT", "\u041d\u041e\u0422"),
+    ("a dove", "a d\u03bfve"),  # Greek
 )
 DIFFERENT = (
     ("we're here", "were here"),
     ("3 < 2", "3 > 2"),
     ("\u0915\u093f", "\u0915\u0940"),  # of one Hindi consonant, by its vowel sign
     ("a cafe", "a caf\u00e9"),
+    ("a \U0001f44d\U0001f3fb", "a \U0001f44d\U0001f3ff"),  # of another skin tone
+    ("\u0434\u043e\u043c", "\u0434\u0430\u043c"),
 )
 
 
@@ -499,6 +562,14 @@ def test_captions_that_differ_in_how_they_are_written_are_the_same():
     twice = changed(sound(n=len(SAME)), lambda g, i: replace(g, captions=SAME[i]))
     assert _facts.equal_captions(twice).found.value == 100
     assert _facts.word_order(twice).says.startswith(f"{len(SAME)} of {len(SAME)} groups")
+
+
+def test_captions_that_look_the_same_are_a_fault_and_one_text_in_another_alphabet_is_none():
+    twice = changed(sound(n=3), lambda g, i: replace(g, captions=LOOK_ALIKE[i]))
+    found = _facts.equal_captions(twice)
+    assert found.verdict == _rules.FAULT and "3 of them but for letters of another alphabet" in found.says
+    russian = changed(sound(n=2), lambda g, i: replace(g, captions=DIFFERENT[-1]))
+    assert _facts.equal_captions(russian).verdict == _rules.SOUND
 
 
 def test_of_sugarcrepe_572_pairs_have_the_same_words(real_data):

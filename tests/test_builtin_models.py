@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from functools import cache
 
@@ -18,6 +19,7 @@ from core.debiasing.curves import alpha_curve  # noqa: E402
 from core.groups import GroupSet  # noqa: E402
 from core.metrics import groups as metrics  # noqa: E402
 from core.metrics.statistics import Estimate  # noqa: E402
+from core.scorers import _pretrained  # noqa: E402
 from core.scoring.cache import ScoreCache  # noqa: E402
 from core.scoring.load import builtin_models, load_scorer  # noqa: E402
 from core.scoring.scores import score_groups  # noqa: E402
@@ -161,3 +163,20 @@ def test_most_true_captions_get_a_yes_and_most_swapped_ones_a_no(name: str) -> N
     wrong = (said.sum() - right * said.shape[0] * said.shape[1]) / (said.shape[0] * said.shape[1])
     assert right > 0.6
     assert wrong < 0.4
+
+
+@pytest.mark.parametrize(
+    ("name", "highest", "token", "said"),
+    [
+        ("bos", 31999, 49406, False),
+        ("eos", 31999, 49407, False),
+        ("bos", 61, 49406, True),
+        ("pad", 31999, -1, True),
+    ],
+)
+def test_what_transformers_says_of_its_own_siglip_defaults_is_dropped_and_nothing_else(
+    name, highest, token, said
+):
+    message = f"Model config: {name}_token_id must be within the vocabulary (between 0 and {highest})"
+    record = logging.makeLogRecord({"msg": f"{message}, got {token}. This may result in trouble."})
+    assert _pretrained._about_this_model(record) is said

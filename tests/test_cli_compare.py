@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from core.base.errors import InputError
 from core.cli import app
+from core.datasets import load
 from core.metrics.statistics import compare
 
 SET = ("--benchmark", "scenes/left-right")
@@ -72,24 +73,76 @@ def test_the_table_is_written(files, tmp_path):
 
 def test_two_files_are_compared_on_the_groups_that_both_have(files, tmp_path):
     other = score_file(tmp_path / "c.csv", np.array([WRONG, RIGHT, RIGHT]), ["e", "d", "b"])
-    with pytest.raises(InputError, match="or, with `crossmatch compare --common`, on those in both"):
-        run(files[0], other)
-    found = json.loads(run(files[0], other, "--common", "--json"))
+    found = json.loads(run(files[0], other, "--json"))
     assert (found["n_groups"], found["groups_of"]) == (2, {"a": 4, "b": 3})
     metric = found["metrics"]["group_match"]  # of b and d: A has b right, the other both
     assert (metric["a"]["value"], metric["b"]["value"]) == (50.0, 100.0)
     assert (metric["difference"]["fixed"], metric["difference"]["broken"]) == (1, 0)
-    assert "A has 4, B 3" in run(files[0], other, "--common")
+    assert "A has 4, B 3" in run(files[0], other) and "A has 4" not in run(*files)
+    assert run(files[0], other, "--common") == run(files[0], other)  # said in commands of before
     with pytest.raises(InputError, match="A and B have no group in common: A's first is 'a', B's 'z'"):
-        run(files[0], score_file(tmp_path / "z.csv", np.array([RIGHT]), "z"), "--common")
+        run(files[0], score_file(tmp_path / "z.csv", np.array([RIGHT]), "z"))
 
 
-def test_groups_that_one_side_lacks_are_named(files, tmp_path):
-    other = score_file(tmp_path / "c.csv", np.array([RIGHT, RIGHT]), "ab")
-    with pytest.raises(InputError, match=r"B lacks 2 of A's groups, the first 'c'; 2 are in both"):
-        run(files[0], other)
-    with pytest.raises(InputError, match=r"A lacks 2 of B's groups, the first '[cd]'; 2 are in both"):
-        run(other, files[0])
+def test_one_thing_beside_itself_is_refused(files, tmp_path):
+    for sides in ((files[0], files[0]), (files[0], f"{tmp_path}/./a.csv"), ("builtin/clip",) * 2):
+        with pytest.raises(InputError, match="that is no comparison; give another file or model"):
+            run(*sides, *SET)
+
+
+@pytest.fixture(scope="module")
+def shipped():
+    return load(SET[1], "test")
+
+
+@pytest.fixture
+def by_truth(tmp_path, shipped):
+    """A file without truth that has every pair of the shipped groups right, as their truth says; in another order."""
+    scores = np.eye(2)[shipped.truth]  # row i of a group: 1 at the caption of image i
+    return score_file(tmp_path / "mine.csv", scores[::-1], shipped.ids[::-1])
+
+
+def test_a_file_without_truth_is_measured_by_that_of_the_set_it_is_compared_on(by_truth, shipped, tmp_path):
+    text = run(by_truth, "builtin/clip", *SET)
+    assert f"A: {by_truth}; 300 groups of 2x2; truth: of scenes/left-right" in text
+    other = score_file(tmp_path / "part.csv", np.tile(RIGHT, (10, 1, 1)), shipped.ids[:10])
+    found = json.loads(run(by_truth, other, *SET, "--json"))
+    identity = 100 * np.mean((shipped.truth[:10] == [0, 1]).all(axis=1))
+    both = found["metrics"]["group_match"]
+    assert found["groups_of"] == {"a": 300, "b": 10} and 0 < identity < 100
+    assert (both["a"]["value"], both["b"]["value"]) == (100.0, identity)
+
+
+def test_scores_beside_a_set_are_measured_by_its_truth(by_truth, shipped, tmp_path):
+    evaluate = lambda *given: CliRunner().invoke(app, ["evaluate", *map(str, given)])  # noqa: E731
+    found = evaluate("scenes/left-right", "--scores", by_truth)
+    assert f"{by_truth} on scenes/left-right, split test: 300 groups of 2x2; truth: of scenes" in found.stdout
+    record = json.loads(evaluate("scenes/left-right", "--scores", by_truth, "--json").stdout)
+    assert record["metrics"]["group_match"]["value"] == 100.0 and record["file"] == str(by_truth)
+    alone = evaluate("--scores", by_truth)
+    assert "truth: identity" in alone.stdout
+    assert "These are groups of scenes/left-right, split test" in alone.stderr
+    assert "--benchmark scenes/left-right takes its truth" in alone.stderr
+    part = score_file(tmp_path / "part.csv", np.tile(RIGHT, (2, 1, 1)), shipped.ids[:2])
+    assert "has 2 of the 300 groups" in evaluate("scenes/left-right", "--scores", part).stderr
+    foreign = score_file(tmp_path / "foreign.csv", np.tile(RIGHT, (2, 1, 1)), [shipped.ids[0], "x"])
+    error = evaluate("scenes/left-right", "--scores", foreign).exception
+    assert "has 1 group that scenes/left-right lacks here, the first 'x'" in str(error)
+
+
+def test_captions_of_a_file_must_be_those_of_the_set_whose_truth_it_takes(by_truth, shipped):
+    table = pd.read_csv(by_truth)
+    captions = {group.id: group.captions for group in shipped}
+    table["caption"] = [captions[row.group][row.caption] for row in table.itertuples()]
+    table.to_csv(by_truth, index=False)
+    assert "truth: of scenes/left-right" in run(by_truth, "builtin/clip", *SET)
+    first = table["group"] == shipped.ids[5]
+    table.loc[first, "caption"] = (
+        table.loc[first, "caption"].iloc[::-1].to_numpy()
+    )  # the other one comes first
+    table.to_csv(by_truth, index=False)
+    with pytest.raises(InputError, match=f"Caption 1 of group '{shipped.ids[5]}' is .* column `match`"):
+        run(by_truth, "builtin/clip", *SET)
 
 
 def test_groups_of_one_image_have_one_row_and_one_test():

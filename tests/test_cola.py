@@ -181,6 +181,9 @@ def test_what_holds_in_one_graph_is_what_the_index_says_of_all():
     index = SceneGraphIndex(graphs)
     asked = [q for g in graphs[:12] for relations in (True, False) for q in compound_queries(g, relations)]
     assert len(asked) > 20
+    words = [AttributedNoun(None, (word,)) for word in ("red", "blue", "large", "metal")]
+    words += [AttributedNoun("sphere"), AttributedNoun("cube", ("red",))]
+    asked += [Query("one thing may be both", (a, b)) for a in words for b in words]
     for query in asked:
         assert [n for n, g in enumerate(graphs) if _holds(query, g)] == index.right(query).tolist()
 

@@ -1,10 +1,13 @@
 """Verdicts on the paper's claims: read off records and outcomes, by a rule that is checked here by hand."""
 
+import json
+
 import numpy as np
 import pytest
 
-from core.cola import _verdict
-from core.cola._verdict import CLAIMS, MeasuredRun, verdicts
+from benchmarks.results import cola, cola_verdict
+from benchmarks.results.cola_verdict import CLAIMS, MeasuredRun, outcomes_of, verdicts
+from core.cola.run import StrategyRun
 from core.scenes.retrieval import load_retrieval
 from core.scoring.retrieval import first_images
 
@@ -24,13 +27,9 @@ def arrays(test_set, right, groups=0.5, seed=0):
     return {"retrieval_scores": scores, "multi_object": outcome, "crepe": outcome, "forgetting": outcome}
 
 
-def records(*curve):
-    return [{"iteration": i, "validation": {"cola_map": {"all": {"value": v}}}} for i, v in enumerate(curve)]
-
-
 def run(test_set, strategy, seed, right, groups=0.5, curve=(1.0, 5.0, 4.0, 3.0, 2.0)):
-    before = arrays(test_set, 1.0, 0.5, 99)
-    return MeasuredRun(strategy, seed, records(*curve), before, arrays(test_set, right, groups, seed))
+    before = outcomes_of(arrays(test_set, 1.0, 0.5, 99))
+    return MeasuredRun(strategy, seed, curve, before, outcomes_of(arrays(test_set, right, groups, seed)))
 
 
 def of(found, first, second, measure):
@@ -94,9 +93,21 @@ def test_what_decided_it_names_words_position_and_how_training_ended(test_set):
 
 def test_word_kinds_are_those_of_the_queries():
     """24 of 240 queries name a colour and a shape alone: 8 colours, 3 shapes. A size is said by 9 x 3 x 2 x 3."""
-    kinds, queries = _verdict._test_set(60)[1], load_retrieval("test").queries
+    kinds, queries = cola_verdict._parts(), load_retrieval("test").queries
     said = {name: [q for q, kept in zip(queries, mask, strict=True) if kept] for name, mask in kinds.items()}
     assert len(said["colours alone"]) == 24 and len(said["sizes"]) == len(said["materials"]) == 162
     assert not any(
         w in text.split() for text in said["colours alone"] for w in ("big", "small", "metal", "matte")
     )
+
+
+def test_a_run_that_is_written_and_read_again_says_the_same(test_set, tmp_path):
+    first = run(test_set, "linear", 1, 2.0)
+    description = StrategyRun.of(options={"strategy": "linear", "seed": 1}).written()
+    line = cola.written(description, {"rows": 1}, first)
+    job, facts, again = cola.read(json.loads(json.dumps(line)))
+    assert job == description and facts == {"rows": 1}
+    assert (again.strategy, again.seed, list(again.curve)) == ("linear", 1, list(first.curve))
+    for name, values in first.after.items():
+        np.testing.assert_allclose(again.after[name], values, atol=5e-5)  # four decimals of a percent
+    np.testing.assert_allclose(again.before["cola_map"], first.before["cola_map"], atol=5e-5)

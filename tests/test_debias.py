@@ -1,7 +1,8 @@
 """Debiasing and its exact curves, against hand calculation, dense grids and the plain metrics."""
 
 import time
-from itertools import product
+from fractions import Fraction
+from itertools import pairwise, permutations, product
 
 import numpy as np
 import pytest
@@ -13,8 +14,10 @@ from core.base.errors import InputError
 from core.debiasing import debias, study
 from core.debiasing.curves import _centre_of_longest_best, alpha_curve, validate_alpha
 from core.debiasing.debias import prior_from_samples, prior_from_scores
+from core.debiasing.retrieval import RetrievalStudy
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import metrics_of_shape, outcomes
+from core.metrics.statistics import Clusters
 
 SHAPES = [(1, 2), (1, 4), (2, 2), (2, 4), (3, 3), (3, 5)]
 
@@ -177,6 +180,85 @@ def test_group_match_does_depend_on_alpha_outside_log_space():
     assert [f["group_match"].value[0] for f in found] == [1, 0]
 
 
+def on_paper(number):
+    """The decimal that a float was read from."""
+    return Fraction(repr(float(number)))
+
+
+def decimals(rng, shape, digits):
+    pool = [float(f"{x:.{digits}f}") for x in rng.uniform(-12, 0, 6)]
+    return rng.choice(pool, shape)
+
+
+@pytest.mark.parametrize("shape", [(1, 3), (2, 2), (2, 3), (3, 3)])
+@pytest.mark.parametrize("digits", [1, 2])
+def test_decimals_tie_as_on_paper_in_curves_and_evaluations(shape, digits):
+    """Exact fractions decide, on crossing points and between them; at alpha 1 TextScore was 100, GroupMatch 83.3."""
+    rng, (m, k), n = np.random.default_rng(digits), shape, 6
+    scores, prior = decimals(rng, (n, m, k), digits), decimals(rng, (n, k), digits)
+    truth = np.stack([rng.permutation(k)[:m] for _ in range(n)])
+    found = study.AlphaStudy(scores, prior, truth, list(map(str, range(n))))
+    crossings = {Fraction(a, b) for a in range(8) for b in (3, 7, 10) if a <= b}
+    for g, i, j, h in product(range(n), range(m), range(k), range(k)):
+        q = on_paper(prior[g, j]) - on_paper(prior[g, h])
+        if q and 0 < (alpha := (on_paper(scores[g, i, j]) - on_paper(scores[g, i, h])) / q) < 1:
+            crossings.add(alpha)
+    alphas = sorted(crossings)
+    for alpha in [*alphas, *((a + b) / 2 for a, b in pairwise(alphas[:9]))]:
+        rows, totals = [], []
+        for g, own in enumerate(truth):
+            exact = [
+                [on_paper(s) - alpha * on_paper(p) for s, p in zip(row, prior[g], strict=True)]
+                for row in scores[g]
+            ]
+            lead = [min(exact[i][t] - x for j, x in enumerate(exact[i]) if j != t) for i, t in enumerate(own)]
+            rows.append(min(lead))
+            total = {p: sum(exact[i][p[i]] for i in range(m)) for p in permutations(range(k), m)}
+            mine = total.pop(tuple(own.tolist()))
+            totals.append(mine - max(total.values()))
+        evaluation = found.evaluation(float(alpha))
+        for metric, leads in (("text_score", rows), ("group_match", totals)):
+            right, tied = [x > 0 for x in leads], [x == 0 for x in leads]
+            assert evaluation.outcomes[metric].value.tolist() == right
+            assert evaluation.outcomes[metric].tied.tolist() == tied
+            assert found.curve(metric).value(float(alpha)) == pytest.approx(100 * np.mean(right))
+
+
+@pytest.mark.parametrize("digits", [1, 3])
+def test_retrieval_of_decimals_ties_as_on_paper(digits):
+    rng, (n, m) = np.random.default_rng(digits), (4, 7)
+    scores, prior = decimals(rng, (n, m), digits), decimals(rng, m, digits)
+    belongs = np.eye(n, dtype=bool)[rng.integers(n, size=m)]
+    found = RetrievalStudy(scores, belongs, prior, list(map(str, range(n))))
+    for alpha in [*(Fraction(a, 10) for a in range(11)), *map(on_paper, found.curve.edges)]:
+        exact = [
+            [
+                on_paper(s) - alpha.limit_denominator(10**5) * on_paper(p)
+                for s, p in zip(row, prior, strict=True)
+            ]
+            for row in scores
+        ]
+        right = [
+            max(x for x, own in zip(exact[i], belongs[:, i], strict=True) if own)
+            > max(x for x, own in zip(exact[i], belongs[:, i], strict=True) if not own)
+            for i in range(n)
+            if belongs[:, i].any()
+        ]
+        at = found._at(float(alpha))["metrics"]["image_to_text_r1"]["value"]
+        assert at == pytest.approx(found.curve.value(float(alpha)), abs=1e-3)
+        assert at == pytest.approx(100 * np.mean(right), abs=1e-3)
+        assert found.recall_at_1.hits(float(alpha)).tolist() == right
+
+
+def test_what_ties_by_decimals_is_shown_as_equal():
+    study_of = study.AlphaStudy(
+        np.array([[[-0.3, -0.4]]]), np.array([[-0.1, -0.2]]), np.array([[0]]), ["one"]
+    )
+    group = study_of.evaluation(1.0).group(0)  # -0.2 either way
+    assert group.kinds["text_score"] == "tie" and group.true[0] == group.row_rival[0]
+    assert group.true_total == group.rival_total and group.matching is None
+
+
 def test_permuting_captions_changes_no_curve():
     scores, prior, truth = case(40, 2, 4, seed=2, levels=5)
     order = np.random.default_rng(1).permutation(4)
@@ -260,3 +342,45 @@ def test_bad_input_is_one_sentence(call, words):
     with pytest.raises(InputError) as error:
         call()
     assert words in str(error.value) and "\n" not in str(error.value)
+
+
+def test_that_alpha_helps_is_said_by_chance_in_few_sets():
+    """Scores and priors that know nothing: the best of all alphas is ahead in most sets, and seldom called better."""
+    rng, n, said, ahead = np.random.default_rng(0), 60, 0, 0
+    for _ in range(200):
+        scores, prior = rng.normal(size=(n, 1, 2)), rng.normal(size=(n, 2))
+        found = study.AlphaStudy(scores, prior, np.zeros((n, 1), int), list(map(str, range(n))))
+        gain = found.best_gain("text_score")
+        said, ahead = said + gain.helps, ahead + (gain.gain.difference > 0)
+    assert ahead > 120 and said <= 8  # 2.5 % of 200, and what chance adds
+
+
+def test_that_alpha_helps_is_said_where_a_prior_misleads():
+    rng, n = np.random.default_rng(1), 80
+    prior = rng.normal(size=(n, 2))
+    scores = prior[:, None] + [0.5, 0.0] + 0.2 * rng.normal(size=(n, 1, 2))
+    found = study.AlphaStudy(scores, prior, np.zeros((n, 1), int), list(map(str, range(n))))
+    gain = found.best_gain("text_score")
+    assert gain.helps and gain.p_any <= 0.002 and "p over all alphas" in gain.says
+    assert not found.best_gain("image_score").helps if "image_score" in metrics_of_shape(1, 2) else True
+
+
+def test_that_alpha_helps_names_its_condition_where_groups_hang_together():
+    """Ten clusters that all gain: others of the set, larger, might lose, which no test of these ten can see."""
+    n = 20
+    prior = np.tile([-1.0, -9.0], (n, 1))
+    labels = Clusters("caption", np.arange(n) // 2)
+    scores = np.tile([-6.0, -5.0], (n, 1, 1))
+    found = study.AlphaStudy(
+        scores, prior[:, ::-1], np.zeros((n, 1), int), list(map(str, range(n))), 0, labels
+    )
+    gain = found.best_gain("text_score")
+    assert gain.helps and gain.says.endswith("if large clusters by caption change as small ones do")
+
+
+def test_a_prior_that_prefers_no_caption_of_a_group_is_said_to_change_nothing():
+    scores, prior, truth = case(12, 1, 3, seed=1)
+    flat = np.repeat(prior[:, :1], 3, axis=1)
+    found = study.AlphaStudy(scores, flat, truth, list(map(str, range(12))))
+    assert not found.record()["metrics"]["text_score"]["depends_on_alpha"]
+    assert study.AlphaStudy(scores, prior, truth, found.ids).depends("text_score")

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import typer
+from commands import crossmatch
 
 import crossmatch as cm
 from core.cli import COMMANDS, app
@@ -222,6 +223,23 @@ def test_the_command_line_of_readme_is_understood(words):
     typer.main.get_command(app).get_command(None, name).make_context(name, rest)
 
 
+def sessions() -> list[tuple[str, str]]:
+    """What README shows of a terminal: a command, and what it prints, dots where lines are left out."""
+    text = (ROOT / "README.md").read_text()
+    opening = re.search(r"crossmatch (.*?) +#.*?\n```\n.*?\n```\n(.*?)^```", text, re.M | re.S)
+    assert opening
+    return [opening.groups(), *re.findall(r"^```\n\$ crossmatch (.*?)\n(.*?)^```", text, re.M | re.S)]
+
+
+@pytest.mark.parametrize(("command", "shown"), sessions(), ids=[command for command, _ in sessions()])
+def test_commands_print_what_readme_shows_of_them(command, shown):
+    printed = crossmatch(*command.split())
+    assert printed.returncode == 0
+    lines = iter(printed.stdout.splitlines())
+    for line in shown.splitlines():
+        assert line == "…" or line in lines, line  # in this order
+
+
 def test_readme_counts_the_names():
     (count,) = re.findall(r"lists its (\d+) names", (ROOT / "README.md").read_text())
     assert int(count) == len(cm.__all__)
@@ -288,6 +306,50 @@ def test_own_groups_may_be_files(tmp_path, toy_groups):
 def test_groups_that_make_no_sense_are_refused_in_one_sentence(images, captions, more, sentence):
     with pytest.raises(cm.InputError, match=sentence):
         cm.make_groups(images, captions, **more)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda g: cm.evaluate("a.csv"), "'a.csv' is a name, not an array of scores.*cm.read_scores"),
+        (lambda g: cm.match("builtin/clip"), "cm.score.'builtin/clip', groups"),
+        (lambda g: cm.threshold_curve("a.csv", g.truth), "cm.read_scores"),
+        (lambda g: cm.evaluate(g), "These are groups.*cm.score"),
+        (lambda g: cm.evaluate(cm.evaluate(np.eye(2)[None])), "an evaluation already"),
+        (lambda g: cm.compare("a.csv", "b.csv"), "cm.read_scores.'a.csv'"),
+        (
+            lambda g: cm.compare(np.eye(2)[None], np.eye(2)[None]),
+            "A value of type ndarray is no evaluation.*cm.evaluate",
+        ),
+        (lambda g: cm.score("builtin/clip", "scenes/swap"), "cm.load_benchmark.'scenes/swap'"),
+        (
+            lambda g: cm.score("builtin/clip", None),
+            "as groups is of type NoneType; load groups with cm.load_benchmark",
+        ),
+        (lambda g: cm.compare(1, 2), "A value of type int is no evaluation; make one first: cm.evaluate"),
+        (lambda g: cm.load_benchmark(3), "name of a benchmark is text, and 3 is of type int; cm.benchmarks"),
+        (lambda g: cm.load_retrieval(None), "name of a benchmark is text, and None is of type NoneType"),
+        (lambda g: cm.run_ttm("builtin/clip", "scenes/swap"), "cm.load_benchmark.'scenes/swap'"),
+        (lambda g: cm.simple_match("builtin/clip", "scenes/swap"), "cm.load_benchmark.'scenes/swap'"),
+    ],
+)
+def test_a_name_in_place_of_a_thing_is_answered_with_how_to_get_the_thing(toy_groups, call, sentence):
+    with pytest.raises(cm.InputError, match=sentence):
+        call(toy_groups)
+
+
+def test_a_metric_is_found_however_it_is_spelt():
+    first, second = (cm.evaluate(scores) for scores in (np.eye(2)[None], 1 - np.eye(2)[None]))
+    for name in ("group_match", "groupmatch", "GroupMatch", "Group-Match", "GROUP MATCH"):
+        assert first.metrics[name].value == 100
+        assert cm.compare(first, second)[name].difference == -100
+    assert "GroupMatch" not in first.metrics  # the names that it holds are the exact ones
+    assert list(first.metrics)[:2] == ["text_score", "image_score"]
+    for error in (cm.InputError, KeyError):
+        with pytest.raises(error, match="did you mean 'group_match'"):
+            first.metrics["grupmatch"]
+    with pytest.raises(cm.InputError, match=r"^Unknown metric 'accuracy'; known: group_match, group_score"):
+        first.metrics["accuracy"]
 
 
 def test_a_kind_of_benchmark_that_is_not_there_suggests_one():

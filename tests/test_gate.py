@@ -283,21 +283,60 @@ def test_connections_of_one_address_open_at_a_bounded_pace():
 # --- who it is
 
 
-def request(host, **headers):
+def request(host, port=1, **headers):
     named = [(name.replace("_", "-").encode(), value.encode()) for name, value in headers.items()]
-    return {"client": (host, 1), "headers": named}
+    return {"client": (host, port), "headers": named}
 
 
-def test_a_forwarded_address_counts_only_where_that_is_asked_for(monkeypatch):
+@pytest.mark.parametrize("port", [0, 77])
+def test_a_forwarded_address_counts_only_where_that_is_asked_for(monkeypatch, port):
     """uvicorn believes any peer on this machine; whoever reaches the port there could name a new address each time."""
+    from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
+
+    def client(peer, claim):
+        async def keep(scope, receive, send):
+            seen.append(gate._client(scope))
+
+        seen = []
+        asyncio.run(
+            ProxyHeadersMiddleware(keep)(request(*peer, x_forwarded_for=claim) | {"type": "http"}, 0, 0)
+        )
+        return seen[0]
+
     monkeypatch.delenv("FORWARDED_ALLOW_IPS", raising=False)
-    forged = request("9.9.9.9", x_forwarded_for="8.8.8.8, 9.9.9.9")  # as uvicorn hands it on
-    assert gate._client(forged) == "127.0.0.1"
-    assert (
-        gate._client(request("9.9.9.9", x_forwarded_for="8.8.8.8")) == "9.9.9.9"
-    )  # not believed by uvicorn either
+    claim = "9.9.9.9" + (f":{port}" if port else "")
+    forged = client(("127.0.0.1", 5), claim)
+    assert forged == client(("127.0.0.1", 5), claim.replace("9.9.9.9", "8.8.8.8"))  # no new one each time
+    assert forged not in ("9.9.9.9", "127.0.0.1")  # nor one of those who are there
+    for peer in (
+        "9.9.9.9",
+        "9.9.9.91",
+        "9.9.9.8",
+    ):  # not believed by uvicorn: each is itself, whatever it claims
+        assert client((peer, 5), "9.9.9.9, 9.9.9.91") == peer
     monkeypatch.setenv("FORWARDED_ALLOW_IPS", "10.0.0.0/8")
-    assert gate._client(forged) == "9.9.9.9"
+    assert client(("127.0.0.1", 5), claim) == "9.9.9.9"
+
+
+def test_what_an_app_asks_itself_counts_for_its_visitor_and_once():
+    """Gradio calls a tool with the headers of the visitor's request, from the server's own address."""
+
+    async def story(visit, app):
+        app.free.set()
+        outer = visit("http", "1.2.3.4", path="/up", parts=[b"a" * 60])
+        await outer.task
+        headers = outer.scope["headers"]
+        for _ in range(3):  # beyond the quota of an address
+            inner = visit("http", "127.0.0.1", path="/up", parts=[b"a" * 60], headers=headers)
+            await inner.task
+            assert inner.status == 200
+        assert app.seen == {"1.2.3.4": 4}
+        ((name, value),) = headers
+        for forged in (value.replace(b"1.2.3.4", b"5.6.7.8"), value + b" ", b"5.6.7.8"):
+            await visit("http", "6.6.6.6", headers=[(name, forged)]).task
+        assert app.seen == {"1.2.3.4": 4, "6.6.6.6": 3}
+
+    run(story)
 
 
 def test_whoever_runs_the_server_hears_once_of_a_proxy_that_is_not_named(monkeypatch, caplog):

@@ -28,7 +28,7 @@ def _gradio():
 
 @pytest.fixture(scope="module")
 def address():
-    demo = gradio_app.build()
+    demo = gradio_app.queued(gradio_app.build())
     _, address, _ = demo.launch(
         **gradio_app.served(), prevent_thread_lock=True, quiet=True, server_name="127.0.0.1"
     )
@@ -150,10 +150,30 @@ def test_an_example_is_compared_at_once_and_an_edit_takes_the_result_away():
         for _, trigger in event.targets:
             if {block._id for block in event.outputs} == drawn:
                 {"input": edits, "then": followers, "click": clicks}.get(trigger, []).append(event)
-    assert [event.fn() for event in edits] == [("", "", None)] * 5  # of two images, two captions, the model
+    said = {event.fn() for event in edits}
+    assert len(edits) == 5 and len(said) == 1  # of two images, two captions, the model
+    assert "Press <b>Compare</b>" in min(said)[0] and min(said)[1:] == ("", None)
     (after_example,) = followers
     assert demo.fns[after_example.trigger_after].targets[0][1] == "click"
     assert len(clicks) == 1  # one answer to a click: two errors would be folded into a bare "Error (2)"
+
+
+def test_the_first_example_is_compared_before_anybody_asks(pair):
+    demo = gradio_app.build()
+    first = [b.value for b in demo.blocks.values() if isinstance(b, gradio.HTML | gradio.JSON)]
+    shown = gradio_app.compare(*map(str, pair[0]), *pair[1], "builtin/clip")
+    assert first[:2] == list(shown[:2])
+    assert first[2]["verdicts"] == shown[2]["verdicts"]
+    assert np.array(first[2]["scores"]) == pytest.approx(np.array(shown[2]["scores"]), abs=1e-4)
+
+
+def test_the_api_names_no_file_of_the_web_and_asks_for_images_and_captions(client, address):
+    import httpx
+
+    info = httpx.get(address.rstrip("/") + "/gradio_api/info").text
+    assert "bus.png" not in info and "raw.githubusercontent" not in info and "image_a.png" in info
+    with pytest.raises(Exception, match="image_a"):
+        client.predict(api_name="/score_group")
 
 
 def test_the_tools_are_served_over_mcp(address):
@@ -226,7 +246,7 @@ def test_a_field_that_gradio_makes_anew_fetches_no_address_and_decodes_nothing(t
             anyio.run(again.async_move_resource_to_block_cache, "http://127.0.0.1:1/picture.png")
         sent = gradio.data_classes.ImageData(path=str(tmp_path / "text.png"))
         assert again.preprocess(sent) == str(tmp_path / "text.png")
-    assert len(fields) == 2
+    assert len(fields) == 4  # the page's own, and those of its API
 
 
 def test_a_missing_image_is_one_sentence():
@@ -381,6 +401,30 @@ def test_the_tool_takes_images_as_text(address, pair):
     assert not answer.isError and "group_match" in str(answer.content)
 
 
+def test_a_call_of_the_tool_is_its_visitors_and_its_refusal_names_no_address(address, monkeypatch):
+    """In the queue it came from the server's own address, whoever asked; the refusal was httpx's text."""
+    from core.base import gate
+
+    async def watched(self, scope, receive, send):
+        if scope.get("path") == "/gradio_api/queue/join" and refusing:
+            await gate._Answer(send).refuse(gate._Refused(429, "No."))
+            return
+        await serve(self, scope, receive, send)
+        seen.add((scope.get("path"), (scope.get("client") or " ")[0]))
+
+    serve, seen, refusing = gate.Gate.__call__, set(), False
+    monkeypatch.setattr(gate.Gate, "__call__", watched)
+    monkeypatch.setattr(gate, "_client", lambda scope: "203.0.113.7")
+    monkeypatch.setattr(gradio_app, "WAITING", gate.Share(0, 0))
+    images = ["data:image/png;base64,AAAA"] * 2
+    full = asked(address, images)
+    assert ("/gradio_api/queue/join", "203.0.113.7") in seen
+    refusing = True
+    for answer in (full, asked(address, images)):
+        assert answer.isError and "try again" in answer.content[0].text
+        assert "http" not in answer.content[0].text and "127.0.0.1" not in answer.content[0].text
+
+
 @pytest.mark.parametrize(
     "where", ["{web}", "file:///etc/passwd", "/etc/passwd", "{server}gradio_api/file=/etc/passwd"]
 )
@@ -453,6 +497,60 @@ def test_no_file_of_the_server_is_read_for_a_visitor(address, pair, path):
     except HTTPError as error:
         told = f"event: error {error.code}"
     assert "event: error" in told and "root:" not in told and "import" not in told
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "gradio_api/file=http://example.com/",
+        "gradio_api/file/HTTPS://example.com/",
+        "gradio_api/proxy=https://x.hf.space/",
+        "gradio_api/run-history/buckets",
+        "gradio_api/runs",
+        "gradio_api/deep_link?session_hash=x",
+        "monitoring/summary",
+    ],
+)
+def test_what_the_demo_has_no_use_for_is_closed(address, path):
+    """With a path that is an address Gradio fetches it for anybody; with a key it asks the hub."""
+    import httpx
+
+    found = httpx.get(f"{address}{path}", timeout=30)
+    assert (found.status_code, found.text) == (404, "Page not found.")
+
+
+def test_no_call_goes_around_the_queue(address):
+    import httpx
+
+    found = httpx.post(f"{address}gradio_api/run/score_group", json={"data": [None] * 5}, timeout=30)
+    assert found.status_code == 404 and "join the queue" in found.text
+
+
+def test_an_address_has_its_share_of_the_queue(monkeypatch):
+    """One could fill it for everybody."""
+    import asyncio
+    from types import SimpleNamespace as Named
+
+    demo = gradio.Blocks()
+    pushed = []
+
+    async def push(queue, body, request, username):
+        queue.event_queue_per_concurrency_id["all"].queue.append(Named(request=request))
+        pushed.append(request.client.host)
+        return True, "event", "success"
+
+    monkeypatch.setattr("gradio.queueing.Queue.push", push)
+    queue = gradio_app.queued(demo)._queue
+    queue.event_queue_per_concurrency_id["all"] = Named(queue=[])
+    answers = []
+    for host in ["10.0.0.1"] * 14 + ["10.0.0.2"]:
+        answers.append(asyncio.run(queue.push(None, Named(client=Named(host=host)), None)))
+    assert pushed == ["10.0.0.1"] * 12 + ["10.0.0.2"]
+    assert answers[12] == (
+        False,
+        "12 calls from your address wait already; try again in a minute.",
+        "queue_full",
+    )
 
 
 def test_the_models_that_the_tool_names_are_models_that_it_takes():

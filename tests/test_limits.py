@@ -18,6 +18,7 @@ from core.base._parquet import read_parquet
 from core.base.errors import InputError
 from core.base.interrupt import interruptible
 from core.base.limits import LOCAL, PUBLIC, check, check_memory, memory_left
+from core.base.table_formats import open_table
 from core.datasets.score_files import read_scores, read_tags
 from core.matching.blocks import _block_size
 from core.matching.groups import match
@@ -134,6 +135,14 @@ def many_names(count: int) -> bytes:
     size = count * len(entry)
     end = b"PK\x05\x06" + bytes(8) + size.to_bytes(4, "little") + bytes(6)
     return b"scores.npy" + entry * count + end
+
+
+def stream(column: pa.Array, packing: str | None = "zstd") -> bytes:
+    """Arrow's stream of one batch."""
+    out, batch = io.BytesIO(), pa.record_batch({"group": column})
+    with pa.ipc.new_stream(out, batch.schema, options=pa.ipc.IpcWriteOptions(compression=packing)) as writer:
+        writer.write(batch)
+    return out.getvalue()
 
 
 LINE = b'{"c0_i0": 1, "c1_i0": 0}\n'
@@ -269,6 +278,43 @@ def test_what_a_process_apart_finds_wrong_is_the_same_sentence(monkeypatch):
                 read_scores("a\0 \ud800 file.parquet", content)
             said[mode].append(str(caught.value))
     assert said[""] == said["1"] and "no column 'group'" in said["1"][1]
+
+
+STREAMS = {
+    "many rows": (lambda: pa.array(np.zeros(3_000_000, np.int8)), "cells"),
+    "packed": (lambda: pa.array(np.zeros(60_000_000)), "more than its size"),
+    "one text": (lambda: pa.array(["a" * 100 * MB]), "more than its size"),
+    "a text for every row": (
+        lambda: pa.DictionaryArray.from_arrays(np.zeros(4000, np.int32), ["a" * MB]),
+        "more than its size",
+    ),
+    "lists": (lambda: pa.array([[1]]), "leave it out"),
+}
+
+
+@pytest.mark.parametrize("name", STREAMS)
+def test_a_small_arrow_stream_that_stands_for_much_is_refused_in_one_sentence_and_little_memory(
+    visitor, name
+):
+    make, said = STREAMS[name]
+    content = stream(make())
+    assert len(content) < MB
+
+    def read():
+        with pytest.raises(InputError, match=said):
+            open_table("x.arrow", content).frame()
+
+    assert peak_of(read) < 50 * MB
+
+
+def test_a_small_stream_is_the_same_table_here_and_on_a_public_server(monkeypatch):
+    column = pa.array([3, None, 1, 3]).dictionary_encode()
+    for mode in ("", "1"):
+        monkeypatch.setenv("CROSSMATCH_PUBLIC", mode)
+        found = open_table("x.arrow", stream(column)).frame()["group"]
+        np.testing.assert_array_equal(found.to_numpy(float), [3, np.nan, 1, 3])
+        texts = open_table("x.arrow", stream(pa.array(["a", None, "b"]).dictionary_encode())).frame()
+        assert texts["group"].fillna("-").tolist() == ["a", "-", "b"]
 
 
 def test_a_table_of_tags_has_the_same_limits(visitor):

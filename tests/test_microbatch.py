@@ -221,6 +221,28 @@ def test_a_public_server_has_one_of_its_own(monkeypatch):
     assert fitted(model, data, micro_batch=3).micro_batch == 3  # what was asked for counts
 
 
+def test_on_a_cpu_a_batch_of_a_large_model_is_cut_before_memory_runs_out(
+    tiny_clip_folder, toy_groups, monkeypatch
+):
+    """The allocator would hand out more than there is, and the process be killed; the result stays."""
+    monkeypatch.setattr(_train, "_LARGE", 0)
+    model = load_scorer(str(tiny_clip_folder), "cpu")
+    pictures, images = toy_groups.unique_images()
+    texts, captions = toy_groups.unique_captions()
+    captions = captions[:, : images.shape[1]]
+
+    def fitted(left):
+        monkeypatch.setattr(_train, "memory_left", lambda: left)
+        own = model.copy()
+        config = TrainConfig(epochs=1, lr=1e-3)
+        return _train.fit(own, own.prepare(pictures, texts), images, captions, config, batch=len(images))
+
+    plenty, short = fitted(1 << 40), fitted(1 << 20)
+    assert plenty.micro_batch is None and plenty.note == ""
+    assert 1 <= short.micro_batch < images.size and "Memory is short" in short.note
+    np.testing.assert_allclose(short.losses, plenty.losses, rtol=1e-5)
+
+
 def test_batch_normalisation_cannot_pass_in_parts():
     model, data = embeddings()
     model.module.norm = torch.nn.BatchNorm1d(3)

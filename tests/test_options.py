@@ -162,7 +162,7 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
         "examples": (*PAIRS, "--out", "out.html", "--examples", "3"),
         "no examples": (*PAIRS, "--out", "out.html", "--examples", "0"),
     },
-    "doctor": {"": ("--json",)},
+    "doctor": {"": ("--json",), "rehearsal": ("--rehearse", "builtin/clip", "toy/pairs", "--json")},
     "convert": {"": ("{checkpoint}", *CONVERTED)},
     "cache show": {"": ("--json",)},
     "cache clear": {"": ()},
@@ -233,10 +233,14 @@ SOURCE: dict[str, dict[str, Case]] = {
         "embeddings": differs("--embeddings", "{embeddings_2}"),
         "*": refused(ONE_SOURCE, *EMBEDDINGS),
     },
-    "--scores": {"scores": differs("--scores", "{scores_2}"), "*": refused(ONE_SOURCE, *SCORES)},
+    "--scores": {
+        "scores": differs("--scores", "{scores_2}"),
+        "embeddings": refused(ONE_SOURCE, *SCORES),
+        "*": refused(DEAD, *SCORES),  # with a model
+    },
     "--benchmark": {
         "embeddings": refused(ONE_SOURCE, "--benchmark", "toy/others"),
-        "scores": refused(ONE_SOURCE, "--benchmark", "toy/others"),
+        "scores": refused("that toy/others lacks", "--benchmark", "toy/others"),
         "mixed": refused("none of 2x2", "--benchmark", "toy/relations"),
         "*": differs("--benchmark", "toy/others"),
     },
@@ -359,7 +363,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         **SCORE,
         "<name>": {
             "embeddings": refused(ONE_SOURCE, "toy/pairs"),
-            "scores": refused(ONE_SOURCE, "toy/pairs"),
+            "scores": refused("that toy/pairs lacks", "toy/pairs"),
             "*": refused(NAMED_TWICE, "toy/pairs"),
         },
         "--tag": {
@@ -699,17 +703,18 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
     },
     "compare": {
         "<a>": {
-            "models": instead("{clip_2}", "{clip_2}", "--benchmark", "toy/pairs", "--json"),
-            "files": instead("{scores_2}", "{scores_2}", "--json"),
-            "embeddings": instead("{embeddings_2}", "{embeddings_2}", "--json"),
+            "models": instead("{clip_2}", "{clip}", "--benchmark", "toy/pairs", "--json"),
+            "files": instead("{scores_2}", "{scores}", "--json"),
+            "embeddings": instead("{embeddings_2}", "{embeddings}", "--json"),
         },
         "<b>": {
-            "models": instead("{clip}", "{clip}", "--benchmark", "toy/pairs", "--json"),
-            "files": instead("{scores}", "{scores}", "--json"),
-            "embeddings": instead("{embeddings}", "{embeddings}", "--json"),
+            "models": refused("no comparison", "{clip}", drop=("{clip_2}",)),
+            "files": refused("no comparison", "{scores}", drop=("{scores_2}",)),
+            "embeddings": refused("no comparison", "{embeddings}", drop=("{embeddings_2}",)),
         },
         "--benchmark": {
             "models": differs("--benchmark", "toy/pairs"),
+            "files": refused("that toy/pairs lacks", "--benchmark", "toy/pairs"),
             "*": refused(DEAD, "--benchmark", "toy/pairs"),
         },
         "--split": {"models": differs("--split", "validation"), "*": refused(DEAD, "--split", "test")},
@@ -850,7 +855,13 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--images": {"no examples": refused(DEAD, "--images"), "*": differs("--images")},
         "--device": {"*": described("--device", "cpu", by="tests/test_contrastive.py")},
     },
-    "doctor": {"--deep": {"*": differs("--deep")}, "--json": {"*": NO_JSON}},
+    "doctor": {
+        "--deep": {"": differs("--deep"), "rehearsal": refused(DEAD, "--deep")},
+        "--rehearse": {
+            "*": described("--rehearse", "builtin/siglip", "toy/pairs", by="tests/test_rehearsal.py")
+        },
+        "--json": {"*": NO_JSON},
+    },
     "cache show": {"--json": {"*": NO_JSON}},
     "cache clear": {},
     "export groups": {

@@ -42,15 +42,19 @@ def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app)
     said = text(test).replace("\\", "")
     assert "these groups cannot tell builtin/clip and builtin/siglip apart" in said
     points = (
-        f"builtin/siglip − builtin/clip, is {match['B − A']:+.1f} points (95 % interval by caption "
-        f"{match['B − A by caption: 95 %']})"
+        f"Second minus first, builtin/siglip − builtin/clip, is {match['B − A']:+.1f} points (95 % interval by caption "
+        f"{match['B − A by caption: 95 %']}, p by caption"
     )
     assert points.replace("-", "−") in said
     test = app(COMPARE, set="scenes/attribute-swap", model="builtin/clip", other="builtin/siglip")
     said = text(test).replace("\\", "")
     assert "builtin/clip is ahead of builtin/siglip" in said  # in the direction of the table:
     assert re.search(
-        r"builtin/siglip − builtin/clip, is −11\.3 points \(95 % interval by caption −17\.2 to −5\.1\)", said
+        r"builtin/siglip − builtin/clip, is −11\.3 points \(95 % interval by caption −17\.2 to −5\.1, p", said
+    )
+    assert (
+        "55 groups are right with builtin/clip alone, 21 with builtin/siglip alone. 300 groups like these"
+        in said
     )
 
 
@@ -68,14 +72,48 @@ def test_the_groups_that_only_one_of_them_has_right_open_under_both(app):
     first = next(b for b in test.button if b.label.startswith("Compare "))
     fine(first.click().run())
     assert html(test).count("cm-verdicts") == 2
+    assert "Scores of left-right/test/" in html(test) and html(test).count('cm-hidden">Scores of') == 2
     fine(button(test, "Close").click().run())
     assert html(test).count("cm-verdicts") == 0
 
 
-def test_a_model_beside_itself_says_so_and_differs_nowhere(app):
+def test_a_model_beside_itself_is_no_comparison_and_another_one_is_offered(app):
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/clip")
-    assert "Both are the same" in text(test) and "No group falls into this class" in text(test)
-    assert (test.dataframe[0].value["B − A"] == 0).all()
+    assert "that is no comparison" in text(test) and not test.dataframe
+    fine(button(test, "Compare with builtin/siglip").click().run())
+    assert "GroupMatch" in text(test) and test.dataframe
+
+
+def test_the_two_are_swapped_and_the_difference_turns_round(app):
+    test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
+    before = test.dataframe[0].value["B − A"].to_numpy()
+    fine(button(test, "Swap the two").click().run())
+    assert test.selectbox(key="model").value == "builtin/siglip"
+    assert test.selectbox(key="other").value == "builtin/clip"
+    assert np.allclose(test.dataframe[0].value["B − A"], -before)
+
+
+@pytest.mark.parametrize("lost", ["run/none", "upload/gone.csv"])
+def test_a_link_to_what_is_gone_says_so_and_compares_with_another_one(app, lost):
+    test = app(COMPARE, set=SET, model="builtin/clip", other=lost)
+    (said,) = [warning.value.replace("\\", "") for warning in test.warning]
+    assert lost.partition("/")[2] in said and "compared with builtin/siglip in its place" in said
+    assert test.selectbox(key="other").value == "builtin/siglip" and test.dataframe
+
+
+def test_classes_are_named_counted_and_turned_page_by_page(app):
+    test = app(COMPARE, set="scenes/attribute-swap", model="builtin/clip", other="builtin/siglip")
+    side = test.segmented_control(key="side")
+    assert side.options == ["only the first right", "only the second right", "both right", "neither right"]
+    assert side.value == "only the first right"
+    counts = "only the first right 55, only the second right 21, both right 193, neither right 31"
+    assert f"GroupMatch on 300 groups: {counts}." in text(test)
+    first = [b.label for b in test.button if b.label.startswith("Compare ")]
+    test.session_state["cards"] = 2
+    fine(test.run())
+    assert not {*first} & {b.label for b in test.button if b.label.startswith("Compare ")}
+    fine(test.segmented_control(key="side").set_value("neither right").run())
+    assert test.session_state["cards"] == 1
 
 
 def test_a_link_holds_models_side_and_group(app):
@@ -211,6 +249,22 @@ def test_a_file_of_some_groups_is_compared_with_a_model_of_its_benchmark(app, tm
     assert test.selectbox(key="set").value == SET and "measured on the 40 groups" in text(test)
 
 
+@pytest.mark.parametrize("file_is", ["the first", "the second"])
+def test_a_file_without_truth_is_measured_by_that_of_the_set(app, tmp_path, file_is):
+    groups = load(SET, "test")
+    write_scores(
+        tmp_path / "mine.csv", np.eye(2)[groups.truth], groups.ids
+    )  # each pair right, and no `match`
+    entry = f"upload/{UploadStore().add('mine.csv', (tmp_path / 'mine.csv').read_bytes()).name}"
+    sides = {"model": entry, "other": "builtin/clip"}
+    if file_is == "the second":
+        sides = {"model": "builtin/clip", "other": entry}
+    test = app(COMPARE, set=SET, **sides)
+    table = test.dataframe[0].value.set_index("metric")
+    assert table.loc["GroupMatch"][next(name for name in table if name.endswith(": mine.csv"))] == 100
+    assert f"has no ground truth; truth: of {SET}" in text(test).replace("\\", "")
+
+
 def test_a_file_of_another_benchmark_is_offered_that_one(app, tmp_path):
     groups = load(SET, "test")
     entry = uploaded(tmp_path, "a.csv", np.random.default_rng(1).normal(size=(300, 2, 2)), groups)
@@ -234,8 +288,8 @@ def test_of_one_metric_nothing_is_corrected(app):
     assert len(test.dataframe[0].value) == 1 and "corrected" not in text(test)
 
 
-@pytest.mark.parametrize("old", ["only B right", "both wrong"])
+@pytest.mark.parametrize("old", ["the second alone", "both wrong"])
 def test_a_link_with_the_former_name_of_a_class_opens_it(app, old):
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip", side=old)
     (chosen,) = (c.value for c in test.segmented_control if c.key == "side")
-    assert chosen == {"only B right": "the second alone", "both wrong": "neither"}[old]
+    assert chosen == {"the second alone": "only the second right", "both wrong": "neither right"}[old]

@@ -135,9 +135,16 @@ def test_the_best_button_goes_to_the_best_interval_and_it_is_called_tuned_on_tes
     assert re.fullmatch(r"[\d.]+ \([\d.]+–[\d.]+\)", row["α = 0"])
 
 
+def test_what_an_address_asks_for_in_vain_is_named(app):
+    test = app(metric="nosuch", batch="8", end="no", samples="5", prior="lm")
+    said = " ".join(warning.value for warning in test.warning)
+    assert "“metric”" in said and "“nosuch”" in said and "“batch”" in said and "“end”" in said
+    assert "“samples”" in said and "the prior lm is sampled from no images" in said
+
+
 def test_where_no_alpha_is_better_than_0_the_best_is_0(app):
     test = app()
-    assert "no alpha is better than 0" in text(test)
+    assert "no alpha was found better than 0" in text(test)
     assert [b.label for b in test.button if b.label.startswith("α")] == ["α = best, 0", "α = 1"]
     fine(test.slider(key="alpha").set_value(0.5).run())
     fine(next(b for b in test.button if b.label == "α = best, 0").click().run())
@@ -148,6 +155,10 @@ def test_a_first_visit_shows_a_set_on_which_alpha_changes_something(app, scored)
     test = app(bare=True, __theme="dark")  # as a host opens it
     best = round(scored[1][FIRST].best("text_score").alpha, 3)  # as the button and the sentence have it
     assert (test.selectbox(key="set").value, test.slider(key="alpha").value) == (FIRST, best)
+    said = text(test).replace("\\", "")
+    assert (
+        f"This page opens with {FIRST}, a set on which alpha helps" in said and "gives no log P" not in said
+    )
     assert shown(test) == expected(scored[1][FIRST], best) != expected(scored[1][FIRST], 0.0)
     assert (
         test.query_params["set"] in (FIRST, [FIRST]) and "alpha" in test.query_params
@@ -172,7 +183,7 @@ def test_an_address_of_the_first_set_is_never_empty_and_opens_that_set(app):
 
 
 @pytest.mark.parametrize(("scores", "says"), [
-    ([[0.0, 1.0]] * 10 + [[0.0, -1.0]] * 10, "no alpha is better than 0"),  # right captions: the second
+    ([[0.0, 1.0]] * 10 + [[0.0, -1.0]] * 10, "no alpha was found better than 0"),  # right captions: the second
     ([[0.4, 0.0]] * 20, "alpha helps"),
 ])  # fmt: skip
 def test_the_page_says_whether_any_alpha_is_better_than_0_beyond_its_interval(scores, says):
@@ -183,7 +194,7 @@ def test_the_page_says_whether_any_alpha_is_better_than_0_beyond_its_interval(sc
     study = AlphaStudy(scores, prior, np.ones((20, 1), int), list(map(str, range(20))))
     said = _gain_text(study, "text_score")
     assert says in said and "tuned on test" in said
-    gain = study.best_gain("text_score")
+    gain = study.best_gain("text_score").gain
     assert (gain.low > 0) == (says == "alpha helps")
     # 20 of 20 against none, above alpha 0.4; where the prior is flat no alpha changes a group
     assert gain.difference == (100 if says == "alpha helps" else 0)
@@ -256,7 +267,8 @@ def test_words_are_shown_with_and_without_the_image_for_every_caption(app):
         assert f"<b>{word}</b>" in markup
     assert "▲" in markup
     first = next(line for line in text(test).split("**Caption ") if line.startswith("1**"))
-    seen, prior, debiased = (float(x) for x in re.findall(r"[+-]\d+\.\d{3}", first)[:3])
+    numbers = re.findall(r"[+−]\d+\.\d{3}", first)[:3]
+    seen, prior, debiased = (float(x.replace("−", "-")) for x in numbers)
     assert debiased == pytest.approx(seen - prior, abs=2e-3)
 
 

@@ -27,7 +27,7 @@ def test_the_first_table_shows_the_paper_s_numbers_and_exactly_what_is_missing(a
     assert "data of winoground" in plain(test) and "weights of google/siglip-base-patch16-224" in plain(test)
     commands = [c.value for c in test.code]
     assert "hf download google/siglip-base-patch16-224" in commands
-    assert "These lines wait for data or model weights" in text(test)
+    assert "“Plan” says of every line what it needs" in text(test)
 
 
 @pytest.mark.parametrize("paper", [*table_html.PAPERS, table_html.WORLD])
@@ -217,14 +217,16 @@ def test_the_page_says_what_its_table_shows_in_one_sentence(app):
     assert "CLIP alone has 0.65 % mAP on GQA and MM-Adapter 17.40 %" in told
 
 
-def test_where_nothing_can_run_what_can_comes_first(app):
+def test_where_nothing_can_run_what_this_table_needs_comes_first_and_one_that_runs_second(app):
     test = app(PAPERS)
-    (run_now,) = [each.label for each in test.button if each.label.startswith("Run now: ")]
-    assert run_now.startswith("Run now: Iterations, 4 lines, about ")
+    assert "What this table needs: 7 things" in [box.proto.popover.label for box in test.get("popover")]
+    (other,) = [each.label for each in test.button if each.label.startswith("Go to a table that runs here")]
+    assert other.startswith("Go to a table that runs here: Iterations, 4 lines, about ")
+    assert not [each.label for each in test.button if each.label.startswith("Run ")]  # of another table
     test = app(PAPERS, paper="Language priors", table="Table 1a")
-    assert [each.label for each in test.button if each.label.startswith("Run now: Alpha, 12 lines")]
+    assert [each.label for each in test.button if "that runs here: Alpha, 12 lines" in each.label]
     test = app(PAPERS, paper=table_html.WORLD, table="Iterations")
-    assert not [each.label for each in test.button if each.label.startswith("Run now: ")]
+    assert not [each.label for each in test.button if "that runs here" in each.label]
 
 
 def test_columns_of_one_method_stand_together_and_no_cell_is_blank(tmp_path):

@@ -15,7 +15,7 @@ from core.figures.shared_words import _present_and_missing_words, ranked_images,
 from core.runs.store import RunStore
 from core.scenes.retrieval import load_retrieval
 from core.scorers.cola_config import STRATEGIES
-from core.scoring.retrieval import first_images
+from core.scoring.retrieval import RetrievalSubset, first_images
 
 PAGE = "pages/5_Retrieval.py"
 QUERY = "a red cube"
@@ -148,7 +148,7 @@ def test_the_table_shows_the_papers_numbers_and_says_what_to_run(app, monkeypatc
     (tmp_path / "models").symlink_to(real / "models")
     (tmp_path / "scenes").symlink_to(real / "scenes")
     test = app(PAGE, view="strategies")
-    assert "python -m benchmarks.results.cola" in text(test)
+    assert "crossmatch reproduce cola/1" in text(test)
     paper = test.dataframe[-1].value
     row = paper[paper["strategy"] == "MM-Adapter"].iloc[0]
     assert row["GQA, all"] == 46.83 and row["CLEVR, unseen"] == 89.52
@@ -163,20 +163,11 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
         (tmp_path / name).symlink_to(real / name)
     (tmp_path / "results").mkdir()
     rows = [
-        {"strategy": s, "fusion": "mdetr", "mix": "multi", "seed": seed, "metric": "cola_map", "part": part,
+        {"strategy": s, "fusion": "mdetr", "mix": "hard", "seed": seed, "metric": "cola_map", "part": part,
          "value": 30.0 + seed, "low": 28.0 + seed, "high": 33.0 + seed, "chance": 16.0, "ties": 0}
         for s in ("base", *STRATEGIES) for seed in (0, 1, 2) for part in ("all", "seen", "unseen")
     ]  # fmt: skip
     pd.DataFrame(rows).to_csv(tmp_path / "results/cola.csv", index=False)
-    claim = {
-        "versus": "ft-late",
-        "measure": "cola_map unseen",
-        "queries": 36,
-        "difference": 2.0,
-        "low": -1.0,
-        "high": 5.0,
-    }
-    pd.DataFrame([claim]).to_csv(tmp_path / "results/cola_claims.csv", index=False)
     known = {
         "says": "A claim.",
         "verdict": "confirmed",
@@ -195,11 +186,11 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
     assert own.loc["MM-Adapter, in the paper", "Cola mAP, all"] == "46.8"  # [Cola] Table 1, CLIP on GQA
     assert own.loc["chance", "Cola mAP, all"] == "16.0" and own.loc["MM-Adapter", "seeds"] == "3"
     assert len(test.get("plotly_chart")) == 2  # ours and the paper's
-    assert "+2.0 (-1.0 to +5.0)" in test.dataframe[1].value.to_string()
-    assert "4 of 21 runs are measured" in text(test)
+    assert "**1 confirmed, 1 left open** (4 of 21 runs are measured)" in text(test)
     assert "A claim. **Confirmed**, +3.0 (+1.0 to +5.0) points. So." in text(test)
     assert "Another. **Left open**. Not measured yet: 0 of 3 seeds." in text(test)
     assert "in the paper MM-Adapter comes out highest (48.9 %, before 39.1 %)" in text(test)  # [Cola] Table 1
+    assert "Means of 3 seeds (dots)." in text(test)
     assert "on the built-in world no strategy is better than the model before" in text(test)  # all are 31
     assert html(test).count('scope="row"') == 1 + len(STRATEGIES) and "word embeddings" in html(test)
 
@@ -363,12 +354,42 @@ def test_a_link_to_a_strategy_that_is_gone_says_so_in_one_line(app):
     assert "There is no run" in text(test) and button(test, "Start the run")
 
 
-def test_words_that_are_no_query_say_so_and_name_the_nearest(app):
+def test_words_that_are_no_query_are_ranked_without_a_verdict_and_unknown_ones_are_named(app):
     test = app(PAGE, query="a purple dragon", images="100")
     assert test.selectbox(key="query").value == "a purple dragon"
     (said,) = [info.value for info in test.info]
-    assert "“a purple dragon” is no query of this set" in said and "a purple" in said.split("nearest are")[1]
-    assert 'cm-ranked"' not in html(test)
+    assert (
+        "“a purple dragon” is no query of this set" in said and "a purple" in said.split("nearest queries")[1]
+    )
+    assert html(test).count('cm-ranked"') == 8 and "score " in html(test) and "wrong</span>" not in html(test)
+    (unknown,) = [warning.value for warning in test.warning]
+    assert "does not know 33 % of the words in “a purple dragon”, such as dragon" in unknown
+    assert "of the first 8 show" not in text(test)
+
+
+def test_a_query_of_ones_own_that_names_an_object_is_marked_as_the_sets_queries_are(app):
+    test = app(PAGE, query="there is a little red thing", images="100")
+    assert not test.warning and not test.info
+    assert "of the first 8 show there is a little red thing" in text(test)
+    assert "<b>red</b> and <b>little</b>" in html(test)
+    test = app(PAGE, query="a red cube and a blue sphere", images="100")  # two objects: nobody knows
+    assert "nobody knows which pictures are right" in text(test)
+
+
+def test_a_query_of_ones_own_finds_what_the_set_finds_with_the_same_words():
+    whole = load_retrieval("test")
+    kept = first_images(whole, 60)
+    for query in (0, 17, 100, 239):
+        own = RetrievalSubset.asking(whole, whole.queries[query].upper() + ".", 60)
+        for name in ("relevant", "any_word", "all_words"):
+            assert (getattr(own, name) == getattr(kept.one_query(query), name)).all()
+    blank = RetrievalSubset.asking(whole, "a red sphere behind a cube", 60)
+    assert blank.phrases is None and blank.any_word is None and not blank.relevant.any()
+
+
+def test_a_query_of_ones_own_has_a_limit(open_page):
+    test = open_page(PAGE, query="red " * 60, images="100")
+    assert "use at most 200" in test.error[0].value and not test.exception
 
 
 def test_the_first_query_shows_pictures_with_every_word_on_different_objects(app):
@@ -388,7 +409,7 @@ def test_views_without_fields_of_their_own_draw_no_sidebar_and_say_their_conditi
     assert test.sidebar.selectbox
     fine(test.segmented_control(key="view").set_value("What training changes").run())
     assert not test.sidebar.selectbox and not test.sidebar.get("html")
-    assert text(test).count("1,200 steps") == 1
+    assert text(test).count("4,000 steps") == 1
 
 
 def test_the_form_says_how_long_a_run_takes_by_the_last_one_of_its_kind(app):

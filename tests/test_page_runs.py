@@ -39,6 +39,11 @@ def test_no_runs_yet_says_what_to_do(app):
     assert "No runs yet" in text(test) and button(test, "Run test-time matching")
 
 
+def test_an_unknown_run_is_named_where_there_are_no_runs_too(app):
+    assert "1 run of this link is not here (any more): nope" in text(app(RUNS, runs="nope")).replace("\\", "")
+    assert "not here (any more): nope" in text(app(RUNS, run="nope")).replace("\\", "")
+
+
 def test_the_table_says_kind_and_seed_and_takes_the_seeds_of_a_sweep_as_one(app, made):  # noqa: F811
     frame = app(RUNS).dataframe[0].value
     assert len(frame) == 5
@@ -185,7 +190,7 @@ def test_what_is_ticked_stays_ticked_when_a_new_run_moves_the_rows(app, made):  
 def test_a_link_to_runs_that_are_gone_says_so_in_one_line(app, made):  # noqa: F811
     gone = "20260101-000000000-0123456789abcdef"
     test = app(RUNS, runs=f"{made.wide},{gone}")
-    assert "1 run of this link is not here any more" in text(test)
+    assert f"1 run of this link is not here (any more): {gone}" in text(test).replace("\\", "")
     assert test.session_state["chosen_runs"] == [made.wide]
 
 
@@ -199,6 +204,18 @@ def test_there_is_one_export_and_it_holds_the_archives(app, made):  # noqa: F811
     assert "Tick runs in the table" in text(test)
     labels = [b.label for b in choose(test, made.transfer).get("download_button")]
     assert "Table (CSV)" in labels and any("half" in label for label in labels)
+
+
+def test_one_chosen_run_is_compared_with_a_second_one_that_is_picked(app, made):  # noqa: F811
+    test = choose(app(RUNS), made.simplematch)
+    assert [b.label for b in test.get("download_button")].count("Export this run") == 1
+    fine(test.selectbox(key="second_run").set_value(made.wide).run())
+    assert {*test.session_state["chosen_runs"]} == {made.simplematch, made.wide}
+    assert "Compared" in text(test)
+    test = choose(app(RUNS), made.simplematch)
+    button(test, "Before and after, group by group").click().run()
+    assert test.title[0].value == "Compare"
+    assert test.selectbox(key="other").value == f"run/{made.simplematch}"
 
 
 def test_one_chosen_run_opens_on_the_test_time_matching_page(app, made):  # noqa: F811

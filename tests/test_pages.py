@@ -71,8 +71,22 @@ def test_the_gallery_filters_by_words_and_verdict_and_sorts(app):
     assert 0 < int(few.split()[0]) < 300
     fine(test.multiselect(key="verdict").set_value(["GroupMatch right", "GroupScore wrong"]).run())
     fine(test.selectbox(key="sort").set_value("margin, largest first").run())
-    margins = [float(c.value.split()[1]) for c in test.caption if c.value.startswith("margin ")]
+    notes = [c.value.replace("\\", "") for c in test.caption if c.value.startswith("margin ")]
+    margins = [float(note.split()[1].rstrip(";")) for note in notes]
     assert margins == sorted(margins, reverse=True) and margins
+    shares = [float(note.split("; ")[1].split()[0]) for note in notes]
+    assert shares == sorted(shares, reverse=True) and 0 <= shares[-1] <= shares[0] <= 100
+    assert "Half of these groups have one between" in str([c.help for c in test.caption])
+
+
+def test_a_margin_is_said_with_the_share_of_groups_below_it_but_not_before_a_prediction(app):
+    found = ui.evaluate(ui.whole_test_set("scenes/left-right", "builtin/clip"))
+    margins = found.matches.margin
+    share = 100 * np.mean(margins < margins[3])
+    line = f"margin {margins[3]:.2f}; {share:.0f} % of the groups have a smaller one"
+    where = {"set": "scenes/left-right", "group": "left-right/test/0003"}
+    assert line in text(app(GROUPS, **where)).replace("\\", "")
+    assert "have a smaller one" not in text(app(GROUPS, **where, predict="true"))
 
 
 def test_a_filter_that_leaves_nothing_says_so(app):
@@ -379,7 +393,7 @@ def test_a_picture_becomes_a_figure_of_its_own_size():
 
 def test_the_gallery_promises_what_its_cards_have(app):
     told = text(app("pages/1_Groups.py", set="scenes/left-right"))
-    assert "two verdicts on it" in told and "open one to see the model's scores" in told
+    assert "two verdicts on it" in told and "Click a card to see the model's scores" in told
 
 
 def test_a_button_to_another_page_changes_nothing_of_its_own(monkeypatch):

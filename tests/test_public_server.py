@@ -3,11 +3,20 @@
 import asyncio
 import random
 from unittest.mock import MagicMock
+from weakref import ref
 
 import pytest
 from starlette.websockets import WebSocket, WebSocketDisconnect
 from streamlit.proto.WidgetStates_pb2 import WidgetState
+from streamlit.runtime import media_file_manager
+from streamlit.runtime.app_session import AppSession, AppSessionState
+from streamlit.runtime.fragment import MemoryFragmentStorage
+from streamlit.runtime.media_file_manager import MediaFileManager
+from streamlit.runtime.media_file_storage import MediaFileStorageError
+from streamlit.runtime.memory_media_file_storage import MemoryMediaFileStorage
 from streamlit.runtime.memory_uploaded_file_manager import MemoryUploadedFileManager
+from streamlit.runtime.state import SessionState
+from streamlit.runtime.state.common import WidgetMetadata
 from streamlit.runtime.uploaded_file_manager import UploadedFileRec
 from uvicorn.config import Config
 from uvicorn.protocols.websockets.websockets_sansio_impl import WebSocketsSansIOProtocol
@@ -18,6 +27,7 @@ from benchmarks.safety.hostile import Hostile
 from benchmarks.safety.load import server
 from core.base.gate import Limits
 from core.base.public_mode import MAX_UPLOAD_BYTES, Held, _Bytes, beyond
+from ui import put_aside
 from ui import server as ui_server
 
 MB = 1 << 20
@@ -135,6 +145,20 @@ def test_a_message_larger_than_any_page_sends_is_not_taken_in(strangers, states,
     assert asyncio.run(story()) == 1009
 
 
+def test_what_is_no_message_is_not_taken_in_either():
+    """Streamlit wrote a traceback for each."""
+    assert ui_server.widget_states(b"no message at all") > Limits().states > ui_server.widget_states(b"")
+
+
+@pytest.mark.parametrize("kind", ["clear_cache", "set_run_on_save", "debug_shutdown_runtime"])
+def test_no_visitor_empties_the_caches_of_all(kind):
+    """Streamlit does, for whoever sends it one message of two bytes."""
+    from streamlit.proto.BackMsg_pb2 import BackMsg
+
+    message = BackMsg(**{kind: True}).SerializeToString()
+    assert ui_server.widget_states(message) > Limits().states
+
+
 ASK = (
     "GET / HTTP/1.1\r\nHost: x\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n"
@@ -206,3 +230,59 @@ def test_who_has_most_gives_where_all_have_too_much():
     assert beyond(items, each=40, together=30) == [0, 1, 2, 4]
     assert beyond([], 1, 1) == []
     assert MAX_UPLOAD_BYTES.session <= MAX_UPLOAD_BYTES.address <= MAX_UPLOAD_BYTES.together
+
+
+# --- pages that make room
+
+
+def test_a_page_that_is_put_aside_holds_nothing_and_runs_whole_when_somebody_returns(monkeypatch):
+    """With Streamlit's own stores: what they hold keeps all that a page has in memory."""
+
+    class Held:
+        def show(self, *args):
+            return b""
+
+    class Session(AppSession):
+        def __init__(self):
+            pass
+
+        def __del__(self):
+            pass
+
+    held, session = Held(), Session()
+    session.id, session._fragment_storage, session._session_state = (
+        "s",
+        MemoryFragmentStorage(),
+        SessionState(),
+    )
+    session._fragment_storage.register("fragment", held.show)
+    plain = {"deserializer": str, "serializer": str, "value_type": "string_value"}
+    field = WidgetMetadata("field", **plain, callback=held.show, callback_args=(held,))
+    session.session_state._new_widget_state.set_widget_metadata(field)
+    downloads = MediaFileManager(MemoryMediaFileStorage("/media"))
+    with monkeypatch.context() as inside:
+        inside.setattr(media_file_manager, "_get_session_id", lambda: "s")
+        file = downloads.add_deferred(held.show, "text/csv", "0.1", "x.csv")
+    server = MagicMock(media_file_mgr=downloads)
+    server._session_mgr.get_session_info.side_effect = {"s": MagicMock(session=session)}.get
+    monkeypatch.setattr(put_aside.runtime, "exists", lambda: True)
+    monkeypatch.setattr(put_aside.runtime, "get_instance", lambda: server)
+    there = ref(held)
+    del held, field
+
+    session._state = AppSessionState.APP_IS_RUNNING
+    put_aside.put_aside(["s", "gone"])
+    assert there() is not None  # it is at work
+    session._state = AppSessionState.APP_NOT_RUNNING
+    put_aside.put_aside(["s", "gone"])
+    assert there() is None
+    rerun = MagicMock()
+    monkeypatch.setattr(put_aside.st, "rerun", rerun)
+    session._fragment_storage.lookup("fragment")()
+    rerun.assert_called_once_with()
+    said = MagicMock()
+    monkeypatch.setattr(put_aside.st, "toast", said)
+    session.session_state._new_widget_state.widget_metadata["field"].callback()
+    assert "repeat what you did" in said.call_args.args[0]
+    with pytest.raises(MediaFileStorageError, match="reload it, then download"):
+        downloads.execute_deferred(file)

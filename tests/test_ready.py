@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks.results.shipped_scores import is_current, write_scores
 from core.base import paths
 from core.datasets import SHIFTS, load, load_retrieval
 from core.debiasing.priors import estimate_prior
@@ -171,7 +172,7 @@ def copied_assets(tmp_path: Path, monkeypatch) -> tuple[str, list[tuple[str, str
 def test_scores_of_other_pairs_are_not_used(tmp_path, monkeypatch):
     key, keys = copied_assets(tmp_path, monkeypatch)
     pairs = ready.ShippedPairs.of(Pairs.of(keys))
-    assert not ready.is_current(key, pairs)
+    assert not is_current(key, pairs)
     pairs.write(ready.folder() / ready.PAIRS)
     assert np.isnan(ready.find_scores(key, Pairs.of(keys))).all()
 
@@ -203,8 +204,8 @@ def test_what_is_written_is_found_pair_by_pair(tmp_path, monkeypatch):
     pairs.write(ready.folder() / ready.PAIRS)
     values = np.empty(len(keys), dtype=np.float32)
     values[pairs.places(Pairs.of(keys))] = np.arange(len(keys))
-    ready.write_scores("a key", "a name", pairs, values)
-    assert ready.is_current("a key", pairs) and not ready.is_current("another key", pairs)
+    write_scores("a key", "a name", pairs, values)
+    assert is_current("a key", pairs) and not is_current("another key", pairs)
     order = np.random.default_rng(0).permutation(len(keys))
     assert ready.find_scores("a key", Pairs.of([keys[i] for i in order])).tolist() == order.tolist()
     assert np.isnan(

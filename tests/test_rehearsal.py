@@ -1,13 +1,22 @@
-"""A tiny twin of the rehearsal with models and data of real size (`benchmarks.safety.rehearsal`)."""
+"""Tiny twins of the rehearsal with models and data of real size (`benchmarks.safety.rehearsal`), and its forecasts."""
 
 import shutil
 
 import numpy as np
+import pytest
 
 from benchmarks.safety.rehearsal import into_cache, winoground
+from core.base.errors import InputError
 from core.datasets import load
+from core.doctor import rehearsal
+from core.runs.store import RunStore
+from core.scorers import _random_weights
+from core.scorers.base import TwoTower
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
+from core.ttm.config import PRESETS
+from core.ttm.run import TTMRun
+from core.ttm.time_left import expected_seconds
 
 
 def test_a_model_in_the_cache_of_the_hub_is_found_by_its_name_offline(
@@ -30,3 +39,112 @@ def test_pictures_as_users_have_them_are_read(tmp_path):
     images = [image.open() for group in groups for image in group.images]
     assert [image.mode for image in images] == ["RGB"] * 8
     assert all(image.width > image.height for image in images)
+
+
+# ---- forecasts (core/doctor/rehearsal.py)
+
+
+@pytest.fixture
+def small_sizes(monkeypatch):
+    """Models of published names, a hundredth as wide."""
+    tiny = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
+    monkeypatch.setattr(_random_weights, "_BASE", tiny)
+    monkeypatch.setattr(_random_weights, "_WIDTHS", {"base": tiny})
+    monkeypatch.setattr(_random_weights, "_SMOL", {"256M": (64, 64, 1, 2, 1)})
+
+
+@pytest.mark.parametrize("name", ["google/siglip-base-patch16-224", "HuggingFaceTB/SmolVLM-256M-Instruct"])
+def test_a_model_of_a_published_name_with_random_weights_loads_and_scores(
+    name, tmp_path, small_sizes, toy_groups
+):
+    _random_weights.build(name, tmp_path, ["red", "square"])
+    scores = score_groups(load_scorer(str(tmp_path), "cpu"), toy_groups[:2])
+    assert np.isfinite(scores).all() and len(np.unique(scores)) > 1
+
+
+def test_a_name_of_no_known_size_is_refused_with_what_to_do(tmp_path, monkeypatch):
+    def ended(module, arguments, folder):
+        raise InputError("KeyError: 'somebody/large'")
+
+    monkeypatch.setattr(rehearsal, "_run", ended)
+    with pytest.raises(InputError, match="hf download somebody/large"):
+        rehearsal._build("somebody/large", tmp_path, [])
+
+
+class Clocked:
+    """A scorer whose clock stands still but for so many seconds an image, a caption and a pair."""
+
+    name, key, image_batch = "clocked", "k", 1
+
+    def __init__(self, monkeypatch, image: float, caption: float, pair: float) -> None:
+        self.now, self.costs = 0.0, (image, caption, pair)
+        for clock in ("perf_counter", "process_time"):
+            monkeypatch.setattr(rehearsal, clock, lambda: self.now)
+
+    def score(self, images, captions, pairs):
+        used = (len(set(pairs[:, 0])), len(set(pairs[:, 1])), len(pairs))
+        self.now += sum(cost * count for cost, count in zip(self.costs, used, strict=True))
+
+
+class ClockedTowers(Clocked, TwoTower):
+    """The same for a model whose captions are encoded apart."""
+
+
+ClockedTowers.__abstractmethods__ = frozenset()
+
+
+def test_the_forecast_of_scoring_scales_what_a_few_groups_took(monkeypatch):
+    """Of 300 groups a part is measured; the whole takes (pairs, or images and captions) times their cost."""
+    groups, counts = rehearsal._groups("scenes/left-right")
+    assert counts[:2] == (300, (2, 2)) and counts.images == 600 and counts.pairs == 1200
+    by_pair, some = rehearsal._scoring(Clocked(monkeypatch, 0, 0, 0.5), groups, counts)
+    assert by_pair.seconds == pytest.approx(0.5 * counts.pairs) and some < 300
+    towers, some = rehearsal._scoring(ClockedTowers(monkeypatch, 2.0, 0.5, 0), groups, counts)
+    # the one image beside the captions' own cost is counted with them
+    whole = 2 * counts.images + 0.5 * counts.captions
+    assert towers.seconds == pytest.approx(whole, rel=0.3) and some < 300
+
+
+def test_a_set_that_is_not_here_counts_as_published(monkeypatch, tmp_path):
+    monkeypatch.setenv("CROSSMATCH_DATA", str(tmp_path))
+    groups, counts = rehearsal._groups("winoground")
+    assert counts == (400, (2, 2), 800, 800, 1600, True)
+    assert groups.shape == (2, 2) and groups[0].images[0].open().size == (500, 375)
+
+
+def test_a_rehearsal_tells_time_and_memory_of_scoring_and_of_an_iteration(make, monkeypatch):
+    monkeypatch.setattr(rehearsal, "_SECONDS", 0.2)
+    found = rehearsal._measure(
+        {
+            "load": str(make("clip")),
+            "model": "somebody/clip",
+            "benchmark": "scenes/left-right",
+            "device": "cpu",
+        }
+    )
+    ttm, memory = found["ttm"], found["memory"]
+    assert found["scoring"]["processor_seconds"] > 0 and found["notes"] == []
+    assert ttm["seconds_per_iteration"] > 0 and ttm["epochs"] == 20
+    assert memory["simplematch"] >= memory["ttm"] > 50e6 and memory["scoring"] > 50e6
+
+
+def test_what_a_step_keeps_for_its_backward_pass_grows_with_its_groups_alone(make):
+    """The weights are not counted, so twice the groups keep twice the bytes (captions of a batch are padded alike)."""
+    model, groups = load_scorer(str(make("clip")), "cpu"), load("scenes/left-right")
+    few, many = (rehearsal._step(model, groups[:count], PRESETS["default"].config).kept for count in (4, 8))
+    assert many == pytest.approx(2 * few, rel=0.1)
+
+
+def test_a_run_is_forecast_by_its_rehearsal_until_one_has_finished(monkeypatch, tmp_path):
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
+    (tmp_path / "cache").mkdir()
+    record = {
+        "ttm": {"seconds_per_group_and_epoch": 0.5},
+        "memory": {"ttm": 2_000_000_000, "simplematch": 3e9},
+    }
+    rehearsal._note("openai/clip-vit-base-patch32", "winoground", "auto", record)
+    run = TTMRun.of("winoground", "openai/clip-vit-base-patch32", options={"iterations": 2, "epochs": 3})
+    seconds, source = expected_seconds(RunStore(), run, 10)
+    assert seconds == pytest.approx(0.5 * 10 * 3 * 2) and "2.0 GB" in source
+    other = TTMRun.of("winoground", "openai/clip-vit-base-patch16")
+    assert expected_seconds(RunStore(), other, 10) == (None, "no earlier run to go by")

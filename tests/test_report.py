@@ -239,8 +239,7 @@ def test_models_and_benchmarks_are_evaluated_once_each(toy_groups, toy_groups_mi
         def score(self, images, captions, pairs):
             return np.arange(len(pairs), dtype=np.float32)
 
-    monkeypatch.setattr("core.exchange.report.load_scorer", lambda name, device="auto": Scorer())
-    monkeypatch.setattr("core.exchange.report.scorer_key", lambda name: None)
+    monkeypatch.setattr("core.exchange.report.lazy_scorer", lambda name, device="auto": Scorer())
     monkeypatch.setattr(report.datasets, "load", lambda name, split: toy_groups_mixed)
     told: list = []
     sections = evaluate_all(["a", "a"], ["x"], progress=lambda what, share: told.append((what, share)))

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import threading
 import time
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -419,6 +420,13 @@ def test_a_store_of_an_older_version_is_migrated_and_keeps_its_runs(store, monke
     with again._database.transaction() as connection:
         assert connection.execute("SELECT colour FROM runs").fetchone()[0] == "red"
         assert connection.execute("PRAGMA user_version").fetchone()[0] == len(runs._MIGRATIONS)
+
+
+def test_a_store_that_another_process_writes_to_says_so(store):
+    said = r"Another process has been writing .* for 0\.01 s; try again"
+    write = partial(store._database.transaction, write=True)
+    with write(), pytest.raises(InputError, match=said), write(patience=0.01):
+        pass
 
 
 def test_a_migration_that_fails_leaves_the_old_version(tmp_path):

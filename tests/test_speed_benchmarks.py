@@ -28,6 +28,14 @@ def test_our_run_spends_its_time_in_the_model_and_never_more(toy_groups, tiny_cl
     assert 0 < found.inside < found.seconds
 
 
+def test_pairs_of_runs_give_a_ratio_with_its_interval(toy_groups, tiny_clip_folder):
+    """Logarithms 0, ln 2, ln 4: mean and deviation ln 2, half width t(0.975, 2) ln 2 / sqrt 3 = 1.7219."""
+    assert ttm_speed.ratio_interval([1.0, 2.0, 4.0]) == "2.00 [0.36, 11.19]"
+    config = CONFIG.updated({"iterations": 1, "epochs": 1})
+    row = ttm_speed.paired("tiny", load_scorer(str(tiny_clip_folder), "cpu"), toy_groups, config, 2)
+    assert row["rounds"] == 2 and row["direct"]["steps"] == row["crossmatch"]["steps"]
+
+
 def test_groups_on_disk_keep_their_captions_truth_and_pictures():
     from core.datasets import load
 

@@ -14,6 +14,7 @@ from core.metrics.statistics import (
     Comparison,
     Estimate,
     _detectable,
+    _interval_of_alike,
     _least_over_runs,
     _paired_interval,
     compare,
@@ -428,9 +429,26 @@ def test_so_many_groups_are_needed_and_one_fewer_is_too_few():
     assert Comparison.groups_needed(5, 13) == pytest.approx(
         7.85 * 0.13 / 0.05**2, rel=0.1
     )  # the normal approximation
-    for wrong in ((5, 3), (0, 10), (5, 101)):
-        with pytest.raises(InputError, match="points apart"):
-            Comparison.groups_needed(wrong[0], wrong[1])
+    # (1.96 + 0.8416)^2 for a share of 100 % and a millionth of it: 2^31 is not enough to count in.
+    assert Comparison.groups_needed(1e-4, 100) == pytest.approx(7.849 * 1e12, rel=1e-3)
+    assert Comparison.groups_needed(1e-9, 20) > 1e21
+    for wrong, said in (
+        ((5, 3), "points apart"),
+        ((0, 10), "points apart"),
+        ((5, 101), "percentage from 0 to 100"),
+    ):
+        with pytest.raises(InputError, match=said):
+            Comparison.groups_needed(*wrong)
+    with pytest.raises(InputError, match="difference is nan"):
+        Comparison.groups_needed(float("nan"), 20)
+
+
+def test_the_groups_needed_by_the_normal_distribution_go_on_where_the_exact_ones_end(monkeypatch):
+    exact = [Comparison.groups_needed(gap, share) for gap, share in ((3, 20), (2, 12), (5, 40))]
+    monkeypatch.setattr("core.metrics.statistics._ENUMERATED_PAIRS", 0)
+    assert [
+        Comparison.groups_needed(gap, share) for gap, share in ((3, 20), (2, 12), (5, 40))
+    ] == pytest.approx(exact, rel=0.05)
 
 
 # --- margins, seeds
@@ -457,6 +475,21 @@ def test_the_reliability_curve_keeps_equal_margins_together():
     rows = margin_reliability(rng.random(1000), rng.random(1000) < 0.5, 50.0).bins
     assert len(rows) == 10 and all(a.high < b.low for a, b in pairwise(rows))
     assert all(0.04 < b.high - b.low < 0.16 for b in rows)
+
+
+def test_a_mean_over_seeds_that_are_all_right_is_about_as_sure_as_one_with_one_answer_wrong():
+    """Not worth as few answers as there are runs (47.8 to 100), nor more groups than there are (Clopper-Pearson)."""
+    right, one_wrong = np.ones((5, 300)), np.ones((5, 300))
+    one_wrong[2, 7] = 0
+    found, near = (Estimate.over_seeds(each, 50.0) for each in (right, one_wrong))
+    exact = scipy.stats.binomtest(300, 300).proportion_ci().low
+    assert found[:3] == pytest.approx((100, min(near.low, 100 * exact), 100)) and found.low > 95
+    none = Estimate.over_seeds(1 - right, 50.0)
+    assert none[:3] == pytest.approx((0, 0, 100 - found.low))
+    fours = clusters(np.arange(300) // 4)
+    by = Estimate.over_seeds(right, 50.0, clusters=fours).clustered
+    alone = estimate(right[0], 50.0, clusters=fours).clustered
+    assert by.low <= alone.low and by.high == 100
 
 
 def test_a_mean_over_seeds_knows_both_sources():
@@ -486,3 +519,42 @@ def test_two_seeds_that_agree_by_chance_are_not_taken_for_many():
         found = Estimate.over_seeds(rng.random((2, 300)) < scipy.special.expit(logits), 50.0)
         covered += found.low <= truth <= found.high
     assert covered >= 0.93 * repeats  # until now 89.5 %
+
+
+def test_a_few_questions_asked_again_are_told_from_chance_by_chance_in_2_5_percent():
+    """Six questions of fifteen groups each among 110 of one, one caption of four: summed over all outcomes. The
+    interval by cluster that trusts the clusters' own variance lay below chance in 6.0 %."""
+    sizes, p = np.array([15] * 6 + [1] * 110), 0.25
+    clusters, rates = (
+        Clusters("caption", np.repeat(np.arange(116), sizes)),
+        {False: [0.0, 0.0], True: [0.0, 0.0]},
+    )
+    of_many, of_one = (scipy.stats.binom.pmf(np.arange(c + 1), c, p) for c in (6, 110))
+    chances = of_many[:, None] * of_one
+    for many, few in zip(*np.nonzero(chances > 1e-5), strict=True):
+        right = np.concatenate([np.arange(6) < many, np.arange(110) < few])[clusters.labels]
+        for alike in (False, True):
+            found = estimate(right, 25.0, clusters=clusters, alike=alike).clustered
+            rates[alike][0] += 100 * chances[many, few] * (found.low > 25)
+            rates[alike][1] += 100 * chances[many, few] * (found.high < 25)
+    assert max(rates[False]) > 5 and max(rates[True]) <= 2.5
+
+
+def test_where_no_question_is_asked_again_the_interval_is_clopper_and_pearsons():
+    alone = Clusters("caption", np.arange(20))
+    for right in (0, 3, 13, 20):
+        found = _interval_of_alike(right, np.bincount(alone.labels))
+        exact = scipy.stats.binomtest(right, 20).proportion_ci()
+        assert found == pytest.approx((exact.low, exact.high), abs=1e-4)
+
+
+def test_groups_of_a_file_hang_together_by_the_names_of_their_images_and_captions():
+    images = np.array([["a"], ["a"], ["b"], ["c"], ["d"], ["e"]])
+    captions = np.array([["p", "q"], ["r", "s"], ["t", "u"], ["u", "v"], ["w", "x"], ["y", "z"]])
+    found = Clusters.of_names(images, captions)
+    assert (
+        found is not None and found.labels.tolist() == [0, 0, 1, 1, 2, 3] and found.by == "image and caption"
+    )
+    only_counted = np.array([["1", "2"]] * 6)
+    assert Clusters.of_names(images, only_counted).by == "image"
+    assert Clusters.of_names(None, only_counted) is None and Clusters.of_names(None, None) is None

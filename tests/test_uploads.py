@@ -170,6 +170,27 @@ def test_on_a_public_server_an_owner_without_files_has_no_folder(monkeypatch):
     assert store.list() == [] and not folder.exists() and store.add("1", b"one").content() == b"one"
 
 
+def test_a_visit_deletes_some_old_files_and_the_start_of_the_server_all(monkeypatch):
+    """A start with 8,000 old files kept its first visitor waiting for 20 seconds; a folder without a file stayed."""
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    monkeypatch.setattr(uploads, "_AT_ONCE", 2)
+    store = UploadStore("ann")
+    folders = [store.add(str(i), b"old").folder for i in range(5)]
+    new, broken, begun = store.add("new", b"new").folder, *(folders[0].with_name(n) for n in ("a", "b"))
+    for folder in (broken, begun):
+        folder.mkdir()
+    old = time.time() - 3600 * public_mode.UPLOAD_HOURS - 1
+    for path in (broken, *(folder / "upload.json" for folder in folders)):
+        os.utime(path, (old, old))
+    monkeypatch.setattr(uploads, "_PAUSE", -1.0)
+    assert [u.name for u in store.list()] == ["new"]  # none of the old ones, deleted or not
+    assert not broken.exists() and sum(folder.exists() for folder in folders) == 4
+    with uploads._counting:
+        assert [u.name for u in store.list()] == ["new"]  # nobody waits for a page that deletes
+    store.tidy()
+    assert sorted(new.parent.iterdir()) == sorted([begun, new])
+
+
 def test_outside_public_mode_files_stay():
     store = UploadStore()
     upload = store.add("a.csv", b"one")
@@ -238,6 +259,33 @@ def test_the_less_room_there_is_the_less_an_address_may_hold_so_that_a_stranger_
     kept.check_room("dan")
     del pages[0], page
     kept.check_room("bob")
+
+
+def test_open_pages_are_emptied_the_oldest_of_whoever_holds_most_before_a_stranger_is_refused():
+    pages, session, emptied = {}, [None], []
+
+    def empty(sessions):
+        emptied.append(sorted(sessions))
+        for name in sessions:
+            pages.pop(name, None)
+
+    def opens(who, name):
+        session[0] = name
+        kept.check_room(who)
+        pages[name] = Holder()
+        kept.keep(name, pages[name], who)
+
+    kept = MeasuredFiles(lambda: 1_000_000, lambda: session[0], empty)  # 1 MB an address, 2 MB together
+    for name in ("ann 1", "ann 2", "bob 1", "cy 1"):
+        opens(name.split()[0], name)
+    assert emptied == [["ann 1"]] and kept.find("ann 1") is None  # 1.6 MB were hers
+    opens("dan", "dan 1")
+    opens("eve", "eve 1")  # ann, bob and cy have 2.4 MB of 2
+    assert emptied == [["ann 1"], ["ann 2"]] and pages.keys() == {"bob 1", "cy 1", "dan 1", "eve 1"}
+    for i in range(2, 6):  # whoever opens more and more empties the own pages
+        opens("eve", f"eve {i}")
+    assert "eve 2" not in pages and "eve 5" in pages
+    assert kept.find("eve 5") is pages["eve 5"]
 
 
 @pytest.mark.parametrize("make", [list, tuple, lambda values: dict(enumerate(values)), np.array])

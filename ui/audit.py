@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 import streamlit as st
@@ -17,7 +17,7 @@ from core.groups import GroupSet
 from ui.cached import cached_on
 from ui.compute_queue import queued
 from ui.export import export_section, tag_words
-from ui.formatting import progress
+from ui.formatting import progress, progress_bar
 from ui.loaders import load_groups
 from ui.selection import Selection, page_button, shared_parameters
 
@@ -28,16 +28,29 @@ _LOOKS = {
     _CANNOT_TELL: ("gray", ":material/help:"),
     _SOUND: ("green", ":material/check:"),
 }
+_STEPS = {"images": "Comparing the images", "rules": "Trying rules that see no image"}
 
 
-def audited(groups: GroupSet, split: str, name: object = "") -> Audit:
-    """The audit of groups of one shape, made once. name : of what was selected of them, if not all."""
-    return cached_on(groups, ("audit", split, name), lambda: _made(groups, split))
+def audited(groups: GroupSet, split: str) -> Audit:
+    """The audit of groups of one shape, made once."""
+    return cached_on(groups, ("audit", split, ""), lambda: _made(groups, split))
 
 
 def _made(groups: GroupSet, split: str) -> Audit:
-    with progress("Auditing") as (_, bar):
-        return queued(Audit.of)(groups, split, progress=lambda what, share: bar(share))
+    """The audit; while it is made, its step with the time left, and what the number of groups alone says already."""
+    first = st.empty()
+    with progress("Auditing") as (place, _):
+        with first.container():
+            size = Audit.size(groups)
+            st.markdown(f"{_label(size)}  \n{escape_markdown(size.says)}")
+        bars: dict[str, Callable[[float], None]] = {}
+
+        def say(what: str, share: float) -> None:
+            bars.setdefault(what, progress_bar(place, _STEPS.get(what, f"Scores of {what}")))(share)
+
+        found = queued(Audit.of)(groups, split, progress=say)
+    first.empty()
+    return found
 
 
 def of_selection(selection: Selection) -> Audit:

@@ -11,7 +11,7 @@ from core.metrics.evaluation import Evaluation
 from ui.cached import cached_on
 from ui.loaders import evaluate, measured_on
 from ui.selection import Selection, benchmark_of
-from ui.uploads import PREFIX, is_upload, upload_evaluation, upload_groups
+from ui.uploads import PREFIX, is_upload, upload_captions, upload_evaluation, upload_groups
 
 
 class Compared(NamedTuple):
@@ -61,9 +61,11 @@ def _narrowed(selection: Selection, narrowed: Selection, entry: str) -> Evaluati
         chosen = narrowed.mask[selection.mask]
         return cached_on(whole, ("narrowed", tuple(ids)), lambda: whole.select(chosen))
     file = upload_evaluation(entry, "x".join(map(str, groups.shape)))
-
-    measure = lambda: measured_on(file.select(np.isin(file.ids, ids)), groups)  # noqa: E731
-    return cached_on(file, ("narrowed", groups.name, tuple(ids)), measure)
+    kept, captions = np.isin(file.ids, ids), upload_captions(entry)
+    captions = None if captions is None else captions[kept]
+    return cached_on(
+        file, ("narrowed", groups.name, tuple(ids)), lambda: measured_on(file.select(kept), groups, captions)
+    )
 
 
 def benchmark_of_file(entries: tuple[str, ...]) -> dict[str, str] | None:

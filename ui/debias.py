@@ -21,7 +21,7 @@ from ui.export import tag_words
 from ui.fields import number
 from ui.formatting import progress
 from ui.loaders import LazyScorer, evaluate, model_source
-from ui.old_links import own_parameters
+from ui.old_links import own_parameters, warn_without_effect
 from ui.selection import NearestModel, benchmarks, last_benchmark, offer_nearest, seed
 from ui.uploads import PREFIX, PRIOR, TAGS, is_upload, put_beside, stored_upload, upload_prior
 
@@ -47,6 +47,9 @@ def first_visit() -> None:
     if benchmarks().get(_FIRST_SET) == "" and CAPTIONER in scorer_names():
         seed("set", _FIRST_SET)
         state["best_alpha"] = True  # the slider goes there when the curve is known
+        state["opened_by_itself"] = (
+            True  # nobody asked for this set or model: the page says that it chose them
+        )
 
 
 def mark_address() -> None:
@@ -79,6 +82,12 @@ def nearest_captioner(model: str) -> NearestModel:
         return NearestModel(model)
     if (kind.log_prob and kind.reads_image) or CAPTIONER not in scorer_names():
         return NearestModel(model)
+    if st.session_state.get("opened_by_itself") and st.session_state.get("set", _FIRST_SET) == _FIRST_SET:
+        return NearestModel(
+            CAPTIONER,
+            f"This page opens with {_FIRST_SET}, a set on which alpha helps, and {CAPTIONER}, a captioner; "
+            "choose others in the selection.",
+        )
     return NearestModel(
         CAPTIONER,
         f"{model} gives no log P(caption | image) ({kind.label} is another score): this page shows {CAPTIONER}.",
@@ -122,6 +131,7 @@ def file_inputs(selection: Selection) -> DebiasInputs | None:
         if put_beside(entry, PRIOR):
             st.rerun()
         return None
+    warn_without_effect({"samples": "the prior is a file", "prior": "the prior is a file"})
     prior, command = found, _file_command(selection, entry)
     if not selection.mask.all():
         mask = selection.mask
@@ -169,6 +179,7 @@ def pick_prior(benchmark: str) -> PickedPrior:
         help="\n\n".join(f"**{name}**, {p.label}: {p.meaning}" for name, p in PRIORS.items()),
     )
     if not PRIORS[kind].sampled:
+        warn_without_effect({"samples": f"the prior {kind} is sampled from no images"})
         return PickedPrior(kind)
     count = number(
         right,

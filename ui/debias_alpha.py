@@ -15,7 +15,6 @@ from core.figures import alpha as figures
 from core.figures import group_html
 from core.groups import GroupSet
 from core.metrics.groups import METRICS, Estimate, chance, metrics_of_shape
-from core.metrics.statistics import Comparison
 from ui.cached import cached_on
 from ui.chart_clicks import clicked_point
 from ui.debias import DebiasInputs
@@ -24,6 +23,7 @@ from ui.fields import warn_number
 from ui.formatting import interval_text, metric_card, metric_grid, true_minus, wide_table
 from ui.images import draw_group
 from ui.moving_line import axis_position, moving_lines
+from ui.old_links import warn_without_effect
 from ui.page import show_errors
 from ui.selection import open_group, pick_group, seed
 from ui.uploads import PREFIX
@@ -135,7 +135,11 @@ def scenario_text(study: AlphaStudy) -> str:
 
 def _controls(study: AlphaStudy) -> tuple[float, str]:
     """The slider, its shortcuts, and the metric whose best interval is shown."""
-    movable = {METRICS[name].label: name for name in metrics_of_shape(*study.shape) if study.depends(name)}
+    names = [name for name in metrics_of_shape(*study.shape) if METRICS[name].alpha.moves(*study.shape)]
+    movable = {METRICS[name].label: name for name in names}
+    if st.query_params.get("metric", names[0]) not in {*movable, *names}:
+        why = f"alpha moves {', '.join(movable)} on these groups"
+        warn_without_effect({"metric": f"{why}, not “{st.query_params['metric'][:40]}”"})
     left, right = st.columns([3, 1], gap="large", vertical_alignment="bottom")
     metric = movable[right.selectbox("Best for", list(movable), key="metric", bind="query-params")]
     best = round(study.best(metric).alpha, 3)
@@ -158,30 +162,28 @@ def _controls(study: AlphaStudy) -> tuple[float, str]:
     return alpha, metric
 
 
-def _gain(study: AlphaStudy, metric: str) -> Comparison:
-    """What the best alpha gains over 0."""
-    return cached_on(study, ("gain", metric), lambda: study.best_gain(metric))
-
-
 def _helps(study: AlphaStudy, metric: str) -> bool:
-    """Whether any alpha is better than 0, beyond the interval of the difference."""
-    gain = _gain(study, metric)
-    return (gain.clustered or gain).low > 0
+    """Whether some alpha is better than 0 beyond what choosing the best of all explains."""
+    return study.best_gain(metric).helps
 
 
 def _gain_text(study: AlphaStudy, metric: str) -> str:
-    """Whether any alpha is better than 0, and by how much; Markdown."""
-    best, label, gain = study.best(metric), METRICS[metric].label, _gain(study, metric)
+    """Whether any alpha was found better than 0, by how much, and what could not be told; Markdown."""
+    best, label, found = study.best(metric), METRICS[metric].label, study.best_gain(metric)
+    gain = found.gain
+    none = "**On this set no alpha was found better than 0:**"
     if gain.difference == 0:
-        return f"**On this set no alpha is better than 0:** nowhere is {label} higher, {TUNED_ON_TEST}."
+        return f"{none} nowhere is {label} higher, {TUNED_ON_TEST}; {found.says}."
     tested, by = (gain, "") if gain.clustered is None else (gain.clustered, f" by {gain.clustered.by}")
     numbers = true_minus(
         f"{gain.difference:+.1f} points at α = {best.alpha:.3f}, 95 % interval{by} {tested.low:+.1f} to "
         f"{tested.high:+.1f}, {TUNED_ON_TEST}"
     )
     if _helps(study, metric):
-        return f"**On this set alpha helps:** the most that {label} gains over α = 0 is {numbers}."
-    return f"**On this set no alpha is better than 0:** the most that {label} changes is {numbers}."
+        return (
+            f"**On this set alpha helps:** the most that {label} gains over α = 0 is {numbers}; {found.says}."
+        )
+    return f"{none} the most that {label} changes is {numbers}; {found.says}."
 
 
 def _cards(study: AlphaStudy, alpha: float) -> None:

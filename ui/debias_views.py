@@ -22,7 +22,7 @@ from core.metrics.statistics import Clusters
 from ui.debias import DebiasInputs, alpha_command, blind_models, tokens
 from ui.debias_alpha import scenario_text
 from ui.export import chart, export_section
-from ui.formatting import interval_text, p_text
+from ui.formatting import interval_text, p_text, true_minus
 from ui.images import image_tags
 from ui.loaders import evaluate
 from ui.selection import pick_group
@@ -159,8 +159,10 @@ def tokens_view(model: str, groups: GroupSet) -> None:
         for j, caption in enumerate(group.captions):
             view = tokens(model, group.images[i], caption)
             st.markdown(
-                f"**Caption {j + 1}** · log P(t | image) {view.seeing.mean():.3f}, log P(t) {view.blind.mean():.3f}, "
-                f"debiased at alpha 1 {view.gain.mean():+.3f}",
+                true_minus(
+                    f"**Caption {j + 1}** · log P(t | image) {view.seeing.mean():.3f}, "
+                    f"log P(t) {view.blind.mean():.3f}, debiased at alpha 1 {view.gain.mean():+.3f}"
+                )
             )
             st.html(view.html())
     st.caption(
@@ -352,7 +354,7 @@ def retrieval_view() -> None:
     table = _retrieval_table(stored)
     st.dataframe(table, hide_index=True)
     gain = stored["from_validation"]["gain"]
-    interval = f"95 % interval {gain['low']:.1f} to {gain['high']:.1f}, McNemar p = {p_text(gain['p_value'])}"
+    interval = f"95 % interval {gain['low']:.1f} to {gain['high']:.1f}, McNemar's p {p_text(gain['p_value'])}"
     st.caption(
         f"Percent with 95 % intervals. The alpha from the validation split gains {gain['difference']:+.1f} points of "
         f"R@1 over alpha 0 ({interval}). From text to image nothing changes. For another set, run `crossmatch alpha "

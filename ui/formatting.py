@@ -37,14 +37,12 @@ def true_minus(text: str) -> str:
     return re.sub(r"(?<!\w)-(?=\d)", "−", text)
 
 
-def metric_card(
-    name: str, estimate: Estimate, label: str = "", change: str | None = None, caption: str = ""
-) -> None:
+def metric_card(name: str, estimate: Estimate, change: str | None = None) -> None:
     """An accuracy as a card; the tooltip is the glossary.
 
-    label : in place of the metric's own. change : below the value. caption : in place of interval, chance and ties.
+    change : below the value.
     """
-    own_label, meaning = label_and_meaning(name)
+    label, meaning = label_and_meaning(name)
     if name in METRICS:
         meaning += f"\n\n$${METRICS[name].formula}$$\n\n{METRICS[name].reference}."
     note = "Below: exact 95 % interval over groups, chance level, tied groups (a tie counts as wrong)."
@@ -54,14 +52,14 @@ def metric_card(
         note += f" By {clustered.by}: groups that share one count together, as {clustered.clusters} clusters."
     with st.container(border=True, gap="xxsmall"):
         st.metric(
-            label or own_label,
+            label,
             f"{estimate.value:.1f} %",
             change,
             delta_color="off",
             delta_arrow="off",
             help=f"{meaning}\n\n{note}",
         )
-        st.caption(caption or f"{interval}  \nchance {estimate.chance:.1f} · {estimate.tied}")
+        st.caption(f"{interval}  \nchance {estimate.chance:.1f} · {estimate.tied}")
 
 
 def change_text(difference: float) -> dict[str, Any]:

@@ -77,11 +77,20 @@ def draw_group(
     st.html(group_html.matching_html(images, group.captions, data, revealed, student))
 
 
-def group_card(group: Group, marks: Sequence[tuple[str, str]], action: str, key: str) -> None:
+def group_card(group: Group, marks: Sequence[tuple[str, str]], action: str, key: str, note: str = "") -> None:
     """A group as a card with (outcome, text) marks, and the button that opens it, such as `Open swap/test/0003`."""
     st.html(group_html.card_html(image_tags(group, size=_ON_A_CARD), group.captions, list(marks)))
-    name = escape_markdown(group.id)
-    st.button(f"{action} {name}", key=f"{key}-{group.id}", on_click=open_group, args=(group.id,))
+    open_button(group.id, action, key, note)
+
+
+def open_button(group: str, action: str, key: str, note: str = "") -> None:
+    """The one button of a card, a note beside it. The style sheet stretches it: a click anywhere on the card is one on
+    it."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        label = f"{action} {escape_markdown(group)}"
+        st.button(label, key=f"{key}-{group}", on_click=open_group, args=(group,))
+        if note:
+            st.caption(escape_markdown(note))
 
 
 # --- the large image ---------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from ui import endpoint
 from ui.cached import cached_on
 from ui.compute_queue import queued
 from ui.formatting import progress
-from ui.uploads import is_upload, upload_evaluation
+from ui.uploads import is_upload, upload_captions, upload_evaluation
 
 if TYPE_CHECKING:
     from ui.selection import Selection
@@ -88,15 +88,20 @@ def _of_file(selection: Selection, entry: str) -> Evaluation:
     found = upload_evaluation(entry, "x".join(map(str, groups.shape)))
     if entry != selection.benchmark:
         whole = found
-        found = cached_on(whole, groups.name, lambda: measured_on(whole, groups))
+        found = cached_on(whole, groups.name, lambda: measured_on(whole, groups, upload_captions(entry)))
     if selection.mask.all():
         return found
     return cached_on(found, selection.tags, lambda: found.select(selection.mask))
 
 
-def measured_on(whole: Evaluation, groups: GroupSet) -> Evaluation:
-    """A file's evaluation as one of these groups: in their order, by their truth; InputError where it has others."""
-    return replace(on_groups(whole, groups.ids, groups.truth), clusters=Clusters.of_groups(groups))
+def measured_on(whole: Evaluation, groups: GroupSet, captions: np.ndarray | None) -> Evaluation:
+    """A file's evaluation as one of these groups: in their order, by their truth; InputError where it has others.
+
+    captions : of the file, in its own order, text (n, k); None where it names none.
+    """
+    theirs = [group.captions for group in groups]
+    found = on_groups(whole, groups.ids, groups.truth, groups.name, (captions, theirs))
+    return replace(found, clusters=Clusters.of_groups(groups))
 
 
 class LazyScorer(scorers.LazyScorer):

@@ -4,6 +4,7 @@ written form. A change to an option of a widget with `bind="query-params"` adds 
 `_PARAMETERS`; one that is not there is named to the reader, and leaves the address.
 """
 
+from collections.abc import Mapping
 from contextlib import suppress
 
 import streamlit as st
@@ -36,10 +37,13 @@ _OF_OTHERS = ("__", "utm_")  # begin what hosts and mailing lists add to an addr
 RENAMED: dict[str, dict[str, str]] = {
     "variant": {"oracle (reads the truth)": "oracle (uses the truth)"},
     "side": {
-        "only B right": "the second alone",
-        "only A right": "the first alone",
-        "both right": "both",
-        "both wrong": "neither",
+        "only A right": "only the first right",
+        "only B right": "only the second right",
+        "both wrong": "neither right",
+        "the first alone": "only the first right",
+        "the second alone": "only the second right",
+        "both": "both right",
+        "neither": "neither right",
     },
     "way": {"Kept here": "Stored data"},
     "view": {
@@ -80,10 +84,10 @@ def read_old_links() -> None:
             st.session_state[key] = options if len(options) > 1 else options[0]
             with suppress(StreamlitAPIException):  # a widget of this page does so by itself
                 query[key] = options
-                _seed_widgets_from_address()
+                seed_widgets_from_address()
 
 
-def _seed_widgets_from_address() -> None:
+def seed_widgets_from_address() -> None:
     """The address as it is now is what widgets begin with: a former name they would take out of it."""
     context = get_script_run_ctx()
     if context is not None:
@@ -109,6 +113,13 @@ def warn_unknown_parameters() -> None:
             escape_markdown(f"The address had {names}, which no page knows; the rest of it is used."),
             icon=":material/link_off:",
         )
+
+
+def warn_without_effect(why: Mapping[str, str]) -> None:
+    """Name what the address has and this page does not use. why : query parameter -> the reason, as a clause."""
+    for name in (name for name in own_parameters() if name in why):
+        line = f"“{name}” in the address changes nothing here: {why[name]}."
+        st.warning(escape_markdown(line), icon=":material/link_off:")
 
 
 def _set_of_group(group: str) -> str:

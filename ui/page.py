@@ -109,7 +109,9 @@ def _notes(selection: Selection) -> list[str]:
     if selection.file:
         if upload_evaluation(selection.file, "x".join(map(str, selection.groups.shape))).truth_given:
             return []
-        return ["The file has no ground truth: image i is assumed to belong to caption i."]
+        if selection.is_file or selection.groups.truth is None:
+            return ["The file has no ground truth: image i is assumed to belong to caption i."]
+        return [f"The file has no ground truth; truth: of {selection.groups.name}."]
     groups, name, source = selection.groups, selection.model, model_source(selection.model)
 
     def note() -> str | None:

@@ -21,6 +21,7 @@ from core.figures.text import escape_markdown
 from core.groups import ImageRef
 from core.metrics.retrieval import METRICS, RetrievalEvaluation
 from core.runs.store import Run
+from core.scorers.vocabulary import vocabulary_note
 from core.scoring.cache import ScoreCache
 from core.scoring.load import scorer_names
 from core.scoring.retrieval import RetrievalSubset, first_images, score_retrieval
@@ -63,10 +64,24 @@ def load_set(name: str, images: int) -> RetrievalSubset:
     return first_images(found, min(images, len(found.images)))
 
 
+@st.cache_resource(max_entries=32, show_spinner=False)
+def with_own_query(name: str, images: int, text: str) -> RetrievalSubset:
+    """A retrieval set over its first so many images with one query of the visitor's own."""
+    found = datasets.load_retrieval(public_mode.check_benchmark(name))
+    return RetrievalSubset.asking(found, text, min(images, len(found.images)))
+
+
+def unknown_words(model: str, text: str) -> str | None:
+    """Which words of a query a built-in model does not know; None where it knows all, and of any other model."""
+    name = f"“{text}”"
+    return vocabulary_note(model, model_source(model), "", [text], even_if_known=False, of=name)
+
+
 def query_scores(found: RetrievalSubset, query: int, model: str) -> np.ndarray:
     """One query's scores over all images, float (n,): from the cache or the model."""
     public_mode.check_model(model, scorer_names())
-    return _scores((found.name, len(found), query, model), found.one_query(query), model_source(model))[0]
+    key = (found.name, len(found), found.queries[query], model)
+    return _scores(key, found.one_query(query), model_source(model))[0]
 
 
 def whole_scores(found: RetrievalSubset, model: str) -> np.ndarray:
@@ -75,26 +90,17 @@ def whole_scores(found: RetrievalSubset, model: str) -> np.ndarray:
     return _scores((found.name, len(found), -1, model), found, model_source(model))
 
 
-@st.cache_resource(max_entries=24, show_spinner=False)
+@st.cache_resource(max_entries=48, show_spinner=False)
 def _scores(key: tuple, _subset: RetrievalSubset, _source: str) -> np.ndarray:
     with progress("Scoring") as (container, bar):
         return score_retrieval(LazyScorer(_source, container), _subset, ScoreCache(), bar)
 
 
-def evaluation(found: RetrievalSubset, scores: np.ndarray) -> RetrievalEvaluation:
-    return RetrievalEvaluation(
-        scores,
-        found.relevant,
-        found.any_word,
-        found.all_words,
-        found.unseen,
-        found.attributes,
-        found.compared,
-    )
+def ranked_html(found: RetrievalSubset, rows: Sequence[RankedImage], revealed: bool | None) -> str:
+    """Images in order; with their verdict, and the query's words that each of them shares, once revealed.
 
-
-def ranked_html(found: RetrievalSubset, rows: Sequence[RankedImage], revealed: bool, size: int = 320) -> str:
-    """Images in order; with their verdict, and the query's words that each of them shares, once revealed."""
+    revealed : None where nobody knows which images are right; then the score stands there.
+    """
     cells = []
     for row in rows:
         image = found.images[row.image]
@@ -103,9 +109,11 @@ def ranked_html(found: RetrievalSubset, rows: Sequence[RankedImage], revealed: b
         symbol, said = ("✓", "right") if row.right else ("✗", "wrong")
         told = f'<span class="cm-mark cm-{kind}">{symbol} {said}{", tied" if row.tied else ""}</span>'
         note = f"{told}<div>{_words_html(row)}</div>" if revealed else '<span class="cm-mark">?</span>'
+        if revealed is None:
+            note = f"score {row.score:.2f}".replace("-", "−")
         alt = (f"{name}, {said}" if revealed else name) + _objects(image)
         cells.append(
-            f'<figure class="cm-ranked">{enlargeable_image(image, alt, size)}'
+            f'<figure class="cm-ranked">{enlargeable_image(image, alt, 320)}'
             f"<figcaption>{row.place}. {note}</figcaption></figure>"
         )
     return f'<div class="cm-list">{"".join(cells)}</div>'
@@ -149,7 +157,7 @@ def list_result(
         whose = "the other one" if others == apart == 1 else f"{apart} of the other {others}"
         text += f"; **{whose} {'has' if apart == 1 else 'have'} every word, but on different objects**"
     text += f". {right} of all {len(found)} pictures are right (`{model}`"
-    value = evaluation(found.one_query(query), scores[None]).ranking(pool)
+    value = RetrievalEvaluation.of(found.one_query(query), scores[None]).ranking(pool)
     if value is not None and value.precision[0] == value.precision[0]:
         precision, chance = 100 * float(value.precision[0]), 100 * float(value.expected[0])
         text += f"; average precision {precision:.1f}\u00a0%, chance {chance:.1f}\u00a0%"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import sys
 import webbrowser
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -23,11 +24,14 @@ from core.base.errors import InputError
 from core.base.gate import Gate
 from core.base.processes import limit_malloc
 from core.base.public_mode import MAX_UPLOAD_BYTES, Held, beyond, is_public
+from core.exchange.uploads import UploadStore
 from core.runs.standby import standby_worker
 from ui.page import STYLE, show_error
 
 UPLOAD = r".*/_stcore/upload_file/"
 CLOSED = r".*/_stcore/(metrics|agent)"  # what only whoever runs the server has a use for
+# Messages for whoever runs the server: the first one empties the caches of all visitors.
+_OWNERS = {"clear_cache", "set_run_on_save", "debug_disconnect_websocket", "debug_shutdown_runtime"}
 _TRIM_SECONDS = 15.0  # between peaks the heaps of many visitors keep about 100 MB that nobody uses
 log = logging.getLogger("crossmatch.server")
 
@@ -43,11 +47,17 @@ def options() -> dict[str, Any]:
 
 
 def widget_states(message: bytes) -> int:
-    """How many values of widgets a browser's message holds; 0 for what is no message."""
+    """How many values of widgets a browser's message holds; more than any page has for what no visitor has to send.
+
+    That is what is no message, of which Streamlit would write a traceback, and what would be done to everybody.
+    """
     try:
-        return len(BackMsg.FromString(message).rerun_script.widget_states.widgets)
+        found = BackMsg.FromString(message)
     except DecodeError:
-        return 0
+        return sys.maxsize
+    if found.WhichOneof("type") in _OWNERS:
+        return sys.maxsize
+    return len(found.rerun_script.widget_states.widgets)
 
 
 def show_outside_error(error: Exception) -> bool:
@@ -68,15 +78,26 @@ async def _started(_app: st.App) -> AsyncIterator[None]:
     As long as it runs, a worker may stand by for the next run.
     """
     trimming: asyncio.Task[None] | None = None
+    tidying: asyncio.Task[None] | None = None
     if is_public():
         os.umask(0o077)
         trimming = asyncio.create_task(_every(_TRIM_SECONDS, limit_malloc(2)))
+        tidying = asyncio.create_task(asyncio.to_thread(_tidy))
     elif not st.get_option("server.headless"):
         webbrowser.open(f"http://localhost:{st.get_option('server.port')}")
     with standby_worker():
         yield
+    if tidying is not None:
+        await tidying
     if trimming is not None:
         trimming.cancel()
+
+
+def _tidy() -> None:
+    try:
+        UploadStore().tidy()
+    except OSError:  # a disk that does not let; the next upload says so
+        log.exception("old uploads could not be deleted")
 
 
 async def _every(seconds: float, work: Callable[[], object]) -> None:

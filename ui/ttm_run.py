@@ -161,10 +161,11 @@ def curves(steps: Sequence[Mapping[str, Any]], total: int, panels: Mapping[str, 
             f"Accuracy over {len(steps) - 1} iterations: {changes}.",
             "ttm-metrics",
         )
-    for column, (panel, what) in zip(st.columns(len(panels), gap="medium"), panels.items(), strict=True):
-        with column:
-            st.caption(what)
-            chart(plots.ttm_panel_figure(data, panel), f"{what} per iteration.", f"ttm-{panel}")
+    with st.expander("What was trained on in each iteration", icon=":material/stacked_line_chart:"):
+        for column, (panel, what) in zip(st.columns(len(panels), gap="medium"), panels.items(), strict=True):
+            with column:
+                st.caption(what)
+                chart(plots.ttm_panel_figure(data, panel), f"{what} per iteration.", f"ttm-{panel}")
 
 
 def _curves_text(sides: Mapping[str, plots.TTMData], metric: str) -> str:

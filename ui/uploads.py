@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -73,12 +74,12 @@ def not_stored(entry: str) -> InputError:
     return UploadStore.missing(entry.removeprefix(PREFIX))
 
 
-def new_upload(key: str, place: Any = st, megabytes: int = 100) -> str | None:
+def new_upload(key: str, megabytes: int = 100) -> str | None:
     """A field for a file; the entry of one that has just been stored, None on every other run.
 
     Raises InputError for a file that cannot be read; it is not stored.
     """
-    file = place.file_uploader(
+    file = st.file_uploader(
         "File of scores or embeddings",
         FILES,
         key=key,
@@ -152,10 +153,8 @@ def _tags(evaluation: Evaluation, name: str, content: bytes) -> pd.DataFrame:
         return read_tags(name, content, evaluation.ids)
 
 
-_TABLE, _EVALUATION = (
-    "_table",
-    "_evaluation",
-)  # the file of an evaluation, and the evaluation of groups: with them
+# Keys of what is kept with an object: of an evaluation its file, of groups their evaluation.
+_TABLE, _EVALUATION = "_table", "_evaluation"
 _measured = MeasuredFiles(lambda: limits().measured)
 
 
@@ -232,6 +231,12 @@ def _tag_rows(tags: pd.DataFrame) -> Sequence[Mapping[str, str]]:
     same: dict[str, str] = {}
     columns = [[same.setdefault(v, v) for v in tags[name].fillna("").astype(str).tolist()] for name in tags]
     return [_Tags(places, values) for values in zip(*columns, strict=True)]
+
+
+def upload_captions(entry: str) -> np.ndarray | None:
+    """What a stored file calls its captions, in its own order, text (n, k); None where it numbers them."""
+    table = _file(entry)[1]
+    return None if table is None else table.captions
 
 
 def upload_prior(entry: str, evaluation: Evaluation) -> Prior | None:

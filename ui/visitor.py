@@ -66,14 +66,12 @@ class VisitorStore(RunStore):
         config: dict[str, Any],
         owner: str | None = None,
         address: str | None = None,
-        *,
-        run_id: str | None = None,
-        created: float | None = None,
+        **more: Any,
     ) -> Run:
         with _admission:
             self._admit(super().list(), config)
             who = owner or self._owner
-            made = super().create(kind, title, config, who, self._address, run_id=run_id, created=created)
+            made = super().create(kind, title, config, who, self._address, **more)
             for run_id in runs_over_quota(super().list(), lambda run: files.folder_size(self.folder(run.id))):
                 super().delete(run_id)
         return made

@@ -1,17 +1,15 @@
-"""Cola's strategies on the built-in world: the whole table, and the learning rates it uses.
+"""Cola's strategies on the built-in world by the true protocol: the table, and a verdict on each of the paper's claims.
 
-    python -m benchmarks.results.cola              all strategies, three seeds -> assets/results/cola.csv, and with
-                                           intervals cola_claims.csv (the paper's claim) and cola_cost.csv
-    python -m benchmarks.results.cola --tune       learning rates on validation queries -> assets/results/cola_lr.csv
-    python -m benchmarks.results.cola --only mm-adapter --seed 1    one run into the cache, for a queue of short jobs
-    python -m benchmarks.results.cola --protocol   the true protocol (core/cola/_verdict.py): learning rates on the base
-                                           that knows the words, then the rows of `crossmatch reproduce cola/1` on the
-                                           built-in world; after each run it writes what there is so far
-    python -m benchmarks.results.cola --verdict    only writes what the store has: assets/results/cola_protocol.csv,
-                                           cola_verdict.json and benchmarks/COLA.md
+    python -m benchmarks.results.cola             learning rates on the base that knows the words -> cola_lr.csv; the
+                                          rows of `crossmatch reproduce cola/1` on the built-in world ->
+                                          cola_runs.jsonl, cola.csv, cola_verdict.json and benchmarks/COLA.md, written
+                                          after each run
+    python -m benchmarks.results.cola --verdict   only writes what the store has
+    python -m benchmarks.results.cola --costs     what the first seed of each strategy costs on the built-in group
+                                          sets -> cola_cost.csv
 
-All of it resumes. Results are kept per run (core/cola/table.py): what is there is not made again. Learning rates are
-chosen on the validation split alone, with a seed that no row of the table has.
+Files without a folder lie in assets/results. All of it resumes: what the store or cola_runs.jsonl has is not run
+again. Learning rates are chosen on the validation split alone, with a seed that no row of the table has.
 """
 
 from __future__ import annotations
@@ -27,30 +25,24 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from benchmarks.results.cola_verdict import WORDS, MeasuredRun, by_part, outcomes_of, verdicts
 from core import papers
 from core.base.paths import assets
 from core.cola import table
-from core.cola._verdict import WORDS, MeasuredRun, query_outcomes, verdicts
 from core.cola.forgetting import cost_table, unadapted_sets
 from core.cola.rates import _RateTrial, find_rate
-from core.cola.run import StrategyRun, _evaluation
+from core.cola.run import StrategyRun
 from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP
 from core.metrics.statistics import Estimate
-from core.runs.store import RunStore
-from core.scenes.retrieval import load_retrieval
+from core.papers._table_rows import TableLine
+from core.runs.store import Run, RunStore
 from core.scorers.cola_config import GROUP_RESULTS, PROTOCOL, PROTOCOL_BASE, STRATEGIES
-from core.scoring.retrieval import first_images
 
 RESULTS = assets() / "results"
 PAGE = Path(__file__).parents[1] / "COLA.md"
-# The paper's claim: a multimodal adapter on frozen features beats tuning the encoders.
-COMPARED = ("mm-adapter", ("linear", "prompt-tune", "ft-all", "ft-late", "mm-pred", table.BASE))
-MIX = "multi"  # what every strategy trains on
 
 
-def tune(
-    strategies: list[str], options: dict[str, Any], say: Any, model: str = "builtin/clip"
-) -> pd.DataFrame:
+def tune(strategies: list[str], options: dict[str, Any], say: Any, model: str) -> pd.DataFrame:
     """Cola mAP on validation queries for every learning rate of each strategy's bracket, appended to what is known."""
     path = RESULTS / "cola_lr.csv"
     known = (
@@ -60,7 +52,7 @@ def tune(
     )
     key = table._base_key(model)[:12]
     for strategy in strategies:
-        job = StrategyRun.of(model=model, options={"mix": MIX, **options, "strategy": strategy})
+        job = StrategyRun.of(model=model, options={**options, "strategy": strategy})
         facts = {
             "strategy": strategy,
             "model": model,
@@ -106,118 +98,9 @@ def _read_trial(row: pd.Series) -> _RateTrial:
     return _RateTrial(float(row["lr"]), float(row["all"]), metrics, float(row["loss"]))
 
 
-def best_rates() -> dict[str, float]:
-    """The rate with the best validation mAP of each strategy, for this base; the settled one where none was tried."""
-    path, key = RESULTS / "cola_lr.csv", table._base_key("builtin/clip")[:12]
-    found = {name: strategy.lr for name, strategy in STRATEGIES.items()}
-    if path.is_file():
-        known = pd.read_csv(path)
-        known = _of(known, {"base_key": key, "mix": MIX})
-        for name, rows in known.groupby("strategy"):
-            found[str(name)] = float(rows.sort_values("all")["lr"].iloc[-1])
-    return found
-
-
-def wanted(
-    strategies: list[str], seeds: Sequence[int], options: Mapping[str, Any] | None = None
-) -> list[dict[str, Any]]:
-    """The descriptions of these runs, each with its strategy's rate."""
-    rates = best_rates()
-    return [
-        job
-        for name in strategies
-        for job in table.jobs(
-            strategies=[name], seeds=seeds, options={"mix": MIX, **(options or {}), "lr": rates[name]}
-        )
-    ]
-
-
-def write(say: Any, options: Mapping[str, Any] | None = None) -> None:
-    """The table, its short form, and the paper's claims with intervals."""
-    asked = wanted(list(STRATEGIES), table.SEEDS, options)
-    rows = table.run_jobs(asked, say=say)
-    rows.to_csv(RESULTS / "cola.csv", index=False)
-    found = paired_differences(asked)
-    found.round(3).to_csv(RESULTS / "cola_claims.csv", index=False)
-    print(table.summary(rows).to_string(index=False))
-    print(found.round(2).to_string(index=False))
-
-
-def paired_differences(asked: Sequence[StrategyRun], cache: Path | None = None) -> pd.DataFrame:
-    """The adapter minus every other strategy: mean difference over seeds, with its paired 95 % bootstrap interval.
-
-    asked : descriptions of runs on the built-in world, of the adapter and whatever it is compared with. Outcomes of a
-    query (average precision) or group (0 or 1) are averaged over seeds, then queries are resampled. "lead on unseen"
-    is the unseen difference minus the seen one; against FT all the paper's Table 1 has 0.0 on GQA, 41.5 on CLEVR,
-    2.0 on PACO.
-    """
-    first, others = COMPARED
-    by_name: dict[str, list[StrategyRun]] = {}
-    for job in asked:
-        by_name.setdefault(job.settings.strategy, []).append(job)
-    outcomes = {name: _outcomes(some, cache) for name, some in by_name.items()}
-    outcomes[table.BASE] = _outcomes(by_name[first][:1], cache, "before")
-    rows = []
-    for other in (name for name in others if name in outcomes):
-        differences = {m: 100 * (mine - outcomes[other][m]) for m, mine in outcomes[first].items()}
-        for measure, values in differences.items():
-            kept = values[np.isfinite(values)]
-            rows.append({"versus": other, "measure": measure, "queries": len(kept), **_interval(kept)})
-        lead = _gap(differences["cola_map unseen"], differences["cola_map seen"])
-        rows.append({"versus": other, "measure": "lead on unseen", "queries": None, **lead})
-    return pd.DataFrame(rows)
-
-
-def _outcomes(asked: Sequence[StrategyRun], cache: Path | None, when: str = "after") -> dict[str, np.ndarray]:
-    """Per-query and per-group outcomes, averaged over runs: measure -> (q,), NaN where not measured."""
-    found: dict[str, list[np.ndarray]] = {}
-    for job in asked:
-        with np.load(table._cached_result(job, cache)["arrays"][when], allow_pickle=False) as arrays:
-            kept = {name: arrays[name] for name in arrays.files}
-        images = kept["retrieval_scores"].shape[1]
-        test = first_images(load_retrieval("test"), images)
-        measured = _evaluation(test, kept["retrieval_scores"])
-        for name, mask in measured.parts().items():
-            if name in ("all", "seen", "unseen"):
-                values = measured.values(COLA_MAP)
-                found.setdefault(f"{COLA_MAP} {name}", []).append(values[mask])
-        for name in ("multi_object", "crepe"):
-            found.setdefault(name, []).append(kept[name])
-    return {name: np.mean(values, axis=0) for name, values in found.items()}
-
-
-def _interval(values: np.ndarray) -> dict[str, float]:
-    low, high = Estimate.bootstrap(values)
-    return {"difference": float(values.mean()), "low": low, "high": high}
-
-
-def _gap(unseen: np.ndarray, seen: np.ndarray, resamples: int = 10_000) -> dict[str, float]:
-    """Mean of `unseen` minus mean of `seen` with the percentile bootstrap of two independent sets of queries."""
-    rng = np.random.default_rng(0)
-    means = []
-    for values in (unseen, seen):
-        kept = values[np.isfinite(values)]
-        means.append((kept.mean(), kept[rng.integers(len(kept), size=(resamples, len(kept)))].mean(axis=1)))
-    low, high = np.quantile(means[0][1] - means[1][1], [0.025, 0.975])
-    return {"difference": float(means[0][0] - means[1][0]), "low": float(low), "high": float(high)}
-
-
-def costs(say: Any, options: Mapping[str, Any] | None = None) -> pd.DataFrame:
-    """What each strategy (first seed) costs on the built-in group sets, none of which it was trained on."""
-    parts = []
-    for job in wanted(list(STRATEGIES), table.SEEDS[:1], options):
-        name = job.settings.strategy
-        say(f"cost of {name}")
-        sets = [s for s in unadapted_sets(job.benchmark) if s.startswith("scenes/")]
-        parts.append(cost_table(table._cached_result(job)["model"], sets=sets).assign(strategy=name))
-    found = pd.concat(parts, ignore_index=True)
-    found.round(3).to_csv(RESULTS / "cola_cost.csv", index=False)
-    return found
-
-
 # ---- the true protocol
 
-VERDICT, PROTOCOL_TABLE = RESULTS / "cola_verdict.json", RESULTS / "cola_protocol.csv"
+VERDICT, TABLE, RUNS = (RESULTS / f"cola{name}" for name in ("_verdict.json", ".csv", "_runs.jsonl"))
 _TUNING = {"epochs": 4}  # of a learning rate; the rest is the protocol's
 ROW = "built-in world"  # begins the labels of its lines
 
@@ -231,53 +114,125 @@ def protocol(say: Any) -> None:
         say(text)
         write_verdict(store)
 
-    papers.run_table(store, "cola/1", report=report, row=ROW)
+    for line in _lines():
+        if len(_measured(store, line)) < (line.seeds or 0):
+            papers.run_table(store, "cola/1", report=report, row=line.label)
     write_verdict(store)
 
 
 def write_verdict(store: RunStore) -> dict[str, Any]:
-    """The protocol's table and verdict from the finished runs of a store; what is not measured is said to be open."""
-    found, rows = [], []
-    lines = [line for line in papers.lines("cola/1") if line.label.startswith(ROW) and line.seeds != 1]
-    for line in lines:
-        for run in [r for r in store.list("adapt") if line.job is not None and line.job.same(r.config)]:
-            records = store.steps(run.id)
-            if run.status != "finished" or not line.job.is_over(records):
-                continue
-            arrays = [store.arrays(run.id, record["iteration"]) for record in (records[0], records[-1])]
-            found.append(
-                MeasuredRun(run.config["adapt"]["strategy"], run.config["adapt"]["seed"], records, *arrays)
-            )
-            ends = {"before": records[0]["test"], "after": records[-1]["test"]}
-            facts = {"lr": records[-1]["lr"], "parameters": records[-1]["parameters"]}
-            of_run = table._rows_of({"job": run.config, **facts, **ends})
-            rows += [*of_run, *by_words(of_run, found[-1])]
-    wanted = sum(line.seeds or 0 for line in lines)
-    claims = verdicts(found, int(PROTOCOL["epochs"]), max((line.seeds or 0 for line in lines), default=0))
+    """The protocol's table and verdict from finished runs; what is not measured is said to be open.
+
+    Runs are those of the store, and those that are written in cola_runs.jsonl, where all are kept: a store stays on
+    its machine.
+    """
+    lines = _lines()
+    runs = [run for line in lines for _, run in sorted(_measured(store, line).items())]
+    text = "".join(f"{json.dumps(written(*run), separators=(',', ':'))}\n" for run in runs)
+    RUNS.write_text(text.replace(".0,", ",").replace(".0]", "]"), encoding="utf-8")
+    wanted, seeds = (
+        sum(line.seeds or 0 for line in lines),
+        max((line.seeds or 0 for line in lines), default=0),
+    )
     record = {
         "base": PROTOCOL_BASE,
         "protocol": PROTOCOL,
-        "runs": len(found),
+        "runs": len(runs),
         "wanted": wanted,
-        "claims": claims,
+        "claims": verdicts([run for _, _, run in runs], int(PROTOCOL["epochs"]), seeds),
     }
     VERDICT.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    rows = [row for job, facts, run in runs for row in _table_rows(job, facts, run)]
     measured = pd.DataFrame(rows)
     if len(measured):
         measured = measured.drop_duplicates(["strategy", "seed", "metric", "part"], ignore_index=True)
-        measured.to_csv(PROTOCOL_TABLE, index=False)
+        measured.to_csv(TABLE, index=False)
     PAGE.write_text(verdict_page(record, measured), encoding="utf-8")
     return record
+
+
+# A run's description, its results as a table's row has them, and its outcomes.
+_Measured = tuple[dict[str, Any], dict[str, Any], MeasuredRun]
+
+
+def _measured(store: RunStore, line: TableLine) -> dict[int, _Measured]:
+    """The finished runs of a line by seed; those of the store come first."""
+    known = (
+        map(read, map(json.loads, RUNS.read_text(encoding="utf-8").splitlines())) if RUNS.is_file() else ()
+    )
+    found = {run.seed: (job, *rest, run) for job, *rest, run in known if line.job and line.job.same(job)}
+    for run in _finished(store, line):
+        records = store.steps(run.id)
+        ends = records[0], records[-1]
+        before, after = (outcomes_of(store.arrays(run.id, record["iteration"])) for record in ends)
+        facts = {name: ends[1][name] for name in ("lr", "parameters")}
+        facts |= {when: record["test"] for when, record in zip(("before", "after"), ends, strict=True)}
+        curve = [record["validation"][COLA_MAP]["all"]["value"] for record in records]
+        settings = run.config["adapt"]
+        measured = MeasuredRun(settings["strategy"], settings["seed"], curve, before, after)
+        found[measured.seed] = (run.config, facts, measured)
+    return found
+
+
+def written(job: Mapping[str, Any], facts: Mapping[str, Any], run: MeasuredRun) -> dict[str, Any]:
+    """A run as a line of cola_runs.jsonl; outcomes have four decimals of a percent."""
+    sides = {
+        when: {n: [None if np.isnan(v) else round(float(v), 4) for v in values] for n, values in side.items()}
+        for when, side in (("before", run.before), ("after", run.after))
+    }
+    return {"job": dict(job), "facts": dict(facts), "curve": list(run.curve), "outcomes": sides}
+
+
+def read(line: Mapping[str, Any]) -> _Measured:
+    """What `written` wrote."""
+    sides = [
+        {name: np.array(values, dtype=float) for name, values in line["outcomes"][when].items()}
+        for when in ("before", "after")
+    ]
+    settings = line["job"]["adapt"]
+    return (
+        line["job"],
+        line["facts"],
+        MeasuredRun(settings["strategy"], settings["seed"], line["curve"], *sides),
+    )
+
+
+def _table_rows(job: Mapping[str, Any], facts: Mapping[str, Any], run: MeasuredRun) -> list[dict[str, Any]]:
+    rows = table._rows_of({"job": job, **facts})
+    return [*rows, *by_words(rows, run)]
+
+
+def _lines() -> list[TableLine]:
+    """The protocol's lines that train."""
+    return [line for line in papers.lines("cola/1") if line.label.startswith(ROW) and line.seeds != 1]
+
+
+def _finished(store: RunStore, line: TableLine) -> list[Run]:
+    """The runs of a line that are over."""
+    job = line.job
+    return [
+        run
+        for run in store.list("adapt")
+        if job is not None
+        and run.status == "finished"
+        and job.same(run.config)
+        and job.is_over(store.steps(run.id))
+    ]
 
 
 def by_words(rows: Sequence[Mapping[str, Any]], run: MeasuredRun) -> list[dict[str, Any]]:
     """Rows of a run's Cola mAP, and of its base's, over the queries that name colours alone, sizes, materials."""
     found = []
-    for strategy, arrays in ((table.BASE, run.before), (run.strategy, run.after)):
+    for strategy, outcomes in ((table.BASE, run.before), (run.strategy, run.after)):
         first = next(row for row in rows if row["strategy"] == strategy and row["metric"] == COLA_MAP)
         facts = {n: first[n] for n in table._FACTS} | {"metric": COLA_MAP}
-        values = query_outcomes(arrays)
-        found += [{**facts, "part": p, "value": float(np.nanmean(values[f"{COLA_MAP} {p}"]))} for p in WORDS]
+        values = by_part(outcomes)
+        for part in WORDS:
+            mine = values[f"{COLA_MAP} {part}"]
+            mine = mine[np.isfinite(mine)]
+            low, high = Estimate.bootstrap(mine)
+            known = {"value": float(mine.mean()), "low": low, "high": high, "queries": len(mine)}
+            found.append({**facts, "part": part, **known})
     return found
 
 
@@ -328,44 +283,35 @@ def _claim_row(claim: Mapping[str, Any]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
+def costs(say: Any, store: RunStore) -> pd.DataFrame:
+    """What the first seed of each strategy costs on the built-in group sets, none of which it was trained on."""
+    parts = []
+    for line in _lines():
+        (run, *_) = sorted(_finished(store, line), key=lambda run: run.config["adapt"]["seed"])
+        name = run.config["adapt"]["strategy"]
+        say(f"cost of {name}")
+        sets = [s for s in unadapted_sets(run.config["benchmark"]) if s.startswith("scenes/")]
+        parts.append(cost_table(f"run/{run.id}", sets=sets).assign(strategy=name))
+    found = pd.concat(parts, ignore_index=True)
+    found.round(3).to_csv(RESULTS / "cola_cost.csv", index=False)
+    return found
+
+
 def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--tune", action="store_true", help="find learning rates on validation queries")
-    parser.add_argument(
-        "--only", choices=STRATEGIES, action="append", help="only this strategy, into the cache"
-    )
-    parser.add_argument("--seed", type=int, help="only this seed, into the cache")
-    parser.add_argument(
-        "--protocol", action="store_true", help="the true protocol, as far as it is not run yet"
-    )
-    parser.add_argument(
-        "--verdict", action="store_true", help="write what the runs of the protocol say so far"
-    )
-    for name in ("epochs", "steps", "batch"):
-        parser.add_argument(f"--{name}", type=int)
+    parser.add_argument("--verdict", action="store_true", help="write what the runs say so far")
+    parser.add_argument("--costs", action="store_true", help="measure what finished runs cost on other sets")
     given = parser.parse_args(arguments)
     say = lambda text: print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)  # noqa: E731
-    options = {name: getattr(given, name) for name in ("epochs", "steps", "batch")}
     RESULTS.mkdir(parents=True, exist_ok=True)
-    names = given.only or list(STRATEGIES)
-    if given.protocol:
-        protocol(say)
+    if given.costs:
+        costs(say, RunStore())
     elif given.verdict:
         write_verdict(RunStore())
-    elif given.tune:
-        print(tune(names, options, say).to_string(index=False))
-    elif given.only or given.seed is not None:
-        for job in wanted(names, table.SEEDS if given.seed is None else (given.seed,), options):
-            started = time.perf_counter()
-            after = table._cached_result(job)["after"]["retrieval"]["cola_map"]["all"]["value"]
-            say(
-                f"{job.settings.strategy} seed {job.seed}: {after:.1f}, {time.perf_counter() - started:.0f} s"
-            )
     else:
-        write(say, options)
-        costs(say, options)
+        protocol(say)
 
 
 if __name__ == "__main__":

@@ -318,14 +318,17 @@ def scenarios(repeats: int, rng: Rng) -> Iterator[Error]:
 def sharing(n: int, k: int) -> Iterator[tuple[str, np.ndarray, Clusters | None]]:
     """Groups that share captions: how, the captions of every group (n, k), and what hangs together by images.
 
-    Sets of captions in equally many groups each; one set in a part of the groups, the others alone; and both captions
-    and images shared, by groups that are no neighbours and by neighbours.
+    Sets of captions in equally many groups each; one set, or some of one size, in a part of the groups, the others
+    alone; and both captions and images shared, by groups that are no neighbours and by neighbours.
     """
     alone, numbers = np.arange(n * k).reshape(n, k), np.arange(n)
     for sets in (1, 2, 3, 5, 7, 10, 20, 30, 50, 100, 150, 300):
         yield f"{counted(sets, 'set')} of captions", alone[numbers % sets], None
     for part in (0.1, 0.3, 0.5, 0.7, 0.9):
         yield f"one set in {part:.0%} of groups", alone[np.where(numbers < part * n, 0, numbers)], None
+    for sets, part in product((3, 4, 5, 6, 8), (0.3, 0.8)):
+        which = np.where(numbers < part * n, numbers % sets, numbers)
+        yield f"{sets} sets in {part:.0%} of groups", alone[which], None
     for sets in (30, 60, 150):
         images = Clusters.of_image_names(numbers[:, None] // 2 % 145)
         yield f"{sets} sets of captions, images of 2 or 4 groups", alone[numbers % sets], images

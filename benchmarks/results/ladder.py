@@ -63,7 +63,9 @@ Written by `python -m benchmarks.results.ladder`; every interval, tie, control a
 `assets/results/ladder.jsonl`, what the rungs mean in `core/ladder/ladder.py`. 300 test groups of a set, probes and map
 trained on {found[0]["trained_on"]:,} fresh groups of the training split, once in every run. GroupMatch in percent,
 the mean over runs, with its 95 % interval; of several runs it knows runs and groups as two sources of variance, of one
-run groups alone. Its chance level is 50 %, of triples 16.7 %. A dash: the model has no such rung.
+run groups alone. Its chance level is 50 %, of triples 16.7 %. `blind-lm` sees no
+image and ties everywhere, and a tie is wrong. A dash: the model has no such rung, or no run of
+test-time matching on that set ships.
 
 {_rungs(found)}
 
@@ -100,7 +102,7 @@ def _rungs(records: Sequence[dict[str, Any]]) -> str:
 
 
 def _steps(records: Sequence[dict[str, Any]]) -> str:
-    heads = ["set", "model", "runs", "from", "to", "points", "95 % interval", "p", "told"]
+    heads = ["set", "model", "runs", "from", "to", "points", "95 % interval (alone)", "p (Holm)", "told"]
     lines = [_row(heads), _row(["---"] * len(heads))]
     for record in records:
         steps = list(record["steps"])

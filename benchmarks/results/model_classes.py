@@ -198,7 +198,9 @@ def main() -> None:
         "real processor, saved as the hub has it and loaded by name. Exact means, in float32: the log-probability of "
         "every caption token and of the answer is that of a plain forward pass of the whole sequence to "
         f"{CLOSE:g}, no caption token sees a later one, and the image and the null image matter. Written by "
-        "`python -m benchmarks.results.model_classes`; the suite is `tests/test_vlm_contract.py`.",
+        "`python -m benchmarks.results.model_classes`; the suite is `tests/test_vlm_contract.py`. SmolVLM's processor "
+        "needs the package num2words, which is not installed with Crossmatch; with it SmolVLM is exact, too (prefix "
+        "kept).",
         "",
         "| Model type | Class | Exact | How, or why not |",
         "|---|---|---|---|",

@@ -12,6 +12,7 @@ What is current is skipped, so it may run again after each new model; files of m
 
 from __future__ import annotations
 
+import json
 import sys
 import time
 from pathlib import Path
@@ -86,14 +87,14 @@ def ship_shifted() -> None:
     kept = [write_pairs(pairs, shifted=True)]
     for name in FIRST_MODELS:
         known = scorer_key(name)
-        if known is None or not _shipped.is_current(known, pairs, shifted=True):
+        if known is None or not is_current(known, pairs, shifted=True):
             started, scorer = time.perf_counter(), load_scorer(name, "cpu")
             cache = ScoreCache()
             grouped = np.concatenate([score_groups(scorer, own, cache).ravel() for own in tests.values()])
             values = np.empty(len(pairs.codes), dtype=np.float32)
             values[pairs.places(Pairs.of(keys))] = grouped
             known = scorer.key
-            _shipped.write_scores(known, name, pairs, values, shifted=True)
+            write_scores(known, name, pairs, values, shifted=True)
             print(f"{name}: {len(values)} scores in {time.perf_counter() - started:.0f} s", flush=True)
         kept.append(_shipped.score_path(known, shifted=True))
     remove_others(kept, shifted=True)
@@ -122,7 +123,7 @@ def ship() -> None:
     kept = [write_pairs(pairs)]
     for name in scorer_names():
         known = scorer_key(name)
-        if known is None or not _shipped.is_current(known, pairs):
+        if known is None or not is_current(known, pairs):
             known = measure(name, tests, keys, pairs)
         kept.append(_shipped.score_path(known))
     remove_others(kept)
@@ -135,6 +136,24 @@ def write_pairs(pairs: _shipped.ShippedPairs, shifted: bool = False) -> Path:
     found = _shipped.read_pairs(path, (0, time.time_ns())) if path.is_file() else None
     if found is None or found.key != pairs.key:
         pairs.write(path)
+    return path
+
+
+def is_current(scorer: str, pairs: _shipped.ShippedPairs, shifted: bool = False) -> bool:
+    """Whether the shipped scores of a scorer are there, and of these pairs."""
+    path = _shipped.score_path(scorer, shifted)
+    found = _shipped._scores(path, _shipped._stamp(path), scorer) if path.is_file() else None
+    return found is not None and found[1] == pairs.key
+
+
+def write_scores(
+    scorer: str, name: str, pairs: _shipped.ShippedPairs, values: np.ndarray, shifted: bool = False
+) -> Path:
+    """Write a scorer's scores (p,) float32 of all pairs; `name` is for people, the key is what counts."""
+    path = _shipped.score_path(scorer, shifted)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    facts = json.dumps({"scorer": scorer, "name": name, "pairs": pairs.key})
+    np.savez_compressed(path, facts=np.array(facts), values=np.asarray(values, dtype=np.float32))
     return path
 
 
@@ -157,7 +176,7 @@ def measure(
         values[pairs.places(Pairs.of(searched))] = score_matrix(
             scorer, found.images[:IMAGES], found.queries
         ).ravel()
-    _shipped.write_scores(scorer.key, name, pairs, values)
+    write_scores(scorer.key, name, pairs, values)
     print(f"{name}: {len(values)} scores in {time.perf_counter() - started:.0f} s", flush=True)
     return scorer.key
 

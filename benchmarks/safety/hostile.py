@@ -7,15 +7,18 @@ loopback network (127.0.0.2 and so on), and a new cookie for every connection. W
 from __future__ import annotations
 
 import asyncio
+import io
 import ipaddress
 import random
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 
 import httpx
+import numpy as np
+from PIL import Image
 from streamlit.proto.BackMsg_pb2 import BackMsg
 from streamlit.proto.ForwardMsg_pb2 import ForwardMsg
 from streamlit.proto.WidgetStates_pb2 import WidgetState
@@ -129,6 +132,19 @@ class Hostile:
             return 0
         return answer.status_code
 
+    async def bring(
+        self, client: httpx.AsyncClient, session: Session, name: str, content: bytes
+    ) -> list[str]:
+        """Put a file into the field of Your data, as a browser does; what the page says to it."""
+        await session.open("Your Data")
+        fields = session.widgets("file_uploader")
+        field = next(fields[label] for label in fields if label.startswith("File of scores"))
+        await self.upload(client, session, name, content)
+        value = WidgetState(id=field.id)
+        value.file_uploader_state_value.uploaded_file_info.add(file_id=name, name=name, size=len(content))
+        await session.open("Your Data", "", (value,))
+        return session.said()
+
     # --- what is tried
 
     async def uploads(self) -> None:
@@ -216,6 +232,40 @@ class Hostile:
                 status = getattr(answer, "status_code", type(answer).__name__)
                 self.answers[f"slow upload {status}"] += 1
 
+    async def values(self) -> None:
+        """Messages of 85,000 values of fields that are no page's, over three connections."""
+        message = BackMsg()
+        for i in range(85_000):
+            message.rerun_script.widget_states.widgets.add(id=f"{i}")
+        content = message.SerializeToString()
+        for _ in range(3):
+            with suppress(Exception):
+                async with self.patient_session() as session:
+                    await session.open()
+                    for _ in range(10):
+                        await session.line.send(content)
+                    await asyncio.wait_for(session.line.wait_closed(), 5)
+                    self.answers["connection with many values ended"] += 1
+
+    async def files(self) -> None:
+        """Small files that stand for much, and pages that stay open on what could be read."""
+        async with AsyncExitStack() as opened, self.client() as client:
+            for name, content in small_files(self.random.randrange(1 << 30)).items():
+                session = await opened.enter_async_context(self.patient_session())
+                await session.open()
+                said = [text for text in await self.bring(client, session, name, content) if name[:4] in text]
+                self.answers[f"file {name}: {said[0][:60] if said else 'read'}"] += 1
+                await session.open("Groups", f"set=upload/{name}")
+
+    async def tiny_files(self) -> None:
+        """Thirty files of a few bytes, each of them stored."""
+        async with self.patient_session() as session, self.client() as client:
+            await session.open()
+            for i in range(30):
+                text = f"group,image,caption,score\na,0,0,{i}\na,0,1,0\na,1,0,0\na,1,1,1\n"
+                await self.bring(client, session, f"tiny-{self.host}-{i}.csv", text.encode())
+                self.answers["tiny file brought"] += 1
+
     async def addresses(self) -> None:
         """Pages with endless and senseless addresses, and fields with senseless values."""
         async with self.client() as client:
@@ -228,12 +278,51 @@ class Hostile:
                 self.answers[f"address {'said' if session.said() else 'taken'}"] += 1
 
 
+def small_files(seed: int) -> dict[str, bytes]:
+    """Files of strangers that cost a server most while no limit was on what they unfold to; by name.
+
+    The tags alone are within every limit: 10,000 groups with 195 tags each, about 100 MB in memory.
+    """
+    rng, texts = np.random.default_rng(seed), np.array([f"{i:07}" for i in range(3000)])
+    tags = {f"tag_{i}": texts[rng.integers(0, len(texts), 10_000)] for i in range(195)}
+    return {
+        "tags.npz": _npz(scores=rng.normal(size=(10_000, 2, 2)).astype(np.float32), **tags),
+        "ones.npz": _npz(img=np.ones((20_000, 1), np.int8), cap=np.ones((20_000, 1), np.int8)),
+        "ties.npz": _npz(scores=np.zeros((1, 2000, 2000), np.int8)),
+        "wide.npz": _npz(
+            scores=np.zeros((2, 2, 2)), **{f"tag_{i}": np.array(["a", "b"]) for i in range(5000)}
+        ),
+        "list.json": b"[" + b"[]," * 3_000_000 + b"[]]",
+        "deep.jsonl": b'{"id":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        "same.jsonl": b"{" + b",".join(b'"k%d":0' % (i // 2) for i in range(60_000)) + b"}",
+        "scans.csv": many_scans(2000),
+    }
+
+
+def _npz(**arrays: Any) -> bytes:
+    file = io.BytesIO()
+    np.savez_compressed(file, **arrays)
+    return file.getvalue()
+
+
+def many_scans(count: int) -> bytes:
+    """A JPEG that has its last scan so many times: every one is decoded over the whole picture."""
+    file = io.BytesIO()
+    Image.new("L", (64, 64)).save(file, "JPEG", progressive=True)
+    content = file.getvalue()
+    last = content.rindex(b"\xff\xda")
+    return content[:-2] + content[last:-2] * count + content[-2:]
+
+
 ATTACKS: tuple[Callable[[Hostile], Awaitable[None]], ...] = (
     Hostile.uploads,
     Hostile.connections,
     Hostile.runs,
     Hostile.scores,
     Hostile.messages,
+    Hostile.values,
+    Hostile.files,
+    Hostile.tiny_files,
     Hostile.slow_uploads,
     Hostile.addresses,
 )

@@ -34,7 +34,14 @@ from core.scoring.load import lazy_scorer, scorer_key, scorer_names
 from core.scoring.pairs import Pairs
 from core.scoring.scores import score_groups
 
-_HEAD = ["set", "groups", "independent", "same words", "blind to order, at most % (95 % interval)", "faults"]
+_HEAD = [
+    "set",
+    "groups",
+    "independent",
+    "same words",
+    "blind to order, at most % (95 % interval, by cluster)",
+    "faults",
+]
 _WRONG = 5.0  # percent of groups
 _SAID = 2  # faults that the answer names
 _MOST_PICTURES = 2_000  # groups whose images are opened
@@ -141,19 +148,23 @@ class Audit:
         sample = _rules.Sample(groups, clusters, in_file_order)
         blind_scores = _blind_scores(named, blind, say) if m < k else {}
         right = _systems(groups) if here else {}
-        found = [rule(sample) for rule in _rules.RULES]
+        found = []
+        for done, rule in enumerate(_rules.RULES):
+            say("rules", done / len(_rules.RULES))
+            found.append(rule(sample))
+        say("rules", 1.0)
         found += [_rules.blind_model(sample, name, scores) for name, scores in blind_scores.items()]
         found += [] if blind_scores or m == k else [_NO_BLIND]
         found.append(_pictures(sample, pixels))
         found += [] if training is None else [_rules.seen_pairs(sample, _captions(training))]
         found += [
-            _facts.word_order(groups),
-            _facts.equal_captions(groups),
-            _facts.contradictions(groups, alike, groups.name.endswith("@global")),
-            _facts.equal_images(groups, names, pixels),
+            _facts.word_order(groups, clusters),
+            _facts.equal_captions(groups, clusters),
+            _facts.contradictions(groups, alike, groups.name.endswith("@global"), clusters),
+            _facts.equal_images(groups, names, pixels, clusters),
             _facts.shared_parts(groups, clusters),
             _facts.detectable(*_independent(groups, clusters)),
-            _facts.agreement(groups, right),
+            _facts.agreement(groups, right, clusters),
         ]
         by = "" if clusters is None else clusters.by
         return cls(
@@ -243,7 +254,8 @@ class Audit:
         for audit in (*self.parts, self):
             order = next(found for found in audit.findings if found.key == "order")
             assert order.found is not None
-            reached = f"{order.found.value:.2f} ({order.found.low:.1f}–{order.found.high:.1f})"
+            low, high = order.found.bounds
+            reached = f"{order.found.value:.2f} ({low:.1f}–{high:.1f})"
             faults = ", ".join(found.key for found in audit._of(FAULT)) or "none"
             numbers = (audit.n, audit.independent, order.groups)
             rows.append([audit.name, *(f"{number:,}" for number in numbers), reached, faults])

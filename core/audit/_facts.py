@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from math import comb, perm
 from pathlib import Path
 from typing import NamedTuple
@@ -12,11 +12,12 @@ import numpy as np
 from PIL import Image
 
 from core.audit import _near_images
+from core.audit._near_images import Likeness
 from core.audit._rules import CANNOT_TELL, EVIDENCE, FAULT, LIMIT, SOUND, Finding
-from core.audit._words import words_of
+from core.audit._words import looks_of, words_of
 from core.base.errors import InputError
 from core.base.text import counted
-from core.groups import BytesImage, FileImage, GroupSet, ImageRef
+from core.groups import BytesImage, FileImage, Group, GroupSet, ImageRef
 from core.metrics.statistics import Clusters, Comparison, estimate
 from core.scenes.captions import Statement
 from core.scenes.render import SceneImage
@@ -46,7 +47,7 @@ def _ids(groups: GroupSet, which: np.ndarray) -> tuple[str, ...]:
 # --- captions
 
 
-def word_order(groups: GroupSet) -> Finding:
+def word_order(groups: GroupSet, clusters: Clusters | None = None) -> Finding:
     """The ceiling of a bag of words: a model that is blind to order has to guess among captions of the same words."""
     question = "Does the set need word order?"
     (m, k), n = groups.shape, len(groups)
@@ -57,13 +58,13 @@ def word_order(groups: GroupSet) -> Finding:
         size, right = Counter(bags), Counter(bags[j] for j in group.truth or ())
         reach[i] = 1 / np.prod([ways(size[bag], count) for bag, count in right.items()])
         same[i] = any(size[bag] > right[bag] if m == 1 else size[bag] > 1 for bag in right)
-    found = estimate(reach, 100 / ways(k, len(groups[0].truth or (0,))), int(same.sum()))
+    found = estimate(reach, 100 / ways(k, len(groups[0].truth or (0,))), int(same.sum()), clusters=clusters)
     low, high = ((bound - found.chance) / (100 - found.chance) for bound in found.bounds)
     verdict = LIMIT if low >= _SOLVED else SOUND if high <= _NOWHERE else CANNOT_TELL
     says = (
         f"{int(same.sum()):,} of {n:,} groups have another caption of the same words as the right one: a model that "
-        f"is blind to word order reaches at most {found.value:.2f} % by guessing among them (95 % interval "
-        f"{found.low:.1f}–{found.high:.1f}, chance {found.chance:.1f} %), and {100 * (1 - same.mean()):.2f} % where a "
+        f"is blind to word order reaches at most {found.value:.2f} % by guessing among them ({found.interval}, "
+        f"chance {found.chance:.1f} %), and {100 * (1 - same.mean()):.2f} % where a "
         "tie is wrong."
     )
     if verdict == LIMIT:
@@ -84,27 +85,38 @@ def word_order(groups: GroupSet) -> Finding:
     )
 
 
-def equal_captions(groups: GroupSet) -> Finding:
-    """Captions of one group that are the same but for case, punctuation and how letters are written."""
+def equal_captions(groups: GroupSet, clusters: Clusters | None = None) -> Finding:
+    """Captions of one group that are the same but for case, punctuation and how letters are written, or that look the
+    same, with letters of another alphabet or signs that nobody sees."""
     question = "Are the captions of a group different?"
-    twice = np.array([len({words_of(c) for c in g.captions}) < len(g.captions) for g in groups])
+    written = _twice(groups, words_of)
+    looks = _twice(groups, looks_of) & ~written
+    twice = written | looks
     says = (
         f"{int(twice.sum()):,} of {len(groups):,} groups have two captions that are the same but for case and "
-        "punctuation."
+        "punctuation"
     )
+    says += f", {int(looks.sum()):,} of them but for letters of another alphabet." if looks.any() else "."
     verdict = FAULT if twice.any() else SOUND
     return Finding(
         "captions",
         question,
         verdict,
         says,
-        estimate(twice, 0.0),
+        estimate(twice, 0.0, clusters=clusters),
         evidence=_ids(groups, twice),
         brief=f"{counted(int(twice.sum()), 'group')} of {len(groups):,} with a caption twice",
     )
 
 
-def contradictions(groups: GroupSet, names: Sequence[Sequence[str]], is_global: bool) -> Finding:
+def _twice(groups: GroupSet, form: Callable[[str], tuple[str, ...]]) -> np.ndarray:
+    """Groups of which two captions have one form, bool (n,)."""
+    return np.array([len({form(c) for c in g.captions}) < len(g.captions) for g in groups])
+
+
+def contradictions(
+    groups: GroupSet, names: Sequence[Sequence[str]], is_global: bool, clusters: Clusters | None = None
+) -> Finding:
     """Captions that are false here and true of the same image elsewhere, and, where the set is matched as a whole,
     captions that are right of several images. In the built-in world the drawn scenes are asked too.
 
@@ -148,7 +160,7 @@ def contradictions(groups: GroupSet, names: Sequence[Sequence[str]], is_global: 
         question,
         FAULT if wrong.any() else SOUND,
         says,
-        estimate(wrong, 0.0),
+        estimate(wrong, 0.0, clusters=clusters),
         evidence=_ids(groups, wrong),
         brief=f"{counted(int(wrong.sum()), 'group')} of {len(groups):,} contradict another one or their picture",
     )
@@ -179,19 +191,21 @@ class Pixels(NamedTuple):
     """What is known of the pixels of every image.
 
     copies : int (p, 2), pairs of images that are nearly the same; image i of group g is number g * m + i. alike : int
-    (q, 2), pairs that may be copies, cut at the edges, or pictures that differ in little.
+    (q, 2), pairs that may be copies, cut at the edges, or pictures that differ in little. turned : int (r, 2), pairs
+    of which one is the other mirrored or turned.
     statistics : float (n, m, d), standardised: log width, log height, mean red, green and blue, contrast, log file
     size; without those that never vary.
     """
 
     copies: np.ndarray
     alike: np.ndarray
+    turned: np.ndarray
     statistics: np.ndarray
 
     @classmethod
     def of(cls, groups: GroupSet, progress: Callable[[float], None] | None = None) -> Pixels | None:
         """None where an image is not on this machine."""
-        small, numbers = [], []
+        small, middle, numbers, shapes = [], [], [], []
         for i, group in enumerate(groups):
             for image in group.images:
                 try:
@@ -199,15 +213,16 @@ class Pixels(NamedTuple):
                 except InputError:
                     return None
                 small.append(_near_images.thumbnail(picture))
+                middle.append(_near_images.thumbnail(_near_images.centre(picture)))
+                shapes.append(np.log(picture.width / picture.height))
                 numbers.append([*_statistics(picture), np.log(1 + _bytes(image))])
             if progress is not None:
                 progress((i + 1) / len(groups))
         values = np.array(numbers)
         values = values[:, np.ptp(values, axis=0) > 1e-9]
         values = (values - values.mean(axis=0)) / values.std(axis=0) if values.size else values
-        near = _near_images.copies(np.array(small))
-        same = _same(groups, near)
-        return cls(near[same], near[~same], values.reshape(len(groups), groups.shape[0], -1))
+        near = near_pairs(groups, np.array(small), np.array(middle), np.array(shapes))
+        return cls(*near, values.reshape(len(groups), groups.shape[0], -1))
 
     def named(self, names: Sequence[Sequence[str]]) -> list[list[str]]:
         """Names of images with one name for all that are nearly the same."""
@@ -221,12 +236,56 @@ class Pixels(NamedTuple):
         return [alike[i : i + m] for i in range(0, len(alike), m)]
 
 
-def _same(groups: GroupSet, pairs: np.ndarray) -> np.ndarray:
-    """Which pairs of images are the same in detail, bool (p,); images of pairs alone are opened again."""
-    images = [image for group in groups for image in group.images]
-    details = {i: _near_images.detail(images[i].open()) for i in np.unique(pairs).tolist()}
-    found = [_near_images.is_same(details[a], details[b]) for a, b in pairs.tolist()]
-    return np.array(found, dtype=bool)
+def near_pairs(
+    groups: Iterable[Group], small: np.ndarray, middle: np.ndarray, shapes: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Pairs of images (p, 2) that are the same, that are alike, and that are the same mirrored or turned.
+
+    small, middle : thumbnails of the whole images, and of their middles cut to a square. shapes : logarithms of their
+    widths by their heights.
+    """
+    detail = _Details(groups)
+    told = {
+        (a, b): Likeness.of(detail.whole(a), detail.whole(b)) for a, b in _near_images.copies(small).tolist()
+    }
+    if _near_images.differ_in_shape(shapes.max(), shapes.min()):
+        cut = _near_images.copies(middle)
+        for a, b in cut[_near_images.differ_in_shape(*shapes[cut].T)].tolist():
+            if told.get((a, b)) != Likeness.SAME:
+                told[a, b] = Likeness.of(detail.middle(a), detail.middle(b))
+    turned = {
+        (a, b)
+        for a, b, turn in _near_images.turned_copies(small).tolist()
+        if told.get((a, b), Likeness.OTHER) == Likeness.OTHER
+        and Likeness.of(detail.whole(a), _near_images.TURNS[turn](detail.whole(b))) == Likeness.SAME
+    }
+    same = sorted(pair for pair, how in told.items() if how == Likeness.SAME)
+    alike = sorted(pair for pair, how in told.items() if how == Likeness.ALIKE)
+    return _as_array(same), _as_array(alike), _as_array(sorted(turned))
+
+
+def _as_array(pairs: list[tuple[int, int]]) -> np.ndarray:
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+class _Details:
+    """Details of images, which are opened again for pairs alone."""
+
+    def __init__(self, groups: Iterable[Group]) -> None:
+        self._images = [image for group in groups for image in group.images]
+        self._found: dict[tuple[int, bool], np.ndarray] = {}
+
+    def whole(self, i: int) -> np.ndarray:
+        return self._of(i, False)
+
+    def middle(self, i: int) -> np.ndarray:
+        return self._of(i, True)
+
+    def _of(self, i: int, cut: bool) -> np.ndarray:
+        if (i, cut) not in self._found:
+            picture = self._images[i].open()
+            self._found[i, cut] = _near_images.detail(_near_images.centre(picture) if cut else picture)
+        return self._found[i, cut]
 
 
 def _statistics(picture: Image.Image) -> list[float]:
@@ -242,8 +301,28 @@ def _bytes(image: ImageRef) -> int:
     return 0 if path is None else path.stat().st_size
 
 
-def equal_images(groups: GroupSet, names: Sequence[Sequence[str]], pixels: Pixels | None) -> Finding:
-    """Images of one group that are the same, or nearly, and images of different groups that are nearly the same."""
+# Captions with one of them may make an image and its mirror image two different pictures.
+_PLACES = frozenset(
+    words_of(
+        "left right leftmost rightmost leftward rightward leftwards rightwards above below under underneath beneath "
+        "over top bottom up down upper lower upside upright upwards downwards upward downward upturned overturned "
+        "clockwise counterclockwise anticlockwise north south east west vertical horizontal vertically "
+        "horizontally diagonal diagonally mirrored flipped rotated reversed backwards sideways"
+    )
+)
+
+
+def equal_images(
+    groups: GroupSet,
+    names: Sequence[Sequence[str]],
+    pixels: Pixels | None,
+    clusters: Clusters | None = None,
+) -> Finding:
+    """Images of one group that are the same, or nearly, and images of different groups that are nearly the same.
+
+    An image that is another one mirrored or turned is no fault by itself, as captions may be about just that. It is
+    said where no caption of the two groups has an English word of place or direction.
+    """
     question = "Are the images different?"
     n = len(groups)
     twice = np.array([len(set(found)) < len(found) for found in names])
@@ -257,17 +336,22 @@ def equal_images(groups: GroupSet, names: Sequence[Sequence[str]], pixels: Pixel
             question,
             FAULT if twice.any() else CANNOT_TELL,
             says,
-            estimate(twice, 0.0) if twice.any() else None,  # nobody looked: no number
+            estimate(twice, 0.0, clusters=clusters) if twice.any() else None,  # nobody looked: no number
             evidence=_ids(groups, twice),
             brief=f"{counted(int(twice.sum()), 'group')} of {n:,} with an image twice" if twice.any() else "",
         )
     keys = [name for found in names for name in found]
     different = [(a, b) for a, b in pixels.copies.tolist() if keys[a] != keys[b]]
     pairs = np.array(different, dtype=np.int64).reshape(-1, 2) // groups.shape[0]  # of groups
-    inside, across, perhaps = (np.zeros(n, dtype=bool) for _ in range(3))
+    inside, across, perhaps, mirrored = (np.zeros(n, dtype=bool) for _ in range(4))
     within = pairs[:, 0] == pairs[:, 1]
     inside[pairs[within]] = across[pairs[~within]] = True
-    perhaps[pixels.alike // groups.shape[0]] = True
+    alike = pixels.alike // groups.shape[0]
+    perhaps[alike] = True
+    turned = pixels.turned // groups.shape[0]
+    placed = np.array([any(_PLACES & {*words_of(c)} for c in g.captions) for g in groups])
+    turned = turned[~placed[turned].any(axis=1)]
+    mirrored[turned] = True
     wrong = twice | inside
     says = (
         f"{int(wrong.sum()):,} of {n:,} groups have two images that are the same or nearly so; "
@@ -282,13 +366,17 @@ def equal_images(groups: GroupSet, names: Sequence[Sequence[str]], pixels: Pixel
             f" {counted(int(perhaps.sum()), 'group')} with images that are alike, perhaps copies cut at the edges, "
             "perhaps pictures that differ in little: look."
         )
-    many = estimate(across, 0.0).low > _FEW
-    verdict = FAULT if wrong.any() or many else CANNOT_TELL if (across | perhaps).any() else SOUND
-    alike = pixels.alike // groups.shape[0]
+    if mirrored.any():
+        says += (
+            f" {counted(int(mirrored.sum()), 'group')} with an image that is another one mirrored or turned, and no "
+            "word of place or direction in the captions: look."
+        )
+    many = estimate(across, 0.0, clusters=clusters).bounds[0] > _FEW
+    verdict = FAULT if wrong.any() or many else CANNOT_TELL if (across | perhaps | mirrored).any() else SOUND
     # What is alike side by side.
-    seen = dict.fromkeys(np.concatenate([pairs[~within], alike]).ravel().tolist())
+    seen = dict.fromkeys(np.concatenate([pairs[~within], alike, turned]).ravel().tolist())
     return Finding(
-        "images", question, verdict, says, estimate(wrong | across, 0.0),
+        "images", question, verdict, says, estimate(wrong | across, 0.0, clusters=clusters),
         brief=f"{counted(int((wrong | across).sum()), 'group')} of {n:,} with an image twice, or nearly",
         evidence=_ids(groups, wrong) if wrong.any() else tuple(groups[i].id for i in [*seen][:EVIDENCE]),
     )  # fmt: skip
@@ -316,7 +404,9 @@ def shared_parts(groups: GroupSet, clusters: Clusters | None) -> Finding:
     largest = np.argsort(-sizes[clusters.labels], kind="stable")[:EVIDENCE]
     ids = tuple(groups[int(i)].id for i in largest)
     brief = f"{int(shared.sum()):,} of {n:,} groups share {ARTICLES[by]}"
-    return Finding("shared", question, verdict, says, estimate(shared, 0.0), evidence=ids, brief=brief)
+    # Whether a group shares is a fact of its cluster.
+    found = estimate(shared, 0.0, clusters=clusters)
+    return Finding("shared", question, verdict, says, found, evidence=ids, brief=brief)
 
 
 # --- size
@@ -360,15 +450,16 @@ def _shows(n: int) -> str:
     )
 
 
-def agreement(groups: GroupSet, right: Mapping[str, np.ndarray]) -> Finding:
+def agreement(groups: GroupSet, right: Mapping[str, np.ndarray], clusters: Clusters | None = None) -> Finding:
     """Groups that no two systems tell apart. right : bool (n,) of each system."""
     question = "Does the set tell systems apart?"
     if len(right) < 2:
         return Finding("agreement", question, CANNOT_TELL, "Scores of fewer than two systems are at hand.")
     hits = np.array([*right.values()])
     none, everyone = np.asarray(~hits.any(axis=0)), np.asarray(hits.all(axis=0))
-    found = estimate(none | everyone, 0.0)
-    verdict = LIMIT if found.low >= 100 * _IDLE else SOUND if found.high < 100 * _IDLE else CANNOT_TELL
+    found = estimate(none | everyone, 0.0, clusters=clusters)
+    low, high = found.bounds
+    verdict = LIMIT if low >= 100 * _IDLE else SOUND if high < 100 * _IDLE else CANNOT_TELL
     says = (
         f"On {found.value:.1f} % of groups ({found.interval}) the {len(right)} systems at hand never disagree: "
         f"{counted(int(everyone.sum()), 'group')} solved by all, {int(none.sum()):,} by none ({', '.join(right)})."

@@ -1,13 +1,16 @@
-"""Which images are copies of each other: encoded again, of another size, cut by a few percent at the edges.
+"""Which images are copies of each other: encoded again, of another size, cut at the edges or to a square, mirrored or
+turned.
 
 Seen in colour: thumbnails in Lab, one moved and scaled upon the other (Lucas and Kanade, IJCAI 1981), and the largest
 difference that is left at any place. So one object of another colour, size or place makes two images, however much of
-the picture they share.
+the picture they share. Mirrored and turned copies are looked for by their whole frame alone, neither moved nor scaled.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Callable
+from enum import Enum
+from functools import lru_cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +27,10 @@ _REJECTED = {8: 36.0, 16: 32.0, 32: _NEAR}  # more left there: no copy
 _AT_ONCE = 512  # pairs
 _DETAIL = 128  # pixels a side, where copies of the whole frame are told from pictures that are alike
 _SAME = 30.0  # of RGB, means of 3 x 3 pixels: JPEG of quality 10 leaves 27 in photographs
+# So much at a place, and more than `_SAME` in fewer than these parts of the picture, is one thing of another size or
+# place: a cut moves everything. Drawings as JPEG leave 75, photographs cut by 1 % differ in a third of the parts.
+_OTHER, _PARTS, _FEW_PARTS = 100.0, 8, 0.2
+_NOT_SQUARE = 0.02  # of the logarithm of width by height
 _MOST = 20_000  # pairs that are moved upon each other, the likeliest; some seconds
 
 
@@ -50,7 +57,8 @@ def copies(thumbnails: np.ndarray) -> np.ndarray:
     thumbnails : float32 (n, 32, 32, 3). Of pictures that are nearly all alike, such as drawings on white paper, the
     likeliest pairs alone are looked at.
     """
-    pairs = _alike(_cells(thumbnails, 8).reshape(len(thumbnails), -1))
+    flat = _cells(thumbnails, 8).reshape(len(thumbnails), -1)
+    pairs = _alike(flat, flat, _OVERALL)
     found = pairs[:0]
     for start in range(0, len(pairs), _AT_ONCE):
         some = pairs[start : start + _AT_ONCE]
@@ -62,14 +70,70 @@ def copies(thumbnails: np.ndarray) -> np.ndarray:
 
 def detail(picture: Image.Image) -> np.ndarray:
     """Uint8 (128, 128, 3)."""
-    return np.asarray(picture.convert("RGB").resize((_DETAIL, _DETAIL), Image.Resampling.BOX))
+    return np.asarray(picture.convert("RGB").resize((_DETAIL, _DETAIL), Image.Resampling.BILINEAR))
 
 
-def is_same(one: np.ndarray, two: np.ndarray) -> bool:
-    """Whether two details differ nowhere by more than another encoding or size leaves: a circle of 12 pixels and one of
-    14, or fine stripes, do, and so does a copy that is cut."""
-    rest = scipy.ndimage.uniform_filter(one.astype(np.float32) - two, size=(3, 3, 1), mode="nearest")
-    return bool((rest**2).sum(axis=-1).max() <= _SAME**2)
+class Likeness(Enum):
+    """SAME: another encoding or size of one picture. ALIKE: perhaps a copy that is cut at the edges, perhaps another
+    picture. OTHER: they differ in a place or two, as in the size of one thing."""
+
+    SAME, ALIKE, OTHER = range(3)
+
+    @classmethod
+    def of(cls, one: np.ndarray, two: np.ndarray) -> Likeness:
+        """By two details whose thumbnails are copies."""
+        rest = scipy.ndimage.uniform_filter(one.astype(np.float32) - two, size=(3, 3, 1), mode="nearest")
+        squares = (rest**2).sum(axis=-1)
+        if squares.max() <= _SAME**2:
+            return cls.SAME
+        step = _DETAIL // _PARTS
+        parts = squares.reshape(_PARTS, step, _PARTS, step).max(axis=(1, 3))
+        few = (parts > _SAME**2).mean() < _FEW_PARTS
+        return cls.OTHER if few and squares.max() > _OTHER**2 else cls.ALIKE
+
+
+# --- mirrored, turned, cut to a square
+
+
+def _turned(places: np.ndarray, turns: int, mirrored: bool) -> np.ndarray:
+    """Pictures (..., s, s, 3), mirrored left and right or not, and then turned by so many quarters."""
+    return np.rot90(places[..., ::-1, :] if mirrored else places, turns, axes=(-3, -2))
+
+
+# The orientations of a picture beside its own.
+TURNS: tuple[Callable[[np.ndarray], np.ndarray], ...] = tuple(
+    partial(_turned, turns=turns, mirrored=mirrored)
+    for mirrored in (True, False)
+    for turns in range(4)
+    if mirrored or turns
+)
+
+
+def turned_copies(thumbnails: np.ndarray) -> np.ndarray:
+    """Pairs whose second image, mirrored or turned, is the first, int (p, 3): two images, and which of `TURNS`."""
+    cells = _cells(thumbnails, 8)
+    flat = cells.reshape(len(cells), -1)
+    found = [np.zeros((0, 3), dtype=np.int64)]
+    for turn, turned in enumerate(TURNS):
+        pairs = _alike(flat, turned(cells).reshape(flat.shape), _NEAR)
+        for start in range(0, len(pairs), _AT_ONCE):
+            some = pairs[start : start + _AT_ONCE]
+            one, two = (thumbnails[some[:, i]] for i in (0, 1))
+            some = some[_largest(one - turned(two)) <= _NEAR]
+            found.append(np.column_stack([some, np.full(len(some), turn)]))
+    return np.concatenate(found)
+
+
+def centre(picture: Image.Image) -> Image.Image:
+    """Its middle, cut to a square."""
+    side = min(picture.size)
+    left, top = ((length - side) // 2 for length in picture.size)
+    return picture.crop((left, top, left + side, top + side))
+
+
+def differ_in_shape(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+    """Whether the frames are of different proportions, by their logarithms."""
+    return np.abs(one - two) > _NOT_SQUARE
 
 
 def clusters(n: int, pairs: np.ndarray) -> np.ndarray:
@@ -84,16 +148,17 @@ def _cells(thumbnails: np.ndarray, side: int) -> np.ndarray:
     return thumbnails.reshape(-1, side, step, side, step, 3).mean(axis=(2, 4))
 
 
-def _alike(flat: np.ndarray) -> np.ndarray:
-    """Pairs int (p, 2) of rows (n, d) whose root mean square difference in Lab is at most `_OVERALL`; if they are
-    many, those with the least."""
-    squares, most = (flat**2).sum(axis=1), _OVERALL**2 * flat.shape[1] / 3
+def _alike(flat: np.ndarray, other: np.ndarray, overall: float) -> np.ndarray:
+    """Pairs int (p, 2) of an earlier row (n, d) and a later one of the other, whose root mean square difference in Lab
+    is at most `overall`; if they are many, those with the least."""
+    squares, others = (flat**2).sum(axis=1), (other**2).sum(axis=1)
+    most = overall**2 * flat.shape[1] / 3
     found, distances = [np.zeros((0, 2), dtype=np.int64)], [np.zeros(0, dtype=np.float32)]
     for start in range(0, len(flat), _AT_ONCE):
         rows = slice(start, start + _AT_ONCE)
-        apart = squares[rows, None] + squares - 2 * flat[rows] @ flat.T
-        one, two = np.nonzero(np.triu(apart <= most, start + 1))
-        found.append(np.stack([one + start, two], axis=1))
+        apart = squares[rows, None] + others[start:] - 2 * flat[rows] @ other[start:].T
+        one, two = np.nonzero(np.triu(apart <= most, 1))
+        found.append(np.stack([one, two], axis=1) + start)
         distances.append(apart[one, two])
     return np.concatenate(found)[np.argsort(np.concatenate(distances), kind="stable")[:_MOST]]
 

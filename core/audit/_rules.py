@@ -21,7 +21,7 @@ import numpy as np
 import scipy
 
 from core.audit._sequence import foretold
-from core.audit._words import words_of
+from core.audit._words import in_disguise, is_unseen, words_of
 from core.base.text import p_digits
 from core.groups import GroupSet
 from core.metrics.statistics import Clusters, Estimate, estimate
@@ -337,8 +337,18 @@ _WRITING: tuple[tuple[Callable[[str], int], tuple[str, str]], ...] = (
     ),
     (lambda c: c.count(","), ("the caption with most commas", "the caption with fewest commas")),
     (
-        lambda c: sum(s.isspace() or unicodedata.category(s) == "Cf" for s in c) - max(len(c.split()) - 1, 0),
-        ("the caption with most spaces beside those between words", "the caption with fewest such spaces"),
+        lambda c: sum(s.isspace() or is_unseen(s) for s in c) - max(len(c.split()) - 1, 0),
+        (
+            "the caption with most spaces beside those between words, or signs that nobody sees",
+            "the caption with fewest such spaces and signs",
+        ),
+    ),
+    (
+        in_disguise,
+        (
+            "the caption with most letters that look Latin and are not",
+            "the caption with fewest letters that look Latin and are not",
+        ),
     ),
     (
         lambda c: sum(sign in "\u2018\u2019\u201a\u201b\u201c\u201d\u201e\u00ab\u00bb\u00b4`" for sign in c),
@@ -348,13 +358,17 @@ _WRITING: tuple[tuple[Callable[[str], int], tuple[str, str]], ...] = (
 
 
 def writing(sample: Sample) -> Finding:
-    """By what is no word: punctuation at the end or anywhere, capitals, commas, spaces, curly quotes."""
+    """By what is no word: punctuation at the end or anywhere, capitals, commas, spaces, curly quotes, signs that nobody
+    sees, letters of another alphabet that look Latin."""
     question = "Does the way a caption is written give it away?"
     tried = [_rule("writing", question, who, sample, _of_captions(sample, count)) for count, who in _WRITING]
     found = _best_of_rules(tried)
     if found.p_value is not None or sample.groups.shape[0] == sample.groups.shape[1]:
         return found
-    says = "The captions of every group have as much punctuation, as many capitals, commas, spaces and curly quotes."
+    says = (
+        "The captions of every group have as much punctuation, as many capitals, commas, spaces and curly quotes, and "
+        "as many signs that nobody sees or that look like others."
+    )
     return found._replace(says=says)
 
 

@@ -1,4 +1,4 @@
-"""Parquet files of strangers as Arrow tables: decoded piece by piece, and on a public server in a process apart.
+"""Parquet files and Arrow streams as tables: decoded piece by piece, and on a public server in a process apart.
 
 A kilobyte of Parquet may name one long text for a million rows, and what its directory says of its sizes need not be
 true: Arrow believes it and fills the memory. So on a public server a process of its own decodes it, with a bounded
@@ -31,13 +31,13 @@ _APART_SECONDS = 60
 _REFUSED = 2  # its exit status where it says why in a sentence
 
 
-def read_parquet(path: Path | str, content: bytes, most: int) -> pa.Table:
+def read_parquet(path: Path | str, content: bytes, most: int, kind: str = "Parquet") -> pa.Table:
     """The table in a Parquet file's bytes, its texts and numbers valid.
 
-    most : bytes that the table may take. Raises InputError, in one sentence, for what is damaged, too large, or has
-    columns that are no cells.
+    most : bytes that the table may take. kind : "Arrow" for the bytes of a stream of Arrow's. Raises InputError, in
+    one sentence, for what is damaged, too large, or has columns that are no cells.
     """
-    return (_read_apart if is_public() else _read_here)(path, content, most)
+    return (_read_apart if is_public() else _read_here)(path, content, most, kind)
 
 
 @contextmanager
@@ -63,12 +63,12 @@ def too_large(path: Path | str) -> InputError:
     )
 
 
-def _read_apart(path: Path | str, content: bytes, most: int) -> pa.Table:
+def _read_apart(path: Path | str, content: bytes, most: int, kind: str) -> pa.Table:
     """`_read_here` in a process with a bounded memory of its own."""
     import pyarrow as pa
 
     command, environment = module_command("core.base._parquet", [])
-    asked = json.dumps([str(path), most, _APART_BYTES]).encode() + b"\n" + content
+    asked = json.dumps([str(path), most, _APART_BYTES, kind]).encode() + b"\n" + content
     try:
         done = subprocess.run(
             command, input=asked, capture_output=True, env=environment, timeout=_APART_SECONDS, check=False
@@ -83,9 +83,34 @@ def _read_apart(path: Path | str, content: bytes, most: int) -> pa.Table:
         return stream.read_all()
 
 
-def _read_here(path: Path | str, content: bytes, most: int) -> pa.Table:
-    with arrow_errors(path):
-        return _decode(path, content, most)
+def _read_here(path: Path | str, content: bytes, most: int, kind: str) -> pa.Table:
+    with arrow_errors(path, kind):
+        return (_decode_stream if kind == "Arrow" else _decode)(path, content, most)
+
+
+def _decode_stream(path: Path | str, content: bytes, most: int) -> pa.Table:
+    """Its dictionaries unfolded. A batch is decoded before its size is known: only the process apart bounds one."""
+    import pyarrow as pa
+
+    pieces, size, rows = [], 0, 0
+    with pa.ipc.open_stream(content) as stream:
+        whole = stream.schema
+        for field in whole:
+            _holds_texts(path, field)
+        check(path, columns=len(whole))
+        plain = pa.schema(
+            (field.name, field.type.value_type if pa.types.is_dictionary(field.type) else field.type)
+            for field in whole
+        )
+        for piece in stream:
+            rows += len(piece)
+            check(path, cells=len(whole) * rows)
+            piece.validate(full=True)  # offsets point anywhere until somebody follows them
+            size += sum(map(_unfolded, piece.columns))
+            if size > most:
+                raise too_large(path)
+            pieces.append(piece.cast(plain))
+    return pa.Table.from_batches(pieces, plain)
 
 
 def _decode(path: Path | str, content: bytes, most: int) -> pa.Table:
@@ -138,6 +163,8 @@ def _unfolded(column: pa.Array) -> int:
 
     if not pa.types.is_dictionary(column.type):
         return int(column.nbytes)
+    if pa.types.is_primitive(column.type.value_type) or pa.types.is_decimal(column.type.value_type):
+        return 32 * len(column)  # the widest of them
     lengths = pc.binary_length(column.dictionary.cast(pa.large_binary())).cast(pa.int64())
     return 4 * len(column) + (pc.sum(lengths.take(column.indices)).as_py() or 0)
 
@@ -156,10 +183,10 @@ def _main() -> None:
     import pyarrow as pa
     import pyarrow.parquet  # all that is loaded is loaded before memory is bounded
 
-    path, most, more = json.loads(sys.stdin.buffer.readline())
+    path, most, more, kind = json.loads(sys.stdin.buffer.readline())
     _bound_memory(more)
     try:
-        table = _read_here(path, sys.stdin.buffer.read(), most)
+        table = _read_here(path, sys.stdin.buffer.read(), most, kind)
     except InputError as error:
         sys.stderr.write(str(error))
         sys.exit(_REFUSED)

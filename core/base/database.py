@@ -13,7 +13,8 @@ from core.base.errors import InputError
 from core.base.files import private_file, private_folder, storage_errors
 
 _VERSION = "PRAGMA user_version"
-_LOCK_TIMEOUT = 15.0  # seconds to wait for another writer
+# Seconds to wait for another writer, who needs milliseconds: unless the machine lets it stand, half-way, for longer.
+_LOCK_TIMEOUT = 60.0
 
 # One list of statements per schema version; `PRAGMA user_version` says how many of them a file has seen.
 _Migrations = Sequence[Sequence[str]]
@@ -79,6 +80,11 @@ class _Database:
         except sqlite3.IntegrityError:  # ours to avoid, not the disk's fault
             raise
         except sqlite3.DatabaseError as error:
+            if "locked" in str(error):
+                raise InputError(
+                    f"Another process has been writing to the run store {self.path} for {patience:g} s; try again when "
+                    "it has ended."
+                ) from error
             raise InputError(
                 f"The run store {self.path} cannot be used ({error}); free some space, make its folder writable, "
                 "or set CROSSMATCH_HOME to another folder."

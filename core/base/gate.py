@@ -4,7 +4,8 @@ Counted are requests and connections at work, messages over a connection, bytes 
 large and how slow a request may be. Where a total is full, whoever holds most gives up the oldest for one who holds
 less; so one stranger never keeps everybody else out. Addresses are told apart by a hash whose salt lives and dies with
 the process. Where a proxy stands in front, uvicorn's `FORWARDED_ALLOW_IPS` names it; without that variable no forwarded
-header is believed.
+header is believed. Where an app asks itself for a visitor and hands on the headers of the visitor's request, as Gradio
+does for tools, a signed header says who it is: such a request was counted when it came from outside.
 """
 
 from __future__ import annotations
@@ -30,9 +31,14 @@ _App = Callable[[Scope, _Receive, _Send], Awaitable[None]]
 log = logging.getLogger("crossmatch.gate")
 
 LOCAL = "127.0.0.1"
+_PROXIED = (
+    "0.0.0.0"  # whoever comes by a proxy on this machine that nobody named; no visitor has this address
+)
 _PROXIES = "FORWARDED_ALLOW_IPS"  # uvicorn's
 _MARKS = (b"[", b"]", b"{", b"}", b",", b":")  # of JSON
 _SALT = secrets.token_bytes(16)
+_VISITOR = b"x-crossmatch-visitor"  # for whom the app asks itself: an address and its signature
+_KEY = secrets.token_bytes(32)
 
 
 class Share(NamedTuple):
@@ -75,10 +81,30 @@ def _client(scope: Scope) -> str:
     """Who asks. uvicorn puts a forwarded address there for any peer on this machine: it counts only if that was asked
     for, as else every visitor could name a new one.
     """
-    host = (scope.get("client") or (LOCAL, 0))[0]
-    if _PROXIES not in os.environ and host.encode() in _header(scope, b"x-forwarded-for"):
-        return LOCAL
+    host, port = scope.get("client") or (LOCAL, 0)
+    forwarded = _header(scope, b"x-forwarded-for").decode("latin1")
+    if _PROXIES not in os.environ and forwarded and _is_written(host, port, forwarded):
+        return _PROXIED
     return host
+
+
+def _is_written(host: str, port: int, forwarded: str) -> bool:
+    """Whether uvicorn has written this client from a header: with port 0, which no peer has, where that names none."""
+    return port == 0 or any(
+        (name.strip().strip("[]"), number) == (host, str(port))
+        for name, _, number in (entry.strip().rpartition(":") for entry in forwarded.split(","))
+    )
+
+
+def _signed(host: str) -> bytes:
+    return f"{host} {blake2b(host.encode(), key=_KEY, digest_size=16).hexdigest()}".encode("latin1")
+
+
+def _carried(scope: Scope) -> str | None:
+    """The visitor for whom the app asks itself; None for a request from outside, and for a forged one."""
+    said = _header(scope, _VISITOR)
+    host = said.decode("latin1").partition(" ")[0]
+    return host if said and secrets.compare_digest(said, _signed(host)) else None
 
 
 def _header(scope: Scope, name: bytes) -> bytes:
@@ -231,8 +257,15 @@ class Gate:
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
+        carried = _carried(scope)
+        if carried is not None:
+            scope["client"] = (carried, 0)
+            await self.app(scope, receive, send)
+            return
         self._warn(scope)
         scope["client"] = (_client(scope), 0)
+        others = [(name, value) for name, value in scope["headers"] if name != _VISITOR]
+        scope["headers"] = [*others, (_VISITOR, _signed(scope["client"][0]))]
         serve = self._request if scope["type"] == "http" else self._connection
         await serve(scope, receive, send, hashed(scope["client"][0]))
 

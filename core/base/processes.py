@@ -100,9 +100,8 @@ def start_module(module: str, arguments: Sequence[str], log: Path) -> ProcessIde
     """
     with open(log, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as output:
         process = _start(module, arguments, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
-    identity = ProcessIdentity.of(
-        process.pid
-    )  # nobody waits for it yet: even if it has died, its number is still its own
+    # Nobody waits for it yet: even if it has died, its number is still its own.
+    identity = ProcessIdentity.of(process.pid)
     collect(process)
     return identity
 

@@ -135,8 +135,8 @@ def check_quota(
     """Whether a visitor may start this run now; raises InputError, in one sentence, if not.
 
     runs : everybody's, newest first. job : the new run's settings, as `core.worker` reads them. Outside public mode
-    everything is admitted. Returns what has to leave the queue for it: where that is full, the oldest run that waits of
-    the address that has most of them, if that are more than the new one's address would have.
+    everything is admitted. Where the queue is full, returns the run that leaves it: the oldest waiting one of the
+    address with most runs, if that address has more than the new run's would have.
     """
     if not is_public():
         return []
@@ -190,7 +190,7 @@ def shown(text: str) -> str:
 
 
 def _check_size(job: Mapping[str, Any]) -> None:
-    """Of the description itself and of the settings of its kind, whichever that is."""
+    """Raises InputError for a number above its limit, in the description itself or in the settings of its kind."""
     for settings in (job, *(value for value in job.values() if isinstance(value, Mapping))):
         for key, limit in MAX_SETTINGS.items():
             value = settings.get(key)

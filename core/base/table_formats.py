@@ -408,10 +408,9 @@ class _Arrow(Table):
 
     def _frame(self) -> pd.DataFrame:
         """Cells as Arrow's types have them; decoded in a process apart where strangers bring files."""
-        if _kind(self._paths[0]) == "Arrow":
-            return super()._frame()
         content = read_bytes(self._paths[0], self._data, self.name)
-        table = read_parquet(self.name, content, most_bytes(content))
+        table = read_parquet(self.name, content, most_bytes(content), _kind(self._paths[0]))
+        self._check_columns(table.column_names)
         check_cells(self.name, len(table), len(table.columns))
         with arrow_errors(self.name):
             return table.to_pandas().rename(columns=str)

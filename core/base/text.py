@@ -19,7 +19,7 @@ def duration(seconds: float | None) -> str:
 
 
 def p_digits(p: float | None) -> str:
-    """A p value to two digits, and to as many more as it takes not to be taken for 0.05 where it is beside it.
+    """A p value to two digits, or to as many more as it takes for one beside 0.05 not to be written as 0.05.
 
     A dash for None, the corrected p of a comparison that was made alone.
 

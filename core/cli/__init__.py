@@ -123,7 +123,7 @@ COMMANDS: dict[str, _Command] = {
         "Background runs: list, show, seeds, explain, stop, resume, delete, export, push, import.",
     ),
     "sweep": _Command(
-        "sweep",
+        "_sweep",
         "sweep",
         "Models x benchmarks x seeds x settings; finished cells are never repeated, interrupted ones resume.",
         "sweep study.yaml --on ray --address auto --watch",

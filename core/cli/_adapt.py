@@ -200,7 +200,9 @@ def _estimate(job: AdaptationRun, seeds: int, as_json: bool) -> None:
         total = None if seconds is None else round(seconds * seeds, 1)
         show_json({"seconds": total, "source": source, "verdict": found.verdict, **numbers, "why": found.why})
         return
-    known = "no time estimate" if seconds is None else f"about {duration(seconds * seeds)} at most"
+    known = (
+        "no time estimate" if seconds is None else f"about {duration(seconds * seeds)} where little else runs"
+    )
     print(f"{job.describe()}\n{known} ({source})\n{found.sentence()}")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -9,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.base.errors import InputError
-from core.cli._output import print_note
 from core.datasets.retrieval_files import RetrievalFile
 from core.datasets.score_files import PRIOR_ENDINGS, ScoreFile, read_scores
 from core.debiasing.debias import prior_from_samples
@@ -44,37 +44,55 @@ def study_of_files(
     if found is not None:
         samples = found.prior(prior)
         values = prior_from_samples(samples)
+        _refuse_equal(scores, prior, found.scores, values)
         study = RetrievalStudy(found.scores, found.relevant, values, found.images, found.tags, seed)
         kept = samples if len(samples) > 1 else None
         made = Prior(values, "file", Prior.line_of(prior, len(samples)), kept, np.arange(len(values)))
         return study, prior_head(made), None, list(_of_images(found, values))
     table = read_scores(scores)
     known = Prior.from_file(prior, table.scores, table.ids, table.captions)
-    if table.truth is None:
-        print_note("the scores name no truth: image i is taken to belong to caption i")
+    _refuse_equal(scores, prior, table.scores, known.values[:, None])
     own = Evaluation.of(table.scores, table.truth, table.ids).truth
     clusters = known.clusters(Clusters.of_image_names(table.images))
     of_groups = AlphaStudy(table.scores, known.values, own, table.ids, seed, clusters)
-    return of_groups, prior_head(known), table.tags, list(_of_groups(table, known.values))
+    about = prior_head(known)
+    if table.truth is None:
+        about["truth"] = "not named: image i is taken to belong to caption i"
+    return of_groups, about, table.tags, list(_of_groups(table, known.values))
+
+
+def _refuse_equal(path: Path, prior_path: str, scores: np.ndarray, prior: np.ndarray) -> None:
+    if np.allclose(scores, prior, rtol=1e-6, atol=0):
+        raise InputError(
+            f"{prior_path} has the numbers of {path} as log P(t), so that nothing would be left at alpha 1; give log "
+            "P(t) from a model without the image, or from null images."
+        )
 
 
 def _of_groups(table: ScoreFile, prior: np.ndarray) -> Iterator[set[Hashable]]:
-    """Of every group its numbers in any order, and its name with captions that say something."""
+    """Of every group its numbers in any order, its name with captions that say something, and those alone."""
+    texts = [] if table.captions is None else [frozenset(row.tolist()) for row in table.captions]
+    alone = Counter(texts)
     for i, name in enumerate(table.ids):
         found: set[Hashable] = {(np.sort(table.scores[i].ravel()).tobytes(), np.sort(prior[i]).tobytes())}
         if table.captions is not None and _are_texts(table.captions[i]):
-            found.add((name, frozenset(table.captions[i].tolist())))
+            found.add((name, texts[i]))
+            if alone[texts[i]] == 1:
+                found.add(texts[i])
         yield found
 
 
 def _of_images(found: RetrievalFile, prior: np.ndarray) -> Iterator[set[Hashable]]:
-    """The same of every image and its own captions."""
+    """The same of every image and its own captions, where they are of no other image."""
+    of_one = found.relevant.sum(axis=1) == 1
     for i, name in enumerate(found.images):
         own = found.relevant[:, i]
         captions = np.array(found.captions)[own]
         known: set[Hashable] = {(np.sort(found.scores[i, own]).tobytes(), np.sort(prior[own]).tobytes())}
         if _are_texts(captions):
             known.add((name, frozenset(captions.tolist())))
+            if of_one[own].all():
+                known.add(frozenset(captions.tolist()))
         yield known if own.any() else set()
 
 
@@ -89,9 +107,14 @@ def refuse_same(
     """Raise InputError where alpha would be chosen on what it is measured on.
 
     measured, chosen_on : of each group or image all that it is known by. where, there : what the two are called.
+    Captions alone, in frozen sets, say it where most groups have them: renamed copies, scored by any model. Single ones
+    may be true of two pictures.
     """
     known = set().union(*measured)
-    same = sum(not known.isdisjoint(each) for each in chosen_on)
+    same = sum(any(not isinstance(key, frozenset) and key in known for key in each) for each in chosen_on)
+    if not same:
+        copies = sum(not known.isdisjoint(each) for each in chosen_on)
+        same = copies if 2 * copies > min(len(chosen_on), len(measured)) else 0
     if same:
         raise InputError(
             f"{same} of {len(chosen_on)} groups or images of {where} are in {there}, too, where alpha is measured; "

@@ -19,8 +19,9 @@ _HELD_OUT = (
 def format_groups(record: Mapping[str, Any]) -> str:
     """A study of groups as an aligned table, and one for every slice."""
     source, prior = record.get("model") or record["scores"], record["prior"]["line"]
+    whole = f"the groups with {', '.join(record['tags'])}" if "tags" in record else "all groups"
     head = f"{counted(record['n_groups'], 'group')} of {record['shape']}; {source}; log P(t): {prior}"
-    lines = [head, "", *_metric_lines(record)]
+    lines = [head, "", *_metric_lines(record, whole)]
     where = record.get("tuned_on", {})
     for name, row in where.get("metrics", {}).items():
         lines.append(
@@ -28,22 +29,25 @@ def format_groups(record: Mapping[str, Any]) -> str:
         )
     for column, values in record.get("slices", {}).items():
         for value, part in values.items():
-            lines += ["", f"{column} = {value} ({part['n_groups']} groups)", *_metric_lines(part)]
+            lines += ["", f"{column} = {value} ({part['n_groups']} groups)", *_metric_lines(part, whole)]
+    lines += _holm_line(record)
     return "\n".join(lines)
 
 
-def _metric_lines(record: Mapping[str, Any]) -> list[str]:
+def _metric_lines(record: Mapping[str, Any], whole: str) -> list[str]:
     rows = [row for name, metric in record["metrics"].items() for row in _rows(name, metric)]
     width = max(len(alpha) for _, alpha, _ in rows)
     head = f"{'metric':<18}{'alpha':<{width}}{'value':>8}{'95 % interval':>18}{'chance':>9}{'ties':>6}"
     lines = [head, *(f"{name:<18}{alpha:<{width}}{values}" for name, alpha, values in rows)]
     alpha = next(iter(record["metrics"].values()))["one_alpha"]["alpha"]
-    lines += ["", f"one alpha: {alpha:.3f}, the best for TextScore of all groups, {TUNED_ON_TEST}"]
+    lines += ["", f"one alpha: {alpha:.3f}, the best for TextScore of {whole}, {TUNED_ON_TEST}"]
     if any(metric["validated"] is not None for metric in record["metrics"].values()):
         lines.append(_HELD_OUT)
-    for name, metric in record["metrics"].items():
-        if metric["depends_on_alpha"]:
-            lines.append(f"{name}: {_helps(metric['best'])}")
+    moved = {name: metric["best"] for name, metric in record["metrics"].items() if metric["depends_on_alpha"]}
+    if record["shape"].startswith("1x") and moved:
+        lines.append(f"{', '.join(moved)}, one test: {_helps(next(iter(moved.values())))}")
+    else:
+        lines += [f"{name}: {_helps(best)}" for name, best in moved.items()]
     language = record["language"]
     if (likelier := language["true_caption_likelier"]) is not None:
         bias = f"{language['syntax_bias']:+.3f} (mean over groups, -1 to 1; above 0 the prior favours true captions)"
@@ -61,7 +65,9 @@ def _rows(name: str, metric: Mapping[str, Any]) -> Iterator[tuple[str, str, str]
         yield "", "1", _values(metric["alpha_1"])
         yield "", "one alpha", _values(metric["one_alpha"])
         where = f"{best['alpha_low']:.3f}–{best['alpha_high']:.3f}"
-        yield "", f"{where}, best ({TUNED_PER_ROW})", _values(best)
+        flat = (best["alpha_low"], best["alpha_high"]) == (0, 1)
+        named = "no alpha changes it" if flat else f"{where}, best ({TUNED_PER_ROW})"
+        yield "", named, _values(best)
     if held is not None:
         at = "" if held["alpha"] is None else f"{_spread(held['alpha'], 2)}, "
         chance = f"{metric['alpha_0']['chance']:.2f}"
@@ -92,11 +98,18 @@ def _gain(gain: Mapping[str, Any]) -> str:
 
 
 def _helps(best: Mapping[str, Any]) -> str:
-    """Whether any alpha is better than 0, and by how much."""
-    if not best["gain"]["difference"]:
-        return "no alpha is better than 0"
+    """Whether any alpha is better than 0, by how much, and what could not be told."""
+    if (best["alpha_low"], best["alpha_high"]) == (0, 1):
+        return f"no alpha changes its value; {best['says']}"
     most = f"the best is {_gain(best['gain'])}, {TUNED_ON_TEST}"
-    return f"alpha helps: {most}" if best["better_than_0"] else f"no alpha is better than 0: {most}"
+    verdict = "alpha helps" if best["better_than_0"] else "no alpha was found better than 0"
+    return f"{verdict}: {most}; {best['says']}"
+
+
+def _holm_line(record: Mapping[str, Any]) -> list[str]:
+    """That the verdicts of this output are corrected for one another, where there are several."""
+    some = record["verdicts"] > 1
+    return ["", f"p values over all alphas are after Holm over {record['verdicts']} verdicts"] if some else []
 
 
 def _spread(e: Mapping[str, float], digits: int) -> str:
@@ -112,6 +125,7 @@ def format_recall(record: Mapping[str, Any]) -> str:
         for value, part in values.items():
             lines += ["", f"{column} = {value} ({part['images']} images, {part['captions']} captions)"]
             lines += _recall_lines(part)
+    lines += _holm_line(record)
     return "\n".join(lines)
 
 

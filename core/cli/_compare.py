@@ -16,7 +16,7 @@ from core.cli._given_options import refuse_unused
 from core.cli._output import format_differences, format_metrics, print_note, show_json, writing
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
-from core.metrics.paired import common_groups, comparison_table, differences, in_order_of
+from core.metrics.paired import common_groups, comparison_table, differences
 from core.metrics.statistics import Comparison
 from core.teaching.single_group import holds_embeddings
 from core.ttm.defaults import full_name
@@ -41,7 +41,8 @@ def compare(
     out: Annotated[Path | None, typer.Option(help="CSV for the table.")] = None,
     cluster: options.Cluster = None,
     common: Annotated[
-        bool, typer.Option("--common", help="Compare on the groups that both have, where one has more.")
+        bool,
+        typer.Option("--common", help="Say how many groups each has, also where both have the same ones."),
     ] = False,
     as_json: options.Json = False,
 ) -> None:
@@ -50,21 +51,25 @@ def compare(
         [side for side in (a, b) if not _is_file(side)],
         [_is_embeddings(side) for side in (a, b)],
     )
+    _refuse_same(a, b)
     if models and benchmark is None:
         raise InputError(
             f"{models[0]!r} is not a file of scores or embeddings, so it is taken for a model; "
             "name its benchmark with --benchmark, or give an existing file."
         )
-    if not models:
-        refuse_unused("with two files", "benchmark", "split")
-    if not models and not any(embedded):
-        refuse_unused("with two files of scores", "shape")
+    if all(embedded):
+        refuse_unused("with two files of embeddings", "benchmark", "split")
+    if benchmark is None:
+        refuse_unused("with two files and no --benchmark", "split")
+        if not any(embedded):
+            refuse_unused("with two files of scores", "shape")
     first, second = (
         _evaluate(side, is_embedded, benchmark, split, shape)
         for side, is_embedded in zip((a, b), embedded, strict=True)
     )
     sizes = {"a": len(first.ids), "b": len(second.ids)}
-    first, second = common_groups(first, second) if common else (first, in_order_of(second, first.ids))
+    first, second = common_groups(first, second)
+    common |= {*sizes.values()} != {len(first.ids)}
     if tag:
         kept = np.isin(first.ids, with_tags(second if first.tags is None else first, tag).ids)
         first, second = first.select(kept), second.select(kept)
@@ -90,6 +95,14 @@ def compare(
     print(format_differences("B minus A", differences(first, second), ("A better", "B better")))
 
 
+def _refuse_same(a: str, b: str) -> None:
+    """Raises InputError for a file or a model beside itself, as the page does."""
+    if Path(a).resolve() == Path(b).resolve() if _is_file(a) else full_name(a) == full_name(b):
+        raise InputError(
+            f"{a} beside {b}: that is no comparison; give another file or model for one of them."
+        )
+
+
 def _is_file(side: str) -> bool:
     return Path(side).suffix.lower() in _FILES or Path(side).is_file()
 
@@ -106,7 +119,7 @@ def _evaluate(
         return load_evaluation(None, None, benchmark, full_name(side), split, shape)
     if is_embedded:
         return load_evaluation(Path(side), None, None, "", split, shape)
-    return load_evaluation(None, Path(side), None, "", split, None)
+    return load_evaluation(None, Path(side), benchmark, "", split, shape if benchmark else None, common=True)
 
 
 def _record(a: Evaluation, b: Evaluation) -> dict[str, Any]:
@@ -147,5 +160,10 @@ def groups_needed(
         f"right on {differ:g} % of groups (McNemar's exact test at 5 %)."
     )
     if groups is not None:
-        answer = "no difference" if detectable is None else f"differences of {detectable:.2f} points or more"
+        digits = 6 if detectable is not None and detectable < 0.01 else 2
+        answer = (
+            "no difference"
+            if detectable is None
+            else f"differences of {detectable:.{digits}f} points or more"
+        )
         print(f"{groups:,} groups show {answer}.")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from core.base import paths
 from core.base.files import folder_size, remove
-from core.cli._given_options import App
+from core.base.text import duration
+from core.cli._given_options import App, refuse_unused
 from core.cli._output import print_note, show_json
 from core.cli.options import Json
 from core.doctor import PROBLEM, cache_size, diagnose, human_bytes
@@ -21,9 +22,21 @@ def doctor(
     deep: Annotated[
         bool, typer.Option("--deep", help="Also ask torch which device it sees (seconds).")
     ] = False,
+    rehearse: Annotated[
+        tuple[str, str] | None,
+        typer.Option(
+            metavar="MODEL SET",
+            help="What a model will take on a benchmark, from a short measurement here (minutes): download, disk, "
+            "memory, time. Weights that are not here are random ones of that size.",
+        ),
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """What this machine has and lacks: device, memory, caches, data, extras. Works offline; changes nothing."""
+    if rehearse is not None:
+        refuse_unused("where a model is rehearsed", "deep")
+        _rehearse(*rehearse, as_json)
+        return
     diagnoses = diagnose(deep)
     if as_json:
         show_json([each._asdict() for each in diagnoses])
@@ -35,6 +48,50 @@ def doctor(
                 print(f"         -> {each.do}")
     if any(each.state == PROBLEM for each in diagnoses):
         raise typer.Exit(1)
+
+
+def _rehearse(model: str, benchmark: str, as_json: bool) -> None:
+    from core.doctor.rehearsal import rehearse  # torch
+
+    found = rehearse(model, benchmark)
+    if as_json:
+        show_json(found)
+        return
+    for name, line in _rehearsed_lines(found):
+        print(f"{name:<20}{line}")
+
+
+def _rehearsed_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
+    """A rehearsal in lines: what is told, and how much."""
+    counts, scoring, ttm, memory = (found[part] for part in ("counts", "scoring", "ttm", "memory"))
+    m, k = counts["shape"]
+    size = human_bytes(found["weights"]["bytes"] or 0)
+    kinds = {"scoring": "scoring", "ttm": "test-time matching", "simplematch": "SimpleMatch"}
+    most = ", ".join(f"{label} {human_bytes(memory[key])}" for key, label in kinds.items() if key in memory)
+    start = f"{duration(scoring['start_seconds'])} of it to load the model"
+    lines = [
+        ("set", f"{counts['groups']:,} groups of {m} x {k}, {counts['images']:,} images; {found['data']}"),
+        ("weights", f"{size}, {'here' if found['weights']['here'] else 'to be downloaded'}"),
+        (
+            "disk",
+            f"{human_bytes(found['disk']['needed'])} more; {human_bytes(found['disk']['free'])} are free",
+        ),
+        ("memory", f"{most}; {human_bytes(memory['free'])} are free"),
+        ("scoring", f"about {duration(scoring['seconds'])}, {start}"),
+    ]
+    if ttm is not None:
+        each, before = ttm["seconds_per_iteration"], ttm["seconds_before"]
+        whole = duration(before + ttm["iterations"] * each)
+        lines.append(
+            (
+                "test-time matching",
+                f"an iteration on all groups about {duration(each)} ({ttm['epochs']} epochs, preset {ttm['preset']}), "
+                f"{ttm['iterations']} of them at most {whole}",
+            )
+        )
+    measured = scoring["measured_groups"]
+    lines.append(("measured", f"{found['machine']}; {measured} groups scored"))
+    return [*lines, *(("note", note) for note in found["notes"])]
 
 
 @cache_app.command("show", epilog="Example: crossmatch cache show --json")

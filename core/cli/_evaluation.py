@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import typer
 
 from core import datasets
 from core.base.errors import InputError
+from core.base.text import counted
 from core.cli._given_options import refuse_unused
 from core.cli._output import print_note
 from core.datasets.embeddings import parse_shape, read_embeddings
 from core.datasets.score_files import read_scores
 from core.datasets.shapes import of_shape
 from core.metrics.evaluation import Evaluation, tags_frame
+from core.metrics.paired import on_groups
 from core.metrics.statistics import Clusters
 from core.runs.models import run_source
+from core.scenes.world import SPLITS
 from core.scorers.api import ApiScorer
 from core.scorers.vocabulary import vocabulary_note
 from core.scoring.cache import ScoreCache
@@ -55,18 +60,34 @@ def load_evaluation(
     model: str,
     split: str,
     shape: str | None,
+    common: bool = False,
 ) -> Evaluation:
-    """The Evaluation of whichever one source was given; an option of another source is refused."""
-    if sum(source is not None for source in (embeddings, scores, benchmark)) != 1:
-        raise InputError("Give exactly one of --embeddings FILE, --scores FILE or --benchmark NAME.")
+    """The Evaluation of whichever one source was given, or of scores by a benchmark's truth; an option of another
+    source is refused.
+
+    common : of scores, leave out the groups that the benchmark lacks, in place of refusing them.
+    """
+    given = sum(source is not None for source in (embeddings, scores, benchmark))
+    if given != 1 and (embeddings is not None or not given):
+        raise InputError(
+            "Give exactly one of --embeddings FILE, --scores FILE or --benchmark NAME; --scores alone may have "
+            "--benchmark beside it, whose truth it takes."
+        )
     if embeddings is not None:
         refuse_unused("with --embeddings", "model", "split")
         file = read_embeddings(embeddings, parse_shape(shape or "2x2"))
         return Evaluation.of(file.group_scores(), None, global_scores=file.all_pairs())
     if scores is not None:
-        refuse_unused("with --scores", "model", "split", "shape")
+        refuse_unused("with --scores", "model")
         table = read_scores(scores)
-        return Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags)
+        clusters = Clusters.of_names(table.images, table.captions)
+        found = Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags, clusters=clusters)
+        if benchmark is not None:
+            groups = of_shape(datasets.load(benchmark, split), shape)
+            return _by_truth_of(benchmark, groups, found, table.captions, str(scores), common)
+        refuse_unused("with --scores", "split", "shape")
+        _name_set(found, scores)
+        return found
 
     groups, scorer = of_shape(datasets.load(benchmark or "", split), shape), lazy_scorer(model)
     captions = (caption for group in groups for caption in group.captions)
@@ -86,6 +107,55 @@ def load_evaluation(
         global_scores=global_scores,
         clusters=Clusters.of_groups(groups),
     )
+
+
+def _by_truth_of(
+    benchmark: str,
+    groups: GroupSet,
+    file: Evaluation,
+    captions: np.ndarray | None,
+    path: str,
+    common: bool,
+) -> Evaluation:
+    """A file's scores as a benchmark's: in its order, by its truth, its clusters and, where the file has none, tags."""
+    known = set(groups.ids)
+    others = [name for name in file.ids if name not in known]
+    if len(others) == len(file.ids) or (others and not common):
+        raise InputError(
+            f"{path} has {counted(len(others), 'group')} that {benchmark} lacks here, the first {others[0]!r}; name "
+            "the benchmark and --split that the file was made on, or leave the benchmark out."
+        )
+    if others:
+        kept = np.isin(file.ids, groups.ids)
+        file, captions = file.select(kept), None if captions is None else captions[kept]
+    if len(known) > len(file.ids) and not common:
+        print_note(
+            f"{path} has {len(file.ids)} of the {len(known)} groups of {benchmark}; measured on these."
+        )
+    groups = groups.select(np.isin(groups.ids, file.ids))
+    if groups.shape != file.shape:
+        sizes = " and ".join("x".join(map(str, each)) for each in (file.shape, groups.shape))
+        raise InputError(
+            f"{path} and {benchmark} have groups of other shapes, {sizes}; choose the file's benchmark."
+        )
+    theirs = [group.captions for group in groups]
+    found = on_groups(file, groups.ids, groups.truth, benchmark, (captions, theirs))
+    tags = found.tags if found.tags is not None else tags_frame([group.tags for group in groups])
+    return replace(found, tags=tags, clusters=Clusters.of_groups(groups))
+
+
+def _name_set(file: Evaluation, path: Path) -> None:
+    """Say that a file without truth has the groups of a built-in set, and how it takes the set's truth."""
+    name, _, split = str(file.ids[0]).rpartition("/")[0].rpartition("/")
+    benchmark = f"scenes/{name}"
+    if file.truth_given or benchmark not in datasets.names() or split not in SPLITS:
+        return
+    if set(file.ids) <= set(datasets.load(benchmark, split).ids):
+        more = "" if split == SPLITS[-1] else f" --split {split}"
+        print_note(
+            f"These are groups of {benchmark}, split {split}, measured here as if image i belonged to caption i; "
+            f"--benchmark {benchmark}{more} takes its truth."
+        )
 
 
 def _confirm_calls(scorer: Any, groups: GroupSet) -> None:

@@ -25,16 +25,27 @@ def _plain_flags(parameters: list[Any]) -> list[Any]:
     return parameters
 
 
-class Group(TyperGroup):
-    """A group of commands; its help shows flags without a value, and what a command does in whole sentences.
+class _PlainHelp:
+    """What the help of a command and of a group of commands share: flags without a value, and the example."""
+
+    epilog: str | None
+
+    def get_params(self, ctx: Any) -> list[Any]:
+        return _plain_flags(super().get_params(ctx))  # type: ignore[misc]
+
+    def format_epilog(self, ctx: Any, formatter: Any) -> None:
+        """The example, in one line however narrow the terminal: it is there to be copied."""
+        if self.epilog:
+            formatter.write(f"\n  {self.epilog}\n")
+
+
+class Group(_PlainHelp, TyperGroup):
+    """A group of commands; its help says what a command does in whole sentences.
 
     sections : heads of the list of commands, and what stands below each; all below one where it is empty.
     """
 
     sections: Mapping[str, Sequence[str]] = {}
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        return _plain_flags(super().get_params(ctx))
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         names = self.list_commands(ctx)
@@ -44,17 +55,9 @@ class Group(TyperGroup):
             with formatter.section(head):
                 formatter.write_dl([(name.ljust(width), helps[name]) for name in below])
 
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """What to type next."""
-        if self.epilog:
-            formatter.write(f"\n  {self.epilog}\n")
 
-
-class _Command(TyperCommand):
+class _Command(_PlainHelp, TyperCommand):
     """A command that knows, while it runs, which of its parameters were given; its help as that of `Group`."""
-
-    def get_params(self, ctx: Any) -> list[Any]:
-        return _plain_flags(super().get_params(ctx))
 
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """Arguments, then options: those of `takes` under their heads, the others under "Options"."""
@@ -69,11 +72,6 @@ class _Command(TyperCommand):
             if records:
                 with formatter.section(head):
                     formatter.write_dl(records)
-
-    def format_epilog(self, ctx: Any, formatter: Any) -> None:
-        """The example, in one line however narrow the terminal: it is there to be copied."""
-        if self.epilog:
-            formatter.write(f"\n  {self.epilog}\n")
 
     def invoke(self, ctx: Any) -> Any:
         before = _running.set(ctx)

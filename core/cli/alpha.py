@@ -36,7 +36,7 @@ from core.debiasing.blind import blind_baseline, check_blind
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import Prior, check_kind, check_log_prob, default_kind, estimate_prior, null_sample
 from core.debiasing.retrieval import RetrievalStudy, score_table
-from core.debiasing.study import AlphaStudy
+from core.debiasing.study import AlphaStudy, _BestGain
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.metrics.group_filters import with_tags
 from core.metrics.groups import IMAGE_TO_TEXT, metrics_of_shape
@@ -160,6 +160,11 @@ class _Slicing(NamedTuple):
     file: Path | None
     by: str | None
 
+    @property
+    def head(self) -> dict[str, Any]:
+        """The wanted tags, in JSON, where there are any."""
+        return {"tags": list(self.only)} if self.only else {}
+
     def apply(self, study: AlphaStudy, tags: pd.DataFrame | None) -> tuple[AlphaStudy, _Parts]:
         """The study of the wanted groups, and of those with each value of a tag. tags : one row per group."""
         if self.file is not None:
@@ -169,8 +174,8 @@ class _Slicing(NamedTuple):
         if self.by is None and self.file is None:
             parts = {}
         else:
-            check_slices(wanted, self.by, self.file)
-            parts = wanted.slices(self.by)
+            check_slices(whole, self.by, self.file)
+            parts = _apart(wanted.slices(self.by))
         select = lambda part: study.select(np.isin(study.ids, part.ids))  # noqa: E731
         return select(wanted), {c: {v: select(p) for v, p in values.items()} for c, values in parts.items()}
 
@@ -181,8 +186,13 @@ class _Slicing(NamedTuple):
         wanted = with_tags(study, self.only)
         if self.by is None and self.file is None:
             return wanted, {}
-        check_slices(wanted, self.by, self.file)
-        return wanted, wanted.slices(self.by)
+        check_slices(study, self.by, self.file)
+        return wanted, _apart(wanted.slices(self.by))
+
+
+def _apart(parts: Mapping[str, Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    """Without tags of one value, such as the one that --tag names: that part is the whole."""
+    return {column: values for column, values in parts.items() if len(values) > 1}
 
 
 def _of_files(
@@ -192,15 +202,16 @@ def _of_files(
     if (tune_on is None) != (tune_prior is None):
         raise InputError("With --scores, --tune-on and --tune-prior name a pair of files; give both or none.")
     whole, about, tags, names = study_of_files(scores, prior, seed=seed)
-    head: dict[str, Any] = {"scores": str(scores), **about}
+    head: dict[str, Any] = {"scores": str(scores), **about, **chosen.head}
     study: _Study
     other: _Study | None = None
+    unnamed = [str(scores)] if "truth" in about else []
     if isinstance(whole, RetrievalStudy):
         study, parts = chosen.apply_to_images(whole)
     else:
         study, parts = chosen.apply(whole, tags)
     if tune_on is not None:
-        other, _, _, others = study_of_files(Path(tune_on), tune_prior, "--tune-prior", seed)
+        other, of_other, _, others = study_of_files(Path(tune_on), tune_prior, "--tune-prior", seed)
         if getattr(other, "shape", None) != getattr(
             study, "shape", None
         ):  # images of a retrieval set have none
@@ -209,6 +220,9 @@ def _of_files(
             )
         refuse_same(names, others, f"{tune_on}", str(scores))
         head["tuned_on"] = _transferred(other, study, tune_on)
+        unnamed += [tune_on] * ("truth" in of_other)
+    if unnamed:
+        print_note(f"no truth is named in {' or '.join(unnamed)}: image i is taken to belong to caption i")
     return head, study, parts, other
 
 
@@ -246,6 +260,7 @@ def _of_groups(source: _Source, shape: str | None, chosen: _Slicing) -> _Found:
         "split": source.split,
         "model": source.model,
         **prior_head(prior),
+        **chosen.head,
     }
     if source.tune_on is None:
         return head, study, parts, None
@@ -273,11 +288,14 @@ def _report(
     as_json: bool,
 ) -> None:
     """Print the study, and write it where that is asked for. tuned : the study that --tune-on took alpha from."""
-    record = {**head, **study.record(), "curves": _curves(study)}
+    gains = _corrected(study, parts)
+    own = study.record(gains=gains[None])
+    record = {**head, "verdicts": sum(map(len, gains.values())), **own, "curves": _curves(study)}
     form = format_recall if isinstance(study, RetrievalStudy) else format_groups
     if parts:  # each at the one alpha of the whole, and at its own
         record["slices"] = {
-            c: {v: p.record(study.alpha) for v, p in values.items()} for c, values in parts.items()
+            c: {v: p.record(study.alpha, gains[c, v]) for v, p in values.items()}
+            for c, values in parts.items()
         }
     if out is not None:
         tables = {"curves.csv": study.curve_table()}
@@ -287,6 +305,17 @@ def _report(
             tables["curves_tune_on.csv"] = tuned.curve_table()
         _write(out, {"alpha.json": record, **tables})
     show_json(record) if as_json else print(form(record))
+
+
+def _corrected(study: _Study, parts: _Parts) -> dict[tuple[str, str] | None, dict[str, _BestGain]]:
+    """The verdicts of one output after Holm over all of them: under None of the whole, else by tag and value."""
+    studies: dict[tuple[str, str] | None, _Study] = {None: study}
+    studies |= {(c, v): part for c, values in parts.items() for v, part in values.items()}
+    found = {(where, name): gain for where, each in studies.items() for name, gain in each.gains.items()}
+    gains: dict[tuple[str, str] | None, dict[str, _BestGain]] = {where: {} for where in studies}
+    for (where, name), gain in _BestGain.holm(found).items():
+        gains[where][name] = gain
+    return gains
 
 
 def _curves(study: _Study) -> dict[str, Any]:

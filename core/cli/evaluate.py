@@ -34,19 +34,20 @@ def evaluate(
     cluster: options.Cluster = None,
     as_json: options.Json = False,
 ) -> None:
-    """Every metric of a model on a benchmark, or of your own scores or embeddings."""
+    """Every metric of a model on a benchmark, or of your own scores or embeddings.
+
+    Scores beside a benchmark are measured by its truth.
+    """
     benchmark = benchmark_argument(name, benchmark)
     evaluation = load_evaluation(embeddings, scores, benchmark, model, split, shape)
     if tags is not None:
         evaluation.tags = read_tags(tags, ids=evaluation.ids)
-    evaluation = with_tags(evaluation, tag or ())
     check_slices(evaluation, by, tags)
+    evaluation = with_tags(evaluation, tag or ())
     cluster_by(evaluation, cluster)
-    named = (
-        {"benchmark": benchmark, "split": split, "model": model}
-        if benchmark
-        else {"file": str(scores or embeddings)}
-    )
+    file = scores or embeddings
+    of = {"benchmark": benchmark, "split": split} if benchmark else {}
+    named = {**of, "model": model} if file is None else {"file": str(file), **of}
     record = {**named, **evaluation.record(by)}
     if out is not None:
         with writing(out):
@@ -57,7 +58,8 @@ def evaluate(
     if as_json:
         show_json(record)
         return
-    what = f"{model} on {benchmark}, split {split}" if benchmark else str(scores or embeddings)
+    on = f" on {benchmark}, split {split}" if benchmark else ""
+    what = f"{file or model}{on}"
     print(f"{what}: {counted(record['n_groups'], 'group')} of {record['shape']}; truth: {record['truth']}")
     print(format_metrics(record))
     for column, values in record.get("slices", {}).items() if by else ():

@@ -177,14 +177,12 @@ def graph_training_queries(
     graphs: GraphSet,
     mix: str,
     seed: int = 0,
-    attributes: tuple[int, int] = (1, 3),
     most: int = 50_000,
-    compounds: int = COMPOUNDS,
     regions: Sequence[tuple[int, str]] = (),
 ) -> TrainingQueries:
     """Training material from scene graphs of any source; arguments as its functions.
 
-    most : single-object queries and region captions. compounds : multi-object queries, and items of two swapped ones.
+    most : single-object queries and region captions.
     regions : (image index, caption) of region descriptions, which Visual Genome has: of these a
     training pair is an image and one of its own captions. Raises InputError where a mix asks for what is not there.
     """
@@ -199,14 +197,14 @@ def graph_training_queries(
         for i in rng.permutation(len(regions))[:most].tolist():
             texts.add(Query(regions[i][1], ()), "region", regions[i][0])
     if "single" in kinds:
-        for query in single_queries(graphs.graphs, attributes, most):
+        for query in single_queries(graphs.graphs, (1, 3), most):
             texts.add(query, "single")
     if "multi" in kinds:
         unique = dict.fromkeys(q for graph in graphs.graphs for q in compound_queries(graph, related))
         queries = list(unique)
-        for i in rng.permutation(len(queries))[:compounds].tolist():
+        for i in rng.permutation(len(queries))[:COMPOUNDS].tolist():
             texts.add(queries[i], "multi")
     if "swap" in kinds:
-        for item in multi_object_items(graphs, compounds, seed, related):
+        for item in multi_object_items(graphs, COMPOUNDS, seed, related):
             texts.swap(*item)
     return texts.material(f"{graphs.name} {graphs.split}, {mix}", graphs)

@@ -10,9 +10,9 @@ from math import log10
 from typing import Any, NamedTuple
 
 from core.base.errors import InputError
-from core.cola.run import StrategyRun, _evaluation
+from core.cola.run import StrategyRun
 from core.cola.tasks import BUILTIN
-from core.metrics.retrieval import COLA_MAP
+from core.metrics.retrieval import COLA_MAP, RetrievalEvaluation
 from core.scenes.retrieval import load_retrieval
 from core.scorers.cola_config import STRATEGIES
 from core.scoring.retrieval import first_images, score_retrieval
@@ -87,7 +87,7 @@ def _trial(job: StrategyRun, lr: float) -> _RateTrial:
         return _RateTrial(lr, float("-inf"), {}, None)
     assert last.model is not None  # an iteration that was just made has it
     validation = first_images(load_retrieval("validation"), _IMAGES, _STEP)
-    metrics = _evaluation(validation, score_retrieval(last.model, validation)).record()[COLA_MAP]
+    metrics = RetrievalEvaluation.of(validation, score_retrieval(last.model, validation)).record()[COLA_MAP]
     return _RateTrial(lr, metrics["all"]["value"], metrics, float(last.record["loss"]))
 
 

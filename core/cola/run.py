@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 
     from core.cola._training import TrainingState
     from core.cola._training_data import TrainingQueries
-    from core.datasets.sets import Retrieval
     from core.scorers.cola_adapted import AdaptedModel
 
 
@@ -323,21 +322,8 @@ def _validation(model: AdaptedModel, task: AdaptationTask) -> dict[str, Any]:
     """Cola mAP on the small validation set; {} where a task has none."""
     if task.validation is None:
         return {}
-    evaluation = _evaluation(task.validation, score_retrieval(model, task.validation))
+    evaluation = RetrievalEvaluation.of(task.validation, score_retrieval(model, task.validation))
     return {COLA_MAP: {n: p.record() for n, p in evaluation.metrics()[COLA_MAP].items()}}
-
-
-def _evaluation(retrieval: Retrieval, scores: np.ndarray) -> Any:
-    """The retrieval evaluation of scores (q, n) over a set."""
-    return RetrievalEvaluation(
-        scores,
-        retrieval.relevant,
-        retrieval.any_word,
-        retrieval.all_words,
-        retrieval.unseen,
-        retrieval.attributes,
-        retrieval.compared,
-    )
 
 
 def _measure(scorer: Any, task: AdaptationTask) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
@@ -346,7 +332,7 @@ def _measure(scorer: Any, task: AdaptationTask) -> tuple[dict[str, Any], dict[st
     record: dict[str, Any] = {
         "images": len(task.test.images),
         "queries": len(task.test.queries),
-        "retrieval": _evaluation(task.test, scores).record(),
+        "retrieval": RetrievalEvaluation.of(task.test, scores).record(),
     }
     arrays: dict[str, np.ndarray] = {"retrieval_scores": scores}
     for name, groups, metric in (

@@ -38,7 +38,7 @@ _HEADLINES = (
 )
 
 
-def _cached_result(job: StrategyRun, cache: Path | None = None, progress: Any = None) -> dict[str, Any]:
+def _cached_result(job: StrategyRun, cache: Path | None = None) -> dict[str, Any]:
     """One run's record: settings, curve, test results before and after, and per-query outcomes, from cache if there."""
     root = paths.home() / "cache" / "adapt" if cache is None else cache
     folder, base = root / _address(job), root / _base_address(job)
@@ -47,7 +47,7 @@ def _cached_result(job: StrategyRun, cache: Path | None = None, progress: Any = 
         folder.mkdir(parents=True, exist_ok=True)
         base.mkdir(parents=True, exist_ok=True)
         curve: list[dict[str, Any]] = []
-        for last in job.execute(progress=progress, before=not known.is_file()):
+        for last in job.execute(before=not known.is_file()):
             curve.append({k: last.record[k] for k in ("iteration", "loss", "seconds", "validation")})
             if "test" in last.record and not curve[-1]["iteration"]:
                 files.write_arrays(base / "arrays.npz", last.arrays)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -71,7 +71,7 @@ def _place_in_arrays(sample: int, group: int, caption: int) -> tuple[str, str]:
 
 def _prior_arrays(path: Path | str, data: bytes | None, shape: tuple[int, int]) -> np.ndarray:
     arrays = read_arrays(path, data)
-    name = "samples" if "samples" in arrays else "prior"
+    name = name_of_prior(path, arrays)
     values = arrays.get(name)
     count = len(values) if name == "samples" and values is not None and values.ndim else 1
     needed = (max(count, 1), *shape) if name == "samples" else shape
@@ -79,6 +79,13 @@ def _prior_arrays(path: Path | str, data: bytes | None, shape: tuple[int, int]) 
         actual = "none" if values is None else f"{values.dtype} of shape {values.shape}"
         raise InputError(f"{path} needs an array {name!r} of numbers of shape {needed} and has {actual}.")
     return values.astype(np.float64).reshape(-1, *shape)
+
+
+def name_of_prior(path: Path | str, arrays: Mapping[str, np.ndarray]) -> str:
+    """Which array of an NPZ file is the prior: `prior`, or `samples`; InputError where it has both."""
+    if "prior" in arrays and "samples" in arrays:
+        raise InputError(f"{path} has the arrays 'prior' and 'samples', which may differ; leave one out.")
+    return "samples" if "samples" in arrays else "prior"
 
 
 def _prior_table(
@@ -127,6 +134,14 @@ def _prior_table(
         )
     prior = np.full(samples * len(ids) * k, np.nan)
     prior[cells] = pd.to_numeric(table["log_prob"], errors="coerce").to_numpy()
+    unread = np.flatnonzero(~np.isfinite(prior[cells]))
+    if len(unread):
+        at, value = unread[0], table["log_prob"].iloc[unread[0]]
+        if str(value).strip() and not pd.isna(value):
+            raise InputError(
+                f"{path} has {str(value).strip()!r} as log P(t) of caption {labels.iloc[at]!r} of group "
+                f"{ids[row[at]]!r}; it is a finite number, at most 0."
+            )
     return prior.reshape(samples, len(ids), k), place
 
 

@@ -34,9 +34,8 @@ class Benchmark:
     metric: str  # the official one: a key of core.datasets.paper_results.UNITS; "" for scene graphs
     read: _Read
     layout: tuple[str, ...]  # what the folder must hold; `|` and `name:path` as in `DatasetFolder`
-    split_layout: Mapping[str, tuple[str, ...]] = field(
-        default_factory=dict
-    )  # and what it must for a split alone
+    # And what the folder must hold for a split alone.
+    split_layout: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     shape: tuple[int, int] | None = None  # (m, k) of every group; None where it varies
     counts: Mapping[str, tuple[int, ...]] = field(default_factory=dict)  # split -> right numbers of items
     queries: int | None = None  # of a retrieval set, where published

@@ -22,7 +22,7 @@ from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.limits import check
 from core.base.table_formats import open_table, read_arrays, read_bytes
-from core.datasets._prior_files import MOST_LOG_PROB, samples_in_rows
+from core.datasets._prior_files import MOST_LOG_PROB, name_of_prior, samples_in_rows
 
 _YES = {
     "1": True,
@@ -87,7 +87,7 @@ class RetrievalFile(NamedTuple):
         suffix, count = Path(path).suffix.lower(), len(self.captions)
         if suffix == ".npz":
             arrays = read_arrays(path, data)
-            name = "samples" if "samples" in arrays else "prior"
+            name = name_of_prior(path, arrays)
             values = arrays.get(name)
             if values is None or values.dtype.kind not in "iuf" or values.shape[-1:] != (count,):
                 actual = "none" if values is None else f"{values.dtype} of shape {values.shape}"

@@ -90,7 +90,8 @@ def blind_baseline(scores: np.ndarray, truth: np.ndarray, clusters: Clusters | N
     clusters : groups that hang together; the verdict then takes their interval.
     The verdict compares the 95 % interval of IndividualMatch with its chance level 1/k and its ceiling 1/m: the caption
     preferred in a group belongs to one of its images at most. Ties count as wrong where the verdict is that a model
-    does well, and as right where it is that it does badly. On square groups every caption is true of one image, so that
+    does well, and as right where it is that it does badly. Groups with the same captions are one question asked
+    again, and the interval by cluster counts them so. On square groups every caption is true of one image, so that
     a blind model finds exactly one caption of k whatever it prefers.
     Raises InputError for scores that differ between the images of a group.
     """
@@ -111,7 +112,9 @@ def blind_baseline(scores: np.ndarray, truth: np.ndarray, clusters: Clusters | N
     else:
         won = np.take_along_axis(preferred, evaluation.truth, axis=1).any(axis=1)
         strict, level = won & (preferred.sum(axis=1) == 1), 100 * m / k
-    right, loose = (estimate(hits, level, int((won & ~strict).sum()), 1, clusters) for hits in (strict, won))
+    right, loose = (
+        estimate(hits, level, int((won & ~strict).sum()), 1, clusters, alike=True) for hits in (strict, won)
+    )
     single = _per_image(right, m)
     low, high = right.bounds[0], loose.bounds[1]
     way, at_least, at_most = ((x - right.chance) / (100 - right.chance) for x in (right.value, low, high))

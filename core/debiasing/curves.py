@@ -10,6 +10,7 @@ Source: [VGPT] Eq. 7, section 5.
 
 from __future__ import annotations
 
+from sys import float_info
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -24,9 +25,10 @@ from core.groups import check_truth
 from core.matching.groups import check_scores
 from core.metrics.alpha_intervals import AlphaInputs, AlphaIntervals
 from core.metrics.group_metrics import metric_entry
-from core.metrics.statistics import Estimate
+from core.metrics.statistics import Comparison, Estimate
 
-_REPEATS, STEP = 10, 0.001  # the validation protocol of [VGPT] section 5
+_REPEATS, _STEP = 10, 0.001  # the validation protocol of [VGPT] section 5
+_HAIR = 2 * float_info.epsilon  # an alpha so near to an edge is that edge: 0.1 + 0.2 is 0.3
 
 
 class AlphaCurve(NamedTuple):
@@ -58,8 +60,13 @@ class AlphaCurve(NamedTuple):
             array_namespace(self.edges),
             like(np.asarray(to_numpy(alpha), dtype=np.float64), self.edges),
         )
-        right = xp.searchsorted(self.edges, wanted, side="left")
-        return xp.where(self.edges[right] == wanted, self.at[right], self.values[xp.clip(right - 1, 0)])
+        right = xp.searchsorted(self.edges, wanted - _HAIR, side="left")
+        on_edge = self.edges[right] <= wanted + _HAIR
+        return xp.where(on_edge, self.at[right], self.values[xp.clip(right - 1, 0)])
+
+    def on_grid(self) -> Array:
+        """The metric at alpha 0, 0.001, ..., 1 ([VGPT] section 5)."""
+        return self.value(_alpha_grid())
 
     def interval(self, n: int) -> tuple[np.ndarray, np.ndarray]:
         """95 % interval over n groups on every piece of the curve, percent, two arrays (e - 1,)."""
@@ -145,7 +152,7 @@ class ValidatedAlpha(NamedTuple):
             {"mean": round(mean, 4), "std": round(std, 4)} for mean, std in self.summary.values()
         )
         rest = {"value": value, "alpha_0": zero, "alpha_1": one}
-        return {"label": "held out", "repeats": _REPEATS, "step": STEP, "alpha": alpha, **rest}
+        return {"label": "held out", "repeats": _REPEATS, "step": _STEP, "alpha": alpha, **rest}
 
 
 def alpha_curve(scores: Array, prior: Array, truth: Array, metric: str) -> AlphaCurve:
@@ -171,7 +178,7 @@ def _intervals(scores: Array, prior: Array, truth: Array, metric: str) -> AlphaI
     """The intervals of alpha on which each group, or each part of one that counts by itself, is right."""
     array = as_float64(check_scores(scores))
     rule, own = metric_entry(metric, *array.shape[1:]).alpha, check_truth(truth, *array.shape)
-    return rule.spans(AlphaInputs(array, check_prior(prior, array), like(own, array)))
+    return rule.spans(AlphaInputs.of(array, check_prior(prior, array), like(own, array)))
 
 
 def _curve(s: AlphaIntervals) -> AlphaCurve:
@@ -235,7 +242,7 @@ def _centre_of_longest_best(values: np.ndarray) -> int:
     return int(centres[order[0]])
 
 
-def _alpha_grid(step: float = STEP) -> np.ndarray:
+def _alpha_grid(step: float = _STEP) -> np.ndarray:
     """Alphas from 0 to 1 inclusive; `step` divides 1 (0.001 in [VGPT])."""
     count = round(1 / step)
     return np.arange(count + 1) / count
@@ -247,7 +254,7 @@ def validate_alpha(
     truth: Array,
     metric: str,
     repeats: int = _REPEATS,
-    step: float = STEP,
+    step: float = _STEP,
     seed: int = 0,
 ) -> ValidatedAlpha:
     """alpha* from a random half of the groups, the metric on the other half, `repeats` times ([VGPT] section 5).
@@ -256,6 +263,24 @@ def validate_alpha(
     centre of their longest run is taken. Seeded; an odd group is held out. Raises InputError for fewer than two groups.
     """
     return _validated(_intervals(scores, prior, truth, metric), repeats, step, seed)
+
+
+def _outcomes_over_alpha(s: AlphaIntervals) -> tuple[np.ndarray, np.ndarray]:
+    """Outcomes of groups at alpha 0, (n,), and in the middle of up to 100 steps of their curve, (n, a).
+
+    Steps are taken evenly by their number, whatever the metric does on them, as a test over all of them asks.
+    """
+    edges = to_numpy(_curve(s).edges)
+    most = max(10, min(100, 5_000_000 // len(s.low)))
+    some = np.unique(np.linspace(0, len(edges) - 2, most).astype(int))
+    low, high = to_numpy(s.low), to_numpy(s.high)
+
+    def right(alpha: float) -> np.ndarray:
+        found = (low < alpha) & (alpha < high)
+        return np.asarray(found.any(axis=1) if s.disjoint else found.mean(axis=1))
+
+    middles = (edges[some] + edges[some + 1]) / 2
+    return right(0.0), np.stack([right(alpha) for alpha in middles], axis=1).astype(np.float32)
 
 
 def _validated(all_spans: AlphaIntervals, repeats: int, step: float, seed: int) -> ValidatedAlpha:
@@ -279,11 +304,15 @@ class RecallCurve:
         self.curve = _curve(intervals)
         self.count = len(intervals.low)  # images
 
+    def gain(self, alpha: float) -> tuple[Comparison, float]:
+        """R@1 at the best alpha against alpha 0, and p over all alphas (`Comparison.of_best`)."""
+        return Comparison.of_best(*_outcomes_over_alpha(self._intervals), self.hits(alpha))
+
     def hits(self, alpha: float) -> np.ndarray:
         """Which images are right at one alpha, bool (count,)."""
         return self._intervals.right_at(alpha)
 
-    def validated(self, repeats: int = _REPEATS, step: float = STEP, seed: int = 0) -> ValidatedAlpha:
+    def validated(self, repeats: int = _REPEATS, step: float = _STEP, seed: int = 0) -> ValidatedAlpha:
         """alpha* from a random half of the images, R@1 of the other half; all captions stay. As `validate_alpha`."""
         return _validated(self._intervals, repeats, step, seed)
 

@@ -6,7 +6,7 @@ Large sets of a two-tower model are measured from embeddings, some rows of score
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,9 +18,9 @@ from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.datasets import Retrieval, load_retrieval
 from core.datasets.sets import RetrievalSet
-from core.debiasing.curves import STEP, AlphaCurve, BestAlpha, RecallCurve, recall_curve
-from core.debiasing.debias import debias, prior_from_samples
-from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW
+from core.debiasing.curves import AlphaCurve, BestAlpha, RecallCurve, recall_curve
+from core.debiasing.debias import _rounding_of, debias, prior_from_samples
+from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, _BestGain
 from core.matching.global_match import AllPairs
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import IMAGE_TO_TEXT
@@ -179,11 +179,22 @@ class RetrievalStudy:
         """Its best alpha: `TUNED_ON_TEST` where it is measured on these images."""
         return self.best.alpha
 
-    def record(self, alpha: float | None = None) -> dict[str, Any]:
+    @property
+    def gains(self) -> dict[str, _BestGain]:
+        """What is tested, as `AlphaStudy.gains`: R@1 from image to text, at its best alpha against 0."""
+        return {IMAGE_TO_TEXT: self._gain}
+
+    @cached_property
+    def _gain(self) -> _BestGain:
+        return _BestGain(*self.recall_at_1.gain(self.alpha))
+
+    def record(
+        self, alpha: float | None = None, gains: Mapping[str, _BestGain] | None = None
+    ) -> dict[str, Any]:
         """The numbers of images and captions, and every metric at alpha 0, at 1, at the best one and validated.
 
         alpha : the one of the whole set, where these are some of its images; they are then measured at it, too.
-        JSON-safe.
+        gains : `gains` as corrected for all that they are shown with. JSON-safe.
         """
         images, captions = self.scores.shape
         best = self.best
@@ -194,8 +205,7 @@ class RetrievalStudy:
             "alpha_high": best.high,
             "intervals": best.intervals.tolist(),
         }
-        gain = compare(self.recall_at_1.hits(0.0), self.recall_at_1.hits(best.alpha))
-        where |= {"gain": gain.record(), "better_than_0": gain.low > 0}
+        where |= (gains or self.gains)[IMAGE_TO_TEXT].record()
         return {
             "images": images,
             "captions": captions,
@@ -222,8 +232,7 @@ class RetrievalStudy:
         """
         best = self.best
         gain = compare(other.recall_at_1.hits(0.0), other.recall_at_1.hits(best.alpha))
-        grid = np.linspace(0, 1, round(1 / STEP) + 1)
-        both = np.stack([each.curve.value(grid) for each in (self, other)])
+        both = np.stack([each.curve.on_grid() for each in (self, other)])
         correlation = None if not np.ptp(both, axis=1).all() else round(float(np.corrcoef(both)[0, 1]), 4)
         own = self._at(best.alpha)["metrics"][IMAGE_TO_TEXT]
         chosen_on = {**own, "alpha_low": best.low, "alpha_high": best.high}
@@ -244,5 +253,6 @@ class RetrievalStudy:
     def _at(self, alpha: float) -> dict[str, Any]:
         """Every metric at one alpha."""
         assert self.prior is not None
-        found = recall(debias(self.scores, self.prior, alpha), self.relevant).metrics
+        rounding = _rounding_of(self.scores, self.prior, alpha)
+        found = recall(debias(self.scores, self.prior, alpha), self.relevant, rounding=rounding).metrics
         return {"alpha": alpha, "metrics": {name: e.record() for name, e in found.items()}}

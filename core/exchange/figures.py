@@ -31,11 +31,9 @@ def browser() -> str | None:
     return shutil.which(chosen) if chosen else None
 
 
-def write_figure(
-    figure: go.Figure, path: Path, width: int | None = None, height: int | None = None, scale: float = 2
-) -> Path:
+def write_figure(figure: go.Figure, path: Path, width: int | None = None, height: int | None = None) -> Path:
     """Write a figure; see `_write_figures`."""
-    return _write_figures({path: figure}, width, height, scale)[0]
+    return _write_figures({path: figure}, width, height)[0]
 
 
 def _write_figures(

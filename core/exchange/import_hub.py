@@ -76,7 +76,6 @@ def _parts(info: Any, revision: str) -> list[_ParquetPart]:
 def fetch_parts(
     name: str,
     split: str,
-    token: str | None = None,
     progress: Callable[[str, float], None] | None = None,
 ) -> list[Path]:
     """Fetch a split's Parquet files into the hub's own cache; returns their paths, for `open_table`.
@@ -84,7 +83,7 @@ def fetch_parts(
     split : a `_ParquetPart.name`. Raises InputError as `list_parts` does, for an unknown split, and for more than
     MOST_UPLOAD bytes.
     """
-    known = {part.name: part for part in list_parts(name, token)}
+    known = {part.name: part for part in list_parts(name)}
     if split not in known:
         raise unknown_name("split", split, known)
     part = known[split]
@@ -100,7 +99,5 @@ def fetch_parts(
         for done, file in enumerate(part.files):
             if progress is not None:
                 progress(file, done / len(part.files))
-            paths.append(
-                Path(hf_hub_download(name, file, repo_type="dataset", revision=part.revision, token=token))
-            )
+            paths.append(Path(hf_hub_download(name, file, repo_type="dataset", revision=part.revision)))
     return paths

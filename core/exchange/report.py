@@ -26,7 +26,7 @@ from core.datasets.paper_results import load_results
 from core.figures import bars_data, group_html, margins_data
 from core.figures.svg import bars_svg, margins_svg
 from core.figures.text import label_and_meaning
-from core.groups import GroupSet, ImageRef
+from core.groups import GroupSet
 from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.metrics.group_metrics import Metric
@@ -36,7 +36,7 @@ from core.metrics.statistics import Clusters, Comparison, Estimate
 from core.runs.models import run_source
 from core.scorers.vocabulary import vocabulary_note
 from core.scoring.cache import ScoreCache
-from core.scoring.load import load_scorer, scorer_key
+from core.scoring.load import lazy_scorer
 from core.scoring.scores import score_groups
 
 _THUMBNAIL = 256  # pixels
@@ -68,32 +68,18 @@ def evaluate_all(
     sections = []
     loaded = {name: datasets.load(name, split) for name in dict.fromkeys(benchmarks)}
     for model in dict.fromkeys(models):
+        scorer = lazy_scorer(model, device=device)
         for name, whole in loaded.items():
             for part in whole.buckets().values():
                 what = f"{model} on {name}"
                 tell = None if progress is None else lambda d, t, w=what: progress(w, d / t)
-                scores = score_groups(_Lazy(model, device), part, ScoreCache(), tell)
+                scores = score_groups(scorer, part, ScoreCache(), tell)
                 tags = tags_frame([g.tags for g in part])
                 found = Evaluation.of(
                     scores, part.truth, part.ids, tags=tags, clusters=Clusters.of_groups(part)
                 )
                 sections.append(ReportSection(model, part, found, name, split))
     return sections
-
-
-class _Lazy:
-    """A scorer that loads its model, and with it torch, only when a score is in no cache."""
-
-    def __init__(self, name: str, device: str) -> None:
-        self.name, self._device = name, device
-        self.key = scorer_key(name) or self._scorer().key
-
-    def _scorer(self) -> Any:
-        return load_scorer(self.name, self._device)
-
-    def score(self, images: Sequence[ImageRef], captions: Sequence[str], pairs: np.ndarray) -> np.ndarray:
-        """As the scorer itself."""
-        return self._scorer().score(images, captions, pairs)
 
 
 def write_report(

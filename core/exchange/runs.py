@@ -64,7 +64,7 @@ def _write_archive(store: RunStore, run: Run, folder: Path, model: bool) -> None
         shutil.copytree(final, folder / "model")
 
 
-def import_run(store: RunStore, source: Path, owner: str | None = None, run_id: str | None = None) -> Run:
+def import_run(store: RunStore, source: Path, run_id: str | None = None) -> Run:
     """A run from a folder or zip that `export_run` wrote, under a new id, or this one; its numbers and date are the
     same.
 
@@ -77,7 +77,6 @@ def import_run(store: RunStore, source: Path, owner: str | None = None, run_id: 
             record["kind"],
             record["title"],
             record["config"],
-            owner,
             run_id=run_id,
             created=record.get("created"),
         )

@@ -36,6 +36,8 @@ TAGS, PRIOR = "tags", "prior"  # what may be uploaded beside a file
 _CONTENT, _FACTS = "content", "upload.json"
 _NAME_BYTES = 240  # disks take 255, and what is being deleted has a longer one
 _EVERYBODY = "local"  # the one owner outside public mode
+_AT_ONCE = 100  # folders that one visit deletes: more wait for the next, or for `tidy`
+_BROKEN = 600.0  # seconds after which a folder that names no file is nobody's upload in progress
 _PAUSE = 10.0  # seconds after which a list of files has everybody's counted again; a new file has at once
 _counting = Lock()  # whoever makes a folder, or counts what is in all of them
 _last_count: dict[Path, float] = {}  # by the folder of all, when (monotonic)
@@ -120,7 +122,8 @@ class UploadStore:
 
     def list(self) -> list[Upload]:
         """The owner's files, the newest first."""
-        if time.monotonic() - _last_count.get(self._root, float("-inf")) > _PAUSE:
+        due = time.monotonic() - _last_count.get(self._root, float("-inf")) > _PAUSE
+        if due and not _counting.locked():  # somebody is at it
             self._delete_surplus()
         found = [each for each in _uploads(self._folder) if not (is_public() and _is_old(each.folder))]
         return sorted(found, key=lambda upload: -upload.facts["created"])
@@ -144,28 +147,37 @@ class UploadStore:
     def remove(self, name: str) -> None:
         files.remove(self.get(name).folder)
 
-    def _delete_surplus(self) -> None:
-        """On a public server: what nobody used for hours, and the oldest beyond an address's share and the total."""
+    def _delete_surplus(self) -> bool:
+        """On a public server: what nobody used for hours, and the oldest beyond an address's share and the total; so
+        many at once. Whether more are left."""
         if not is_public() or not self._root.is_dir():
-            return
+            return False
         with _counting:
             _last_count[self._root] = time.monotonic()
-            held = _all_held(self._root)
-            gone = {folder for folder in held if _is_old(folder)}
+            held, broken = _all_held(self._root)
+            gone = {*broken, *(folder for folder in held if _is_old(folder))}
             ones = [each._replace(size=1) for folder, each in held.items() if folder not in gone]
             gone |= set(beyond(ones, MAX_UPLOADS_PER_ADDRESS, MAX_UPLOADS_TOTAL))
             left = [each for folder, each in held.items() if folder not in gone]
             gone |= set(beyond(left, MAX_UPLOAD_BYTES.address, MAX_UPLOAD_BYTES.together))
-            for folder in gone:
+            for folder in sorted(gone, key=_used)[:_AT_ONCE]:
                 files.remove(folder)
             for owner in self._root.iterdir():
                 with suppress(OSError):  # it holds something
                     owner.rmdir()
+            return len(gone) > _AT_ONCE
+
+    def tidy(self) -> None:
+        """At the start of a public server: delete all that is too old or too much, while visitors come already."""
+        while self._delete_surplus():
+            time.sleep(0.01)  # whoever uploads has the lock meanwhile
 
 
-def _all_held(root: Path) -> dict[Path, Held]:
-    """Everybody's files, the one used longest ago first: one look at each, and one into those that are new."""
+def _all_held(root: Path) -> tuple[dict[Path, Held], list[Path]]:
+    """Everybody's files, the one used longest ago first, and folders that are none: one look at each, and one into
+    those that are new."""
     now: dict[Path, Held] = {}
+    broken = []
     for owner in filter(Path.is_dir, root.iterdir()):
         for folder in owner.iterdir():
             upload = None if folder in _counted else _read(folder)
@@ -174,9 +186,11 @@ def _all_held(root: Path) -> dict[Path, Held]:
                 _counted[folder] = Held(folder, who, files.folder_size(folder))
             if folder in _counted:
                 now[folder] = _counted[folder]
+            elif _changed(folder) < time.time() - _BROKEN:
+                broken.append(folder)
     for folder in _counted.keys() - now.keys():
         del _counted[folder]
-    return {folder: now[folder] for folder in sorted(now, key=_used)}
+    return {folder: now[folder] for folder in sorted(now, key=_used)}, broken
 
 
 def _plain_name(name: str) -> str:
@@ -216,8 +230,12 @@ def _write(folder: Path, facts: Mapping[str, Any]) -> Upload:
 
 
 def _used(folder: Path) -> float:
+    return _changed(folder / _FACTS)
+
+
+def _changed(path: Path) -> float:
     try:
-        return (folder / _FACTS).stat().st_mtime
+        return path.stat().st_mtime
     except OSError:
         return 0.0
 

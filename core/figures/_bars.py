@@ -51,11 +51,11 @@ def bars_figure(data: BarsData, height: int = 340) -> go.Figure:
     return figure.update_xaxes(tickvals=np.arange(len(names), dtype=float), ticktext=names)
 
 
-def paired_bars_figure(data: BarsData, height: int = 340) -> go.Figure:
+def paired_bars_figure(data: BarsData) -> go.Figure:
     """Grouped bars, one group per metric, rows (models that are compared) by colour and hatching, side by side."""
     by_metric = data._replace(**{f: getattr(data, f).T for f in ("value", "low", "high", "chance", "ties")})
     looks = [hatched(colour, shape) for (colour, _), shape in zip(SERIES, ("", "/", ".", "x"), strict=True)]
-    figure = _grouped_bars(by_metric, data.rows, looks, height)
+    figure = _grouped_bars(by_metric, data.rows, looks, 340)
     labels = [_two_lines(description_of(name).label) for name in data.metrics]
     return figure.update_xaxes(tickvals=np.arange(len(labels), dtype=float), ticktext=labels)
 

@@ -44,7 +44,7 @@ def cost_data(table: pd.DataFrame, metric: str, by: str | None = None) -> CostDa
     return CostData(metric, [str(m) for m in models], [str(s) for s in sets], *arrays)
 
 
-def cost_figure(data: CostData, height: int | None = None) -> go.Figure:
+def cost_figure(data: CostData) -> go.Figure:
     """A dot per set with its paired interval; the line at 0 is the model before. Filled: the interval leaves 0 out."""
     figure = go.Figure()
     y = np.arange(len(data.sets), dtype=float)
@@ -76,6 +76,6 @@ def cost_figure(data: CostData, height: int | None = None) -> go.Figure:
             text=[data.sets[j] for j in np.flatnonzero(known)],
             hovertemplate="%{text}: %{x:+.1f} points (%{customdata[0]:+.1f} to %{customdata[1]:+.1f})",
         )
-    layout(figure, height or 70 + (30 if len(data.models) == 1 else 58) * len(y), "points", "")
+    layout(figure, 70 + (30 if len(data.models) == 1 else 58) * len(y), "points", "")
     figure.add_vline(x=0, line={"color": OUTCOME_COLOURS["tie"], "width": 2})
     return rows_axis(figure, data.sets)

@@ -71,7 +71,7 @@ def margins_figure(data: MarginsData, threshold: float | None = None, height: in
     return figure if threshold is None else with_threshold_line(figure, threshold)
 
 
-def reliability_figure(bins: Sequence[Any], height: int = 280) -> go.Figure:
+def reliability_figure(bins: Sequence[Any]) -> go.Figure:
     """Share of right matchings by margin, with 95 % intervals: `core.metrics.statistics.margin_reliability`."""
     figure = go.Figure()
     x, right = [b.mean for b in bins], [b.right for b in bins]
@@ -85,7 +85,7 @@ def reliability_figure(bins: Sequence[Any], height: int = 280) -> go.Figure:
         "width": 4,
     }
     figure.add_hline(y=right[0].chance, line={"color": OUTCOME_COLOURS["tie"], "width": 2, "dash": "2px,3px"})
-    return layout(figure, height, "margin (mean of a bin)", "", percent=True)
+    return layout(figure, 280, "margin (mean of a bin)", "", percent=True)
 
 
 def with_threshold_line(figure: go.Figure, x: float) -> go.Figure:

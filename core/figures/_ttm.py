@@ -203,14 +203,14 @@ def ttm_compare_figure(runs: Mapping[str, TTMData], metric: str, height: int = 3
     return steps_axis(figure, total, height, label_and_meaning(metric)[0], percent=True)
 
 
-def step_margins_figure(step: Mapping[str, Any], height: int = 300) -> go.Figure:
+def step_margins_figure(step: Mapping[str, Any]) -> go.Figure:
     """The margins after an iteration, right and wrong where truth is known, and the threshold that it used."""
     histogram = step["margins"]
     edges, counts = np.array(histogram["edges"]), np.array(histogram["counts"])
     if histogram["right"] is not None:
         right = np.array(histogram["right"])
         data = MarginsData(edges, right, counts - right, histogram["tied"])
-        return margins_figure(data, step.get("threshold"), height)
+        return margins_figure(data, step.get("threshold"), 300)
     figure = go.Figure()
     figure.add_bar(
         x=(edges[:-1] + edges[1:]) / 2,
@@ -220,4 +220,4 @@ def step_margins_figure(step: Mapping[str, Any], height: int = 300) -> go.Figure
         hovertemplate="%{y} groups",
         name="groups",
     )
-    return layout(figure, height, "margin of the induced matching", "groups")
+    return layout(figure, 300, "margin of the induced matching", "groups")

@@ -69,15 +69,12 @@ class _CurvesData(NamedTuple):
 
 def curves_data(
     table: pd.DataFrame,
-    names: Mapping[str, str] = _SCHEDULE_NAMES,
-    metric: str = GROUP_MATCH,
     where: Mapping[str, str] = _WHERE,
-    part: str = "all",
 ) -> _CurvesData:
-    """Means over seeds of each setting (as the file names it -> in words) that was measured."""
-    own = _pick(table, where, part)
-    found = {name: own[own.setting == setting] for setting, name in names.items()}
-    found = {name: rows for name, rows in found.items() if rows[metric].notna().any()}
+    """GroupMatch of each schedule of thresholds that was measured, means over seeds."""
+    own = _pick(table, where)
+    found = {name: own[own.setting == setting] for setting, name in _SCHEDULE_NAMES.items()}
+    found = {name: rows for name, rows in found.items() if rows[GROUP_MATCH].notna().any()}
     length = 1 + max((int(rows.iteration.max()) for rows in found.values()), default=0)
 
     def over_seeds(column: str, how: str, factor: float = 1.0) -> np.ndarray:
@@ -86,13 +83,13 @@ def curves_data(
         ]
         return factor * np.array(values, dtype=float).reshape(len(found), length)
 
-    spreads = over_seeds(metric, "mean"), over_seeds(metric, "std")
+    spreads = over_seeds(GROUP_MATCH, "mean"), over_seeds(GROUP_MATCH, "std")
     shares = over_seeds("coverage", "mean", 100.0), over_seeds("precision", "mean", 100.0)
     seeds = [rows.seed.nunique() for rows in found.values()]
-    return _CurvesData(list(found), metric, *spreads, *shares, seeds, _chance(own))
+    return _CurvesData(list(found), GROUP_MATCH, *spreads, *shares, seeds, _chance(own))
 
 
-def curves_figure(data: _CurvesData, height: int = 360) -> go.Figure:
+def curves_figure(data: _CurvesData) -> go.Figure:
     """One line per setting, bands of one standard deviation over seeds, the chance level dotted."""
     figure = go.Figure()
     x = np.arange(data.mean.shape[1])
@@ -109,7 +106,7 @@ def curves_figure(data: _CurvesData, height: int = 360) -> go.Figure:
         more = np.column_stack([std, data.coverage[i], data.precision[i]])[known]
         line(figure, x[known], mean[known], name, colour, hover, dash=dash, marker={}, customdata=more)
     figure.add_hline(y=data.chance, line={"color": OUTCOME_COLOURS["tie"], "width": 1.5, "dash": "dot"})
-    steps_axis(figure, len(x) - 1, height, label_and_meaning(data.metric)[0], percent=True)
+    steps_axis(figure, len(x) - 1, 360, label_and_meaning(data.metric)[0], percent=True)
     return _zoom(
         figure, [data.mean - np.nan_to_num(data.std), data.mean + np.nan_to_num(data.std), data.chance]
     )
@@ -166,7 +163,7 @@ def _ends(
     )
 
 
-def ends_figure(data: FinalResultsData, height: int = 360) -> go.Figure:
+def ends_figure(data: FinalResultsData) -> go.Figure:
     """Means with bars of one standard deviation; dashed: before adaptation; dash-dotted: the oracle; dotted: chance."""
     figure = go.Figure()
     for name, values in data.metrics.items():
@@ -185,7 +182,7 @@ def ends_figure(data: FinalResultsData, height: int = 360) -> go.Figure:
             y, hover = np.full(len(data.x), level), f"{what} %{{y:.1f}} %"
             line(figure, data.x, y, f"{label}, {what}", colour, hover, dash=dash, width=1.6)
     figure.add_hline(y=data.chance, line={"color": OUTCOME_COLOURS["tie"], "width": 1.5, "dash": "dot"})
-    layout(figure, height, data.label, "", percent=True)
+    layout(figure, 360, data.label, "", percent=True)
     figure.update_xaxes(tickvals=data.x)
     skylines = [mean for mean, _ in data.skyline.values()]
     drawn = [values[:, 0] for values in data.metrics.values()]
@@ -244,7 +241,7 @@ def _gain(rows: pd.DataFrame, metric: str) -> list[float]:
     return [*before, *_spread(ends[metric]), start.chance, precision, len(ends)]
 
 
-def gains_figure(data: GainsData, height: int | None = None) -> go.Figure:
+def gains_figure(data: GainsData) -> go.Figure:
     """Gain in points per set, a mark per model, bars of one standard deviation over seeds; the line is no change."""
     figure = go.Figure()
     y = np.arange(len(data.sets), dtype=float)
@@ -266,14 +263,14 @@ def gains_figure(data: GainsData, height: int | None = None) -> go.Figure:
         )
     figure.add_vline(x=0, line={"color": OUTCOME_COLOURS["tie"], "width": 2})
     label = f"change of {label_and_meaning(data.metric)[0]}, points"
-    layout(figure, height or 110 + 38 * len(data.sets), label, "")
+    layout(figure, 110 + 38 * len(data.sets), label, "")
     return rows_axis(figure, data.sets)
 
 
 _MUCH = 7.0  # points of gain or loss from which a set is named
 
 
-def precision_gain_figure(data: GainsData, height: int = 360) -> go.Figure:
+def precision_gain_figure(data: GainsData) -> go.Figure:
     """The gain against how much more often than average the first selection is right.
 
     Sets are named where much changes, and everywhere under the pointer.
@@ -296,7 +293,7 @@ def precision_gain_figure(data: GainsData, height: int = 360) -> go.Figure:
             hovertemplate="%{customdata}: first selection %{x:+.1f} points above all groups, gain %{y:+.1f} points",
         )
     figure.add_hline(y=0, line={"color": OUTCOME_COLOURS["tie"], "width": 2})
-    layout(figure, height, "first selection right above average, points", "gain, points")
+    layout(figure, 360, "first selection right above average, points", "gain, points")
     figure.update_layout(hovermode="closest")
     figure.update_yaxes(rangemode="normal")
     return figure

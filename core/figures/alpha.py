@@ -105,7 +105,7 @@ def frequency_data(true: np.ndarray, false: np.ndarray, bins: int = 30) -> _Freq
     return _FrequencyData(edges, *shares)
 
 
-def frequency_figure(data: _FrequencyData, height: int = 300) -> go.Figure:
+def frequency_figure(data: _FrequencyData) -> go.Figure:
     """The two histograms over each other."""
     figure = go.Figure()
     centres, width = (data.edges[:-1] + data.edges[1:]) / 2, np.diff(data.edges)
@@ -124,13 +124,11 @@ def frequency_figure(data: _FrequencyData, height: int = 300) -> go.Figure:
             opacity=0.62,
             hovertemplate="%{y:.1f} %",
         )
-    layout(figure, height, "log P(t), the language prior", "% of its captions")
+    layout(figure, 300, "log P(t), the language prior", "% of its captions")
     return figure.update_layout(barmode="overlay")
 
 
-def stability_figure(
-    rows: Mapping[str, Sequence[PriorStability]], what: str = "value", height: int = 280
-) -> go.Figure:
+def stability_figure(rows: Mapping[str, Sequence[PriorStability]], what: str = "value") -> go.Figure:
     """A metric at its best alpha (`what` "value"), or that alpha ("alpha"), over the number of images.
 
     rows : by the name of the images that priors were drawn from. Bars: one standard deviation over draws.
@@ -143,7 +141,7 @@ def stability_figure(
             dash=dash, width=2.4, marker={"size": 8}, error=std,
         )  # fmt: skip
     title = {"value": "TextScore at its best alpha, %", "alpha": "best alpha"}[what]
-    layout(figure, height, "images that the prior is sampled from", title)
+    layout(figure, 280, "images that the prior is sampled from", title)
     figure.update_xaxes(type="log", tickvals=sorted({row.size for sizes in rows.values() for row in sizes}))
     return figure.update_yaxes(rangemode="normal")
 
@@ -167,7 +165,7 @@ def trainset_data(records: Sequence[Mapping[str, Any]], unit: str = "pairs") -> 
     )
 
 
-def trainset_figure(data: _TrainsetData, height: int = 340) -> go.Figure:
+def trainset_figure(data: _TrainsetData) -> go.Figure:
     """One curve per size, its best alpha marked."""
     figure = go.Figure()
     for (size, values), (colour, dash) in zip(data.values.items(), SERIES, strict=False):
@@ -181,7 +179,7 @@ def trainset_figure(data: _TrainsetData, height: int = 340) -> go.Figure:
             showlegend=False,
             hovertemplate=f"best alpha {x:.3f}: %{{y:.1f}} %",
         )
-    layout(figure, height, "alpha", "", percent=True)
+    layout(figure, 340, "alpha", "", percent=True)
     lowest = min(float(values.min()) for values in data.values.values())
     figure.update_yaxes(range=[_floor(lowest), 104])
     return figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25)

@@ -162,11 +162,8 @@ def _scores(data: GroupData, model: str, left: float, side: float) -> Iterator[s
         below += 24 + 22 * len(verdict) + 18
 
 
-_INK = {
-    "right": "#1f5fa3",
-    "wrong": "#a8560a",
-    "tie": "#5b5870",
-}  # the outcomes' colours, dark enough to read
+# The outcomes' colours, dark enough to read.
+_INK = {"right": "#1f5fa3", "wrong": "#a8560a", "tie": "#5b5870"}
 
 
 def _legend(data: GroupData, x: float, y: float) -> Iterator[str]:

@@ -19,10 +19,10 @@ from core.scorers.cola_config import GROUP_RESULTS, STRATEGIES
 
 _PARTS = ("all", "seen", "unseen")
 _ARTICLES = {"a", "an", "the"}
-# How assets/results/cola.csv and cola_claims.csv were made: said beside them, because it decides what comes out.
+# How assets/results/cola.csv was made: said beside it, because it decides what comes out.
 BUDGET = (
-    "a short training (1,200 steps, no swapped queries) of a base model that never read sizes or materials, although "
-    "216 of the 240 queries name one"
+    "a small base model that read all words of the queries (builtin/clip-details), the same queries "
+    "with exchanged attributes for every strategy, 4,000 steps or until validation stops improving"
 )
 # What the table of strategies shows: metric, part, heading.
 _COLUMNS = (
@@ -32,6 +32,10 @@ _COLUMNS = (
     (QUERY_ALL_MAP, "unseen", "QueryAll mAP, unseen"),
     ("multi_object", "all", "multi-object accuracy"),
     ("crepe", "all", "CREPE accuracy"),
+    (COLA_MAP, "colours alone", "queries of colours alone"),
+    (COLA_MAP, "sizes", "queries that name a size"),
+    (COLA_MAP, "materials", "queries that name a material"),
+    ("forgetting", "all", "groups it was not trained on"),
 )
 # Where the paper's numbers of the same kind stand: heading -> dataset, subset, metric.
 _PAPER = {
@@ -114,16 +118,14 @@ class StrategiesData(NamedTuple):
     ties: np.ndarray  # mean over seeds
 
 
-def strategies_data(rows: pd.DataFrame, fusion: str = "mdetr", mix: str = "multi") -> StrategiesData:
+def strategies_data(rows: pd.DataFrame) -> StrategiesData:
     """Means over seeds from the rows of `core.cola.table.run_jobs` (assets/results/cola.csv)."""
     wanted = [name for name in ("base", *STRATEGIES) if name in set(rows["strategy"])]
-    base = rows["strategy"] == "base"
-    mine = rows[base | ((rows["fusion"] == fusion) & (rows["mix"] == mix))]
-    most = max((mine[mine["strategy"] == name]["seed"].nunique() for name in wanted), default=1)
+    most = max((rows[rows["strategy"] == name]["seed"].nunique() for name in wanted), default=1)
     data = _empty(wanted, most)
     for i, (metric, part, _) in enumerate(_COLUMNS):
         for j, name in enumerate(wanted):
-            seeds = mine[(mine["strategy"] == name) & (mine["metric"] == metric) & (mine["part"] == part)]
+            seeds = rows[(rows["strategy"] == name) & (rows["metric"] == metric) & (rows["part"] == part)]
             if not len(seeds):
                 continue
             for field, column in zip(_MEANS, ("value", "low", "high", "chance", "ties"), strict=True):
@@ -161,10 +163,11 @@ def label(strategy: str) -> str:
     return STRATEGIES[strategy].label if strategy in STRATEGIES else "before"
 
 
+_DRAWN = (1, 2, 4)  # of the measures, those that have bars
+
+
 def strategies_figure(
     data: StrategiesData,
-    measures: Sequence[int] = (1, 2, 4),
-    height: int = 360,
     beside: StrategiesData | None = None,
 ) -> go.Figure:
     """Bars of some measures by strategy: a line for the 95 % interval, a dot for every seed, chance levels dotted.
@@ -172,10 +175,10 @@ def strategies_figure(
     beside : of a figure next to it, which then has the same height of a percent.
     """
     figure = go.Figure()
-    width = 0.8 / len(measures)
+    width = 0.8 / len(_DRAWN)
     places = np.arange(len(data.strategies), dtype=float)
-    for place, (i, (colour, _)) in enumerate(zip(measures, SERIES, strict=False)):
-        x = places + (place - (len(measures) - 1) / 2) * width
+    for place, (i, (colour, _)) in enumerate(zip(_DRAWN, SERIES, strict=False)):
+        x = places + (place - (len(_DRAWN) - 1) / 2) * width
         _bars(figure, data, i, x, 0.9 * width, colour)
         level = _level(data, i)
         if not np.isnan(level):
@@ -187,11 +190,11 @@ def strategies_figure(
                 showlegend=False,
                 hoverinfo="skip",
             )
-    layout(figure, height, "strategy", "mAP or accuracy, in percent")
+    layout(figure, 360, "strategy", "mAP or accuracy, in percent")
     figure.update_layout(hovermode="closest")
     figure.update_yaxes(ticksuffix=" %")
     if beside is not None:
-        rows = list(measures)
+        rows = list(_DRAWN)
         most = max(
             float(np.nanmax([d.value[rows], d.high[rows], d.seeds[rows].max(axis=-1)]))
             for d in (data, beside)

@@ -37,7 +37,7 @@ def draws_data(draws: Sequence[Estimate]) -> _DrawsData:
     return _DrawsData(value, low, high, (low <= chance) & (chance <= high), float(chance[0]))
 
 
-def draws_figure(data: _DrawsData, height: int = 320) -> go.Figure:
+def draws_figure(data: _DrawsData) -> go.Figure:
     """One dot with its 95 % interval per draw; the dotted line is the exact chance level."""
     figure, number = go.Figure(), np.arange(1, len(data.value) + 1)
     for kind, mask, name, marker in (
@@ -60,7 +60,7 @@ def draws_figure(data: _DrawsData, height: int = 320) -> go.Figure:
             hovertemplate="%{y:.1f} % (95 % interval %{customdata[0]:.1f}–%{customdata[1]:.1f})",
         )
     figure.add_hline(y=data.chance, line={"color": OUTCOME_COLOURS["tie"], "width": 3, "dash": "dot"})
-    layout(figure, height, "draw", "")
+    layout(figure, 320, "draw", "")
     figure.update_layout(hovermode="closest")
     figure.update_yaxes(ticksuffix=" %", rangemode="normal")
     return figure.update_xaxes(dtick=1 if len(number) <= 12 else 5, range=[0.3, len(number) + 0.7])
@@ -126,7 +126,7 @@ def rounds_data(parts: Mapping[str, Sequence[Estimate]]) -> _RoundsData:
     return _RoundsData(values, next(iter(parts.values()))[0].chance)
 
 
-def rounds_figure(data: _RoundsData, now: int, height: int = 320) -> go.Figure:
+def rounds_figure(data: _RoundsData, now: int) -> go.Figure:
     """A curve per part over the rounds of training; the vertical line marks round `now`."""
     figure = go.Figure()
     count = max(len(values) for values in data.value.values())
@@ -134,4 +134,4 @@ def rounds_figure(data: _RoundsData, now: int, height: int = 320) -> go.Figure:
         line(figure, np.arange(len(values)), values, name, colour, dash=dash)
     line(figure, [0, count - 1], [data.chance] * 2, "chance level", COVERAGE_COLOUR, dash="dot", width=2)
     figure.add_vline(x=now, line=THRESHOLD_LINE)
-    return layout(figure, height, "round of training", "", percent=True)
+    return layout(figure, 320, "round of training", "", percent=True)

@@ -71,8 +71,13 @@ def _word(token: str, seeing: float, blind: float) -> str:
     style = f"{_WORD};background:rgba({red},{green},{blue},{depth:.2f});border-bottom:3px solid {OUTCOME_COLOURS[kind]}"
     text = escape(token.strip()) or "␣"
     title = f"log P {seeing:.2f} with the image, {blind:.2f} without: {effect}"
+    change, both = f"{sign} {gain:+.2f}", f"{seeing:.2f} | {blind:.2f}"
     return (
-        f'<li style="{style}" title="{title}"><b>{text}</b>'
-        f'<span style="{_NUMBER}">{sign} {gain:+.2f}</span>'
-        f'<span style="{_NUMBER};opacity:.8">{seeing:.2f} | {blind:.2f}</span></li>'
+        f'<li style="{style}" title="{_minus(title)}"><b>{text}</b><span style="{_NUMBER}">{_minus(change)}</span>'
+        f'<span style="{_NUMBER};opacity:.8">{_minus(both)}</span></li>'
     )
+
+
+def _minus(numbers: str) -> str:
+    """With minus signs in place of hyphens."""
+    return numbers.replace("-", "−")

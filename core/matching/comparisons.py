@@ -61,8 +61,12 @@ class View(NamedTuple):
         own: Sequence[_Label],
         matches: Matches,
         place: Array | None,
+        rounding: Array | None = None,
     ) -> View:
-        """The view of a block of scores (b, m, k) and its columns; labels int (b, m), and the same from `labels_of`."""
+        """The view of a block of scores (b, m, k) and its columns; labels int (b, m), and the same from `labels_of`.
+
+        rounding : of debiased scores how far two equal ones of a row may differ, (b,).
+        """
         xp, (m, k, _) = array_namespace(columns), columns.shape
         if place is not None and all(isinstance(label, int) for label in own):
             right = (place == _place_of(tuple(own), k)) & ~matches.tied
@@ -72,11 +76,12 @@ class View(NamedTuple):
         if xp.any(matches.tied):
             (at,) = xp.nonzero(matches.tied)
             almost = xp.zeros_like(matches.tied)
-            almost[at] = among_best(xp.take(block, at, axis=0), xp.take(labels, at, axis=0))
-        return cls(*strict_tests(columns, own), right, almost)
+            own_rounding = None if rounding is None else rounding[at]
+            almost[at] = among_best(xp.take(block, at, axis=0), xp.take(labels, at, axis=0), own_rounding)
+        return cls(*strict_tests(columns, own, rounding), right, almost)
 
     @classmethod
-    def of_one_image(cls, columns: Array, own: Sequence[_Label]) -> View:
+    def of_one_image(cls, columns: Array, own: Sequence[_Label], rounding: Array | None = None) -> View:
         """The view of groups of one image to which several captions belong: for the row each of them against all
         others, for the matching the best of them.
         """
@@ -88,23 +93,30 @@ class View(NamedTuple):
             reduce(xp.maximum, [xp.where(here ^ other, scores[j], -inf) for j, here in enumerate(mine)])
             for other in (none, ~none)
         )
-        best = _Test(*wins(strongest, rival))
+        best = _Test(*wins(strongest, rival, rounding))
         almost = None if best.loose is None else best.strict ^ best.loose
-        return cls([_Test(*wins(weakest, rival))], [_against(columns[0, :1], 0)], best.strict, almost)
+        return cls(
+            [_Test(*wins(weakest, rival, rounding))], [_against(columns[0, :1], 0)], best.strict, almost
+        )
 
 
-def strict_tests(columns: Array, own: Sequence[_Label]) -> tuple[list[_Test], list[_Test]]:
-    """Rows and columns of a `View`."""
+def strict_tests(
+    columns: Array, own: Sequence[_Label], rounding: Array | None = None
+) -> tuple[list[_Test], list[_Test]]:
+    """Rows and columns of a `View`.
+
+    rounding : of rows alone; debiasing takes the same number from a whole column, so that only equal ones tie there.
+    """
     k = columns.shape[1]
 
     def in_row(i: int, j: int) -> _Test:
-        return _against(columns[i], j)
+        return _against(columns[i], j, rounding)
 
     def in_column(i: int, j: int) -> _Test:
         return _against(columns[:, j], i)
 
     if k > _FEW and not all(isinstance(label, int) for label in own):
-        fetched = [_fetched(columns, i, label) for i, label in enumerate(own)]
+        fetched = [_fetched(columns, i, label, rounding) for i, label in enumerate(own)]
         return [row for row, _ in fetched], [column for _, column in fetched]
     rows, found = (
         [_labelled(label, k, partial(test, i)) for i, label in enumerate(own)] for test in (in_row, in_column)
@@ -112,14 +124,14 @@ def strict_tests(columns: Array, own: Sequence[_Label]) -> tuple[list[_Test], li
     return rows, found
 
 
-def _against(vectors: Array, own: int) -> _Test:
+def _against(vectors: Array, own: int, rounding: Array | None = None) -> _Test:
     """One of some vectors (r, b) against all others; where there are none it has won."""
     xp = array_namespace(vectors)
     parts = [part for part in (vectors[:own], vectors[own + 1 :]) if len(part)]
     if not parts:
         return _Test(xp.ones_like(vectors[own], dtype=xp.bool), None)
     strongest = reduce(xp.maximum, [part[0] if len(part) == 1 else xp.max(part, axis=0) for part in parts])
-    return _Test(*wins(vectors[own], strongest))
+    return _Test(*wins(vectors[own], strongest, rounding))
 
 
 def _labelled(label: _Label, k: int, test: Callable[[int], _Test]) -> _Test:
@@ -133,14 +145,15 @@ def _labelled(label: _Label, k: int, test: Callable[[int], _Test]) -> _Test:
     return _Test(strict, reduce(or_, [mask & _loose(t) for mask, t in zip(here, tests, strict=True)]))
 
 
-def _fetched(columns: Array, i: int, label: _Label) -> tuple[_Test, _Test]:
+def _fetched(columns: Array, i: int, label: _Label, rounding: Array | None) -> tuple[_Test, _Test]:
     """The same by row and by column where captions are many: each group's own scores are fetched, k operations each."""
     xp, size = array_namespace(columns), columns.shape[2]
     at = xp.arange(size, device=device(columns))
     place = xp.zeros_like(at) + (label if isinstance(label, int) else xp.astype(label, at.dtype))
     others = xp.asarray(columns[i], copy=True)  # (k, b)
     others[place, at] = -inf
-    return _Test(*wins(columns[i][place, at], xp.max(others, axis=0))), _against(columns[:, place, at], i)
+    row = _Test(*wins(columns[i][place, at], xp.max(others, axis=0), rounding))
+    return row, _against(columns[:, place, at], i)
 
 
 def labels_of(labels: Array, k: int) -> list[_Label] | None:

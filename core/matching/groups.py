@@ -20,6 +20,7 @@ from core.base.limits import check_shape
 from core.base.text import counted
 from core.matching._search import best_two, matchings
 from core.matching._ties import group_tolerances, settle_ties
+from core.matching._ties import rounding_of_differences as rounding_of_differences
 from core.matching.blocks import columns_of, map_blocks
 
 # Up to this many matchings a group is solved by enumerating them (k = 6 square has 720), above it by assignment.
@@ -121,8 +122,12 @@ def match(scores: Array) -> Matches:
     return found
 
 
-def match_block(array: Array, part: slice, columns: Array, found: Matches) -> tuple[Matches, Array | None]:
+def match_block(
+    array: Array, part: slice, columns: Array, found: Matches, rounding: Array | None = None
+) -> tuple[Matches, Array | None]:
     """`match` for one block of the groups of `array` (n, m, k), with its columns, into `found`.
+
+    rounding : of debiased scores how far two equal ones of a group may differ, float64 (n,).
 
     Returns that part of it, and what `_best_matching` returns. Raises InputError, naming the group, for a score that is
     not finite.
@@ -133,7 +138,7 @@ def match_block(array: Array, part: slice, columns: Array, found: Matches) -> tu
         raise _not_finite_error(array)
     ours = Matches(*(values[part] for values in found))
     place = _best_matching(block, columns, *ours[:2])
-    settle_ties(*ours, columns, highest)
+    settle_ties(*ours, columns, highest, None if rounding is None else rounding[part])
     return ours, place
 
 
@@ -143,11 +148,11 @@ def _peak(block: Array) -> float:
     return max(abs(float(xp.max(block))), abs(float(xp.min(block))))
 
 
-def among_best(scores: Array, labels: Array) -> Array:
+def among_best(scores: Array, labels: Array, rounding: Array | None = None) -> Array:
     """Where no matching has a higher total than the labels int (n, m) have, but for rounding; bool (n,)."""
     (matching, margin, _), columns = Matches.empty(scores), columns_of(scores)
     _best_matching(scores, columns, matching, margin)
-    return _total(scores, labels) >= _total(scores, matching) - group_tolerances(columns)
+    return _total(scores, labels) >= _total(scores, matching) - group_tolerances(columns, rounding)
 
 
 def _total(scores: Array, matching: Array) -> Array:

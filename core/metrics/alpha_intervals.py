@@ -49,7 +49,9 @@ class AlphaIntervals:
         """Where each image has one of its captions strictly above all others: R@1 from image to text, numpy.
 
         scores : float64 (N, M), prior : float64 (M,), relevant : bool (M, N). Images without a caption are left out.
+        Decimals count as what they are on paper (`_whole_numbers`).
         """
+        scores, prior = _whole_numbers(scores, prior)
         images = np.flatnonzero(relevant.any(axis=0))
         found = [cls._of_image(scores[i], prior, relevant[:, i]) for i in images]
         width = max(each.low.shape[1] for each in found)
@@ -83,6 +85,45 @@ class AlphaIntervals:
         """The spans of some groups."""
         low, high, tied_low, tied_high = (part[like(groups, part)] for part in self.parts)
         return AlphaIntervals(low, high, tied_low, tied_high, self.disjoint)
+
+
+# Numbers of up to so many decimals are computed with exactly.
+_DECIMALS, _EXACT = 6, 2.0**48
+
+
+def _whole_numbers(scores: Array, prior: Array) -> tuple[Array, Array]:
+    """Scores and priors times the power of ten that makes whole numbers of them, if one does; alphas stay the same.
+
+    Of 0.3 and 0.1 the difference is not 0.2 in binary, so that crossings that are one on paper come apart by rounding.
+    Differences and totals of whole numbers are exact, and equal fractions of them round to one number. Where only one
+    of the two has so few decimals, it alone becomes whole; where neither has, both stay as they are.
+    """
+    found = [_decimals(each) for each in (scores, prior)]
+    known = [digits for digits in found if digits is not None]
+    if not any(known):  # whole already, or unrounded
+        return scores, prior
+    scale = 10.0 ** max(known)
+    xp = array_namespace(scores)
+    return tuple(
+        each * scale if digits is None else xp.round(each * scale)
+        for each, digits in zip((scores, prior), found, strict=True)
+    )  # type: ignore[return-value]
+
+
+def _decimals(array: Array) -> int | None:
+    """With how many decimals all of these numbers are written, up to `_DECIMALS`; None with more."""
+    xp = array_namespace(array)
+    flat = xp.reshape(array, (-1,))
+    if not len(flat):
+        return 0
+    few, highest = flat[:64], float(xp.max(xp.abs(flat)))  # most unrounded numbers are told by these
+    for digits in range(_DECIMALS + 1):
+        scale = 10.0**digits
+        if highest * scale < _EXACT and all(
+            bool(xp.all(xp.round(some * scale) / scale == some)) for some in (few, flat)
+        ):
+            return digits
+    return None
 
 
 def _both(a: AlphaIntervals, b: AlphaIntervals) -> AlphaIntervals:
@@ -166,6 +207,11 @@ class AlphaInputs:
     scores: Array
     prior: Array
     truth: Array
+
+    @classmethod
+    def of(cls, scores: Array, prior: Array, truth: Array) -> AlphaInputs:
+        """Decimals count as what they are on paper (`_whole_numbers`)."""
+        return cls(*_whole_numbers(scores, prior), truth)
 
     @property
     def shape(self) -> tuple[int, int]:

@@ -18,6 +18,7 @@ from core.matching.global_match import AllPairs, match_global
 from core.matching.groups import Matches, check_form, check_scores
 from core.metrics import groups as metrics
 from core.metrics import statistics
+from core.metrics._by_name import ByName
 from core.metrics.group_metrics import GroupData, headline_metrics
 from core.metrics.recall import Ranks, rank_both_ways
 from core.metrics.statistics import Clusters, Estimate
@@ -43,6 +44,10 @@ class Evaluation:
     global_scores: Array | AllPairs | None = None
     seed: int = 0  # of the order in which the global matching sees tied columns
     clusters: Clusters | None = None  # groups that hang together; None where each is its own
+    rounding: np.ndarray | None = (
+        None  # float64 (n,): how far equal ones differ in a group of debiased scores
+    )
+    truth_of: str = ""  # the set that the truth was taken from, where the file gives none
 
     def __post_init__(self) -> None:
         self.scores = to_numpy(check_scores(self.scores, list(self.ids)))
@@ -75,7 +80,7 @@ class Evaluation:
 
     @cached_property
     def _solved(self) -> tuple[Matches, dict[str, metrics.Outcome]]:
-        return metrics.match_and_evaluate(self.scores, self.truth)
+        return metrics.match_and_evaluate(self.scores, self.truth, rounding=self.rounding)
 
     @property
     def matches(self) -> Matches:
@@ -87,12 +92,13 @@ class Evaluation:
 
     @cached_property
     def metrics(self) -> dict[str, Estimate]:
-        """Every metric with interval, chance level and ties; the global ones where global scores exist."""
-        return (
-            self._of_groups
-            if self._pairs is None
-            else {**self._of_groups, **self._global_metrics(self._pairs)}
-        )
+        """Every metric with interval, chance level and ties; the global ones where global scores exist.
+
+        Asked for with brackets, a name may be spelt as it is printed (`GroupMatch`); one that is not there raises an
+        InputError, a KeyError too, that lists them.
+        """
+        everywhere = {} if self._pairs is None else self._global_metrics(self._pairs)
+        return ByName({**self._of_groups, **everywhere})
 
     @cached_property
     def _of_groups(self) -> dict[str, Estimate]:
@@ -139,9 +145,8 @@ class Evaluation:
             found[metrics.GLOBAL_MATCH] = metrics.global_match(pairs, own, m, self.seed, self.clusters)
         if metrics.IMAGE_TO_TEXT not in self.left_out:
             to_text, to_image = rank_both_ways(pairs, (own, np.arange(n * m)))
-            order = np.argsort(
-                np.argsort(own)
-            )  # ranks of captions follow the captions; an image may have any
+            # Ranks from captions to images come in the order of the captions; an image may have any of them.
+            order = np.argsort(np.argsort(own))
             found[metrics.IMAGE_TO_TEXT] = self._recall(to_text, 100 / (n * k))
             found[metrics.TEXT_TO_IMAGE] = self._recall(Ranks(*(x[order] for x in to_image)), 100 / (n * m))
         return found
@@ -164,6 +169,11 @@ class Evaluation:
         assigned = match_global(scores)
         best = float(scores[images, assigned].sum())
         other = best - margin if matching == own.tolist() else best
+        total = float(true.max() if several else true.sum())
+        if self.rounding is not None:  # what ties is shown as equal
+            hair = float(self.rounding[index])
+            rivals = np.where(abs(true - rivals) <= hair, true, rivals)
+            other = total if abs(total - other) <= len(scores) * hair else other
         return GroupData(
             scores,
             None if matching[0] < 0 else matching,
@@ -171,7 +181,7 @@ class Evaluation:
             true,
             np.repeat(rivals, len(own)) if several else rivals,
             columns.max(axis=0) if len(scores) > 1 else np.full(len(own), np.nan),
-            float(true.max() if several else true.sum()),
+            total,
             float(rivals[0]) if several else other,
             margin,
             {name: outcome.kind(index) for name, outcome in self.outcomes.items()},
@@ -183,8 +193,18 @@ class Evaluation:
         ids = [name for name, keep in zip(self.ids, mask, strict=True) if keep]
         tags = None if self.tags is None else self.tags[mask].reset_index(drop=True)
         clusters = None if self.clusters is None else self.clusters.select(mask)
+        rounding = None if self.rounding is None else self.rounding[mask]
         return Evaluation(
-            self.scores[mask], self.truth[mask], ids, tags, self.truth_given, None, self.seed, clusters
+            self.scores[mask],
+            self.truth[mask],
+            ids,
+            tags,
+            self.truth_given,
+            None,
+            self.seed,
+            clusters,
+            rounding,
+            self.truth_of,
         )
 
     def slices(self, column: str | None = None) -> dict[str, dict[str, Evaluation]]:
@@ -227,7 +247,9 @@ class Evaluation:
         record: dict[str, Any] = {
             "n_groups": len(self.scores),
             "shape": "x".join(map(str, self.shape)),
-            "truth": "given"
+            "truth": f"of {self.truth_of}"
+            if self.truth_of
+            else "given"
             if self.truth_given
             else "identity (the file names none: image i belongs to caption i)",
             "metrics": {name: e.record() for name, e in self.metrics.items()},

@@ -48,9 +48,8 @@ class GroupData(NamedTuple):
     rival_total: float  # of the best other matching
     margin: float
     kinds: dict[str, str]  # each metric's verdict, a key of `SYMBOLS`
-    rival: list[
-        int
-    ]  # the caption of each image in the best other matching; of one image, its best other caption
+    # The caption of each image in the best other matching; of one image, its best other caption.
+    rival: list[int]
 
     @property
     def truth_pairs(self) -> list[tuple[int, int]]:

@@ -82,7 +82,7 @@ def outcomes(scores: Array, truth: Array, names: Sequence[str] | None = None) ->
 
 
 def match_and_evaluate(
-    scores: Array, truth: Array, names: Sequence[str] | None = None
+    scores: Array, truth: Array, names: Sequence[str] | None = None, rounding: Array | None = None
 ) -> tuple[Matches, dict[str, Outcome]]:
     """Induced matchings, exact margins and each metric's outcome in one pass over the scores.
 
@@ -91,7 +91,8 @@ def match_and_evaluate(
     scores : float (n, m, k), a numpy array or a torch tensor. truth : int (n, m), the caption of each image. Of groups
     of one image also (n, t): where t captions are true, the matching is right with any of them, and every other metric
     asks that each beats each caption that is not.
-    names : of metrics; by default all that groups of this shape have.
+    names : of metrics; by default all that groups of this shape have. rounding : float64 (n,), of debiased scores how
+    far two equal ones of a group may differ.
 
     Raises InputError for a wrong shape, a non-finite score or a wrong truth (naming the group), an unknown metric or
     one that groups of this shape do not have.
@@ -112,15 +113,16 @@ def match_and_evaluate(
     ties: list[tuple[Rule, slice, Array]] = []  # few blocks hold one
 
     def work(part: slice, columns: Array) -> None:
-        found, place = match_block(array, part, columns, matches)
+        found, place = match_block(array, part, columns, matches, rounding)
         own = labels_of(truth[part], k)
         if own is None:
             check_truth(truth, n, m, k)  # raises
         assert own is not None
+        near = None if rounding is None else rounding[part]
         if len(own) > m:
-            view = View.of_one_image(columns, own)
+            view = View.of_one_image(columns, own, near)
         else:
-            view = View.of(array[part], columns, truth[part], own, found, place)
+            view = View.of(array[part], columns, truth[part], own, found, place, near)
         for rule, outcome in room.items():
             value, tied = rule(view)
             into = outcome.value[part]

@@ -10,6 +10,7 @@ import numpy as np
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.text import counted
+from core.metrics._by_name import ByName
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import Metric
 from core.metrics.groups import METRICS
@@ -35,7 +36,7 @@ def _check_same_truth(a: np.ndarray, b: np.ndarray, ids: Sequence[str]) -> None:
     if len(other):
         raise InputError(
             f"A and B differ in what is right for the group {ids[other[0]]!r}; a score file without truth takes "
-            "image i to belong to caption i: name its truth."
+            "image i to belong to caption i: name its truth, or the benchmark that it was made on."
         )
 
 
@@ -51,10 +52,9 @@ def in_order_of(evaluation: Evaluation, ids: Sequence[str]) -> Evaluation:
     ]
     if lacking:
         common = len(ids) - len(only["A", "B"])
-        way = " or, with `crossmatch compare --common`, on those in both" if common else ""
         raise InputError(
             f"A and B must measure the same groups: {'; '.join(lacking)}; {common} are in both. Compare files with the "
-            f"same groups, by the same names{way}."
+            "same groups, by the same names."
         )
     order = np.array([place[name] for name in ids])
     tags = None if evaluation.tags is None else evaluation.tags.iloc[order].reset_index(drop=True)
@@ -82,13 +82,27 @@ def common_groups(a: Evaluation, b: Evaluation) -> tuple[Evaluation, Evaluation]
     return first, in_order_of(b.select(np.isin(b.ids, a.ids)), first.ids)
 
 
-def on_groups(evaluation: Evaluation, ids: Sequence[str], truth: np.ndarray | None) -> Evaluation:
+def on_groups(
+    evaluation: Evaluation,
+    ids: Sequence[str],
+    truth: np.ndarray | None,
+    name: str = "",
+    captions: tuple[np.ndarray | None, Sequence[Sequence[str]]] = (None, ()),
+) -> Evaluation:
     """The evaluation of a file as one of a benchmark's groups: in their order, measured by their truth, int64 (n, m).
 
-    Raises InputError where the file has other groups, or another truth.
+    A file without truth takes theirs, and its record says whose it is.
+
+    name : of the benchmark. captions : of the file, in its own order, text (n, k), None where it numbers them; and of
+    the benchmark's groups. Raises InputError where the file has other groups, other captions or another truth.
     """
     _check_same_names(evaluation.ids, ids)
     found = evaluation if list(evaluation.ids) == list(ids) else in_order_of(evaluation, ids)
+    if truth is not None and not evaluation.truth_given and name:
+        own, theirs = captions
+        if own is not None:
+            _check_same_captions(dict(zip(evaluation.ids, own.tolist(), strict=True)), ids, theirs, name)
+        return replace(found, truth=truth, truth_given=True, truth_of=name)
     if truth is not None:
         if found.truth.shape != truth.shape and found.shape[0] == 1:
             raise InputError(
@@ -101,6 +115,24 @@ def on_groups(evaluation: Evaluation, ids: Sequence[str], truth: np.ndarray | No
             )
         _check_same_truth(found.truth, truth, ids)
     return found
+
+
+def _check_same_captions(
+    own: dict[str, list[str]], ids: Sequence[str], theirs: Sequence[Sequence[str]], name: str
+) -> None:
+    """Raises InputError where a file's captions are not the benchmark's in their order: its truth counts them."""
+    texts = ({" ".join(text.split()) for row in rows for text in row} for rows in (own.values(), theirs))
+    mine, known = texts
+    if not mine & known and not any(" " in text for text in mine):
+        return  # labels such as `c0`, which are no captions
+    for group, row in zip(ids, theirs, strict=True):
+        pairs = zip(own[group], row, strict=False)
+        for i, (one, other) in enumerate(pairs):
+            if one.split() != other.split():
+                raise InputError(
+                    f"Caption {i + 1} of group {group!r} is {one!r:.80} in the file and {other!r:.80} in {name}, whose "
+                    "truth so does not fit; say what is right in the file itself, in a column `match`."
+                )
 
 
 def _check_same_names(own: Sequence[str], ids: Sequence[str]) -> None:
@@ -135,8 +167,8 @@ def differences(a: Evaluation, b: Evaluation, metrics: Sequence[str] | None = No
     if a.shape[0] == 1:  # of one image the metrics are one, which is one test
         kept = Metric.same(found)
         once = Comparison.holm({name: found[name] for name in kept})
-        return {name: once[first] for first, names in kept.items() for name in names}
-    return Comparison.holm(found)
+        return ByName({name: once[first] for first, names in kept.items() for name in names})
+    return ByName(Comparison.holm(found))
 
 
 def groups_by_winner(a: Evaluation, b: Evaluation, metric: str) -> dict[str, np.ndarray]:

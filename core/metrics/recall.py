@@ -47,13 +47,17 @@ class _Side(NamedTuple):
     relevant: np.ndarray
 
     @classmethod
-    def of(cls, query: np.ndarray, scores: np.ndarray) -> _Side:
-        """From every relevant pair: its query, int (p,), and its score, float64 (p,)."""
+    def of(cls, query: np.ndarray, scores: np.ndarray, rounding: np.ndarray | None = None) -> _Side:
+        """From every relevant pair: its query, int (p,), and its score, float64 (p,).
+
+        rounding : of every query how far two equal scores may differ, (queries,).
+        """
         order = np.argsort(query, kind="stable")
         query, scores = query[order], scores[order]
         asked, starts, relevant = np.unique(query, return_index=True, return_counts=True)
         best = np.maximum.reduceat(scores, starts)
-        own = np.add.reduceat((scores == np.repeat(best, relevant)).astype(np.int64), starts)
+        level = best if rounding is None else best - rounding[asked]
+        own = np.add.reduceat((scores >= np.repeat(level, relevant)).astype(np.int64), starts)
         return cls(asked, best, own, relevant)
 
     def ranks(self, above: np.ndarray, reached: np.ndarray) -> Ranks:
@@ -72,15 +76,17 @@ def rank_both_ways(scores: Array | AllPairs, relevant: _Relevant) -> tuple[Ranks
     return to_text, to_image
 
 
-def _rank(pairs: AllPairs, relevant: _Relevant) -> list[tuple[_Side, Ranks]]:
+def _rank(
+    pairs: AllPairs, relevant: _Relevant, rounding: np.ndarray | None = None
+) -> list[tuple[_Side, Ranks]]:
     """Both sides with their ranks, image to text first. Every block of scores is asked for twice."""
     image, caption = _related(relevant, pairs)
     true = np.empty(len(image))
     for part, block in pairs.blocks():
         mine = slice(*np.searchsorted(image, (part.start, part.stop)))
         true[mine] = to_numpy(block[like(image[mine] - part.start, block), like(caption[mine], block)])
-    sides = _Side.of(image, true), _Side.of(caption, true)
-    counts = _count_rivals(pairs, *sides)
+    sides = _Side.of(image, true, rounding), _Side.of(caption, true)
+    counts = _count_rivals(pairs, *sides, rounding)
     return [(side, side.ranks(*count)) for side, count in zip(sides, counts, strict=True)]
 
 
@@ -105,7 +111,9 @@ def _related(relevant: _Relevant, pairs: AllPairs) -> tuple[np.ndarray, np.ndarr
     return np.divmod(np.unique(image * pairs.captions + caption), pairs.captions)
 
 
-def _count_rivals(pairs: AllPairs, of_image: _Side, of_caption: _Side) -> tuple[np.ndarray, np.ndarray]:
+def _count_rivals(
+    pairs: AllPairs, of_image: _Side, of_caption: _Side, rounding: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray]:
     """How many captions are above each image's best one and how many reach it, int (2, q); and of captions likewise."""
     rows, columns = np.zeros((2, pairs.images), np.int64), np.zeros((2, len(of_caption.asked)), np.int64)
     best = np.zeros(pairs.images)
@@ -114,11 +122,12 @@ def _count_rivals(pairs: AllPairs, of_image: _Side, of_caption: _Side) -> tuple[
         xp = array_namespace(block)
         asked = block if len(of_caption.asked) == pairs.captions else block[:, like(of_caption.asked, block)]
         levels = (xp.astype(like(x, block), block.dtype) for x in (best[part, None], of_caption.best))
-        for counts, values, level, axis in zip(
-            (rows[:, part], columns), (block, asked), levels, (1, 0), strict=True
+        hair = 0.0 if rounding is None else like(rounding[part, None], block)
+        for counts, values, level, near, axis in zip(
+            (rows[:, part], columns), (block, asked), levels, (hair, 0.0), (1, 0), strict=True
         ):
-            counts[0] += to_numpy(xp.count_nonzero(values > level, axis=axis))
-            counts[1] += to_numpy(xp.count_nonzero(values >= level, axis=axis))
+            counts[0] += to_numpy(xp.count_nonzero(values > level + near, axis=axis))
+            counts[1] += to_numpy(xp.count_nonzero(values >= level - near, axis=axis))
     return rows[:, of_image.asked], columns
 
 
@@ -153,7 +162,12 @@ class RecallResult(NamedTuple):
         }
 
 
-def recall(scores: Array | AllPairs, relevant: _Relevant, tops: Sequence[int] = TOPS) -> RecallResult:
+def recall(
+    scores: Array | AllPairs,
+    relevant: _Relevant,
+    tops: Sequence[int] = TOPS,
+    rounding: np.ndarray | None = None,
+) -> RecallResult:
     """Recall at K from image to text and from text to image.
 
     Parameters
@@ -162,11 +176,12 @@ def recall(scores: Array | AllPairs, relevant: _Relevant, tops: Sequence[int] = 
     relevant : bool (M, N), or the pairs that belong together: captions and images, int (p,) each.
     tops : the K; a query is a hit if any relevant item is among the first K. Intervals are over queries; the chance
         level is that of a random order, averaged over queries. Queries with nothing relevant are left out and counted.
+    rounding : float64 (N,), of debiased scores how far two equal ones of an image may differ.
 
     Raises InputError for shapes that do not fit, pairs that there are not, none at all, or a score that is not finite.
     """
     pairs = AllPairs.of(scores)
-    to_text, to_image = _rank(pairs, relevant)
+    to_text, to_image = _rank(pairs, relevant, rounding)
     single = len(to_text[0].asked) == pairs.images > pairs.captions and (to_text[0].relevant == 1).all()
     found = RecallResult({}, {}, {}, {}, pairs.captions if single else None)
     for name, (side, ranks), queries, items in (

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from array_api_compat import array_namespace, device
@@ -68,16 +68,15 @@ def _rank_block(scores: Array, right: Array, pool: Array) -> _RankedLists:
     """right : bool (q, n), the relevant images of each list."""
     xp = array_namespace(scores)
     size, hits = (xp.astype(xp.count_nonzero(x, axis=1), xp.float64) for x in (pool, right))
-    place = xp.arange(1, scores.shape[1] + 1, dtype=xp.float64, device=device(scores))
-    outward = xp.where(pool, -as_float64(scores), xp.inf)  # what is outside the list comes last
-    order = xp.argsort(
-        xp.astype(right, xp.uint8), axis=1, stable=True
-    )  # of equals the relevant ones come last
-    by_score = xp.argsort(xp.take_along_axis(outward, order, axis=1), axis=1, stable=True)
+    rank = xp.arange(1, scores.shape[1] + 1, dtype=xp.float64, device=device(scores))
+    negated = xp.where(pool, -as_float64(scores), xp.inf)  # what is outside the list comes last
+    # Among equal scores the relevant images come last.
+    order = xp.argsort(xp.astype(right, xp.uint8), axis=1, stable=True)
+    by_score = xp.argsort(xp.take_along_axis(negated, order, axis=1), axis=1, stable=True)
     order = xp.take_along_axis(order, by_score, axis=1)
-    found, ranked = (xp.take_along_axis(x, order, axis=1) for x in (right, outward))
-    others = (place <= size[:, None]) & ~found
-    hits_so_far = xp.cumulative_sum(found, axis=1, dtype=xp.float64)
+    right_at, negated_at = (xp.take_along_axis(x, order, axis=1) for x in (right, negated))  # by rank
+    wrong_at = (rank <= size[:, None]) & ~right_at
+    hits_so_far = xp.cumulative_sum(right_at, axis=1, dtype=xp.float64)
 
     def mean(total: Array, count: Array) -> Array:
         """NaN where a query is skipped."""
@@ -85,14 +84,14 @@ def _rank_block(scores: Array, right: Array, pool: Array) -> _RankedLists:
         return xp.where(known, total / xp.where(known, count, 1.0), xp.nan)
 
     return _RankedLists(
-        mean(xp.sum(found * hits_so_far / place, axis=1), hits),
+        mean(xp.sum(right_at * hits_so_far / rank, axis=1), hits),
         _expected_precision(hits, size),
-        mean(xp.sum(found * place, axis=1), hits),
-        mean(xp.sum(others * place, axis=1), size - hits),
+        mean(xp.sum(right_at * rank, axis=1), hits),
+        mean(xp.sum(wrong_at * rank, axis=1), size - hits),
         mean((size + 1) / 2, xp.ones_like(size)),
-        mean(xp.sum(found & (place <= hits[:, None]), axis=1, dtype=xp.float64), hits),
+        mean(xp.sum(right_at & (rank <= hits[:, None]), axis=1, dtype=xp.float64), hits),
         mean(hits, size),
-        xp.any((ranked[:, 1:] == ranked[:, :-1]) & ~found[:, :-1] & found[:, 1:], axis=1),
+        xp.any((negated_at[:, 1:] == negated_at[:, :-1]) & ~right_at[:, :-1] & right_at[:, 1:], axis=1),
     )
 
 
@@ -189,6 +188,12 @@ class RetrievalEvaluation:
     compared: np.ndarray | None = None
     seed: int = 0
     _rankings: dict[str, _RankedLists] = field(default_factory=dict, repr=False)
+
+    @classmethod
+    def of(cls, found: Any, scores: np.ndarray) -> RetrievalEvaluation:
+        """Of scores (q, n) over a retrieval set (`core.datasets.sets.Retrieval`)."""
+        lists = found.relevant, found.any_word, found.all_words
+        return cls(scores, *lists, found.unseen, found.attributes, found.compared)
 
     def ranking(self, pool: str) -> _RankedLists | None:
         """The ranked lists of one kind; None where the set has no such lists."""

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import ceil
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,11 @@ _HOLDER_FREEDOM, _UNSEEN = 3, 0.5
 _TELLING = 20.0  # percent of all groups: a cluster that holds more is named beside its interval
 _TELLING_RUNS = 3  # what fewer could detect is not told
 _HAIR = 1e-6  # how far from 0 an interval of differences ends that would hold 0 against its test
+_FLIPS, _FLIPPED, _BLOCK = (
+    1_999,
+    10**9,
+    10**7,
+)  # random signs; fewer for more numbers than the second; at a time
 _ENUMERATED = 20_000  # sign flips of clusters are summed exactly up to so many differing groups
 _ENUMERATED_PAIRS = (
     1_000  # up to so many differing groups power is summed exactly; beyond, the normal one is as good
@@ -117,6 +123,20 @@ class Clusters:
         """
         found = None if names is None else cls._sharing("image", names)
         return None if found is None or found.largest > len(found.labels) / 2 else found
+
+    @classmethod
+    def of_names(
+        cls, images: Sequence[Sequence[str]] | np.ndarray | None, captions: np.ndarray | None
+    ) -> Clusters | None:
+        """Groups with an image or a caption in common, by what a file calls them, (n, m) and (n, k).
+
+        As of `of_image_names` names that tie more than half of the groups together only count them.
+        """
+        by_caption = None if captions is None else cls.of_captions(captions)
+        if by_caption is not None and by_caption.largest > len(by_caption.labels) / 2:
+            by_caption = None
+        joined = cls.joined(by_image := cls.of_image_names(images), by_caption)
+        return by_image if joined is not None and joined.largest > len(joined.labels) / 2 else joined
 
     @classmethod
     def joined(cls, one: Clusters | None, other: Clusters | None) -> Clusters | None:
@@ -262,7 +282,9 @@ class Estimate(NamedTuple):
 
         outcomes : bool or float (seeds, n). The interval is that of the mean over all seeds and all such groups (see
         `_two_sources`), which with two or three seeds is wide. Resampling seeds and groups (Owen, Ann. Appl. Stat. 1,
-        2007) takes the seeds at hand for all there are, and covers too little.
+        2007) takes the seeds at hand for all there are, and covers too little. Where all outcomes are right, or all
+        wrong, no variance is seen: it ends where it would if one of them were not, or where that of one run does. Of
+        shares around 5 or 95 %, with three or five seeds 1.5 apart in logits, 91 to 93 % of intervals hold the mean.
         """
         array = to_numpy(outcomes).astype(np.float64)
         if array.ndim != 2 or 0 in array.shape:
@@ -270,6 +292,8 @@ class Estimate(NamedTuple):
         seeds, n = array.shape
         if seeds == 1:
             return estimate(array[0], chance_percent, ties, parts, clusters)
+        if array.min() == array.max() and array[0, 0] in (0, 1):
+            return cls._of_one_answer(array, chance_percent, parts, ties, clusters)
         mean, most = float(array.mean()), seeds * n * parts
         alone = np.ones(n, dtype=int)
         low, high = _interval_by_side(mean, _two_sources(array - mean, None), alone, 0.0, most, seeds)
@@ -280,6 +304,26 @@ class Estimate(NamedTuple):
             ends = _interval_by_side(mean, variance, sizes, _UNSEEN, most, seeds)
             clustered = _clustered(clusters, *ends)
         return cls(100 * mean, 100 * low, 100 * high, chance_percent, ties, clustered)
+
+    @classmethod
+    def _of_one_answer(
+        cls, array: np.ndarray, chance_percent: float, parts: int, ties: int | None, clusters: Clusters | None
+    ) -> Estimate:
+        """Of outcomes (seeds, n) that are all 0 or all 1; never narrower than of one run."""
+        other = array.copy()
+        other[0, 0] = 1 - array[0, 0]
+        alone = estimate(array[0], chance_percent, ties, parts, clusters)
+        found = cls.over_seeds(other, chance_percent, parts, ties, clusters)
+
+        def wider(one: Any, two: Any) -> dict[str, Any]:
+            return (
+                {"low": min(one.low, two.low), "high": 100.0}
+                if alone.value
+                else {"low": 0.0, "high": max(one.high, two.high)}
+            )
+
+        by = alone.clustered and alone.clustered._replace(**wider(alone.clustered, found.clustered))
+        return alone._replace(clustered=by, **wider(alone, found))
 
     @staticmethod
     def interval_of_moments(
@@ -294,9 +338,7 @@ class Estimate(NamedTuple):
         return _clopper_pearson(mean, _worth(mean, variance, n - 1, n, n * parts))
 
     @staticmethod
-    def bootstrap(
-        values: Array, level: float = _LEVEL, resamples: int = _RESAMPLES, seed: int = 0
-    ) -> tuple[float, float]:
+    def bootstrap(values: Array, resamples: int = _RESAMPLES, seed: int = 0) -> tuple[float, float]:
         """Percentile bootstrap interval of the mean of `values` (n,): ranks and precisions, which are no proportions.
 
         Few distinct values make a resample one multinomial draw of their counts: the same distribution as drawing with
@@ -311,7 +353,7 @@ class Estimate(NamedTuple):
             rows = max(1, 1_000_000 // n)
             sizes = [min(rows, resamples - start) for start in range(0, resamples, rows)]
             means = np.concatenate([array[random.integers(n, size=(size, n))].mean(axis=1) for size in sizes])
-        low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
+        low, high = np.quantile(means, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2])
         return float(low), float(high)
 
 
@@ -330,10 +372,13 @@ def estimate(
     ties: int | None = 0,
     parts: int = 1,
     clusters: Clusters | None = None,
+    alike: bool = False,
 ) -> Estimate:
     """Mean of per-group outcomes in [0, 1] as a percentage with its 95 % interval.
 
     values : bool or float (n,). parts : of how many yes-or-no answers a value is the mean (IndividualMatch: m).
+    alike : groups of a cluster may be one question asked again, so that all are right or none; the interval by cluster
+    then holds that of such answers, too.
 
     >>> found = estimate(np.array([True] * 10), 50.0)
     >>> round(found.low, 2), found.high  # of ten right out of ten, scipy.stats.binomtest(10, 10).proportion_ci()
@@ -342,7 +387,7 @@ def estimate(
     array = _one_per_group(values)
     mean, square = float(array.mean()), float((array**2).mean())
     low, high = Estimate.interval_of_moments(mean, square, len(array), parts)
-    clustered = None if clusters is None else _clustered_interval(array, mean, parts, clusters)
+    clustered = None if clusters is None else _clustered_interval(array, mean, parts, clusters, alike)
     return Estimate(100 * mean, 100 * float(low), 100 * float(high), chance_percent, ties, clustered)
 
 
@@ -353,7 +398,9 @@ def _one_per_group(values: Array) -> np.ndarray:
     return array
 
 
-def _clustered_interval(values: np.ndarray, mean: float, parts: int, clusters: Clusters) -> _Clustered:
+def _clustered_interval(
+    values: np.ndarray, mean: float, parts: int, clusters: Clusters, alike: bool
+) -> _Clustered:
     sizes, n = np.bincount(clusters.labels), len(values)
     off = _sums(clusters.labels, values - mean)
     variance = clusters.count / max(clusters.count - 1, 1) * float(off @ off) / n**2
@@ -362,7 +409,31 @@ def _clustered_interval(values: np.ndarray, mean: float, parts: int, clusters: C
     holders = float(rare.sum() ** 2 / max(rare @ rare, 1e-12))
     freedom = min(_effective(sizes) - 1, _HOLDER_FREEDOM * holders)
     cautious = variance * _caution(freedom)
-    return _clustered(clusters, *_interval_by_side(mean, cautious, sizes, _UNSEEN, n * parts))
+    low, high = _interval_by_side(mean, cautious, sizes, _UNSEEN, n * parts)
+    if alike:
+        least, most = _interval_of_alike(float(values.sum()), sizes)
+        low, high = min(low, least), max(high, most)
+    return _clustered(clusters, low, high)
+
+
+def _interval_of_alike(right: float, sizes: np.ndarray) -> tuple[float, float]:
+    """Exact 95 % interval of a share where all groups of a cluster have one answer; `right` groups have it right.
+
+    Of a few equal clusters all may be right by chance, and nothing in them shows it. So the share p reaches to where
+    so many right groups, or more, and so few, or fewer, have a chance of 2.5 %: the sum of the sizes of clusters that
+    are right with probability p each, by its characteristic function. Shares in between are rounded away from p.
+    """
+    total, tail = int(sizes.sum()), (1 - _LEVEL) / 2
+    each, counts = np.unique(sizes, return_counts=True)
+    turns = np.exp(-2j * np.pi * each[:, None] * np.arange((total + 1) // 2 + 1) / (total + 1))
+
+    def chances(p: float) -> np.ndarray:
+        return np.fft.irfft(np.prod((1 - p + p * turns) ** counts[:, None], axis=0), total + 1)
+
+    fewest, most = int(np.floor(right + 1e-9)), int(np.ceil(right - 1e-9))
+    low = 0.0 if fewest <= 0 else _root(lambda p: chances(p)[fewest:].sum() - tail, 0.0, 1.0)
+    high = 1.0 if most >= total else _root(lambda p: chances(p)[: most + 1].sum() - tail, 0.0, 1.0)
+    return low, high
 
 
 def _clustered(clusters: Clusters, low: float, high: float) -> _Clustered:
@@ -539,6 +610,22 @@ class Comparison(NamedTuple):
         return found._replace(low=low, high=high, p_value=p, detectable=least, clustered=clustered)
 
     @staticmethod
+    def of_best(
+        before: Array, after: Array, best: Array, clusters: Clusters | None = None
+    ) -> tuple[Comparison, float]:
+        """The best of many choices, made on these very groups, against what was before; and a p that allows for it.
+
+        before, best : outcomes (n,), 0 to 1. after : (n, a), with each of the choices that there were. The comparison
+        is that of `compare`, whose interval and p are on the hopeful side: the best of many is ahead by chance. The
+        second p is two-sided, over all choices at once: how often the largest of their differences, each by its
+        standard error, is as far above 0 where the changes of each group, or cluster, have a random sign (Westfall and
+        Young, Resampling-Based Multiple Testing, 1993). `detectable` is what a test that allows for the choice finds.
+        """
+        changes = to_numpy(after).astype(np.float32) - to_numpy(before).astype(np.float32)[:, None]
+        p, level = _p_of_largest(changes, None if clusters is None else clusters.labels)
+        return compare(before, best, clusters, max(1, round((1 - _LEVEL) / level))), p
+
+    @staticmethod
     def detectable_difference(n: int, differ: float, tests: int = 1) -> float | None:
         """The smallest difference in points that McNemar's exact test finds on n groups with 80 % power.
 
@@ -552,14 +639,21 @@ class Comparison(NamedTuple):
     def groups_needed(difference: float, differ: float) -> int:
         """How many groups show a difference in points with 80 % power, at the least.
 
-        differ : percent of groups on which only one of the two is right. InputError where they do not go together.
+        differ : percent of groups on which only one of the two is right. InputError where they do not go together. By
+        the exact test, and by the normal distribution where more than 1,000 groups would differ.
         """
+        for name, value in (("difference", difference), ("share of groups that differ", differ)):
+            if not abs(value) <= 100:
+                raise InputError(f"The {name} is {value:g}; give a percentage from 0 to 100.")
         gap, share = abs(difference) / 100, differ / 100
         if not 0 < gap <= share <= 1:
             raise InputError(
                 f"Two systems that differ on {differ:g} % of groups cannot be {difference:g} points apart; give a "
                 "difference above 0 and at most as large as that share."
             )
+        many = _normal_groups(gap, share)
+        if many * share > _ENUMERATED_PAIRS:
+            return ceil(many)
         enough = 1
         while _power(enough, share, gap) < _POWER:
             enough *= 2
@@ -718,6 +812,32 @@ def _p_value(change: np.ndarray, labels: np.ndarray | None) -> float:
     return float(min(1.0, chances[np.abs(np.arange(len(chances)) - total) >= seen].sum()))
 
 
+def _p_of_largest(changes: np.ndarray, labels: np.ndarray | None) -> tuple[float, float]:
+    """Two-sided p of the largest mean of changes (n, a), and the level of a single test that is as strict at 5 %."""
+    if labels is not None:
+        whole = np.zeros((labels.max() + 1, changes.shape[1]), np.float32)
+        np.add.at(whole, labels, changes)
+        changes = whole
+    changes = changes[:, changes.any(axis=0)][changes.any(axis=1)]
+    if not changes.size:
+        return 1.0, 1 - _LEVEL
+    parts = changes / np.sqrt((changes**2).sum(axis=0))
+    seen, random = float(parts.sum(axis=0).max()), np.random.default_rng(0)
+    flips = _FLIPS if parts.size * _FLIPS < _FLIPPED else _FLIPS // 4
+    largest = []
+    for start in range(0, flips, rows := max(1, _BLOCK // len(parts))):
+        signs = random.integers(0, 2, (min(rows, flips - start), len(parts)), dtype=np.int8)
+        largest.append(((2 * signs - 1).astype(np.float32) @ parts).max(axis=1))
+    drawn = np.concatenate(largest)
+    p = min(1.0, 2 * (1 + int((drawn >= seen - 1e-4).sum())) / (flips + 1))
+    if (
+        seen > 0
+    ):  # Hoeffding's bound for random signs, summed over all choices: below what so few draws can show
+        p = min(p, 2 * parts.shape[1] * float(np.exp(-(seen**2) / 2)))
+    strict = np.quantile(drawn, (1 + _LEVEL) / 2)
+    return p, float(np.clip(2 * scipy.special.ndtr(-strict), 1e-4, 1 - _LEVEL))
+
+
 # --- how many groups
 
 
@@ -738,6 +858,12 @@ def _normal_detectable(n: int, share: float, level: float) -> float:
     z, z_power = scipy.special.ndtri([1 - level / 2, _POWER])
     a, b, c = 1 + z_power**2 / n, -2 * z * np.sqrt(share), share * (z**2 - z_power**2)
     return float((-b + np.sqrt(b**2 - 4 * a * c)) / (2 * a) / np.sqrt(n))
+
+
+def _normal_groups(gap: float, share: float) -> float:
+    """The groups of which `_normal_detectable` is the difference `gap`."""
+    z, z_power = scipy.special.ndtri([(1 + _LEVEL) / 2, _POWER])
+    return float((z * np.sqrt(share) + z_power * np.sqrt(share - gap**2)) ** 2 / gap**2)
 
 
 def _power(n: int, differ: float, gap: float, level: float = 1 - _LEVEL) -> float:
@@ -794,9 +920,7 @@ class _MarginReliability(NamedTuple):
     bins: list[_MarginBin]
 
 
-def margin_reliability(
-    margin: Array, right: Array, chance_percent: float, bins: int = 10
-) -> _MarginReliability:
+def margin_reliability(margin: Array, right: Array, chance_percent: float) -> _MarginReliability:
     """Risk-coverage area and reliability curve of margins, float (n,), with right, bool (n,)."""
     margins, hits = to_numpy(margin).astype(np.float64), _one_per_group(right)
     n = len(hits)
@@ -805,7 +929,7 @@ def margin_reliability(
     surest = np.arange(1, n + 1)
     found = np.cumsum(risk[np.sort(block)]) / surest
     best = np.maximum(surest - hits.sum(), 0) / surest
-    ends = np.unique(np.quantile(margins, np.arange(1, bins + 1) / bins, method="inverted_cdf"))
+    ends = np.unique(np.quantile(margins, np.arange(1, 11) / 10, method="inverted_cdf"))
     place = np.searchsorted(ends, margins)
     parts = [(margins[place == b], hits[place == b]) for b in np.unique(place)]
     rows = [_MarginBin(x.min(), x.max(), float(x.mean()), estimate(y, chance_percent)) for x, y in parts]

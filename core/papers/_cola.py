@@ -145,8 +145,6 @@ def _cell(row: pd.Series, benchmarks: list[str]) -> TestCell:
 
 # ---- the same on the built-in world
 
-# Of assets/results/cola.csv: a base without sizes and materials, a short training without swapped queries.
-_WORLD_MODEL, _WORLD_OPTIONS = "builtin/clip", {"mix": "multi"}
 _WORLD_CELLS = (
     (COLA_MAP, "all"),
     (COLA_MAP, "seen"),
@@ -157,19 +155,6 @@ _WORLD_CELLS = (
 )
 PROTOCOL_SEEDS = 3
 _BUILT_IN = "built-in world"  # begins the labels of the lines that need no data
-
-
-def builtin_lines() -> list[TableLine]:
-    """The built-in CLIP before, and after every strategy."""
-    return [
-        _strategy_line(
-            label,
-            f"{label}, {_WORLD_MODEL}",
-            when,
-            _on_built_in_world(_WORLD_MODEL, {**_WORLD_OPTIONS, "strategy": name}),
-        )
-        for label, when, name in _before_and_after()
-    ]
 
 
 def protocol_lines(cells: Sequence[tuple[str, str]] = (*_WORLD_CELLS, ("forgetting", ""))) -> list[TableLine]:

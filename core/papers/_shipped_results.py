@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
-from math import isclose
 from typing import Any
 
 from core.base.lazy import pandas as pd
@@ -14,7 +13,7 @@ from core.metrics.groups import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE
 from core.papers._table_rows import TableCell
 from core.papers.measurement_run import MeasurementRun
 from core.runs.description import RunDescription
-from core.scorers.cola_config import GROUP_RESULTS, STRATEGIES
+from core.scorers.cola_config import GROUP_RESULTS, PROTOCOL, STRATEGIES
 from core.ttm.run import RUNS
 from core.ttm.seeds import SeedSpread, spread
 
@@ -69,17 +68,15 @@ def _adapted(table: pd.DataFrame) -> list[ShippedRuns]:
 
 
 def _strategies(table: pd.DataFrame) -> list[ShippedRuns]:
-    """Cola's strategies on the built-in scenes, before and after (benchmarks/results/cola.py)."""
+    """Cola's strategies by its protocol on the built-in scenes, before and after (benchmarks/results/cola.py)."""
     base = [_tests(table[table["strategy"] == "base"])] if (table["strategy"] == "base").any() else []
     shipped = []
     for key, rows in table[table["strategy"] != "base"].groupby(
         ["strategy", "fusion", "mix", "model", "lr"], sort=False
     ):
         strategy, fusion, mix, model, lr = (*key[:4], float(str(key[4])))
-        # A rate that is the strategy's own needs no mention, in a description as on the page.
-        rate = None if isclose(lr, STRATEGIES[str(strategy)].lr) else lr
         fused = {"fusion": fusion} if STRATEGIES[str(strategy)].joint else {}
-        options = {"strategy": strategy, **fused, "mix": mix, "lr": rate}
+        options = {**PROTOCOL, "strategy": strategy, **fused, "mix": mix, "lr": lr}
         job = StrategyRun.of("scenes/retrieval", str(model), options=options)
         shipped.append(ShippedRuns(job, [[*base, _tests(of_seed)] for _, of_seed in rows.groupby("seed")]))
     return shipped

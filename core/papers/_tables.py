@@ -232,7 +232,7 @@ TABLES: dict[str, tuple[str, Callable[[], list[TableLine]]]] = {
         _varied({f"T={t}": {"iterations": t} for t in (1, 3, 5, 10)}),
     ),
     "world/oracle": ("the skyline, as Fig. 4", _oracle),
-    "world/cola": ("Cola's strategies on the built-in scenes", _cola.builtin_lines),
+    "world/cola": ("Cola's strategies on the built-in scenes", _cola.protocol_lines),
     "world/alpha": ("a captioner with and without its language prior", _vgpt.builtin_lines),
     "world/retrieval": (
         "the same among all captions of a set, alpha from validation",

@@ -70,9 +70,9 @@ def pixels(images: np.ndarray) -> torch.Tensor:
     return (scaled / 255 - _MEAN) / _STD
 
 
-def token_ids(tokenizer: PreTrainedTokenizerFast, texts: list[str], length: int = _LENGTH) -> np.ndarray:
+def token_ids(tokenizer: PreTrainedTokenizerFast, texts: list[str]) -> np.ndarray:
     """int64 (n, length), padded on the right."""
     return np.asarray(
-        tokenizer(texts, padding="max_length", truncation=True, max_length=length)["input_ids"],
+        tokenizer(texts, padding="max_length", truncation=True, max_length=_LENGTH)["input_ids"],
         dtype=np.int64,
     )

@@ -10,14 +10,8 @@ from core.base import files
 from core.base.errors import InputError
 from core.runs.store import RunStore
 
-ADAPTED_KINDS = (
-    "itc",
-    "itm",
-    "vgpt",
-    "vqa",
-    "vqa-log",
-    "st",
-)  # of score, that can be adapted and are named before a colon
+# The kinds of score that a name may begin with (`itc:NAME`) and whose models can be adapted.
+ADAPTED_KINDS = ("itc", "itm", "vgpt", "vqa", "vqa-log", "st")
 
 
 def adapted_model(store: RunStore, run_id: str) -> Path:

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import zlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import product, starmap
-from typing import Any
 
 import numpy as np
 
@@ -78,15 +77,20 @@ class _RetrievalSet:
         """bool (q, n): all that the query says is in the image, on one object or on several (QueryAll's list)."""
         return np.asarray(self._matches.any(axis=-1).all(axis=0))
 
-    @property
-    def distractors(self) -> np.ndarray:
-        """bool (q, n): all the words, wrongly attached."""
-        return self.all_words & ~self.relevant
-
     @cached_property
     def unseen(self) -> np.ndarray:
         """bool (q,): the query names a colour and shape that no training object has together."""
         return np.array([(p.colour, p.shape) in HELD_OUT_COMBINATIONS for p in self.phrases])
+
+    def asking(self, text: str) -> _RetrievalSet | None:
+        """The same images with one query of one's own; None where it does not name one object of this world."""
+        said = Statement.of_caption(" ".join(text.lower().split()).strip("."))
+        if said is None or len(said.phrases) > 1 or said.count is not None:
+            return None
+        (phrase,) = said.phrases
+        if not any(value for _, value in phrase.attributes()):
+            return None
+        return replace(self, phrases=(phrase,), queries=(text,))
 
     compared = None  # every query is seen or unseen
 
@@ -94,15 +98,6 @@ class _RetrievalSet:
     def attributes(self) -> np.ndarray:
         """int (q,): how many attributes are said besides the noun."""
         return self._mentioned.sum(axis=0).ravel() - 1
-
-    def rows(self) -> list[dict[str, Any]]:
-        """As plain data: what the queries ask, how they say it, then one scene a row."""
-        phrases = [[value for _, value in phrase.attributes()] for phrase in self.phrases]
-        return [
-            {"phrases": phrases},
-            {"queries": list(self.queries)},
-            *(image.scene.to_dict() for image in self.images),
-        ]
 
 
 def build_retrieval(split: str, n: int | None = None, seed: int = 0) -> _RetrievalSet:

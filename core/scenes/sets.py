@@ -13,7 +13,6 @@ import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -21,10 +20,8 @@ import numpy as np
 from core.base.errors import InputError, unknown_name
 from core.groups import Group, GroupSet
 from core.scenes._builders import SETS, DraftGroup, SetSpec
-from core.scenes._shipped_files import SHIPPED, asset_path, damaged, read_rows, write_rows
+from core.scenes._shipped_files import SHIPPED, asset_path, damaged, read_rows
 from core.scenes.render import SceneImage
-from core.scenes.retrieval import NAME as RETRIEVAL
-from core.scenes.retrieval import build_retrieval
 from core.scenes.world import SPLITS, Scene, held_out_kinds
 
 _UNSEEN_SHARE = 0.2  # of validation and test groups name a composition that no training scene holds
@@ -134,29 +131,6 @@ def _fits(captions_of: DraftGroup, images_of: DraftGroup) -> bool:
     ) or bool(set(captions_of.captions) & set(images_of.captions))
 
 
-def write_assets(folder: Path | None = None) -> list[Path]:
-    """Write all shipped files anew (into `folder` instead of assets/scenes/ if one is given).
-
-    Equal bytes as long as sampler and templates are unchanged.
-    """
-    return [
-        write_rows(asset_path(name, file, folder), title, split, rows)
-        for split in SHIPPED
-        for name, file, title, rows in _shipped_files(split)
-    ]
-
-
-def _shipped_files(split: str) -> Iterator[tuple[str, str, str, Iterable[dict[str, Any]]]]:
-    """Set, file without its ending, name in the header, and rows of every shipped file of a split."""
-    yield RETRIEVAL, split, RETRIEVAL, build_retrieval(split).rows()
-    for name in SETS:
-        drafts, groups = zip(*_draw_groups(name, split), strict=True)
-        yield name, split, name, map(_to_row, groups)
-        if name + GLOBAL_SUFFIX in FLAT:
-            rows = ({"id": groups[i].id} for i in _independent(drafts))
-            yield name, f"global-{split}", name + GLOBAL_SUFFIX, rows
-
-
 def _spec(name: str, split: str) -> SetSpec:
     if name not in SETS:
         raise unknown_name("set of scenes", name, SETS)
@@ -227,17 +201,6 @@ def _common_tags(draft: DraftGroup) -> dict[str, str]:
         "shapes": "+".join(sorted({p.shape for p in mentioned if p.shape})) or "none",
         "unseen": "yes" if kept_out else "no",
         "held_out": "+".join(kept_out) or "none",
-    }
-
-
-def _to_row(group: Group) -> dict[str, Any]:
-    """A group of scenes as plain data."""
-    return {
-        "id": group.id,
-        "scenes": [image.scene.to_dict() for image in group.images if isinstance(image, SceneImage)],
-        "captions": list(group.captions),
-        "truth": list(group.truth or ()),
-        "tags": dict(group.tags),
     }
 
 

@@ -232,12 +232,10 @@ def _captions_of(pair: MinimalPair, rng: np.random.Generator, recipe: DataRecipe
     return tuple(_Caption.of(statement, wording) for statement in statements)
 
 
-def training_scenes(
-    n: int, seed: int = 0, counts: Sequence[int] = (2, 3, 4, 5, 6), weights: Sequence[float] | None = None
-) -> list[Scene]:
+def training_scenes(n: int, seed: int = 0, counts: Sequence[int] = (2, 3, 4, 5, 6)) -> list[Scene]:
     """`n` scenes of the train split, free of held-out compositions; object counts drawn from `counts`."""
     rng = np.random.default_rng([seed, SPLITS.index("train"), n])
-    drawn = rng.choice(np.asarray(counts), size=n, p=weights)
+    drawn = rng.choice(np.asarray(counts), size=n)
     return [sample_scene(rng, int(count), "train") for count in drawn]
 
 

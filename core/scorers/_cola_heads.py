@@ -164,9 +164,8 @@ class _PretrainedLateHead(_PairHead):
     caption = image
 
     def pairs(self, images: Features, captions: Features) -> torch.Tensor:
-        mask = torch.cat(
-            [images.mask[:, :1], images.mask, captions.mask], dim=1
-        )  # the encoder's CLS token first
+        # The encoder's own CLS token comes first.
+        mask = torch.cat([images.mask[:, :1], images.mask, captions.mask], dim=1)
         both = torch.cat([images.tokens, captions.tokens], dim=1)
         states = self.multimodal(both, attention_mask=mask.long()).last_hidden_state
         return self.predict(states[:, 0]).squeeze(-1)

@@ -41,10 +41,8 @@ from core.scorers.score_kinds import kind_key
 from core.scorers.score_options import ScoreOptions
 
 _FETCHED = ("*.json", "*.safetensors", "*.txt", "*.model", "*.jinja")
-_TOWERS = {
-    "text": "get_text_features",
-    "image": "get_image_features",
-}  # modality -> method of a model of two towers
+# modality -> method of a model of two towers
+_TOWERS = {"text": "get_text_features", "image": "get_image_features"}
 _TASKS = ("query", "document")  # prompts that a model with several routes takes as the route, too
 
 

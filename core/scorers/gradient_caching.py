@@ -22,6 +22,7 @@ from core.scorers._memory import SMALLER, is_out_of_memory
 from core.scorers.base import Batch, TwoTower
 
 T = TypeVar("T")
+_ROOM = 0.7  # share of the memory that is left, for what a backward pass needs
 
 
 def backward(model: TwoTower, batch: Batch, size: int | None, reduced: bool = False) -> torch.Tensor:
@@ -102,6 +103,34 @@ class MicroBatchSearch:
                 if undo is not None:
                     undo()
                 _free_memory()
+
+    def limit(self, each: int, total: int, left: int) -> None:
+        """Where no size is set, one at which things that take `each` bytes fit into `left`, where all `total` do not.
+
+        For a CPU, whose allocator hands out more than there is: the process would be killed without a word.
+        """
+        room = int(_ROOM * max(0, left))
+        if self.size is None and each * total > room:
+            self.size = max(1, room // each)
+            self.note = (
+                f"Memory is short: {self.what} pass the model {self.size} at a time, to the same result."
+            )
+
+    @staticmethod
+    @contextmanager
+    def kept(module: torch.nn.Module) -> Iterator[dict[int, int]]:
+        """While inside, the bytes that are kept for a backward pass, by the place of their storage; weights aside."""
+        weights = {parameter.untyped_storage().data_ptr() for parameter in module.parameters()}
+        found: dict[int, int] = {}
+
+        def keep(tensor: torch.Tensor) -> torch.Tensor:
+            storage = tensor.untyped_storage()
+            if storage.data_ptr() not in weights:
+                found[storage.data_ptr()] = storage.nbytes()
+            return tensor
+
+        with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+            yield found
 
     def _halve(self, size: int) -> None:
         if size <= 1:

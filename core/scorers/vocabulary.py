@@ -42,12 +42,18 @@ def _unknown_words(captions: Iterable[str], folder: Path) -> _UnknownWords | Non
 
 
 def vocabulary_note(
-    model: str, source: str, benchmark: str, captions: Iterable[str], even_if_known: bool = True
+    model: str,
+    source: str,
+    benchmark: str,
+    captions: Iterable[str],
+    even_if_known: bool = True,
+    of: str = "these captions",
 ) -> str | None:
     """What to say before a built-in model's verdicts on a benchmark that is not built in; None for any other pair.
 
     model : as people know it. source : its built-in name or folder, with or without a kind of score before a colon.
-    even_if_known : False says nothing of captions of which the model knows every word.
+    even_if_known : False says nothing of captions of which the model knows every word. of : what the captions are
+    called.
     """
     plain = source.rpartition(":")[2]
     folder = builtin_models().get(plain) or Path(plain)
@@ -56,10 +62,10 @@ def vocabulary_note(
     if not unknown.unknown and not even_if_known:
         return None
     if not unknown.unknown:
-        return f"{model} knows every word of these captions, but it was trained on drawn scenes alone."
+        return f"{model} knows every word of {of}, but it was trained on drawn scenes alone."
     return (
         f"{model} was trained on drawn scenes alone and does not know {100 * unknown.share:.0f} % of the words in "
-        f"these captions, such as {', '.join(unknown.most)}. It reads all of them as one unknown word."
+        f"{of}, such as {', '.join(unknown.most)}. It reads all of them as one unknown word."
     )
 
 

@@ -88,24 +88,6 @@ def find_scores(scorer: str, pairs: Pairs) -> np.ndarray:
     return values
 
 
-def write_scores(
-    scorer: str, name: str, pairs: ShippedPairs, values: np.ndarray, shifted: bool = False
-) -> Path:
-    """Write a scorer's scores (p,) float32 of all pairs; `name` is for people, the key is what counts."""
-    path = score_path(scorer, shifted)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    facts = json.dumps({"scorer": scorer, "name": name, "pairs": pairs.key})
-    np.savez_compressed(path, facts=np.array(facts), values=np.asarray(values, dtype=np.float32))
-    return path
-
-
-def is_current(scorer: str, pairs: ShippedPairs, shifted: bool = False) -> bool:
-    """Whether the shipped scores of a scorer are there, and of these pairs."""
-    path = score_path(scorer, shifted)
-    found = _scores(path, _stamp(path), scorer) if path.is_file() else None
-    return found is not None and found[1] == pairs.key
-
-
 def _pairs(path: Path) -> ShippedPairs | None:
     return read_pairs(path, _stamp(path)) if path.is_file() else None
 

@@ -199,24 +199,31 @@ class LazyScorer:
     A model whose key takes loading (a served one, a plug-in, a name of open_clip's) is loaded at once.
     """
 
-    def __init__(self, name: str, loading: Callable[[], AbstractContextManager[Any]] = nullcontext) -> None:
+    def __init__(
+        self,
+        name: str,
+        loading: Callable[[], AbstractContextManager[Any]] = nullcontext,
+        device: str = "auto",
+    ) -> None:
         """`loading` : entered around loading, to show that it takes a while."""
-        self.name, self._loading = name, loading
+        self.name, self._loading, self._device = name, loading, device
         self.key = scorer_key(name) or self.__getattr__("key")
 
     def __getattr__(self, attribute: str) -> Any:
         # Cached by `load_scorer`, not here: a model that was freed meanwhile is loaded again.
         with self._loading():
-            return getattr(load_scorer(self.name), attribute)
+            return getattr(load_scorer(self.name, self._device), attribute)
 
 
-def lazy_scorer(name: str, loading: Callable[[], AbstractContextManager[Any]] = nullcontext) -> Any:
+def lazy_scorer(
+    name: str, loading: Callable[[], AbstractContextManager[Any]] = nullcontext, device: str = "auto"
+) -> Any:
     """A scorer by name for scoring through a cache: its model stays on disk while every score is known.
 
     A model whose key takes loading is loaded at once, and is then itself what is returned.
     Raises InputError as `load_scorer` does: at once for a name that stands for nothing, later for a damaged model.
     """
     if scorer_key(name) is not None:
-        return LazyScorer(name, loading)
+        return LazyScorer(name, loading, device)
     with loading():
-        return load_scorer(name)
+        return load_scorer(name, device)

@@ -37,6 +37,23 @@ class RetrievalSubset:
     def __len__(self) -> int:
         return len(self.images)
 
+    @classmethod
+    def asking(cls, found: Retrieval, text: str, images: int | None) -> RetrievalSubset:
+        """The first `images` images of a set (None: all) with one query of one's own.
+
+        Where the set can read what it asks for, as the built-in one reads one object, what is relevant and the lists
+        follow from what is in the images. Else nobody knows: `phrases` is None, nothing is relevant, and there are no
+        lists.
+        """
+        read = getattr(found, "asking", lambda text: None)(text)
+        if read is not None:
+            return first_images(read, images)
+        unknown: dict[str, Any] = dict.fromkeys(
+            ("any_word", "all_words", "unseen", "attributes", "compared", "phrases")
+        )
+        one = first_images(found, images).one_query(0)
+        return replace(one, queries=(text,), relevant=np.zeros((1, len(one)), dtype=bool), **unknown)
+
     def one_query(self, query: int) -> RetrievalSubset:
         """The same images with one query alone."""
         keep = slice(query, query + 1)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _WHAT = ("kind", "model", "benchmark", "setting")
-# The first that some seed is in is the state of all.
+# A row over seeds shows the first of these states that any of its seeds is in.
 _ATTENTION = ("failed", "running", "stopping", "queued", "interrupted", "stopped", "missing", "finished")
 
 
@@ -95,8 +95,11 @@ def _metrics_of(table: pd.DataFrame) -> list[str]:
 
 
 def progress_of(store: RunStore, plan: SweepPlan) -> SweepProgress:
-    """How far a sweep is. Seconds left : what the cells at work say, and for the others the mean time of the finished
-    ones on the same benchmark (else of all), spread over as many as work now."""
+    """How far a sweep is.
+
+    A running cell estimates its own time left; any other cell is expected to take the mean time of the finished ones on
+    its benchmark, or of all where there are none. As many cells as run now are taken to share the work.
+    """
     cells = states(store, plan)
     live = [s for s in cells if s.status in ACTIVE_STATUSES]
     running = [s.run for s in live if s.run is not None and s.run.status != "queued"]

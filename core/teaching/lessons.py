@@ -65,9 +65,7 @@ class AdaptedPart(NamedTuple):
         return self.rounds[-1]
 
 
-def simplematch_transfer(
-    groups: GroupSet, model: str, share: float, seed: int = 0
-) -> tuple[AdaptedPart, AdaptedPart]:
+def simplematch_transfer(groups: GroupSet, model: str, share: float) -> tuple[AdaptedPart, AdaptedPart]:
     """SimpleMatch on frozen embeddings of a share of the groups: the adapted part, and the untouched one.
 
     A square map per modality is trained on the induced matchings of the adapted part alone, until GroupScore's test
@@ -76,8 +74,8 @@ def simplematch_transfer(
     """
     from core.ttm.loop import simple_match  # torch
 
-    pool = adapted_pool(groups, share, seed)
-    config = SimpleMatchConfig(lr=3e-4, seed=seed)  # the preset "simplematch/embeddings"
+    pool = adapted_pool(groups, share, 0)
+    config = SimpleMatchConfig(lr=3e-4, seed=0)  # the preset "simplematch/embeddings"
     steps = simple_match(_frozen(model, groups), groups.blind(), config, pool=pool)
     rounds = [Evaluation.of(step.scores, groups.truth, groups.ids) for step in steps]
     adapted, untouched = (AdaptedPart([each.select(part) for each in rounds]) for part in (pool, ~pool))

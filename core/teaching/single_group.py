@@ -21,9 +21,7 @@ from core.scoring.scores import score_groups
 MAX_SIDE = 2048  # pixels a side; larger pictures are shrunk before they are kept
 
 
-def user_group(
-    images: Sequence[Image.Image | ImageRef], captions: Sequence[str], name: str = "yours"
-) -> Group:
+def user_group(images: Sequence[Image.Image | ImageRef], captions: Sequence[str]) -> Group:
     """A group of one's own: image i belongs to caption i. Pixels are kept as a file would be, images as they are.
 
     Raises InputError for a shape that is no group or an empty caption.
@@ -32,7 +30,7 @@ def user_group(
         if not caption.strip():
             raise InputError(f"Caption {j + 1} is empty; describe image {image_name(j)} in it.")
     return Group(
-        name,
+        "yours",
         tuple(_stored_image(image, f"image {i + 1}") for i, image in enumerate(images)),
         tuple(" ".join(caption.split()) for caption in captions),
         tuple(range(len(images))),

@@ -18,8 +18,10 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 import torch
+from torch.nn.modules.batchnorm import _BatchNorm
 
 from core.base.errors import InputError
+from core.base.limits import memory_left
 from core.base.public_mode import is_public
 from core.scorers.base import Batch, GroupTrainable, Prepared, Trainable, TwoTower
 from core.scorers.gradient_caching import (
@@ -36,6 +38,7 @@ _ENLARGE = 0.1
 _FUSED = {"cpu", "cuda"}
 _PAIRS = "pairs of a batch"
 _PUBLIC_PAIRS = 64  # at once on a public server: a third of a run's memory less
+_LARGE = 64 << 20  # bytes of weights: the batches of smaller models fit
 _WHOLE = (
     "The loss of this model depends on all pairs of a batch; leave micro_batch out and lower batch instead."
 )
@@ -129,7 +132,8 @@ def fit(
         None where there are no groups.
     optimizer : AdamW's state from the iteration before, where it is kept.
     micro : pairs that pass the model at once, found in an iteration before; None: `config.micro_batch`, on a public
-        server 64, and half of it for as long as memory runs out. The loss is that of the whole batch all the same.
+        server 64, on a CPU what fits into its memory, and half of it for as long as memory runs out. The loss is that
+        of the whole batch all the same.
     progress : called after every step with the share done and a message. stop : asked before every step.
 
     Raises InputError where the loss is not finite, Stopped where `stop` says so. Same seed, same machine: same bytes.
@@ -144,6 +148,7 @@ def fit(
     grouped = model if isinstance(model, GroupTrainable) else None
     losses: list[torch.Tensor] = []
     norms: list[torch.Tensor] = []
+    limited = False
     with _training(model, config, iteration) as parameters, _keeping(grouped, config):
         adam = _adamw(parameters, config, model.device, optimizer)
         for epoch in range(config.epochs):
@@ -156,6 +161,9 @@ def fit(
                 for group in adam.param_groups:
                     group["lr"] = config.learning_rate(iteration, len(losses), steps)
                 if inputs is not None and isinstance(model, TwoTower):
+                    if not limited:
+                        _limit(model, inputs, fitting, batch * images.shape[1])
+                        limited = True
                     losses.append(_backward(model, inputs, config, clock, fitting))
                 elif grouped is not None:
                     losses.append(_backward_groups(grouped, shown, pairs, config, clock, fitting))
@@ -329,6 +337,23 @@ def _backward(
             model.module.zero_grad(set_to_none=True)
 
         return fitting.run(attempt, len(batch), undo)
+
+
+def _limit(model: TwoTower, batch: Batch, fitting: MicroBatchSearch, pairs: int) -> None:
+    """Let fewer pairs pass a large model at once where a batch would not fit into the memory of this machine.
+
+    Counted on the first two; the random state stays. Normalisation over the batch could not be undone.
+    """
+    weights = sum(p.numel() * p.element_size() for p in model.module.parameters())
+    whole = any(isinstance(m, _BatchNorm) for m in model.module.modules())
+    if model.device.type != "cpu" or weights < _LARGE or fitting.size is not None or whole:
+        return
+    few = batch.split(2)[0]
+    with fixed_random_state(model.device) as again, MicroBatchSearch.kept(model.module) as kept:
+        model.embed(few)
+        again()
+    # Gradients and AdamW's two moments come with the first step.
+    fitting.limit(max(1, sum(kept.values()) // len(few)), pairs, memory_left() - 3 * weights)
 
 
 def _gradient_norm(parameters: list[torch.nn.Parameter], limit: float | None) -> torch.Tensor:

@@ -23,9 +23,8 @@ class _GroupHistory(NamedTuple):
     """A run's groups over its iterations 0 ... T; n groups of m images."""
 
     right: np.ndarray  # bool (T + 1, n), after each iteration; iteration 0 is before adaptation
-    selected: (
-        np.ndarray
-    )  # bool (T + 1, n): trained on in that iteration; in the global variant any of its images
+    # bool (T + 1, n): trained on in that iteration; in the global variant any of its images
+    selected: np.ndarray
     labels: np.ndarray  # int64 (T + 1, n, m): pseudo-labels of that iteration, -1 where tied
     label_right: np.ndarray  # bool (T + 1, n): that pseudo-label is the right one
     margin: np.ndarray  # float (T + 1, n), after each iteration

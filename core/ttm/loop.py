@@ -70,9 +70,8 @@ class TTMStep:
     threshold: float | None  # tau_t; None at iteration 0 and where a selector decides
     selected: np.ndarray  # what was trained on: bool (n,) groups; global variant (n, m) images
     coverage: float  # share of the groups (images) that could have been selected
-    matching: (
-        np.ndarray
-    )  # int64 (n, m), the pseudo-labels, -1 where tied; global: caption j of group g is g k + j
+    # int64 (n, m), the pseudo-labels, -1 where tied; in the global variant caption j of group g is g k + j.
+    matching: np.ndarray
     scores: np.ndarray  # float32 (n, m, k) after training, the model's own logits
     matches: Matches  # induced by them: evaluates this iteration and labels the next
     labels: np.ndarray  # int64 (n, m), induced by `scores`: the pseudo-labels of the next iteration

@@ -361,9 +361,8 @@ class LedgerRun(TTMRun):
         folder = None if remains is None else remains.checkpoint
         state = None if folder is None else checkpoints.load_state(folder)
         frozen, done = self._load_model(None, None), -1 if state is None else state.iteration
-        parts = [
-            arm(name, groups.blind(), self.seed, self.split_seed) for name in names
-        ]  # refused before any work
+        # What cannot be an arm is refused before any work.
+        parts = [arm(name, groups.blind(), self.seed, self.split_seed) for name in names]
         for i, (name, part) in enumerate(zip(names, parts, strict=True)):
             is_first = i == 0 and done < 0  # the frozen model is recorded once
             start, model, resumed = each * i, frozen, None

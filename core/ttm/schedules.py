@@ -6,8 +6,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-# Share of the way from the first threshold to the last, of the share of the iterations that are over: float64 (T,), 0
-# at the first iteration and 1 at the last. Sources: [TTM] 3.2 (linear) and C.1 (cosine: half a period).
+# Each takes the share of the iterations that are over, float64 (T,), 0 at the first and 1 at the last, and gives how
+# much of the way from the first threshold to the last is done.
+# Sources: [TTM] 3.2 (linear), C.1 (cosine, half a period).
 SCHEDULES: dict[str, Callable[[np.ndarray], np.ndarray]] = {
     "linear": lambda over: over,
     "cosine": lambda over: (1 - np.cos(np.pi * over)) / 2,

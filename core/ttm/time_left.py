@@ -1,14 +1,21 @@
-"""How long a run will take, from the runs that this machine has finished."""
+"""How long a run will take, from the runs that this machine has finished, or from a rehearsal here."""
 
 from __future__ import annotations
 
+import json
+import platform
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import Any, NamedTuple
 
+from core.base import paths
 from core.runs.store import Run, RunStore
 from core.scoring.weights import weights_bytes
 from core.ttm.run import AdaptationRun
 
+# What `crossmatch doctor --rehearse` has measured (core/doctor/rehearsal.py writes it), in the folder of caches:
+# records by model, benchmark, device and machine.
+REHEARSALS = "rehearsals.json"
 # Seconds per group and epoch where no earlier run says better, on two cores; a run trains on 60 % of its groups on
 # average while its threshold falls.
 _DEFAULT_SECONDS = {"builtin/": 0.006, "embeddings": 0.0001}
@@ -18,14 +25,15 @@ class _TimeEstimate(NamedTuple):
     """Seconds for one group in one epoch, averaged over a run; and where that is known from."""
 
     seconds: float
-    source: str  # "this model and set", "this model", "another model, by size" or "a rough estimate"
+    source: str  # "this model and set", "this model", "another model, by size", "a rough estimate", "a rehearsal ..."
 
 
 def _seconds_per_iteration(store: RunStore, wanted: AdaptationRun) -> _TimeEstimate | None:
     """The pace of the newest finished run that is most like this description; None where none is.
 
-    Of runs of the same kind on the same device: of this model on this set, of this model, of another one whose weights
-    are here too, scaled by their sizes. For what is built in, a guess. The run that ships ran on another machine.
+    Of runs of the same kind on the same device: of this model on this set, of this model; else a rehearsal; else of
+    another one whose weights are here too, scaled by their sizes. For what is built in, a guess. The run that ships
+    ran on another machine.
     """
     model = wanted.model
     done = [
@@ -43,10 +51,27 @@ def _seconds_per_iteration(store: RunStore, wanted: AdaptationRun) -> _TimeEstim
         for run in filter(fits, done):
             if seconds := _measured(run, store.steps(run.id)):
                 return _TimeEstimate(seconds, source)
+    if rehearsed := _rehearsed(wanted):
+        return rehearsed
     guess = next((seconds for start, seconds in _DEFAULT_SECONDS.items() if model.startswith(start)), None)
     if guess is not None:
         return _TimeEstimate(guess, "a rough estimate")
     return _by_size(store, done, model)
+
+
+def _rehearsed(wanted: AdaptationRun) -> _TimeEstimate | None:
+    """What a rehearsal of this model on this set here has measured, with the memory that it told; None without one."""
+    known: dict[str, Any] = {}
+    with suppress(OSError, ValueError):
+        known = json.loads((paths.home() / "cache" / REHEARSALS).read_text(encoding="utf-8"))
+    found = known.get(" ".join((wanted.model, wanted.benchmark, wanted.device, platform.node()))) or {}
+    if not found.get("ttm"):
+        return None
+    memory = found["memory"][wanted.kind] / 1e9
+    return _TimeEstimate(
+        found["ttm"]["seconds_per_group_and_epoch"],
+        f"a rehearsal here, which expects {memory:.1f} GB of memory",
+    )
 
 
 def _by_size(store: RunStore, done: Sequence[Run], model: str) -> _TimeEstimate | None:

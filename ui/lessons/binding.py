@@ -143,9 +143,8 @@ def measured() -> None:
     st.markdown(
         f"Measured on the built-in scenes: on unseen combinations **{retrieval.label(best)}** has the highest mAP, "
         f"{unseen[best]:.1f} %{rest}; the unadapted model has {unseen['base']:.1f} %. Lines are 95 % intervals over "
-        "queries, dots are seeds, dotted lines chance. The Retrieval page compares them with the paper's and gives "
-        f"the interval of every difference. This holds under these conditions: {retrieval.BUDGET}. With other "
-        "queries and more steps the order may differ."
+        "queries, dots are seeds, dotted lines chance. The Retrieval page compares them with the paper's and says of "
+        f"each of its claims whether it holds here. Measured with {retrieval.BUDGET}."
     )
 
 

@@ -13,10 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from core.cola.run import _evaluation
 from core.cola.table import BASE
-from core.datasets.sets import Retrieval
-from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP
+from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP, RetrievalEvaluation
 from core.metrics.statistics import Estimate
 from core.scenes.retrieval import load_retrieval
 from core.scorers.cola_config import GROUP_RESULTS, STRATEGIES
@@ -72,11 +70,11 @@ CLAIMS = (
 
 
 class MeasuredRun(NamedTuple):
-    """A finished run: its records, and the arrays of outcomes before and after."""
+    """A finished run: its validation mAP by epoch, and the outcomes before and after (`outcomes_of`)."""
 
     strategy: str
     seed: int
-    records: Sequence[Mapping[str, Any]]
+    curve: Sequence[float]
     before: Mapping[str, np.ndarray]
     after: Mapping[str, np.ndarray]
 
@@ -85,36 +83,42 @@ def verdicts(runs: Sequence[MeasuredRun], epochs: int, seeds: int) -> list[dict[
     """One JSON-safe record per claim. epochs : that the protocol asks for. seeds : that a claim needs to be decided."""
     outcomes: dict[str, dict[int, dict[str, np.ndarray]]] = {}
     for run in runs:
-        outcomes.setdefault(run.strategy, {})[run.seed] = query_outcomes(run.after)
+        outcomes.setdefault(run.strategy, {})[run.seed] = by_part(run.after)
     if runs:  # the base has no seed: it stands beside every one
-        outcomes[BASE] = dict.fromkeys({run.seed for run in runs}, query_outcomes(runs[0].before))
+        outcomes[BASE] = dict.fromkeys({run.seed for run in runs}, by_part(runs[0].before))
     return [_verdict(claim, outcomes, runs, epochs, seeds) for claim in CLAIMS]
 
 
-def query_outcomes(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Outcomes by measure: of queries (q,) in percent, NaN where a query is not of that part; of groups (g,)."""
+def outcomes_of(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Outcomes of a run's arrays in percent: of queries (q,), NaN where a query is skipped; of groups (g,)."""
     scores = arrays["retrieval_scores"]
-    test, kinds = _test_set(scores.shape[1])
-    measured = _evaluation(test, scores)
-    parts = {name: mask for name, mask in measured.parts().items() if name in ("all", "seen", "unseen")}
-    found: dict[str, np.ndarray] = {}
+    measured = RetrievalEvaluation.of(first_images(load_retrieval("test"), scores.shape[1]), scores)
+    found = {metric: 100 * measured.values(metric) for metric in (COLA_MAP, QUERY_ALL_MAP)}
+    return found | {n: 100 * np.asarray(arrays[n], dtype=float) for n in GROUP_RESULTS if n in arrays}
+
+
+def by_part(outcomes: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """The same by measure: of queries (q,) of each part, NaN elsewhere; of groups as they are."""
+    found = {name: values for name, values in outcomes.items() if name in GROUP_RESULTS}
     for metric in (COLA_MAP, QUERY_ALL_MAP):
-        values = 100 * measured.values(metric)
-        found |= {f"{metric} {p}": np.where(mask, values, np.nan) for p, mask in (parts | kinds).items()}
-    return found | {
-        name: 100 * np.asarray(arrays[name], dtype=float) for name in GROUP_RESULTS if name in arrays
-    }
+        found |= {f"{metric} {p}": np.where(mask, outcomes[metric], np.nan) for p, mask in _parts().items()}
+    return found
 
 
-@cache  # every run is measured on the same one
-def _test_set(images: int) -> tuple[Retrieval, dict[str, np.ndarray]]:
-    """The built-in test set, and which of its queries name colours alone, sizes, materials: bool (q,) each."""
+@cache  # every run is measured on the same queries
+def _parts() -> dict[str, np.ndarray]:
+    """Which queries of the built-in test set are seen, unseen, name colours alone, sizes, materials: bool (q,) each."""
     test = load_retrieval("test")
     sizes, materials = (
         np.array([getattr(p, n) is not None for p in test.phrases]) for n in ("size", "material")
     )
     kinds = dict(zip(WORDS, (~sizes & ~materials, sizes, materials), strict=True))
-    return first_images(test, images), kinds
+    return {
+        "all": np.ones(len(test.queries), dtype=bool),
+        "seen": ~test.unseen,
+        "unseen": test.unseen,
+        **kinds,
+    }
 
 
 def _verdict(
@@ -192,9 +196,8 @@ def _ending(strategy: str, runs: Sequence[MeasuredRun], epochs: int) -> str:
     still, steps = 0, []
     mine = [run for run in runs if run.strategy == strategy]
     for run in mine:
-        curve = [record["validation"][COLA_MAP]["all"]["value"] for record in run.records]
-        still += len(curve) > epochs and int(np.argmax(curve)) > _LATE * epochs
-        steps.append(len(curve) - 1)
+        still += len(run.curve) > epochs and int(np.argmax(run.curve)) > _LATE * epochs
+        steps.append(len(run.curve) - 1)
     label = STRATEGIES[strategy].label
     if still:
         of = f"{still} of {len(mine)} seeds"
