@@ -218,9 +218,11 @@ def nearest(store: RunStore, plan: papers.TablePlan, leads: bool) -> None:
     quick = QUICK.get(family) if leads and not is_public() else None
     if quick is not None:
         can_run = papers.table_plan(store, quick, plan.seeds)
-        label = f"Go to a table that runs here: {names[quick]}{time_of(can_run)}"
-        note = "On the pictures and models that ship with Crossmatch; there is nothing to download."
-        world_button(label, names[quick], icon=":material/arrow_forward:", help=note)
+        note = (
+            f"{names[quick]}{time_of(can_run)}: on the pictures and models that ship with Crossmatch; "
+            "there is nothing to download."
+        )
+        world_button("Go to a table that runs here", names[quick], icon=":material/arrow_forward:", help=note)
     if other and (quick is None or other != names[quick]):
         world_button("Show this kind of table for the built-in world", other, icon=":material/public:")
     if page is not None:

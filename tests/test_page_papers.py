@@ -220,11 +220,11 @@ def test_the_page_says_what_its_table_shows_in_one_sentence(app):
 def test_where_nothing_can_run_what_this_table_needs_comes_first_and_one_that_runs_second(app):
     test = app(PAPERS)
     assert "What this table needs: 7 things" in [box.proto.popover.label for box in test.get("popover")]
-    (other,) = [each.label for each in test.button if each.label.startswith("Go to a table that runs here")]
-    assert other.startswith("Go to a table that runs here: Iterations, 4 lines, about ")
+    (other,) = [each.help for each in test.button if each.label == "Go to a table that runs here"]
+    assert other.startswith("Iterations, 4 lines, about ")
     assert not [each.label for each in test.button if each.label.startswith("Run ")]  # of another table
     test = app(PAPERS, paper="Language priors", table="Table 1a")
-    assert [each.label for each in test.button if "that runs here: Alpha, 12 lines" in each.label]
+    assert [each.label for each in test.button if each.help.startswith("Alpha, 12 lines")]
     test = app(PAPERS, paper=table_html.WORLD, table="Iterations")
     assert not [each.label for each in test.button if "that runs here" in each.label]
 

@@ -39,7 +39,7 @@ def table() -> None:
         export_section("cola", rows, {"strategies": retrieval.strategies_figure(data)})
     else:
         st.info(
-            "No results yet: run `crossmatch reproduce cola/1 --row 'built-in world' --run` (about an hour).",
+            "No results yet: run `crossmatch reproduce cola/1 --row 'built-in world' --run`.",
             icon=":material/table:",
         )
         _forgetting()
@@ -175,7 +175,8 @@ def _verdicts() -> None:
     said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
     st.markdown(
         f"On the built-in world: **{said}** ({record['runs']} of {record['wanted']} runs are measured). A claim is "
-        "decided where the paired 95 % interval and every seed lie on the same side of 0."
+        "decided where three seeds are measured, and their paired 95 % interval and every one of them lie on the same "
+        "side of 0."
     )
     with st.expander("Every claim, and what decided it", icon=":material/gavel:"):
         st.markdown("\n".join(map(_claim_line, record["claims"])))

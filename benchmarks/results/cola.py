@@ -287,11 +287,17 @@ def costs(say: Any, store: RunStore) -> pd.DataFrame:
     """What the first seed of each strategy costs on the built-in group sets, none of which it was trained on."""
     parts = []
     for line in _lines():
-        (run, *_) = sorted(_finished(store, line), key=lambda run: run.config["adapt"]["seed"])
+        finished = sorted(_finished(store, line), key=lambda run: run.config["adapt"]["seed"])
+        if not finished:
+            say(f"no finished run of {line.label} in this store: left out")
+            continue
+        run = finished[0]
         name = run.config["adapt"]["strategy"]
         say(f"cost of {name}")
         sets = [s for s in unadapted_sets(run.config["benchmark"]) if s.startswith("scenes/")]
         parts.append(cost_table(f"run/{run.id}", sets=sets).assign(strategy=name))
+    if not parts:
+        raise SystemExit("No strategy has a finished run in this store: train first, without --costs.")
     found = pd.concat(parts, ignore_index=True)
     found.round(3).to_csv(RESULTS / "cola_cost.csv", index=False)
     return found

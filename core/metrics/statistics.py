@@ -34,11 +34,9 @@ _HOLDER_FREEDOM, _UNSEEN = 3, 0.5
 _TELLING = 20.0  # percent of all groups: a cluster that holds more is named beside its interval
 _TELLING_RUNS = 3  # what fewer could detect is not told
 _HAIR = 1e-6  # how far from 0 an interval of differences ends that would hold 0 against its test
-_FLIPS, _FLIPPED, _BLOCK = (
-    1_999,
-    10**9,
-    10**7,
-)  # random signs; fewer for more numbers than the second; at a time
+_FLIPS = 1_999  # random signs
+_FLIPPED = 10**9  # fewer of them for more numbers than this
+_BLOCK = 10**7  # numbers at a time
 _ENUMERATED = 20_000  # sign flips of clusters are summed exactly up to so many differing groups
 _ENUMERATED_PAIRS = (
     1_000  # up to so many differing groups power is summed exactly; beyond, the normal one is as good
@@ -830,9 +828,8 @@ def _p_of_largest(changes: np.ndarray, labels: np.ndarray | None) -> tuple[float
         largest.append(((2 * signs - 1).astype(np.float32) @ parts).max(axis=1))
     drawn = np.concatenate(largest)
     p = min(1.0, 2 * (1 + int((drawn >= seen - 1e-4).sum())) / (flips + 1))
-    if (
-        seen > 0
-    ):  # Hoeffding's bound for random signs, summed over all choices: below what so few draws can show
+    # Hoeffding's bound for random signs, summed over all choices: below what so few draws can show.
+    if seen > 0:
         p = min(p, 2 * parts.shape[1] * float(np.exp(-(seen**2) / 2)))
     strict = np.quantile(drawn, (1 + _LEVEL) / 2)
     return p, float(np.clip(2 * scipy.special.ndtr(-strict), 1e-4, 1 - _LEVEL))
