@@ -35,6 +35,7 @@ from core.cola.run import StrategyRun
 from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP
 from core.metrics.statistics import Estimate
 from core.papers._table_rows import TableLine
+from core.runs.engine import PlannedRun, ThisMachine, run_all
 from core.runs.store import Run, RunStore
 from core.scorers.cola_config import GROUP_RESULTS, PROTOCOL, PROTOCOL_BASE, STRATEGIES
 
@@ -115,9 +116,21 @@ def protocol(say: Any) -> None:
         write_verdict(store)
 
     for line in _lines():
-        if len(_measured(store, line)) < (line.seeds or 0):
-            papers.run_table(store, "cola/1", report=report, row=line.label)
+        run_all(store, _owed(store, line), ThisMachine(at_once=1), report)
     write_verdict(store)
+
+
+def _owed(store: RunStore, line: TableLine) -> list[PlannedRun]:
+    """The runs of a line's seeds that are measured nowhere; one that this store has begun goes on."""
+    job, measured = line.job, _measured(store, line)
+    if job is None:
+        return []
+    begun = {run.config["adapt"]["seed"]: run for run in store.list("adapt") if job.same(run.config)}
+    return [
+        PlannedRun(f"{line.label} · seed {seed}", job.with_seed(seed), begun.get(seed))
+        for seed in range(line.seeds or 0)
+        if seed not in measured
+    ]
 
 
 def write_verdict(store: RunStore) -> dict[str, Any]:
