@@ -165,14 +165,18 @@ ASK = (
 )
 
 
-def test_a_connection_that_ends_before_it_is_accepted_has_ended_like_any_other(caplog):
+@pytest.mark.parametrize("accepted", [False, True])
+def test_a_connection_that_ends_early_has_ended_like_any_other(caplog, accepted):
     """uvicorn's own protocol over a line that is closing: it called the first message a mistake of the app, and what
-    Streamlit asks of the connection after that another one."""
-    ends = []
+    Streamlit asks of the connection after that another one. Once accepted it says that nobody is there, and what
+    Streamlit asks after that was a mistake again."""
+    ends, lines = [], []
 
     async def app(scope, receive, send):
         socket = WebSocket(scope, receive, send)
         await socket.accept()
+        if accepted:
+            lines[0].connection_lost(None)
         try:
             await socket.send_bytes(b"first")
         except (WebSocketDisconnect, RuntimeError) as error:
@@ -182,9 +186,9 @@ def test_a_connection_that_ends_before_it_is_accepted_has_ended_like_any_other(c
     async def story():
         config = Config(ui_server.EndedEarly(app), lifespan="off", log_config=None)
         protocol = WebSocketsSansIOProtocol(config, ServerState(), {})
-        protocol.connection_made(
-            MagicMock(**{"is_closing.return_value": True, "get_extra_info.return_value": None})
-        )
+        lines.append(protocol)
+        closing = {"is_closing.return_value": not accepted}
+        protocol.connection_made(MagicMock(**closing, **{"get_extra_info.return_value": None}))
         protocol.data_received(ASK.encode())
         await asyncio.gather(*protocol.tasks)
 

@@ -107,11 +107,11 @@ async def _every(seconds: float, work: Callable[[], object]) -> None:
 
 
 class EndedEarly:
-    """A browser that has gone before its connection was accepted is gone like any other.
+    """A browser that has gone is no mistake of the app, whenever it went.
 
-    uvicorn passes over the acceptance then, and takes the first message for a mistake of the app, of which Streamlit
-    would write a traceback for each. An OSError is how the protocol says that nobody listens any more; what is asked of
-    the connection after that is no mistake either.
+    Before its connection was accepted, uvicorn passes over the acceptance and takes the first message for a mistake, of
+    which Streamlit would write a traceback for each. An OSError is how the protocol says that nobody listens any more;
+    what is asked of the connection after that is no mistake either.
     """
 
     def __init__(self, app: ASGIApp) -> None:
@@ -124,6 +124,9 @@ class EndedEarly:
             nonlocal gone
             try:
                 await send(message)
+            except OSError:
+                gone = True
+                raise
             except RuntimeError as error:
                 if message["type"] != "websocket.send":
                     raise
