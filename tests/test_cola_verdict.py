@@ -3,10 +3,12 @@
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from benchmarks.results import cola, cola_verdict
 from benchmarks.results.cola_verdict import CLAIMS, MeasuredRun, outcomes_of, verdicts
+from benchmarks.results.readme import README
 from core.cola.run import StrategyRun
 from core.scenes.retrieval import load_retrieval
 from core.scoring.retrieval import first_images
@@ -111,3 +113,12 @@ def test_a_run_that_is_written_and_read_again_says_the_same(test_set, tmp_path):
     for name, values in first.after.items():
         np.testing.assert_allclose(again.after[name], values, atol=5e-5)  # four decimals of a percent
     np.testing.assert_allclose(again.before["cola_map"], first.before["cola_map"], atol=5e-5)
+
+
+def test_readmes_table_holds_what_the_written_runs_say():
+    runs = [run for *_, run in cola.written_runs()]
+    table = cola.readme_table(runs, pd.read_csv(cola.TABLE))
+    assert table in README.read_text(encoding="utf-8")
+    adapted = [run.after["multi_object"] for run in runs if run.strategy == "linear"]
+    (row,) = [line for line in table.splitlines() if line.startswith("| Linear, 3 seeds")]
+    assert f"| {np.mean(adapted):.1f} [" in row

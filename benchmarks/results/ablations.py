@@ -19,12 +19,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
+from benchmarks.results.readme import put_table
 from core.ttm.run import RUNS, AdaptationRun
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "assets" / "results" / "ttm_ablations.csv"
 PAGE = ROOT / "benchmarks" / "ABLATIONS.md"
-BEGIN, END = "<!-- ttm: begin -->", "<!-- ttm: end -->"  # of README's table
 SEEDS = (0, 1, 2, 3)
 LEFT_RIGHT, FRONT_BEHIND = "scenes/left-right", "scenes/front-behind"
 SQUARES = ("attribute-swap", "left-right", "front-behind", "size-swap", "material-swap", "triples")
@@ -266,9 +266,7 @@ def spread(rows: list[dict[str, str]], name: str, factor: float = 1.0) -> str:
 def main() -> None:
     if sys.argv[1:] == ["tables"]:
         PAGE.write_text(tables(), encoding="utf-8")
-        readme = ROOT / "README.md"
-        before, rest = readme.read_text(encoding="utf-8").split(BEGIN)
-        readme.write_text(f"{before}{BEGIN}\n{short_table()}\n{END}{rest.split(END)[1]}", encoding="utf-8")
+        put_table("ttm", short_table())
         return
     wanted = sys.argv[1:] or list(STUDIES)
     unknown = [name for name in wanted if name not in STUDIES]

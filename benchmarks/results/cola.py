@@ -26,8 +26,10 @@ import numpy as np
 import pandas as pd
 
 from benchmarks.results.cola_verdict import WORDS, MeasuredRun, by_part, outcomes_of, verdicts
+from benchmarks.results.readme import put_table
 from core import papers
 from core.base.paths import assets
+from core.base.text import counted
 from core.cola import table
 from core.cola.forgetting import cost_table, unadapted_sets
 from core.cola.rates import _RateTrial, find_rate
@@ -161,6 +163,8 @@ def write_verdict(store: RunStore) -> dict[str, Any]:
         measured = measured.drop_duplicates(["strategy", "seed", "metric", "part"], ignore_index=True)
         measured.to_csv(TABLE, index=False)
     PAGE.write_text(verdict_page(record, measured), encoding="utf-8")
+    if len(measured):
+        put_table("cola", readme_table([run for _, _, run in runs], measured))
     return record
 
 
@@ -170,10 +174,9 @@ _Measured = tuple[dict[str, Any], dict[str, Any], MeasuredRun]
 
 def _measured(store: RunStore, line: TableLine) -> dict[int, _Measured]:
     """The finished runs of a line by seed; those of the store come first."""
-    known = (
-        map(read, map(json.loads, RUNS.read_text(encoding="utf-8").splitlines())) if RUNS.is_file() else ()
-    )
-    found = {run.seed: (job, *rest, run) for job, *rest, run in known if line.job and line.job.same(job)}
+    found = {
+        run.seed: (job, *rest, run) for job, *rest, run in written_runs() if line.job and line.job.same(job)
+    }
     for run in _finished(store, line):
         records = store.steps(run.id)
         ends = records[0], records[-1]
@@ -194,6 +197,12 @@ def written(job: Mapping[str, Any], facts: Mapping[str, Any], run: MeasuredRun) 
         for when, side in (("before", run.before), ("after", run.after))
     }
     return {"job": dict(job), "facts": dict(facts), "curve": list(run.curve), "outcomes": sides}
+
+
+def written_runs() -> list[_Measured]:
+    """The runs of cola_runs.jsonl."""
+    lines = RUNS.read_text(encoding="utf-8").splitlines() if RUNS.is_file() else []
+    return [read(json.loads(line)) for line in lines]
 
 
 def read(line: Mapping[str, Any]) -> _Measured:
@@ -279,6 +288,48 @@ def strategies_table(measured: pd.DataFrame) -> str:
             cells = [mine[(mine["metric"] == m) & (mine["part"] == p)]["value"] for m, p in columns]
             facts = [name, str(mine["seed"].nunique()), f"{int(mine['trained'].max()):,}"]
             lines.append([*facts, *map(_mean, cells)])
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+_IN_README = {
+    "cola_map all": "Cola mAP",
+    "cola_map unseen": "of unseen combinations",
+    "multi_object": "multi-object",
+    "forgetting": "untrained relations",
+}
+
+
+def readme_table(runs: Sequence[MeasuredRun], measured: pd.DataFrame) -> str:
+    """Every strategy's mean over its seeds with the interval over seeds and queries (or groups), percent; first the
+    chance levels (the last metric's is GroupMatch's) and the model before, of which there is one.
+    """
+
+    def row(name: str, trained: str, sides: Sequence[Mapping[str, np.ndarray]]) -> list[str]:
+        found = [np.stack([by_part(side)[measure] for side in sides]) for measure in _IN_README]
+        kept = [values[:, np.isfinite(values).all(axis=0)] / 100 for values in found]
+        # An average precision is a mean of far more answers than one; whether a group is right is one answer.
+        parts = [1 if measure in GROUP_RESULTS else 1000 for measure in _IN_README]
+        means = [Estimate.over_seeds(v, 0.0, each) for v, each in zip(kept, parts, strict=True)]
+        return [name, trained, *(f"{e.value:.1f} [{e.low:.0f}, {e.high:.0f}]" for e in means)]
+
+    def chance(measure: str) -> str:
+        metric, _, part = measure.partition(" ")
+        of = measured[(measured["metric"] == metric) & (measured["part"] == (part or "all"))]
+        return f"{float(of['chance'].iloc[0]):.1f}"
+
+    lines = [["strategy", "weights", *_IN_README.values()], ["---"] * (2 + len(_IN_README))]
+    lines += [["chance", "", *map(chance, _IN_README)], row("before", "0", [runs[0].before])]
+    for name in STRATEGIES:
+        mine = [run for run in runs if run.strategy == name]
+        if mine:
+            weights = int(measured[measured["strategy"] == name]["trained"].max())
+            lines.append(
+                row(
+                    f"{STRATEGIES[name].label}, {counted(len(mine), 'seed')}",
+                    f"{weights:,}",
+                    [r.after for r in mine],
+                )
+            )
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results.ledger import section
+from benchmarks.results.readme import put_table
 from core.datasets import load, names
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
@@ -26,7 +27,6 @@ from core.scoring.scores import score_all, score_groups
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / "assets" / "results" / "builtin.csv"
 PAGE = ROOT / "benchmarks" / "RESULTS.md"
-BEGIN, END = "<!-- results: begin -->", "<!-- results: end -->"
 COLUMNS = [
     *("model", "kind", "benchmark", "shape", "part", "groups"),
     *("metric", "value", "low", "high", "chance", "ties"),
@@ -158,9 +158,7 @@ def main() -> None:
             writer.writeheader()
             writer.writerows(rows)
     rows = measured_rows()
-    readme = ROOT / "README.md"
-    before, rest = readme.read_text().split(BEGIN)
-    readme.write_text(f"{before}{BEGIN}\n{readme_table(rows)}\n{END}{rest.split(END)[1]}")
+    put_table("results", readme_table(rows))
     PAGE.write_text("\n".join(filter(None, (results_page(rows), section()))))
     print(f"{len(rows)} rows in {OUT.relative_to(ROOT)}, tables in README.md and {PAGE.relative_to(ROOT)}")
 
