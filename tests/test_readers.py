@@ -18,6 +18,7 @@ from benchmarks.safety.samples import (
     coco,
     coco_counterfactuals,
     cola,
+    colorfoil,
     colorswap,
     colorswap_parquet,
     crepe,
@@ -275,6 +276,31 @@ def test_coco_counterfactuals_pairs_generated_images_with_their_captions(tmp_pat
     groups = read("coco-counterfactuals", tmp_path)
     assert groups[1].captions == ("a dog runs 1", "a cat runs 1")
     assert [[red(image) for image in g.images] for g in groups] == [[0, 1], [10, 11], [20, 21]]
+
+
+def test_colorfoil_replaces_whole_colour_words_and_draws_the_same_foils_everywhere(tmp_path):
+    """By hand: 'red' of 'tired' and 'covered' stays, 'Red,' is none, a colour that the caption has is no foil's."""
+    colorfoil(tmp_path)
+    groups = read("colorfoil", tmp_path)
+    assert [g.id for g in groups] == ["colorfoil-1", "colorfoil-3"]
+    assert [g.tags["colour"] for g in groups] == ["red and white", "gray and snow"]
+    assert [red(g.images[0]) for g in groups] == [10, 30]
+    true, false = groups[0].captions
+    assert true == "A red dog on a covered red and white bed."
+    words = false.split(" ")
+    assert words[:1] + words[2:6] + words[7:8] + words[9:] == [
+        "A",
+        "dog",
+        "on",
+        "a",
+        "covered",
+        "and",
+        "bed.",
+    ]
+    assert words[1] == words[6] != words[8]
+    assert {words[1], words[8]} <= {"blue", "black", "pink", "yellow", "grey", "orange", "green", "brown"}
+    assert "grey" not in groups[1].captions[1]  # as gray as before
+    assert [g.captions for g in read("colorfoil", tmp_path)] == [g.captions for g in groups]
 
 
 def test_images_are_shared_between_data_sets_that_lie_side_by_side(tmp_path):

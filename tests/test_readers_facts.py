@@ -85,6 +85,7 @@ FACTS = {
     "negbench/voc2007": (GROUPS, (1, 4), 0, None, "text_score", None),
     "spec/count": (GROUPS, None, 0, None, "text_score", None),
     "coco-counterfactuals": (GROUPS, (2, 2), 0, None, "group_score", None),
+    "colorfoil": (GROUPS, (1, 2), 2507, None, "text_score", None),
     "coco": (RETRIEVAL, None, 5000, None, "image_to_text_r1", ("COCO", "")),
     "flickr30k": (RETRIEVAL, None, 1000, None, "image_to_text_r1", ("Flickr30k", "")),
     "cifar-10": (GROUPS, (1, 10), 10_000, None, "text_score", ("CIFAR-10", "")),
@@ -105,6 +106,7 @@ TAGGED = {
     "eqben/mini": ("source",),
     "bivlc": ("type", "subtype"),
     "vismin": ("category",),
+    "colorfoil": ("colour",),
 }
 OUTSIDE = [name for name in datasets.names(None) if datasets.benchmark_entry(name) is not None]
 

@@ -303,6 +303,24 @@ def coco_counterfactuals(folder: Path) -> None:
             picture(folder / f"data/images/{i}_img_{j}.jpg", 10 * i + j)
 
 
+def colorfoil(folder: Path) -> None:
+    """COCO's captions: an image whose second caption has colours, one with none, a greyscale one that is left out."""
+    texts = {
+        1: ["A tired dog.", "A red dog on a covered red and white bed.", "A blue dog."],
+        2: ["Red, white."],
+        7888: ["a black post"],
+        3: ["a gray post in the snow"],
+    }
+    numbered = [(image, text) for image, several in texts.items() for text in several]
+    value = {
+        "images": [{"id": i, "file_name": f"{i:012}.jpg"} for i in texts],
+        "annotations": [{"image_id": i, "id": 90 + j, "caption": t} for j, (i, t) in enumerate(numbered)],
+    }
+    write_json(folder / "annotations/captions_val2017.json", value)
+    for i in texts:
+        picture(folder / f"val2017/{i:012}.jpg", 10 * i)
+
+
 A_NAMES = [
     f"{objects[0]}_{relation}_{objects[1]}"
     for objects in (("pillow", "chair"), ("beer-bottle", "armchair"))
@@ -539,6 +557,7 @@ SAMPLES: dict[str, Callable[[Path], None]] = {
     "negbench/coco": negbench,
     "spec/count": spec,
     "coco-counterfactuals": coco_counterfactuals,
+    "colorfoil": colorfoil,
     "coco": coco,
     "flickr30k": flickr30k,
     "imagenet": imagenet,
