@@ -9,12 +9,19 @@ about half a point).
 from __future__ import annotations
 
 import argparse
+import hashlib
+import inspect
+import json
+import sys
+import time
 from collections import Counter
 from collections.abc import Iterator
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import nullcontext
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from unittest.mock import patch
 
 import numpy as np
 import scipy
@@ -33,6 +40,7 @@ from core.metrics.statistics import (
 )
 
 PAGE = Path(__file__).resolve().parents[1] / "COVERAGE.md"
+KEPT = PAGE.parents[1] / "build" / "coverage"
 SIZES, SHARES = (10, 30, 100, 300, 1000), (0.02, 0.05, 0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.98)
 ALIKE = (0.0, 0.3, 1.0)  # correlation of two groups of a cluster
 CLUSTER_SIZES, CLUSTER_COUNTS = (2, 4, 8, 40), (5, 10, 20, 50, 100)
@@ -57,6 +65,24 @@ class Line(NamedTuple):
     n: int
     covered: float
     width: float
+
+
+class Error(NamedTuple):
+    """How often a verdict is given where it is wrong, percent."""
+
+    verdict: str
+    where: str
+    rate: float
+
+
+class Rate(NamedTuple):
+    """How often a difference is detected, percent."""
+
+    what: str
+    percent: float
+
+
+_TYPES = {each.__name__: each for each in (Line, Error, Rate)}
 
 
 # --- coverage
@@ -267,14 +293,6 @@ def percentile(repeats: int, rng: Rng) -> Iterator[Line]:
 # --- error rates
 
 
-class Error(NamedTuple):
-    """How often a verdict is given where it is wrong, percent."""
-
-    verdict: str
-    where: str
-    rate: float
-
-
 def blind(repeats: int, rng: Rng) -> Iterator[Error]:
     """The blind check of sets that nobody solves, and on the edges of its verdicts: summed over all counts of hits."""
     for (m, k), n in product(((1, 2), (1, 4), (2, 4)), (1, 2, 4, 10, 30, 100, 300)):
@@ -360,7 +378,7 @@ def shared(repeats: int, rng: Rng) -> Iterator[Error]:
 def differences(repeats: int, rng: Rng) -> Iterator[Error]:
     """Two systems that are equally good: p below 0.05, alone, by cluster, and at least one of five after Holm."""
     for n, differ in product(SIZES, (0.05, 0.2, 0.5)):
-        size = 100 * statistics._power_over_gap(n, differ)(0.0)
+        size = 100 * statistics._power(n, differ, 0.0)
         yield Error("paired test (computed)", f"n {n}, {100 * differ:g} % differ", size)
     for n, differ, correlation in product(SIZES, (0.05, 0.2, 0.5), (None, 0.3, 1.0)):
         seen = Counter[str]()
@@ -383,14 +401,14 @@ def differences(repeats: int, rng: Rng) -> Iterator[Error]:
             yield Error(text + kind, f"n {n}, {100 * differ:g} % differ", 100 * seen[name] / repeats)
 
 
-def powers(repeats: int, rng: Rng) -> Iterator[tuple[str, float]]:
+def powers(repeats: int, rng: Rng) -> Iterator[Rate]:
     """How often the detectable difference is detected; 80 % by its definition."""
     for n, differ in product((30, 100, 400, 1000), (10.0, 20.0, 50.0)):
         gap = Comparison.detectable_difference(n, differ) or 100.0
-        yield f"n {n}, {differ:g} % differ: {gap:.1f} points", detected(repeats, n, differ, gap, rng)
+        yield Rate(f"n {n}, {differ:g} % differ: {gap:.1f} points", detected(repeats, n, differ, gap, rng))
 
 
-def needed(repeats: int, rng: Rng) -> Iterator[tuple[str, float]]:
+def needed(repeats: int, rng: Rng) -> Iterator[Rate]:
     """How often so many groups as the calculator names detect the difference that it was asked for."""
     for gap, differ in (
         (2.0, 10.0),
@@ -402,7 +420,8 @@ def needed(repeats: int, rng: Rng) -> Iterator[tuple[str, float]]:
         (30.0, 30.0),
     ):
         n = Comparison.groups_needed(gap, differ)
-        yield f"{gap:g} points, {differ:g} % differ: {n:,} groups", detected(repeats, n, differ, gap, rng)
+        what = f"{gap:g} points, {differ:g} % differ: {n:,} groups"
+        yield Rate(what, detected(repeats, n, differ, gap, rng))
 
 
 def detected(repeats: int, n: int, differ: float, gap: float, rng: Rng) -> float:
@@ -553,10 +572,33 @@ At least 80 by definition (`Comparison.groups_needed`), but for the error of dra
 """
 
 
-def _drawn(part: str, repeats: int, seed: int) -> list[Line | Error]:
-    # What a comparison could have shown takes most of its time; it is tried by itself.
-    statistics._detectable = lambda *given: None
-    return list(globals()[part](repeats, np.random.default_rng(seed)))
+def _drawn(part: str, repeats: int, seed: int) -> list[Any]:
+    """What a part draws; kept in build/coverage, so that a command that was interrupted does not draw it again."""
+    path = KEPT / f"{part}-{repeats}-{_digest(part)}.json"
+    if path.is_file():
+        return [
+            _TYPES[each["type"]](**each["fields"]) for each in json.loads(path.read_text(encoding="utf-8"))
+        ]
+    # What a comparison could have shown takes most of its time; `powers` tries it by itself.
+    without = {} if part in ("powers", "needed") else {"_detectable": lambda *given: None}
+    with patch.multiple(statistics, **without) if without else nullcontext():
+        found = list(globals()[part](repeats, np.random.default_rng(seed)))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    kept = [{"type": type(each).__name__, "fields": each._asdict()} for each in found]
+    path.write_text(json.dumps(kept), encoding="utf-8")
+    return found
+
+
+def _digest(part: str) -> str:
+    """Of everything a part's numbers depend on: its own code, and the statistics and verdicts that it tries."""
+    tried = (
+        statistics,
+        binomials,
+        sys.modules[blind_baseline.__module__],
+        sys.modules[AlphaStudy.__module__],
+    )
+    texts = [inspect.getsource(globals()[part]), *map(inspect.getsource, tried)]
+    return hashlib.sha256("".join(texts).encode()).hexdigest()[:12]
 
 
 def main() -> None:
@@ -569,17 +611,18 @@ def main() -> None:
     parts = (clustered, few_clusters, models, uneven, shares, paired, seeds, percentile)
     checks = (blind, scenarios, shared, differences)
     with ProcessPoolExecutor(workers) as pool:
-        drawn = {
-            part.__name__: pool.submit(_drawn, part.__name__, repeats, seed)
-            for seed, part in enumerate((*checks, *parts))
-        }
-        power, enough = (
-            "\n".join(
-                f"- {what}, {rate:.1f} %" for what, rate in part(10 * repeats, np.random.default_rng(2))
-            )
-            for part in (powers, needed)
-        )
-        found = {name: job.result() for name, job in drawn.items()}
+        jobs = [("powers", 10 * repeats, 2), ("needed", 10 * repeats, 2)]
+        jobs += [(part.__name__, repeats, seed) for seed, part in enumerate((*checks, *parts))]
+        waiting = {pool.submit(_drawn, *job): job[0] for job in jobs}
+        found = {}
+        for job in as_completed(waiting):
+            found[waiting[job]] = job.result()
+            print(f"{time.strftime('%H:%M:%S')} {waiting[job]}", file=sys.stderr, flush=True)
+    found = {name: found[name] for name, *_ in jobs}  # the page's order
+    power, enough = (
+        "\n".join(f"- {rate.what}, {rate.percent:.1f} %" for rate in found.pop(name))
+        for name in ("powers", "needed")
+    )
     few, unequal = found.pop("few_clusters"), found.pop("uneven")
     errors = [error for part in checks for error in found.pop(part.__name__)]
     lines += [line for some in found.values() for line in some]

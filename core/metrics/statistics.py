@@ -873,9 +873,8 @@ def _power_over_gap(n: int, differ: float, level: float) -> Callable[[float], fl
     counts = np.arange(max(int(n * differ - reach), 0), min(int(n * differ + reach), n) + 1)
     chances, tail = scipy.stats.binom.pmf(counts, n, differ), level / 2
     last = np.floor(np.nan_to_num(scipy.special.bdtrik(tail, counts, 0.5)))
-    last -= (
-        scipy.special.bdtr(last, counts, 0.5) > tail
-    )  # the most losses, or wins, with which it rejects; -1: none
+    # The most losses, or wins, with which it rejects; -1: none.
+    last -= scipy.special.bdtr(last, counts, 0.5) > tail
     some = last >= 0
     chances, counts, last = chances[some], counts[some], last[some]
 
