@@ -23,6 +23,11 @@ from core.base.limits import limits
 
 # Pillow knows more, and starts other programs for some.
 _FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
+_WRITTEN_OUT = (
+    b"P1",
+    b"P2",
+    b"P3",
+)  # PPM with its numbers as text: Pillow reads its comments one by one, for minutes
 MOST_SCANS = 100  # of one JPEG, as libtiff has it; a progressive photograph has about ten
 # Markers of JPEG: those that a length follows, and the end (D9).
 _MARKER = re.compile(rb"\xff([\xc0-\xcf\xd9-\xfe])")
@@ -46,8 +51,10 @@ def decode(data: bytes, where: str, side: int | None = None, most: int | None = 
     """RGB pixels of an encoded image, at most `side` pixels a side if that is given.
 
     Raises InputError for what is no whole image, and, before anything is decoded, for one of more than `most` pixels
-    (None: the limit in force) or a JPEG of more than MOST_SCANS scans.
+    (None: the limit in force), a JPEG of more than MOST_SCANS scans, or a PPM written out as text.
     """
+    if data.startswith(_WRITTEN_OUT):
+        raise InputError(f"The image {where} is a PPM written out as text; save it as PNG.")
     try:
         image = Image.open(io.BytesIO(data), formats=_FORMATS)
         _check_pixels(image, where, most or limits().pixels)

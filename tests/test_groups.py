@@ -147,6 +147,17 @@ def test_of_a_jpeg_the_scans_alone_are_counted():
             decode(bad, "x")
 
 
+@pytest.mark.parametrize("kind", [b"P1", b"P2", b"P3"])
+def test_a_picture_written_out_as_text_is_refused_before_anything_reads_it(kind):
+    """10 MB of comments held Gradio's lock for minutes: each was cut out of a megabyte of text by itself."""
+    for content in (kind + b" 5 5\n" + b"#\n" * 5_000_000 + b"1" * 25, kind + b"\n#\n" * 100):
+        with pytest.raises(InputError, match="a PPM written out as text; save it as PNG"):
+            decode(content, "x")
+    made = io.BytesIO()
+    Image.new("RGB", (3, 2), (1, 2, 3)).save(made, "PPM")
+    assert made.getvalue().startswith(b"P6") and decode(made.getvalue(), "x").getpixel((0, 0)) == (1, 2, 3)
+
+
 def test_a_slice_of_a_set_is_a_set():
     from core.datasets import load
 

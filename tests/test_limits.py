@@ -172,6 +172,11 @@ HOSTILE = {
         lambda: b'"a\nb",' + b"a," * 100_000 + b"\n" + b"x\n" * 100_000,
         "columns",
     ),
+    "a row of quotation marks": (
+        "x.csv",
+        lambda: b"group,image,caption,score\n" + b'"' * 18_000_000,
+        "row 2 cannot be read .field larger than",
+    ),
     "rows alone": ("x.csv", lambda: b"group,image,caption,score\n" + b"0\n" * 9_000_000, "cells"),
     "columns alone": ("x.csv", lambda: b"," * 18_000_000, "cells"),
     "other tags in every line": (

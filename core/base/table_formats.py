@@ -251,7 +251,10 @@ class _Csv(Table):
 
     def _odd_row(self, number: int, text: str) -> Row:
         """A row with other cells than the header; blank ones behind its last are no fault."""
-        cells = next(csv.reader([text], delimiter=self._mark), [])
+        try:
+            cells = next(csv.reader([text], delimiter=self._mark), [])
+        except csv.Error as error:  # a cell of more than 131,072 characters
+            return Row(number, {}, f"cannot be read ({error})", "check its quotation marks")
         while len(cells) > len(self._header) and not cells[-1].strip():
             cells.pop()
         if len(cells) == len(self._header):
