@@ -75,7 +75,7 @@ class Handler(BaseHTTPRequestHandler):
                 failure = (server.after[1], "no more")
             if failure is None:
                 server.requests.append(body)
-        server.together.wait(60)
+        server.together.wait(600)
         with server.lock:
             server.now -= 1
         if failure is None:

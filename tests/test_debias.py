@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pace import slowness
 from scipy.special import logsumexp
 
 from core.base.errors import InputError
@@ -321,7 +322,7 @@ def test_a_quarter_of_a_million_groups_take_under_a_second(shape):
         start = time.process_time()
         alpha_curve(scores, prior, truth, metric)
         slowest = max(slowest, time.process_time() - start)
-    assert slowest < 1.5  # 1 s on a machine that does nothing else
+    assert slowest < 1.5 * slowness()  # 1 s on a machine that does nothing else
 
 
 @pytest.mark.parametrize(

@@ -1,7 +1,7 @@
 """Options of a model's score on the pages: below the field that names the model, closed at first, part of its name."""
 
 import pytest
-from driving import whole_app
+from driving import PATIENCE, whole_app
 
 from core.datasets import load
 from core.metrics.evaluation import Evaluation
@@ -49,7 +49,7 @@ def fields(test):
 
 
 def use(test):
-    return next(b for b in test.button if b.label == "Use these options").click().run(timeout=60)
+    return next(b for b in test.button if b.label == "Use these options").click().run(timeout=PATIENCE)
 
 
 def with_form(test, key="model"):

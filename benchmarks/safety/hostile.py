@@ -26,6 +26,7 @@ from websockets.asyncio.client import ClientConnection, connect
 from websockets.exceptions import InvalidStatus
 
 MB = 1 << 20
+PATIENCE = 600.0  # seconds until an answer counts as missing, on a machine that has much else to do
 
 
 class Session:
@@ -44,7 +45,7 @@ class Session:
         message.rerun_script.widget_states.widgets.extend(states)
         self.elements = []
         await self.line.send(message.SerializeToString())
-        async with asyncio.timeout(120):
+        async with asyncio.timeout(PATIENCE):
             while not self._take(ForwardMsg.FromString(bytes(await self.line.recv(decode=False)))):
                 pass
 
@@ -120,7 +121,7 @@ class Hostile:
     def client(self) -> httpx.AsyncClient:
         """Plain requests."""
         transport = httpx.AsyncHTTPTransport(local_address=self.host)
-        return httpx.AsyncClient(transport=transport, base_url=f"http://{self.server}", timeout=60)
+        return httpx.AsyncClient(transport=transport, base_url=f"http://{self.server}", timeout=PATIENCE)
 
     async def upload(self, client: httpx.AsyncClient, session: Session, name: str, content: bytes) -> int:
         """Bring a file that no widget asked for; the status of the answer."""

@@ -93,13 +93,13 @@ def server(
             yield f"127.0.0.1:{port}", psutil.Process(process.pid), place
         finally:
             process.terminate()
-            process.wait(timeout=30)
+            process.wait(timeout=PATIENCE)
             if home is None:
                 _end_workers(place)
 
 
 def _wait(address: str, process: subprocess.Popen[bytes]) -> None:
-    end = time.monotonic() + 120
+    end = time.monotonic() + FIRST_PATIENCE
     while time.monotonic() < end:
         try:
             urllib.request.urlopen(address, timeout=5)
@@ -108,7 +108,7 @@ def _wait(address: str, process: subprocess.Popen[bytes]) -> None:
             if process.poll() is not None:
                 raise SystemExit("the server did not start") from None
             time.sleep(0.3)
-    raise SystemExit("the server did not answer within two minutes")
+    raise SystemExit("the server did not answer within ten minutes")
 
 
 def _end_workers(home: Path) -> None:
