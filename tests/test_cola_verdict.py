@@ -116,9 +116,47 @@ def test_a_run_that_is_written_and_read_again_says_the_same(test_set, tmp_path):
 
 
 def test_readmes_table_holds_what_the_written_runs_say():
-    runs = [run for *_, run in cola.written_runs()]
-    table = cola.readme_table(runs, pd.read_csv(cola.TABLE))
+    found = cola.written_runs()
+    whole, longer = (
+        [run for job, _, run in found if (job["adapt"]["epochs"] == cola.PROTOCOL["epochs"]) is protocol]
+        for protocol in (True, False)
+    )
+    table = cola.readme_table(whole, pd.read_csv(cola.TABLE), longer)
     assert table in README.read_text(encoding="utf-8")
-    adapted = [run.after["multi_object"] for run in runs if run.strategy == "linear"]
+    adapted = [run.after["multi_object"] for run in whole if run.strategy == "linear"]
     (row,) = [line for line in table.splitlines() if line.startswith("| Linear, 3 seeds")]
     assert f"| {np.mean(adapted):.1f} [" in row
+
+
+LATE, EARLY = (1.0, 2.0, 3.0, 4.0, 5.0), (1.0, 5.0, 4.0, 3.0, 2.0)
+
+
+def of_longer(test_set, epochs, *longer, curve=LATE):
+    """The verdict on MM-Adapter against FT all when the adapter is worse and its training ends with this curve."""
+    runs = [run(test_set, "mm-adapter", s, 1.0, curve=curve) for s in range(3)]
+    runs += [run(test_set, "ft-all", s, 4.0, curve=LATE) for s in range(3)]
+    found = verdicts(runs, EPOCHS, 3, cola_verdict.Longer(epochs, longer))
+    return of(found, "mm-adapter", "ft-all", "cola_map all")
+
+
+def test_nothing_is_refuted_before_what_comes_off_worse_has_stopped_improving(test_set):
+    assert of_longer(test_set, 0, curve=EARLY)["verdict"] == "refuted"
+    found = of_longer(test_set, 0)
+    assert found["verdict"] == "left open" and found["high"] < 0 and found["longer"] is None
+    assert found["decided_by"].startswith(
+        "The opposite holds, but MM-Adapter comes off worse before it has stopped"
+    )
+
+
+def test_more_epochs_decide_a_claim_whose_loser_was_still_improving(test_set):
+    flat = (1.0, 5.0, *[4.0] * 15)
+    still = [run(test_set, "mm-adapter", s, 1.0, curve=flat) for s in range(3)]
+    found = of_longer(test_set, 16, *still)
+    assert found["verdict"] == "refuted" and found["longer"]["high"] < 0
+    assert found["decided_by"].startswith("With up to 16 epochs of MM-Adapter: -")
+    assert of_longer(test_set, 16, *still[:2])["verdict"] == "left open"  # two of three seeds
+    turned = [run(test_set, "mm-adapter", s, 8.0, curve=flat) for s in range(3)]
+    assert of_longer(test_set, 16, *turned)["verdict"] == "left open"
+    rising = [run(test_set, "mm-adapter", s, 1.0, curve=tuple(map(float, range(17)))) for s in range(3)]
+    found = of_longer(test_set, 16, *rising)
+    assert found["verdict"] == "left open" and "and still improving" in found["decided_by"]

@@ -175,8 +175,8 @@ def _verdicts() -> None:
     said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
     st.markdown(
         f"On the built-in world: **{said}** ({record['runs']} of {record['wanted']} runs are measured). A claim is "
-        "decided where three seeds are measured, and their paired 95 % interval and every one of them lie on the same "
-        "side of 0."
+        "decided where the paired 95 % interval and each of three seeds lie on the same side of 0, and what comes off "
+        "worse had stopped improving on validation queries."
     )
     with st.expander("Every claim, and what decided it", icon=":material/gavel:"):
         st.markdown("\n".join(map(_claim_line, record["claims"])))

@@ -4,6 +4,8 @@
                                           rows of `crossmatch reproduce cola/1` on the built-in world ->
                                           cola_runs.jsonl, cola.csv, cola_verdict.json and benchmarks/COLA.md, written
                                           after each run
+    python -m benchmarks.results.cola --longer    four times the epochs for MM-Adapter, whose runs end before they
+                                          stop improving
     python -m benchmarks.results.cola --verdict   only writes what the store has
     python -m benchmarks.results.cola --costs     what the first seed of each strategy costs on the built-in group
                                           sets -> cola_cost.csv
@@ -25,7 +27,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.results.cola_verdict import WORDS, MeasuredRun, by_part, outcomes_of, verdicts
+from benchmarks.results.cola_verdict import WORDS, Longer, MeasuredRun, by_part, outcomes_of, verdicts
 from benchmarks.results.readme import put_table
 from core import papers
 from core.base.paths import assets
@@ -118,19 +120,44 @@ def protocol(say: Any) -> None:
         write_verdict(store)
 
     for line in _lines():
-        run_all(store, _owed(store, line), ThisMachine(at_once=1), report)
+        run_all(store, _owed(store, line.label, _job(line), line.seeds or 0), ThisMachine(at_once=1), report)
     write_verdict(store)
 
 
-def _owed(store: RunStore, line: TableLine) -> list[PlannedRun]:
-    """The runs of a line's seeds that are measured nowhere; one that this store has begun goes on."""
-    job, measured = line.job, _measured(store, line)
-    if job is None:
-        return []
+_LONGER = {"epochs": 64}
+_TRAINED_LONGER = ("mm-adapter",)
+
+
+def train_longer(say: Any) -> None:
+    """The lines of `_TRAINED_LONGER` with more epochs, written after each run."""
+    store = RunStore()
+
+    def report(text: str) -> None:
+        say(text)
+        write_verdict(store)
+
+    for line in _lines():
+        job = _job(line, **_LONGER)
+        if job.settings.strategy in _TRAINED_LONGER:
+            title = f"{line.label}, {_LONGER['epochs']} epochs"
+            run_all(store, _owed(store, title, job, line.seeds or 0), ThisMachine(at_once=1), report)
+    write_verdict(store)
+
+
+def _job(line: TableLine, **options: Any) -> StrategyRun:
+    """What a line trains, with other settings where some are given."""
+    job = line.job
+    assert isinstance(job, StrategyRun)  # `_lines` are those that train
+    return job.model_copy(update={"settings": job.settings.updated(options)})
+
+
+def _owed(store: RunStore, title: str, job: StrategyRun, seeds: int) -> list[PlannedRun]:
+    """The runs that are measured nowhere, of so many seeds; one that this store has begun goes on."""
+    measured = _measured(store, job)
     begun = {run.config["adapt"]["seed"]: run for run in store.list("adapt") if job.same(run.config)}
     return [
-        PlannedRun(f"{line.label} · seed {seed}", job.with_seed(seed), begun.get(seed))
-        for seed in range(line.seeds or 0)
+        PlannedRun(f"{title} · seed {seed}", job.with_seed(seed), begun.get(seed))
+        for seed in range(seeds)
         if seed not in measured
     ]
 
@@ -142,8 +169,11 @@ def write_verdict(store: RunStore) -> dict[str, Any]:
     its machine.
     """
     lines = _lines()
-    runs = [run for line in lines for _, run in sorted(_measured(store, line).items())]
-    text = "".join(f"{json.dumps(written(*run), separators=(',', ':'))}\n" for run in runs)
+    runs, longer = (
+        [run for line in lines for _, run in sorted(_measured(store, _job(line, **options)).items())]
+        for options in ({}, _LONGER)
+    )
+    text = "".join(f"{json.dumps(written(*run), separators=(',', ':'))}\n" for run in (*runs, *longer))
     RUNS.write_text(text.replace(".0,", ",").replace(".0]", "]"), encoding="utf-8")
     wanted, seeds = (
         sum(line.seeds or 0 for line in lines),
@@ -154,30 +184,41 @@ def write_verdict(store: RunStore) -> dict[str, Any]:
         "protocol": PROTOCOL,
         "runs": len(runs),
         "wanted": wanted,
-        "claims": verdicts([run for _, _, run in runs], int(PROTOCOL["epochs"]), seeds),
+        "claims": verdicts(
+            [run for *_, run in runs],
+            int(PROTOCOL["epochs"]),
+            seeds,
+            Longer(_LONGER["epochs"], [run for *_, run in longer]),
+        ),
     }
     VERDICT.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    rows = [row for job, facts, run in runs for row in _table_rows(job, facts, run)]
-    measured = pd.DataFrame(rows)
+    measured, measured_longer = map(_frame, (runs, longer))
     if len(measured):
-        measured = measured.drop_duplicates(["strategy", "seed", "metric", "part"], ignore_index=True)
         measured.to_csv(TABLE, index=False)
-    PAGE.write_text(verdict_page(record, measured), encoding="utf-8")
-    if len(measured):
-        put_table("cola", readme_table([run for _, _, run in runs], measured))
+        put_table("cola", readme_table([run for *_, run in runs], measured, [run for *_, run in longer]))
+    PAGE.write_text(verdict_page(record, measured, measured_longer), encoding="utf-8")
     return record
+
+
+def _frame(runs: Sequence[_Measured]) -> pd.DataFrame:
+    """A row per run, metric and part; the base's once."""
+    rows = [row for job, facts, run in runs for row in _table_rows(job, facts, run)]
+    found = pd.DataFrame(rows)
+    return (
+        found.drop_duplicates(["strategy", "seed", "metric", "part"], ignore_index=True)
+        if len(found)
+        else found
+    )
 
 
 # A run's description, its results as a table's row has them, and its outcomes.
 _Measured = tuple[dict[str, Any], dict[str, Any], MeasuredRun]
 
 
-def _measured(store: RunStore, line: TableLine) -> dict[int, _Measured]:
-    """The finished runs of a line by seed; those of the store come first."""
-    found = {
-        run.seed: (job, *rest, run) for job, *rest, run in written_runs() if line.job and line.job.same(job)
-    }
-    for run in _finished(store, line):
+def _measured(store: RunStore, job: StrategyRun) -> dict[int, _Measured]:
+    """The finished runs of a description by seed; those of the store come first."""
+    found = {each.seed: (known, facts, each) for known, facts, each in written_runs() if job.same(known)}
+    for run in _finished(store, job):
         records = store.steps(run.id)
         ends = records[0], records[-1]
         before, after = (outcomes_of(store.arrays(run.id, record["iteration"])) for record in ends)
@@ -200,7 +241,7 @@ def written(job: Mapping[str, Any], facts: Mapping[str, Any], run: MeasuredRun) 
 
 
 def written_runs() -> list[_Measured]:
-    """The runs of cola_runs.jsonl."""
+    """The runs of cola_runs.jsonl, those of more epochs too."""
     lines = RUNS.read_text(encoding="utf-8").splitlines() if RUNS.is_file() else []
     return [read(json.loads(line)) for line in lines]
 
@@ -229,16 +270,12 @@ def _lines() -> list[TableLine]:
     return [line for line in papers.lines("cola/1") if line.label.startswith(ROW) and line.seeds != 1]
 
 
-def _finished(store: RunStore, line: TableLine) -> list[Run]:
-    """The runs of a line that are over."""
-    job = line.job
+def _finished(store: RunStore, job: StrategyRun) -> list[Run]:
+    """The runs of a description that are over."""
     return [
         run
         for run in store.list("adapt")
-        if job is not None
-        and run.status == "finished"
-        and job.same(run.config)
-        and job.is_over(store.steps(run.id))
+        if run.status == "finished" and job.same(run.config) and job.is_over(store.steps(run.id))
     ]
 
 
@@ -258,7 +295,7 @@ def by_words(rows: Sequence[Mapping[str, Any]], run: MeasuredRun) -> list[dict[s
     return found
 
 
-def verdict_page(record: Mapping[str, Any], measured: pd.DataFrame) -> str:
+def verdict_page(record: Mapping[str, Any], measured: pd.DataFrame, longer: pd.DataFrame) -> str:
     """benchmarks/COLA.md: how much is measured, a line per claim, and the table of strategies."""
     settings = ", ".join(f"{name} {value}" for name, value in record["protocol"].items())
     parts = [
@@ -267,12 +304,15 @@ def verdict_page(record: Mapping[str, Any], measured: pd.DataFrame) -> str:
         f"**{record['runs']} of {record['wanted']} runs are measured.** Base {record['base']}; every strategy: "
         f"{settings}; learning "
         "rates from brackets on validation queries. Differences in points, with paired 95 % intervals over "
-        "queries or groups; a claim is decided where three seeds and the interval agree.",
+        "queries or groups; a claim is decided where three seeds and the interval agree, and what comes off worse "
+        "had stopped improving on validation queries, in runs of more epochs if not in these.",
         "| claim | where | measure | difference | verdict | what decided it |\n| --- | --- | --- | --- | --- | --- |\n"
         + "\n".join(map(_claim_row, record["claims"])),
     ]
     if len(measured):
         parts.append(strategies_table(measured))
+    if len(longer):
+        parts += [f"The same with {_LONGER['epochs']} epochs:", strategies_table(longer)]
     return "\n\n".join(parts) + "\n"
 
 
@@ -280,6 +320,9 @@ def strategies_table(measured: pd.DataFrame) -> str:
     """Mean and deviation over seeds of every strategy: Cola mAP by part and by words of the queries, and the rest."""
     columns = [(COLA_MAP, part) for part in ("all", "seen", "unseen", *WORDS)]
     columns += [(QUERY_ALL_MAP, "all"), *((name, "all") for name in GROUP_RESULTS)]
+    columns = [
+        each for each in columns if ((measured["metric"] == each[0]) & (measured["part"] == each[1])).any()
+    ]
     heads = [f"{metric.replace('_', ' ')}, {part}".removesuffix(", all") for metric, part in columns]
     lines = [["strategy", "seeds", "weights", *heads], ["---"] * (3 + len(heads))]
     for name in (table.BASE, *STRATEGIES):
@@ -299,38 +342,41 @@ _IN_README = {
 }
 
 
-def readme_table(runs: Sequence[MeasuredRun], measured: pd.DataFrame) -> str:
+def readme_table(
+    runs: Sequence[MeasuredRun], measured: pd.DataFrame, longer: Sequence[MeasuredRun] = ()
+) -> str:
     """Every strategy's mean over its seeds with the interval over seeds and queries (or groups), percent; first the
     chance levels (the last metric's is GroupMatch's) and the model before, of which there is one.
     """
-
-    def row(name: str, trained: str, sides: Sequence[Mapping[str, np.ndarray]]) -> list[str]:
-        found = [np.stack([by_part(side)[measure] for side in sides]) for measure in _IN_README]
-        kept = [values[:, np.isfinite(values).all(axis=0)] / 100 for values in found]
-        # An average precision is a mean of far more answers than one; whether a group is right is one answer.
-        parts = [1 if measure in GROUP_RESULTS else 1000 for measure in _IN_README]
-        means = [Estimate.over_seeds(v, 0.0, each) for v, each in zip(kept, parts, strict=True)]
-        return [name, trained, *(f"{e.value:.1f} [{e.low:.0f}, {e.high:.0f}]" for e in means)]
-
-    def chance(measure: str) -> str:
-        metric, _, part = measure.partition(" ")
-        of = measured[(measured["metric"] == metric) & (measured["part"] == (part or "all"))]
-        return f"{float(of['chance'].iloc[0]):.1f}"
-
     lines = [["strategy", "weights", *_IN_README.values()], ["---"] * (2 + len(_IN_README))]
-    lines += [["chance", "", *map(chance, _IN_README)], row("before", "0", [runs[0].before])]
+    lines.append(["chance", "", *(f"{_chance(measured, measure):.1f}" for measure in _IN_README)])
+    lines.append(["before", "0", *_means([runs[0].before])])
     for name in STRATEGIES:
-        mine = [run for run in runs if run.strategy == name]
-        if mine:
-            weights = int(measured[measured["strategy"] == name]["trained"].max())
-            lines.append(
-                row(
-                    f"{STRATEGIES[name].label}, {counted(len(mine), 'seed')}",
-                    f"{weights:,}",
-                    [r.after for r in mine],
-                )
-            )
+        weights = measured[measured["strategy"] == name]["trained"].max()
+        for some, note in ((runs, ""), (longer, f", {_LONGER['epochs']} epochs")):
+            sides = [run.after for run in some if run.strategy == name]
+            if sides:
+                label = f"{STRATEGIES[name].label}{note}, {counted(len(sides), 'seed')}"
+                lines.append([label, f"{int(weights):,}", *_means(sides)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+
+
+def _means(sides: Sequence[Mapping[str, np.ndarray]]) -> list[str]:
+    """README's cells of the outcomes of some seeds."""
+    cells = []
+    for measure in _IN_README:
+        values = np.stack([by_part(side)[measure] for side in sides]) / 100
+        # An average precision is a mean of far more answers than one; whether a group is right is one answer.
+        parts = 1 if measure in GROUP_RESULTS else 1000
+        found = Estimate.over_seeds(values[:, np.isfinite(values).all(axis=0)], 0.0, parts)
+        cells.append(f"{found.value:.1f} [{found.low:.0f}, {found.high:.0f}]")
+    return cells
+
+
+def _chance(measured: pd.DataFrame, measure: str) -> float:
+    metric, _, part = measure.partition(" ")
+    rows = measured[(measured["metric"] == metric) & (measured["part"] == (part or "all"))]
+    return float(rows["chance"].iloc[0])
 
 
 def _mean(values: pd.Series) -> str:
@@ -351,7 +397,7 @@ def costs(say: Any, store: RunStore) -> pd.DataFrame:
     """What the first seed of each strategy costs on the built-in group sets, none of which it was trained on."""
     parts = []
     for line in _lines():
-        finished = sorted(_finished(store, line), key=lambda run: run.config["adapt"]["seed"])
+        finished = sorted(_finished(store, _job(line)), key=lambda run: run.config["adapt"]["seed"])
         if not finished:
             say(f"no finished run of {line.label} in this store: left out")
             continue
@@ -371,6 +417,9 @@ def main(arguments: list[str]) -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
+    parser.add_argument(
+        "--longer", action="store_true", help="train what still improves for four times as long"
+    )
     parser.add_argument("--verdict", action="store_true", help="write what the runs say so far")
     parser.add_argument("--costs", action="store_true", help="measure what finished runs cost on other sets")
     given = parser.parse_args(arguments)
@@ -378,6 +427,8 @@ def main(arguments: list[str]) -> None:
     RESULTS.mkdir(parents=True, exist_ok=True)
     if given.costs:
         costs(say, RunStore())
+    elif given.longer:
+        train_longer(say)
     elif given.verdict:
         write_verdict(RunStore())
     else:

@@ -2,7 +2,9 @@
 
 A claim compares two strategies on one measure, query by query (group by group), means over seeds. It is confirmed where
 the paired 95 % interval and every seed lie on its side of 0, refuted where both lie on the other, and else left open.
-What decided it is read off the same records: the words of the queries, seen and unseen, and how the training ended.
+A strategy comes off worse only when it has stopped improving on validation queries: if not, runs of more epochs decide,
+and without them the claim is open. What decided it is read off the same records: the words of the queries, seen and
+unseen, and how the training ended.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from core.base.text import counted
 from core.cola.table import BASE
 from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP, RetrievalEvaluation
 from core.metrics.statistics import Estimate
@@ -21,11 +24,11 @@ from core.scorers.cola_config import GROUP_RESULTS, STRATEGIES
 from core.scoring.retrieval import first_images
 
 CONFIRMED, REFUTED, OPEN = "confirmed", "refuted", "left open"
-WORDS = (
-    "colours alone",
-    "sizes",
-    "materials",
-)  # what queries name, besides a shape; some name both of the last two
+# What queries name, besides a shape; some name both of the last two.
+WORDS = ("colours alone", "sizes", "materials")
+_NOT_VALIDATED = (
+    "forgetting",
+)  # what no validation query measures, and more of the same training does not mend
 _LATE = 0.75  # of the epochs asked for: a best validation after it means that training was still improving
 
 
@@ -79,14 +82,29 @@ class MeasuredRun(NamedTuple):
     after: Mapping[str, np.ndarray]
 
 
-def verdicts(runs: Sequence[MeasuredRun], epochs: int, seeds: int) -> list[dict[str, Any]]:
+class Longer(NamedTuple):
+    """Runs of the same protocol with more epochs."""
+
+    epochs: int
+    runs: Sequence[MeasuredRun]
+
+    def of(self, strategy: str) -> list[MeasuredRun]:
+        return [run for run in self.runs if run.strategy == strategy]
+
+
+_NONE_LONGER = Longer(0, ())
+
+
+def verdicts(
+    runs: Sequence[MeasuredRun], epochs: int, seeds: int, longer: Longer = _NONE_LONGER
+) -> list[dict[str, Any]]:
     """One JSON-safe record per claim. epochs : that the protocol asks for. seeds : that a claim needs to be decided."""
     outcomes: dict[str, dict[int, dict[str, np.ndarray]]] = {}
     for run in runs:
         outcomes.setdefault(run.strategy, {})[run.seed] = by_part(run.after)
     if runs:  # the base has no seed: it stands beside every one
         outcomes[BASE] = dict.fromkeys({run.seed for run in runs}, by_part(runs[0].before))
-    return [_verdict(claim, outcomes, runs, epochs, seeds) for claim in CLAIMS]
+    return [_verdict(claim, outcomes, runs, epochs, seeds, longer) for claim in CLAIMS]
 
 
 def outcomes_of(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -127,6 +145,7 @@ def _verdict(
     runs: Sequence[MeasuredRun],
     epochs: int,
     seeds: int,
+    longer: Longer,
 ) -> dict[str, Any]:
     record: dict[str, Any] = claim._asdict()
     shared = sorted(set(outcomes.get(claim.first, {})) & set(outcomes.get(claim.second, {})))
@@ -136,10 +155,14 @@ def _verdict(
     whole = _difference(claim, claim.measure, outcomes, shared)
     record |= {"seeds": len(shared), **whole}
     found = _side(claim, whole) if len(shared) >= seeds else 0
-    record["verdict"] = {1: CONFIRMED, -1: REFUTED, 0: OPEN}[found]
     reasons = [] if len(shared) >= seeds else [f"{len(shared)} of {seeds} seeds are measured"]
     if len(shared) >= seeds and not found:
         reasons.append("the interval, or a seed, lies on the other side of 0")
+    worse = claim.second if found * claim.better > 0 else claim.first
+    if found and claim.measure not in _NOT_VALIDATED and _improving(worse, runs, epochs):
+        found, said, record["longer"] = _after_longer(claim, found, worse, outcomes, seeds, longer)
+        reasons.append(said)
+    record["verdict"] = {1: CONFIRMED, -1: REFUTED, 0: OPEN}[found]
     metric, _, part = claim.measure.partition(" ")
     if part:
         others = (*(("seen", "unseen") if part == "all" else ()), *WORDS)
@@ -191,13 +214,43 @@ def _by_part(claim: _Claim, parts: Mapping[str, Mapping[str, Any]]) -> list[str]
     return texts
 
 
+def _after_longer(
+    claim: _Claim,
+    found: int,
+    worse: str,
+    outcomes: Mapping[str, Mapping[int, Mapping[str, np.ndarray]]],
+    seeds: int,
+    longer: Longer,
+) -> tuple[int, str, dict[str, Any] | None]:
+    """The side of a claim when the strategy that comes off worse has trained for longer: 0 where that does not decide;
+    what to say of it; and the difference then, None where there are no such runs.
+    """
+    label, outcome = STRATEGIES[worse].label, "it holds" if found > 0 else "the opposite holds"
+    trained = {run.seed: by_part(run.after) for run in longer.of(worse)}
+    after = {**outcomes, worse: trained}
+    shared = sorted(set(after[claim.first]) & set(after[claim.second]))
+    if not shared:
+        return 0, f"{outcome}, but {label} comes off worse before it has stopped improving", None
+    whole = _difference(claim, claim.measure, after, shared)
+    number = f"{whole['difference']:+.1f} [{whole['low']:+.1f}, {whole['high']:+.1f}]"
+    said = f"with up to {longer.epochs} epochs of {label}: {number}, {counted(len(shared), 'seed')}"
+    if len(shared) < seeds or _side(claim, whole) != found:
+        return 0, said, whole
+    if _improving(worse, longer.runs, longer.epochs):
+        return 0, f"{said}, and still improving", whole
+    return found, said, whole
+
+
+def _improving(strategy: str, runs: Sequence[MeasuredRun], epochs: int) -> int:
+    """Of how many seeds the best epoch on validation came late, so that more of them may be better."""
+    mine = [run for run in runs if run.strategy == strategy]
+    return sum(len(run.curve) > epochs and int(np.argmax(run.curve)) > _LATE * epochs for run in mine)
+
+
 def _ending(strategy: str, runs: Sequence[MeasuredRun], epochs: int) -> str:
     """How the training of a strategy ended, over its seeds: by validation, or with its last epoch, still improving."""
-    still, steps = 0, []
-    mine = [run for run in runs if run.strategy == strategy]
-    for run in mine:
-        still += len(run.curve) > epochs and int(np.argmax(run.curve)) > _LATE * epochs
-        steps.append(len(run.curve) - 1)
+    still, mine = _improving(strategy, runs, epochs), [run for run in runs if run.strategy == strategy]
+    steps = [len(run.curve) - 1 for run in mine]
     label = STRATEGIES[strategy].label
     if still:
         of = f"{still} of {len(mine)} seeds"
