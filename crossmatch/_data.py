@@ -101,7 +101,8 @@ def load_retrieval(name: str, split: str = "test", folder: str | Path | None = N
 
     Returns
     -------
-    A set with these; the last four are None where nobody knows them.
+    A set with these; the last four are None where nobody knows them. Of ImageCoDe, SVO-Probes and SPEC's text to
+    image `choices` is int (q, c), the images that each query chooses among (-1 where it has fewer); else None.
         images, queries : n images, and q texts.
         relevant : bool (q, n).
         any_word, all_words : bool (q, n), the images with any, and with all, of a query's words, however attached.

@@ -26,14 +26,17 @@ from benchmarks.safety.samples import (
     eqben,
     flickr30k,
     gqa,
+    imagecode,
     imagenet,
     imagenet_one_shot,
     mmvp,
     naturalbench,
     negbench,
     spec,
+    spec_text_to_image,
     sugarcrepe,
     sugarcrepe_pp,
+    svo_probes,
     valse,
     vismin,
     visual_genome,
@@ -269,6 +272,44 @@ def test_spec_has_as_many_captions_as_an_image_needs(tmp_path):
     assert dict(groups.shapes) == {(1, 2): 1, (1, 3): 1, (1, 4): 1}
     assert [g.truth for g in groups] == [(0,), (1,), (2,)]
     assert red(groups[2].images[0]) == 20
+
+
+def test_spec_s_captions_choose_among_as_many_images_as_each_has(tmp_path):
+    spec_text_to_image(tmp_path)
+    found = read("spec/count-text-to-image", tmp_path)
+    assert found.queries == ("2 cups", "3 cups")
+    assert found.choices.tolist() == [[0, 1, -1], [0, 1, 2]]
+    assert found.links.tolist() == [[0, 0], [1, 1]]
+    assert [red(image) for image in found.images] == [0, 10, 20]
+
+
+def test_svo_probes_keeps_rows_that_differ_in_one_part_and_have_both_images(tmp_path):
+    svo_probes(tmp_path)
+    found = read("svo-probes/verb", tmp_path)
+    assert found.queries == ("A woman jumps over 1 fences.", "A woman jumps over 2 fences.")
+    assert [[red(found.images[i]) for i in row] for row in found.choices] == [[10, 20], [20, 30]]
+    assert found.links[:, 1].tolist() == found.choices[:, 0].tolist()
+    whole = read("svo-probes/verb", tmp_path, images=False)
+    assert len(whole.queries) == 3  # captions alone: all, with or without images
+    assert read("svo-probes/subject", tmp_path).queries == ("A woman jumps over 0 fences.",)
+
+
+def test_imagecode_counts_images_by_the_order_of_their_numbers(tmp_path):
+    imagecode(tmp_path)
+    found = read("imagecode/full", tmp_path, "validation")
+    assert len(found.queries) == 3 and len(found.images) == 20
+    assert [red(found.images[image]) for _, image in found.links] == [
+        20,
+        0,
+        95,
+    ]  # place 2 is img14.jpg, not img2.jpg
+    assert read("imagecode/static", tmp_path, "validation").queries == ("A red door. ",)
+    assert len(read("imagecode/video", tmp_path, "validation").images) == 10
+    simple = read("imagecode/simple", tmp_path, "validation")
+    assert [[red(simple.images[i]) for i in row] for row in simple.choices] == [[20, 90]]
+    next((tmp_path / "data/image-sets").glob("open*/img3.jpg")).unlink()
+    with pytest.raises(InputError, match=r"the set open-images-1_ab has 9 images .*, not 10"):
+        read("imagecode/full", tmp_path, "validation")
 
 
 def test_coco_counterfactuals_pairs_generated_images_with_their_captions(tmp_path):

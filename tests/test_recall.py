@@ -12,7 +12,7 @@ from core.debiasing.curves import recall_curve
 from core.debiasing.debias import debias, prior_from_samples
 from core.debiasing.retrieval import RetrievalStudy
 from core.matching.global_match import AllPairs
-from core.metrics.recall import recall
+from core.metrics.recall import RecallResult, recall
 
 
 def several(n=12, m=30, seed=0):
@@ -248,6 +248,59 @@ def test_a_large_set_is_measured_from_embeddings_to_the_same_recall(
             blocks = retrieval.retrieval_record("toy", "test", str(tiny_clip_folder), items)
         assert blocks == whole
         assert blocks["images"] == (items or len(images)) and blocks["captions"] == 2 * blocks["images"]
+
+
+def test_a_choice_among_a_query_s_own_images_is_lost_in_a_tie_and_chance_is_by_its_size():
+    """Right, lost, tied; the third query has two images, so that chance is the mean of 1/3, 1/3 and 1/2."""
+    scores = np.array([[3.0, 1.0, 2.0], [0.0, 1.0, -1.0], [2.0, 2.0, 9.0]])
+    right = np.array([[True, False, False]] * 3)
+    offered = np.array([[True] * 3, [True] * 3, [True, True, False]])
+    found = RecallResult.of_choices(scores, right, offered)
+    assert found.record()["metrics"]["image_choice"]["value"] == pytest.approx(100 / 3, abs=1e-3)
+    assert found.recall["image_choice"].chance == pytest.approx(100 * (1 / 3 + 1 / 3 + 1 / 2) / 3)
+    assert found.recall["image_choice"].ties == 1
+    assert found.mean_rank == {"text_to_image": pytest.approx((1 + 2 + 2) / 3)}
+
+
+def test_a_set_of_choices_scores_its_own_pairs_alone_and_has_nothing_to_debias(
+    tiny_clip_folder, toy_groups, monkeypatch
+):
+    from core.datasets.sets import RetrievalSet
+    from core.debiasing import retrieval
+
+    images = tuple(toy_groups.unique_images()[0])[:5]
+    items = [("a red thing", images[:3], 1), ("a blue thing", images[3:], 0), ("a red thing", images[2:4], 0)]
+    some = RetrievalSet.of_choices("toy", "test", items)
+    monkeypatch.setattr(retrieval, "load_retrieval", lambda *args: some)
+    model = str(tiny_clip_folder)
+    table = retrieval.score_matrix(retrieval.lazy_scorer(model), list(images), list(some.queries))
+    monkeypatch.setattr(retrieval, "score_matrix", None)  # no table of all with all
+    asked = []
+    record = retrieval.retrieval_record(
+        "toy", "test", model, progress=lambda done, total: asked.append(total)
+    )
+    assert set(asked) == {6}  # one pair is asked for twice
+    wins = [table[1, 0] > max(table[0, 0], table[2, 0]), table[3, 1] > table[4, 1], table[2, 2] > table[3, 2]]
+    assert record["metrics"]["image_choice"]["value"] == pytest.approx(100 * np.mean(wins), abs=1e-3)
+    assert (record["images"], record["captions"], record["left_out"]) == (5, 3, {})
+    first = retrieval.retrieval_record("toy", "test", model, 4)
+    assert (first["images"], first["captions"]) == (4, 2)
+    with pytest.raises(
+        InputError, match="No caption of toy chooses among its first 2 images alone; ask for 3"
+    ):
+        retrieval.retrieval_record("toy", "test", model, 2)
+    with pytest.raises(
+        InputError, match=r"there is nothing to debias\. `crossmatch recall toy` measures the choice"
+    ):
+        retrieval.score_table("toy", "test", model)
+
+
+@pytest.mark.parametrize("items", [[("a", "xx", 0)], [("a", "x", 0)], [("a", "xy", 2)]])
+def test_a_choice_without_two_images_or_a_right_one_is_an_error(items):
+    from core.datasets.sets import RetrievalSet
+
+    with pytest.raises((ValueError, IndexError), match=r"for 'a'|'a' has not two or more"):
+        RetrievalSet.of_choices("toy", "test", items)
 
 
 @pytest.mark.parametrize("items", [0, -5])

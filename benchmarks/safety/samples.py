@@ -285,6 +285,52 @@ def spec(folder: Path) -> None:
         picture(folder / f"data/count/images/{i}.jpg", 10 * i)
 
 
+def spec_text_to_image(folder: Path) -> None:
+    keys = [f"images/{i}.jpg" for i in range(3)]
+    rows = [{"query": f"{2 + i} cups", "keys": keys[: 2 + i], "label": i} for i in range(2)]
+    write_json(folder / "data/count/text2image.json", rows)
+    for i, key in enumerate(keys):
+        picture(folder / "data/count" / key, 10 * i)
+
+
+def svo_probes(folder: Path) -> None:
+    """Rows of each kind; the last two differ in two parts, and lack an image."""
+    rows: list[dict[str, object]] = []
+    for i, flags in enumerate(("100", "010", "010", "001", "110", "010")):
+        subj, verb, obj = (flag == "1" for flag in flags)
+        rows.append(
+            {
+                "sentence": f"A woman jumps over {i} fences.",
+                "pos_triplet": "woman,jump,fence",
+                "neg_triplet": "woman,climb,fence",
+                "pos_url": f"https://example.org/{i}.jpg",
+                "neg_url": f"https://example.org/{i + 1}.jpg",
+                "pos_image_id": i,
+                "neg_image_id": i + 1,
+                "subj_neg": subj,
+                "verb_neg": verb,
+                "obj_neg": obj,
+            }
+        )
+    write_csv(folder / "svo_probes.csv", rows)
+    for i in range(6):
+        picture(folder / f"images/{i}.jpg", 10 * i)
+
+
+def imagecode(folder: Path) -> None:
+    """A set of frames, whose numbers leave gaps, and one of photographs."""
+    frames, photographs = "MSR-VTT-videoTrainValVideo_video7-shot1_0", "open-images-1_ab"
+    write_json(
+        folder / "data/valid_data.json",
+        {frames: {"2": "The man looks up.", "0": "Nobody is seen."}, photographs: {"9": "A red door. "}},
+    )
+    rows = [{"directory": frames, "pos_idx": 2, "neg_idx": 9, "caption": "The man looks up."}]
+    write_json(folder / "data/valid_simple.json", rows)
+    for i in range(10):
+        picture(folder / f"data/image-sets/{frames}/img{7 * i}.jpg", 10 * i)
+        picture(folder / f"data/image-sets/{photographs}/img{i}.jpg", 10 * i + 5)
+
+
 def coco_counterfactuals(folder: Path) -> None:
     rows = [
         {
@@ -556,6 +602,10 @@ SAMPLES: dict[str, Callable[[Path], None]] = {
     "bla/active-passive": bla,
     "negbench/coco": negbench,
     "spec/count": spec,
+    "spec/count-text-to-image": spec_text_to_image,
+    "svo-probes/verb": svo_probes,
+    "imagecode/full": imagecode,
+    "imagecode/simple": imagecode,
     "coco-counterfactuals": coco_counterfactuals,
     "colorfoil": colorfoil,
     "coco": coco,

@@ -29,6 +29,9 @@ def recall(
 ) -> None:
     """R@1, R@5 and R@10 both ways, with any number of captions per image; accuracy where captions name classes.
 
+    A set whose captions choose among a few images of their own (imagecode/full, spec/count-text-to-image,
+    svo-probes/verb) has image_choice alone: the share of captions whose right image scores above the others.
+
     A set with Cola's lists of distractors (cola/single-gqa, scenes/retrieval) has Cola mAP and its other metrics too.
     """
     benchmark = require_benchmark(name, benchmark)

@@ -134,6 +134,10 @@ class ImageFolder:
             )
         return expected
 
+    def has(self, name: str) -> bool:
+        """Whether an image is there, or need not be."""
+        return not self.required or any(is_file(root / name) for root in self.roots)
+
     def __call__(self, name: str, crop: tuple[int, int, int, int] | None = None) -> ImageRef:
         """An image, or its part `crop` (left, top, right, bottom)."""
         path = self.path(name)

@@ -40,6 +40,7 @@ UNITS: dict[str, str] = {
     "image_to_text_r5": "percent",
     "text_to_image_r1": "percent",
     "text_to_image_r5": "percent",
+    "image_choice": "percent",  # of captions that choose among a few images of their own each
     "accuracy": "percent",  # one question at a time: ImageNet classes, MMVP questions
     "image_to_text_accuracy": "percent",  # VGPT Table 5, which does not name its metric
     "text_to_image_accuracy": "percent",  # likewise

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -69,6 +70,8 @@ class RetrievalSet:
     attributes: np.ndarray | None = None  # int (q,): how many attributes a query names
     # bool (q,): the queries that the parts "seen" and "unseen" hold; None: all ([Cola] 9 leaves CLEVR's spheres out)
     compared: np.ndarray | None = None
+    # int (q, c): each query chooses among these images alone; -1 fills a shorter choice up. None: among all.
+    choices: np.ndarray | None = None
     title: str = ""
     description: str = ""
     source: str = ""
@@ -84,6 +87,32 @@ class RetrievalSet:
         assert self.links.ndim == 2
         assert ((self.links >= 0) & (self.links < (q, n))).all()
         assert self.any_word is None or self.any_word.shape == (q, n)
+        assert self.choices is None or (
+            len(self.choices) == q and ((self.choices >= -1) & (self.choices < n)).all()
+        )
+
+    @classmethod
+    def of_choices(
+        cls, name: str, split: str, items: Iterable[tuple[str, Sequence[Any], int]]
+    ) -> RetrievalSet:
+        """Of (query, its images by anything hashable, the right one's place); `images` are these, once each.
+
+        Raises IndexError for a place that is none of a query's images, ValueError for a query with fewer than two.
+        """
+        queries, rows, links, place = [], [], [], dict[Any, int]()
+        for query, images, right in items:
+            row = [place.setdefault(image, len(place)) for image in images]
+            if len(set(row)) < max(2, len(row)):
+                raise ValueError(f"{query!r} has not two or more different images to choose from")
+            if not 0 <= right < len(row):
+                raise IndexError(f"image {right} of {len(row)} for {query!r}")
+            links.append((len(queries), row[right]))
+            queries.append(query)
+            rows.append(row)
+        choices = np.full((len(rows), max(map(len, rows), default=0)), -1)
+        for i, row in enumerate(rows):
+            choices[i, : len(row)] = row
+        return cls(name, split, tuple(place), tuple(queries), np.array(links).reshape(-1, 2), choices=choices)
 
     def __len__(self) -> int:
         return len(self.images)

@@ -24,12 +24,12 @@ from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, _BestGain
 from core.matching.global_match import AllPairs
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import IMAGE_TO_TEXT
-from core.metrics.recall import recall
+from core.metrics.recall import RecallResult, recall
 from core.metrics.retrieval import RetrievalEvaluation
 from core.metrics.statistics import Estimate, compare
 from core.scoring.cache import ScoreCache
 from core.scoring.load import lazy_scorer
-from core.scoring.scores import score_matrix
+from core.scoring.scores import _score_choices, score_matrix
 
 _Progress = Callable[[int, int], None]
 # Scores up to which a table is held, 80 MB, and kept in the cache.
@@ -54,9 +54,16 @@ def score_table(
 ) -> _ScoreTable:
     """Scores of the first `items` images of a set (None: all) with every caption that belongs to one of them.
 
-    Raises InputError for fewer than one image.
+    Raises InputError for fewer than one image, and for a set whose captions choose among a few images of their own:
+    what a prior takes from a caption it takes from all of them alike.
     """
-    return _table(_first(benchmark, split, items), model, cache, progress)
+    found = _first(benchmark, split, items)
+    if found.choices is not None:
+        raise InputError(
+            f"In {benchmark} every caption chooses among images of its own, and alpha takes the same from all of them: "
+            f"there is nothing to debias. `crossmatch recall {benchmark}` measures the choice."
+        )
+    return _table(found, model, cache, progress)
 
 
 def retrieval_record(
@@ -69,10 +76,17 @@ def retrieval_record(
 ) -> dict[str, Any]:
     """Recall both ways, and accuracy where captions name classes: the record of `core.metrics.recall.RecallResult` with
     `images` and `captions`, JSON-safe. A set of more than `MAX_TABLE_SCORES` scores is never held, where the model has
-    two towers. Arguments and errors as for `score_table`. A set with Cola's lists has its metrics under `cola`.
+    two towers. Arguments and errors as for `score_table`. A set with Cola's lists has its metrics under `cola`; one
+    whose captions choose among images of their own has that choice alone (`RecallResult.of_choices`).
     """
     found, scorer = _first(benchmark, split, items), lazy_scorer(model)
     images, captions = len(found.images), len(found.queries)
+    if found.choices is not None:
+        asked = found.images, found.queries, found.choices
+        chosen = _score_choices(scorer, *asked, cache, progress)
+        right = found.choices == found.links[np.argsort(found.links[:, 0]), 1:]
+        measured = RecallResult.of_choices(chosen, right, found.choices >= 0)
+        return {"images": images, "captions": captions, **measured.record()}
     if images * captions > MAX_TABLE_SCORES and hasattr(scorer, "rows"):
         rows = scorer.rows(found.images, found.queries)
         measured = recall(AllPairs(rows, images, captions), (found.links[:, 0], found.links[:, 1]))
@@ -93,6 +107,8 @@ def _first(benchmark: str, split: str, items: int | None) -> RetrievalSet:
             f"{items} images were asked for; ask for 1 or more, or leave the number out for all."
         )
     found: Retrieval = load_retrieval(benchmark, split)
+    if isinstance(found, RetrievalSet) and found.choices is not None:
+        return _first_choices(found, items)
     links = found.links if isinstance(found, RetrievalSet) else np.argwhere(found.relevant)
     links = links[links[:, 1] < len(found.images[:items])]
     asked, query = np.unique(links[:, 0], return_inverse=True)
@@ -107,6 +123,23 @@ def _first(benchmark: str, split: str, items: int | None) -> RetrievalSet:
     }
     pairs = np.column_stack([query, links[:, 1]])
     return RetrievalSet(found.name, found.split, found.images[:items], queries, pairs, **lists, **facts)
+
+
+def _first_choices(found: RetrievalSet, items: int | None) -> RetrievalSet:
+    """The captions that choose among the first `items` images alone, with those images."""
+    choices = found.choices
+    if items is None or choices is None:
+        return found
+    kept = np.flatnonzero((choices < items).all(axis=1))
+    if not len(kept):
+        raise InputError(
+            f"No caption of {found.name} chooses among its first {items} images alone; ask for {choices[0].max() + 1} "
+            "or more, or leave the number out for all."
+        )
+    owner = np.searchsorted(kept, (links := found.links[np.isin(found.links[:, 0], kept)])[:, 0])
+    queries = tuple(found.queries[j] for j in kept)
+    pairs = np.column_stack([owner, links[:, 1]])
+    return RetrievalSet(found.name, found.split, found.images[:items], queries, pairs, choices=choices[kept])
 
 
 def _table(

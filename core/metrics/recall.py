@@ -137,7 +137,7 @@ class RecallResult(NamedTuple):
     classes : how many classes the captions name, where every image has one caption and captions are fewer; else None.
     """
 
-    recall: dict[str, Estimate]  # image_to_text_r1, ..., text_to_image_r10
+    recall: dict[str, Estimate]  # image_to_text_r1, ..., text_to_image_r10; or image_choice (`of_choices`)
     mean_rank: dict[str, float]  # image_to_text, text_to_image
     median_rank: dict[str, float]
     left_out: dict[str, int]
@@ -145,6 +145,22 @@ class RecallResult(NamedTuple):
 
     def __repr__(self) -> str:
         return f"<recall: {', '.join(f'{name} {e.value:.1f}' for name, e in self.recall.items())}>"
+
+    @classmethod
+    def of_choices(cls, scores: np.ndarray, right: np.ndarray, offered: np.ndarray) -> RecallResult:
+        """Queries that choose among few images of their own each: ImageCoDe, SPEC's text to image, SVO-Probes.
+
+        scores : float (q, c). right, offered : bool (q, c), which images are right and which are there at all. A query
+        is a hit if its best right image is above all others; a tie is lost, and counted. Chance is that of a random
+        order.
+        """
+        best = np.where(right, scores, -np.inf).max(axis=1)
+        rival = np.where(offered & ~right, scores, -np.inf).max(axis=1)
+        chance = 100 * float((right.sum(axis=1) / offered.sum(axis=1)).mean())
+        found = estimate(best > rival, chance, int((best == rival).sum()))
+        ranks = 1 + (offered & ~right & (scores >= best[:, None])).sum(axis=1)
+        middle = {"text_to_image": float(np.median(ranks))}
+        return cls({"image_choice": found}, {"text_to_image": float(ranks.mean())}, middle, {}, None)
 
     @property
     def metrics(self) -> dict[str, Estimate]:

@@ -83,6 +83,35 @@ def score_matrix(
     return table
 
 
+def _score_choices(
+    scorer: Scorer,
+    images: Sequence[ImageRef],
+    captions: Sequence[str],
+    choices: np.ndarray,
+    cache: ScoreCache | None = None,
+    progress: _Progress | None = None,
+) -> np.ndarray:
+    """Scores of every caption with its own few images, float32 (captions, c), 0 where `choices` (captions, c) is -1.
+
+    Arguments as in `score_groups`; no other pair is scored. Errors as of `score_matrix`.
+    """
+    offered = choices >= 0
+    texts, place = np.unique(np.asarray(captions, dtype=object), return_inverse=True)
+    first, second = choices[offered], np.broadcast_to(place[:, None], choices.shape)[offered]
+    distinct, back = np.unique(first * len(texts) + second, return_inverse=True)
+    pairs = np.column_stack(np.divmod(distinct, len(texts)))
+    values = _pair_scores(scorer, images, list(texts), pairs, cache, progress)
+    bad = np.flatnonzero(~np.isfinite(values))
+    if len(bad):
+        raise InputError(
+            f"{scorer.name} gives the caption {texts[pairs[bad[0], 1]]!r} a score that is not a finite number; leave "
+            "it out or use another model."
+        )
+    scores = np.zeros(choices.shape, dtype=np.float32)
+    scores[offered] = values[back]
+    return scores
+
+
 def _table(
     scorer: Scorer,
     images: Sequence[ImageRef],
