@@ -1,7 +1,8 @@
 """Published results of named systems on one set, chance and one's own runs among them: a section of the page Papers.
 
 The three papers' numbers are those of `core.datasets.paper_results`; `assets/papers/other_systems.csv` has others, each
-with the address where it was read and the day.
+with the address and the place where it was read, and the day. Numbers that were counted here from outcomes that the
+authors publish say so.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ from ui.export import export_section
 _LABELS = (TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE, GROUP_MATCH)
 # Images and captions of a group of each set whose groups are all alike: what chance is computed from.
 _SHAPES = {
-    **dict.fromkeys(("Winoground", "ColorSwap", "MMVP-VLM", "EqBen"), (2, 2)),
+    **dict.fromkeys(("Winoground", "ColorSwap", "MMVP-VLM", "EqBen", "BiVLC"), (2, 2)),
     "SugarCrepe": (1, 2),
 }
 _BENCHMARKS = {  # set and part -> its name here
@@ -31,6 +32,20 @@ _BENCHMARKS = {  # set and part -> its name here
     ("MMVP-VLM", ""): "mmvp-vlm",
     ("EqBen", "val"): "eqben/val",
     ("EqBen", "Mini"): "eqben/mini",
+    ("BiVLC", ""): "bivlc",
+    ("SugarCrepe", "Add Attribute"): "sugarcrepe/add_att",
+    ("SugarCrepe", "Add Object"): "sugarcrepe/add_obj",
+    ("SugarCrepe", "Replace Attribute"): "sugarcrepe/replace_att",
+    ("SugarCrepe", "Replace Object"): "sugarcrepe/replace_obj",
+    ("SugarCrepe", "Replace Relation"): "sugarcrepe/replace_rel",
+    ("SugarCrepe", "Swap Attribute"): "sugarcrepe/swap_att",
+    ("SugarCrepe", "Swap Object"): "sugarcrepe/swap_obj",
+    ("SPEC", "absolute size"): "spec/absolute_size",
+    ("SPEC", "relative size"): "spec/relative_size",
+    ("SPEC", "absolute position"): "spec/absolute_spatial",
+    ("SPEC", "relative position"): "spec/relative_spatial",
+    ("SPEC", "existence"): "spec/existence",
+    ("SPEC", "count"): "spec/count",
 }
 _ADAPTED = "adapted to these very groups, without labels"
 # What a method did that makes its number another thing than a model's own scores, by how its name begins or goes on.
@@ -64,7 +79,7 @@ def published() -> pd.DataFrame:
     papers["address"] = ""
     others = pd.read_csv(assets() / "papers" / "other_systems.csv", dtype=str, keep_default_na=False)
     others["value"] = others["value"].astype(float)
-    others["source"] = others["paper"] + ", by a list of results (" + others["read"] + ")"
+    others["source"] = others["paper"] + ", " + others["where"] + " (read " + others["read"] + ")"
     rows = pd.concat([papers, others], ignore_index=True)
     chance = rows["method"].eq("chance") | rows["system"].eq("random")
     rows["kind"] = "published"
