@@ -2,6 +2,7 @@
 
 import json
 import re
+import sys
 
 import numpy as np
 import pandas as pd
@@ -18,7 +19,8 @@ from core.datasets.score_files import read_scores
 from core.scorers import devices
 
 
-def test_progress_takes_ten_lines_not_a_hundred(capsys):
+def test_progress_takes_ten_lines_not_a_hundred(capsys, monkeypatch):
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     progress = ProgressPrinter()
     for done in range(1, 301):
         progress("300 groups", done / 300)
@@ -26,6 +28,20 @@ def test_progress_takes_ten_lines_not_a_hundred(capsys):
     lines = capsys.readouterr().err.splitlines()
     assert lines[0] == "  0%  300 groups" and lines[-2:] == ["100%  300 groups", "  0%  another piece"]
     assert len(lines) == 12
+
+
+def test_progress_in_a_file_takes_no_line_of_quick_work_and_one_a_minute_of_long_work(capsys, monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr("time.monotonic", lambda: now[0])
+    progress = ProgressPrinter()
+    for done in range(1, 301):
+        progress("300 groups", done / 300)
+    assert not capsys.readouterr().err
+    progress = ProgressPrinter()
+    for done in range(1, 301):
+        now[0] += 0.5  # 150 s in all
+        progress("300 groups", done / 300)
+    assert len(capsys.readouterr().err.splitlines()) == 2
 
 
 def test_a_path_of_the_users_own_is_not_answered_with_the_data_folder(tmp_path, monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,8 @@ from core.base.text import p_digits, tie_count
 
 if TYPE_CHECKING:
     from core.metrics.statistics import Comparison
+
+_EVERY = 60.0  # seconds between lines of progress where nobody watches
 
 
 def show_json(record: Any) -> None:
@@ -41,15 +44,17 @@ def make_folder(folder: Path, flag: str) -> None:
 
 
 class ProgressPrinter:
-    """Progress on standard error, a line for every further tenth of a piece of work."""
+    """Progress on standard error: at a terminal a line for every further tenth of a piece of work, in a file or a pipe
+    at most one a minute, so that quick work leaves none there."""
 
     def __init__(self) -> None:
-        self.last = ("", -1)
+        self.last, self.at = ("", -1), time.monotonic()
 
     def __call__(self, what: str, share: float) -> None:
         tenth = (what, int(10 * share + 1e-9))
-        if tenth != self.last:
+        if tenth != self.last and (sys.stderr.isatty() or time.monotonic() - self.at > _EVERY):
             print_note(f"{share:4.0%}  {what}")
+            self.at = time.monotonic()
         self.last = tenth
 
 
