@@ -18,6 +18,8 @@ from core.base.errors import InputError
 from core.cli import COMMANDS, app
 from core.cli._output import format_metrics, format_step
 from core.cola.run import StrategyRun
+from core.datasets import load
+from core.datasets.score_files import write_scores
 from core.runs.store import RunStore
 from core.ttm.run import RUNS
 
@@ -408,6 +410,35 @@ def test_a_report_is_html_and_is_called_so(tmp_path):
             *("--benchmark", "scenes/left-right"),
             *("--out", tmp_path / "r.pdf"),
         )
+
+
+def test_a_report_of_a_score_file_has_the_numbers_that_evaluate_has_of_it(tmp_path, score_file):
+    out = tmp_path / "r.html"
+    here("report", "--scores", score_file, "--out", out)
+    page = out.read_text()
+    (found,) = json.loads(re.search(r'id="crossmatch">(.*)</script>', page)[1])["sections"]
+    same = json.loads(here("evaluate", "--scores", score_file, "--json"))
+    assert found["metrics"] == same["metrics"] and found["metrics"]["group_match"]["value"] == 100.0
+    assert (
+        "<h1>scores.npz</h1>" in page and "no ground truth: image A is assumed to belong to caption 1" in page
+    )
+
+
+def test_a_report_of_a_file_beside_a_benchmark_takes_its_truth_and_shows_its_images(tmp_path):
+    groups = load("scenes/left-right", "test")[:12]
+    file = tmp_path / "s.npz"
+    write_scores(file, np.random.default_rng(0).normal(size=(12, 2, 2)), groups.ids)
+    beside = ("--scores", file, "--benchmark", "scenes/left-right")
+    here("report", *beside, "--out", tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    (found,) = json.loads(re.search(r'id="crossmatch">(.*)</script>', page)[1])["sections"]
+    assert found["metrics"] == json.loads(here("evaluate", *beside, "--json"))["metrics"]
+    assert "s.npz on " in page and "data:image/" in page
+
+
+def test_a_report_of_nothing_says_what_it_can_be_of(tmp_path):
+    with pytest.raises(InputError, match=r"Give --model NAME and --benchmark NAME, or --scores FILE\."):
+        here("report", "--out", tmp_path / "r.html")
 
 
 def test_a_name_that_a_set_cannot_have_is_refused_before_its_images_are_read(tmp_path, monkeypatch):

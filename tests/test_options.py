@@ -161,6 +161,7 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
     "report": {
         "examples": (*PAIRS, "--out", "out.html", "--examples", "3"),
         "no examples": (*PAIRS, "--out", "out.html", "--examples", "0"),
+        "scores": (*SCORES, "--out", "out.html"),
     },
     "doctor": {"": ("--json",), "rehearsal": ("--rehearse", "builtin/clip", "toy/pairs", "--json")},
     "convert": {"": ("{checkpoint}", *CONVERTED)},
@@ -847,13 +848,29 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--folder": {"*": described("--folder", "here", by="tests/test_downloads.py")},
     },
     "report": {
-        "--model": {"*": differs("--model", "{clip_2}")},
-        "--benchmark": {"*": differs("--benchmark", "toy/others")},
+        "--model": {"scores": refused(DEAD, "--model", "{clip}"), "*": differs("--model", "{clip_2}")},
+        "--benchmark": {
+            "scores": refused("that toy/pairs lacks", "--benchmark", "toy/pairs"),
+            "*": differs("--benchmark", "toy/others"),
+        },
+        "--scores": {
+            "scores": differs("--scores", "{scores_2}"),
+            "*": refused(DEAD, "--scores", "{scores}"),
+        },
         "--out": {"*": differs("--out", "other.html")},
-        "--split": {"*": differs("--split", "validation")},
+        "--split": {
+            "scores": refused(DEAD, "--split", "validation"),
+            "*": differs("--split", "validation"),
+        },
         "--examples": {"*": differs("--examples", "2")},
-        "--images": {"no examples": refused(DEAD, "--images"), "*": differs("--images")},
-        "--device": {"*": described("--device", "cpu", by="tests/test_contrastive.py")},
+        "--images": {
+            **dict.fromkeys(("no examples", "scores"), refused(DEAD, "--images")),
+            "*": differs("--images"),
+        },
+        "--device": {
+            "scores": refused(DEAD, "--device", "cpu"),
+            "*": described("--device", "cpu", by="tests/test_contrastive.py"),
+        },
     },
     "doctor": {
         "--deep": {"": differs("--deep"), "rehearsal": refused(DEAD, "--deep")},

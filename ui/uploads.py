@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
 from copy import copy
 from typing import Any
 
@@ -14,12 +13,11 @@ from core.base import public_mode
 from core.base.errors import InputError
 from core.base.limits import limits
 from core.base.text import counted
-from core.datasets.embeddings import RowImage
 from core.datasets.score_files import ScoreFile, read_tags
 from core.debiasing.priors import Prior
 from core.exchange.uploads import PRIOR, TAGS, Upload, UploadStore
 from core.figures.text import escape_markdown
-from core.groups import Group, GroupSet, image_name
+from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 from core.teaching.single_group import evaluate_file, holds_embeddings
 from ui.cached import cached_on
@@ -41,10 +39,6 @@ BESIDE = {  # what: label of the field, endings
         "lm-eval or lmms-eval",
         ["csv", "parquet", "npz", "jsonl"],
     ),
-}
-_CONTENTS = {  # by whether it names captions
-    False: "The file has scores alone: no pictures and no captions.",
-    True: "The file has captions and no pictures.",
 }
 SHAPES = ("2x2", "1x2", "1x4", "1x5", "2x4", "3x3")  # that embeddings are read in, the first that fits
 
@@ -184,53 +178,14 @@ def upload_groups(entry: str, shape: str = "") -> GroupSet:
 
 
 def _groups(entry: str, evaluation: Evaluation, table: ScoreFile | None) -> GroupSet:
-    (m, k), n, tags = evaluation.shape, len(evaluation.ids), evaluation.tags
-    images = [  # without names, each its own: groups that shared one would count as one
-        tuple(RowImage(f"{name}, image {image_name(i)}", f"image {image_name(i)}") for i in range(m))
-        for name in evaluation.ids
-    ]
-    captions = [tuple(f"caption {j + 1}" for j in range(k))] * n
-    if table is not None and table.images is not None:
-        images = [tuple(map(RowImage, names)) for names in table.images.tolist()]
-    named = None if table is None else table.captions
-    if named is not None:
-        captions = [tuple(text or "no text" for text in texts) for texts in named.tolist()]
-    rows = [{}] * n if tags is None else _tag_rows(tags)
-    groups = tuple(
-        Group(str(name), shown, texts, None, row)
-        for name, shown, texts, row in zip(evaluation.ids, images, captions, rows, strict=True)
-    )
+    """table : of a score file; None of embeddings, which name neither images nor captions."""
+    named = (None, None) if table is None else (table.images, table.captions)
     name = entry.removeprefix(PREFIX)
     about = {"title": name, "source": "your file", "licence": "yours", "citation": name}
-    found = GroupSet(entry, groups, description=_CONTENTS[named is not None], **about)
+    file = ScoreFile(evaluation.scores, None, list(evaluation.ids), evaluation.tags, *named)
+    found = file.groups(entry, **about)
     vars(found)[_EVALUATION] = evaluation
     return found
-
-
-class _Tags(Mapping[str, str]):
-    """The tags of one group: its values, and the names that all groups share."""
-
-    __slots__ = ("_places", "_values")
-
-    def __init__(self, places: Mapping[str, int], values: tuple[str, ...]) -> None:
-        self._places, self._values = places, values
-
-    def __getitem__(self, name: str) -> str:
-        return self._values[self._places[name]]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._places)
-
-    def __len__(self) -> int:
-        return len(self._places)
-
-
-def _tag_rows(tags: pd.DataFrame) -> Sequence[Mapping[str, str]]:
-    """A row of tags for each group, every text once: as dictionaries of texts 10,000 rows of 195 took 190 MB."""
-    places = {str(name): i for i, name in enumerate(tags)}
-    same: dict[str, str] = {}
-    columns = [[same.setdefault(v, v) for v in tags[name].fillna("").astype(str).tolist()] for name in tags]
-    return [_Tags(places, values) for values in zip(*columns, strict=True)]
 
 
 def upload_captions(entry: str) -> np.ndarray | None:

@@ -137,7 +137,7 @@ COMMANDS: dict[str, _Command] = {
     "report": _Command(
         "_report",
         "report",
-        "Models on benchmarks as one HTML file that opens without network: metrics, charts, tags, groups, sources.",
+        "Models on benchmarks, or your own scores, as one HTML file that opens without network.",
         "report --model builtin/clip --benchmark scenes/left-right --out report.html",
     ),
     "export": _Command(

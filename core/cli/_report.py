@@ -5,19 +5,27 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import numpy as np
 import typer
 
+from core import datasets
 from core.base.errors import InputError
 from core.cli import options
+from core.cli._evaluation import load_evaluation
 from core.cli._given_options import refuse_unused
 from core.cli._output import ProgressPrinter, print_note
-from core.exchange.report import evaluate_all, write_report
+from core.datasets.score_files import read_scores
+from core.datasets.shapes import of_shape
+from core.exchange.report import ReportSection, evaluate_all, write_report
 
 
 def report(
-    model: options.Models,
-    benchmark: options.Benchmarks,
     out: Annotated[Path, typer.Option(help="The HTML file.")],
+    model: Annotated[
+        list[str] | None, typer.Option(help="A model; repeat for more.", **options.named)
+    ] = None,
+    benchmark: Annotated[list[str] | None, typer.Option(help="A benchmark; repeat for more.")] = None,
+    scores: options.Scores = None,
     split: options.Split = "test",
     examples: Annotated[int, typer.Option(help="Groups shown per model and benchmark.")] = 6,
     images: Annotated[
@@ -26,12 +34,37 @@ def report(
     ] = None,
     device: options.Device = "auto",
 ) -> None:
-    """Models on benchmarks as one HTML file that opens without network: metrics, charts, tags, groups, sources."""
+    """Models on benchmarks, or your own scores, as one HTML file that opens without network.
+
+    Scores beside one benchmark are measured by its truth, and shown with its images and captions.
+    """
     if out.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{out} cannot be written; a report is a web page, so its name must end in .html.")
     if examples < 0:
         raise InputError(f"{examples} examples cannot be shown; ask for 0 or more.")
     if examples == 0:
         refuse_unused("without examples", "images")
-    sections = evaluate_all(model, benchmark, split, device, ProgressPrinter())
+    if scores is None and not (model and benchmark):
+        raise InputError("Give --model NAME and --benchmark NAME, or --scores FILE.")
+    if scores is not None:
+        sections = [_section_of(scores, benchmark or [], split)]
+    else:
+        sections = evaluate_all(model or (), benchmark or (), split, device, ProgressPrinter())
     print_note(f"wrote {write_report(sections, out, examples, images)}")
+
+
+def _section_of(path: Path, benchmarks: list[str], split: str) -> ReportSection:
+    """What a score file holds, by its own truth or by that of one benchmark."""
+    refuse_unused("with --scores", "model", "device")
+    if len(benchmarks) > 1:
+        raise InputError("--scores takes the truth of one benchmark; name one, and write a report for each.")
+    file = read_scores(path)
+    if not benchmarks:
+        found = load_evaluation(None, path, None, "", split, None)
+        about = {"title": path.name, "source": f"the file {path.name}", "licence": "yours"}
+        return ReportSection(path.name, file.groups(path.name, **about), found, path.name, "")
+    shape = "x".join(map(str, file.scores.shape[1:]))
+    found = load_evaluation(None, path, benchmarks[0], "", split, shape)
+    groups = of_shape(datasets.load(benchmarks[0], split), shape)
+    groups = groups.select(np.isin(groups.ids, found.ids))
+    return ReportSection(path.name, groups, found, benchmarks[0], split)

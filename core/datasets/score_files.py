@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
 from pathlib import Path
@@ -47,7 +47,8 @@ from core.datasets._prior_files import PRIOR_ENDINGS as PRIOR_ENDINGS
 from core.datasets._prior_files import numbered
 from core.datasets._prior_files import read_prior as read_prior  # other rooms take the three from here
 from core.datasets._sample_logs import is_sample_log, read_sample_log
-from core.groups import check_truth
+from core.datasets.embeddings import RowImage
+from core.groups import Group, GroupSet, check_truth, image_name
 from core.matching.groups import check_scores
 
 _LABELS = ("group", "image", "caption")
@@ -55,6 +56,10 @@ _LONG = (*_LABELS, "score")
 _MATCHES = {
     **dict.fromkeys(("1", "1.0", "true", "yes"), True),
     **dict.fromkeys(("0", "0.0", "false", "no"), False),
+}
+_CONTENTS = {  # by whether it names captions
+    False: "The file has scores alone: no pictures and no captions.",
+    True: "The file has captions and no pictures.",
 }
 _CELL = re.compile(r"c(0|[1-9][0-9]{0,8})_i(0|[1-9][0-9]{0,8})")  # caption, image
 
@@ -80,6 +85,56 @@ class ScoreFile:
         truth = "without truth" if self.truth is None else "with truth"
         tags = "" if self.tags is None else f", {counted(len(self.tags.columns), 'tag')}"
         return f"<scores of {n} groups of {m}x{k}, {truth}{tags}>"
+
+    def groups(self, name: str, **about: str) -> GroupSet:
+        """The groups as a set without truth: ids, tags, and what the file calls images and captions; no pictures.
+
+        Images without names are each its own, and captions are numbered from 1. about : title, source, licence,
+        citation and description of the set.
+        """
+        n, m, k = self.scores.shape
+        if self.images is not None:
+            images = [tuple(map(RowImage, names)) for names in self.images.tolist()]
+        else:  # groups that shared a name would count as one
+            images = [
+                tuple(RowImage(f"{each}, image {image_name(i)}", f"image {image_name(i)}") for i in range(m))
+                for each in self.ids
+            ]
+        captions = [tuple(f"caption {j + 1}" for j in range(k))] * n
+        if self.captions is not None:
+            captions = [tuple(text or "no text" for text in texts) for texts in self.captions.tolist()]
+        rows = [{}] * n if self.tags is None else _tag_rows(self.tags)
+        groups = tuple(
+            Group(str(each), shown, texts, None, row)
+            for each, shown, texts, row in zip(self.ids, images, captions, rows, strict=True)
+        )
+        return GroupSet(name, groups, **{"description": _CONTENTS[self.captions is not None], **about})
+
+
+class _Tags(Mapping[str, str]):
+    """The tags of one group: its values, and the names that all groups share."""
+
+    __slots__ = ("_places", "_values")
+
+    def __init__(self, places: Mapping[str, int], values: tuple[str, ...]) -> None:
+        self._places, self._values = places, values
+
+    def __getitem__(self, name: str) -> str:
+        return self._values[self._places[name]]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._places)
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+
+def _tag_rows(tags: pd.DataFrame) -> Sequence[Mapping[str, str]]:
+    """A row of tags for each group, every text once: as dictionaries of texts 10,000 rows of 195 took 190 MB."""
+    places = {str(name): i for i, name in enumerate(tags)}
+    same: dict[str, str] = {}
+    columns = [[same.setdefault(v, v) for v in tags[name].fillna("").astype(str).tolist()] for name in tags]
+    return [_Tags(places, values) for values in zip(*columns, strict=True)]
 
 
 def read_scores(path: Path | str, data: bytes | None = None) -> ScoreFile:

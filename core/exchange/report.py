@@ -105,7 +105,7 @@ def report_html(sections: Sequence[ReportSection], examples: int = 6, pictures: 
     """The whole page. Every text from data is escaped, and the page's own policy forbids it to load or run anything."""
     records, pairs = [_record(s) for s in sections], _pairs(sections)
     models = ", ".join(dict.fromkeys(s.model for s in sections))
-    title = f"{models} on {', '.join(dict.fromkeys(s.benchmark for s in sections))}"
+    title = _on(models, ", ".join(dict.fromkeys(s.benchmark for s in sections)))
     body = "".join(_section(i, s, examples, pictures) for i, s in enumerate(sections))
     numbers = {"sections": records, "differences": [_pair_record(p) for p in pairs]}
     return report_page(
@@ -264,14 +264,26 @@ def _section(index: int, section: ReportSection, examples: int, pictures: bool |
     verb = "is" if ties == 1 else "are"
     tied = f"{counted(ties, 'group')} {verb} tied and in no bar." if ties else ""
     margins = margins_svg(margins_data(found.matches, found.outcomes[GROUP_MATCH]))
-    return f"""<section id="s{index}"><h2>{escape(section.model)} on {escape(groups.title or section.benchmark)}</h2>
+    return f"""<section id="s{index}"><h2>{escape(_on(section.model, groups.title or section.benchmark))}</h2>
 <p>{escape(_source_line(section))}: {counted(len(groups), "group")} of {_shape(section)} (images ×
-captions). {escape(groups.description)}</p>{_vocabulary(section)}
+captions). {escape(groups.description)}{_assumed(found)}</p>{_vocabulary(section)}
 {_metric_table(found)}{chart}
 <h3>Margins</h3><p class="quiet">How far the induced matching is ahead of the next best; hatched: it is wrong.
 {tied}</p>{margins}
 {_slices(found)}{_published(section)}{_examples(section, examples, pictures)}{_source(groups)}</section>
 """
+
+
+def _on(model: str, where: str) -> str:
+    """`builtin/clip on scenes/swap`; a file that is both is named once."""
+    return model if model == where else f"{model} on {where}"
+
+
+def _assumed(found: Evaluation) -> str:
+    """That the data give no truth, and what stands in its place; "" where they do."""
+    if found.truth_given or found.truth_of:
+        return ""
+    return " The data give no ground truth: image A is assumed to belong to caption 1, image B to caption 2, and so on."
 
 
 def _vocabulary(section: ReportSection) -> str:
