@@ -15,7 +15,7 @@ from core.base import public_mode
 from core.base.errors import InputError
 from core.base.public_mode import MAX_UPLOAD_BYTES
 from core.datasets import load
-from core.datasets.score_files import read_prior, write_scores
+from core.datasets.score_files import _Tags, read_prior, write_scores
 from core.debiasing.priors import Prior
 from core.exchange import uploads
 from core.exchange.uploads import PRIOR, TAGS, UploadStore
@@ -26,7 +26,6 @@ from ui.cached import cached_on
 from ui.compute_queue import READING
 from ui.held import held_bytes
 from ui.measured import MeasuredFiles
-from ui.uploads import _Tags
 
 GROUPS, MATCHING, DEBIAS = "pages/1_Groups.py", "pages/2_Matching.py", "pages/3_Debias.py"
 TTM, COMPARE, DATA = "pages/4_Test-Time_Matching.py", "pages/6_Compare.py", "pages/8_Your_Data.py"
@@ -552,6 +551,13 @@ def test_unknown_names_in_an_address_are_said_in_one_line_each(app):
     said = [warning.value.replace("\\", "") for warning in test.warning]
     assert len(said) == 2 and said[0].startswith("Unknown tag 'relation: abvoe'")
     assert said[1].startswith("Unknown group 'left-right/test/9999'")
+
+
+def test_an_unknown_tag_is_told_how_many_there_are_and_where_to_choose_not_a_list_of_them(app):
+    test = app(GROUPS, set=SET, tag="weather: fog")
+    (said,) = [warning.value.replace("\\", "") for warning in test.warning]
+    count = len(test.multiselect(key="tag").options)
+    assert said == f"Unknown tag 'weather: fog'; choose one of {count} in the field “Only groups with”."
 
 
 @pytest.mark.parametrize(

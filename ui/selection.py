@@ -40,6 +40,7 @@ _OF_BENCHMARKS = ("split", "model")  # a file has neither
 
 _GLOBAL, _SHIFT = "@global", "~"  # ends of a set's name
 _PLAIN = "as they are"
+_TAGS_FIELD = "Only groups with"
 
 
 class NearestModel(NamedTuple):
@@ -263,7 +264,7 @@ def pick_group(ids: Sequence[str], **look: Any) -> str | None:
 
     look : what else `st.selectbox` takes.
     """
-    warn_unknown("group", st.query_params.get_all("group"), ids)
+    warn_unknown("group", st.query_params.get_all("group"), ids, "Group")
     if st.session_state.get("group") not in (None, *ids):
         open_group(None)
     return st.selectbox(
@@ -277,11 +278,19 @@ def pick_group(ids: Sequence[str], **look: Any) -> str | None:
     )
 
 
-def warn_unknown(kind: str, asked: Iterable[str], known: Collection[str]) -> None:
-    """Say in one line which values of the address a field does not have: it falls back to its default by itself."""
+def warn_unknown(kind: str, asked: Iterable[str], known: Collection[str], field: str = "") -> None:
+    """Say in one line which values of the address a field does not have: it falls back to its default by itself.
+
+    field : its label, of one with many values: their number is said in place of a list that nobody can read.
+    """
     for name in asked:
         if name and name not in known:
-            st.warning(escape_markdown(str(unknown_name(kind, name, known))), icon=":material/link_off:")
+            said = str(unknown_name(kind, name, known))
+            if field and "did you mean" not in said:
+                said = f"{said.partition(';')[0]}; choose one of {len(known)} in the field “{field}”."
+            if field and not known:
+                said = f"These groups carry no {kind}s, so {name!r} is left out."
+            st.warning(escape_markdown(said), icon=":material/link_off:")
 
 
 # --- the sidebar
@@ -344,7 +353,7 @@ def pick_selection(page: str, nearest_model: Callable[[str], NearestModel] | Non
         raise InputError(
             "No model is available: train the built-in one with `crossmatch pretrain clip`, or type a name."
         )
-    warn_unknown("tag", tags, _tag_options(selection.groups))
+    warn_unknown("tag", tags, _tag_options(selection.groups), _TAGS_FIELD)
     return selection
 
 
@@ -469,9 +478,7 @@ def _pick_tags(groups: GroupSet) -> tuple[tuple[str, ...], np.ndarray]:
         return (), np.ones(len(groups), bool)
     if "tag" in st.session_state:  # of another set, perhaps
         st.session_state["tag"] = [tag for tag in st.session_state["tag"] if tag in options]
-    st.multiselect(
-        "Only groups with", list(options), key="tag", bind="query-params", placeholder="all groups"
-    )
+    st.multiselect(_TAGS_FIELD, list(options), key="tag", bind="query-params", placeholder="all groups")
     tags = tuple(st.session_state.get("tag", ()))
     return tags, group_filters.tag_mask(options, tags, len(groups))
 
