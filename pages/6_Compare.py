@@ -18,6 +18,7 @@ from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from core.metrics import paired
 from core.metrics.evaluation import Evaluation
+from core.metrics.group_metrics import Metric
 from core.metrics.groups import GROUP_MATCH, METRICS, yes_or_no
 from core.metrics.statistics import Clusters, Comparison
 from ui.compared import Compared, benchmark_of_file, compare_sides
@@ -26,7 +27,7 @@ from ui.groups_needed import groups_needed
 from ui.old_links import seed_widgets_from_address
 from ui.uploads import PREFIX, is_upload, new_upload, not_stored, upload_names
 
-PER_PAGE = 6
+PER_PAGE = 4
 WINNERS = ("only A right", "only B right")  # of `paired.SIDES`
 CLASSES = {  # as the page and the address have them: the second is the one that is chosen on the page
     "only the first right": "only A right",
@@ -41,10 +42,7 @@ DETECTABLE = (
     "The smallest difference in points that so many groups would have shown with 80 % power, two systems differing on "
     "as many of them; of one comparison alone, so that after Holm's correction it takes more."
 )
-LEAD = (
-    "Is one model better than another, or only luckier? The model or file in the sidebar (the first) and the one you "
-    "choose here (the second) are measured on the same groups; what counts are the groups that only one has right."
-)
+LEAD = "Is one better, or only luckier? What counts are the groups that only one of the two has right."
 _SHORT = 18  # letters of a name that heads a column
 
 
@@ -150,31 +148,42 @@ def sides_of(first: str, second: str) -> tuple[Side, Side]:
     return a, b
 
 
-def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> tuple[pd.DataFrame, Any]:
-    """Who is ahead, all metrics of both as bars, and their paired differences; gives the table and the figure."""
+def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> Any:
+    """Who is ahead, and every metric of both as bars; gives the figure."""
     first, second = (side.name for side in sides)
-    match = paired.differences(a, b, [GROUP_MATCH])[GROUP_MATCH]
+    compared = paired.differences(a, b)
+    match = compared[GROUP_MATCH]
     st.markdown(verdict(match, (a, b), first, second))
-    data = figures.bars_data({first: a.metrics, second: b.metrics}, yes_or_no(a.outcomes))
+    data = figures.bars_data({first: a.metrics, second: b.metrics}, list(Metric.same(compared)))
     figure = figures.paired_bars_figure(data)
     values = "; ".join(
         f"{METRICS[name].label}: {a.metrics[name].value:.1f} and {b.metrics[name].value:.1f} %"
         for name in data.metrics
     )
     ui.chart(figure, f"Bars of {first} and {second} at every metric. {values}.", "compare-models")
+    st.caption(counts(match, len(a.ids), first, second))
+    return figure
+
+
+def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.DataFrame:
+    """The paired differences of all metrics, with their tests; gives the table."""
+    first, second = (side.name for side in sides)
     table = paired.comparison_table(a, b, [side.column for side in sides])
+    st.header("Every metric, with its test", anchor=False)
     columns = columns_of(table, sides, a.clusters or b.clusters)
     difference_table(table, columns, columns.measured)
     hanging = a.clusters or b.clusters
     corrected = f", corrected for these {len(table)} metrics (Holm)" if len(table) > 1 else ""
+    shares = [METRICS[name].label for name in Metric.same(a.metrics) if METRICS[name].share]
+    of = f"Percent of groups; {shares[0]}: of images." if shares else "Percent of groups."
     st.caption(
         escape_markdown(
-            f"Percent of groups. Difference: {second} − {first} in percentage points, with its paired 95 % interval. "
+            f"{of} Difference: {second} − {first} in percentage points, with its paired 95 % interval. "
             f"p: McNemar's exact test{corrected}; above 0.05 it says that these groups cannot tell, not that "
             f"there is no difference.{'' if hanging is None else cluster_note(hanging)}"
         )
     )
-    return table, figure
+    return table
 
 
 def more_on_the_test(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], table: pd.DataFrame) -> None:
@@ -251,8 +260,8 @@ def class_text(key: str, sides: tuple[Side, Side]) -> str:
 
 
 def verdict(match: Comparison, both: tuple[Evaluation, Evaluation], first: str, second: str) -> str:
-    """Which of the two is ahead in GroupMatch, whether these groups can tell, and what they could have told; by cluster
-    where they hang together. Markdown."""
+    """Which of the two is ahead in GroupMatch, or that these groups cannot tell; by cluster where they hang together.
+    Markdown."""
     a, b = map(escape_markdown, (first, second))
     tested, by = (match, "") if match.clustered is None else (match.clustered, f" by {match.clustered.by}")
     if tested.low <= 0 <= tested.high:
@@ -261,16 +270,25 @@ def verdict(match: Comparison, both: tuple[Evaluation, Evaluation], first: str, 
         said = f"{a} is ahead of {b}" if match.difference < 0 else f"{b} is ahead of {a}"
     values = " and ".join(f"{each.metrics[GROUP_MATCH].value:.1f}" for each in both)
     points = f"{match.difference:+.1f} points (95 % interval{by} {tested.low:+.1f} to {tested.high:+.1f}"
+    return (
+        f"**GroupMatch: {said}**, {values} %. Second minus first: {ui.true_minus(points)}, "
+        f"p{by} {p_text(tested.p_value)})."
+    )
+
+
+def counts(match: Comparison, n: int, first: str, second: str) -> str:
+    """On how many groups the two differ in GroupMatch, and what difference so many would have shown. Markdown."""
+    a, b = map(escape_markdown, (first, second))
+    tested = match.clustered or match
     told = (
         ""
         if tested.detectable is None
-        else f" {counted(len(both[0].ids), 'group')} like these show a difference of {tested.detectable:.1f} points or "
+        else f" {counted(n, 'group')} like these show a difference of {tested.detectable:.1f} points or "
         "more (80 % power)."
     )
     return (
-        f"**GroupMatch: {said}**, {values} %. Second minus first, {b} − {a}, is {ui.true_minus(points)}, "
-        f"p{by} {p_text(tested.p_value)}): {counted(match.broken, 'group')} "
-        f"{'is' if match.broken == 1 else 'are'} right with {a} alone, {match.fixed} with {b} alone.{told}"
+        f"By GroupMatch, {counted(match.broken, 'group')} {'is' if match.broken == 1 else 'are'} right with {a} alone, "
+        f"{match.fixed} with {b} alone.{told} Thin lines: 95 % intervals."
     )
 
 
@@ -293,9 +311,11 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet, sides: tuple[Side,
             names.index(GROUP_MATCH),
             format_func=lambda name: METRICS[name].label,
             key="by_metric",
-            width=200,
+            width=140,
             on_change=first_cards,
         )
+        with st.container(width=190):
+            opened = ui.pick_group(list(a.ids))
         classes = paired.groups_by_winner(a, b, metric)
         alone = [name for name, side in CLASSES.items() if side in WINNERS]
         larger = max(alone, key=lambda name: int(classes[CLASSES[name]].sum()))
@@ -309,10 +329,8 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet, sides: tuple[Side,
             width="content",
             on_change=first_cards,
         )
-        with st.container(width=260):
-            opened = ui.pick_group(list(a.ids))
-    counts = ", ".join(f"{name} {int(classes[side].sum())}" for name, side in CLASSES.items())
-    st.caption(f"{METRICS[metric].label} on {counted(len(groups), 'group')}: {counts}.")
+    sizes = ", ".join(f"{name} {int(classes[side].sum())}" for name, side in CLASSES.items())
+    st.caption(f"{METRICS[metric].label} on {counted(len(groups), 'group')}: {sizes}.")
     if opened is not None:
         with st.container(key="opened", border=True):  # which the history's script scrolls to
             one_group(a, b, groups, list(a.ids).index(opened), sides)
@@ -399,8 +417,9 @@ def page(selection: ui.Selection) -> None:
             escape_markdown(f"{sides[1].name} has no ground truth; truth: of {b.truth_of}."),
             icon=":material/info:",
         )
-    table, figure = overview(a, b, sides)
+    figure = overview(a, b, sides)
     differing(a, b, groups, sides)
+    table = every_metric(a, b, sides)
     more_on_the_test(a, b, sides, table)
     ui.export_section("compare", table, {"metrics": figure}, **exports(found, other))
     ui.cite(groups)

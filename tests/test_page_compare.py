@@ -1,5 +1,6 @@
 """The page that compares two models, two files, or a file and a model, driven from app.py."""
 
+import json
 import re
 
 import numpy as np
@@ -42,20 +43,33 @@ def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app)
     said = text(test).replace("\\", "")
     assert "these groups cannot tell builtin/clip and builtin/siglip apart" in said
     points = (
-        f"Second minus first, builtin/siglip − builtin/clip, is {match['B − A']:+.1f} points (95 % interval by caption "
+        f"Second minus first: {match['B − A']:+.1f} points (95 % interval by caption "
         f"{match['B − A by caption: 95 %']}, p by caption"
     )
     assert points.replace("-", "−") in said
     test = app(COMPARE, set="scenes/attribute-swap", model="builtin/clip", other="builtin/siglip")
     said = text(test).replace("\\", "")
     assert "builtin/clip is ahead of builtin/siglip" in said  # in the direction of the table:
-    assert re.search(
-        r"builtin/siglip − builtin/clip, is −11\.3 points \(95 % interval by caption −17\.2 to −5\.1, p", said
-    )
+    assert re.search(r"Second minus first: −11\.3 points \(95 % interval by caption −17\.2 to −5\.1, p", said)
     assert (
         "55 groups are right with builtin/clip alone, 21 with builtin/siglip alone. 300 groups like these"
         in said
     )
+
+
+@pytest.mark.parametrize(("name", "metrics"), [(SET, 5), ("scenes/replace", 1)])
+def test_every_metric_of_the_table_has_a_bar_and_no_other_has(app, name, metrics):
+    """Four bars stood above "corrected for these 5 metrics"; on groups of one image three, which were one metric."""
+    test = app(COMPARE, set=name, model="builtin/clip", other="builtin/siglip")
+    (figure,) = (json.loads(chart.proto.spec) for chart in test.get("plotly_chart")[:1])
+    assert len(figure["layout"]["xaxis"]["ticktext"]) == len(test.dataframe[0].value) == metrics
+
+
+def test_the_figure_and_the_groups_come_before_the_table(app):
+    test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
+    kinds = [element.type for element in test.main]
+    assert kinds.index("plotly_chart") < kinds.index(test.dataframe[0].type)
+    assert [h.value for h in test.header][:2] == ["Where they differ", "Every metric, with its test"]
 
 
 def test_the_table_fits_and_the_rest_of_its_columns_is_closed_below(app):
