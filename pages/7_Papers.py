@@ -19,7 +19,7 @@ from core.runs.store import RunStore
 from ui import published, runs, shipped_results
 from ui.navigation import TRAIN
 
-LEAD = "The papers' tables: their numbers, and below each yours as soon as you have run its line."
+LEAD = "The papers' numbers, and yours below them."
 NOTE = "The numbers are the papers' own, as printed; assets/papers/results.csv lists each with its table."
 STATES = {
     "done": (":material/check:", "blue", "done"),
@@ -59,8 +59,9 @@ def choose(place: Any) -> tuple[str, table_html.TableChoice]:
 # --- tables that can be run ----------------------------------------------------------------------------------------
 
 
-def runnable(name: str, place: Any) -> None:
+def runnable(name: str) -> None:
     """A table of runs: what can be done now, its numbers beside yours, every line with its next step."""
+    table, place = st.container(), st.container()  # the table comes first, the setting below it
     seeds = 1
     if any(line.job is not None and line.seeds is None for line in papers.lines(name)):
         with place.popover("Seeds"):
@@ -69,7 +70,8 @@ def runnable(name: str, place: Any) -> None:
     store = ui.VisitorStore()
     plan = papers.table_plan(store, name, seeds)
     busy = under_way(store, name, plan)
-    st.fragment(standing, run_every=3.0 if busy else None)(name, seeds, busy)
+    with table:
+        st.fragment(standing, run_every=3.0 if busy else None)(name, seeds, busy)
     record = plan.record()
     figures = {"numbers": lambda: plots.papers_figure(plots.papers_data(record))}
     if name.startswith(("ttm/", "world")) and name not in OWN_FIGURES:
@@ -106,6 +108,7 @@ def standing(name: str, seeds: int, polled: bool) -> None:
                 f"Also the {counted(empty, 'line')} without any number", key="empty", bind="query-params"
             )
         st.caption(reading(name, record, plan.deviation))
+        states_line(plan)
         served_note(plan)
         lines(store, plan)
         data = plots.papers_data(record)
@@ -183,10 +186,8 @@ def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
             )
         if not busy and not ready and "missing" in states:
             needed(plan)
-        nearest(store, plan, leads=not busy and not ready)
-        for name, (icon, colour, label) in STATES.items():
-            if name in states:
-                st.badge(f"{states.count(name)} {label}", icon=icon, color=colour)  # type: ignore[arg-type]
+        if not busy and not ready:
+            runs_here(store, plan)
     if ready and is_public():
         st.caption(f"{counted(len(ready), 'line')} can run on your own installation.")
     elif ready and not busy:
@@ -196,8 +197,16 @@ def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
             "once each" if all(s.seeds_needed == 1 for s in ready) else f"{counted(plan.seeds, 'seed')} each"
         )
         st.caption(f"{counted(len(ready), 'line')}, {each}: {left}. It continues when you close this page.")
-    elif not busy and "missing" in states:
-        st.caption("Below are the paper's numbers; “Plan” says of every line what it needs.")
+
+
+def states_line(plan: papers.TablePlan) -> None:
+    """How many lines are in which state, and where else this kind of numbers is."""
+    states = [state_of(status) for status in plan.lines]
+    with st.container(horizontal=True, vertical_alignment="center"):
+        for name, (icon, colour, label) in STATES.items():
+            if name in states:
+                st.badge(f"{states.count(name)} {label}", icon=icon, color=colour)  # type: ignore[arg-type]
+        elsewhere(plan)
 
 
 def needed(plan: papers.TablePlan) -> None:
@@ -210,20 +219,31 @@ def needed(plan: papers.TablePlan) -> None:
             resource(item)
 
 
-def nearest(store: RunStore, plan: papers.TablePlan, leads: bool) -> None:
-    """The same kind of numbers on data that are here. leads : nothing of this table can run; what can comes first."""
-    family = plan.name.partition("/")[0]
-    other, page = table_html.COUNTERPARTS.get(plan.name), ELSEWHERE.get(family)
+def quick_table(plan: papers.TablePlan) -> str | None:
+    """The table of the built-in world that runs here, by its name; None where there is none, or this one can run."""
+    quick = QUICK.get(plan.name.partition("/")[0])
+    can = any(status.state in ("ready", "stopped", "running") for status in plan.lines)
     names = {choice.key: name for name, choice in table_html.table_choices(table_html.WORLD).items()}
-    quick = QUICK.get(family) if leads and not is_public() else None
-    if quick is not None:
-        can_run = papers.table_plan(store, quick, plan.seeds)
-        note = (
-            f"{names[quick]}{time_of(can_run)}: on the pictures and models that ship with Crossmatch; "
-            "there is nothing to download."
-        )
-        world_button("Go to a table that runs here", names[quick], icon=":material/arrow_forward:", help=note)
-    if other and (quick is None or other != names[quick]):
+    return None if quick is None or can or is_public() else names[quick]
+
+
+def runs_here(store: RunStore, plan: papers.TablePlan) -> None:
+    """Where nothing of this table can run: a button to one that can."""
+    name = quick_table(plan)
+    if name is None:
+        return
+    can_run = papers.table_plan(store, QUICK[plan.name.partition("/")[0]], plan.seeds)
+    note = (
+        f"{name}{time_of(can_run)}: on the pictures and models that ship with Crossmatch; "
+        "there is nothing to download."
+    )
+    world_button("Go to a table that runs here", name, icon=":material/arrow_forward:", help=note)
+
+
+def elsewhere(plan: papers.TablePlan) -> None:
+    """The same kind of numbers on data that are here."""
+    other, page = table_html.COUNTERPARTS.get(plan.name), ELSEWHERE.get(plan.name.partition("/")[0])
+    if other and other != quick_table(plan):
         world_button("Show this kind of table for the built-in world", other, icon=":material/public:")
     if page is not None:
         ui.page_button(page[1], page[0], {}, icon=":material/straighten:")
@@ -323,7 +343,7 @@ with ui.show_errors():
     paper, chosen = choose(place)
     short = table_html.PAPERS.get(paper, "TTM")
     if chosen.key in papers.TABLES:
-        runnable(chosen.key, place)
+        runnable(chosen.key)
     else:
         printed(short, chosen.key)
     published.section(ui.VisitorStore())

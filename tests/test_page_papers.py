@@ -229,6 +229,15 @@ def test_where_nothing_can_run_what_this_table_needs_comes_first_and_one_that_ru
     assert not [each.label for each in test.button if "that runs here" in each.label]
 
 
+def test_the_table_stands_above_the_states_of_its_lines_and_its_settings(app):
+    """On a phone three buttons, two badges and two remarks stood before it."""
+    elements = [*app(PAPERS).main]
+    at = lambda text: next(i for i, each in enumerate(elements) if text in str(getattr(each, "value", "")))  # noqa: E731
+    table = next(i for i, each in enumerate(elements) if "cm-cells" in str(each.proto))
+    (seeds,) = (i for i, each in enumerate(elements) if each.type == "number_input")
+    assert table < at("waiting for data") and table < seeds
+
+
 def test_columns_of_one_method_stand_together_and_no_cell_is_blank(tmp_path):
     plan = papers.table_plan(RunStore(tmp_path), "world").record()
     shown = table_html.table_html(plan)
