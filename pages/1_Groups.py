@@ -268,13 +268,14 @@ def matrix(group: Group, data: GroupData) -> None:
         cells = st.session_state[chart_key].selection.get("cell") or []
         st.session_state["pair"] = f"{cells[0]['image']}–{cells[0]['caption']}" if cells else None
 
-    st.altair_chart(
-        heatmap(data),
-        key=chart_key,
-        on_select=clicked,
-        selection_mode="cell",
-        alt=f"Score matrix of {m} images and {k} captions; the list below describes every cell.",
-    )
+    with st.container(key=f"matrix-{m}"):  # as high as the chart before it comes: see style.css
+        st.altair_chart(
+            heatmap(data),
+            key=chart_key,
+            on_select=clicked,
+            selection_mode="cell",
+            alt=f"Score matrix of {m} images and {k} captions; the list below describes every cell.",
+        )
     st.caption(
         "Scores. Outlined, with a dot: the model's matching. ✓: the true pairs. Click a cell to explain it."
     )

@@ -382,6 +382,15 @@ def test_a_group_fits_a_laptop_without_a_jump_and_its_images_open_large(visit):
     )
     assert len(images) == 2 and all(box["width"] >= 240 for box in images)
     assert max(box["bottom"] for box in images + matrix) <= 768
+    # The library of the chart comes late on a slow machine: nothing may move when it draws.
+    moved = page.evaluate("""() => {
+        const below = document.querySelector('.st-key-pair'), before = below.getBoundingClientRect().top;
+        document.querySelector('[data-testid=stVegaLiteChart]').closest('.stElementContainer').style.display = 'none';
+        const after = below.getBoundingClientRect().top;
+        document.querySelectorAll('.stElementContainer').forEach(e => e.style.removeProperty('display'));
+        return after - before;
+    }""")
+    assert moved == 0
     levels = page.evaluate(
         "[...document.querySelectorAll('[data-testid=stMain] :is(h1,h2,h3,h4)')].map(e => +e.tagName[1])"
     )
