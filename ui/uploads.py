@@ -179,10 +179,10 @@ def upload_groups(entry: str, shape: str = "") -> GroupSet:
 
 def _groups(entry: str, evaluation: Evaluation, table: ScoreFile | None) -> GroupSet:
     """table : of a score file; None of embeddings, which name neither images nor captions."""
-    named = (None, None) if table is None else (table.images, table.captions)
+    images, captions = (None, None) if table is None else (table.images, table.captions)
     name = entry.removeprefix(PREFIX)
     about = {"title": name, "source": "your file", "licence": "yours", "citation": name}
-    file = ScoreFile(evaluation.scores, None, list(evaluation.ids), evaluation.tags, *named)
+    file = ScoreFile(evaluation.scores, None, list(evaluation.ids), evaluation.tags, images, captions)
     found = file.groups(entry, **about)
     vars(found)[_EVALUATION] = evaluation
     return found
