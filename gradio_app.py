@@ -314,7 +314,18 @@ def _refuse_tools_in_a_sentence() -> None:
         setattr(GradioMCPServer, name, with_sentence(getattr(GradioMCPServer, name)))
 
 
+def _wait_without_a_thread() -> None:
+    """A tool call that waits for its result holds no thread: forty of them held all there were, for good, as the call
+    at work needs one to end."""
+
+    async def result(self: GradioMCPServer, job: Any) -> list[Any]:
+        return [await asyncio.wrap_future(job.future)]
+
+    GradioMCPServer._execute_tool_without_progress = result  # type: ignore[method-assign]
+
+
 _take_files_alone()
+_wait_without_a_thread()
 _refuse_tools_in_a_sentence()
 route_utils.GradioMultiPartParser = _FewFiles  # type: ignore[misc]
 
@@ -426,6 +437,7 @@ def served() -> dict[str, Any]:
         limits=LIMITS,
         closed=CLOSED,
         files="/gradio_api/upload$",
+        asks_itself=True,
     )
     return {
         "mcp_server": True,

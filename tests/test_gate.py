@@ -58,9 +58,11 @@ class App:
 class Visit:
     """One request or connection through a gate, and what came of it."""
 
-    def __init__(self, door, kind, host, path="/", parts=(b"",), query=b"", headers=(), pause=0.0):
+    def __init__(
+        self, door, kind, host, path="/", parts=(b"",), query=b"", headers=(), pause=0.0, server=None
+    ):
         method = "PUT" if path.startswith("/up") else "POST"
-        self.scope = {"type": kind, "client": (host, 1), "path": path, "method": method}
+        self.scope = {"type": kind, "client": (host, 1), "server": server, "path": path, "method": method}
         self.scope |= {"query_string": query, "headers": list(headers)}
         self.parts, self.pause, self.sent = list(parts), pause, []
         self.gone = asyncio.Event()
@@ -68,7 +70,8 @@ class Visit:
 
     async def receive(self):
         if self.scope["type"] == "websocket" and self.parts:
-            return {"type": "websocket.receive", "bytes": self.parts.pop(0)}
+            part = self.parts.pop(0)
+            return {"type": "websocket.receive", "text" if isinstance(part, str) else "bytes": part}
         if not self.parts:
             await self.gone.wait()
             return {"type": f"{self.scope['type']}.disconnect"}
@@ -256,6 +259,18 @@ def test_after_a_message_that_no_page_sends_the_connection_is_closed(wide):
     run(story, SMALL._replace(message=30, states=5), states=lambda message: message.count(b"."))
 
 
+@pytest.mark.parametrize("text", ["", "x"])
+def test_after_text_the_connection_is_closed(text):
+    """No page sends any; Streamlit looks for bytes, and an empty text wrote a traceback."""
+
+    async def story(visit, app):
+        found = visit("websocket", "1.1.1.1", parts=[b"x", text, b"late"])
+        await found.task
+        assert [message["bytes"] for message in app.received] == [b"x"] and found.status == 1003
+
+    run(story)
+
+
 def test_uploads_of_one_address_come_at_a_bounded_pace():
     async def story(visit, app):
         app.free.set()
@@ -318,23 +333,65 @@ def test_a_forwarded_address_counts_only_where_that_is_asked_for(monkeypatch, po
     assert client(("127.0.0.1", 5), claim) == "9.9.9.9"
 
 
-def test_what_an_app_asks_itself_counts_for_its_visitor_and_once():
+def test_what_an_app_asks_itself_counts_for_its_visitor():
     """Gradio calls a tool with the headers of the visitor's request, from the server's own address."""
 
     async def story(visit, app):
-        app.free.set()
-        outer = visit("http", "1.2.3.4", path="/up", parts=[b"a" * 60])
-        await outer.task
+        outer = visit("http", "1.2.3.4", path="/up", parts=[b"a" * 60], headers=FORWARDED)
+        await settle(outer)
         headers = outer.scope["headers"]
-        for _ in range(3):  # beyond the quota of an address
-            inner = visit("http", "127.0.0.1", path="/up", parts=[b"a" * 60], headers=headers)
-            await inner.task
-            assert inner.status == 200
-        assert app.seen == {"1.2.3.4": 4}
-        ((name, value),) = headers
-        for forged in (value.replace(b"1.2.3.4", b"5.6.7.8"), value + b" ", b"5.6.7.8"):
-            await visit("http", "6.6.6.6", headers=[(name, forged)]).task
-        assert app.seen == {"1.2.3.4": 4, "6.6.6.6": 3}
+        # The rest uvicorn would believe its own machine.
+        assert dict(headers).keys() == {gate._VISITOR, b"other"}
+        inner = visit("http", "127.0.0.1", path="/up", parts=[b"a" * 60], headers=headers)  # beyond the quota
+        await settle(inner)
+        app.free.set()
+        await asyncio.gather(outer.task, inner.task)
+        assert inner.status == outer.status == 200 and app.seen == {"1.2.3.4": 2}
+
+    run(story, asks_itself=True)
+
+
+FORWARDED = [(b"x-forwarded-for", b"9.9.9.9"), (b"other", b"x")]
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "::1", "6.6.6.6", "10.0.0.7"])
+@pytest.mark.parametrize("what", ["again", "over", "forged", "twice"])
+def test_nobody_is_somebody_else_by_a_header_seen_before(what, host):
+    """It serves once, while its request is being answered, and from this machine alone; before, it served any peer for
+    as long as the process lived."""
+
+    async def story(visit, app):
+        outer = visit("http", "1.2.3.4")
+        await settle(outer)
+        headers = [pair for pair in outer.scope["headers"] if pair[0] == gate._VISITOR]
+        here = host != "6.6.6.6"
+        if what == "over":
+            app.free.set()
+            await outer.task
+        elif what == "again":
+            await settle(visit("http", "127.0.0.1", headers=headers))
+            assert app.seen == {"1.2.3.4": 2}
+        elif what == "twice":
+            headers = headers * 2
+        else:
+            headers = [(name, value[:-1] + b"?") for name, value in headers]
+        app.seen.clear()
+        late = visit("http", host, headers=headers, server=("10.0.0.7", 80))
+        await settle(late)
+        app.free.set()
+        await late.task
+        assert app.seen == ({} if here else {"6.6.6.6": 1}) and late.status == (403 if here else 200)
+
+    run(story, asks_itself=True)
+
+
+def test_an_app_that_never_asks_itself_hears_of_no_header():
+    async def story(visit, app):
+        app.free.set()
+        headers = [(gate._VISITOR, b"1.2.3.4")]
+        found = visit("http", "127.0.0.1", headers=headers)
+        await found.task
+        assert found.status == 200 and app.seen == {"127.0.0.1": 1} and not found.scope["headers"]
 
     run(story)
 

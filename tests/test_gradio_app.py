@@ -336,8 +336,8 @@ def test_one_request_brings_few_files(address):
 
     for count, status in ((10, 200), (11, 400)):
         files = [("files", (f"{i}.txt", b"x")) for i in range(count)]
-        assert httpx.post(f"{address}gradio_api/upload", files=files, timeout=60).status_code == status
-    assert httpx.post(f"{address}gradio_api/process_recording", timeout=60).status_code == 404
+        assert httpx.post(f"{address}gradio_api/upload", files=files, timeout=600).status_code == status
+    assert httpx.post(f"{address}gradio_api/process_recording", timeout=600).status_code == 404
 
 
 def test_uploads_that_broke_off_are_deleted_and_whole_ones_are_not(tmp_path):
@@ -389,7 +389,7 @@ def test_a_call_of_many_empty_lists_is_refused_before_anybody_parses_it(address,
     import httpx
 
     call = f'{{"data": [{"[]," * 10_000}[]]}}'.encode()
-    found = httpx.post(f"{address}gradio_api/{where}", content=call, timeout=30)
+    found = httpx.post(f"{address}gradio_api/{where}", content=call, timeout=600)
     assert found.status_code == 413 and "too many values" in found.text
 
 
@@ -423,6 +423,30 @@ def test_a_call_of_the_tool_is_its_visitors_and_its_refusal_names_no_address(add
     for answer in (full, asked(address, images)):
         assert answer.isError and "try again" in answer.content[0].text
         assert "http" not in answer.content[0].text and "127.0.0.1" not in answer.content[0].text
+
+
+def test_tool_calls_that_wait_hold_no_thread():
+    """Forty, of four addresses, held every thread there was: the call at work could not end, and nobody was answered
+    any more."""
+    import asyncio
+    from concurrent.futures import Future
+    from types import SimpleNamespace as Job
+
+    import anyio
+    from gradio.mcp import GradioMCPServer
+
+    async def story():
+        waiting = [Future() for _ in range(50)]
+        jobs = [Job(future=one, result=one.result) for one in waiting]
+        wait = GradioMCPServer._execute_tool_without_progress
+        calls = [asyncio.create_task(wait(None, job)) for job in jobs]
+        await asyncio.sleep(0.1)
+        assert await anyio.to_thread.run_sync(lambda: "at work") == "at work"
+        for i, one in enumerate(waiting):
+            one.set_result(i)
+        return await asyncio.gather(*calls)
+
+    assert asyncio.run(asyncio.wait_for(story(), 600)) == [[i] for i in range(50)]
 
 
 @pytest.mark.parametrize(
@@ -515,14 +539,14 @@ def test_what_the_demo_has_no_use_for_is_closed(address, path):
     """With a path that is an address Gradio fetches it for anybody; with a key it asks the hub."""
     import httpx
 
-    found = httpx.get(f"{address}{path}", timeout=30)
+    found = httpx.get(f"{address}{path}", timeout=600)
     assert (found.status_code, found.text) == (404, "Page not found.")
 
 
 def test_no_call_goes_around_the_queue(address):
     import httpx
 
-    found = httpx.post(f"{address}gradio_api/run/score_group", json={"data": [None] * 5}, timeout=30)
+    found = httpx.post(f"{address}gradio_api/run/score_group", json={"data": [None] * 5}, timeout=600)
     assert found.status_code == 404 and "join the queue" in found.text
 
 

@@ -200,7 +200,7 @@ class Hostile:
         await asyncio.gather(*(one(number) for number in range(10)), return_exceptions=True)
 
     async def messages(self) -> None:
-        """As many messages as go, and some that are none or too large."""
+        """As many messages as go, some that are none or too large, and text, which Streamlit does not read."""
         async with self.patient_session() as session:
             await session.open()
             message = BackMsg()
@@ -208,7 +208,7 @@ class Hostile:
             for _ in range(300):
                 await session.line.send(message.SerializeToString())
             self.answers["messages taken"] += 300
-        for content in (bytes(4 * MB), bytes(40 * MB), b"no message at all"):
+        for content in (bytes(4 * MB), bytes(40 * MB), b"no message at all", ""):
             with suppress(Exception):
                 async with self.patient_session() as session:
                     await session.open()
@@ -295,6 +295,7 @@ def small_files(seed: int) -> dict[str, bytes]:
         ),
         "list.json": b"[" + b"[]," * 3_000_000 + b"[]]",
         "deep.jsonl": b'{"id":' + b"[" * 100_000 + b"]" * 100_000 + b"}",
+        "quotes.csv": b"group,image,caption,score\n" + b'"' * 200_000,
         "same.jsonl": b"{" + b",".join(b'"k%d":0' % (i // 2) for i in range(60_000)) + b"}",
         "scans.csv": many_scans(2000),
     }

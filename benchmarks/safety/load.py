@@ -17,6 +17,7 @@ import ipaddress
 import json
 import os
 import random
+import re
 import signal
 import socket
 import statistics
@@ -47,6 +48,9 @@ PATIENCE, FIRST_PATIENCE = (
     600.0,
 )  # seconds until an answer counts as missing; of the very first visitor
 START = "Start the run"  # the button that launches
+_RAISED = re.compile(
+    r"^Traceback \(most.*\n(?:[ \t].*\n)+(\S.{0,150})", re.MULTILINE
+)  # what a traceback ends with
 
 
 @dataclass
@@ -410,9 +414,10 @@ def main() -> int:
             "machine": round(whole),
         }
         row["tracebacks_in_log"] = log.count("Traceback (most recent call last)")
+        row["raised"] = dict(Counter(_RAISED.findall(log)))
         for begin in ("a page failed", "Traceback (most"):  # of our own pages first
             if begin in log:
-                print(log[log.index(begin) :][:3000], file=sys.stderr)
+                print(log[log.index(begin) :][:8000], file=sys.stderr)
     print(json.dumps(row, ensure_ascii=False))
     return int(bool(result.errors))
 

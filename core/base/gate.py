@@ -5,7 +5,8 @@ large and how slow a request may be. Where a total is full, whoever holds most g
 less; so one stranger never keeps everybody else out. Addresses are told apart by a hash whose salt lives and dies with
 the process. Where a proxy stands in front, uvicorn's `FORWARDED_ALLOW_IPS` names it; without that variable no forwarded
 header is believed. Where an app asks itself for a visitor and hands on the headers of the visitor's request, as Gradio
-does for tools, a signed header says who it is: such a request was counted when it came from outside.
+does for tools, a header of the gate's own says which request that is: it was counted when it came from outside. The
+header serves once, while that request is being answered, and on this machine alone.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ import secrets
 import time
 from collections import Counter, deque
 from collections.abc import Awaitable, Callable, Iterator, MutableMapping
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from hashlib import blake2b
 from typing import Any, NamedTuple
 
@@ -37,8 +38,7 @@ _PROXIED = (
 _PROXIES = "FORWARDED_ALLOW_IPS"  # uvicorn's
 _MARKS = (b"[", b"]", b"{", b"}", b",", b":")  # of JSON
 _SALT = secrets.token_bytes(16)
-_VISITOR = b"x-crossmatch-visitor"  # for whom the app asks itself: an address and its signature
-_KEY = secrets.token_bytes(32)
+_VISITOR = b"x-crossmatch-visitor"  # the request for which the app asks itself, by a name that nobody guesses
 
 
 class Share(NamedTuple):
@@ -96,19 +96,39 @@ def _is_written(host: str, port: int, forwarded: str) -> bool:
     )
 
 
-def _signed(host: str) -> bytes:
-    return f"{host} {blake2b(host.encode(), key=_KEY, digest_size=16).hexdigest()}".encode("latin1")
-
-
-def _carried(scope: Scope) -> str | None:
-    """The visitor for whom the app asks itself; None for a request from outside, and for a forged one."""
-    said = _header(scope, _VISITOR)
-    host = said.decode("latin1").partition(" ")[0]
-    return host if said and secrets.compare_digest(said, _signed(host)) else None
+def _is_here(scope: Scope) -> bool:
+    """Whether a request comes from this machine."""
+    host = (scope.get("client") or (LOCAL, 0))[0]
+    with suppress(ValueError):
+        known = ipaddress.ip_address(host)
+        if (getattr(known, "ipv4_mapped", None) or known).is_loopback:
+            return True
+    return host == (scope.get("server") or (LOCAL, 0))[0]
 
 
 def _header(scope: Scope, name: bytes) -> bytes:
     return b", ".join(value for key, value in scope["headers"] if key == name)
+
+
+class _Asking:
+    """Requests that are being answered. While one is, the app may ask itself, once, for whoever sent it."""
+
+    def __init__(self) -> None:
+        self._hosts: dict[bytes, str] = {}
+
+    @contextmanager
+    def name(self, host: str) -> Iterator[bytes]:
+        """A name for a request of this address, good while the block lasts."""
+        name = secrets.token_hex(16).encode()
+        self._hosts[name] = host
+        try:
+            yield name
+        finally:
+            self._hosts.pop(name, None)
+
+    def take(self, name: bytes) -> str | None:
+        """Whose request it is; None for one that is over, was taken before, or never was."""
+        return self._hosts.pop(name, None)
 
 
 class _Refused(Exception):
@@ -239,10 +259,12 @@ class Gate:
         files: str | None = None,
         brought: Callable[[Scope, str], object] = lambda scope, who: None,
         states: Callable[[bytes], int] = lambda message: 0,
+        asks_itself: bool = False,
     ) -> None:
         """uploads, closed : regular expressions; the paths where something is brought, and those that nobody gets.
         files : those of `uploads` where it is a whole file, by default all. brought : called with a request that has
         brought something, and who sent it. states : how many values of fields a message over a web socket holds.
+        asks_itself : whether the app sends itself requests with the headers of a visitor's, to whom they count.
         """
         self.app, self.limits, self.brought, self.states = app, limits or Limits(), brought, states
         self._uploads, self._closed = re.compile(uploads), re.compile(closed)
@@ -250,24 +272,35 @@ class Gate:
         self._requests, self._connections = _Room(self.limits.requests), _Room(self.limits.connections)
         self._at_upload = _Room(self.limits.uploads)
         self._openings, self._sendings = _Bucket(*self.limits.openings), _Bucket(*self.limits.sendings)
-        self._warned = False
+        self._warned, self._asking = False, _Asking() if asks_itself else None
         self._quota = _Quota(self.limits.quota, self.limits.window)
 
     async def __call__(self, scope: Scope, receive: _Receive, send: _Send) -> None:
         if scope["type"] not in ("http", "websocket"):
             await self.app(scope, receive, send)
             return
-        carried = _carried(scope)
-        if carried is not None:
-            scope["client"] = (carried, 0)
-            await self.app(scope, receive, send)
+        asked_for = _header(scope, _VISITOR)
+        if self._asking is not None and asked_for and _is_here(scope):
+            await self._ask(scope, receive, send, self._asking.take(asked_for))
             return
         self._warn(scope)
-        scope["client"] = (_client(scope), 0)
-        others = [(name, value) for name, value in scope["headers"] if name != _VISITOR]
-        scope["headers"] = [*others, (_VISITOR, _signed(scope["client"][0]))]
+        host = _client(scope)
+        scope["client"] = (host, 0)
+        # A forwarded address goes no further: with it an app that asks itself would seem to be asked from elsewhere.
+        others = [pair for pair in scope["headers"] if pair[0] not in (_VISITOR, b"x-forwarded-for")]
         serve = self._request if scope["type"] == "http" else self._connection
-        await serve(scope, receive, send, hashed(scope["client"][0]))
+        with nullcontext() if self._asking is None else self._asking.name(host) as name:
+            scope["headers"] = others if name is None else [*others, (_VISITOR, name)]
+            await serve(scope, receive, send, hashed(host))
+
+    async def _ask(self, scope: Scope, receive: _Receive, send: _Send, host: str | None) -> None:
+        """The app asks itself for the visitor of another request, of this address."""
+        if host is None:
+            refused = _Refused(403, "The request that this one was made for is over; try again.")
+            await (_Answer(send).refuse(refused) if scope["type"] == "http" else _close(send))
+            return
+        scope["client"] = (host, 0)
+        await self.app(scope, receive, send)
 
     def _warn(self, scope: Scope) -> None:
         if not self._warned and _PROXIES not in os.environ and _header(scope, b"x-forwarded-for"):
@@ -317,7 +350,7 @@ class Gate:
             await _close(send)
         else:
             if stay.over or messages.refused:
-                await _close(send, _TOO_BIG if messages.refused else _LATER)
+                await _close(send, messages.refused or _LATER)
 
 
 def _pass(bucket: _Bucket, who: str) -> None:
@@ -328,28 +361,34 @@ def _pass(bucket: _Bucket, who: str) -> None:
 
 class _Messages:
     """`receive`, of messages that take their time where they come faster than anybody clicks. After one that is larger
-    than any page's, or holds more values, the app is told that its visitor has gone.
+    than any page's, holds more values, or is text, the app is told that its visitor has gone.
     """
 
     def __init__(self, receive: _Receive, limits: Limits, states: Callable[[bytes], int]) -> None:
         self._receive, self._limits, self._states = receive, limits, states
-        self._bucket, self.refused = _Bucket(*limits.messages), False
+        self._bucket, self.refused = _Bucket(*limits.messages), 0  # or why
 
     async def __call__(self) -> MutableMapping[str, Any]:
         message = await self._receive()
-        if self.refused or self._goes_too_far(message):
-            self.refused = True
-            return {"type": "websocket.disconnect", "code": _TOO_BIG}
+        self.refused = self.refused or self._refusal(message)
+        if self.refused:
+            return {"type": "websocket.disconnect", "code": self.refused}
         await asyncio.sleep(self._bucket.wait())
         self._bucket.take()
         return message
 
-    def _goes_too_far(self, message: MutableMapping[str, Any]) -> bool:
-        content = message.get("bytes") or (message.get("text") or "").encode("utf-8", "surrogatepass")
-        return len(content) > self._limits.message or self._states(content) > self._limits.states
+    def _refusal(self, message: MutableMapping[str, Any]) -> int:
+        """Why the connection ends with this message; 0 where it does not."""
+        content = message.get("bytes") or b""
+        if message.get("text") is not None:
+            return _TEXT
+        if len(content) > self._limits.message or self._states(content) > self._limits.states:
+            return _TOO_BIG
+        return 0
 
 
-_LATER, _TOO_BIG = 1013, 1009  # why a web socket is closed: try again later; message too big
+# Why a web socket is closed: try again later; message too big; a kind of message that is not read.
+_LATER, _TOO_BIG, _TEXT = 1013, 1009, 1003
 
 
 async def _close(send: _Send, code: int = _LATER) -> None:
