@@ -53,7 +53,9 @@ class Person:
         if begun.status_code != 200:
             return f"{begun.status_code}"
         found = await client.get(f"gradio_api/call/score_group/{begun.json()['event_id']}")
-        return found.text.partition("\n")[0]
+        return found.text[found.text.rfind("event: ") :].partition("\n")[
+            0
+        ]  # the last one: others keep it open
 
     async def tool(self, client: httpx.AsyncClient, images: list[str], **claims: str) -> str:
         """The same by the tool; claims : headers."""
