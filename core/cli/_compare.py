@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -47,11 +48,36 @@ def compare(
     as_json: options.Json = False,
 ) -> None:
     """Two models, two files, or a file and a model on the same groups: every metric, and the paired difference."""
-    models, embedded = (
-        [side for side in (a, b) if not _is_file(side)],
-        [_is_embeddings(side) for side in (a, b)],
+    embedded = [_is_embeddings(side) for side in (a, b)]
+    _check_sides(a, b, benchmark, embedded)
+    first, second = (
+        _evaluate(side, is_embedded, benchmark, split, shape)
+        for side, is_embedded in zip((a, b), embedded, strict=True)
     )
+    sizes = {"a": len(first.ids), "b": len(second.ids)}
+    first, second = _on_the_same(first, second, tag, cluster)
+    common |= {*sizes.values()} != {len(first.ids)}
+    if out is not None:
+        with writing(out):
+            comparison_table(first, second, ("A", "B")).to_csv(out, index=False)
+        print_note(f"wrote {out}")
+    if as_json:
+        where = {} if benchmark is None else {"benchmark": benchmark, "split": split}
+        of = {"groups_of": sizes} if common else {}
+        show_json({"a": a, "b": b, **where, **of, **_record(first, second)})
+        return
+    if common:
+        print(f"On the groups that both have: A has {sizes['a']}, B {sizes['b']}.\n")
+    on = "" if benchmark is None else f" on {benchmark}, split {split}"
+    for name, source, side in (("A", a, first), ("B", b, second)):
+        print(f"{name}: {source if _is_file(source) else f'{source}{on}'}; {_measured(side)}\n")
+    print(format_differences("B minus A", differences(first, second), ("A better", "B better")))
+
+
+def _check_sides(a: str, b: str, benchmark: str | None, embedded: Sequence[bool]) -> None:
+    """Raises InputError for sides that are the same, for a model without a benchmark, and for options of no use."""
     _refuse_same(a, b)
+    models = [side for side in (a, b) if not _is_file(side)]
     if models and benchmark is None:
         raise InputError(
             f"{models[0]!r} is not a file of scores or embeddings, so it is taken for a model; "
@@ -63,36 +89,27 @@ def compare(
         refuse_unused("with two files and no --benchmark", "split")
         if not any(embedded):
             refuse_unused("with two files of scores", "shape")
-    first, second = (
-        _evaluate(side, is_embedded, benchmark, split, shape)
-        for side, is_embedded in zip((a, b), embedded, strict=True)
-    )
-    sizes = {"a": len(first.ids), "b": len(second.ids)}
-    first, second = common_groups(first, second)
-    common |= {*sizes.values()} != {len(first.ids)}
+
+
+def _on_the_same(
+    a: Evaluation, b: Evaluation, tag: Sequence[str] | None, cluster: str | None
+) -> tuple[Evaluation, Evaluation]:
+    """Both on the groups that they have in common, of these tags, with one way to hang together."""
+    first, second = common_groups(a, b)
     if tag:
         kept = np.isin(first.ids, with_tags(second if first.tags is None else first, tag).ids)
         first, second = first.select(kept), second.select(kept)
     first.clusters = second.clusters = first.clusters or second.clusters  # a file does not know its images
     for side in (first, second):
         cluster_by(side, cluster)
-    if out is not None:
-        with writing(out):
-            comparison_table(first, second, ("A", "B")).to_csv(out, index=False)
-        print_note(f"wrote {out}")
-    if as_json:
-        where = {} if benchmark is None else {"benchmark": benchmark, "split": split}
-        of = {"groups_of": sizes} if common else {}
-        show_json({"a": a, "b": b, **where, **of, **_record(first, second)})
-        return
-    on = "" if benchmark is None else f" on {benchmark}, split {split}"
-    if common:
-        print(f"On the groups that both have: A has {sizes['a']}, B {sizes['b']}.\n")
-    for name, source, side in (("A", a, first), ("B", b, second)):
-        record, what = side.record(), source if _is_file(source) else f"{source}{on}"
-        size = f"{counted(record['n_groups'], 'group')} of {record['shape']}"
-        print(f"{name}: {what}; {size}; truth: {record['truth']}\n{format_metrics(record)}\n")
-    print(format_differences("B minus A", differences(first, second), ("A better", "B better")))
+    return first, second
+
+
+def _measured(side: Evaluation) -> str:
+    """How many groups there are and where their truth is from, then every metric."""
+    record = side.record()
+    size = f"{counted(record['n_groups'], 'group')} of {record['shape']}"
+    return f"{size}; truth: {record['truth']}\n{format_metrics(record)}"
 
 
 def _refuse_same(a: str, b: str) -> None:
