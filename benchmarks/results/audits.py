@@ -300,8 +300,9 @@ p values are corrected for all rules of a set (Holm), not for the number of sets
 _READING = """## How we read it
 
 - In none of the built-in sets was anything found that gives the answer away by place, length, frequency or statistics
-  of the images; where the table says "cannot tell", the set is too small to know. `scenes/word-order` is
-  solved by a language prior alone, and is there to show that; a score on it says nothing about images.
+  of the images; where the table says "cannot tell", the set is too small to know, or nothing in it says (`crossmatch
+  audit SET` has the reason). `scenes/word-order` is solved by a language prior alone, and is there to show that; a
+  score on it says nothing about images.
 - `scenes/replace` and the `relations-1x4` sets need no word order in the sense that their captions differ in words. The
   ceiling is a bound, not a result: of "left of", "right of", "in front of" and "behind" between the same two objects a
   model that is blind to order cannot know which one is where. That is a limit, not a fault: a score is no evidence of
@@ -331,7 +332,7 @@ _COPIES = """## Which copies of a picture are found
 
 A picture of 500 pixels and a copy of it. What is the same counts as one image; what is alike, perhaps a copy that is
 cut, and what is mirrored or turned is shown to be looked at, and is no fault. Missed: none of the three. Not looked
-for: what is mirrored or turned and cut as well, turned by other angles, or grey.
+for: what is mirrored or turned and cut as well, turned by other angles, grey, of another brightness, or drawn upon.
 """
 
 if __name__ == "__main__":

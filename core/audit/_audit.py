@@ -24,7 +24,7 @@ from core.base.text import counted
 from core.datasets.embeddings import RowImage
 from core.debiasing.blind import check_blind
 from core.exchange.report import report_page, write_page
-from core.groups import GroupSet
+from core.groups import GroupSet, ImageRef
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH
 from core.metrics.statistics import Clusters, Comparison
@@ -137,11 +137,7 @@ class Audit:
             )
         names, here = _image_names(groups)
         say = progress or (lambda what, share: None)
-        pixels = (
-            _facts.Pixels.of(groups, partial(say, "images"))
-            if here and len(groups) <= _MOST_PICTURES
-            else None
-        )
+        pixels, unseen = _opened(groups, here, say)
         alike = names if pixels is None else pixels.named(names)
         named = groups if here else _with_names(groups, names)
         clusters = Clusters.of_groups(_in_one_form(groups, alike))
@@ -155,13 +151,13 @@ class Audit:
         say("rules", 1.0)
         found += [_rules.blind_model(sample, name, scores) for name, scores in blind_scores.items()]
         found += [] if blind_scores or m == k else [_NO_BLIND]
-        found.append(_pictures(sample, pixels))
+        found.append(_pictures(sample, pixels, unseen))
         found += [] if training is None else [_rules.seen_pairs(sample, _captions(training))]
         found += [
             _facts.word_order(groups, clusters),
             _facts.equal_captions(groups, clusters),
             _facts.contradictions(groups, alike, groups.name.endswith("@global"), clusters),
-            _facts.equal_images(groups, names, pixels, clusters),
+            _facts.equal_images(groups, names, pixels, clusters, unseen),
             _facts.shared_parts(groups, clusters),
             _facts.detectable(*_independent(groups, clusters)),
             _facts.agreement(groups, right, clusters),
@@ -190,8 +186,10 @@ class Audit:
             start = "Not sound: it can be solved without its images"
         elif any(found.p_value is None and found.found and found.found.value > _WRONG for found in faults):
             start = "Not sound: too many of its groups are wrong as they are"
-        elif any(found.key == "size" for found in limits) or least is None:
-            start = f"Too small to compare models that differ by less than {least or 100.0:.1f} points"
+        elif least is None:
+            start = "Too small to tell any two models apart"
+        elif any(found.key == "size" for found in limits):
+            start = f"Too small to compare models that differ by less than {least:.1f} points"
         else:
             start = f"Sound enough to compare models that differ by {_facts.points(least)}"
         limits = [found for found in limits if found.key != "size"]
@@ -378,14 +376,21 @@ def _ids(found: Finding) -> str:
 
 
 def _image_names(groups: GroupSet) -> tuple[_Names, bool]:
-    """What every image is called, equal for equal images, and whether the images are here.
+    """What every image is called, equal for equal images, and whether all images are here.
 
-    By content; where the files are not on this machine by what the set calls them.
+    By content; one whose file is not on this machine by what the set calls it.
     """
-    try:
-        return [[image.key for image in g.images] for g in groups], True
-    except InputError:
-        return [[repr(image) for image in g.images] for g in groups], False
+    here = True
+
+    def name(image: ImageRef) -> str:
+        nonlocal here
+        try:
+            return image.key
+        except InputError:
+            here = False
+            return repr(image)
+
+    return [[name(image) for image in g.images] for g in groups], here
 
 
 def _with_names(groups: GroupSet, names: _Names) -> GroupSet:
@@ -452,17 +457,24 @@ def _systems(groups: GroupSet) -> dict[str, np.ndarray]:
     return right
 
 
-def _pictures(sample: _rules.Sample, pixels: _facts.Pixels | None) -> Finding:
+def _opened(groups: GroupSet, here: bool, say: _Progress) -> tuple[_facts.Pixels | None, str]:
+    """What is known of the pixels, or why nothing is."""
+    if len(groups) > _MOST_PICTURES:
+        return None, f"The images are not opened of a set of more than {_MOST_PICTURES:,} groups."
+    if not here:
+        return None, "Images of the set are not on this machine."
+    try:
+        return _facts.Pixels.of(groups, partial(say, "images")), ""
+    except InputError as error:
+        return None, str(error)
+
+
+def _pictures(sample: _rules.Sample, pixels: _facts.Pixels | None, unseen: str) -> Finding:
     if pixels is not None:
         return _rules.pictures(sample, pixels.statistics)
-    why = (
-        "The images are not on this machine."
-        if len(sample.groups) <= _MOST_PICTURES
-        else "The images are not opened of so large a set."
-    )
     return Finding(
         "pictures",
         "Do statistics of the images, not their content, give the right caption away?",
         CANNOT_TELL,
-        why,
+        unseen,
     )

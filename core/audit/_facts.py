@@ -15,7 +15,6 @@ from core.audit import _near_images
 from core.audit._near_images import Likeness
 from core.audit._rules import CANNOT_TELL, EVIDENCE, FAULT, LIMIT, SOUND, Finding
 from core.audit._words import looks_of, words_of
-from core.base.errors import InputError
 from core.base.text import counted
 from core.groups import BytesImage, FileImage, Group, GroupSet, ImageRef
 from core.metrics.statistics import Clusters, Comparison, estimate
@@ -138,6 +137,8 @@ def contradictions(
             )
     drawn = _against_scenes(groups, is_global)
     bad |= drawn
+    uses = Counter(image for found in names for image in {*found})
+    known = any(isinstance(image, SceneImage) for group in groups for image in group.images)
     images = Counter(caption for said in right.values() for caption in said)
     shared = np.array(
         [any(images[t[j]] > 1 for j in g.truth or ()) for g, t in zip(groups, texts, strict=True)]
@@ -152,17 +153,24 @@ def contradictions(
         f"another group. {int(shared.sum()):,} groups have a right caption that is right of another image "
         f"too, {several}."
     )
-    if any(isinstance(image, SceneImage) for group in groups for image in group.images):
+    if known:
         says += f" In {int(drawn.sum()):,} groups the scene that was drawn says otherwise than the set."
     wrong = bad | shared if is_global else bad
+    looked = known or max(uses.values()) > 1
+    if not looked:
+        says += " No two groups have an image in common, so that nothing here says what else is true of one."
     return Finding(
         "contradictions",
         question,
-        FAULT if wrong.any() else SOUND,
+        FAULT if wrong.any() else SOUND if looked else CANNOT_TELL,
         says,
-        estimate(wrong, 0.0, clusters=clusters),
-        evidence=_ids(groups, wrong),
-        brief=f"{counted(int(wrong.sum()), 'group')} of {len(groups):,} contradict another one or their picture",
+        estimate(wrong, 0.0, clusters=clusters)
+        if looked or wrong.any()
+        else None,  # nobody looked: no number
+        evidence=_ids(groups, wrong if wrong.any() else shared),
+        brief=f"{counted(int(wrong.sum()), 'group')} of {len(groups):,} contradict another one or their picture"
+        if looked or wrong.any()
+        else "",
     )
 
 
@@ -203,15 +211,12 @@ class Pixels(NamedTuple):
     statistics: np.ndarray
 
     @classmethod
-    def of(cls, groups: GroupSet, progress: Callable[[float], None] | None = None) -> Pixels | None:
-        """None where an image is not on this machine."""
+    def of(cls, groups: GroupSet, progress: Callable[[float], None] | None = None) -> Pixels:
+        """Raises InputError for an image that does not open."""
         small, middle, numbers, shapes = [], [], [], []
         for i, group in enumerate(groups):
             for image in group.images:
-                try:
-                    picture = image.open()
-                except InputError:
-                    return None
+                picture = image.open()
                 small.append(_near_images.thumbnail(picture))
                 middle.append(_near_images.thumbnail(_near_images.centre(picture)))
                 shapes.append(np.log(picture.width / picture.height))
@@ -317,69 +322,117 @@ def equal_images(
     names: Sequence[Sequence[str]],
     pixels: Pixels | None,
     clusters: Clusters | None = None,
+    unseen: str = "",
 ) -> Finding:
     """Images of one group that are the same, or nearly, and images of different groups that are nearly the same.
 
     An image that is another one mirrored or turned is no fault by itself, as captions may be about just that. It is
-    said where no caption of the two groups has an English word of place or direction.
+    said where no caption of the two groups has an English word of place or direction. unseen : why there are no pixels.
     """
-    question = "Are the images different?"
-    n = len(groups)
+    question, n = "Are the images different?", len(groups)
     twice = np.array([len(set(found)) < len(found) for found in names])
     if pixels is None:
         says = (
-            f"{int(twice.sum()):,} of {n:,} groups have the same image twice; near duplicates need the images, which "
-            "are not looked at here."
+            f"{int(twice.sum()):,} of {n:,} groups have the same image twice; whether images are nearly the same is "
+            f"not known. {unseen}"
         )
         return Finding(
             "images",
             question,
             FAULT if twice.any() else CANNOT_TELL,
-            says,
+            says.rstrip(),
             estimate(twice, 0.0, clusters=clusters) if twice.any() else None,  # nobody looked: no number
             evidence=_ids(groups, twice),
             brief=f"{counted(int(twice.sum()), 'group')} of {n:,} with an image twice" if twice.any() else "",
         )
-    keys = [name for found in names for name in found]
-    different = [(a, b) for a, b in pixels.copies.tolist() if keys[a] != keys[b]]
-    pairs = np.array(different, dtype=np.int64).reshape(-1, 2) // groups.shape[0]  # of groups
-    inside, across, perhaps, mirrored = (np.zeros(n, dtype=bool) for _ in range(4))
-    within = pairs[:, 0] == pairs[:, 1]
-    inside[pairs[within]] = across[pairs[~within]] = True
-    alike = pixels.alike // groups.shape[0]
-    perhaps[alike] = True
-    turned = pixels.turned // groups.shape[0]
-    placed = np.array([any(_PLACES & {*words_of(c)} for c in g.captions) for g in groups])
-    turned = turned[~placed[turned].any(axis=1)]
-    mirrored[turned] = True
-    wrong = twice | inside
-    says = (
-        f"{int(wrong.sum()):,} of {n:,} groups have two images that are the same or nearly so; "
-        f"{int(across.sum()):,} have an image that is nearly that of another group, without being the same file."
-    )
-    if across.any():
-        says += (
-            " Look at them: copies make groups hang together, and small worlds repeat themselves by chance."
-        )
-    if perhaps.any():
-        says += (
-            f" {counted(int(perhaps.sum()), 'group')} with images that are alike, perhaps copies cut at the edges, "
-            "perhaps pictures that differ in little: look."
-        )
-    if mirrored.any():
-        says += (
-            f" {counted(int(mirrored.sum()), 'group')} with an image that is another one mirrored or turned, and no "
-            "word of place or direction in the captions: look."
-        )
-    many = estimate(across, 0.0, clusters=clusters).bounds[0] > _FEW
-    verdict = FAULT if wrong.any() or many else CANNOT_TELL if (across | perhaps | mirrored).any() else SOUND
-    # What is alike side by side.
-    seen = dict.fromkeys(np.concatenate([pairs[~within], alike, turned]).ravel().tolist())
+    copies = _Copies.of(groups, names, pixels)
+    wrong = twice | copies.inside
+    many = estimate(copies.across, 0.0, clusters=clusters).bounds[0] > _FEW
+    verdict = FAULT if wrong.any() or many else CANNOT_TELL if copies.pairs.size else SOUND
+    beside = dict.fromkeys(copies.pairs.ravel().tolist())  # what is alike side by side
     return Finding(
-        "images", question, verdict, says, estimate(wrong | across, 0.0, clusters=clusters),
-        brief=f"{counted(int((wrong | across).sum()), 'group')} of {n:,} with an image twice, or nearly",
-        evidence=_ids(groups, wrong) if wrong.any() else tuple(groups[i].id for i in [*seen][:EVIDENCE]),
-    )  # fmt: skip
+        "images",
+        question,
+        verdict,
+        copies.told(int(wrong.sum())),
+        estimate(wrong | copies.across, 0.0, clusters=clusters),
+        brief=f"{counted(int((wrong | copies.across).sum()), 'group')} of {n:,} with an image twice, or nearly",
+        evidence=_ids(groups, wrong) if wrong.any() else tuple(groups[i].id for i in [*beside][:EVIDENCE]),
+    )
+
+
+class _Copies(NamedTuple):
+    """Groups with images that are nearly the same, bool (n,): inside the group; of another group; perhaps, as they are
+    alike; mirrored or turned; mirrored or turned where captions are about places, which is as it should be.
+
+    pairs : int (p, 2), the groups to look at, those across, alike and mirrored.
+    """
+
+    inside: np.ndarray
+    across: np.ndarray
+    alike: np.ndarray
+    mirrored: np.ndarray
+    placed: np.ndarray
+    pairs: np.ndarray
+
+    @classmethod
+    def of(cls, groups: GroupSet, names: Sequence[Sequence[str]], pixels: Pixels) -> _Copies:
+        n, m = len(groups), groups.shape[0]
+        keys = [name for found in names for name in found]
+        different = [(a, b) for a, b in pixels.copies.tolist() if keys[a] != keys[b]]
+        same, turned = np.array(different, dtype=np.int64).reshape(-1, 2) // m, pixels.turned // m
+        within = same[:, 0] == same[:, 1]
+        about_places = np.array([any(_PLACES & {*words_of(c)} for c in g.captions) for g in groups])
+        placed = about_places[turned].any(axis=1)
+        alike, mirrored = pixels.alike // m, turned[~placed]
+
+        def among(pairs: np.ndarray) -> np.ndarray:
+            return np.isin(np.arange(n), pairs)
+
+        return cls(
+            among(same[within]),
+            among(same[~within]),
+            among(alike),
+            among(mirrored),
+            among(turned[placed]),
+            np.concatenate([same[~within], alike, mirrored]),
+        )
+
+    def told(self, wrong: int) -> str:
+        """In sentences. wrong : how many groups have an image twice, or nearly."""
+        across, alike, mirrored, placed = (
+            int(which.sum()) for which in (self.across, self.alike, self.mirrored, self.placed)
+        )
+        parts = [
+            f"{wrong:,} of {len(self.across):,} groups have two images that are the same or nearly so; "
+            f"{across:,} have an image that is nearly that of another group, without being the same file."
+        ]
+        if across:
+            parts.append(
+                "Look at them: copies make groups hang together, and small worlds repeat themselves by chance."
+            )
+        if alike:
+            parts.append(
+                f"{counted(alike, 'group')} with images that are alike, perhaps copies cut at the edges, perhaps "
+                "pictures that differ in little: look."
+            )
+        if mirrored:
+            parts.append(
+                f"{counted(mirrored, 'group')} with an image that is another one mirrored or turned, and no word of "
+                "place or direction in the captions: look."
+            )
+        if placed:
+            parts.append(
+                f"{counted(placed, 'group')} with an image that is another one mirrored or turned, and captions about "
+                "places, as in sets of left and right."
+            )
+        return " ".join([*parts, _NOT_LOOKED_FOR])
+
+
+_NOT_LOOKED_FOR = (
+    "Copies in grey, of another brightness, drawn upon, cut by more than a tenth or turned by other angles than "
+    "quarters are not looked for."
+)
 
 
 def shared_parts(groups: GroupSet, clusters: Clusters | None) -> Finding:
@@ -390,8 +443,8 @@ def shared_parts(groups: GroupSet, clusters: Clusters | None) -> Finding:
             "shared",
             question,
             SOUND,
-            f"No two of the {n:,} groups share an image.",
-            brief=f"all {n:,} groups",
+            f"No two of the {n:,} groups share an image." if n > 1 else "There is one group.",
+            brief=f"all {n:,} groups" if n > 1 else "one group",
         )
     sizes, by = np.bincount(clusters.labels), clusters.by
     shared = sizes[clusters.labels] > 1
@@ -401,7 +454,7 @@ def shared_parts(groups: GroupSet, clusters: Clusters | None) -> Finding:
     )
     few = clusters.count < _INDEPENDENT * n
     verdict = SOUND if not few else LIMIT if by != "caption" else CANNOT_TELL
-    largest = np.argsort(-sizes[clusters.labels], kind="stable")[:EVIDENCE]
+    largest = np.argsort(-sizes[clusters.labels], kind="stable")[: min(EVIDENCE, int(shared.sum()))]
     ids = tuple(groups[int(i)].id for i in largest)
     brief = f"{int(shared.sum()):,} of {n:,} groups share {ARTICLES[by]}"
     # Whether a group shares is a fact of its cluster.
@@ -423,7 +476,9 @@ def detectable(independent: int, n: int) -> Finding:
     if n > independent:
         says += f" If groups that share a caption are not alike, all {n:,} groups count: {_shows(n)}."
     says += f" Above {_COARSE:.0f} points is too coarse for most comparisons."
-    return Finding("size", "Is the set large enough?", verdict, says, brief=f"differences of {points(worst)}")
+    least = least_difference(independent)
+    brief = "no difference between two models shows" if least is None else f"differences of {points(least)}"
+    return Finding("size", "Is the set large enough?", verdict, says, brief=brief)
 
 
 def least_difference(n: int) -> float | None:
@@ -432,8 +487,8 @@ def least_difference(n: int) -> float | None:
 
 
 def points(difference: float) -> str:
-    """`5.2 points or more`; `100 points` of a set on which none shows."""
-    return f"{difference:.1f} points or more" if difference < 100 else "no size show"
+    """`5.2 points or more`."""
+    return f"{difference:.1f} points or more"
 
 
 def _gap(n: int) -> float:
@@ -444,9 +499,10 @@ def _gap(n: int) -> float:
 def _shows(n: int) -> str:
     least = least_difference(n)
     what = "No difference" if least is None else f"A difference of {points(least)}"
+    on = f"{n:,} independent group{'s' * (n != 1)}"
     return (
-        f"{what} between two systems shows on {n:,} independent groups with 80 % power, if only one of the two is "
-        f"right on {max(_DIFFER, least or 0.0):.3g} % of them"
+        f"{what} between two systems shows on {on} with 80 % power, if only one of the two is right on "
+        f" {max(_DIFFER, least or 0.0):.3g} % of them"
     )
 
 

@@ -22,8 +22,9 @@ import scipy
 
 from core.audit._sequence import foretold
 from core.audit._words import in_disguise, is_unseen, words_of
-from core.base.text import p_digits
+from core.base.text import counted, p_digits
 from core.groups import GroupSet
+from core.matching.groups import match
 from core.metrics.statistics import Clusters, Estimate, estimate
 
 SOUND, FAULT, CANNOT_TELL = "sound", "a fault", "cannot tell"
@@ -34,6 +35,7 @@ _SOLVED = 0.8  # as far
 _LEAST = 1e-300  # p value that a float can say
 _DRAWS = 20_000
 _ORDERS = 5
+_OTHERS = 20  # images of other groups that are tried in the place of a group's own
 _SMOOTHING = 0.5
 _Pair = tuple[str, str]
 
@@ -93,7 +95,7 @@ class Sample(NamedTuple):
     @property
     def size(self) -> str:
         """`30 independent groups`."""
-        return f"{len(np.unique(self.labels))} independent groups"
+        return counted(len(np.unique(self.labels)), "independent group")
 
     @property
     def first(self) -> np.ndarray:
@@ -259,6 +261,18 @@ def _tail(right: int, sizes: np.ndarray, chance: float) -> float:
         steps[::size] = scipy.stats.binom.pmf(np.arange(count + 1), count, chance)
         chances = np.convolve(chances, steps)
     return float(min(1.0, chances[right:].sum()))
+
+
+def _tail_of(right: int, sizes: np.ndarray, chances: np.ndarray) -> float:
+    """As `_tail`, where each cluster has a chance of its own: float (c,)."""
+    found = np.zeros(int(sizes.sum()) + 1)
+    found[0], upto = 1.0, 1
+    for size, chance in zip(sizes.tolist(), chances.tolist(), strict=True):
+        moved = found[:upto] * chance
+        found[:upto] *= 1 - chance
+        found[size : size + upto] += moved
+        upto += size
+    return float(min(1.0, found[right:].sum()))
 
 
 def judged(finding: Finding) -> Finding:
@@ -537,7 +551,8 @@ def pictures(sample: Sample, statistics: np.ndarray) -> Finding:
     """By mean colours, contrast, size, aspect ratio and file size of the images, matched with place and length of the
     captions: a logistic model that learns from the groups before.
 
-    statistics : float (n, m, d), standardised.
+    It is a fault of the images where they choose better than guessing, and better than those of other groups in their
+    place: what place or length alone give away, any image does. statistics : float (n, m, d), standardised.
     """
     return _in_several_orders(sample, lambda order: _pictures(sample, statistics, order))
 
@@ -552,41 +567,73 @@ def _pictures(sample: Sample, statistics: np.ndarray, order: list[np.ndarray]) -
     about = np.concatenate(
         [np.broadcast_to(np.eye(k), (n, k, k)), texts[:, :, None]], axis=2
     )  # (n, k, k + 1)
-    right, certain = _learn(statistics, about, np.array([g.truth for g in groups]), order)
-    p = _tail(int(right[certain].sum()), np.bincount(sample.labels[certain], minlength=1), 1 / possible)
+    truth = np.array([g.truth for g in groups])
+    weights = _learned_weights(statistics, about, truth, order)
+    right, certain = _choices(statistics, weights, about, truth)
     found = sample.estimate(np.where(certain, right, 1 / possible), 100 / possible, int((~certain).sum()))
+    others = _by_other_images(statistics, weights, about, truth, sample.labels)
+    hits, sizes = int(right.sum()), np.bincount(sample.labels)
+    by_any = np.bincount(sample.labels, weights=others) / sizes  # of every cluster
+    p = max(
+        _tail(hits, np.bincount(sample.labels[certain], minlength=1), 1 / possible),
+        _tail_of(hits, sizes, by_any),
+    )
     says = (
         f"Mean colours, contrast, size and file size of the images choose the right caption in {found}; "
-        f"{sample.size}."
+        f"those of other groups in their place in {100 * others.mean():.1f} %; {sample.size}."
     )
-    ids = [groups[i].id for i in np.flatnonzero(right & certain).tolist()][-EVIDENCE:]
+    ids = [groups[i].id for i in np.flatnonzero(right).tolist()][-EVIDENCE:]
     brief = (
         f"colours and sizes of the images choose right in {found.value:.0f} % (chance {found.chance:.0f} %)"
     )
     return Finding("pictures", question, "", says, found, p, evidence=tuple(ids), brief=brief)
 
 
-def _learn(
+def _learned_weights(
     images: np.ndarray, captions: np.ndarray, truth: np.ndarray, order: list[np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Whether each group's best assignment by the clusters before is right, and whether one was best: bool (n,)."""
+) -> np.ndarray:
+    """What the clusters before each group teach, float (n, d, e): how statistics go with place and length."""
     n, _, d = images.shape
-    weight, squares = (np.zeros((d, captions.shape[2])) for _ in range(2))
-    right, certain = np.zeros(n, dtype=bool), np.zeros(n, dtype=bool)
+    found = np.zeros((n, d, captions.shape[2]))
+    weight, squares = np.zeros(found.shape[1:]), np.zeros(found.shape[1:])
     for members in order:
         slopes = []
         for i in members:
+            found[i] = weight
             scores = images[i] @ weight @ captions[i].T  # (m, k)
-            certain[i] = bool(np.ptp(scores))
-            chosen, own = scipy.optimize.linear_sum_assignment(-scores)[1], captions[i][truth[i]]
-            right[i] = bool(chosen[0] in truth[i] if len(scores) == 1 else (chosen == truth[i]).all())
+            own = captions[i][truth[i]]
             expected = scipy.special.softmax(scores, axis=1) @ captions[i]  # (m, e)
             own = own.mean(axis=0, keepdims=True) if len(own) > len(scores) else own
             slopes.append(images[i].T @ (own - expected))
         for slope in slopes:
             squares += slope**2
             weight += 0.5 * slope / np.sqrt(squares + 1e-9)
-    return right, certain
+    return found
+
+
+def _choices(
+    images: np.ndarray, weights: np.ndarray, captions: np.ndarray, truth: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Whether each group's best matching by its weights is right, and whether one was best: bool (n,)."""
+    found = match(images @ weights @ captions.transpose(0, 2, 1))
+    if images.shape[1] == 1:
+        return (found.matching == truth).any(axis=1), ~found.tied
+    return (found.matching == truth).all(axis=1), ~found.tied
+
+
+def _by_other_images(
+    images: np.ndarray, weights: np.ndarray, captions: np.ndarray, truth: np.ndarray, labels: np.ndarray
+) -> np.ndarray:
+    """How often each group's matching is right, and no tie, by its own images or those of other clusters, drawn at
+    random: float (n,)."""
+    rng, n = np.random.default_rng(0), len(images)
+    right, tried = _choices(images, weights, captions, truth)[0].astype(np.float64), np.ones(n)
+    for _ in range(_OTHERS):
+        drawn = rng.integers(n, size=n)
+        other = labels[drawn] != labels
+        right += other & _choices(images[drawn], weights, captions, truth)[0]
+        tried += other
+    return right / tried
 
 
 Rule = Callable[[Sample], Finding]
