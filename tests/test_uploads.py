@@ -336,6 +336,45 @@ def test_a_prior_is_read_for_the_groups_in_their_order(tmp_path):
     assert read_prior("p.npz", ["a", "b"], 2, data.getvalue()).tolist() == [[[-1, -2], [-3, -4]]]
 
 
+def test_what_a_prior_has_beside_what_the_scores_need_is_said():
+    """Groups that the scores lack, and columns that nobody reads."""
+    table = b"group,caption,log_prob,tokens,text\na,1,-1,3,x\na,2,-2,3,x\nz,1,-9,3,x\ny,1,-9,3,x\n"
+    found = Prior.from_file("p.csv", np.full((1, 1, 2), -1.0), ["a"], data=table)
+    assert found.line == (
+        "your file p.csv; not used: 2 groups that the scores lack, 'z' first; not used: the columns 'tokens', 'text'"
+    )
+    plain = Prior.from_file(
+        "p.csv", np.full((1, 1, 2), -1.0), ["a"], data=b"group,caption,log_prob\na,1,-1\na,2,-2\n"
+    )
+    assert plain.line == "your file p.csv"
+
+
+def npz(**arrays):
+    data = io.BytesIO()
+    np.savez(data, **arrays)
+    return data.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "where"),
+    [
+        (
+            npz(prior=np.array([[-1.0, np.nan]])),
+            r"nan as log P\(t\) of caption 1 \(from 0\) of group 'a', prior\[0, 1\]",
+        ),
+        (
+            npz(samples=np.array([[[-1.0, -1.0]], [[-np.inf, -1.0]]])),
+            r"-inf as .* of group 'a', samples\[1, 0, 0\]",
+        ),
+    ],
+)
+def test_a_value_of_an_npz_prior_that_is_no_number_is_said_with_its_place(content, where):
+    with pytest.raises(
+        InputError, match=f"p.npz has {where}; it is a finite number, .* score that caption again"
+    ):
+        read_prior("p.npz", ["a"], 2, content)
+
+
 def test_captions_that_are_named_find_each_other_whatever_their_order():
     table = b"group,caption,log_prob\na,cat,-2\na,dog,-1\nb,dog,-3\nb,cow,-4\n"
     captions = np.array([["dog", "cat"], ["dog", "cow"]])
@@ -369,6 +408,16 @@ def test_scores_that_are_no_log_likelihoods_are_refused():
         ("p.csv", b"group,caption,log_prob\na,1,-1\n", "no finite log P\\(t\\) for caption '2' of group 'a'"),
         ("p.csv", b"group,caption,log_prob\na,0,-1\n", "no finite log P\\(t\\) for caption '1' of group 'a'"),
         ("p.csv", b"group,caption,log_prob\na,1,x\na,2,-1\n", "caption '1' of group 'a'"),
+        (
+            "p.csv",
+            b"group,caption,log_prob\na,1,\na,2,-1\n",
+            "empty cell.* as log P.* of caption '1' of group 'a'",
+        ),
+        (
+            "p.csv",
+            b"group,caption,log_prob,log_prob_1\na,1,-1,-2\na,2,-1,-2\n",
+            "the columns 'log_prob' and 'log_prob_1', which may differ",
+        ),
         ("p.csv", b"group,caption,log_prob\na,0,x\na,1,-1\n", "caption '0' of group 'a'"),
         ("p.csv", b"group,caption\na,1\n", "log_prob"),
         ("p.csv", b"group,caption,log_prob\na,1,-1\na,2,0.5\n", "0.5 as log P.* caption '2' .* at most 0"),

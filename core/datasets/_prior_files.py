@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
@@ -11,10 +12,19 @@ from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.limits import check
 from core.base.table_formats import open_table, read_arrays, read_bytes
+from core.base.text import counted
 from core.datasets._sample_logs import read_sample_log
 
 MOST_LOG_PROB = 1e-6  # that a log-likelihood may be, for the sake of rounding
 PRIOR_ENDINGS = (".csv", ".parquet", ".npz", ".jsonl")
+_COLUMNS = ("group", "caption", "sample", "log_prob")  # that are read; of several null images `log_prob_...`
+
+
+class _PriorFile(NamedTuple):
+    """values : float64 (samples, n, k). unused : what the file has beside them that was not read, a phrase each."""
+
+    values: np.ndarray
+    unused: tuple[str, ...] = ()
 
 
 def read_prior(
@@ -33,43 +43,48 @@ def read_prior(
     scores call them, text (n, k): a prior that calls them by name is put into their order. `data` : the file's bytes,
     where it is an upload.
 
-    Raises InputError for captions that are not the scores' own, and for one without a log-likelihood, naming it.
+    Groups and columns that are not needed are left out (`_read_prior_file` names them). Raises InputError for captions
+    that are not the scores' own, and for one without a log-likelihood, naming it.
     """
+    return _read_prior_file(path, ids, k, data, captions).values
+
+
+def _read_prior_file(
+    path: Path | str, ids: Sequence[str], k: int, data: bytes | None, captions: np.ndarray | None
+) -> _PriorFile:
+    """`read_prior`, and what the file has that was not read."""
     suffix = Path(path).suffix.lower()
-    place: _Place = _place_in_arrays
+    unused: list[str] = []
     if suffix == ".npz":
-        prior = _prior_arrays(path, data, (len(ids), k))
+        prior, place = _prior_arrays(path, data, (len(ids), k), ids)
     elif suffix in (".csv", ".parquet"):
-        prior, place = _prior_table(path, data, ids, k, captions)
+        prior, place, unused = _prior_table(path, data, ids, k, captions)
     elif suffix == ".jsonl":
-        prior = _prior_log(path, data, ids, k, captions)
+        prior, place, unused = _prior_log(path, data, ids, k, captions)
     else:
         raise InputError(f"{path} is not a prior file; its name must end in {', '.join(PRIOR_ENDINGS)}.")
     wrong = np.argwhere(~np.isfinite(prior) | (prior > MOST_LOG_PROB))
     if len(wrong):
-        sample, group, caption = wrong[0]
-        caption_name, sample_name = place(int(sample), int(group), int(caption))
-        where = f"caption {caption_name} of group {ids[group]!r}" + f", sample {sample_name}" * (
-            len(prior) > 1
-        )
-        if np.isfinite(prior[sample, group, caption]):
-            what = (
-                f"{prior[sample, group, caption]:.4g} as log P(t) of {where}; a log-likelihood is at most 0"
-            )
+        at = int(wrong[0][0]), int(wrong[0][1]), int(wrong[0][2])
+        if np.isfinite(prior[at]):
+            what = f"{prior[at]:.4g} as log P(t) of {place(*at)}; a log-likelihood is at most 0"
             raise InputError(f"{path} has {what}.")
-        raise InputError(f"{path} has no finite log P(t) for {where}; add it.")
-    return prior
+        if suffix in (".csv", ".parquet"):
+            raise InputError(f"{path} has no finite log P(t) for {place(*at)}; add it.")
+        raise InputError(
+            f"{path} has {prior[at]} as log P(t) of {place(*at)}; it is a finite number, at most 0: score that caption "
+            "again, or leave its group out of both files."
+        )
+    return _PriorFile(prior, tuple(unused))
 
 
-# (sample, group, caption) -> how the file calls that caption and that sample.
-_Place = Callable[[int, int, int], tuple[str, str]]
+# (sample, group, caption) -> how the file calls that place.
+_Place = Callable[[int, int, int], str]
 
 
-def _place_in_arrays(sample: int, group: int, caption: int) -> tuple[str, str]:
-    return str(caption), str(sample)
-
-
-def _prior_arrays(path: Path | str, data: bytes | None, shape: tuple[int, int]) -> np.ndarray:
+def _prior_arrays(
+    path: Path | str, data: bytes | None, shape: tuple[int, int], ids: Sequence[str]
+) -> tuple[np.ndarray, _Place]:
     arrays = read_arrays(path, data)
     name = name_of_prior(path, arrays)
     values = arrays.get(name)
@@ -78,7 +93,12 @@ def _prior_arrays(path: Path | str, data: bytes | None, shape: tuple[int, int]) 
     if values is None or values.shape != needed or values.dtype.kind not in "iuf":
         actual = "none" if values is None else f"{values.dtype} of shape {values.shape}"
         raise InputError(f"{path} needs an array {name!r} of numbers of shape {needed} and has {actual}.")
-    return values.astype(np.float64).reshape(-1, *shape)
+
+    def place(sample: int, group: int, caption: int) -> str:
+        cell = [sample, group, caption] if name == "samples" else [group, caption]
+        return f"caption {caption} (from 0) of group {ids[group]!r}, {name}{cell}"
+
+    return values.astype(np.float64).reshape(-1, *shape), place
 
 
 def name_of_prior(path: Path | str, arrays: Mapping[str, np.ndarray]) -> str:
@@ -90,11 +110,14 @@ def name_of_prior(path: Path | str, arrays: Mapping[str, np.ndarray]) -> str:
 
 def _prior_table(
     path: Path | str, data: bytes | None, ids: Sequence[str], k: int, captions: np.ndarray | None
-) -> tuple[np.ndarray, _Place]:
+) -> tuple[np.ndarray, _Place, list[str]]:
     """The prior, and how the table calls what is at a place: a caption that it leaves out by the number that follows
-    from its others, or as the scores do."""
-    table = samples_in_rows(open_table(path, read_bytes(path, data)).frame(("group", "caption")), path)
-    row = pd.Index(list(ids)).get_indexer(pd.Index(table["group"].astype(str).str.strip()))
+    from its others, or as the scores do. And what of the table is not needed."""
+    whole = open_table(path, read_bytes(path, data)).frame(("group", "caption"))
+    table = samples_in_rows(whole, path)
+    named = table["group"].astype(str).str.strip()
+    row = pd.Index(list(ids)).get_indexer(pd.Index(named))
+    unused = _more_groups(named[row < 0]) + _more_columns(whole, _COLUMNS)
     table, row = table[row >= 0], row[row >= 0]
     if not len(table):
         raise InputError(
@@ -113,7 +136,7 @@ def _prior_table(
     )
     samples = len(known)
 
-    def place(sample: int, group: int, caption: int) -> tuple[str, str]:
+    def place(sample: int, group: int, caption: int) -> str:
         here = np.flatnonzero((row == group) & (column == caption))
         if len(here):
             name = labels.iloc[here[0]]
@@ -121,7 +144,8 @@ def _prior_table(
             name = str(caption + labels.astype(int).min())
         else:
             name = str(caption if captions is None else captions[group, caption])
-        return repr(name), repr(str(known[sample]))
+        of_sample = f", sample {str(known[sample])!r}" * (samples > 1)
+        return f"caption {name!r} of group {ids[group]!r}{of_sample}"
 
     check(path, scores=samples * len(ids) * k)
     cells = (sample * len(ids) + row) * k + column
@@ -137,18 +161,42 @@ def _prior_table(
     unread = np.flatnonzero(~np.isfinite(prior[cells]))
     if len(unread):
         at, value = unread[0], table["log_prob"].iloc[unread[0]]
-        if str(value).strip() and not pd.isna(value):
-            raise InputError(
-                f"{path} has {str(value).strip()!r} as log P(t) of caption {labels.iloc[at]!r} of group "
-                f"{ids[row[at]]!r}; it is a finite number, at most 0."
-            )
-    return prior.reshape(samples, len(ids), k), place
+        shown = "an empty cell" if pd.isna(value) or not str(value).strip() else repr(str(value).strip())
+        if isinstance(value, float) and np.isnan(value):
+            shown = "NaN, or an empty cell,"
+        raise InputError(
+            f"{path} has {shown} as log P(t) of caption {labels.iloc[at]!r} of group {ids[row[at]]!r}; it is a finite "
+            "number, at most 0."
+        )
+    return prior.reshape(samples, len(ids), k), place, unused
+
+
+def _more_groups(names: pd.Series | Sequence[str]) -> list[str]:
+    """That a prior has groups which the scores lack, by name."""
+    distinct = list(dict.fromkeys(names))
+    if not distinct:
+        return []
+    return [f"{counted(len(distinct), 'group')} that the scores lack, {distinct[0]!r} first"]
+
+
+def _more_columns(table: pd.DataFrame, known: Sequence[str]) -> list[str]:
+    """Which of a table's columns are not read."""
+    names = [str(c) for c in table.columns if c not in known and not str(c).startswith("log_prob_")]
+    if not names:
+        return []
+    rest = f" and {len(names) - 3} more" * (len(names) > 3)
+    return [f"the column{'s' * (len(names) > 1)} {', '.join(map(repr, names[:3]))}{rest}"]
 
 
 def samples_in_rows(table: pd.DataFrame, path: Path | str) -> pd.DataFrame:
     """A prior's table with one column `log_prob`; several, `log_prob_1`, ..., become rows of a `sample` each."""
     columns = [name for name in table.columns if name.startswith("log_prob_")]
-    if not columns or "log_prob" in table:
+    if columns and "log_prob" in table:
+        raise InputError(
+            f"{path} has the columns 'log_prob' and {columns[0]!r}, which may differ; leave one out, or name all of "
+            "them `log_prob_...` where each is of a null image."
+        )
+    if not columns:
         if "log_prob" not in table:
             raise InputError(
                 f"{path} has no column 'log_prob' among: {', '.join(table.columns)}; add it, or choose another file."
@@ -163,7 +211,7 @@ def samples_in_rows(table: pd.DataFrame, path: Path | str) -> pd.DataFrame:
 
 def _prior_log(
     path: Path | str, data: bytes | None, ids: Sequence[str], k: int, captions: np.ndarray | None
-) -> np.ndarray:
+) -> tuple[np.ndarray, _Place, list[str]]:
     log = read_sample_log(path, read_bytes(path, data))
     found = log.log_probs if log.prior is None else log.prior
     if found.shape[2] != k:
@@ -184,7 +232,19 @@ def _prior_log(
                 f"{path} has the caption {there!r} in group {ids[group]!r}, where the scores have {here!r}; log the "
                 "same task."
             )
-    return found[place].transpose(1, 0, 2)  # (images, n, k): the images of a group are samples
+
+    def name_of(image: int, group: int, caption: int) -> str:
+        text = caption if log.captions is None else repr(str(log.captions[place[group], caption]))
+        of_image = f", image {image} (from 0)" * (found.shape[1] > 1)
+        return f"caption {text} of group {ids[group]!r}{of_image}"
+
+    known = set(ids)
+    unused = _more_groups([name for name in log.ids if name not in known])
+    return (
+        found[place].transpose(1, 0, 2),
+        name_of,
+        unused,
+    )  # (images, n, k): the images of a group are samples
 
 
 def _by_name(

@@ -128,6 +128,13 @@ class RetrievalFile(NamedTuple):
             )
         check(path, scores=(sample.max() + 1) * len(self.captions))
         found = np.full((sample.max() + 1, len(self.captions)), np.nan)
+        missing = np.setdiff1d(np.arange(found.size), cells)
+        if len(missing):
+            raise InputError(
+                f"{path} has no row of caption {self.captions[missing[0] % len(self.captions)]!r}"
+                + " for every null image" * (len(found) > 1)
+                + "; add its log P(t)."
+            )
         found.flat[cells] = pd.to_numeric(table["log_prob"], errors="coerce")
         return found
 

@@ -17,8 +17,9 @@ import numpy as np
 from core.base.errors import InputError, unknown_name
 from core.base.text import counted
 from core.datasets import names
+from core.datasets._prior_files import _read_prior_file
 from core.datasets.base import RETRIEVAL
-from core.datasets.score_files import MOST_LOG_PROB, read_prior
+from core.datasets.score_files import MOST_LOG_PROB
 from core.debiasing.blind import check_blind
 from core.debiasing.debias import group_prior, prior_from_samples
 from core.groups import FileImage, GroupSet, ImageRef
@@ -93,9 +94,10 @@ class Prior(NamedTuple):
         return f"<prior of {counted(k, 'caption')} in each of {n} groups: {self.line}>"
 
     @staticmethod
-    def line_of(path: Path | str, samples: int) -> str:
-        """How a prior of a file was made, for `line`."""
-        return f"your file {Path(path).name}" + (f", {samples} null images" if samples > 1 else "")
+    def line_of(path: Path | str, samples: int, unused: Sequence[str] = ()) -> str:
+        """How a prior of a file was made, for `line`. unused : what the file has beside it, a phrase each."""
+        images = f", {samples} null images" if samples > 1 else ""
+        return f"your file {Path(path).name}{images}" + "".join(f"; not used: {what}" for what in unused)
 
     @classmethod
     def from_file(
@@ -121,8 +123,9 @@ class Prior(NamedTuple):
                 "likelihoods, such as `crossmatch export scores` of a vgpt: model, not probabilities or similarities."
             )
         n, _, k = scores.shape
-        samples = read_prior(path, ids, k, data, captions).reshape(-1, n * k)
-        line = cls.line_of(path, len(samples))
+        held, unused = _read_prior_file(path, ids, k, data, captions)
+        samples = held.reshape(-1, n * k)
+        line = cls.line_of(path, len(samples), unused)
         values, index = prior_from_samples(samples).reshape(n, k), np.arange(n * k)
         if captions is not None:
             first: dict[tuple[str, bytes], int] = {}
