@@ -345,8 +345,8 @@ def test_one_alpha_of_all_groups_stands_beside_each_metric_s_and_each_tag_s_own(
 
 
 def test_verdicts_of_one_output_are_corrected_for_one_another_and_one_test_is_said_once(files):
-    """Alpha mends nine of the ten groups of either colour, which are right at every larger alpha, and breaks none."""
-    rows = [(f"{c}{i}", c, 1 if i < 9 else -1) for c in ("red", "blue") for i in range(10)]
+    """Alpha mends 12 of the 30 groups of either colour, which are right at every larger alpha, and breaks none."""
+    rows = [(f"{c}{i}", c, 1 if i < 12 else -1) for c in ("red", "blue") for i in range(30)]
     scores = [
         (
             group,

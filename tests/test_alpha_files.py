@@ -14,6 +14,7 @@ from core import cli
 from core.base.errors import InputError
 from core.datasets.retrieval_files import RetrievalFile
 from core.datasets.score_files import read_prior, read_scores
+from core.debiasing.priors import Prior
 
 LOGS = Path(__file__).parent / "samples" / "logs"
 LM_EVAL = LOGS / "samples_pairs_2026-11-22T12-00-00.000000.jsonl"
@@ -104,6 +105,22 @@ def test_what_is_wrong_in_a_log_is_one_sentence(source, change, said, tmp_path):
     with pytest.raises(InputError, match=said) as error:
         read_scores(written(tmp_path / "s.jsonl", source, change))
     assert str(error.value).count("\n") == 0
+
+
+def test_a_log_whose_prior_is_no_number_says_where(tmp_path):
+    path = written(
+        tmp_path / "p.jsonl", LM_EVAL, changed(filtered_resps=[["-1", "False"]] * 3 + [["nan", "False"]])
+    )
+    with pytest.raises(
+        InputError, match=r"p.jsonl has nan as log P\(t\) of caption '.*' of group '0'; it is a finite"
+    ):
+        read_prior(path, ["0", "1"], 2)
+
+
+def test_documents_that_the_scores_lack_are_said(tmp_path):
+    found = read_scores(LM_EVAL)
+    prior = Prior.from_file(LM_EVAL, found.scores[:1], found.ids[:1], found.captions[:1])
+    assert prior.line.endswith("not used: 1 group that the scores lack, '1' first")
 
 
 def test_a_log_of_other_captions_is_no_prior(tmp_path):
@@ -215,7 +232,9 @@ BAD_SCORES = {
 }
 BAD_PRIORS = {
     "caption,log_prob\na,-1\nc,-1\n": "the caption 'c', which the scores do not have",
-    "caption,log_prob\na,-1\n": "nan as log P\\(t\\) of caption 'b'",
+    "caption,log_prob\na,-1\n": "no row of caption 'b'; add its log P",
+    "caption,log_prob\na,-1\nb,\n": "nan as log P\\(t\\) of caption 'b'",
+    "caption,log_prob,log_prob_1\na,-1,-1\nb,-1,-1\n": "'log_prob' and 'log_prob_1', which may differ",
     "caption,log_prob\na,-1\nb,0.2\n": "0.2 as log P\\(t\\) of caption 'b'",
     "caption,log_prob\na,-1\na,-1\nb,-1\n": "the caption 'a' twice",
     "caption\na\n": "no column 'log_prob'",
@@ -473,13 +492,13 @@ def test_alpha_prints_ties_interval_and_chance_beside_every_number_and_whether_a
     found = CliRunner().invoke(cli.app, ["alpha", "--scores", str(scores), "--prior", str(prior)]).stdout
     rows = [line for line in found.splitlines() if re.search(r"\[\d", line)]
     assert rows and all(re.search(r"\d\.\d\d +\[.+\] +50\.00 +\d+$", row) for row in rows)
-    one = "text_score, group_score, group_match, individual_match, one test: no alpha was found better than 0: the best"
+    one = "text_score, group_score, group_match, individual_match, one test: cannot tell whether alpha helps: the best"
     assert one in found
     assert found.count("which is no interval; ties are not counted") == 1
     scores, prior = retrieval(tmp_path)
     found = CliRunner().invoke(cli.app, ["alpha", "--scores", str(scores), "--prior", str(prior)]).stdout
     assert (
-        "R@1 from image to text: no alpha was found better than 0" in found
+        "R@1 from image to text: cannot tell whether alpha helps" in found
         and "held out (half/half x 10): " in found
         and "standard deviation over the 10 halvings, which is no interval; ties are not counted" in found
     )

@@ -183,6 +183,8 @@ def _gain_text(study: AlphaStudy, metric: str) -> str:
         return (
             f"**On this set alpha helps:** the most that {label} gains over α = 0 is {numbers}; {found.says}."
         )
+    if found.too_few:
+        none = "**These groups cannot tell whether alpha helps:**"
     return f"{none} the most that {label} changes is {numbers}; {found.says}."
 
 

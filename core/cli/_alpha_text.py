@@ -102,7 +102,12 @@ def _helps(best: Mapping[str, Any]) -> str:
     if (best["alpha_low"], best["alpha_high"]) == (0, 1):
         return f"no alpha changes its value; {best['says']}"
     most = f"the best is {_gain(best['gain'])}, {TUNED_ON_TEST}"
-    verdict = "alpha helps" if best["better_than_0"] else "no alpha was found better than 0"
+    known = {
+        True: "alpha helps",
+        False: "no alpha was found better than 0",
+        None: "cannot tell whether alpha helps",
+    }
+    verdict = known[best["better_than_0"]]
     return f"{verdict}: {most}; {best['says']}"
 
 

@@ -35,6 +35,7 @@ _TELLING = 20.0  # percent of all groups: a cluster that holds more is named bes
 _TELLING_RUNS = 3  # what fewer could detect is not told
 _HAIR = 1e-6  # how far from 0 an interval of differences ends that would hold 0 against its test
 _FLIPS = 1_999  # random signs
+_STAKES = np.linspace(0.1, 1.0, 10)  # what is bet on gains, as a share of what the largest loss could take
 _FLIPPED = 10**9  # fewer of them for more numbers than this
 _BLOCK = 10**7  # numbers at a time
 _ENUMERATED = 20_000  # sign flips of clusters are summed exactly up to so many differing groups
@@ -610,18 +611,28 @@ class Comparison(NamedTuple):
     @staticmethod
     def of_best(
         before: Array, after: Array, best: Array, clusters: Clusters | None = None
-    ) -> tuple[Comparison, float]:
-        """The best of many choices, made on these very groups, against what was before; and a p that allows for it.
+    ) -> tuple[Comparison, float, float, int]:
+        """The best of many choices, made on these very groups, against what was before; a p that allows for it; how
+        many independent units the groups are worth (clusters of one size, by Kish's formula, or groups); and how many
+        groups the largest cluster holds.
 
         before, best : outcomes (n,), 0 to 1. after : (n, a), with each of the choices that there were. The comparison
         is that of `compare`, whose interval and p are on the hopeful side: the best of many is ahead by chance. The
         second p is two-sided, over all choices at once: how often the largest of their differences, each by its
         standard error, is as far above 0 where the changes of each group, or cluster, have a random sign (Westfall and
-        Young, Resampling-Based Multiple Testing, 1993). `detectable` is what a test that allows for the choice finds.
+        Young, Resampling-Based Multiple Testing, 1993). Random signs take a loss for as likely as a gain of its size.
+        Clusters, and outcomes that are shares, may gain little often and lose much seldom; of them p is never below
+        `_p_of_any_distribution`. `detectable` is what a test that allows for the choice finds.
         """
         changes = to_numpy(after).astype(np.float32) - to_numpy(before).astype(np.float32)[:, None]
-        p, level = _p_of_largest(changes, None if clusters is None else clusters.labels)
-        return compare(before, best, clusters, max(1, round((1 - _LEVEL) / level))), p
+        labels, largest = (None, 1) if clusters is None else (clusters.labels, clusters.largest)
+        units = len(changes) if labels is None else _effective(np.bincount(labels))
+        p, level = _p_of_largest(changes, labels)
+        found = compare(before, best, clusters, max(1, round((1 - _LEVEL) / level)))
+        if labels is not None or not np.isin(changes, (-1, 0, 1)).all():
+            p = max(p, _p_of_any_distribution(changes, labels, largest))
+            found = _detectable_by_bets(found, largest / len(changes))
+        return found, p, float(units), largest
 
     @staticmethod
     def detectable_difference(n: int, differ: float, tests: int = 1) -> float | None:
@@ -812,10 +823,7 @@ def _p_value(change: np.ndarray, labels: np.ndarray | None) -> float:
 
 def _p_of_largest(changes: np.ndarray, labels: np.ndarray | None) -> tuple[float, float]:
     """Two-sided p of the largest mean of changes (n, a), and the level of a single test that is as strict at 5 %."""
-    if labels is not None:
-        whole = np.zeros((labels.max() + 1, changes.shape[1]), np.float32)
-        np.add.at(whole, labels, changes)
-        changes = whole
+    changes = _of_units(changes, labels)
     changes = changes[:, changes.any(axis=0)][changes.any(axis=1)]
     if not changes.size:
         return 1.0, 1 - _LEVEL
@@ -833,6 +841,43 @@ def _p_of_largest(changes: np.ndarray, labels: np.ndarray | None) -> tuple[float
         p = min(p, 2 * parts.shape[1] * float(np.exp(-(seen**2) / 2)))
     strict = np.quantile(drawn, (1 + _LEVEL) / 2)
     return p, float(np.clip(2 * scipy.special.ndtr(-strict), 1e-4, 1 - _LEVEL))
+
+
+def _of_units(changes: np.ndarray, labels: np.ndarray | None) -> np.ndarray:
+    """The total change of each cluster, (G, a); the changes (n, a) themselves where every group is its own."""
+    if labels is None:
+        return changes
+    whole = np.zeros((labels.max() + 1, changes.shape[1]), np.float32)
+    np.add.at(whole, labels, changes)
+    return whole
+
+
+def _p_of_any_distribution(changes: np.ndarray, labels: np.ndarray | None, largest: int) -> float:
+    """p of no gain by any choice, changes (n, a), that asks nothing of independent units but a bound of their loss.
+
+    A bet on every unit's gain, of some share of all that the largest possible loss could take, multiplies what is
+    there by 1 + share * change / largest: on average by 1 at most where there is no gain, so that the mean over shares
+    and choices is 20 in at most 5 % of sets (Ville 1939; Waudby-Smith and Ramdas, J. R. Stat. Soc. B 86, 2024).
+    """
+    parts = _of_units(changes, labels).astype(np.float64) / largest
+    parts = parts[parts.any(axis=1)]
+    with np.errstate(divide="ignore"):  # all is lost where all was bet on a unit that lost all
+        logs = np.stack([np.log1p(share * parts).sum(axis=0) for share in _STAKES])
+    return float(min(1.0, np.exp(np.log(logs.size) - scipy.special.logsumexp(logs))))
+
+
+def _detectable_by_bets(found: Comparison, largest: float) -> Comparison:
+    """Bets grow by exp(gain / largest) at most: a total gain below log(20) largest clusters, each this share of all
+    groups, is never told."""
+    floor = 100 * float(np.log(1 / (1 - _LEVEL))) * largest
+
+    def at_least(least: float | None) -> float | None:
+        return None if least is None or floor > 100 else max(least, floor)
+
+    if found.clustered is None:
+        return found._replace(detectable=at_least(found.detectable))
+    clustered = found.clustered._replace(detectable=at_least(found.clustered.detectable))
+    return found._replace(clustered=clustered)
 
 
 # --- how many groups
