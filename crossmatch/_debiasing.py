@@ -90,7 +90,8 @@ def debias(scores: np.ndarray, prior: np.ndarray | priors.Prior, alpha: float) -
     Returns
     -------
     float64 (n, m, k). The scores of a caption all move by the same number, so that on square groups GroupMatch, and on
-        any group ImageScore, cannot change; TextScore and GroupScore can.
+        any group ImageScore, cannot change; TextScore and GroupScore can. To measure them give `evaluate` the scores,
+        `prior` and `alpha`: it knows which of these differences are equal on paper.
 
     Raises
     ------

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from core.base.errors import InputError
+from core.debiasing.debias import _rounding_of, debias
+from core.debiasing.priors import Prior
 from core.groups import check_truth
 from core.matching import groups as matching
 from core.matching.global_match import match_global as _match_global
@@ -86,6 +90,8 @@ def evaluate(
     tags: pd.DataFrame | Mapping[str, Sequence[str]] | Sequence[Mapping[str, str]] | None = None,
     global_scores: np.ndarray | None = None,
     seed: int = 0,
+    prior: np.ndarray | Prior | None = None,
+    alpha: float = 0.0,
 ) -> Evaluation:
     """Scores measured against truth: every metric with its 95 % interval, its chance level and its count of ties.
 
@@ -99,6 +105,9 @@ def evaluate(
     tags : columns to slice by, n values each: a data frame, a dict from name to values, or a dict for each group.
     global_scores : float (n m, n k), all images with all captions, group after group, for the last three metrics.
     seed : of the order in which global matching sees the columns, so that ties fall at random.
+    prior, alpha : as for `debias`, whose scores are measured then, with the ties of `alpha_study`: numbers that are
+        equal on paper, as 0.3 - 0.1 and 0.2, tie. Of what `debias` returns only equal numbers tie, which rounding may
+        keep apart.
 
     Returns
     -------
@@ -134,7 +143,18 @@ def evaluate(
     check_scores(scores)
     frame = tags if tags is None or isinstance(tags, pd.DataFrame | Mapping) else list(tags)
     table = None if frame is None else pd.DataFrame(frame)
-    return Evaluation.of(scores, truth, ids, tags=table, global_scores=global_scores, seed=seed)
+    more: dict[str, Any] = {"tags": table, "global_scores": global_scores, "seed": seed}
+    if prior is None:
+        if alpha:
+            raise InputError(
+                f"Alpha is {alpha}, and there is no prior to take from the scores; give `prior` as well."
+            )
+        return Evaluation.of(scores, truth, ids, **more)
+    if global_scores is not None:
+        raise InputError("A prior is taken from the scores of groups alone; leave `global_scores` out.")
+    values = prior.values if isinstance(prior, Prior) else prior
+    debiased = debias(scores, values, alpha)
+    return Evaluation.of(debiased, truth, ids, rounding=_rounding_of(scores, values, alpha), **more)
 
 
 def compare(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from pace import slowness
 from scipy.special import logsumexp
 
+import crossmatch as cm
 from core.base.errors import InputError
 from core.debiasing import debias, study
 from core.debiasing.curves import _centre_of_longest_best, alpha_curve, validate_alpha
@@ -366,17 +367,50 @@ def test_that_alpha_helps_is_said_where_a_prior_misleads():
     assert not found.best_gain("image_score").helps if "image_score" in metrics_of_shape(1, 2) else True
 
 
-def test_that_alpha_helps_names_its_condition_where_groups_hang_together():
-    """Ten clusters that all gain: others of the set, larger, might lose, which no test of these ten can see."""
-    n = 20
-    prior = np.tile([-1.0, -9.0], (n, 1))
-    labels = Clusters("caption", np.arange(n) // 2)
-    scores = np.tile([-6.0, -5.0], (n, 1, 1))
-    found = study.AlphaStudy(
-        scores, prior[:, ::-1], np.zeros((n, 1), int), list(map(str, range(n))), 0, labels
-    )
-    gain = found.best_gain("text_score")
-    assert gain.helps and gain.says.endswith("if large clusters by caption change as small ones do")
+def of_clusters(sizes, changes):
+    """A study in which alpha changes so many groups of each cluster from wrong to right, or, below 0, to wrong."""
+    labels = np.repeat(np.arange(len(sizes)), sizes)
+    parts = [np.sign(x) * (np.arange(size) < abs(x)) for size, x in zip(sizes, changes, strict=True)]
+    lead = np.select([np.concatenate(parts) > 0, np.concatenate(parts) < 0], [-1.0, 1.0], 9.0)
+    prior = np.select(
+        [lead == -1, lead == 1], [-4.0, 4.0], 0.0
+    )  # of the true caption, less that of the other
+    scores, n = np.stack([lead - 20, 0 * lead - 20], axis=1)[:, None], len(labels)
+    log_probs = np.stack([prior - 20, 0 * prior - 20], axis=1)
+    ids, truth = list(map(str, range(n))), np.zeros((n, 1), int)
+    clusters = None if max(sizes) == 1 else Clusters("caption", labels)
+    return study.AlphaStudy(scores, log_probs, truth, ids, 0, clusters).best_gain("text_score")
+
+
+def test_of_few_clusters_it_is_not_told_whether_alpha_helps():
+    """Ten clusters that all gain: one in ten that loses more than they gain is missing from 35 % of such sets."""
+    few, many = (of_clusters([2] * count, [2] * count) for count in (10, 40))
+    assert few.p_any <= 0.05 and not few.helps and few.record()["better_than_0"] is None
+    assert "worth 10.0 clusters of one size by caption" in few.says and "fewer than 30" in few.says
+    assert many.helps and many.says.endswith("for clusters by caption of at most 2 groups")
+    uneven = of_clusters([40] + [1] * 60, [40] + [1] * 60)  # 100^2 / (40^2 + 60) = 6.0
+    assert uneven.units == pytest.approx(100**2 / 1660) and uneven.record()["better_than_0"] is None
+    alone = of_clusters([1] * 20, [1] * 20)
+    assert not alone.helps and alone.says.startswith("20 groups, and of fewer than 30")
+
+
+def test_a_gain_that_a_few_clusters_of_their_size_could_undo_is_no_verdict():
+    """One group in each of 40 clusters of 8: five clusters that lose all would undo it, and may be one in nine."""
+    small, large = of_clusters([8] * 40, [1] * 40), of_clusters([8] * 40, [6] * 40)
+    assert not small.helps and small.p_any > 0.05 and large.helps
+    assert small.gain.clustered.detectable >= 100 * np.log(20) / 40
+
+
+def test_without_a_gain_few_sets_of_clusters_say_that_alpha_helps():
+    """Without a gain on average, and small gains far more often than large losses; a third of these would be said to
+    gain by signs alone."""
+    rng = np.random.default_rng(0)
+    for count in (10, 30):
+        said = 0
+        for _ in range(100):
+            lost = rng.random(count) < 1 / 9
+            said += of_clusters(np.where(lost, 8, 2), np.where(lost, -8, 1)).helps
+        assert said <= 8
 
 
 def test_a_prior_that_prefers_no_caption_of_a_group_is_said_to_change_nothing():
@@ -385,3 +419,19 @@ def test_a_prior_that_prefers_no_caption_of_a_group_is_said_to_change_nothing():
     found = study.AlphaStudy(scores, flat, truth, list(map(str, range(12))))
     assert not found.record()["metrics"]["text_score"]["depends_on_alpha"]
     assert study.AlphaStudy(scores, prior, truth, found.ids).depends("text_score")
+
+
+def test_scores_measured_with_their_prior_in_python_tie_as_the_curve_does():
+    """-0.7 - 0.6 * -0.9 is -0.16 on paper, as is -0.4 - 0.6 * -0.4: the captions tie, and a tie is wrong."""
+    scores, prior = np.array([[[-0.7, -0.4]], [[-0.4, -0.7]]]), np.array([[-0.9, -0.4], [-0.4, -0.9]])
+    truth = np.array([[0], [0]])
+    by_hand = cm.evaluate(cm.debias(scores, prior, 0.6), truth).metrics["text_score"]
+    assert by_hand.value == 50 and by_hand.ties == 0  # rounding keeps them apart
+    curve = cm.alpha_study(scores, prior, truth).curve("text_score")
+    for alpha in (0.0, 0.1, 0.6, 1.0):
+        found = cm.evaluate(scores, truth, prior=prior, alpha=alpha).metrics["text_score"]
+        assert found.value == curve.value(alpha) and found.ties == 2 * (alpha == 0.6)
+    with pytest.raises(InputError, match="give `prior` as well"):
+        cm.evaluate(scores, truth, alpha=0.5)
+    with pytest.raises(InputError, match="leave `global_scores` out"):
+        cm.evaluate(scores, truth, prior=prior, alpha=0.5, global_scores=np.zeros((2, 4)))

@@ -9,6 +9,7 @@ from tiny_models import counted
 
 from core.base.errors import InputError
 from core.scorers import score_kinds
+from core.scorers.null_images import NullImage
 from core.scoring.load import load_scorer
 
 CAPTIONS = [
@@ -97,3 +98,12 @@ def test_a_model_without_a_begin_token_is_refused(make):
     parts = ModelParts("nobody", scorer.module, words, scorer.device, lambda: "")
     with pytest.raises(InputError, match="no begin token"):
         CausalScorer(parts)
+
+
+def test_a_batch_is_the_most_captions_that_pass_a_language_model_at_once(monkeypatch):
+    scorer, sizes = load_scorer("builtin/blind-lm?batch=2"), []
+    passed = scorer._score_pairs
+    monkeypatch.setattr(scorer, "_score_pairs", lambda read, ids: sizes.append(len(ids)) or passed(read, ids))
+    captions = [f"a red ball left of {i} cubes" for i in range(5)]
+    scorer.score([NullImage(0.0, 1.0)], captions, np.array([[0, j] for j in range(5)]))
+    assert sizes == [2, 2, 1]
