@@ -502,3 +502,19 @@ def test_alpha_prints_ties_interval_and_chance_beside_every_number_and_whether_a
         and "held out (half/half x 10): " in found
         and "standard deviation over the 10 halvings, which is no interval; ties are not counted" in found
     )
+
+
+def test_the_text_of_a_retrieval_set_names_the_tag_that_its_images_have(tmp_path):
+    """Also where it is the one alpha of slices: it is the best of those images, not of all."""
+    scores, prior = retrieval(tmp_path)
+    table = pd.read_csv(scores)
+    table["size"] = table["image"].map(lambda name: "large" if int(name[-1]) < 4 else "small")
+    table.to_csv(scores, index=False)
+    words = ["alpha", "--scores", str(scores), "--prior", str(prior)]
+    found = CliRunner().invoke(cli.app, [*words, "--tag", "size: large", "--by", "side"]).stdout
+    assert found.startswith("4 images with size: large, 8 captions;")
+    assert (
+        found.count("the best of the images with size: large, tuned on test") == 2
+        and "all images" not in found
+    )
+    assert "6 images, 12 captions;" in CliRunner().invoke(cli.app, words).stdout

@@ -124,24 +124,26 @@ def _spread(e: Mapping[str, float], digits: int) -> str:
 def format_recall(record: Mapping[str, Any]) -> str:
     """Recall both ways as text, and once more for every slice."""
     source = record.get("model") or record["scores"]
-    lines = [f"{record['images']} images, {record['captions']} captions; {source}"]
-    lines += [f"log P(t): {record['prior']['line']}", *_recall_lines(record)]
+    of = f" with {', '.join(record['tags'])}" if "tags" in record else ""
+    whole = f"the images{of}" if of else "all images"
+    lines = [f"{record['images']} images{of}, {record['captions']} captions; {source}"]
+    lines += [f"log P(t): {record['prior']['line']}", *_recall_lines(record, whole)]
     for column, values in record.get("slices", {}).items():
         for value, part in values.items():
             lines += ["", f"{column} = {value} ({part['images']} images, {part['captions']} captions)"]
-            lines += _recall_lines(part)
+            lines += _recall_lines(part, whole)
     lines += _holm_line(record)
     return "\n".join(lines)
 
 
-def _recall_lines(record: Mapping[str, Any]) -> list[str]:
+def _recall_lines(record: Mapping[str, Any], whole: str) -> list[str]:
     labels = {"alpha_0": "alpha = 0", "alpha_1": "alpha = 1"}
-    labels["one_alpha"] = "alpha = {alpha:.3f}, the best of all images, {label}"
+    labels["one_alpha"] = "alpha = {alpha:.3f}, the best of {whole}, {label}"
     labels["best"] = "alpha = {alpha:.3f}, the middle of {alpha_low:.3f}–{alpha_high:.3f}, {label}"
     labels["tuned_on"] = "alpha = {alpha:.3f}, chosen on {split}"
     lines = []
     for name in (name for name in labels if name in record):
-        lines += ["", labels[name].format(**record[name]), format_metrics(record[name])]
+        lines += ["", labels[name].format(**record[name], whole=whole), format_metrics(record[name])]
     lines += ["", f"R@1 from image to text: {_helps(record['best'])}"]
     if (held := record["validated"]) is not None:
         at, value, zero = _spread(held["alpha"], 2), _spread(held["value"], 1), _spread(held["alpha_0"], 1)
