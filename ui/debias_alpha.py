@@ -172,6 +172,8 @@ def _gain_text(study: AlphaStudy, metric: str) -> str:
     best, label, found = study.best(metric), METRICS[metric].label, study.best_gain(metric)
     gain = found.gain
     none = "**On this set no alpha was found better than 0:**"
+    if found.too_few:
+        none = "**These groups cannot tell whether alpha helps:**"
     if gain.difference == 0:
         return f"{none} nowhere is {label} higher, {TUNED_ON_TEST}; {found.says}."
     tested, by = (gain, "") if gain.clustered is None else (gain.clustered, f" by {gain.clustered.by}")
@@ -183,8 +185,6 @@ def _gain_text(study: AlphaStudy, metric: str) -> str:
         return (
             f"**On this set alpha helps:** the most that {label} gains over α = 0 is {numbers}; {found.says}."
         )
-    if found.too_few:
-        none = "**These groups cannot tell whether alpha helps:**"
     return f"{none} the most that {label} changes is {numbers}; {found.says}."
 
 

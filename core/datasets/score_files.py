@@ -44,8 +44,9 @@ from core.base.text import counted
 from core.datasets._mteb_predictions import is_mteb_predictions, read_mteb_predictions
 from core.datasets._prior_files import MOST_LOG_PROB as MOST_LOG_PROB
 from core.datasets._prior_files import PRIOR_ENDINGS as PRIOR_ENDINGS
+from core.datasets._prior_files import _read_prior_file as _read_prior_file
 from core.datasets._prior_files import numbered
-from core.datasets._prior_files import read_prior as read_prior  # other rooms take the three from here
+from core.datasets._prior_files import read_prior as read_prior  # other rooms take the four from here
 from core.datasets._sample_logs import is_sample_log, read_sample_log
 from core.datasets.embeddings import RowImage
 from core.groups import Group, GroupSet, check_truth, image_name

@@ -17,9 +17,8 @@ import numpy as np
 from core.base.errors import InputError, unknown_name
 from core.base.text import counted
 from core.datasets import names
-from core.datasets._prior_files import _read_prior_file
 from core.datasets.base import RETRIEVAL
-from core.datasets.score_files import MOST_LOG_PROB
+from core.datasets.score_files import MOST_LOG_PROB, _read_prior_file
 from core.debiasing.blind import check_blind
 from core.debiasing.debias import group_prior, prior_from_samples
 from core.groups import FileImage, GroupSet, ImageRef
