@@ -14,11 +14,14 @@ import sys
 import urllib.request
 from itertools import pairwise
 from pathlib import Path
+from urllib.parse import quote_plus
 
 import pytest
 from gates import VARIABLE, Gate, until
 
 from ui import history
+from ui.lessons import LESSONS
+from ui.navigation import RETRIEVAL_VIEWS
 
 pytestmark = pytest.mark.browser
 
@@ -448,16 +451,16 @@ def test_lines_scroll_with_their_charts_and_a_bar_opens_its_groups(visit):
         *(
             "/",
             "/Lessons",
-            "/Lessons?lesson=matrix",
+            *(f"/Lessons?lesson={name}" for name in LESSONS),
             f"/Groups?group={GROUP}&set=scenes/left-right",
             "/Matching",
         ),
         *(
             "/Debias?model=builtin/blip-caption&set=scenes/attribute-swap",
             "/Test-Time_Matching",
-            "/Retrieval",
+            *("/Retrieval", *(f"/Retrieval?view={quote_plus(view)}" for view in RETRIEVAL_VIEWS[1:])),
         ),
-        *("/Compare", "/Papers", "/Your_Data", "/Runs"),
+        *("/Audit", "/Compare", "/Papers", "/Your_Data", "/Runs"),
     ],
 )
 def test_nothing_is_cut_off_on_a_phone_in_the_dark(visit, path):

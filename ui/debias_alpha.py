@@ -67,12 +67,12 @@ def alpha_section(inputs: DebiasInputs, groups: GroupSet) -> None:
 
 def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     study = inputs.study
+    insight = st.container()
     alpha, metric = _controls(study)
-    numbers, curves = st.container(), st.container()
+    insight.markdown(_gain_text(study, metric))
     figure = _curve_figure(study, metric)
-    with curves:  # filled first: the eye is on the figure while the slider moves
-        _curve_section(study, figure, alpha, metric)
-    with numbers:
+    _curve_section(study, figure, alpha, metric)
+    with st.container(key="metric-cards"):
         _cards(study, alpha)
     index = _one_group(study, groups, alpha, metric)
     _invariance(study, alpha, index)
@@ -158,7 +158,6 @@ def _controls(study: AlphaStudy) -> tuple[float, str]:
             st.button(f"α = {label}", on_click=_set_alpha, args=(value,), key=f"at-{label}")
         minus = f" − {alpha:.3f} · log P(t)" if alpha else ""
         st.caption(f"Captions are ranked by log P(t | image){minus}.")
-    st.markdown(_gain_text(study, metric))
     return alpha, metric
 
 
