@@ -60,6 +60,7 @@ def _section_of(path: Path, benchmarks: list[str], split: str) -> ReportSection:
         raise InputError("--scores takes the truth of one benchmark; name one, and write a report for each.")
     file = read_scores(path)
     if not benchmarks:
+        refuse_unused("with --scores alone", "images")
         found = load_evaluation(None, path, None, "", split, None)
         about = {"title": path.name, "source": f"the file {path.name}", "licence": "yours"}
         return ReportSection(path.name, file.groups(path.name, **about), found, path.name, "")
