@@ -207,6 +207,8 @@ def states_line(plan: papers.TablePlan) -> None:
             if name in states:
                 st.badge(f"{states.count(name)} {label}", icon=icon, color=colour)  # type: ignore[arg-type]
         elsewhere(plan)
+    if "missing" in states:
+        st.caption("“Plan” says of every line what it needs.")
 
 
 def needed(plan: papers.TablePlan) -> None:
