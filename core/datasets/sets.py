@@ -99,7 +99,8 @@ class RetrievalSet:
 
         Raises IndexError for a place that is none of a query's images, ValueError for a query with fewer than two.
         """
-        queries, rows, links, place = [], [], [], dict[Any, int]()
+        queries: list[str] = []
+        rows, links, place = [], [], dict[Any, int]()
         for query, images, right in items:
             row = [place.setdefault(image, len(place)) for image in images]
             if len(set(row)) < max(2, len(row)):
