@@ -268,6 +268,40 @@ def test_a_parquet_file_that_lies_about_its_size_fills_the_memory_of_a_process_a
     assert read_parquet("x.parquet", content, 1000 * MB).column(0)[0].as_py() == "x" * 100 * MB
 
 
+@pytest.mark.parametrize(
+    ("work", "wait", "said"),
+    [
+        ("while True: pass", 600.0, "x.parquet takes more than 1 s of processor to read"),
+        ("time.sleep(600)", 1.0, "server is too busy to read x.parquet now; try again in some minutes"),
+        ("time.sleep(2)", 600.0, None),
+    ],
+)
+def test_a_process_apart_has_its_time_of_a_processor_and_waits_for_one(monkeypatch, work, wait, said):
+    """It had a minute by the clock: on a busy server good files were refused as too large."""
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    monkeypatch.setattr(parquet_module, "_APART_SECONDS", 1)
+    monkeypatch.setattr(parquet_module, "_APART_WAIT", wait)
+    command, environment = parquet_module.module_command("core.base._parquet", [])
+    slow = f"""
+import time
+from core.base import _parquet
+read = _parquet._read_here
+def slowly(*given):
+    {work}
+    return read(*given)
+_parquet._read_here = slowly
+_parquet._main()
+"""
+    changed = lambda module, given: ([command[0], "-c", slow], environment)  # noqa: E731
+    monkeypatch.setattr(parquet_module, "module_command", changed)
+    content = parquet({"a": ["x"]})
+    if said is None:
+        assert read_parquet("x.parquet", content, MB).column(0).to_pylist() == ["x"]
+    else:
+        with pytest.raises(InputError, match=said):
+            read_parquet("x.parquet", content, MB)
+
+
 def refused(name, content):
     with pytest.raises(InputError, match="more than its size"):
         read_scores(name, content)

@@ -2,15 +2,18 @@
 
 A kilobyte of Parquet may name one long text for a million rows, and what its directory says of its sizes need not be
 true: Arrow believes it and fills the memory. So on a public server a process of its own decodes it, with a bounded
-memory, and only the table comes back.
+memory and a bounded time of a processor, and only the table comes back.
 """
 
 from __future__ import annotations
 
 import io
 import json
+import math
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -27,7 +30,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 _APART_BYTES = 384 << 20  # that the process apart may take beyond what it needs to start
-_APART_SECONDS = 60
+_APART_SECONDS = 60  # of processor, beyond what it needs to start
+_APART_WAIT = 600.0  # seconds by the clock: on a server that is busy it may get little of a processor
 _REFUSED = 2  # its exit status where it says why in a sentence
 
 
@@ -68,13 +72,18 @@ def _read_apart(path: Path | str, content: bytes, most: int, kind: str) -> pa.Ta
     import pyarrow as pa
 
     command, environment = module_command("core.base._parquet", [])
-    asked = json.dumps([str(path), most, _APART_BYTES, kind]).encode() + b"\n" + content
+    asked = json.dumps([str(path), most, _APART_BYTES, _APART_SECONDS, kind]).encode() + b"\n" + content
     try:
         done = subprocess.run(
-            command, input=asked, capture_output=True, env=environment, timeout=_APART_SECONDS, check=False
+            command, input=asked, capture_output=True, env=environment, timeout=_APART_WAIT, check=False
         )
     except subprocess.TimeoutExpired:
-        raise too_large(path) from None
+        raise InputError(f"The server is too busy to read {path} now; try again in some minutes.") from None
+    if done.returncode == -getattr(signal, "SIGXCPU", 0) != 0:
+        raise InputError(
+            f"{path} takes more than {_APART_SECONDS} s of processor to read; "
+            "do not trust it, or split it into several files."
+        )
     if done.returncode == _REFUSED:
         raise InputError(done.stderr.decode())
     if done.returncode:  # out of memory, or ended by what it read
@@ -169,11 +178,13 @@ def _unfolded(column: pa.Array) -> int:
     return 4 * len(column) + (pc.sum(lengths.take(column.indices)).as_py() or 0)
 
 
-def _bound_memory(more: int) -> None:
-    """Let this process take so many bytes more and no further, where the platform can."""
+def _bound(more: int, seconds: int) -> None:
+    """Let this process take so many bytes and seconds of processor more and no further, where the platform can."""
     with suppress(ImportError, OSError, ValueError):
         import resource
 
+        end = math.ceil(time.process_time()) + seconds
+        resource.setrlimit(resource.RLIMIT_CPU, (end, end + 1))  # SIGXCPU, which says why
         most = psutil.Process().memory_info().vms + more
         resource.setrlimit(resource.RLIMIT_AS, (most, most))
 
@@ -183,8 +194,8 @@ def _main() -> None:
     import pyarrow as pa
     import pyarrow.parquet  # all that is loaded is loaded before memory is bounded
 
-    path, most, more, kind = json.loads(sys.stdin.buffer.readline())
-    _bound_memory(more)
+    path, most, more, seconds, kind = json.loads(sys.stdin.buffer.readline())
+    _bound(more, seconds)
     try:
         table = _read_here(path, sys.stdin.buffer.read(), most, kind)
     except InputError as error:
