@@ -156,6 +156,29 @@ def test_columns_of_null_images_are_averaged_as_probabilities(tmp_path):
     assert found["prior"]["images"] == 2
 
 
+@pytest.mark.parametrize("own", [["log_prob"], ["log_prob_1", "log_prob_2"]])
+def test_only_numbered_columns_are_of_null_images_and_others_are_named(own, tmp_path):
+    """`log_prob_sum` and `log_prob_mean` were read as two null images, and their mean as log P(t)."""
+    table = {name: [-6.0, -1.0] for name in own} | {
+        "log_prob_sum": [-60.0, -10.0],
+        "log_prob_mean": [-0.6, -0.1],
+    }
+    pd.DataFrame({"group": "a", "caption": [0, 1], **table}).to_csv(tmp_path / "p.csv", index=False)
+    assert read_prior(tmp_path / "p.csv", ["a"], 2).tolist() == [[[-6, -1]]] * len(own)
+    prior = Prior.from_file(tmp_path / "p.csv", np.full((1, 1, 2), -2.0), ["a"])
+    assert prior.line.endswith("not used: the columns 'log_prob_sum', 'log_prob_mean'")
+
+
+def test_where_no_column_is_of_log_prob_the_names_that_would_be_are_said(tmp_path):
+    (tmp_path / "p.csv").write_text("group,caption,log_prob_sum,log_prob_mean\na,0,-6,-6\na,1,-1,-3\n")
+    with pytest.raises(InputError) as caught:
+        read_prior(tmp_path / "p.csv", ["a"], 2)
+    assert str(caught.value) == (
+        f"{tmp_path / 'p.csv'} has no column 'log_prob' among: group, caption, log_prob_sum, log_prob_mean; name "
+        "log P(t) so, or `log_prob_1`, `log_prob_2`, ... where each column is of a null image."
+    )
+
+
 # --- retrieval sets
 
 
@@ -231,8 +254,10 @@ BAD_SCORES = {
     "image,caption,score\ni,a,-1\n": "no column 'match'",
 }
 BAD_PRIORS = {
-    "caption,log_prob\na,-1\nc,-1\n": "the caption 'c', which the scores do not have",
-    "caption,log_prob\na,-1\n": "no row of caption 'b'; add its log P",
+    "caption,log_prob\na,-1\nc,-1\n": "no row of caption 'b'; add its log P.* has 'c', which they lack",
+    "caption,log_prob\nc,-1\nd,-1\n": "has none of the scores' captions, such as 'a'; name them as the scores do",
+    "caption,log_prob_sum\na,-1\nb,-1\n": "no column 'log_prob' among: caption, log_prob_sum; name log P",
+    "caption,log_prob\na,-1\n": "no row of caption 'b'; add its log P\\(t\\)\\.$",
     "caption,log_prob\na,-1\nb,\n": "nan as log P\\(t\\) of caption 'b'",
     "caption,log_prob,log_prob_1\na,-1,-1\nb,-1,-1\n": "'log_prob' and 'log_prob_1', which may differ",
     "caption,log_prob\na,-1\nb,0.2\n": "0.2 as log P\\(t\\) of caption 'b'",
@@ -252,6 +277,35 @@ def test_what_is_wrong_in_its_prior_is_one_sentence(text, said):
     found = RetrievalFile.read("s.csv", b"image,caption,score,match\ni,a,-1,1\ni,b,-2,0\n")
     with pytest.raises(InputError, match=said):
         found.prior("p.csv", text.encode())
+
+
+def test_what_a_prior_of_a_retrieval_set_has_beside_is_named(tmp_path, monkeypatch):
+    """It refused captions that the scores lack, where a prior of groups names them; columns went without a word."""
+    monkeypatch.chdir(tmp_path)
+    scores, prior = retrieval(Path())
+    expected = alpha("--scores", scores, "--prior", prior)
+    table = pd.read_csv(prior).assign(log_prob_sum=-1.0)
+    more = pd.DataFrame(
+        {"caption": ["one more", "two more"], "log_prob": [-3.0, np.nan], "log_prob_sum": 1.0}
+    )
+    pd.concat([more, table]).to_csv(prior, index=False)
+    found = alpha("--scores", scores, "--prior", prior)
+    assert found["prior"].pop("line") == (
+        "your file p.csv; not used: 2 captions that the scores lack, 'one more' first; not used: the column "
+        "'log_prob_sum'"
+    )
+    del expected["prior"]["line"]
+    assert found == expected
+
+
+def test_captions_of_a_group_that_the_scores_lack_are_named_where_all_others_are_there(tmp_path):
+    (tmp_path / "p.csv").write_text(
+        "group,caption,log_prob\na,a cow,nan\na,a dog,-1\na,a cat,-2\nb,a cat,-4\nb,a dog,-3\nb,a cow,-9\n"
+    )
+    captions = np.array([["a dog", "a cat"]] * 2)
+    prior = Prior.from_file(tmp_path / "p.csv", np.full((2, 1, 2), -2.0), ["a", "b"], captions)
+    assert prior.values.tolist() == [[-1, -2], [-3, -4]]
+    assert prior.line.endswith("not used: 1 caption that the scores lack, 'a cow' first")
 
 
 # --- groups: whole sentences

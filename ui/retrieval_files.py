@@ -13,8 +13,10 @@ from core.base import public_mode
 from core.base.errors import InputError
 from core.datasets.retrieval_files import RetrievalFile
 from core.debiasing.debias import prior_from_samples
+from core.debiasing.priors import Prior
 from core.debiasing.retrieval import RetrievalStudy
 from core.debiasing.study import TUNED_ON_TEST
+from core.figures.text import escape_markdown
 from core.metrics.groups import IMAGE_TO_TEXT, TEXT_TO_IMAGE
 from ui.compute_queue import READING
 from ui.formatting import interval_text
@@ -46,6 +48,7 @@ def own_retrieval_set() -> None:
         names = (scores.name, prior.name)
         record = _measure((*names, *(hashlib.sha256(c).hexdigest() for c in contents)), *contents)
         st.markdown(f"{record['images']} images, {record['captions']} captions.")
+        st.caption(escape_markdown(f"log P(t): {record['prior']}."))
         st.dataframe(_table(record), hide_index=True)
         st.caption(
             "Percent with 95 % intervals. log P(t) of several null images is averaged as probabilities."
@@ -62,8 +65,9 @@ def _measure(key: tuple[str, ...], _scores: bytes, _prior: bytes) -> dict[str, A
         found = RetrievalFile.read(key[0], _scores)
         if found is None:
             raise InputError(f"{key[0]} holds groups; upload it on Your data and select it as the benchmark.")
-        prior = prior_from_samples(found.prior(key[1], _prior))
-        return RetrievalStudy(found.scores, found.relevant, prior, found.images).record()
+        samples, unused = found.prior(key[1], _prior)
+        study = RetrievalStudy(found.scores, found.relevant, prior_from_samples(samples), found.images)
+        return {**study.record(), "prior": Prior.line_of(key[1], len(samples), unused)}
 
 
 def _table(record: dict[str, Any]) -> pd.DataFrame:

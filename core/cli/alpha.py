@@ -69,7 +69,7 @@ _PriorName = Annotated[
     typer.Option(
         help="log P(t) from: gaussian (default), test (default of retrieval sets but ImageNet), train or lm; or a "
         "file of it, which --scores needs: CSV or Parquet with `group,caption,log_prob` (and `sample`, or columns "
-        "`log_prob_...`, where it is of several null images), NPZ with `prior` (groups, captions) or `samples` "
+        "`log_prob_1`, ..., where it is of several null images), NPZ with `prior` (groups, captions) or `samples` "
         "(images, groups, captions), or a sample log of lm-eval or lmms-eval (JSONL). A retrieval set has no groups: "
         "`caption,log_prob`."
     ),

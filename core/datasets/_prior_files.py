@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -17,7 +18,8 @@ from core.datasets._sample_logs import read_sample_log
 
 MOST_LOG_PROB = 1e-6  # that a log-likelihood may be, for the sake of rounding
 PRIOR_ENDINGS = (".csv", ".parquet", ".npz", ".jsonl")
-_COLUMNS = ("group", "caption", "sample", "log_prob")  # that are read; of several null images `log_prob_...`
+_COLUMNS = ("group", "caption", "sample", "log_prob")  # that are read, beside those of null images
+_NULL_IMAGE = re.compile(r"log_prob_[0-9]+")  # a column of one null image
 
 
 class _PriorFile(NamedTuple):
@@ -38,13 +40,13 @@ def read_prior(
 
     path : NPZ with an array `prior` (n, k), or `samples` (samples, n, k), in the order of the groups; or CSV or Parquet
     with a row per caption: `group`, `caption`, `log_prob`. A further column `sample` names the null image that a row is
-    of, or several columns `log_prob_...` are of one each; else there is one sample. Or JSONL: a sample log of lm-eval
+    of, or columns `log_prob_1`, ... are of one each; else there is one sample. Or JSONL: a sample log of lm-eval
     or lmms-eval, of choices without context or of null images, each image of a group one sample. captions : what the
     scores call them, text (n, k): a prior that calls them by name is put into their order. `data` : the file's bytes,
     where it is an upload.
 
-    Groups and columns that are not needed are left out (`_read_prior_file` names them). Raises InputError for captions
-    that are not the scores' own, and for one without a log-likelihood, naming it.
+    Groups, captions and columns that are not needed are left out (`_read_prior_file` names them). Raises InputError
+    for a caption without a log-likelihood, and for captions that the scores do not have where one of theirs is missing.
     """
     return _read_prior_file(path, ids, k, data, captions).values
 
@@ -117,7 +119,7 @@ def _prior_table(
     table = samples_in_rows(whole, path)
     named = table["group"].astype(str).str.strip()
     row = pd.Index(list(ids)).get_indexer(pd.Index(named))
-    unused = _more_groups(named[row < 0]) + _more_columns(whole, _COLUMNS)
+    unused = _more_names(named[row < 0], "group") + _more_columns(whole, _COLUMNS)
     table, row = table[row >= 0], row[row >= 0]
     if not len(table):
         raise InputError(
@@ -127,6 +129,9 @@ def _prior_table(
     column, _, names = numbered(row, labels)
     if names is not None and captions is not None:
         column = _by_name(path, ids, row, labels, captions)
+        unused = _more_names(labels[column < 0], "caption") + unused
+        kept = column >= 0
+        table, row, labels, column = table[kept], row[kept], labels[kept], column[kept]
     beyond = np.flatnonzero(column >= k)
     if len(beyond):
         name = ids[row[beyond[0]]]
@@ -171,17 +176,17 @@ def _prior_table(
     return prior.reshape(samples, len(ids), k), place, unused
 
 
-def _more_groups(names: pd.Series | Sequence[str]) -> list[str]:
-    """That a prior has groups which the scores lack, by name."""
+def _more_names(names: pd.Series | Sequence[str], what: str) -> list[str]:
+    """That a prior has groups or captions which the scores lack, by name. what : which of the two, in the singular."""
     distinct = list(dict.fromkeys(names))
     if not distinct:
         return []
-    return [f"{counted(len(distinct), 'group')} that the scores lack, {distinct[0]!r} first"]
+    return [f"{counted(len(distinct), what)} that the scores lack, {distinct[0]!r} first"]
 
 
 def _more_columns(table: pd.DataFrame, known: Sequence[str]) -> list[str]:
-    """Which of a table's columns are not read."""
-    names = [str(c) for c in table.columns if c not in known and not str(c).startswith("log_prob_")]
+    """Which of a table's columns are not read. known : those that are, beside the ones of null images."""
+    names = [str(c) for c in table.columns if c not in known and not _NULL_IMAGE.fullmatch(str(c))]
     if not names:
         return []
     rest = f" and {len(names) - 3} more" * (len(names) > 3)
@@ -189,17 +194,21 @@ def _more_columns(table: pd.DataFrame, known: Sequence[str]) -> list[str]:
 
 
 def samples_in_rows(table: pd.DataFrame, path: Path | str) -> pd.DataFrame:
-    """A prior's table with one column `log_prob`; several, `log_prob_1`, ..., become rows of a `sample` each."""
-    columns = [name for name in table.columns if name.startswith("log_prob_")]
+    """A prior's table with one column `log_prob`; several, `log_prob_1`, ..., become rows of a `sample` each.
+
+    Other names, such as `log_prob_mean`, are of no null image.
+    """
+    columns = [name for name in table.columns if _NULL_IMAGE.fullmatch(name)]
     if columns and "log_prob" in table:
         raise InputError(
             f"{path} has the columns 'log_prob' and {columns[0]!r}, which may differ; leave one out, or name all of "
-            "them `log_prob_...` where each is of a null image."
+            "them `log_prob_1`, `log_prob_2`, ... where each is of a null image."
         )
     if not columns:
         if "log_prob" not in table:
             raise InputError(
-                f"{path} has no column 'log_prob' among: {', '.join(table.columns)}; add it, or choose another file."
+                f"{path} has no column 'log_prob' among: {', '.join(table.columns)}; name log P(t) so, or "
+                "`log_prob_1`, `log_prob_2`, ... where each column is of a null image."
             )
         return table
     labels = [name for name in ("group", "caption", "sample") if name in table]
@@ -239,7 +248,7 @@ def _prior_log(
         return f"caption {text} of group {ids[group]!r}{of_image}"
 
     known = set(ids)
-    unused = _more_groups([name for name in log.ids if name not in known])
+    unused = _more_names([name for name in log.ids if name not in known], "group")
     return (
         found[place].transpose(1, 0, 2),
         name_of,
@@ -250,10 +259,13 @@ def _prior_log(
 def _by_name(
     path: Path | str, ids: Sequence[str], row: np.ndarray, labels: pd.Series, captions: np.ndarray
 ) -> np.ndarray:
-    """The number of each row's caption among those of its group, by its text."""
+    """The number of each row's caption among those of its group, by its text; -1 for one that the scores do not have
+    there, of a group whose captions are all here. Raises InputError where one of them is missing."""
     known = {(g, text.strip()): j for g, texts in enumerate(captions) for j, text in enumerate(texts)}
     column = np.array([known.get((int(g), text), -1) for g, text in zip(row, labels, strict=True)])
-    strange = np.flatnonzero(column < 0)
+    own = pd.DataFrame({"group": row, "column": column})[column >= 0].groupby("group")["column"].nunique()
+    complete = own.reindex(row, fill_value=0).to_numpy() == captions.shape[1]
+    strange = np.flatnonzero((column < 0) & ~complete)
     if len(strange):
         text, name = labels.iloc[strange[0]], ids[row[strange[0]]]
         raise InputError(

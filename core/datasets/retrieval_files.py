@@ -3,7 +3,7 @@
 | format | scores | prior |
 | --- | --- | --- |
 | .csv, .parquet | a row per cell: `image`, `caption`, `score`, `match`; further columns are tags | a row per caption: \
-`caption`, `log_prob`; `sample` or columns `log_prob_...` for several null images |
+`caption`, `log_prob`; `sample` or columns `log_prob_1`, `log_prob_2`, ... for several null images |
 | .npz | `scores` (images, captions), `match` of the same shape; optional `images`, `captions` (names) | `prior` \
 (captions,) or `samples` (samples, captions) |
 
@@ -22,7 +22,14 @@ from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.limits import check
 from core.base.table_formats import open_table, read_arrays, read_bytes
-from core.datasets._prior_files import MOST_LOG_PROB, name_of_prior, samples_in_rows
+from core.datasets._prior_files import (
+    MOST_LOG_PROB,
+    _more_columns,
+    _more_names,
+    _PriorFile,
+    name_of_prior,
+    samples_in_rows,
+)
 
 _YES = {
     "1": True,
@@ -79,11 +86,13 @@ class RetrievalFile(NamedTuple):
             )
         return self
 
-    def prior(self, path: Path | str, data: bytes | None = None) -> np.ndarray:
-        """log P(t) of every caption by null image, float64 (samples, captions), from the file beside the scores.
+    def prior(self, path: Path | str, data: bytes | None = None) -> _PriorFile:
+        """log P(t) of every caption by null image, float64 (samples, captions), from the file beside the scores, and
+        what the file has that was not read.
 
-        Raises InputError for captions that are not the scores' own, and for one without a log-likelihood, naming it.
+        Captions that the scores lack are left out. Raises InputError for a caption without a log-likelihood, naming it.
         """
+        unused: list[str] = []
         suffix, count = Path(path).suffix.lower(), len(self.captions)
         if suffix == ".npz":
             arrays = read_arrays(path, data)
@@ -96,7 +105,7 @@ class RetrievalFile(NamedTuple):
                 )
             found = values.astype(np.float64).reshape(-1, count)
         elif suffix in (".csv", ".parquet"):
-            found = self._prior_of_table(path, data)
+            found, unused = self._prior_of_table(path, data)
         else:
             raise InputError(
                 f"{path} is not a prior of a retrieval set; its name must end in .csv, .parquet or .npz."
@@ -108,14 +117,20 @@ class RetrievalFile(NamedTuple):
                 f"{path} has {found[sample, caption]:.4g} as log P(t) of caption {self.captions[caption]!r}; it is a "
                 "number, at most 0."
             )
-        return found
+        return _PriorFile(found, tuple(unused))
 
-    def _prior_of_table(self, path: Path | str, data: bytes | None) -> np.ndarray:
-        table = samples_in_rows(open_table(path, read_bytes(path, data)).frame(("caption",)), path)
-        caption = pd.Index(self.captions).get_indexer(pd.Index(table["caption"].astype(str).str.strip()))
-        if (caption < 0).any():
-            strange = str(table["caption"].iloc[int((caption < 0).argmax())])
-            raise InputError(f"{path} has the caption {strange!r}, which the scores do not have.")
+    def _prior_of_table(self, path: Path | str, data: bytes | None) -> tuple[np.ndarray, list[str]]:
+        whole = open_table(path, read_bytes(path, data)).frame(("caption",))
+        table = samples_in_rows(whole, path)
+        labels = table["caption"].astype(str).str.strip()
+        caption = pd.Index(self.captions).get_indexer(pd.Index(labels))
+        if (caption < 0).all():
+            raise InputError(
+                f"{path} has none of the scores' captions, such as {self.captions[0]!r}; name them as the scores do."
+            )
+        strange = labels[caption < 0]
+        unused = _more_names(strange, "caption") + _more_columns(whole, ("caption", "sample", "log_prob"))
+        table, caption = table[caption >= 0], caption[caption >= 0]
         sample = np.zeros(len(table), dtype=np.int64)
         if "sample" in table:
             sample = pd.factorize(table["sample"].astype(str).str.strip())[0]
@@ -130,13 +145,16 @@ class RetrievalFile(NamedTuple):
         found = np.full((sample.max() + 1, len(self.captions)), np.nan)
         missing = np.setdiff1d(np.arange(found.size), cells)
         if len(missing):
+            other = ""
+            if len(strange):
+                other = f", or name it as the scores do: the file has {strange.iloc[0]!r}, which they lack"
             raise InputError(
                 f"{path} has no row of caption {self.captions[missing[0] % len(self.captions)]!r}"
                 + " for every null image" * (len(found) > 1)
-                + "; add its log P(t)."
+                + f"; add its log P(t){other}."
             )
         found.flat[cells] = pd.to_numeric(table["log_prob"], errors="coerce")
-        return found
+        return found, unused
 
 
 def _of_arrays(path: Path | str, content: bytes) -> RetrievalFile | None:
