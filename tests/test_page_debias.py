@@ -150,10 +150,23 @@ def test_what_an_address_asks_for_in_vain_is_named(app):
     assert "“samples”" in said and "the prior lm is sampled from no images" in said
 
 
-def test_where_no_alpha_is_shown_to_be_better_than_0_the_best_is_0(app):
-    test = app()
+def alpha_buttons(test):
+    return [b.label for b in test.button if b.label.startswith("α")]
+
+
+def test_of_too_few_groups_no_button_calls_an_alpha_the_best(app, scored):
+    """The sentence said that these groups cannot tell, and the button beside it "best, 0"."""
+    test, best = app(), round(scored[1][SET].best("text_score").alpha, 3)
     assert "cannot tell whether alpha helps" in text(test)  # of 24 groups
-    assert [b.label for b in test.button if b.label.startswith("α")] == ["α = best, 0", "α = 1"]
+    assert alpha_buttons(test) == ["α = 0", f"α = {best:.3f}, highest here", "α = 1"]
+    fine(next(b for b in test.button if "highest" in b.label).click().run())
+    assert test.slider(key="alpha").value == pytest.approx(best, abs=6e-3)
+
+
+def test_where_no_alpha_is_found_better_than_0_the_best_is_0(app, monkeypatch):
+    monkeypatch.setattr("ui.debias_alpha._too_few", lambda study, metric: False)
+    test = app()
+    assert alpha_buttons(test) == ["α = best, 0", "α = 1"]
     fine(test.slider(key="alpha").set_value(0.5).run())
     fine(next(b for b in test.button if b.label == "α = best, 0").click().run())
     assert test.slider(key="alpha").value == 0
@@ -365,3 +378,6 @@ def test_two_files_of_a_retrieval_set_are_measured(app):
     table = next(d.value for d in test.dataframe if "α" in d.value.columns and len(d.value) == 3)
     assert [cell.split()[0] for cell in table["image to text R@1"]] == ["50.0", "50.0", "100.0"]
     assert "crossmatch alpha --scores s.csv --prior p.csv" in [c.value for c in test.code]
+    test.get("file_uploader")[1].upload("p.csv", b"caption,log_prob,tokens\na,-6,3\nb,-1,2\nc,-1,2\n")
+    said = text(fine(test.run())).replace("\\", "")
+    assert "not used: 1 caption that the scores lack, 'c' first; not used: the column 'tokens'" in said

@@ -150,15 +150,27 @@ def _controls(study: AlphaStudy) -> tuple[float, str]:
         "Alpha", 0.0, 1.0, 0.0, step=0.005, format="%.3f", key="alpha", bind="query-params",
         help="0 keeps the language prior, 1 removes all of it.",
     )  # fmt: skip
-    shortcuts = {"0": 0.0, f"best, {best:.3f}": best, "1": 1.0}
-    if not _helps(study, metric):
-        shortcuts = {"best, 0": 0.0, "1": 1.0}
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        for label, value in shortcuts.items():
+        for label, value in _shortcuts(study, metric, best).items():
             st.button(f"α = {label}", on_click=_set_alpha, args=(value,), key=f"at-{label}")
         minus = f" − {alpha:.3f} · log P(t)" if alpha else ""
         st.caption(f"Captions are ranked by log P(t | image){minus}.")
     return alpha, metric
+
+
+def _shortcuts(study: AlphaStudy, metric: str, best: float) -> dict[str, float]:
+    """The alphas that have a button: one is called the best only where the verdict of `_gain_text` is known."""
+    if _helps(study, metric):
+        return {"0": 0.0, f"best, {best:.3f}": best, "1": 1.0}
+    if _too_few(study, metric):
+        highest = {f"{best:.3f}, highest here": best} if 0 < best < 1 else {}
+        return {"0": 0.0, **highest, "1": 1.0}
+    return {"best, 0": 0.0, "1": 1.0}
+
+
+def _too_few(study: AlphaStudy, metric: str) -> bool:
+    """Whether these groups cannot tell if some alpha is better than 0."""
+    return study.best_gain(metric).too_few
 
 
 def _helps(study: AlphaStudy, metric: str) -> bool:
