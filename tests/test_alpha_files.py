@@ -279,6 +279,49 @@ def test_what_is_wrong_in_its_prior_is_one_sentence(text, said):
         found.prior("p.csv", text.encode())
 
 
+_SIX, _OWN = -np.arange(1.0, 37).reshape(6, 6), np.eye(6)
+_NPZ = {
+    "samples of three axes": (
+        {},
+        {"samples": -np.ones((2, 3, 6))},
+        "needs an array 'samples' .* float64 of shape",
+    ),
+    "a prior of two axes": (
+        {},
+        {"prior": -np.ones((2, 6))},
+        "'prior' of log P.* shape \\(6,\\) and has float64 of shape",
+    ),
+    "no samples": (
+        {},
+        {"samples": np.zeros((0, 6))},
+        "p.npz needs an array 'samples' .* of shape \\(0, 6\\)",
+    ),
+    "a match of NaN": ({"match": _OWN * np.nan}, {}, "s.npz has nan as `match`; write 1 or 0"),
+    "a match of 2": ({"match": 2 * _OWN}, {}, "s.npz has 2.0 as `match`; write 1 or 0"),
+    "complex scores": ({"scores": _SIX + 0j}, {}, "array 'scores' of numbers and has complex128"),
+    "scores of text": ({"scores": _SIX.astype(str)}, {}, "array 'scores' of numbers and has <U"),
+}
+
+
+@pytest.mark.parametrize(("scores", "prior", "said"), _NPZ.values(), ids=_NPZ)
+def test_arrays_of_a_retrieval_set_that_are_not_what_they_should_be_are_refused(
+    scores, prior, said, tmp_path
+):
+    """Samples of three axes counted as six null images, a prior of two as two, NaN as a match."""
+    np.savez(tmp_path / "s.npz", **({"scores": _SIX, "match": _OWN} | scores))
+    np.savez(tmp_path / "p.npz", **(prior or {"prior": -np.ones(6)}))
+    with pytest.raises(InputError, match=said):
+        RetrievalFile.read(tmp_path / "s.npz").prior(tmp_path / "p.npz")
+
+
+def test_a_prior_by_name_of_captions_that_share_a_name_is_refused(tmp_path):
+    """It ended in a traceback."""
+    np.savez(tmp_path / "s.npz", scores=_SIX, match=_OWN, captions=list("aabcde"))
+    found = RetrievalFile.read(tmp_path / "s.npz")
+    with pytest.raises(InputError, match="the scores have the caption 'a' twice; name their captions apart"):
+        found.prior("p.csv", b"caption,log_prob\na,-1\n")
+
+
 def test_what_a_prior_of_a_retrieval_set_has_beside_is_named(tmp_path, monkeypatch):
     """It refused captions that the scores lack, where a prior of groups names them; columns went without a word."""
     monkeypatch.chdir(tmp_path)

@@ -98,10 +98,15 @@ class RetrievalFile(NamedTuple):
             arrays = read_arrays(path, data)
             name = name_of_prior(path, arrays)
             values = arrays.get(name)
-            if values is None or values.dtype.kind not in "iuf" or values.shape[-1:] != (count,):
+            samples = (
+                (max(len(values), 1),) if name == "samples" and values is not None and values.ndim else ()
+            )
+            needed = (*samples, count)
+            if values is None or values.dtype.kind not in "iuf" or values.shape != needed:
                 actual = "none" if values is None else f"{values.dtype} of shape {values.shape}"
                 raise InputError(
-                    f"{path} needs an array {name!r} of log P(t) for the {count} captions and has {actual}."
+                    f"{path} needs an array {name!r} of log P(t) for the {count} captions, of shape {needed} and has "
+                    f"{actual}."
                 )
             found = values.astype(np.float64).reshape(-1, count)
         elif suffix in (".csv", ".parquet"):
@@ -123,7 +128,13 @@ class RetrievalFile(NamedTuple):
         whole = open_table(path, read_bytes(path, data)).frame(("caption",))
         table = samples_in_rows(whole, path)
         labels = table["caption"].astype(str).str.strip()
-        caption = pd.Index(self.captions).get_indexer(pd.Index(labels))
+        names = pd.Index(self.captions)
+        if not names.is_unique:
+            raise InputError(
+                f"{path} cannot be matched by name: the scores have the caption {str(names[names.duplicated()][0])!r} "
+                "twice; name their captions apart, or give NPZ with `prior` in their order."
+            )
+        caption = names.get_indexer(pd.Index(labels))
         if (caption < 0).all():
             raise InputError(
                 f"{path} has none of the scores' captions, such as {self.captions[0]!r}; name them as the scores do."
@@ -163,9 +174,16 @@ def _of_arrays(path: Path | str, content: bytes) -> RetrievalFile | None:
     if scores is None or scores.ndim != 2:
         return None
     check(path, scores=scores.size)
+    if scores.dtype.kind not in "iuf":
+        raise InputError(
+            f"{path} needs an array 'scores' of numbers and has {scores.dtype}; save it as float64."
+        )
     if match is None or match.shape != scores.shape or match.dtype.kind not in "biuf":
         has = "none" if match is None else f"{match.dtype} of shape {match.shape}"
         raise InputError(f"{path} needs an array 'match' of 0 and 1 of shape {scores.shape} and has {has}.")
+    strange = match[(match != 0) & (match != 1)]
+    if len(strange):
+        raise InputError(f"{path} has {strange[0]} as `match`; write 1 or 0.")
     names = []
     for axis, name in enumerate(("images", "captions")):
         given = arrays.get(name)
