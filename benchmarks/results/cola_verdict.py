@@ -160,7 +160,9 @@ def _verdict(
         reasons.append("the interval, or a seed, lies on the other side of 0")
     worse = claim.second if found * claim.better > 0 else claim.first
     if found and claim.measure not in _NOT_VALIDATED and _improving(worse, runs, epochs):
-        found, said, record["longer"] = _after_longer(claim, found, worse, outcomes, seeds, longer)
+        found, said, record["longer"] = _after_longer(
+            claim, found, worse, outcomes, runs, epochs, seeds, longer
+        )
         reasons.append(said)
     record["verdict"] = {1: CONFIRMED, -1: REFUTED, 0: OPEN}[found]
     metric, _, part = claim.measure.partition(" ")
@@ -219,6 +221,8 @@ def _after_longer(
     found: int,
     worse: str,
     outcomes: Mapping[str, Mapping[int, Mapping[str, np.ndarray]]],
+    runs: Sequence[MeasuredRun],
+    epochs: int,
     seeds: int,
     longer: Longer,
 ) -> tuple[int, str, dict[str, Any] | None]:
@@ -234,11 +238,16 @@ def _after_longer(
     whole = _difference(claim, claim.measure, after, shared)
     number = f"{whole['difference']:+.1f} [{whole['low']:+.1f}, {whole['high']:+.1f}]"
     said = f"with up to {longer.epochs} epochs of {label}: {number}, {counted(len(shared), 'seed')}"
-    if len(shared) < seeds or _side(claim, whole) != found:
-        return 0, said, whole
-    if _improving(worse, longer.runs, longer.epochs):
-        return 0, f"{said}, and still improving", whole
-    return found, said, whole
+    side = _side(claim, whole) if len(shared) >= seeds else 0
+    # Who comes off worse now: the same, after more epochs, or the other one, after the protocol's.
+    if side == found:
+        improving = _improving(worse, longer.runs, longer.epochs)
+    else:
+        other = claim.first if worse == claim.second else claim.second
+        improving = other != BASE and _improving(other, runs, epochs)
+    if side and improving:
+        return 0, f"{said}, and what comes off worse was still improving", whole
+    return side, said, whole
 
 
 def _improving(strategy: str, runs: Sequence[MeasuredRun], epochs: int) -> int:
