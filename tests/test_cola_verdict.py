@@ -62,7 +62,7 @@ def test_a_claim_is_confirmed_refuted_or_open_by_its_interval_and_every_seed(tes
     assert lost["by_seed"] == [40.0] * 3 and lost["verdict"] == "refuted"
 
 
-def test_too_few_seeds_leave_a_claim_open_however_large_the_difference(test_set):
+def test_too_few_seeds_leave_a_claim_open_however_large_the_difference(test_set, one_claim):
     runs = [
         run(test_set, name, s, right) for s in range(2) for name, right in (("mm-adapter", 5), ("ft-all", 0))
     ]
@@ -78,7 +78,7 @@ def test_one_seed_on_the_other_side_leaves_a_claim_open(test_set):
     assert found["by_seed"] == [50.0, 50.0, -5.0]
 
 
-def test_what_decided_it_names_words_position_and_how_training_ended(test_set):
+def test_what_decided_it_names_words_position_and_how_training_ended(test_set, one_claim):
     late, early = (1.0, 2.0, 3.0, 4.0, 5.0), (1.0, 5.0, 4.0)
     runs = [run(test_set, "mm-adapter", s, 4.0, curve=late) for s in range(3)]
     runs += [run(test_set, "ft-all", s, 1.0, curve=early) for s in range(3)]
@@ -131,6 +131,15 @@ def test_readmes_table_holds_what_the_written_runs_say():
 LATE, EARLY = (1.0, 2.0, 3.0, 4.0, 5.0), (1.0, 5.0, 4.0, 3.0, 2.0)
 
 
+@pytest.fixture
+def one_claim(monkeypatch):
+    """The claim that these tests are about, alone: all of them take ten times as long."""
+    claim = next(
+        c for c in CLAIMS if (c.first, c.second, c.measure) == ("mm-adapter", "ft-all", "cola_map all")
+    )
+    monkeypatch.setattr(cola_verdict, "CLAIMS", (claim,))
+
+
 def of_longer(test_set, epochs, *longer, curve=LATE, other=LATE):
     """The verdict on MM-Adapter against FT all when the adapter is worse and its training ends with this curve."""
     runs = [run(test_set, "mm-adapter", s, 1.0, curve=curve) for s in range(3)]
@@ -139,7 +148,7 @@ def of_longer(test_set, epochs, *longer, curve=LATE, other=LATE):
     return of(found, "mm-adapter", "ft-all", "cola_map all")
 
 
-def test_nothing_is_refuted_before_what_comes_off_worse_has_stopped_improving(test_set):
+def test_nothing_is_refuted_before_what_comes_off_worse_has_stopped_improving(test_set, one_claim):
     assert of_longer(test_set, 0, curve=EARLY)["verdict"] == "refuted"
     found = of_longer(test_set, 0)
     assert found["verdict"] == "left open" and found["high"] < 0 and found["longer"] is None
@@ -148,7 +157,7 @@ def test_nothing_is_refuted_before_what_comes_off_worse_has_stopped_improving(te
     )
 
 
-def test_more_epochs_decide_a_claim_whose_loser_was_still_improving(test_set):
+def test_more_epochs_decide_a_claim_whose_loser_was_still_improving(test_set, one_claim):
     flat = (1.0, 5.0, *[4.0] * 15)
     still = [run(test_set, "mm-adapter", s, 1.0, curve=flat) for s in range(3)]
     found = of_longer(test_set, 16, *still)

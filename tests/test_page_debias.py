@@ -99,7 +99,9 @@ def test_the_slider_moves_every_metric_and_the_group_in_view(app, scored):
 def test_what_alpha_changes_is_said_first_then_comes_the_figure_then_the_numbers(app):
     """On a phone the figure stood 1,685 pixels down."""
     elements = [*app().main]
-    said = next(i for i, each in enumerate(elements) if "On this set" in str(getattr(each, "value", "")))
+    said = next(
+        i for i, each in enumerate(elements) if "groups cannot tell" in str(getattr(each, "value", ""))
+    )
     kinds = [each.type for each in elements]
     assert said < kinds.index("slider") < kinds.index("plotly_chart") < kinds.index("metric")
 

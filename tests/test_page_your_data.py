@@ -57,7 +57,7 @@ def test_a_folder_becomes_a_benchmark_on_every_page(app, tmp_path, monkeypatch):
     (line,) = [e.label for e in test.expander if e.label.startswith("Audit of")]
     monkeypatch.setattr(Audit, "of", lambda *_, **__: pytest.fail("audited again"))
     fine(test.run())
-    assert "mine/kitchen: Too small to compare models" in line.replace("\\", "")  # one group
+    assert "mine/kitchen: Too small to tell any two models apart" in line.replace("\\", "")  # one group
     assert datasets.load("mine/kitchen").ids == ["a"]
     there = app("pages/1_Groups.py", set="mine/kitchen")
     assert "1 of 1 groups" in text(there)

@@ -179,7 +179,10 @@ def test_values_are_in_the_range_of_their_unit(results):
     assert percent["std"].dropna().between(0, 5).all()
     assert results[unit == "1"]["value"].between(0, 1).all()
     assert (results[~unit.isin(["percent", "1"])]["value"] > 0).all()
-    assert set(results["metric"]) == set(UNITS) - {"correlation"}  # which no paper prints
+    assert set(results["metric"]) == set(UNITS) - {
+        "correlation",
+        "image_choice",
+    }  # which none of the three prints
     assert set(METRICS) & set(UNITS) == {"text_score", "image_score", "group_score", "group_match"}
 
 

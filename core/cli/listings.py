@@ -112,7 +112,7 @@ def _shifts() -> list[dict[str, Any]]:
 
 _HEADERS = {"bytes": "size"}
 _MAX_PADDING = 45  # characters up to which a column is filled up
-_STEP_WIDTH = 44  # characters of the first step towards what is not here
+_STEP_WIDTH = 40  # characters of the first step towards what is not here
 
 _LISTINGS = {
     "models": _models,
