@@ -100,7 +100,6 @@ def test_a_browser_that_never_answers_is_given_up_and_ended(tmp_path, aside, mon
     program.chmod(0o755)
     monkeypatch.setenv(figures.VARIABLE, str(program))
     monkeypatch.setattr(_kaleido_render, "START_TIMEOUT", 0.5)
-    monkeypatch.setattr(_kaleido_render, "STOP_TIMEOUT", 0.5)
     monkeypatch.setattr(_kaleido_render, "STOP_TIMEOUT", 0.1)
     with pytest.raises(InputError, match="does not start"):
         write_figure(bars(), tmp_path / "f.svg")
