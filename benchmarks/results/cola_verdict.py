@@ -170,7 +170,8 @@ def _verdict(
         others = (*(("seen", "unseen") if part == "all" else ()), *WORDS)
         parts = {name: _difference(claim, f"{metric} {name}", outcomes, shared) for name in others}
         record["parts"] = parts
-        reasons += _by_part(claim, parts)
+        where = "with the protocol's epochs " if record.get("longer") else ""
+        reasons += [f"{where}{text}" for text in _by_part(claim, parts)]
     reasons += [_ending(name, runs, epochs) for name in (claim.first, claim.second) if name != BASE]
     return {**record, "decided_by": _sentence("; ".join(reasons))}
 
