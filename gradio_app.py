@@ -16,21 +16,27 @@ import threading
 import time
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
+from functools import partial
 from html import escape
 from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs
+from weakref import WeakKeyDictionary
 
 import gradio as gr
+import gradio.mcp
 import httpx
 from gradio import route_utils
 from gradio.data_classes import ImageData
 from gradio.exceptions import ComponentProcessingError, InvalidPathError
 from gradio.mcp import GradioMCPServer
 from gradio.utils import get_upload_folder
+from gradio_client import Client
 from gradio_client.utils import is_http_url_like
 from PIL import Image, ImageOps
 from pydantic import ValidationError
 from starlette.middleware import Middleware
+from starlette.responses import PlainTextResponse
 
 from core import datasets
 from core.base.errors import InputError
@@ -56,6 +62,7 @@ Given = (
 )  # an image as Gradio hands it on: a file of its upload folder, or what a data address holds
 FILE_MB, FILES = 10, 10  # one uploaded image, and how many one request brings
 KEPT = 600  # seconds that uploads stay on the disk
+INNER_SECONDS = 120.0  # that a request of the server to itself, for a tool call, may wait
 # Of strangers. Whatever is sent counts as an upload: images also come as text, inside of a call.
 LIMITS = Limits(
     uploads=Share(20, 100),
@@ -324,7 +331,49 @@ def _wait_without_a_thread() -> None:
     GradioMCPServer._execute_tool_without_progress = result  # type: ignore[method-assign]
 
 
+def _make_one_client() -> None:
+    """Gradio's client, by which a server asks itself for tool calls, is made once, in one thread, while the calls that
+    wait for it hold none: each of the first calls made one of its own, in threads that these needed to be answered."""
+    in_a_thread = gradio.mcp.run_sync
+    making: WeakKeyDictionary[GradioMCPServer, asyncio.Lock] = WeakKeyDictionary()
+
+    async def made(make: Callable[[], Client]) -> Client:
+        server: GradioMCPServer = make.__self__  # type: ignore[attr-defined]
+        async with making.setdefault(server, asyncio.Lock()):
+            if server._client_instance is not None:
+                return server._client_instance
+            try:
+                return await in_a_thread(make)
+            except Exception as error:
+                log.error("the client for tool calls could not be made: %s", error)
+                raise gr.Error("The server has just started; try again in a minute.") from None
+
+    gradio.mcp.run_sync = made  # type: ignore[assignment]  # called for this alone
+    gradio.mcp.Client = partial(Client, httpx_kwargs={"timeout": INNER_SECONDS})  # type: ignore[assignment, misc]
+
+
+def _hand_on_images_as_text() -> None:
+    """An image that a tool call holds stays text until its call is at work: Gradio uploaded it to itself, as a visitor
+    of this machine whose share of uploads all tool calls had together."""
+    keep = GradioMCPServer.convert_strings_to_filedata
+
+    def handed_on(
+        self: GradioMCPServer, value: dict[str, Any], filedata_positions: list[list[str | int]]
+    ) -> dict[str, Any]:
+        texts = {
+            name: {"url": given, "meta": {"_type": "gradio.FileData"}}
+            for name, given in value.items()
+            if [name] in filedata_positions and isinstance(given, str) and given.startswith("data:")
+        }
+        others = {name: given for name, given in value.items() if name not in texts}
+        return {**keep(self, others, filedata_positions), **texts}
+
+    GradioMCPServer.convert_strings_to_filedata = handed_on  # type: ignore[method-assign]
+
+
 _take_files_alone()
+_make_one_client()
+_hand_on_images_as_text()
 _wait_without_a_thread()
 _refuse_tools_in_a_sentence()
 route_utils.GradioMultiPartParser = _FewFiles  # type: ignore[misc]
@@ -429,6 +478,37 @@ def queued(demo: gr.Blocks) -> gr.Blocks:
     return demo
 
 
+class _KnownStreams:
+    """An app whose streams of events begin for what waits alone: Gradio begins one for anybody, then fails inside."""
+
+    def __init__(self, app: Callable) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http" and scope["method"] == "GET" and not _has_events(scope):
+            answer = PlainTextResponse("Nothing waits under this name; send the call again.", 404)
+            await answer(scope, receive, send)
+            return
+        await self.app(scope, receive, send)
+
+
+def _has_events(scope: Any) -> bool:
+    """Whether a request asks for anything but a stream of events of a session, or of a call, that does not exist."""
+    path = scope["path"].removeprefix("/gradio_api").rstrip("/")
+    queue = scope["app"].get_blocks()._queue
+    if path == "/queue/data":
+        names = parse_qs(scope["query_string"].decode("latin1")).get("session_hash", [])
+        return all(name in queue.pending_messages_per_session for name in names[-1:])
+    if path.startswith("/call/"):
+        event = path.rpartition("/")[2]
+        return (
+            event in queue.event_ids_to_events
+            or event in queue.pending_messages_per_session
+            or any(event in events for events in list(queue.pending_event_ids_session.values()))
+        )
+    return True
+
+
 def served() -> dict[str, Any]:
     """How the demo is launched: with an API, tools, and limits for strangers."""
     gate = Middleware(
@@ -444,7 +524,7 @@ def served() -> dict[str, Any]:
         "max_file_size": f"{FILE_MB}mb",
         "run_history": False,  # of the hub, with a visitor's key
         "state_session_capacity": 500,
-        "app_kwargs": {"middleware": [gate], "lifespan": _sweeping},
+        "app_kwargs": {"middleware": [gate, Middleware(_KnownStreams)], "lifespan": _sweeping},
     }
 
 

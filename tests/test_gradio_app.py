@@ -449,6 +449,45 @@ def test_tool_calls_that_wait_hold_no_thread():
     assert asyncio.run(asyncio.wait_for(story(), 600)) == [[i] for i in range(50)]
 
 
+def test_the_first_calls_of_the_tool_are_answered_however_many_come_at_once(monkeypatch):
+    """Each made a client of this very server, in threads that the server needed to answer it: "timed out"."""
+    import asyncio
+
+    import httpx
+
+    from core.base import gate
+
+    client = gate._client
+    monkeypatch.setattr(gate, "_client", lambda scope: gate._header(scope, b"who").decode() or client(scope))
+    image = data_address(Image.new("RGB", (5, 4)))
+    given = {"image_a": image, "image_b": image, "caption_1": "a", "caption_2": "b", "model": "builtin/clip"}
+    load_scorer("builtin/clip")
+
+    async def ask(visitor, who):
+        call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+        call |= {"params": {"name": "score_group", "arguments": given}}
+        accepted = {"Accept": "application/json, text/event-stream", "who": who}
+        return (await visitor.post("gradio_api/mcp/", json=call, headers=accepted)).text
+
+    async def ask_all(address):
+        async with httpx.AsyncClient(base_url=address, timeout=600) as visitor:
+            # of each address as many as the gate lets in; of all together more than there are threads
+            return await asyncio.gather(*(ask(visitor, f"10.0.0.{i % 3}") for i in range(60)))
+
+    demo = gradio_app.queued(gradio_app.build())
+    _, address, _ = demo.launch(
+        **gradio_app.served(), prevent_thread_lock=True, quiet=True, server_name="127.0.0.1"
+    )
+    try:
+        said = asyncio.run(ask_all(address))
+    finally:
+        demo.close()
+    answered = [text for text in said if "group_match" in text]
+    assert len(answered) >= 36  # twelve of each address may wait
+    refused = [text for text in said if "group_match" not in text]
+    assert [text for text in refused if "try again" not in text] == []
+
+
 @pytest.mark.parametrize(
     "where", ["{web}", "file:///etc/passwd", "/etc/passwd", "{server}gradio_api/file=/etc/passwd"]
 )
@@ -541,6 +580,16 @@ def test_what_the_demo_has_no_use_for_is_closed(address, path):
 
     found = httpx.get(f"{address}{path}", timeout=600)
     assert (found.status_code, found.text) == (404, "Page not found.")
+
+
+@pytest.mark.parametrize("path", ["queue/data?session_hash=guessed", "call/score_group/guessed"])
+def test_a_stream_of_events_that_nobody_waits_for_does_not_begin(address, caplog, path):
+    """It began, and failed with two tracebacks in the server's log, 5 kB a request."""
+    import httpx
+
+    found = httpx.get(f"{address}gradio_api/{path}", timeout=600)
+    assert (found.status_code, found.text) == (404, "Nothing waits under this name; send the call again.")
+    assert "Traceback" not in caplog.text
 
 
 def test_no_call_goes_around_the_queue(address):
