@@ -11,6 +11,7 @@ import base64
 import hashlib
 import logging
 import os
+import socket
 import tempfile
 import threading
 import time
@@ -26,7 +27,7 @@ from weakref import WeakKeyDictionary
 import gradio as gr
 import gradio.mcp
 import httpx
-from gradio import route_utils
+from gradio import http_server, route_utils
 from gradio.data_classes import ImageData
 from gradio.exceptions import ComponentProcessingError, InvalidPathError
 from gradio.mcp import GradioMCPServer
@@ -304,6 +305,30 @@ class _FewFiles(route_utils.GradioMultiPartParser):
         super().__init__(headers, stream, max_files=min(max_files, FILES), **more)
 
 
+class _PatientServer(http_server.Server):
+    """Gradio's server, waited for while it starts, however slow the machine: after five seconds Gradio began the same
+    app on the next port, which cannot be begun twice. Its port is its own before the app begins, for the same reason.
+
+    Raises OSError: the port is not free; Gradio takes the next. RuntimeError: the app itself did not start.
+    """
+
+    def run_in_thread(self) -> None:
+        host = self.config.host
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        port = socket.create_server((host, self.config.port), family=family)
+        self.thread = threading.Thread(target=self._run, args=([port],), daemon=True)
+        self.thread.start()
+        while not self.started:
+            self.thread.join(0.01)
+            if not self.thread.is_alive():
+                port.close()
+                raise RuntimeError("The demo's server did not start; the lines above say why.")
+
+    def _run(self, sockets: list[socket.socket]) -> None:
+        with suppress(SystemExit):  # uvicorn's word for an app that did not start, which it has printed
+            self.run(sockets=sockets)
+
+
 def _refuse_tools_in_a_sentence() -> None:
     """A tool call that does not come through has no text of httpx, which names an address of this machine."""
 
@@ -377,6 +402,7 @@ _hand_on_images_as_text()
 _wait_without_a_thread()
 _refuse_tools_in_a_sentence()
 route_utils.GradioMultiPartParser = _FewFiles  # type: ignore[misc]
+http_server.Server = _PatientServer  # type: ignore[misc]
 
 
 def build() -> gr.Blocks:
@@ -524,6 +550,7 @@ def served() -> dict[str, Any]:
         "max_file_size": f"{FILE_MB}mb",
         "run_history": False,  # of the hub, with a visitor's key
         "state_session_capacity": 500,
+        "_frontend": False,  # or a page that takes three seconds, on a slow machine, ends what has just started
         "app_kwargs": {"middleware": [gate, Middleware(_KnownStreams)], "lifespan": _sweeping},
     }
 

@@ -304,6 +304,55 @@ def test_a_photograph_is_seen_as_it_was_held(pair, tmp_path):
     assert gradio_app._opened(str(tmp_path / "turned.png"), "A").tobytes() == image.tobytes()
 
 
+def test_a_machine_that_starts_slowly_still_starts():
+    """Gradio gave up after five seconds, began the same app on the next port, and that could not be begun twice."""
+    import asyncio
+    from contextlib import asynccontextmanager
+
+    served = gradio_app.served()
+
+    @asynccontextmanager
+    async def slow(_app):
+        await asyncio.sleep(7)
+        yield
+
+    served["app_kwargs"] = {**served["app_kwargs"], "lifespan": slow}
+    demo = gradio_app.queued(gradio_app.build())
+    _, address, _ = demo.launch(**served, prevent_thread_lock=True, quiet=True, server_name="127.0.0.1")
+    try:
+        import httpx
+
+        assert httpx.get(f"{address}config", timeout=60).status_code == 200
+    finally:
+        demo.close()
+
+
+def test_a_server_that_cannot_start_says_so_at_once():
+    served = gradio_app.served()
+
+    def broken(_app):
+        raise RuntimeError("no disk")
+
+    served["app_kwargs"] = {**served["app_kwargs"], "lifespan": broken}
+    demo = gradio_app.queued(gradio_app.build())
+    with pytest.raises(RuntimeError, match="did not start"):
+        demo.launch(**served, prevent_thread_lock=True, quiet=True, server_name="127.0.0.1")
+
+
+def test_a_port_that_is_taken_in_between_is_given_up_before_the_app_begins():
+    import socket
+
+    from gradio.http_server import Server
+    from uvicorn import Config
+
+    begun = []
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        config = Config(lambda *given: begun.append(given), port=taken.getsockname()[1])
+        with pytest.raises(OSError, match="in use"):  # on which Gradio takes the next port
+            Server(config).run_in_thread()
+    assert begun == []
+
+
 def test_what_an_address_uploads_within_some_minutes_is_bounded_and_soon_deleted(tmp_path_factory):
     """On a server of its own: the quota would be felt by all other tests."""
     import httpx
