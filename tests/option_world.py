@@ -18,7 +18,7 @@ import pandas as pd
 import pytest
 from adapted import finish
 from checkpoints import write_checkpoint
-from conftest import build_clip, relation_group, swap_group
+from conftest import SHAPES, build_clip, relation_group, swap_group
 from tiny_models import BUILDERS
 from typer.testing import CliRunner
 
@@ -67,7 +67,7 @@ class Toys:
     """A source of benchmarks, as `core.datasets.DATASETS` holds them: groups of one shape, of two, and queries."""
 
     KINDS: ClassVar = {
-        "groups": ("toy/pairs", "toy/others", "toy/relations", "toy/mixed"),
+        "groups": ("toy/pairs", "toy/others", "toy/relations", "toy/mixed", "toy/two-true"),
         "retrieval": ("toy/captions", "toy/more-captions", "toy/many-captions"),
     }
 
@@ -87,7 +87,12 @@ class Toys:
             return self._queries(name, split, first)
         pairs = [swap_group(i, (1, 0) if i % 3 else (0, 1)) for i in range(first, first + PAIRS)]
         single = [relation_group(i, (3 * i + 1) % 4) for i in range(first, first + SINGLE)]
-        groups = {"toy/relations": single, "toy/mixed": [*pairs, *single[:7]]}.get(name, pairs)
+        sets = {
+            "toy/relations": single,
+            "toy/mixed": [*pairs, *single[:7]],
+            "toy/two-true": [two_true(g, SHAPES[i % 3]) for i, g in enumerate(single)],
+        }
+        groups = sets.get(name, pairs)
         found = [replace(g, images=tuple(of_split(image, split) for image in g.images)) for g in groups]
         return GroupSet(name, tuple(found), licence="none")
 
@@ -100,6 +105,11 @@ class Toys:
         )
         own = np.stack([np.arange(count), np.arange(count)], axis=1)
         return RetrievalSet(name, split, tuple(images), tuple(f"{q} {i}" for i, q in enumerate(queries)), own)
+
+
+def two_true(group: Group, shape: str) -> Group:
+    """A 1x3 group of which the first two captions are true."""
+    return replace(group, captions=group.captions[:3], truth=(0, 1), tags={**group.tags, "shape": shape})
 
 
 def of_split(image: Any, split: str | None) -> BytesImage:
@@ -167,7 +177,7 @@ def write_retrieval(path: Path, prior: Path, seed: int) -> None:
 
 
 def write_tags(path: Path) -> None:
-    names = [*map(str, range(60)), *(f"swap-{i}" for i in range(200)), *(f"relation-{i}" for i in range(200))]
+    names = [*map(str, range(60)), *(f"swap-{i}" for i in range(200)), *(f"relation-{i}" for i in range(300))]
     rows = [f"{name},{'even' if i % 3 else 'odd'},{i % 2}" for i, name in enumerate(names)]
     path.write_text("id,parity,half\n" + "\n".join(rows) + "\n")
 

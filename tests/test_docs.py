@@ -27,6 +27,7 @@ NOT_RUN = {
     "crossmatch cost run/ID": "ID stands for a run",
     "crossmatch evaluate scenes/left-right --model vgpt:api:MODEL": "needs an endpoint",
     "crossmatch evaluate scenes/word-order --model python:word-count": "needs a package; test_plugins.py has one",
+    "crossmatch evaluate sugarcrepe-pp": "needs a benchmark and a model that are not here; test_text_only.py",
     "crossmatch evaluate winoground": "needs a benchmark and a model that are not here",
     "crossmatch export run RUN": "RUN stands for a run",
     "crossmatch fetch": "downloads",

@@ -61,6 +61,7 @@ TALK = ("--benchmark", "toy/pairs", "--model", "{captioner}", "--json")
 FIND = ("--benchmark", "toy/captions", "--model", "{captioner}", "--json")
 OUT = ("--out", "out.csv")
 SOURCES = {"embeddings": EMBEDDINGS, "scores": SCORES, "benchmark": PAIRS}
+TWO_TRUE = {"two true": ("--benchmark", "toy/two-true", "--model", "{clip}")}
 ADD = ("--name", "kitchen", "--json")
 LONG = ("--image", "image", "--caption", "caption")
 COLUMNS = ("--image", "image_0", "--image", "image_1", "--caption", "caption_0", "--caption", "caption_1")
@@ -68,7 +69,8 @@ CONVERTED = ("--arch", "tiny-clip", "--out", "a", "--benchmark", "toy/pairs", "-
 
 MODES: dict[str, dict[str, tuple[str, ...]]] = {
     "evaluate": {name: (*source, "--json") for name, source in SOURCES.items()}
-    | {"mixed": ("--benchmark", "toy/mixed", "--model", "{clip}", "--shape", "2x2", "--json")},
+    | {"mixed": ("--benchmark", "toy/mixed", "--model", "{clip}", "--shape", "2x2", "--json")}
+    | {name: (*source, "--json") for name, source in TWO_TRUE.items()},
     "compare": {
         "models": ("{clip}", "{clip_2}", "--benchmark", "toy/mixed", "--shape", "2x2", "--json"),
         "files": ("{scores}", "{scores_2}", "--json"),
@@ -171,7 +173,7 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
         "pixels": ("--benchmark", "toy/pairs", "--out", "out.parquet"),
         "table": ("--benchmark", "toy/pairs", "--out", "out.csv"),
     },
-    "export scores": {name: (*source, *OUT) for name, source in SOURCES.items()},
+    "export scores": {name: (*source, *OUT) for name, source in (SOURCES | TWO_TRUE).items()},
     "export matchings": {name: (*source, *OUT) for name, source in SOURCES.items()},
     "export metrics": {name: (*source, *OUT) for name, source in SOURCES.items()},
     "export results": {
@@ -258,11 +260,13 @@ SOURCE: dict[str, dict[str, Case]] = {
     "--shape": {
         "embeddings": differs("--shape", "3x3"),
         "scores": refused(DEAD, "--shape", "2x2"),
-        "benchmark": refused("none of 1x4", "--shape", "1x4"),
         "mixed": differs("--shape", "1x4"),
+        "*": refused("none of 1x4", "--shape", "1x4"),
     },
 }
-EXPORT = {name: {m: c for m, c in cases.items() if m != "mixed"} for name, cases in SOURCE.items()}
+EXPORT = {
+    name: {m: c for m, c in cases.items() if m not in ("mixed", "two true")} for name, cases in SOURCE.items()
+}
 OF_SOURCE = {
     "--embeddings": EMBEDDINGS,
     "--scores": SCORES,
@@ -270,6 +274,11 @@ OF_SOURCE = {
     "--model": ("--model", "{clip}"),
     "--split": ("--split", "test"),
     "--shape": ("--shape", "2x2"),
+}
+TEXT_ONLY = {
+    "two true": differs("--text-only"),
+    "benchmark": refused("has groups of 2x2", "--text-only"),
+    "*": refused("holds no text tower", "--text-only"),
 }
 FIGURE = {name: {**cases, "curves": refused(DEAD, *OF_SOURCE[name])} for name, cases in EXPORT.items()}
 WRITE = {"*": differs("--out", "other.npz")}
@@ -384,6 +393,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "scores": refused("--cluster needs tags", "--cluster", "colour"),
             "*": differs("--cluster", "shape"),
         },
+        "--text-only": {**TEXT_ONLY, "mixed": refused("has groups of 2x2", "--text-only")},
         "--json": {"*": NO_JSON},
     },
     "groups-needed": {
@@ -887,7 +897,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--split": {"*": differs("--split", "validation")},
         "--images": {"pixels": differs("--no-images"), "table": refused(DEAD, "--no-images")},
     },
-    "export scores": {**EXPORT, **SCORE, "--out": WRITE},
+    "export scores": {**EXPORT, **SCORE, "--out": WRITE, "--text-only": TEXT_ONLY},
     "export matchings": {**EXPORT, "--out": WRITE},
     "export metrics": {
         **EXPORT,

@@ -19,6 +19,7 @@ from core.datasets.embeddings import parse_shape, read_embeddings
 from core.datasets.score_files import read_scores
 from core.datasets.shapes import of_shape
 from core.metrics.evaluation import Evaluation, tags_frame
+from core.metrics.group_metrics import TEXT_SCORE
 from core.metrics.paired import on_groups
 from core.metrics.statistics import Clusters
 from core.runs.models import run_source
@@ -28,6 +29,7 @@ from core.scorers.vocabulary import vocabulary_note
 from core.scoring.cache import ScoreCache
 from core.scoring.load import lazy_scorer
 from core.scoring.scores import planned_calls, score_all, score_groups
+from core.scoring.text_only import _score_text_only
 
 if TYPE_CHECKING:
     from core.debiasing.retrieval import RetrievalStudy
@@ -61,12 +63,16 @@ def load_evaluation(
     split: str,
     shape: str | None,
     common: bool = False,
+    text_only: bool = False,
 ) -> Evaluation:
     """The Evaluation of whichever one source was given, or of scores by a benchmark's truth; an option of another
     source is refused.
 
-    common : of scores, leave out the groups that the benchmark lacks, in place of refusing them.
+    common : of scores, leave out the groups that the benchmark lacks, in place of refusing them. text_only : of a
+    benchmark and a model, SugarCrepe++'s text-only test, which is TextScore (`core/scoring/text_only.py`).
     """
+    if scores is not None or embeddings is not None:
+        refuse_unused("with a file, which holds no text tower", "text_only")
     given = sum(source is not None for source in (embeddings, scores, benchmark))
     if given != 1 and (embeddings is not None or not given):
         raise InputError(
@@ -89,11 +95,14 @@ def load_evaluation(
         _name_set(found, scores)
         return found
 
-    groups, scorer = of_shape(datasets.load(benchmark or "", split), shape), lazy_scorer(model)
+    groups = of_shape(datasets.load(benchmark or "", split, images=not text_only), shape)
+    scorer = lazy_scorer(model)
     captions = (caption for group in groups for caption in group.captions)
     note = vocabulary_note(model, run_source(model), benchmark or "", captions)
     if note is not None:
         print_note(note)
+    if text_only:
+        return _text_only_evaluation(scorer, groups)
     _confirm_calls(scorer, groups)
     # A flattened set is matched as a whole; what its groups need is then in the cache.
     is_global = groups.name.endswith("@global")
@@ -107,6 +116,18 @@ def load_evaluation(
         global_scores=global_scores,
         clusters=Clusters.of_groups(groups),
     )
+
+
+def _text_only_evaluation(scorer: Any, groups: GroupSet) -> Evaluation:
+    """SugarCrepe++'s text-only test as TextScore, the only metric that says what the paper's number says."""
+    scores, truth = _score_text_only(scorer, groups), groups.truth
+    if truth is None or truth.shape[1] != 2:
+        raise InputError(
+            f"The text-only test asks which two of three captions are true, and one is in {groups.name}; choose a set "
+            "with two true captions, such as sugarcrepe-pp/swap_obj."
+        )
+    tags, clusters = tags_frame([g.tags for g in groups]), Clusters.of_blind(groups)
+    return Evaluation.of(scores, truth, groups.ids, tags=tags, clusters=clusters, names=(TEXT_SCORE,))
 
 
 def _by_truth_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -32,6 +32,7 @@ def evaluate(
     by: options.By = None,
     out: Annotated[Path | None, typer.Option(help="Folder for groups.csv and metrics.json.")] = None,
     cluster: options.Cluster = None,
+    text_only: options.TextOnly = False,
     as_json: options.Json = False,
 ) -> None:
     """Every metric of a model on a benchmark, or of your own scores or embeddings.
@@ -39,7 +40,7 @@ def evaluate(
     Scores beside a benchmark are measured by its truth.
     """
     benchmark = benchmark_argument(name, benchmark)
-    evaluation = load_evaluation(embeddings, scores, benchmark, model, split, shape)
+    evaluation = load_evaluation(embeddings, scores, benchmark, model, split, shape, text_only=text_only)
     if tags is not None:
         evaluation.tags = read_tags(tags, ids=evaluation.ids)
     check_slices(evaluation, by, tags)
@@ -47,7 +48,9 @@ def evaluate(
     cluster_by(evaluation, cluster)
     file = scores or embeddings
     of = {"benchmark": benchmark, "split": split} if benchmark else {}
-    named = {**of, "model": model} if file is None else {"file": str(file), **of}
+    named: dict[str, Any] = {**of, "model": model} if file is None else {"file": str(file), **of}
+    if text_only:
+        named["text_only"] = True
     record = {**named, **evaluation.record(by)}
     if out is not None:
         with writing(out):
@@ -59,7 +62,7 @@ def evaluate(
         show_json(record)
         return
     on = f" on {benchmark}, split {split}" if benchmark else ""
-    what = f"{file or model}{on}"
+    what = f"{file or model}{on}{', text only (TOT, as TextScore)' if text_only else ''}"
     print(f"{what}: {counted(record['n_groups'], 'group')} of {record['shape']}; truth: {record['truth']}")
     print(format_metrics(record))
     for column, values in record.get("slices", {}).items() if by else ():

@@ -53,9 +53,9 @@ class _ScoreSource:
     split: options.Split = "test"
     shape: options.Shape = None
 
-    def evaluation(self) -> Evaluation:
+    def evaluation(self, text_only: bool = False) -> Evaluation:
         """Scores with truth and metrics."""
-        return load_evaluation(**asdict(self))
+        return load_evaluation(**asdict(self), text_only=text_only)
 
 
 def _with_source_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -107,9 +107,9 @@ def _groups(
 )
 @takes_score_options
 @_with_source_options
-def _scores(source: _ScoreSource, out: Out) -> None:
+def _scores(source: _ScoreSource, out: Out, text_only: options.TextOnly = False) -> None:
     """The score matrix of every group: CSV, Parquet, JSONL or NPZ, as `evaluate --scores` reads them."""
-    evaluation = source.evaluation()
+    evaluation = source.evaluation(text_only)
     truth = evaluation.truth if evaluation.truth_given else None
     write_scores(out, evaluation.scores, evaluation.ids, truth, evaluation.tags)
     print_note(f"wrote {out}")

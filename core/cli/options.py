@@ -79,6 +79,14 @@ Model = Annotated[
     typer.Option(help="Model: a built-in, hub or short name (such as siglip-l16), or a folder.", **named),
 ]
 Models = Annotated[list[str], typer.Option(help="A model; repeat for more.", **named)]
+TextOnly = Annotated[
+    bool,
+    typer.Option(
+        "--text-only",
+        help="SugarCrepe++'s text-only test (TOT), of groups with two true captions and a false one: are the true ones "
+        "closer to each other than each is to the false one, for the model's text tower? No image is opened.",
+    ),
+]
 Tag = Annotated[
     list[str] | None,
     typer.Option(

@@ -47,8 +47,9 @@ def _benchmark(subset: str) -> Benchmark:
     count, title, flaw = _SUBSETS[subset]
     note = (
         "The paper's image-to-text accuracy (ITT), that both true captions beat the negative one, is TextScore; a coin "
-        "reaches 1/3. Its text-only accuracy (TOT) is the TextScore of a score file in which a caption's score is the "
-        "sum of its similarities with the other two. None of the three papers reports it."
+        "reaches 1/3. Its text-only accuracy (TOT), that the two are closer to each other than either is to the "
+        f"negative one, is `crossmatch evaluate sugarcrepe-pp/{subset} --text-only`, which opens no image; a coin "
+        "reaches 1/3. None of the three papers reports it."
     )
     return Benchmark(
         name=f"sugarcrepe-pp/{subset}",

@@ -48,6 +48,7 @@ class Evaluation:
         None  # float64 (n,): how far equal ones differ in a group of debiased scores
     )
     truth_of: str = ""  # the set that the truth was taken from, where the file gives none
+    names: Sequence[str] | None = None  # of the metrics of groups; None: all that the shape has
 
     def __post_init__(self) -> None:
         self.scores = to_numpy(check_scores(self.scores, list(self.ids)))
@@ -80,7 +81,7 @@ class Evaluation:
 
     @cached_property
     def _solved(self) -> tuple[Matches, dict[str, metrics.Outcome]]:
-        return metrics.match_and_evaluate(self.scores, self.truth, rounding=self.rounding)
+        return metrics.match_and_evaluate(self.scores, self.truth, self.names, self.rounding)
 
     @property
     def matches(self) -> Matches:
@@ -205,6 +206,7 @@ class Evaluation:
             clusters,
             rounding,
             self.truth_of,
+            self.names,
         )
 
     def slices(self, column: str | None = None) -> dict[str, dict[str, Evaluation]]:

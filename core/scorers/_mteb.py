@@ -72,6 +72,12 @@ class MtebModel(StreamingScorer):
             for block, rows, part in by_block(self._blocks([images[i] for i in first]), index):
                 yield rows, (block[part[:, 0]] * texts[part[:, 1]]).sum(dim=-1).numpy()
 
+    def caption_similarities(self, captions: Sequence[str], pairs: np.ndarray) -> np.ndarray:
+        """Cosines of pairs (p, 2) of captions, float32 (p,); each caption is encoded once."""
+        with memory_errors(self.name):
+            texts = self._encoded(_Column("text", captions.__getitem__, len(captions)))
+        return (texts[pairs[:, 0]] * texts[pairs[:, 1]]).sum(dim=-1).numpy()
+
     def _blocks(self, images: Sequence[ImageRef]) -> Iterator[tuple[torch.Tensor, int]]:
         for start in range(0, len(images), _IMAGES):
             part = images[start : start + _IMAGES]

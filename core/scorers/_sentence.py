@@ -24,6 +24,7 @@ from core.base.errors import InputError
 from core.groups import ImageRef
 from core.scorers._huggingface import CLASSES, TransformersModel
 from core.scorers._input_loading import prefetch, warn_of_cut_captions
+from core.scorers._memory import memory_errors
 from core.scorers._model_io import (
     check_weights,
     key_while_unchanged,
@@ -129,6 +130,13 @@ class SentenceModel(_Prompted):
 
         found = ScoringBatchSearch(option, size).run(encoded, len(inputs))
         return found.float().cpu().clone()
+
+    @torch.no_grad()
+    def caption_similarities(self, captions: Sequence[str], pairs: np.ndarray) -> np.ndarray:
+        """The library's similarities of pairs (p, 2) of captions, float32 (p,); each caption is encoded once."""
+        with memory_errors(self.name):
+            texts = self._encode_captions(list(captions))
+        return self.sentence.similarity_pairwise(texts[pairs[:, 0]], texts[pairs[:, 1]]).float().numpy()
 
     @torch.no_grad()
     def _score_block(self, images: torch.Tensor, captions: torch.Tensor, index: np.ndarray) -> np.ndarray:

@@ -19,6 +19,7 @@ from torch.nn import functional as F
 from core.groups import ImageRef
 from core.scorers._cropping import Cropping
 from core.scorers._input_loading import Vision, prefetch, prepare, warn_of_cut_captions
+from core.scorers._memory import memory_errors
 from core.scorers._similarity import cosines, symmetric_cross_entropy
 from core.scorers.base import Batch, Prepared, TwoTower, collect, used_inputs
 from core.scorers.gradient_caching import ScoringBatchSearch
@@ -101,6 +102,12 @@ class ContrastiveModel(TwoTower):
             for part in torch.from_numpy(index).split(_PAIR_BLOCK)
         ]
         return self._scaled(torch.cat(parts).to(self.device)).cpu().numpy()
+
+    def caption_similarities(self, captions: Sequence[str], pairs: np.ndarray) -> np.ndarray:
+        """Cosines of pairs (p, 2) of captions, float32 (p,), without the scale; each caption is encoded once."""
+        with memory_errors(self.name):
+            texts = self._encode_captions(list(captions))
+        return (texts[pairs[:, 0]] * texts[pairs[:, 1]]).sum(dim=-1).numpy()
 
     def rows(self, images: Sequence[ImageRef], captions: Sequence[str]) -> Callable[[slice], np.ndarray]:
         """Scores of all pairs without a table of them: from a slice of the images to scores float32 (b, captions).

@@ -103,6 +103,12 @@ class EmbeddingModel(TwoTower):
         return self._products(images, captions, index, _PAIR_BLOCK)
 
     @torch.no_grad()
+    def caption_similarities(self, captions: Sequence[str], pairs: np.ndarray) -> np.ndarray:
+        """Cosines of pairs (p, 2) of captions through the caption map, float32 (p,), without the scale."""
+        texts = _mapped(self._encode_captions(list(captions)).to(self.device), self.module.caption)
+        return (texts[pairs[:, 0]] * texts[pairs[:, 1]]).sum(dim=1).cpu().numpy()
+
+    @torch.no_grad()
     def score_prepared(self, data: Prepared, pairs: np.ndarray, batch: int = _PAIR_BLOCK) -> np.ndarray:
         """Scores of the requested pairs of prepared rows, float32 (p,), `batch` pairs at a time."""
         return self._products(data.pixels, data.tokens["features"], pairs, batch)
