@@ -255,10 +255,10 @@ BAD_SCORES = {
 }
 BAD_PRIORS = {
     "caption,log_prob\na,-1\nc,-1\n": "no row of caption 'b'; add its log P.* has 'c', which they lack",
-    "caption,log_prob\nc,-1\nd,-1\n": "has none of the scores' captions, such as 'a'; name them as the scores do",
+    "caption,log_prob\nc,-1\nd,-1\n": "none of the scores' captions: it has 'c', the scores have 'a'; name",
     "caption,log_prob_sum\na,-1\nb,-1\n": "no column 'log_prob' among: caption, log_prob_sum; name log P",
     "caption,log_prob\na,-1\n": "no row of caption 'b'; add its log P\\(t\\)\\.$",
-    "caption,log_prob\na,-1\nb,\n": "nan as log P\\(t\\) of caption 'b'",
+    "caption,log_prob\na,-1\nb,\n": "an empty cell as log P\\(t\\) of caption 'b'",
     "caption,log_prob,log_prob_1\na,-1,-1\nb,-1,-1\n": "'log_prob' and 'log_prob_1', which may differ",
     "caption,log_prob\na,-1\nb,0.2\n": "0.2 as log P\\(t\\) of caption 'b'",
     "caption,log_prob\na,-1\na,-1\nb,-1\n": "the caption 'a' twice",
@@ -372,7 +372,7 @@ BAD_FILES = {
     "other groups": (
         NUMBERED,
         PRIOR.replace("a,", "x,").replace("b,", "y,"),
-        "p.csv has none of the scores' groups, such as 'a'; name them as the scores do.",
+        "p.csv has none of the scores' groups: it has 'x', the scores have 'a'; name them as the scores do.",
     ),
     "a group without": (
         NUMBERED,
@@ -387,7 +387,8 @@ BAD_FILES = {
     "a prior above 0": (
         NUMBERED,
         PRIOR.replace("a,1,-2", "a,1,0.25"),
-        "p.csv has 0.25 as log P(t) of caption '1' of group 'a'; a log-likelihood is at most 0.",
+        "p.csv has 0.25 as log P(t) of caption '1' of group 'a'; a log-likelihood is at most 0: give logarithms of "
+        "likelihoods, not probabilities or losses.",
     ),
     "a prior of NaN": (
         NUMBERED,

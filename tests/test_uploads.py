@@ -428,7 +428,11 @@ def test_scores_that_are_no_log_likelihoods_are_refused():
         ),
         ("p.csv", b"group,caption,log_prob\na,1,-1\na,2,-1\na,3,-1\n", "more than 2 captions of group 'a'"),
         ("p.csv", b"group,caption,log_prob\na,1,-1\na,1,-1\n", "caption '1' of group 'a' twice"),
-        ("p.csv", b"group,caption,log_prob\nb,1,-1\n", "none of the scores' groups, such as 'a'"),
+        (
+            "p.csv",
+            b"group,caption,log_prob\nb,1,-1\n",
+            "none of the scores' groups: it has 'b', the scores have 'a'",
+        ),
         ("p.txt", b"x", "not a prior file"),
     ],
 )

@@ -65,9 +65,9 @@ def _measure(key: tuple[str, ...], _scores: bytes, _prior: bytes) -> dict[str, A
         found = RetrievalFile.read(key[0], _scores)
         if found is None:
             raise InputError(f"{key[0]} holds groups; upload it on Your data and select it as the benchmark.")
-        samples, unused = found.prior(key[1], _prior)
+        samples, notes = found.prior(key[1], _prior)
         study = RetrievalStudy(found.scores, found.relevant, prior_from_samples(samples), found.images)
-        return {**study.record(), "prior": Prior.line_of(key[1], len(samples), unused)}
+        return {**study.record(), "prior": Prior.line_of(key[1], len(samples), notes)}
 
 
 def _table(record: dict[str, Any]) -> pd.DataFrame:

@@ -42,12 +42,12 @@ def study_of_files(
         )
     found = RetrievalFile.read(scores)
     if found is not None:
-        samples, unused = found.prior(prior)
+        samples, notes = found.prior(prior)
         values = prior_from_samples(samples)
         _refuse_equal(scores, prior, found.scores, values)
         study = RetrievalStudy(found.scores, found.relevant, values, found.images, found.tags, seed)
         kept = samples if len(samples) > 1 else None
-        made = Prior(values, "file", Prior.line_of(prior, len(samples), unused), kept, np.arange(len(values)))
+        made = Prior(values, "file", Prior.line_of(prior, len(samples), notes), kept, np.arange(len(values)))
         return study, prior_head(made), None, list(_of_images(found, values))
     table = read_scores(scores)
     known = Prior.from_file(prior, table.scores, table.ids, table.captions)

@@ -17,16 +17,35 @@ from core.base.text import counted
 from core.datasets._sample_logs import read_sample_log
 
 MOST_LOG_PROB = 1e-6  # that a log-likelihood may be, for the sake of rounding
+_LEAST_LOG_PROB = -1e30  # below it are the lowest numbers of float32 and float64, which some write for none
 PRIOR_ENDINGS = (".csv", ".parquet", ".npz", ".jsonl")
 _COLUMNS = ("group", "caption", "sample", "log_prob")  # that are read, beside those of null images
+_ARRAYS = ("prior", "samples", "ids", "captions")  # that are read of an NPZ file
 _NULL_IMAGE = re.compile(r"log_prob_[0-9]+")  # a column of one null image
 
 
 class _PriorFile(NamedTuple):
-    """values : float64 (samples, n, k). unused : what the file has beside them that was not read, a phrase each."""
+    """values : float64 (samples, n, k). notes : what was not read, and what was matched by its order, a phrase each."""
 
     values: np.ndarray
-    unused: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+# (sample, group, caption) -> how the file calls that place.
+_Place = Callable[[int, int, int], str]
+
+
+def _not_log_probs(values: np.ndarray) -> np.ndarray:
+    """Which numbers are no log-likelihoods, bool of their shape."""
+    return ~np.isfinite(values) | (values > MOST_LOG_PROB) | (values < _LEAST_LOG_PROB)
+
+
+def _advice(value: float, what: str) -> str:
+    """Why a number is no log-likelihood, and what to do. what : of which it was to be one, such as "caption"."""
+    if value > MOST_LOG_PROB and np.isfinite(value):
+        return "a log-likelihood is at most 0: give logarithms of likelihoods, not probabilities or losses"
+    rule = "so low a number stands for none" if np.isfinite(value) else "it is a finite number, at most 0"
+    return f"{rule}: score that {what} again"
 
 
 def read_prior(
@@ -38,12 +57,12 @@ def read_prior(
 ) -> np.ndarray:
     """log P(t) of every caption of these groups, float64 (samples, n, k), finite and at most 0.
 
-    path : NPZ with an array `prior` (n, k), or `samples` (samples, n, k), in the order of the groups; or CSV or Parquet
-    with a row per caption: `group`, `caption`, `log_prob`. A further column `sample` names the null image that a row is
-    of, or columns `log_prob_1`, ... are of one each; else there is one sample. Or JSONL: a sample log of lm-eval
-    or lmms-eval, of choices without context or of null images, each image of a group one sample. captions : what the
-    scores call them, text (n, k): a prior that calls them by name is put into their order. `data` : the file's bytes,
-    where it is an upload.
+    path : NPZ with an array `prior` (n, k), or `samples` (samples, n, k), in the order of the groups, or of its own
+    arrays `ids` (n,) and `captions` (n, k); or CSV or Parquet with a row per caption: `group`, `caption`, `log_prob`. A
+    further column `sample` names the null image that a row is of, or columns `log_prob_1`, ... are of one each; else
+    there is one sample. Or JSONL: a sample log of lm-eval or lmms-eval, of choices without context or of null images,
+    each image of a group one sample. captions : what the scores call them, text (n, k): a prior that calls them by name
+    is put into their order. `data` : the file's bytes, where it is an upload.
 
     Groups, captions and columns that are not needed are left out (`_read_prior_file` names them). Raises InputError
     for a caption without a log-likelihood, and for captions that the scores do not have where one of theirs is missing.
@@ -54,53 +73,124 @@ def read_prior(
 def _read_prior_file(
     path: Path | str, ids: Sequence[str], k: int, data: bytes | None, captions: np.ndarray | None
 ) -> _PriorFile:
-    """`read_prior`, and what the file has that was not read."""
+    """`read_prior`, and what of the file was not read or matched by its order."""
     suffix = Path(path).suffix.lower()
-    unused: list[str] = []
-    if suffix == ".npz":
-        prior, place = _prior_arrays(path, data, (len(ids), k), ids)
-    elif suffix in (".csv", ".parquet"):
-        prior, place, unused = _prior_table(path, data, ids, k, captions)
-    elif suffix == ".jsonl":
-        prior, place, unused = _prior_log(path, data, ids, k, captions)
-    else:
+    read = {".npz": _prior_arrays, ".csv": _prior_table, ".parquet": _prior_table, ".jsonl": _prior_log}
+    if suffix not in read:
         raise InputError(f"{path} is not a prior file; its name must end in {', '.join(PRIOR_ENDINGS)}.")
-    wrong = np.argwhere(~np.isfinite(prior) | (prior > MOST_LOG_PROB))
+    prior, place, notes = read[suffix](path, data, ids, k, captions)
+    wrong = np.argwhere(_not_log_probs(prior))
     if len(wrong):
         at = int(wrong[0][0]), int(wrong[0][1]), int(wrong[0][2])
-        if np.isfinite(prior[at]):
-            what = f"{prior[at]:.4g} as log P(t) of {place(*at)}; a log-likelihood is at most 0"
-            raise InputError(f"{path} has {what}.")
-        if suffix in (".csv", ".parquet"):
+        if np.isnan(prior[at]) and suffix in (
+            ".csv",
+            ".parquet",
+        ):  # cells that are no number are refused before
             raise InputError(f"{path} has no finite log P(t) for {place(*at)}; add it.")
-        raise InputError(
-            f"{path} has {prior[at]} as log P(t) of {place(*at)}; it is a finite number, at most 0: score that caption "
-            "again, or leave its group out of both files."
-        )
-    return _PriorFile(prior, tuple(unused))
+        advice = _advice(prior[at], "caption")
+        leave = "" if prior[at] > 0 and np.isfinite(prior[at]) else ", or leave its group out of both files"
+        raise InputError(f"{path} has {prior[at]:.4g} as log P(t) of {place(*at)}; {advice}{leave}.")
+    return _PriorFile(prior, tuple(notes))
 
 
-# (sample, group, caption) -> how the file calls that place.
-_Place = Callable[[int, int, int], str]
+# --- arrays
 
 
 def _prior_arrays(
-    path: Path | str, data: bytes | None, shape: tuple[int, int], ids: Sequence[str]
-) -> tuple[np.ndarray, _Place]:
+    path: Path | str, data: bytes | None, ids: Sequence[str], k: int, captions: np.ndarray | None
+) -> tuple[np.ndarray, _Place, list[str]]:
+    """The prior in the order of the scores, how the file calls a place, and what of it was not read."""
     arrays = read_arrays(path, data)
     name = name_of_prior(path, arrays)
-    values = arrays.get(name)
-    count = len(values) if name == "samples" and values is not None and values.ndim else 1
-    needed = (max(count, 1), *shape) if name == "samples" else shape
-    if values is None or values.shape != needed or values.dtype.kind not in "iuf":
-        actual = "none" if values is None else f"{values.dtype} of shape {values.shape}"
-        raise InputError(f"{path} needs an array {name!r} of numbers of shape {needed} and has {actual}.")
+    row, notes = np.arange(len(ids)), list[str]()
+    if "ids" in arrays:
+        row, notes = _positions(path, arrays, "ids", "group", ids)
+    n = len(arrays["ids"]) if "ids" in arrays else len(ids)
+    values = _samples_of(path, arrays, name, (n, k))[:, row]
+    column = np.tile(np.arange(k), (len(ids), 1))
+    read = set(_ARRAYS)
+    if "captions" not in arrays or captions is None:
+        read.discard("captions")  # the scores number theirs
+    else:
+        column = _caption_positions(path, arrays["captions"], (n, k), row, ids, captions)
+        values = np.take_along_axis(values, np.broadcast_to(column, values.shape), axis=2)
+    notes += _more_arrays(arrays, read)
 
     def place(sample: int, group: int, caption: int) -> str:
-        cell = [sample, group, caption] if name == "samples" else [group, caption]
+        there = [int(row[group]), int(column[group, caption])]
+        cell = [sample, *there] if name == "samples" else there
         return f"caption {caption} (from 0) of group {ids[group]!r}, {name}{cell}"
 
-    return values.astype(np.float64).reshape(-1, *shape), place
+    return values, place, notes
+
+
+def _samples_of(
+    path: Path | str, arrays: Mapping[str, np.ndarray], name: str, shape: tuple[int, ...], of: str = "numbers"
+) -> np.ndarray:
+    """An array `prior` of this shape, or `samples` with one axis before it, as float64 (samples, *shape)."""
+    values = arrays.get(name)
+    if values is None:
+        has = ", ".join(arrays) or "none"
+        raise InputError(f"{path} has no array 'prior' or 'samples' among: {has}; name log P(t) so.")
+    count = len(values) if name == "samples" and values.ndim else 1
+    needed = (max(count, 1), *shape) if name == "samples" else shape
+    if values.shape != needed or values.dtype.kind not in "iuf":
+        raise InputError(
+            f"{path} needs an array {name!r} of {of}, of shape {needed}, and has {values.dtype} of shape "
+            f"{values.shape}."
+        )
+    return values.astype(np.float64).reshape(-1, *shape)
+
+
+def _positions(
+    path: Path | str, arrays: Mapping[str, np.ndarray], axis: str, what: str, wanted: Sequence[str]
+) -> tuple[np.ndarray, list[str]]:
+    """Where the array of names `axis` has each of the scores' groups or captions, int64, and which more it has.
+
+    what : which of the two, in the singular.
+    """
+    named = arrays[axis]
+    if named.ndim != 1 or not len(named):
+        raise InputError(f"{path}: {axis!r} has shape {named.shape}; it needs one name per {what}.")
+    names = pd.Index([str(each).strip() for each in named.tolist()])
+    if not names.is_unique:
+        twice = str(names[names.duplicated()][0])
+        raise InputError(f"{path} has the {what} {twice!r} twice in `{axis}`; leave one out.")
+    found = names.get_indexer(pd.Index(list(wanted)))
+    if (found < 0).all():
+        raise InputError(
+            f"{path} has none of the scores' {what}s: `{axis}` begins with {str(names[0])!r}, the scores with "
+            f"{wanted[0]!r}; name them as the scores do, or leave `{axis}` out where both files have one order."
+        )
+    if (found < 0).any():
+        missing = wanted[int((found < 0).argmax())]
+        raise InputError(f"{path} has no row of {what} {missing!r} in `{axis}`; add its log P(t).")
+    return found, _more_names([name for name in names if name not in set(wanted)], what)
+
+
+def _caption_positions(
+    path: Path | str,
+    texts: np.ndarray,
+    shape: tuple[int, int],
+    row: np.ndarray,
+    ids: Sequence[str],
+    captions: np.ndarray,
+) -> np.ndarray:
+    """Where each group has the scores' captions, int64 (n, k). row : of the groups in the file."""
+    if texts.shape != shape:
+        raise InputError(f"{path}: 'captions' has shape {texts.shape}; it needs {shape}, names of captions.")
+    labels = pd.Series([str(text).strip() for text in texts[row].ravel().tolist()])
+    group = np.repeat(np.arange(len(ids)), shape[1])
+    twice = np.flatnonzero(pd.DataFrame({"group": group, "label": labels}).duplicated())
+    if len(twice):
+        text, name = labels.iloc[twice[0]], ids[group[twice[0]]]
+        raise InputError(f"{path} has the caption {text!r} of group {name!r} twice; name its captions apart.")
+    return np.argsort(_by_name(path, ids, group, labels, captions).reshape(len(ids), -1), axis=1)
+
+
+def _more_arrays(arrays: Mapping[str, np.ndarray], read: set[str]) -> list[str]:
+    """Which arrays of a file are not read."""
+    return _listed([name for name in arrays if name not in read], "array")
 
 
 def name_of_prior(path: Path | str, arrays: Mapping[str, np.ndarray]) -> str:
@@ -110,70 +200,106 @@ def name_of_prior(path: Path | str, arrays: Mapping[str, np.ndarray]) -> str:
     return "samples" if "samples" in arrays else "prior"
 
 
+# --- tables
+
+
 def _prior_table(
     path: Path | str, data: bytes | None, ids: Sequence[str], k: int, captions: np.ndarray | None
 ) -> tuple[np.ndarray, _Place, list[str]]:
     """The prior, and how the table calls what is at a place: a caption that it leaves out by the number that follows
-    from its others, or as the scores do. And what of the table is not needed."""
+    from its others, or as the scores do. And what of the table is not needed, or matched by its order."""
+    rows, notes = _rows_of(path, data, ids, k, captions)
+    sample, known = pd.factorize(rows.sample)
+    samples = len(known)
+    check(path, scores=samples * len(ids) * k)
+    cells = (sample * len(ids) + rows.group) * k + rows.column
+    twice = np.flatnonzero(pd.Series(cells).duplicated())
+    if len(twice):
+        raise InputError(
+            f"{path} has {rows.called(ids, twice[0])} twice; leave one out, or say in a column `sample` which null "
+            "image each row is of."
+        )
+    prior = np.full(samples * len(ids) * k, np.nan)
+    prior[cells] = _numbers_in(path, rows.log_prob, lambda at: rows.called(ids, at))
+
+    def place(sample: int, group: int, caption: int) -> str:
+        of_sample = f", sample {str(known[sample])!r}" * (samples > 1)
+        return f"caption {rows.name_at(group, caption, captions)!r} of group {ids[group]!r}{of_sample}"
+
+    return prior.reshape(samples, len(ids), k), place, notes
+
+
+class _Rows(NamedTuple):
+    """The rows of a prior's table that the scores need: numbers of group and caption, int64 (rows,); the caption's
+    label, the null image and log P(t) as the table has them. by_name : whether the labels are names, not numbers.
+    """
+
+    group: np.ndarray
+    column: np.ndarray
+    label: pd.Series
+    sample: pd.Series
+    log_prob: pd.Series
+    by_name: bool
+
+    def called(self, ids: Sequence[str], at: int) -> str:
+        """A row's caption and group, for people."""
+        return f"caption {self.label.iloc[at]!r} of group {ids[self.group[at]]!r}"
+
+    def name_at(self, group: int, caption: int, captions: np.ndarray | None) -> str:
+        """What a caption is called here, or where it is missing would be."""
+        here = np.flatnonzero((self.group == group) & (self.column == caption))
+        if len(here):
+            return str(self.label.iloc[here[0]])
+        if not self.by_name:
+            return str(caption + self.label.astype(int).min())
+        return str(caption if captions is None else captions[group, caption])
+
+
+def _rows_of(
+    path: Path | str, data: bytes | None, ids: Sequence[str], k: int, captions: np.ndarray | None
+) -> tuple[_Rows, list[str]]:
+    """The rows of the scores' groups and captions, and what is said of the others and of how these were matched."""
     whole = open_table(path, read_bytes(path, data)).frame(("group", "caption"))
     table = samples_in_rows(whole, path)
     named = table["group"].astype(str).str.strip()
     row = pd.Index(list(ids)).get_indexer(pd.Index(named))
-    unused = _more_names(named[row < 0], "group") + _more_columns(whole, _COLUMNS)
-    table, row = table[row >= 0], row[row >= 0]
-    if not len(table):
+    if (row < 0).all():
         raise InputError(
-            f"{path} has none of the scores' groups, such as {ids[0]!r}; name them as the scores do."
+            f"{path} has none of the scores' groups: it has {named.iloc[0]!r}, the scores have {ids[0]!r}; name them "
+            "as the scores do."
         )
+    notes = _more_names(named[row < 0], "group") + _more_columns(whole, _COLUMNS)
+    table, row = table[row >= 0], row[row >= 0]
     labels = table["caption"].astype(str).str.strip()
     column, _, names = numbered(row, labels)
     if names is not None and captions is not None:
         column = _by_name(path, ids, row, labels, captions)
-        unused = _more_names(labels[column < 0], "caption") + unused
-        kept = column >= 0
-        table, row, labels, column = table[kept], row[kept], labels[kept], column[kept]
+        notes = _more_names(labels[column < 0], "caption") + notes
+    elif names is not None:
+        notes.append("captions matched in the order of the file, as the scores only number theirs")
+    elif captions is not None:
+        notes.append("captions matched by number, in the order in which the scores name theirs")
     beyond = np.flatnonzero(column >= k)
     if len(beyond):
         name = ids[row[beyond[0]]]
         raise InputError(f"{path} has more than {k} captions of group {name!r}, where the scores have {k}.")
-    sample, known = pd.factorize(
-        table["sample"].astype(str).str.strip() if "sample" in table else pd.Series("", table.index)
-    )
-    samples = len(known)
+    needed = column >= 0
+    sample = table["sample"].astype(str).str.strip() if "sample" in table else pd.Series("", table.index)
+    parts = (labels[needed], sample[needed], table["log_prob"][needed])
+    return _Rows(row[needed], column[needed], *parts, names is not None), notes
 
-    def place(sample: int, group: int, caption: int) -> str:
-        here = np.flatnonzero((row == group) & (column == caption))
-        if len(here):
-            name = labels.iloc[here[0]]
-        elif names is None:
-            name = str(caption + labels.astype(int).min())
-        else:
-            name = str(caption if captions is None else captions[group, caption])
-        of_sample = f", sample {str(known[sample])!r}" * (samples > 1)
-        return f"caption {name!r} of group {ids[group]!r}{of_sample}"
 
-    check(path, scores=samples * len(ids) * k)
-    cells = (sample * len(ids) + row) * k + column
-    twice = np.flatnonzero(pd.Series(cells).duplicated())
-    if len(twice):
-        name = ids[row[twice[0]]]
-        raise InputError(
-            f"{path} has caption {labels.iloc[twice[0]]!r} of group {name!r} twice; leave one out, or say in a column "
-            "`sample` which null image each row is of."
-        )
-    prior = np.full(samples * len(ids) * k, np.nan)
-    prior[cells] = pd.to_numeric(table["log_prob"], errors="coerce").to_numpy()
-    unread = np.flatnonzero(~np.isfinite(prior[cells]))
+def _numbers_in(path: Path | str, cells: pd.Series, called: Callable[[int], str]) -> np.ndarray:
+    """A column of log P(t), float64; InputError for a cell that is no finite number. called : a row, for people."""
+    values = pd.to_numeric(cells, errors="coerce").to_numpy(dtype=np.float64)
+    unread = np.flatnonzero(~np.isfinite(values))
     if len(unread):
-        at, value = unread[0], table["log_prob"].iloc[unread[0]]
+        at, value = int(unread[0]), cells.iloc[unread[0]]
         shown = "an empty cell" if pd.isna(value) or not str(value).strip() else repr(str(value).strip())
         if isinstance(value, float) and np.isnan(value):
             shown = "NaN, or an empty cell,"
-        raise InputError(
-            f"{path} has {shown} as log P(t) of caption {labels.iloc[at]!r} of group {ids[row[at]]!r}; it is a finite "
-            "number, at most 0."
-        )
-    return prior.reshape(samples, len(ids), k), place, unused
+        raise InputError(f"{path} has {shown} as log P(t) of {called(at)}; it is a finite number, at most 0.")
+    return values
 
 
 def _more_names(names: pd.Series | Sequence[str], what: str) -> list[str]:
@@ -181,16 +307,20 @@ def _more_names(names: pd.Series | Sequence[str], what: str) -> list[str]:
     distinct = list(dict.fromkeys(names))
     if not distinct:
         return []
-    return [f"{counted(len(distinct), what)} that the scores lack, {distinct[0]!r} first"]
+    return [f"not used: {counted(len(distinct), what)} that the scores lack, {distinct[0]!r} first"]
 
 
 def _more_columns(table: pd.DataFrame, known: Sequence[str]) -> list[str]:
     """Which of a table's columns are not read. known : those that are, beside the ones of null images."""
     names = [str(c) for c in table.columns if c not in known and not _NULL_IMAGE.fullmatch(str(c))]
+    return _listed(names, "column")
+
+
+def _listed(names: Sequence[str], what: str) -> list[str]:
     if not names:
         return []
     rest = f" and {len(names) - 3} more" * (len(names) > 3)
-    return [f"the column{'s' * (len(names) > 1)} {', '.join(map(repr, names[:3]))}{rest}"]
+    return [f"not used: the {what}{'s' * (len(names) > 1)} {', '.join(map(repr, names[:3]))}{rest}"]
 
 
 def samples_in_rows(table: pd.DataFrame, path: Path | str) -> pd.DataFrame:
@@ -199,6 +329,11 @@ def samples_in_rows(table: pd.DataFrame, path: Path | str) -> pd.DataFrame:
     Other names, such as `log_prob_mean`, are of no null image.
     """
     columns = [name for name in table.columns if _NULL_IMAGE.fullmatch(name)]
+    for name in [*columns, "log_prob"]:
+        if name in table and table[name].dtype.kind in "bmM":
+            raise InputError(
+                f"{path}: column {name!r} holds {table[name].dtype}; log P(t) is a number, at most 0."
+            )
     if columns and "log_prob" in table:
         raise InputError(
             f"{path} has the columns 'log_prob' and {columns[0]!r}, which may differ; leave one out, or name all of "
@@ -216,6 +351,9 @@ def samples_in_rows(table: pd.DataFrame, path: Path | str) -> pd.DataFrame:
     if "sample" in table:
         rows["column"] += " " + rows["sample"].astype(str)
     return rows.drop(columns="sample", errors="ignore").rename(columns={"column": "sample"})
+
+
+# --- sample logs
 
 
 def _prior_log(
@@ -248,12 +386,15 @@ def _prior_log(
         return f"caption {text} of group {ids[group]!r}{of_image}"
 
     known = set(ids)
-    unused = _more_names([name for name in log.ids if name not in known], "group")
+    notes = _more_names([name for name in log.ids if name not in known], "group")
     return (
         found[place].transpose(1, 0, 2),
         name_of,
-        unused,
+        notes,
     )  # (images, n, k): the images of a group are samples
+
+
+# --- captions by name, captions by number
 
 
 def _by_name(

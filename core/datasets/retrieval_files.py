@@ -5,7 +5,7 @@
 | .csv, .parquet | a row per cell: `image`, `caption`, `score`, `match`; further columns are tags | a row per caption: \
 `caption`, `log_prob`; `sample` or columns `log_prob_1`, `log_prob_2`, ... for several null images |
 | .npz | `scores` (images, captions), `match` of the same shape; optional `images`, `captions` (names) | `prior` \
-(captions,) or `samples` (samples, captions) |
+(captions,) or `samples` (samples, captions); optional `captions` (names) |
 
 `match` is 1 where a caption belongs to an image; an image may have several, and a caption several images. Scores of
 groups have a column `group`, or three axes (`core.datasets.score_files`).
@@ -23,10 +23,15 @@ from core.base.lazy import pandas as pd
 from core.base.limits import check
 from core.base.table_formats import open_table, read_arrays, read_bytes
 from core.datasets._prior_files import (
-    MOST_LOG_PROB,
+    _advice,
+    _more_arrays,
     _more_columns,
     _more_names,
+    _not_log_probs,
+    _numbers_in,
+    _positions,
     _PriorFile,
+    _samples_of,
     name_of_prior,
     samples_in_rows,
 )
@@ -71,13 +76,16 @@ class RetrievalFile(NamedTuple):
         return found if found is None else found._checked(path)
 
     def _checked(self, path: Path | str) -> RetrievalFile:
-        wrong = np.argwhere(~np.isfinite(self.scores) | (self.scores > MOST_LOG_PROB))
+        wrong = np.argwhere(_not_log_probs(self.scores))
         if len(wrong):
             image, caption = wrong[0]
+            value = self.scores[image, caption]
+            rule = "log P(t | image) is a number, at most 0: a logarithm, no probability or similarity"
+            if value < 0 and np.isfinite(value):
+                rule = _advice(value, "pair")
             raise InputError(
-                f"{path} has {self.scores[image, caption]:.4g} for image {self.images[image]!r} with caption "
-                f"{self.captions[caption]!r}; log P(t | image) is a number, at most 0: "
-                "the logarithm of a likelihood, no probability or similarity."
+                f"{path} has {value:.4g} for image {self.images[image]!r} with caption {self.captions[caption]!r}; "
+                f"{rule}."
             )
         alone = np.flatnonzero(~self.relevant.any(axis=0))
         if len(alone):
@@ -88,59 +96,60 @@ class RetrievalFile(NamedTuple):
 
     def prior(self, path: Path | str, data: bytes | None = None) -> _PriorFile:
         """log P(t) of every caption by null image, float64 (samples, captions), from the file beside the scores, and
-        what the file has that was not read.
+        what the file has that was not read. An NPZ file is in the order of the scores, or of its own array `captions`.
 
         Captions that the scores lack are left out. Raises InputError for a caption without a log-likelihood, naming it.
         """
-        unused: list[str] = []
-        suffix, count = Path(path).suffix.lower(), len(self.captions)
+        suffix = Path(path).suffix.lower()
         if suffix == ".npz":
-            arrays = read_arrays(path, data)
-            name = name_of_prior(path, arrays)
-            values = arrays.get(name)
-            samples = (
-                (max(len(values), 1),) if name == "samples" and values is not None and values.ndim else ()
-            )
-            needed = (*samples, count)
-            if values is None or values.dtype.kind not in "iuf" or values.shape != needed:
-                actual = "none" if values is None else f"{values.dtype} of shape {values.shape}"
-                raise InputError(
-                    f"{path} needs an array {name!r} of log P(t) for the {count} captions, of shape {needed} and has "
-                    f"{actual}."
-                )
-            found = values.astype(np.float64).reshape(-1, count)
+            found, notes = self._prior_of_arrays(path, data)
         elif suffix in (".csv", ".parquet"):
-            found, unused = self._prior_of_table(path, data)
+            found, notes = self._prior_of_table(path, data)
         else:
             raise InputError(
                 f"{path} is not a prior of a retrieval set; its name must end in .csv, .parquet or .npz."
             )
-        wrong = np.argwhere(~np.isfinite(found) | (found > MOST_LOG_PROB))
+        wrong = np.argwhere(_not_log_probs(found))
         if len(wrong):
-            sample, caption = wrong[0]
+            value, text = found[tuple(wrong[0])], self.captions[wrong[0][1]]
             raise InputError(
-                f"{path} has {found[sample, caption]:.4g} as log P(t) of caption {self.captions[caption]!r}; it is a "
-                "number, at most 0."
+                f"{path} has {value:.4g} as log P(t) of caption {text!r}; {_advice(value, 'caption')}."
             )
-        return _PriorFile(found, tuple(unused))
+        return _PriorFile(found, tuple(notes))
+
+    def _prior_of_arrays(self, path: Path | str, data: bytes | None) -> tuple[np.ndarray, list[str]]:
+        arrays = read_arrays(path, data)
+        name = name_of_prior(path, arrays)
+        order, notes = np.arange(len(self.captions)), list[str]()
+        if "captions" in arrays:
+            self._check_distinct(path, "`prior` without `captions`")
+            order, notes = _positions(path, arrays, "captions", "caption", self.captions)
+        count = len(arrays["captions"]) if "captions" in arrays else len(self.captions)
+        found = _samples_of(path, arrays, name, (count,), f"log P(t) for the {count} captions")
+        return found[:, order], notes + _more_arrays(arrays, {"prior", "samples", "captions"})
+
+    def _check_distinct(self, path: Path | str, instead: str) -> None:
+        """Raise InputError where captions share a name. instead : of names, what NPZ may hold in their order."""
+        names = pd.Index(self.captions)
+        if not names.is_unique:
+            raise InputError(
+                f"{path} cannot be matched by name: the scores have the caption {str(names[names.duplicated()][0])!r} "
+                f"twice; name their captions apart, or give NPZ with {instead} in their order."
+            )
 
     def _prior_of_table(self, path: Path | str, data: bytes | None) -> tuple[np.ndarray, list[str]]:
         whole = open_table(path, read_bytes(path, data)).frame(("caption",))
         table = samples_in_rows(whole, path)
         labels = table["caption"].astype(str).str.strip()
-        names = pd.Index(self.captions)
-        if not names.is_unique:
-            raise InputError(
-                f"{path} cannot be matched by name: the scores have the caption {str(names[names.duplicated()][0])!r} "
-                "twice; name their captions apart, or give NPZ with `prior` in their order."
-            )
-        caption = names.get_indexer(pd.Index(labels))
+        self._check_distinct(path, "`prior`")
+        caption = pd.Index(self.captions).get_indexer(pd.Index(labels))
         if (caption < 0).all():
             raise InputError(
-                f"{path} has none of the scores' captions, such as {self.captions[0]!r}; name them as the scores do."
+                f"{path} has none of the scores' captions: it has {labels.iloc[0]!r}, the scores have "
+                f"{self.captions[0]!r}; name them as the scores do."
             )
         strange = labels[caption < 0]
-        unused = _more_names(strange, "caption") + _more_columns(whole, ("caption", "sample", "log_prob"))
+        notes = _more_names(strange, "caption") + _more_columns(whole, ("caption", "sample", "log_prob"))
         table, caption = table[caption >= 0], caption[caption >= 0]
         sample = np.zeros(len(table), dtype=np.int64)
         if "sample" in table:
@@ -164,8 +173,10 @@ class RetrievalFile(NamedTuple):
                 + " for every null image" * (len(found) > 1)
                 + f"; add its log P(t){other}."
             )
-        found.flat[cells] = pd.to_numeric(table["log_prob"], errors="coerce")
-        return found, unused
+        found.flat[cells] = _numbers_in(
+            path, table["log_prob"], lambda at: f"caption {self.captions[caption[at]]!r}"
+        )
+        return found, notes
 
 
 def _of_arrays(path: Path | str, content: bytes) -> RetrievalFile | None:

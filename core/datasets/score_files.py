@@ -42,11 +42,12 @@ from core.base.table_formats import (
 )
 from core.base.text import counted
 from core.datasets._mteb_predictions import is_mteb_predictions, read_mteb_predictions
-from core.datasets._prior_files import MOST_LOG_PROB as MOST_LOG_PROB
 from core.datasets._prior_files import PRIOR_ENDINGS as PRIOR_ENDINGS
+from core.datasets._prior_files import _advice as _advice
+from core.datasets._prior_files import _not_log_probs as _not_log_probs
 from core.datasets._prior_files import _read_prior_file as _read_prior_file
 from core.datasets._prior_files import numbered
-from core.datasets._prior_files import read_prior as read_prior  # other rooms take the four from here
+from core.datasets._prior_files import read_prior as read_prior  # other rooms take the five from here
 from core.datasets._sample_logs import is_sample_log, read_sample_log
 from core.datasets.embeddings import RowImage
 from core.groups import Group, GroupSet, check_truth, image_name
@@ -204,7 +205,7 @@ def read_tags(path: Path | str, data: bytes | None = None, ids: Sequence[str] | 
     if missing:
         raise InputError(
             f"{path} has no row for {_first_few([repr(name) for name in missing[:_LISTED]], len(missing))}; its column "
-            "`group` (or `id`) must name every group."
+            "`group` (or `id`) must name every group, or every image of a retrieval set."
         )
     return indexed.loc[list(ids)].reset_index(drop=True)
 

@@ -18,7 +18,7 @@ from core.base.errors import InputError, unknown_name
 from core.base.text import counted
 from core.datasets import names
 from core.datasets.base import RETRIEVAL
-from core.datasets.score_files import MOST_LOG_PROB, _read_prior_file
+from core.datasets.score_files import _advice, _not_log_probs, _read_prior_file
 from core.debiasing.blind import check_blind
 from core.debiasing.debias import group_prior, prior_from_samples
 from core.groups import FileImage, GroupSet, ImageRef
@@ -93,10 +93,11 @@ class Prior(NamedTuple):
         return f"<prior of {counted(k, 'caption')} in each of {n} groups: {self.line}>"
 
     @staticmethod
-    def line_of(path: Path | str, samples: int, unused: Sequence[str] = ()) -> str:
-        """How a prior of a file was made, for `line`. unused : what the file has beside it, a phrase each."""
+    def line_of(path: Path | str, samples: int, notes: Sequence[str] = ()) -> str:
+        """How a prior of a file was made, for `line`. notes : what of it was not used, and what was matched by its
+        order, a phrase each."""
         images = f", {samples} null images" if samples > 1 else ""
-        return f"your file {Path(path).name}{images}" + "".join(f"; not used: {what}" for what in unused)
+        return "; ".join([f"your file {Path(path).name}{images}", *notes])
 
     @classmethod
     def from_file(
@@ -112,19 +113,11 @@ class Prior(NamedTuple):
         scores : (n, m, k), log P(t | image) of the same groups. captions, data : as in `read_prior`.
         Raises InputError where either is no log-likelihood, or the file is not of these captions.
         """
-        above = np.argwhere(scores > MOST_LOG_PROB)
-        if len(above):
-            group, image, caption = above[0]
-            name = f"{caption} (from 0)" if captions is None else repr(str(captions[group, caption]))
-            raise InputError(
-                f"The score of image {image} (from 0) with caption {name} of group {ids[group]!r} is "
-                f"{scores[group, image, caption]:.4g}; log P(t | image) is at most 0: give logarithms of "
-                "likelihoods, such as `crossmatch export scores` of a vgpt: model, not probabilities or similarities."
-            )
+        _check_log_likelihoods(scores, ids, captions)
         n, _, k = scores.shape
-        held, unused = _read_prior_file(path, ids, k, data, captions)
+        held, notes = _read_prior_file(path, ids, k, data, captions)
         samples = held.reshape(-1, n * k)
-        line = cls.line_of(path, len(samples), unused)
+        line = cls.line_of(path, len(samples), notes)
         values, index = prior_from_samples(samples).reshape(n, k), np.arange(n * k)
         if captions is not None:
             first: dict[tuple[str, bytes], int] = {}
@@ -138,6 +131,26 @@ class Prior(NamedTuple):
         of_scores : groups whose scores hang together already.
         """
         return Clusters.joined(of_scores, Clusters.of_captions(self.caption_index))
+
+
+def _check_log_likelihoods(scores: np.ndarray, ids: Sequence[str], captions: np.ndarray | None) -> None:
+    """Raise InputError for scores (n, m, k) that are not all log P(t | image), with the place of the first."""
+    wrong = np.argwhere(_not_log_probs(scores))
+    if not len(wrong):
+        return
+    group, image, caption = wrong[0]
+    name, value = f"{caption} (from 0)", float(scores[group, image, caption])
+    if captions is not None:
+        name = repr(str(captions[group, caption]))
+    rule = (
+        "log P(t | image) is at most 0: give logarithms of likelihoods, such as `crossmatch export scores` of a vgpt: "
+        "model, not probabilities or similarities"
+    )
+    if value < 0:
+        rule = _advice(value, "pair")
+    raise InputError(
+        f"The score of image {image} (from 0) with caption {name} of group {ids[group]!r} is {value:.4g}; {rule}."
+    )
 
 
 def check_log_prob(name: str) -> None:

@@ -1,0 +1,240 @@
+"""Files of log P(t): arrays with names of their own, numbers that are none, and what the line about a prior says."""
+
+import io
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from core.base.errors import InputError
+from core.datasets.retrieval_files import RetrievalFile
+from core.datasets.score_files import read_prior, read_tags
+from core.debiasing.priors import Prior
+
+IDS = ["a", "b", "c"]
+CAPTIONS = np.array([[f"{g} one", f"{g} two"] for g in IDS])
+PRIOR = -np.array([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]])
+SCORES = np.full((3, 1, 2), -9.0)
+
+
+def npz(**arrays: object) -> bytes:
+    data = io.BytesIO()
+    np.savez(data, **arrays)
+    return data.getvalue()
+
+
+# --- arrays with names
+
+
+@pytest.mark.parametrize("named", [False, True])
+def test_arrays_with_ids_are_put_into_the_order_of_the_scores(named):
+    """They were taken in their own order, without a word."""
+    data = npz(prior=PRIOR[::-1], ids=np.array(IDS[::-1]))
+    captions = CAPTIONS if named else None
+    assert read_prior("p.npz", IDS, 2, data, captions).tolist() == [PRIOR.tolist()]
+    samples = npz(samples=np.stack([PRIOR, PRIOR - 1])[:, [2, 0, 1]], ids=np.array(["c", "a", "b"]))
+    assert read_prior("p.npz", IDS, 2, samples).tolist() == [PRIOR.tolist(), (PRIOR - 1).tolist()]
+
+
+def test_arrays_with_captions_find_those_of_the_scores_by_name():
+    data = npz(prior=PRIOR[::-1, ::-1], ids=np.array(IDS[::-1]), captions=CAPTIONS[::-1, ::-1])
+    assert read_prior("p.npz", IDS, 2, data, CAPTIONS).tolist() == [PRIOR.tolist()]
+    assert read_prior(
+        "p.npz", IDS, 2, npz(prior=PRIOR[:, ::-1], captions=CAPTIONS[:, ::-1]), CAPTIONS
+    ).tolist() == [PRIOR.tolist()]
+
+
+def test_groups_and_arrays_that_are_not_needed_are_named():
+    data = npz(prior=PRIOR, ids=np.array(IDS), captions=CAPTIONS, truth=np.zeros((3, 1)))
+    found = Prior.from_file("p.npz", SCORES[:2], IDS[:2], None, data)
+    assert found.values.tolist() == PRIOR[:2].tolist()
+    assert found.line == (
+        "your file p.npz; not used: 1 group that the scores lack, 'c' first; not used: the arrays 'captions', 'truth'"
+    )
+
+
+@pytest.mark.parametrize(
+    ("arrays", "said"),
+    [
+        (
+            {"prior": PRIOR, "ids": np.array(["x", "y", "z"])},
+            "has none of the scores' groups: `ids` begins with 'x', the scores with 'a'; name them as the scores do, "
+            "or leave `ids` out where both files have one order.",
+        ),
+        (
+            {"prior": PRIOR, "ids": np.array(["a", "b", "z"])},
+            "has no row of group 'c' in `ids`; add its log P",
+        ),
+        (
+            {"prior": PRIOR, "ids": np.array(["a", "b", "b"])},
+            "has the group 'b' twice in `ids`; leave one out",
+        ),
+        ({"prior": PRIOR, "ids": np.array([IDS])}, "'ids' has shape \\(1, 3\\); it needs one name per group"),
+        (
+            {"prior": PRIOR, "captions": CAPTIONS[:, :1]},
+            "'captions' has shape \\(3, 1\\); it needs \\(3, 2\\)",
+        ),
+        (
+            {"prior": PRIOR, "captions": np.char.add(CAPTIONS, "!")},
+            "the caption 'a one!' in group 'a', which the",
+        ),
+        ({"prior": PRIOR, "captions": CAPTIONS[:, [0, 0]]}, "the caption 'a one' of group 'a' twice"),
+        ({"logp": PRIOR, "truth": PRIOR}, "has no array 'prior' or 'samples' among: logp, truth; name log P"),
+        (
+            {"prior": np.where(PRIOR == -4, np.nan, PRIOR), "ids": np.array(IDS)},
+            r"of group 'b', prior\[1, 1\]",
+        ),
+        (
+            {"prior": np.where(PRIOR == -4, 0.5, PRIOR)[::-1], "ids": np.array(IDS[::-1])},
+            r"has 0.5 as log P\(t\) of caption 1 \(from 0\) of group 'b', prior\[1, 1\]",
+        ),
+    ],
+)
+def test_names_that_do_not_fit_are_one_sentence(arrays, said):
+    with pytest.raises(InputError, match=said) as caught:
+        read_prior("p.npz", IDS, 2, npz(**arrays), CAPTIONS)
+    assert "\n" not in str(caught.value)
+
+
+# --- retrieval sets
+
+
+def retrieval() -> RetrievalFile:
+    scores, match = -np.arange(1.0, 7).reshape(2, 3), np.array([[1, 1, 0], [0, 0, 1]])
+    found = RetrievalFile.read(
+        "s.npz", npz(scores=scores, match=match, images=["i", "j"], captions=["x", "y", "z"])
+    )
+    assert found is not None
+    return found
+
+
+def test_captions_of_arrays_find_those_of_a_retrieval_set_by_name():
+    """They were taken in their own order, without a word."""
+    data = npz(samples=-np.array([[3.0, 1.0, 2.0, 9.0]]), captions=np.array(["z", "x", "y", "more"]))
+    found = retrieval().prior("p.npz", data)
+    assert found.values.tolist() == [[-1, -2, -3]]
+    assert found.notes == ("not used: 1 caption that the scores lack, 'more' first",)
+    plain = retrieval().prior("p.npz", npz(prior=-np.array([1.0, 2.0, 3.0])))
+    assert plain.values.tolist() == [[-1, -2, -3]] and plain.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("names", "said"),
+    [
+        (["x", "y", "q"], "has no row of caption 'z' in `captions`; add its log P"),
+        (
+            ["u", "v", "w"],
+            "none of the scores' captions: `captions` begins with 'u', the scores with 'x'; name",
+        ),
+        (["x", "y", "y"], "has the caption 'y' twice in `captions`; leave one out"),
+        ([["x", "y", "z"]], "'captions' has shape \\(1, 3\\); it needs one name per caption"),
+    ],
+)
+def test_captions_of_arrays_that_do_not_fit_are_one_sentence(names, said):
+    with pytest.raises(InputError, match=said):
+        retrieval().prior("p.npz", npz(prior=-np.ones(3), captions=np.array(names)))
+
+
+@pytest.mark.parametrize(
+    ("cell", "shown"), [("abc", "'abc'"), ("", "an empty cell"), ("-1,5", "'-1,5'"), ("-inf", "'-inf'")]
+)
+def test_a_cell_that_is_no_number_is_shown_as_it_is_written(cell, shown):
+    """Of a retrieval set each of them was called nan."""
+    text = f'caption,log_prob\nx,-1\ny,"{cell}"\nz,-1\n'.encode()
+    with pytest.raises(
+        InputError, match=rf"p.csv has {shown} as log P\(t\) of caption 'y'; it is a finite number"
+    ):
+        retrieval().prior("p.csv", text)
+
+
+def test_tags_of_images_are_said_to_need_every_image():
+    with pytest.raises(
+        InputError, match=r"no row for 'i'; its column `group` .* every group, or every image of"
+    ):
+        read_tags("t.csv", b"group,t\nx,1\n", ["i"])
+
+
+# --- numbers that are no log-likelihoods
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (0.5, "a log-likelihood is at most 0: give logarithms of likelihoods, not probabilities or losses"),
+        (7.25, "a log-likelihood is at most 0: give logarithms of likelihoods, not probabilities or losses"),
+        (
+            -3.4028235e38,
+            "has -3.403e\\+38 as log P.*; so low a number stands for none: score that caption again",
+        ),
+        (-1.7e308, "has -1.7e\\+308 as log P.*; so low a number stands for none: score that caption again"),
+    ],
+)
+@pytest.mark.parametrize("ending", ["csv", "npz", "parquet"])
+def test_what_no_likelihood_has_as_its_logarithm_is_refused(value, said, ending, tmp_path):
+    """The lowest number of float32 or float64, which some write for none, made an overflow."""
+    values = np.where(PRIOR == -4, value, PRIOR)
+    table = pd.DataFrame({"group": np.repeat(IDS, 2), "caption": [0, 1] * 3, "log_prob": values.ravel()})
+    path = tmp_path / f"p.{ending}"
+    if ending == "npz":
+        np.savez(path, prior=values)
+    else:
+        table.to_csv(path, index=False) if ending == "csv" else table.to_parquet(path)
+    with pytest.raises(InputError, match=said):
+        read_prior(path, IDS, 2)
+    captions = {"caption": ["x", "y", "z"], "log_prob": [-1, value, -1]}
+    with pytest.raises(InputError, match=said):
+        retrieval().prior("p.csv", pd.DataFrame(captions).to_csv(index=False).encode())
+
+
+def test_a_score_that_stands_for_none_is_refused():
+    with pytest.raises(InputError, match="of group 'b' is -1e\\+300; so low a number stands for none"):
+        Prior.from_file("p.npz", np.where(np.arange(3)[:, None, None] == 1, -1e300, SCORES), IDS, None, b"")
+    with pytest.raises(
+        InputError, match="-1e\\+300 for image 'i' with caption 'x'; so low a number stands for none"
+    ):
+        RetrievalFile.read("s.csv", b"image,caption,score,match\ni,x,-1e300,1\ni,y,-1,0\n")
+
+
+@pytest.mark.parametrize("values", [[False] * 6, pd.to_datetime([0] * 6), pd.to_timedelta([0] * 6)])
+def test_a_column_of_truth_values_or_of_times_is_no_log_likelihood(values, tmp_path):
+    """They were read as numbers."""
+    table = pd.DataFrame({"group": np.repeat(IDS, 2), "caption": [0, 1] * 3, "log_prob": values})
+    table.to_parquet(tmp_path / "p.parquet")
+    with pytest.raises(
+        InputError, match=r"p.parquet: column 'log_prob' holds .*; log P.* is a number, at most 0"
+    ):
+        read_prior(tmp_path / "p.parquet", IDS, 2)
+
+
+# --- what is matched by order
+
+
+def test_names_where_the_scores_only_number_their_captions_are_matched_in_order_and_it_is_said():
+    table = b"group,caption,log_prob\na,cat,-1\na,dog,-2\nb,dog,-3\nb,cow,-4\nc,x,-5\nc,y,-6\n"
+    found = Prior.from_file("p.csv", SCORES, IDS, data=table)
+    assert found.values.tolist() == PRIOR.tolist()
+    assert (
+        found.line
+        == "your file p.csv; captions matched in the order of the file, as the scores only number theirs"
+    )
+
+
+def test_numbers_where_the_scores_name_their_captions_are_matched_in_order_and_it_is_said():
+    table = b"group,caption,log_prob\na,1,-1\na,2,-2\nb,1,-3\nb,2,-4\nc,1,-5\nc,2,-6\n"
+    found = Prior.from_file("p.csv", SCORES, IDS, CAPTIONS, table)
+    assert found.values.tolist() == PRIOR.tolist()
+    assert (
+        found.line
+        == "your file p.csv; captions matched by number, in the order in which the scores name theirs"
+    )
+
+
+def test_groups_by_other_names_are_shown_beside_those_of_the_scores():
+    with pytest.raises(
+        InputError, match=r"none of the scores' groups: it has '0.0', the scores have 'a'; name them"
+    ):
+        read_prior("p.csv", IDS, 2, b"group,caption,log_prob\n0.0,1,-1\n")
+    with pytest.raises(
+        InputError, match="none of the scores' captions: it has 'q', the scores have 'x'; name them"
+    ):
+        retrieval().prior("p.csv", b"caption,log_prob\nq,-1\n")
