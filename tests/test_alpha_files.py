@@ -289,7 +289,7 @@ _NPZ = {
     "a prior of two axes": (
         {},
         {"prior": -np.ones((2, 6))},
-        "'prior' of log P.* shape \\(6,\\) and has float64 of shape",
+        "'prior' of log P.* shape \\(6,\\), and has float64 of shape",
     ),
     "no samples": (
         {},
