@@ -319,10 +319,12 @@ def other_methods() -> None:
             "5 above. Which null image the paper takes is not known here: with a grey, a black, or a black and white "
             "pair it is nowhere better by more than chance explains, and mostly worse.\n\n"
             "**SyntaxBias** ([Ma et al. 2024](https://arxiv.org/abs/2308.10509), Eq. 4) measures the groups, not "
-            "the model: how much likelier the true captions are as text, from -1 to 1. It is +0.73 on word-order,"
-            " whose shuffled captions give themselves away without the image, and within 0.03 of 0 on the other "
-            "sets with false captions. `crossmatch alpha` prints it. All numbers, with intervals: "
-            "benchmarks/BASELINES.md."
+            "the model: how much likelier the true captions are as text, from -1 to 1. The paper takes one true and "
+            "one false caption, log P of Vicuna-13B, and does not say how it scales the difference; here it is the "
+            "mean over a group's pairs, divided by the largest of the set. By builtin/blind-lm it is +0.73 on "
+            "word-order, whose shuffled captions give themselves away without the image, and within 0.03 of 0 on the "
+            "other sets with false captions. `crossmatch alpha` prints it for its own log P(t). All numbers, with "
+            "intervals: benchmarks/BASELINES.md."
         )
 
 

@@ -3,10 +3,10 @@
     python -m benchmarks.results.baselines
 
 All are scores of builtin/blip-caption. MASS is arXiv 2501.11469, with one Gaussian null image and, in a second table,
-with others that the paper may have taken. SyntaxBias is Eq. 4 of
-arXiv 2308.10509 with log P(t) of builtin/blind-lm; its benchmark leaves out the items whose score is large, so the
-plain score is measured once more on the half of the groups whose score is nearest to 0. The table goes to
-benchmarks/BASELINES.md.
+with others that the paper may have taken. SyntaxBias is after Eq. 4 of arXiv 2308.10509 with log P(t) of
+builtin/blind-lm (`core.debiasing.study` says what of it is ours); its benchmark leaves out the items whose score is
+above a threshold near 0, so the plain score is measured once more on the half of the groups whose score is nearest to
+0. The table goes to benchmarks/BASELINES.md.
 """
 
 from __future__ import annotations
@@ -269,7 +269,9 @@ def main() -> None:
         "times (mean ± standard deviation); *alpha = 1* takes out the whole prior of three noise images; "
         "*MASS* is the mean PMI of a caption's tokens with the image, against one noise image (arXiv "
         "2501.11469). *SyntaxBias* is the mean over groups, from -1 to 1, of how much likelier the true "
-        "captions are as text to builtin/blind-lm (arXiv 2308.10509, Eq. 4); above 0 a text-only model is "
+        "captions are as text to builtin/blind-lm (after arXiv 2308.10509, Eq. 4, which takes one true and one false "
+        "caption and Vicuna-13B; the mean over a group's pairs and the division by the set's largest difference are "
+        "ours, as the paper does not say how it scales to [-1, 1]); above 0 a text-only model is "
         "helped, and the next column measures the plain score on the half of the groups with the least of it,"
         " where there are false captions. p is McNemar's. Written by `python -m "
         "benchmarks.results.baselines`.",

@@ -50,8 +50,11 @@ def _metric_lines(record: Mapping[str, Any], whole: str) -> list[str]:
         lines += [f"{name}: {_helps(best)}" for name, best in moved.items()]
     language = record["language"]
     if (likelier := language["true_caption_likelier"]) is not None:
-        bias = f"{language['syntax_bias']:+.3f} (mean over groups, -1 to 1; above 0 the prior favours true captions)"
-        lines += [f"true captions are the likelier text in pairs: {_number(likelier)}", f"SyntaxBias {bias}"]
+        bias = (
+            f"SyntaxBias of this log P(t): {language['syntax_bias']:+.3f} (mean over groups; 1 is the largest "
+            "difference here; above 0 the prior favours true captions)"
+        )
+        lines += [f"true captions are the likelier text in pairs: {_number(likelier)}", bias]
     return [*lines, language["says"]]
 
 

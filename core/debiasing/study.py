@@ -53,10 +53,14 @@ class _CaptionLikelihoods(NamedTuple):
     true, false : float64, one per caption of a group. likelier : percent of (true, false) pairs within a group where
     the true one is likelier as text, ties half; None where a group has no false caption, as in square groups.
     tied : the prior prefers no caption of any group.
-    syntax_bias : float64 (n,), the SyntaxBias score of every group, -1 to 1: mean log P(t) of its true captions less
-    that of its false ones, divided by the largest such difference of the set. 0 in square groups, whose captions are
-    all true of an image. Source: Ma et al. 2024, arXiv 2308.10509, Eq. 4, with log P of a text-only language model; the
-    paper scales to [-1, 1] without saying how.
+    syntax_bias : float64 (n,), -1 to 1, after the SyntaxBias score of Ma et al. 2024, arXiv 2308.10509, Eq. 4: log P(t)
+    of a group's true captions less that of its false ones, mean over all pairs of the two, divided by the set's largest
+    such difference. Theirs is of one true and one false sentence, each a weighted sum of its tokens' log P by a
+    text-only model, Vicuna-13B (the weights are not given there; in their Eq. 3 they are 1 / length), scaled to [-1, 1]
+    without saying how. Ours are the mean over pairs, the divisor, which differs from set to set and from tag to tag,
+    and log P(t): that of whichever prior is studied, a mean over tokens where this program made it, else what a file
+    holds, such as the sums of lm-eval. 0 in square groups, whose captions are all true of an image; the paper scores
+    Winoground's, too.
     """
 
     true: np.ndarray
