@@ -6,6 +6,7 @@ import io
 import json
 import re
 import sys
+import tracemalloc
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from PIL import Image, ImageDraw
 from scipy.stats import binomtest
 
 from core import datasets
-from core.audit import Audit, _facts, _near_images, _rules
+from core.audit import Audit, _audit, _facts, _near_images, _rules
 from core.audit._sequence import foretold
 from core.audit._words import words_of
 from core.base.errors import InputError
@@ -346,6 +347,41 @@ def test_a_photograph_of_half_the_size_is_the_same_picture():
 
 def _noise_of(rng: np.random.Generator) -> Image.Image:
     return Image.fromarray(rng.integers(0, 256, (4, 4, 3)).astype(np.uint8)).resize((16, 16))
+
+
+def test_the_likeliest_pairs_of_many_alike_are_compared_and_no_more_are_held():
+    """3,000 pictures that are all alike are 4.5 million pairs, 90 MB of them; 20,000 are compared."""
+    rng = np.random.default_rng(0)
+    flat = rng.normal(size=(3_000, 12)).astype(np.float32)
+    tracemalloc.start()
+    pairs = _near_images._alike(flat, flat, 16.0)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    one, two = np.triu_indices(len(flat), 1)
+    apart = ((flat[one] - flat[two]) ** 2).sum(axis=1)
+    least = np.argsort(apart, kind="stable")[: len(pairs)]
+    assert len(pairs) == 20_000 and peak < 45e6
+    missed = {*zip(one[least].tolist(), two[least].tolist(), strict=True)} - {*map(tuple, pairs.tolist())}
+    assert len(missed) < 5  # of distances that differ by rounding
+
+
+def test_images_of_ten_thousand_groups_are_compared_and_of_more_it_is_said(monkeypatch):
+    assert _audit._MOST_IMAGES >= 20_000
+    monkeypatch.setattr(_audit, "_MOST_IMAGES", 19)
+    found = told_of_images(sound(n=20, pictures=True))
+    assert found["images"].verdict == _rules.CANNOT_TELL and "more than 19 images" in found["images"].says
+
+
+def test_comparing_images_says_how_far_it_is_and_not_only_opening_them():
+    shares: list[float] = []
+    Audit.of(
+        sound(n=20, pictures=True), progress=lambda what, share: what == "images" and shares.append(share)
+    )
+    assert (
+        shares == sorted(shares)
+        and shares[-1] == pytest.approx(1)
+        and sum(s > shares[19] for s in shares) >= 7
+    )
 
 
 def test_a_set_of_exchanged_colours_is_sound():

@@ -44,7 +44,7 @@ _HEAD = [
 ]
 _WRONG = 5.0  # percent of groups
 _SAID = 2  # faults that the answer names
-_MOST_PICTURES = 2_000  # groups whose images are opened
+_MOST_IMAGES = 20_000  # that are opened and compared: two minutes, and half a gigabyte
 _Progress = Callable[[str, float], None]
 _Names = list[list[str]]
 
@@ -459,8 +459,8 @@ def _systems(groups: GroupSet) -> dict[str, np.ndarray]:
 
 def _opened(groups: GroupSet, here: bool, say: _Progress) -> tuple[_facts.Pixels | None, str]:
     """What is known of the pixels, or why nothing is."""
-    if len(groups) > _MOST_PICTURES:
-        return None, f"The images are not opened of a set of more than {_MOST_PICTURES:,} groups."
+    if len(groups) * groups.shape[0] > _MOST_IMAGES:
+        return None, f"The images are not opened of a set of more than {_MOST_IMAGES:,} images."
     if not here:
         return None, "Images of the set are not on this machine."
     try:

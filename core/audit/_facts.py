@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from math import comb, perm
 from pathlib import Path
 from typing import NamedTuple
@@ -27,6 +28,8 @@ _FEW = 1.0  # percent of groups
 _DIFFER = 13.0  # percent of groups on which two systems of one table differ, say
 _COARSE = 10.0  # points
 _IDLE = 0.8  # of groups
+_OPENING = 0.6  # of the time that images take
+_DETAILS_AT_ONCE = 2_000  # 49 KB each
 # By what groups share.
 ARTICLES = {"image": "an image", "caption": "a caption", "image and caption": "an image or a caption"}
 _NO_IMAGE = {"image": "", "caption": ", and none an image", "image and caption": ""}
@@ -213,6 +216,7 @@ class Pixels(NamedTuple):
     @classmethod
     def of(cls, groups: GroupSet, progress: Callable[[float], None] | None = None) -> Pixels:
         """Raises InputError for an image that does not open."""
+        say = progress or (lambda share: None)
         small, middle, numbers, shapes = [], [], [], []
         for i, group in enumerate(groups):
             for image in group.images:
@@ -221,12 +225,14 @@ class Pixels(NamedTuple):
                 middle.append(_near_images.thumbnail(_near_images.centre(picture)))
                 shapes.append(np.log(picture.width / picture.height))
                 numbers.append([*_statistics(picture), np.log(1 + _bytes(image))])
-            if progress is not None:
-                progress((i + 1) / len(groups))
+            say(_OPENING * (i + 1) / len(groups))
         values = np.array(numbers)
         values = values[:, np.ptp(values, axis=0) > 1e-9]
         values = (values - values.mean(axis=0)) / values.std(axis=0) if values.size else values
-        near = near_pairs(groups, np.array(small), np.array(middle), np.array(shapes))
+        near = near_pairs(
+            groups, np.array(small), np.array(middle), np.array(shapes),
+            lambda share: say(_OPENING + (1 - _OPENING) * share),
+        )  # fmt: skip
         return cls(*near, values.reshape(len(groups), groups.shape[0], -1))
 
     def named(self, names: Sequence[Sequence[str]]) -> list[list[str]]:
@@ -242,7 +248,11 @@ class Pixels(NamedTuple):
 
 
 def near_pairs(
-    groups: Iterable[Group], small: np.ndarray, middle: np.ndarray, shapes: np.ndarray
+    groups: Iterable[Group],
+    small: np.ndarray,
+    middle: np.ndarray,
+    shapes: np.ndarray,
+    progress: Callable[[float], None] = lambda share: None,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Pairs of images (p, 2) that are the same, that are alike, and that are the same mirrored or turned.
 
@@ -258,9 +268,12 @@ def near_pairs(
         for a, b in cut[_near_images.differ_in_shape(*shapes[cut].T)].tolist():
             if told.get((a, b)) != Likeness.SAME:
                 told[a, b] = Likeness.of(detail.middle(a), detail.middle(b))
+    progress(1 / 4)
     turned = {
         (a, b)
-        for a, b, turn in _near_images.turned_copies(small).tolist()
+        for a, b, turn in _near_images.turned_copies(
+            small, lambda share: progress((1 + 3 * share) / 4)
+        ).tolist()
         if told.get((a, b), Likeness.OTHER) == Likeness.OTHER
         and Likeness.of(detail.whole(a), _near_images.TURNS[turn](detail.whole(b))) == Likeness.SAME
     }
@@ -278,7 +291,7 @@ class _Details:
 
     def __init__(self, groups: Iterable[Group]) -> None:
         self._images = [image for group in groups for image in group.images]
-        self._found: dict[tuple[int, bool], np.ndarray] = {}
+        self._of = lru_cache(_DETAILS_AT_ONCE)(self._opened)
 
     def whole(self, i: int) -> np.ndarray:
         return self._of(i, False)
@@ -286,11 +299,9 @@ class _Details:
     def middle(self, i: int) -> np.ndarray:
         return self._of(i, True)
 
-    def _of(self, i: int, cut: bool) -> np.ndarray:
-        if (i, cut) not in self._found:
-            picture = self._images[i].open()
-            self._found[i, cut] = _near_images.detail(_near_images.centre(picture) if cut else picture)
-        return self._found[i, cut]
+    def _opened(self, i: int, cut: bool) -> np.ndarray:
+        picture = self._images[i].open()
+        return _near_images.detail(_near_images.centre(picture) if cut else picture)
 
 
 def _statistics(picture: Image.Image) -> list[float]:

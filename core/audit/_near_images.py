@@ -25,6 +25,7 @@ _SLACK = 0.03  # of half a side, by which a cut picture may seem to reach beyond
 _STEPS = {8: 4, 16: 3, 32: 4}  # at so many cells a side
 _REJECTED = {8: 36.0, 16: 32.0, 32: _NEAR}  # more left there: no copy
 _AT_ONCE = 512  # pairs
+_ROWS_AT_ONCE = 256  # images, compared with all
 _DETAIL = 128  # pixels a side, where copies of the whole frame are told from pictures that are alike
 _SAME = 30.0  # of RGB, means of 3 x 3 pixels: JPEG of quality 10 leaves 27 in photographs
 # So much at a place, and more than `_SAME` in fewer than these parts of the picture, is one thing of another size or
@@ -42,22 +43,26 @@ def _to_lab() -> ImageCms.ImageCmsTransform:
 
 
 def thumbnail(picture: Image.Image) -> np.ndarray:
-    """Float32 (32, 32, 3): lightness (0 to 100), and how red and yellow it is (-128 to 127)."""
+    """Uint8 (32, 32, 3), in Lab as Pillow has it: a quarter of the memory of what `_lab` makes of it."""
     small = picture.convert("RGB").resize((_SIDE, _SIDE), Image.Resampling.BOX)
     lab = ImageCms.applyTransform(small, _to_lab())
     assert lab is not None
-    values = np.array(lab)
-    lightness = values[..., :1] * np.float32(100 / 255)
-    return np.concatenate([lightness, values[..., 1:].view(np.int8)], axis=-1, dtype=np.float32)
+    return np.array(lab)
+
+
+def _lab(thumbnails: np.ndarray) -> np.ndarray:
+    """Float32 (..., 3): lightness (0 to 100), and how red and yellow it is (-128 to 127)."""
+    lightness = thumbnails[..., :1] * np.float32(100 / 255)
+    return np.concatenate([lightness, thumbnails[..., 1:].view(np.int8)], axis=-1, dtype=np.float32)
 
 
 def copies(thumbnails: np.ndarray) -> np.ndarray:
     """Pairs of images that are copies of each other, int (p, 2), each with the smaller index first.
 
-    thumbnails : float32 (n, 32, 32, 3). Of pictures that are nearly all alike, such as drawings on white paper, the
-    likeliest pairs alone are looked at.
+    thumbnails : uint8 (n, 32, 32, 3), of `thumbnail`. Of pictures that are nearly all alike, such as drawings on white
+    paper, the likeliest pairs alone are looked at.
     """
-    flat = _cells(thumbnails, 8).reshape(len(thumbnails), -1)
+    flat = _all_cells(thumbnails, 8).reshape(len(thumbnails), -1)
     pairs = _alike(flat, flat, _OVERALL)
     found = pairs[:0]
     for start in range(0, len(pairs), _AT_ONCE):
@@ -109,18 +114,20 @@ TURNS: tuple[Callable[[np.ndarray], np.ndarray], ...] = tuple(
 )
 
 
-def turned_copies(thumbnails: np.ndarray) -> np.ndarray:
+def turned_copies(thumbnails: np.ndarray, progress: Callable[[float], None] | None = None) -> np.ndarray:
     """Pairs whose second image, mirrored or turned, is the first, int (p, 3): two images, and which of `TURNS`."""
-    cells = _cells(thumbnails, 8)
+    cells = _all_cells(thumbnails, 8)
     flat = cells.reshape(len(cells), -1)
     found = [np.zeros((0, 3), dtype=np.int64)]
     for turn, turned in enumerate(TURNS):
         pairs = _alike(flat, turned(cells).reshape(flat.shape), _NEAR)
         for start in range(0, len(pairs), _AT_ONCE):
             some = pairs[start : start + _AT_ONCE]
-            one, two = (thumbnails[some[:, i]] for i in (0, 1))
+            one, two = (_lab(thumbnails[some[:, i]]) for i in (0, 1))
             some = some[_largest(one - turned(two)) <= _NEAR]
             found.append(np.column_stack([some, np.full(len(some), turn)]))
+        if progress is not None:
+            progress((turn + 1) / len(TURNS))
     return np.concatenate(found)
 
 
@@ -143,24 +150,40 @@ def clusters(n: int, pairs: np.ndarray) -> np.ndarray:
 
 
 def _cells(thumbnails: np.ndarray, side: int) -> np.ndarray:
-    """Means of blocks, so that `side` cells a side are left: (n, side, side, 3)."""
+    """Means of blocks, so that `side` cells a side are left: float32 (n, side, side, 3)."""
     step = _SIDE // side
-    return thumbnails.reshape(-1, side, step, side, step, 3).mean(axis=(2, 4))
+    return _lab(thumbnails).reshape(-1, side, step, side, step, 3).mean(axis=(2, 4))
+
+
+def _all_cells(thumbnails: np.ndarray, side: int) -> np.ndarray:
+    """As `_cells`, of as many as there are."""
+    parts = (thumbnails[start : start + _AT_ONCE] for start in range(0, len(thumbnails), _AT_ONCE))
+    return np.concatenate([_cells(part, side) for part in parts])
 
 
 def _alike(flat: np.ndarray, other: np.ndarray, overall: float) -> np.ndarray:
     """Pairs int (p, 2) of an earlier row (n, d) and a later one of the other, whose root mean square difference in Lab
-    is at most `overall`; if they are many, those with the least."""
+    is at most `overall`; if they are many, those with the least, and never many more at a time."""
     squares, others = (flat**2).sum(axis=1), (other**2).sum(axis=1)
     most = overall**2 * flat.shape[1] / 3
-    found, distances = [np.zeros((0, 2), dtype=np.int64)], [np.zeros(0, dtype=np.float32)]
-    for start in range(0, len(flat), _AT_ONCE):
-        rows = slice(start, start + _AT_ONCE)
+    pairs, distances = np.zeros((0, 2), dtype=np.int64), np.zeros(0, dtype=np.float32)
+    for start in range(0, len(flat), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
         apart = squares[rows, None] + others[start:] - 2 * flat[rows] @ other[start:].T
-        one, two = np.nonzero(np.triu(apart <= most, 1))
-        found.append(np.stack([one, two], axis=1) + start)
-        distances.append(apart[one, two])
-    return np.concatenate(found)[np.argsort(np.concatenate(distances), kind="stable")[:_MOST]]
+        apart[:, : len(apart)][np.tri(len(apart), dtype=bool)] = np.inf
+        some = np.flatnonzero(apart.min(axis=1) <= most)
+        apart = apart[some]
+        close = np.flatnonzero(apart <= most)
+        if len(close) > _MOST:
+            close = np.sort(close[np.argpartition(apart.ravel()[close], _MOST)[:_MOST]])
+        one, two = np.unravel_index(close, apart.shape)
+        pairs = np.concatenate([pairs, np.stack([some[one], two], axis=1) + start])
+        distances = np.concatenate([distances, apart[one, two]])
+        if len(pairs) > _MOST:
+            least = np.argsort(distances, kind="stable")[:_MOST]
+            pairs, distances = pairs[least], distances[least]
+            most = distances[-1]
+    return pairs[np.argsort(distances, kind="stable")]
 
 
 def _checked(thumbnails: np.ndarray, pairs: np.ndarray) -> np.ndarray:
