@@ -412,3 +412,19 @@ def test_scenes_import_neither_torch_nor_the_app():
     code = "import sys, core.scenes; print(sorted({'torch', 'streamlit', 'gradio', 'pandas'} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_pictures_drawn_ahead_are_those_that_are_opened_and_are_drawn_once(tmp_path, monkeypatch):
+    from core.scenes import pictures, render
+
+    scenes = training_scenes(6, seed=5)
+    alone = [np.asarray(SceneImage(scene).open()) for scene in scenes]
+    assert np.array_equal(pictures.draw_ahead(scenes, cache=tmp_path), alone)
+    (kept,) = tmp_path.iterdir()
+
+    render._drawn.cache_clear()
+    monkeypatch.setattr(render, "_render", None)  # nothing may be drawn any more
+    monkeypatch.setattr(pictures, "render_many", lambda some, **_: np.stack(alone[: len(some)]))
+    assert np.array_equal(pictures.draw_ahead(scenes, cache=tmp_path), alone)
+    assert [np.asarray(SceneImage(scene).open()).tolist() for scene in scenes] == [a.tolist() for a in alone]
+    assert list(tmp_path.iterdir()) == [kept]

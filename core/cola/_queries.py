@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from itertools import combinations, product
 
 import numpy as np
@@ -67,6 +67,7 @@ class SceneGraphIndex:
                 nouns[noun].append(i)
             for attribute in dict.fromkeys(item.attributes):
                 attributes[attribute].append(i)
+        self._having = lru_cache(4096)(self.having)  # many queries hold the same words
         self.nouns = {word: np.array(places) for word, places in nouns.items()}
         self.attributes = {word: np.array(places) for word, places in attributes.items()}
 
@@ -86,7 +87,8 @@ class SceneGraphIndex:
 
     def images(self, objects: np.ndarray) -> np.ndarray:
         """The images of some objects, sorted int (i,)."""
-        return np.unique(self.owner[objects]) if len(objects) else _NONE
+        owners = self.owner[objects]  # ascending, as the objects are
+        return owners[np.append(True, owners[1:] != owners[:-1])] if len(objects) else _NONE
 
     @cached_property
     def _related(self) -> dict[int, dict[str, set[int]]]:
@@ -102,7 +104,7 @@ class SceneGraphIndex:
 
     def right(self, query: Query) -> np.ndarray:
         """The images that a query is true of, sorted int (i,)."""
-        having = [self.having(phrase) for phrase in query.phrases]
+        having = [self._having(phrase) for phrase in query.phrases]
         if len(having) == 1:
             return self.images(having[0])
         if query.relation is not None:

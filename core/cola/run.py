@@ -168,6 +168,8 @@ class StrategyRun(RunDescription):
         settings, report_progress = self.settings, progress or (lambda share, text: None)
         report_progress(0.0, "collecting scenes and queries")
         task = AdaptationTask.load(self.benchmark, settings, self.images, self.folder)
+        report_progress(0.0, "drawing pictures")
+        task.draw_ahead(measured=final)
         settings = _with_steps(settings, task.material)
         checkpoint, state = None if remains is None else remains.checkpoint, None
         records = [] if remains is None else list(remains.records)

@@ -29,6 +29,8 @@ from core.cola._training_data import TrainingQueries, builtin_training_queries, 
 from core.datasets.graphs import read_regions
 from core.datasets.sets import GraphSet, Retrieval, RetrievalSet
 from core.groups import GroupSet
+from core.scenes.pictures import draw_ahead
+from core.scenes.render import SceneImage
 from core.scenes.retrieval import load_retrieval
 from core.scenes.sets import load
 from core.scorers.cola_config import AdaptConfig
@@ -101,6 +103,21 @@ class AdaptationTask(NamedTuple):
         if name in SCENE_GRAPHS:
             return _from_graphs(name, settings, images, None if folder is None else Path(folder))
         raise unknown_name("benchmark to adapt to", name, BENCHMARKS)
+
+    def draw_ahead(self, measured: bool) -> None:
+        """Draw the built-in pictures to train on, or find them on disk, for all runs of a mix and seed.
+
+        measured : those that strategies are measured on at the end, too.
+        """
+        groups = [s for s in (self.multi_object, self.crepe, self.relations) if s is not None and measured]
+        at_the_end = [
+            *(self.test.images if measured else ()),
+            *(i for s in groups for g in s for i in g.images),
+        ]
+        for images in (self.material.images, dict.fromkeys(at_the_end)):
+            scenes = [image.scene for image in images if isinstance(image, SceneImage)]
+            if scenes:
+                draw_ahead(scenes)
 
 
 @cache

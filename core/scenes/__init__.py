@@ -5,6 +5,7 @@
     _minimal_pairs a scene and the same scene with one property of two objects exchanged
     captions       Statement (the meaning), is_true_of a scene, and its text in fewer than 150 words
     render         scenes as images; SceneImage, the image of a group that is drawn when somebody opens it
+    pictures       the pictures of many scenes, drawn once and kept on disk
     sets           SETS and their flattened variants FLAT: build, load
     retrieval      single-object queries over many scenes
     training_data  training scenes without any composition that is held out; images and captions of the built-in models

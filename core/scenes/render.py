@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
 from multiprocessing import get_context, parent_process
 from typing import Any
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from PIL import Image
@@ -128,8 +129,17 @@ class SceneImage:
         return Image.fromarray(_render(self.scene, size))
 
 
-@lru_cache(maxsize=4096)  # 12 kB each: one model after another reads the same pictures
+# Pictures at MODEL_SIZE that core/scenes/pictures.py has drawn before anybody opens them; forgotten with the scenes.
+AHEAD: WeakKeyDictionary[Scene, np.ndarray] = WeakKeyDictionary()
+
+
 def _for_models(scene: Scene) -> np.ndarray:
+    ahead = AHEAD.get(scene)
+    return _drawn(scene) if ahead is None else ahead
+
+
+@lru_cache(maxsize=4096)  # 12 kB each: one model after another reads the same pictures
+def _drawn(scene: Scene) -> np.ndarray:
     picture = _render(scene)
     picture.flags.writeable = False
     return picture

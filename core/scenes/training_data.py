@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import os
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,7 +10,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from core.base.paths import home
 from core.scenes._minimal_pairs import (
     MinimalPair,
     draw_mentioned_attributes,
@@ -19,7 +17,8 @@ from core.scenes._minimal_pairs import (
 )
 from core.scenes._sampler import sample_scene
 from core.scenes.captions import CaptionTemplate, Phrase, Statement, statement_about
-from core.scenes.render import MODEL_SIZE, RENDERER, render_many
+from core.scenes.pictures import draw_ahead
+from core.scenes.render import MODEL_SIZE
 from core.scenes.world import (
     COLOURS,
     MATERIALS,
@@ -34,7 +33,6 @@ from core.scenes.world import (
 _SIDES = {"left of": (-2, -1), "right of": (-2, 1), "in front of": (-1, -1), "behind": (-1, 1)}
 _Progress = Callable[[str, float], None]  # (what is being done, share done in [0, 1])
 
-_CHUNK = 8192  # pictures between two progress reports
 _PROCESSES = min(8, os.cpu_count() or 1)
 _GRID = 8  # cells a side of the label maps
 LABELS = (*COLOURS, *SHAPES, *SIZES, *MATERIALS)  # what a label map says of a cell, in this order
@@ -110,7 +108,7 @@ class TrainingData(NamedTuple):
         scenes, drawn = _drawn(recipe, seed)
         images = np.broadcast_to(np.zeros(1, np.uint8), (len(scenes), MODEL_SIZE, MODEL_SIZE, 3))
         if pictures:
-            images = _pictures(scenes, home() / "cache" / "pretrain" if cache is None else cache, tell)
+            images = draw_ahead(scenes, tell, cache, _PROCESSES)
         return cls(
             images=images,
             maps=np.stack([_label_map(scene) for scene in scenes]),
@@ -121,25 +119,6 @@ class TrainingData(NamedTuple):
             captions=[[each.text for each in variants] for variants in drawn],
             singles=recipe.singles,
         )
-
-
-def _pictures(scenes: Sequence[Scene], cache: Path, progress: _Progress) -> np.ndarray:
-    """uint8 (scenes, side, side, 3), mapped from a file named after scenes and renderer."""
-    described = RENDERER + "".join(scene.to_json() for scene in scenes)
-    # The first pixels are part of the name: a renderer that changed without saying so must not find old pictures.
-    name = hashlib.sha256(described.encode() + render_many(scenes[:4]).tobytes()).hexdigest()[:24]
-    path, part = cache / f"{name}.npy", cache / f"{name}.part.npy"
-    if not path.is_file():
-        cache.mkdir(parents=True, exist_ok=True)
-        shape = (len(scenes), MODEL_SIZE, MODEL_SIZE, 3)
-        pictures = np.lib.format.open_memmap(part, "w+", np.uint8, shape)
-        for start in range(0, len(scenes), _CHUNK):
-            progress("rendering", start / len(scenes))
-            some = scenes[start : start + _CHUNK]
-            pictures[start : start + _CHUNK] = render_many(some, processes=_PROCESSES)
-        pictures.flush()
-        part.replace(path)
-    return np.load(path, mmap_mode="r")
 
 
 def object_table(scene: Scene) -> np.ndarray:
