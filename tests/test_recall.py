@@ -13,6 +13,7 @@ from core.debiasing.debias import debias, prior_from_samples
 from core.debiasing.retrieval import RetrievalStudy
 from core.matching.global_match import AllPairs
 from core.metrics.recall import RecallResult, recall
+from core.metrics.statistics import Clusters
 
 
 def several(n=12, m=30, seed=0):
@@ -260,6 +261,33 @@ def test_a_choice_among_a_query_s_own_images_is_lost_in_a_tie_and_chance_is_by_i
     assert found.recall["image_choice"].chance == pytest.approx(100 * (1 / 3 + 1 / 3 + 1 / 2) / 3)
     assert found.recall["image_choice"].ties == 1
     assert found.mean_rank == {"text_to_image": pytest.approx((1 + 2 + 2) / 3)}
+    ranks, tied = RecallResult.choice_ranks(scores, right, offered)
+    assert ranks.tolist() == [1, 2, 2] and tied.tolist() == [False, False, True]
+
+
+def test_captions_that_share_an_image_hang_together_and_a_filled_place_is_no_image():
+    assert Clusters.of_choices(np.array([[0, 1, -1], [2, 3, -1], [4, 5, 6]])) is None
+    found = Clusters.of_choices(np.array([[0, 1, -1], [2, 3, -1], [3, 4, 5], [6, 7, -1]]))
+    assert found is not None and found.by == "image"
+    assert found.labels[1] == found.labels[2] and found.count == 3
+
+
+def test_the_first_images_keep_the_choices_among_them_and_which_image_is_right():
+    from core.datasets.sets import RetrievalSet
+
+    items = [("a", "xyz", 1), ("b", "zvw", 2), ("c", "xy", 0), ("d", "yz", 1)]
+    whole = RetrievalSet.of_choices("toy", "test", items)
+    assert whole.right_choices.tolist() == [
+        [False, True, False],
+        [False, False, True],
+        [True, False, False],
+        [False, True, False],
+    ]
+    assert whole.first_choices(None) is whole
+    some = whole.first_choices(3)
+    assert (some.images, some.queries) == (("x", "y", "z"), ("a", "c", "d"))
+    assert np.array_equal(some.right_choices, whole.right_choices[[0, 2, 3]])
+    assert some.links.tolist() == [[0, 1], [1, 0], [2, 2]]
 
 
 def test_a_set_of_choices_scores_its_own_pairs_alone_and_has_nothing_to_debias(
@@ -282,6 +310,10 @@ def test_a_set_of_choices_scores_its_own_pairs_alone_and_has_nothing_to_debias(
     assert set(asked) == {6}  # one pair is asked for twice
     wins = [table[1, 0] > max(table[0, 0], table[2, 0]), table[3, 1] > table[4, 1], table[2, 2] > table[3, 2]]
     assert record["metrics"]["image_choice"]["value"] == pytest.approx(100 * np.mean(wins), abs=1e-3)
+    clustered = record["metrics"]["image_choice"][
+        "clustered"
+    ]  # the third shares an image with each of the others
+    assert (clustered["by"], clustered["clusters"], clustered["largest"]) == ("image", 1, 100)
     assert (record["images"], record["captions"], record["left_out"]) == (5, 3, {})
     first = retrieval.retrieval_record("toy", "test", model, 4)
     assert (first["images"], first["captions"]) == (4, 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -114,6 +114,35 @@ class RetrievalSet:
         for i, row in enumerate(rows):
             choices[i, : len(row)] = row
         return cls(name, split, tuple(place), tuple(queries), np.array(links).reshape(-1, 2), choices=choices)
+
+    @cached_property
+    def right_choices(self) -> np.ndarray:
+        """Which of its own images is right for each query, bool (q, c); of a set with choices alone."""
+        assert self.choices is not None
+        return self.choices == self.links[np.argsort(self.links[:, 0]), 1:]
+
+    def first_choices(self, images: int | None) -> RetrievalSet:
+        """The queries that choose among the first `images` images alone, with those images (None: all).
+
+        Raises InputError where no query does; of a set with choices alone.
+        """
+        assert self.choices is not None
+        if images is None:
+            return self
+        kept = np.flatnonzero((self.choices < images).all(axis=1))
+        if not len(kept):
+            raise InputError(
+                f"No caption of {self.name} chooses among its first {images} images alone; ask for "
+                f"{self.choices[0].max() + 1} or more, or leave the number out for all."
+            )
+        links = self.links[np.isin(self.links[:, 0], kept)]
+        return replace(
+            self,
+            images=self.images[:images],
+            queries=tuple(self.queries[j] for j in kept),
+            links=np.column_stack([np.searchsorted(kept, links[:, 0]), links[:, 1]]),
+            choices=self.choices[kept],
+        )
 
     def __len__(self) -> int:
         return len(self.images)

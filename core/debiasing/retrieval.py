@@ -26,7 +26,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.groups import IMAGE_TO_TEXT
 from core.metrics.recall import RecallResult, recall
 from core.metrics.retrieval import RetrievalEvaluation
-from core.metrics.statistics import Estimate, compare
+from core.metrics.statistics import Clusters, Estimate, compare
 from core.scoring.cache import ScoreCache
 from core.scoring.load import lazy_scorer
 from core.scoring.scores import _score_choices, score_matrix
@@ -84,8 +84,8 @@ def retrieval_record(
     if found.choices is not None:
         asked = found.images, found.queries, found.choices
         chosen = _score_choices(scorer, *asked, cache, progress)
-        right = found.choices == found.links[np.argsort(found.links[:, 0]), 1:]
-        measured = RecallResult.of_choices(chosen, right, found.choices >= 0)
+        clusters = Clusters.of_choices(found.choices)
+        measured = RecallResult.of_choices(chosen, found.right_choices, found.choices >= 0, clusters)
         return {"images": images, "captions": captions, **measured.record()}
     if images * captions > MAX_TABLE_SCORES and hasattr(scorer, "rows"):
         rows = scorer.rows(found.images, found.queries)
@@ -108,7 +108,7 @@ def _first(benchmark: str, split: str, items: int | None) -> RetrievalSet:
         )
     found: Retrieval = load_retrieval(benchmark, split)
     if isinstance(found, RetrievalSet) and found.choices is not None:
-        return _first_choices(found, items)
+        return found.first_choices(items)
     links = found.links if isinstance(found, RetrievalSet) else np.argwhere(found.relevant)
     links = links[links[:, 1] < len(found.images[:items])]
     asked, query = np.unique(links[:, 0], return_inverse=True)
@@ -123,23 +123,6 @@ def _first(benchmark: str, split: str, items: int | None) -> RetrievalSet:
     }
     pairs = np.column_stack([query, links[:, 1]])
     return RetrievalSet(found.name, found.split, found.images[:items], queries, pairs, **lists, **facts)
-
-
-def _first_choices(found: RetrievalSet, items: int | None) -> RetrievalSet:
-    """The captions that choose among the first `items` images alone, with those images."""
-    choices = found.choices
-    if items is None or choices is None:
-        return found
-    kept = np.flatnonzero((choices < items).all(axis=1))
-    if not len(kept):
-        raise InputError(
-            f"No caption of {found.name} chooses among its first {items} images alone; ask for {choices[0].max() + 1} "
-            "or more, or leave the number out for all."
-        )
-    owner = np.searchsorted(kept, (links := found.links[np.isin(found.links[:, 0], kept)])[:, 0])
-    queries = tuple(found.queries[j] for j in kept)
-    pairs = np.column_stack([owner, links[:, 1]])
-    return RetrievalSet(found.name, found.split, found.images[:items], queries, pairs, choices=choices[kept])
 
 
 def _table(

@@ -16,7 +16,7 @@ from array_api_compat import array_namespace
 from core.base.arrays import Array, like, to_numpy
 from core.base.errors import InputError
 from core.matching.global_match import AllPairs
-from core.metrics.statistics import Estimate, estimate
+from core.metrics.statistics import Clusters, Estimate, estimate
 
 TOPS = (1, 5, 10)
 # bool (M, N), or the pairs that belong together as `np.nonzero` gives them: captions and images, int (p,) each.
@@ -147,20 +147,31 @@ class RecallResult(NamedTuple):
         return f"<recall: {', '.join(f'{name} {e.value:.1f}' for name, e in self.recall.items())}>"
 
     @classmethod
-    def of_choices(cls, scores: np.ndarray, right: np.ndarray, offered: np.ndarray) -> RecallResult:
+    def of_choices(
+        cls, scores: np.ndarray, right: np.ndarray, offered: np.ndarray, clusters: Clusters | None = None
+    ) -> RecallResult:
         """Queries that choose among few images of their own each: ImageCoDe, SPEC's text to image, SVO-Probes.
 
         scores : float (q, c). right, offered : bool (q, c), which images are right and which are there at all. A query
         is a hit if its best right image is above all others; a tie is lost, and counted. Chance is that of a random
-        order.
+        order. clusters : queries that share images (`Clusters.of_choices`), for a second interval.
         """
-        best = np.where(right, scores, -np.inf).max(axis=1)
-        rival = np.where(offered & ~right, scores, -np.inf).max(axis=1)
+        ranks, tied = cls.choice_ranks(scores, right, offered)
         chance = 100 * float((right.sum(axis=1) / offered.sum(axis=1)).mean())
-        found = estimate(best > rival, chance, int((best == rival).sum()))
-        ranks = 1 + (offered & ~right & (scores >= best[:, None])).sum(axis=1)
+        found = estimate(ranks == 1, chance, int(tied.sum()), clusters=clusters)
         middle = {"text_to_image": float(np.median(ranks))}
         return cls({"image_choice": found}, {"text_to_image": float(ranks.mean())}, middle, {}, None)
+
+    @staticmethod
+    def choice_ranks(
+        scores: np.ndarray, right: np.ndarray, offered: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """The rank of each query's best right image among its own, int (q,), wrong ones of the same score before it;
+        and bool (q,), where only a tie keeps it from the first. Arguments as of `of_choices`.
+        """
+        best = np.where(right, scores, -np.inf).max(axis=1)
+        wrong = np.where(offered & ~right, scores, -np.inf)
+        return 1 + (wrong >= best[:, None]).sum(axis=1), wrong.max(axis=1) == best
 
     @property
     def metrics(self) -> dict[str, Estimate]:

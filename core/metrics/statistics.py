@@ -138,6 +138,11 @@ class Clusters:
         return by_image if joined is not None and joined.largest > len(joined.labels) / 2 else joined
 
     @classmethod
+    def of_choices(cls, choices: np.ndarray) -> Clusters | None:
+        """Captions that choose among an image in common: int (q, c), the images of each; -1 is none."""
+        return cls._sharing("image", [[image for image in row if image >= 0] for row in choices.tolist()])
+
+    @classmethod
     def joined(cls, one: Clusters | None, other: Clusters | None) -> Clusters | None:
         """Groups that hang together in either way."""
         if one is None or other is None:
