@@ -21,9 +21,9 @@ from core.runs.engine import start
 from core.runs.store import Run
 from core.scorers.cola_config import ADAPTERS, FUSIONS, MIXES, STRATEGIES, AdaptConfig
 from core.scoring.load import builtin_models
+from ui import choices, retrieval_table, runs
 from ui import forgetting as cost_part
 from ui import retrieval as part
-from ui import retrieval_table, runs
 from ui.navigation import ASK, CHANGES, RETRIEVAL_VIEWS, TRAIN
 from ui.old_links import present_name
 from ui.strategy_time import time_line
@@ -114,31 +114,45 @@ def telling(subset: part.RetrievalSubset, keep: list[int]) -> int:
     return next(tells, 0)
 
 
+def pick_image_count(name: str) -> int:
+    """How many images are ranked."""
+    sizes = part.image_counts(name)
+    if st.session_state.get("images", sizes[0]) not in sizes:
+        st.session_state.pop("images")  # of another set
+    usual = sizes[0] if is_public() else min(500, sizes[-1])
+    return int(st.select_slider("Images to rank", sizes, usual, key="images", bind="query-params"))
+
+
+def pick_models(models: Sequence[str]) -> list[str]:
+    """The model, and the one that it is compared with, where there is one."""
+    own = not is_public()
+    one = st.selectbox("Model", models, key="left", bind="query-params", accept_new_options=own)
+    other = st.selectbox(
+        "Compare with", ["none", *models], key="right", bind="query-params", accept_new_options=own
+    )
+    return list(dict.fromkeys(m for m in (one, other) if m and m != "none"))
+
+
 def look() -> None:
-    """Pick a query; its ranked images under one model or two."""
+    """Pick a set: its captions with the images that each chooses among, or a query and its ranked images."""
     with st.sidebar:
         name = st.selectbox("Set", part.available_sets(), key="rset", bind="query-params")
-        sizes = part.image_counts(name)
-        if st.session_state.get("images", sizes[0]) not in sizes:
-            st.session_state.pop("images")  # of another set
-        usual = sizes[0] if is_public() else min(500, sizes[-1])
-        images = st.select_slider("Images to rank", sizes, usual, key="images", bind="query-params")
+        among_few = choices.pick_images(name) if choices.is_choice_set(name) else None
+        images = 0 if among_few else pick_image_count(name)
         models = ui.model_names()
-        one = st.selectbox(
-            "Model", models, key="left", bind="query-params", accept_new_options=not is_public()
-        )
-        other = st.selectbox(
-            "Compare with",
-            ["none", *models],
-            key="right",
-            bind="query-params",
-            accept_new_options=not is_public(),
-        )
-    subset = part.load_set(name, int(images))
+        chosen = pick_models(models)
+    if among_few is None:
+        ask(name, images, models, chosen)
+    else:
+        choices.look(among_few, chosen)
+
+
+def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) -> None:
+    """Pick a query; its ranked images under one model or two."""
+    subset = part.load_set(name, images)
     asked, query, pool, most, hidden = pick_list(subset)
     if asked is None:
         return
-    chosen = list(dict.fromkeys(m for m in (one, other) if m and m != "none"))
     revealed: bool | None = not hidden or st.session_state.get("revealed_query") == (
         name,
         asked.queries[query],
@@ -153,7 +167,7 @@ def look() -> None:
         with column:
             ranked[model] = lists(asked, query, model, pool, most, revealed)
     if revealed is False:
-        predict(name, asked.queries[query], chosen)
+        predict(name, asked.queries[query], list(chosen))
     measured(subset, chosen)
     part.words_section(subset)
     next_steps(models)
@@ -229,7 +243,7 @@ def predict(name: str, query: str, models: list[str]) -> None:
         st.rerun()
 
 
-def measured(subset: part.RetrievalSubset, models: list[str]) -> None:
+def measured(subset: part.RetrievalSubset, models: Sequence[str]) -> None:
     """Metrics over every query, on demand: a joint strategy needs a while for them."""
     asked = st.toggle(
         f"Measure all {len(subset.queries)} queries",
@@ -426,6 +440,8 @@ def page(store: ui.VisitorStore) -> None:
 
 # What is chosen reaches the address only when the field is drawn.
 view = present_name("view", st.session_state.get("view") or st.query_params.get("view", ASK))
-ui.open_page("Retrieval", LEAD, pick=False, sidebar=view not in (CHANGES, TRAIN))
+chosen_set = st.session_state.get("rset") or st.query_params.get("rset", "")
+lead = choices.LEAD if view == ASK and choices.is_choice_set(chosen_set) else LEAD
+ui.open_page("Retrieval", lead, pick=False, sidebar=view not in (CHANGES, TRAIN))
 with ui.show_errors():
     page(ui.VisitorStore())

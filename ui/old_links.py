@@ -25,7 +25,7 @@ _NAMES = """
     contrastive lora rank lora_alpha targets ledger ledger_set shifts shifts_model sweep
     source scale
     rset images left right queries query words pool most rpredict measure rmetric trainon strategy fusion base mix
-    aseed asteps abatch alr adapter paperbase costmetric
+    outcome aseed asteps abatch alr adapter paperbase costmetric
     paper table empty world world_set published_set
     way hub try_model
     together columns compared_metric

@@ -25,6 +25,7 @@ from core.scorers.vocabulary import vocabulary_note
 from core.scoring.cache import ScoreCache
 from core.scoring.load import scorer_names
 from core.scoring.retrieval import RetrievalSubset, first_images, score_retrieval
+from ui import choices
 from ui.export import chart, export_section
 from ui.formatting import progress
 from ui.images import enlargeable_image
@@ -42,9 +43,10 @@ _BUILT_IN = 2000  # images of the built-in test split
 
 
 def available_sets() -> list[str]:
-    """Retrieval sets with queries over many images; those that are here first."""
+    """Retrieval sets with queries over many images, and those whose captions choose among a few; those that are here
+    first."""
     known = ("scenes/",) if public_mode.is_public() else ("scenes/", "cola/")
-    names = [n for n in datasets.names(RETRIEVAL) if n.startswith(known)]
+    names = [n for n in datasets.names(RETRIEVAL) if n.startswith(known)] + choices.available_sets()
     return sorted(names, key=lambda name: datasets.state(name).startswith("needs"))
 
 
