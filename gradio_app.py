@@ -42,9 +42,9 @@ from starlette.responses import PlainTextResponse
 from core import datasets
 from core.base.errors import InputError
 from core.base.gate import Gate, Limits, Share
-from core.base.limits import PUBLIC
+from core.base.image_files import ImageFile
 from core.figures import group_html
-from core.groups import Group, ImageRef, decode
+from core.groups import Group, ImageRef
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import headline_metrics, yes_or_no
 from core.scorers.vocabulary import vocabulary_note
@@ -195,7 +195,7 @@ def _opened(image: Given, name: str) -> Image.Image | ImageRef:
         return image
     content = image if isinstance(image, bytes) else Path(image).read_bytes()
     known = _examples.get(hashlib.sha256(content).digest())
-    return known or ImageOps.exif_transpose(decode(content, name, MAX_SIDE, PUBLIC.pixels))
+    return known or ImageOps.exif_transpose(ImageFile(content, stranger=True).decode(name, MAX_SIDE))
 
 
 def compare(

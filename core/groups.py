@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import io
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,22 +13,11 @@ from string import ascii_uppercase
 from typing import Protocol, overload, runtime_checkable
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
+from PIL import Image
 
 from core.base.arrays import Array, to_numpy
 from core.base.errors import InputError
-from core.base.limits import limits
-
-# Pillow knows more, and starts other programs for some.
-_FORMATS = ("PNG", "JPEG", "WEBP", "GIF", "BMP", "TIFF", "PPM")
-_WRITTEN_OUT = (
-    b"P1",
-    b"P2",
-    b"P3",
-)  # PPM with its numbers as text: Pillow reads its comments one by one, for minutes
-MOST_SCANS = 100  # of one JPEG, as libtiff has it; a progressive photograph has about ten
-# Markers of JPEG: those that a length follows, and the end (D9).
-_MARKER = re.compile(rb"\xff([\xc0-\xcf\xd9-\xfe])")
+from core.base.image_files import ImageFile
 
 
 @runtime_checkable
@@ -47,63 +34,6 @@ class ImageRef(Protocol):
         ...
 
 
-def decode(data: bytes, where: str, side: int | None = None, most: int | None = None) -> Image.Image:
-    """RGB pixels of an encoded image, at most `side` pixels a side if that is given.
-
-    Raises InputError for what is no whole image, and, before anything is decoded, for one of more than `most` pixels
-    (None: the limit in force), a JPEG of more than MOST_SCANS scans, or a PPM written out as text.
-    """
-    if data.startswith(_WRITTEN_OUT):
-        raise InputError(f"The image {where} is a PPM written out as text; save it as PNG.")
-    try:
-        image = Image.open(io.BytesIO(data), formats=_FORMATS)
-        _check_pixels(image, where, most or limits().pixels)
-        if _has_too_many_scans(data):
-            raise InputError(
-                f"The image {where} is a JPEG of more than {MOST_SCANS} scans, too many to decode; save it anew."
-            )
-        if side is None:
-            return image.convert("RGB")
-        image.draft("RGB", (side, side))  # a JPEG is decoded no larger than that takes
-        picture = image if image.mode == "RGB" else image.convert("RGB")  # no second copy of the whole
-        picture.thumbnail((side, side))
-        return picture
-    except InputError:
-        raise
-    except UnidentifiedImageError:
-        raise InputError(
-            f"The image {where} does not open: it is none of {', '.join(_FORMATS)}; replace it or leave its group out."
-        ) from None
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
-        raise InputError(
-            f"The image {where} does not open ({error}); replace it or leave its group out."
-        ) from None
-
-
-def _check_pixels(image: Image.Image, where: str, most: int) -> None:
-    width, height = image.size
-    if width * height > most:
-        raise InputError(
-            f"The image {where} has {width} x {height} pixels; the limit is {most // 10**6} "
-            "megapixels: make it smaller."
-        )
-
-
-def _has_too_many_scans(data: bytes) -> bool:
-    """Whether a file is a JPEG of more than MOST_SCANS scans; one of some bytes takes a pass over all pixels.
-
-    Found as libjpeg finds them (ITU T.81, B.1.1): a film behind the picture, or a thumbnail inside it, is none.
-    """
-    if not data.startswith(b"\xff\xd8") or data.count(b"\xff\xda") <= MOST_SCANS:
-        return False
-    scans, marker = 0, _MARKER.search(data, 2)
-    while marker is not None and marker[1] != b"\xd9" and scans <= MOST_SCANS:
-        scans += marker[1] == b"\xda"
-        length = int.from_bytes(data[marker.end() : marker.end() + 2], "big")
-        marker = _MARKER.search(data, marker.end() + max(length, 2))
-    return scans > MOST_SCANS
-
-
 @dataclass(frozen=True)
 class FileImage:
     """An image in a file."""
@@ -115,7 +45,7 @@ class FileImage:
         return hashlib.sha256(self._read()).hexdigest()
 
     def open(self, size: int | None = None) -> Image.Image:
-        return decode(self._read(), str(self.path))
+        return ImageFile(self._read()).decode(str(self.path))
 
     def _read(self) -> bytes:
         try:
@@ -137,13 +67,8 @@ class BytesImage:
     def key(self) -> str:
         return hashlib.sha256(self.data).hexdigest()
 
-    @property
-    def has_too_many_scans(self) -> bool:
-        """Whether it is a JPEG of more than MOST_SCANS scans, which `open` refuses."""
-        return _has_too_many_scans(self.data)
-
     def open(self, size: int | None = None) -> Image.Image:
-        return decode(self.data, self.name)
+        return ImageFile(self.data).decode(self.name)
 
 
 @dataclass(frozen=True)

@@ -704,13 +704,13 @@ def test_pixels_of_an_address_that_holds_its_image_are_counted_before_they_are_d
 
 def test_an_image_in_an_address_is_decoded_while_its_call_is_at_work_and_no_other(address, monkeypatch):
     """Twelve calls with images of 25 megapixels took 1.8 GB at once: Gradio prepares what all of them bring."""
-    decode, at_work = gradio_app.decode, []
+    image_file, at_work = gradio_app.ImageFile, []
 
-    def watched(*given):
+    def watched(*given, **more):
         at_work.append(gradio_app._at_work.locked())
-        return decode(*given)
+        return image_file(*given, **more)
 
-    monkeypatch.setattr(gradio_app, "decode", watched)
+    monkeypatch.setattr(gradio_app, "ImageFile", watched)
     image = {"url": data_address(Image.new("RGB", (5, 4))), "meta": {"_type": "gradio.FileData"}}
     with gradio_app._at_work:  # somebody else's call
         from gradio.data_classes import ImageData

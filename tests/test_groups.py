@@ -7,8 +7,9 @@ import pytest
 from PIL import Image
 
 from core.base.errors import InputError
+from core.base.image_files import MOST_SCANS, ImageFile
 from core.exchange._import_images import RowError, verify_image
-from core.groups import MOST_SCANS, BytesImage, FileImage, Group, GroupSet, check_truth, decode
+from core.groups import BytesImage, FileImage, Group, GroupSet, check_truth
 
 
 def picture(shade: int) -> BytesImage:
@@ -123,11 +124,11 @@ def progressive(scans: int, side: int = 16) -> bytes:
 
 def test_a_jpeg_of_thousands_of_scans_is_refused_before_anything_is_decoded():
     """351 kB of 5000 x 5000 pixels and 7,189 scans held Gradio's lock for 44 seconds."""
-    assert decode(progressive(MOST_SCANS), "x").getpixel((3, 3)) == (128, 128, 128)
+    assert ImageFile(progressive(MOST_SCANS)).decode("x").getpixel((3, 3)) == (128, 128, 128)
     assert verify_image(progressive(MOST_SCANS), "x")[1] == ".jpg"
     for scans in (MOST_SCANS + 1, 7000):
         bomb = progressive(scans, side=5000 if scans == 7000 else 16)
-        for open_it in (lambda: decode(bomb, "x", 320), BytesImage(bomb, "x").open):  # noqa: B023
+        for open_it in (lambda: ImageFile(bomb).decode("x", 320), BytesImage(bomb, "x").open):  # noqa: B023
             with pytest.raises(InputError, match=rf"^The image x is a JPEG of more than {MOST_SCANS} scans"):
                 open_it()
         with pytest.raises(RowError, match=f"more than {MOST_SCANS} scans"):
@@ -139,12 +140,12 @@ def test_of_a_jpeg_the_scans_alone_are_counted():
     plain, bomb, much = progressive(6), progressive(MOST_SCANS + 1), b"\xff\xda" * 2 * MOST_SCANS
     comment = b"\xff\xfe" + (len(much) + 2).to_bytes(2, "big") + much
     for fine in (plain + much, plain[:2] + comment + plain[2:]):
-        assert decode(fine, "x").size == (16, 16)
+        assert ImageFile(fine).decode("x").size == (16, 16)
     hidden = bomb.replace(b"\xff\xda", b"\xff\xff\xff\xda")
     with_end_inside = bomb[:2] + b"\xff\xfe\x00\x04\xff\xd9" + bomb[2:]
     for bad in (hidden, with_end_inside, bomb[:2] + comment + bomb[2:], bomb[:-2]):
         with pytest.raises(InputError, match="scans"):
-            decode(bad, "x")
+            ImageFile(bad).decode("x")
 
 
 @pytest.mark.parametrize("kind", [b"P1", b"P2", b"P3"])
@@ -152,10 +153,14 @@ def test_a_picture_written_out_as_text_is_refused_before_anything_reads_it(kind)
     """10 MB of comments held Gradio's lock for minutes: each was cut out of a megabyte of text by itself."""
     for content in (kind + b" 5 5\n" + b"#\n" * 5_000_000 + b"1" * 25, kind + b"\n#\n" * 100):
         with pytest.raises(InputError, match="a PPM written out as text; save it as PNG"):
-            decode(content, "x")
+            ImageFile(content).decode("x")
     made = io.BytesIO()
     Image.new("RGB", (3, 2), (1, 2, 3)).save(made, "PPM")
-    assert made.getvalue().startswith(b"P6") and decode(made.getvalue(), "x").getpixel((0, 0)) == (1, 2, 3)
+    assert made.getvalue().startswith(b"P6") and ImageFile(made.getvalue()).decode("x").getpixel((0, 0)) == (
+        1,
+        2,
+        3,
+    )
 
 
 def test_a_slice_of_a_set_is_a_set():

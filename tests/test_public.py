@@ -6,7 +6,7 @@ from driving import fine
 
 from core.base import gate, public_mode
 from core.base.errors import InputError
-from core.groups import MOST_SCANS
+from core.base.image_files import MOST_SCANS
 from core.runs.store import RunStore
 from core.scoring.cache import ScoreCache
 from core.scoring.pairs import Pairs

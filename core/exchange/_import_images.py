@@ -13,21 +13,20 @@ from typing import Any
 from PIL import Image, ImageOps, UnidentifiedImageError
 from rapidfuzz import fuzz, process
 
+from core.base.image_files import MOST_SIDE, ImageFile
 from core.base.limits import LOCAL
-from core.groups import MOST_SCANS, BytesImage
 
 MAX_PIXELS = LOCAL.pixels
 MAX_BYTES = 64 << 20  # of one image file
 _FORMATS = {
     "PNG": ".png",
     "JPEG": ".jpg",
-    "MPO": ".jpg",
     "WEBP": ".webp",
     "GIF": ".gif",
     "BMP": ".bmp",
     "TIFF": ".tif",
 }
-_SMALLER = f"make it smaller than {MAX_PIXELS // 10**6} megapixels"
+_SMALLER = f"make it smaller than {MAX_PIXELS // 10**6} megapixels and {MOST_SIDE:,} pixels a side"
 _ORIENTATION = 0x0112  # EXIF: how the camera was held
 
 
@@ -122,17 +121,24 @@ def verify_image(data: bytes, name: str) -> tuple[bytes, str]:
     """An image's bytes and the ending of its format, once every pixel has been decoded.
 
     A photograph that its camera marked as turned is stored turned. `RowError` for what no program would show, for more
-    than MOST_PIXELS pixels, and for formats other than PNG, JPEG, WebP, GIF, BMP, TIFF.
+    than MOST_PIXELS pixels, for what would take much to read (`ImageFile`), and for formats other than PNG, JPEG, WebP,
+    GIF, BMP, TIFF.
     """
     if not data:
         raise RowError(f"{name!r} is empty", "copy the image again")
+    file = ImageFile(data, stranger=False)  # a set is brought to one's own machine alone
+    if file.kind not in _FORMATS:
+        what = "not an image of a kind that is read" if file.kind is None else f"a {file.kind} image"
+        raise RowError(f"{name!r} is {what}", "save it as PNG or JPEG")
+    if file.refusal is not None:
+        raise RowError(f"{name!r} {file.refusal[0]}", file.refusal[1])
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", Image.DecompressionBombWarning)  # sizes are checked here
-            with Image.open(io.BytesIO(data)) as image:
+            with Image.open(io.BytesIO(file.data), formats=[file.kind]) as image:
                 return _checked(image, data, name)
     except UnidentifiedImageError:
-        raise RowError(f"{name!r} is not an image", "save it as PNG or JPEG") from None
+        raise RowError(f"{name!r} is damaged", "copy or save the image again") from None
     except Image.DecompressionBombError:
         raise RowError(f"{name!r} has too many pixels", _SMALLER) from None
     except (OSError, ValueError, SyntaxError, EOFError, IndexError, TypeError, MemoryError) as error:
@@ -141,20 +147,15 @@ def verify_image(data: bytes, name: str) -> tuple[bytes, str]:
 
 def _checked(image: Any, data: bytes, name: str) -> tuple[bytes, str]:
     width, height = image.size
-    if width * height > MAX_PIXELS:
+    if width * height > MAX_PIXELS or max(width, height) > MOST_SIDE:
         raise RowError(
             f"{name!r} has {width} x {height} pixels",
             _SMALLER,
         )
-    if BytesImage(data).has_too_many_scans:
-        raise RowError(f"{name!r} is a JPEG of more than {MOST_SCANS} scans", "save it anew")
-    if image.format not in _FORMATS:
-        raise RowError(f"{name!r} is a {image.format} image", "save it as PNG or JPEG")
-    ending = _FORMATS[image.format]
     turned = image.getexif().get(_ORIENTATION, 1) not in (None, 1)
     image.load()  # a file that was cut short fails here
     if not turned:
-        return data, ending
+        return data, _FORMATS[image.format]
     upright = io.BytesIO()
     ImageOps.exif_transpose(image).convert("RGB").save(upright, "PNG")
     return upright.getvalue(), ".png"

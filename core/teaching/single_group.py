@@ -43,7 +43,7 @@ def _stored_image(image: Image.Image | ImageRef, name: str) -> ImageRef:
     picture = image.convert("RGB")
     picture.thumbnail((MAX_SIDE, MAX_SIDE))
     buffer = io.BytesIO()
-    picture.save(buffer, "PNG")
+    picture.save(buffer, "PNG", compress_level=1)  # of noise the usual level takes a second
     return BytesImage(buffer.getvalue(), name)
 
 
