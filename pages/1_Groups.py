@@ -98,15 +98,15 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
     count = -(-len(indices) // PER_PAGE)
     if st.session_state.get("page", 1) > count:
         st.session_state["page"] = 1
-    start = (st.session_state.get("page", 1) - 1) * PER_PAGE
     if isinstance(groups[0].images[0], RowImage):  # no pictures to look at: scores in small cards
         grid = st.grid(SMALL_CARDS_IN_A_ROW, min_column_width=220, border=True)
     else:
         grid = st.grid(CARDS_IN_A_ROW, min_column_width=300, border=True)
+    # Drawn before the cards above it: of an address the field alone knows the page.
+    start = (st.pagination(count, key="page", bind="query-params") - 1) * PER_PAGE
     for index in indices[start : start + PER_PAGE]:
         with grid.cell():
             card(evaluation, groups[int(index)], int(index))
-    st.pagination(count, key="page", bind="query-params")
     export_groups(selection, evaluation, export)
 
 

@@ -35,6 +35,12 @@ def test_home_says_what_it_is_and_shows_one_group_with_two_verdicts(app):
     assert len(test.get("plotly_chart")) == 1
 
 
+def test_a_link_to_a_page_of_the_gallery_shows_its_groups(app):
+    first, third = html(app("pages/1_Groups.py")), html(app("pages/1_Groups.py", page="3"))
+    assert "attribute-swap/test/0000" in first and "attribute-swap/test/0024" not in first
+    assert "attribute-swap/test/0024" in third and "attribute-swap/test/0000" not in third
+
+
 def test_the_name_fits_into_the_logo_whatever_fonts_a_machine_has():
     """An image has the fonts of the machine alone; without the first of the list the name was cut off."""
     logo = ElementTree.parse(ROOT / ".streamlit/logo.svg").getroot()
