@@ -202,7 +202,8 @@ def strategies_figure(
         figure.update_yaxes(range=[0, 10 * np.ceil(most / 10)])
     # Upright and on two lines: turned by Plotly where there is little room, the last one would be dropped.
     names = [label(name).replace("-", "-<br>").replace(" ", "<br>") for name in data.strategies]
-    figure.update_xaxes(tickvals=places, ticktext=names, tickangle=0, showgrid=False)
+    # So small that eight of them stand apart on a phone.
+    figure.update_xaxes(tickvals=places, ticktext=names, tickangle=0, tickfont_size=10.5, showgrid=False)
     return figure
 
 
