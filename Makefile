@@ -1,4 +1,4 @@
-# make app | test | test-shuffled | docs | install | check | fix | bench | lock | audit
+# make app | test | test-shuffled | test-mteb | docs | install | check | fix | bench | lock | audit
 PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
@@ -9,7 +9,7 @@ STAMP := .venv/.installed
 # the hundreds of processes that tests start compiles torch, transformers and Streamlit anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: app test test-shuffled docs install check fix bench lock audit
+.PHONY: app test test-shuffled test-mteb docs install check fix bench lock audit
 
 install: $(STAMP)
 
@@ -36,6 +36,12 @@ test: install
 test-shuffled: install
 	$(BIN)/python -m pytest -n 3 --dist worksteal -o addopts="-q --strict-markers"
 
+# The tests that need the library mteb, which no extra brings: it and what it needs beyond the environment (250 MB) lie in
+# a folder of their own, in sight of these tests alone.
+test-mteb: install
+	VIRTUAL_ENV=.venv $(UV) pip install -q --no-deps --require-hashes --target build/mteb -r tests/requirements-mteb.lock
+	PYTHONPATH=build/mteb $(BIN)/python -m pytest -m mteb $$(grep -l mteb_model tests/test_*.py)
+
 # The documentation as a folder of pages, build/site/index.html; asks no network.
 docs: install
 	$(BIN)/python -m docs.build
@@ -55,7 +61,10 @@ bench: install
 lock: $(UV)
 	$(UV) pip compile -q --upgrade --universal --python-version 3.11 --all-extras --generate-hashes \
 		--no-emit-index-url --no-emit-find-links --no-annotate --no-header pyproject.toml -o requirements.lock
-	@! grep -nE '^--|https?://' requirements.lock || (echo "requirements.lock must hold no address" && exit 1)
+	echo mteb | $(UV) pip compile -q --upgrade --universal --python-version 3.11 --generate-hashes -c requirements.lock \
+		$$(sed -nE 's/^([A-Za-z0-9._-]+)==.*/--no-emit-package \1/p' requirements.lock | sort -u) \
+		--no-emit-index-url --no-emit-find-links --no-annotate --no-header - -o tests/requirements-mteb.lock
+	@! grep -nE '^--|https?://' requirements.lock tests/requirements-mteb.lock || (echo "a lock must hold no address" && exit 1)
 
 # Known vulnerabilities of the locked versions. Asks the network; run by uv in an environment of its own. Strict: a
 # package that nobody could be asked about is a failure, and not one without vulnerabilities.
