@@ -8,11 +8,12 @@ among several images, which is no group (a group has no more images than caption
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
+from typing import Any, NamedTuple
 
 from core.datasets._file_reading import DatasetFolder, caption
-from core.datasets.base import RETRIEVAL, Benchmark
+from core.datasets.base import GROUPS, RETRIEVAL, Benchmark
 from core.datasets.sets import RetrievalSet
 from core.groups import Group
 
@@ -29,7 +30,7 @@ _SUBSETS = {
 def _read(folder: DatasetFolder, split: str, *, subset: str) -> Iterator[Group]:
     """Groups of one image and several captions, the true one where upstream has it."""
     image = folder.images(f"{subset} | data/{subset}")
-    with folder.json(_file(subset), "a subset of SPEC") as rows:
+    with folder.json(_file(subset, "image2text"), "a subset of SPEC") as rows:
         for i, row in enumerate(rows):
             captions = tuple(caption(text) for text in row["keys"])
             yield Group(f"spec-{subset}-{i}", (image(row["query"]),), captions, (int(row["label"]),))
@@ -45,42 +46,58 @@ def _read_choices(folder: DatasetFolder, split: str, *, subset: str) -> Retrieva
         return RetrievalSet.of_choices(f"spec/{subset}-text-to-image", split, items)
 
 
-def _file(subset: str, direction: str = "image2text") -> str:
+def _file(subset: str, direction: str) -> str:
     return f"{subset}/{direction}.json | data/{subset}/{direction}.json"
 
 
-_common = partial(
-    Benchmark,
-    source="https://github.com/wjpoom/SPEC",
-    licence="unknown: upstream's repository states none; images are generated",
-    citation="SPEC",
+class _Direction(NamedTuple):
+    """One of a subset's two tables: its file, what its set is called and measured by, and its reader."""
+
+    file: str
+    ending: str  # of the set's name
+    title: str
+    metric: str
+    kind: str
+    read: Callable[..., Any]
+    note: str
+
+
+_DIRECTIONS = (
+    _Direction(
+        file="image2text",
+        ending="",
+        title="",
+        metric="text_score",
+        kind=GROUPS,
+        read=_read,
+        note="Image to text; its other direction is a set of its own, with -text-to-image behind its name.",
+    ),
+    _Direction(
+        file="text2image",
+        ending="-text-to-image",
+        title=", text to image",
+        metric="image_choice",
+        kind=RETRIEVAL,
+        read=_read_choices,
+        note="Every caption chooses among images of its own (`crossmatch recall`); upstream calls a tie right where "
+        "the right image stands first, here it is lost.",
+    ),
 )
 
 
-def _benchmark(subset: str) -> Benchmark:
-    return _common(
-        name=f"spec/{subset}",
-        title=f"SPEC: {_SUBSETS[subset]}",
-        metric="text_score",
-        read=partial(_read, subset=subset),
-        layout=(_file(subset),),
-        note="Image to text; its other direction is a set of its own, with -text-to-image behind its name. We could "
-        "not check upstream's count. None of the three papers reports it.",
+def _benchmark(direction: _Direction, subset: str) -> Benchmark:
+    return Benchmark(
+        name=f"spec/{subset}{direction.ending}",
+        title=f"SPEC: {_SUBSETS[subset]}{direction.title}",
+        source="https://github.com/wjpoom/SPEC",
+        licence="unknown: upstream's repository states none; images are generated",
+        citation="SPEC",
+        metric=direction.metric,
+        read=partial(direction.read, subset=subset),
+        layout=(_file(subset, direction.file),),
+        kind=direction.kind,
+        note=f"{direction.note} We could not check upstream's count. None of the three papers reports it.",
     )
 
 
-def _choice_benchmark(subset: str) -> Benchmark:
-    return _common(
-        name=f"spec/{subset}-text-to-image",
-        title=f"SPEC: {_SUBSETS[subset]}, text to image",
-        metric="image_choice",
-        read=partial(_read_choices, subset=subset),
-        layout=(_file(subset, "text2image"),),
-        kind=RETRIEVAL,
-        note="Every caption chooses among images of its own (`crossmatch recall`); upstream calls a tie right where "
-        "the right image stands first, here it is lost. We could not check upstream's count. None of the three papers "
-        "reports it.",
-    )
-
-
-BENCHMARKS = (*map(_benchmark, _SUBSETS), *map(_choice_benchmark, _SUBSETS))
+BENCHMARKS = tuple(_benchmark(direction, subset) for direction in _DIRECTIONS for subset in _SUBSETS)
