@@ -282,6 +282,25 @@ def test_uploads_of_one_address_come_at_a_bounded_pace():
     run(story, SMALL._replace(sendings=(0.001, 3), uploads=Share(9, 9)))
 
 
+def test_requests_of_one_address_that_come_too_fast_wait_and_nobody_elses_do():
+    """The demo's settings, read again and again: 85 a second keep its one core busy."""
+
+    async def story(visit, app):
+        app.free.set()
+        found = [visit("http", "1.1.1.1") for _ in range(6)]
+        assert (await settle(*found)).count(True) == 3
+        other = visit("http", "2.2.2.2")
+        await other.task
+        assert other.status == 200 and not found[-1].task.done()
+        began = asyncio.get_running_loop().time()
+        for one in found:
+            await one.task
+        assert asyncio.get_running_loop().time() - began > 0.2  # 3 of them, a tenth of a second each
+        assert {one.status for one in found} == {200}
+
+    run(story, SMALL._replace(pace=(10.0, 3), requests=Share(9, 9)))
+
+
 def test_connections_of_one_address_open_at_a_bounded_pace():
     async def story(visit, app):
         found = []

@@ -588,6 +588,7 @@ def mib(*sizes):
 LIMITS = gate.Limits()
 SAID = {
     "gate.requests": [f"{number:,}" for number in LIMITS.requests],
+    "gate.pace": [f"{LIMITS.pace[1]:,} an address", f"{LIMITS.pace[0]:g} a second"],
     "gate.connections": map(str, LIMITS.connections),
     "gate.openings": [f"{LIMITS.openings[1]} an address", f"{LIMITS.openings[0]:g} a second"],
     "gate.messages": [f"{LIMITS.messages[1]} a web socket", f"{LIMITS.messages[0]:g} a second"],

@@ -52,6 +52,7 @@ class Limits(NamedTuple):
     """All of a gate's numbers; SECURITY.md lists them."""
 
     requests: Share = Share(200, 1000)  # answered at the same time
+    pace: tuple[float, int] = (30.0, 1500)  # requests of one address: per second, and at once; a page has 100
     connections: Share = Share(50, 200)  # web sockets
     openings: tuple[float, int] = (1.0, 120)  # web sockets of one address: per second, and at once
     messages: tuple[float, int] = (10.0, 60)  # over one web socket: per second, and at once
@@ -272,6 +273,7 @@ class Gate:
         self._requests, self._connections = _Room(self.limits.requests), _Room(self.limits.connections)
         self._at_upload = _Room(self.limits.uploads)
         self._openings, self._sendings = _Bucket(*self.limits.openings), _Bucket(*self.limits.sendings)
+        self._pace = _Bucket(*self.limits.pace)
         self._warned, self._asking = False, _Asking() if asks_itself else None
         self._quota = _Quota(self.limits.quota, self.limits.window)
 
@@ -319,6 +321,8 @@ class Gate:
             if upload:
                 _pass(self._sendings, who)
             with (self._at_upload if upload else self._requests).stay(who) as stay:
+                if not upload:
+                    await self._wait(who)
                 await self.app(scope, body, answer)
         except _Refused as refused:
             await answer.refuse(refused)
@@ -330,6 +334,13 @@ class Gate:
                 await answer.refuse(_Refused(*_FULL))
             elif upload and answer.status < 300:
                 self.brought(scope, who)
+
+    async def _wait(self, who: str) -> None:
+        """Requests that come faster than pages ask wait in their place, one after the other."""
+        seconds = self._pace.wait(who)
+        self._pace.take(who)
+        if seconds:
+            await asyncio.sleep(seconds)
 
     def _check(self, scope: Scope) -> None:
         if len(scope["query_string"]) > self.limits.query:
