@@ -43,6 +43,7 @@ from core import datasets
 from core.base.errors import InputError
 from core.base.gate import Gate, Limits, Share
 from core.base.image_files import ImageFile
+from core.base.processes import limit_malloc
 from core.figures import group_html
 from core.groups import Group, ImageRef
 from core.metrics.evaluation import Evaluation
@@ -557,12 +558,15 @@ def served() -> dict[str, Any]:
 
 @asynccontextmanager
 async def _sweeping(_app: Any) -> AsyncIterator[None]:
-    """While the server runs: Gradio deletes uploads when they are old, and forgets those that broke off."""
+    """While the server runs: Gradio deletes uploads when they are old, and forgets those that broke off; and what the
+    last calls freed goes back to the machine."""
+    trim = limit_malloc(2)  # or images that were decoded stay in the heaps of Gradio's forty threads
 
     async def sweep() -> None:
         while True:
             await asyncio.sleep(60)
             await asyncio.to_thread(drop_broken_uploads, Path(get_upload_folder()), KEPT)
+            await asyncio.to_thread(trim)
 
     task = asyncio.create_task(sweep())
     try:
