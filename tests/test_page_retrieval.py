@@ -177,7 +177,14 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
         "decided_by": "So.",
     }
     unknown = {"says": "Another.", "verdict": "left open", "decided_by": "Not measured yet: 0 of 3 seeds."}
-    verdict = {"base": "builtin/clip-details", "runs": 4, "wanted": 21, "claims": [known, unknown]}
+    longer = known | {
+        "says": "A third.",
+        "difference": -3.0,
+        "low": -5.0,
+        "high": -1.0,
+        "longer": {"difference": 2.0},
+    }
+    verdict = {"base": "builtin/clip-details", "runs": 4, "wanted": 21, "claims": [known, unknown, longer]}
     (tmp_path / "results/cola_verdict.json").write_text(json.dumps(verdict))
     monkeypatch.setattr("core.base.paths.assets", lambda: tmp_path)
     test = app(PAGE, view="strategies")
@@ -186,8 +193,10 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
     assert own.loc["MM-Adapter, in the paper", "Cola mAP, all"] == "46.8"  # [Cola] Table 1, CLIP on GQA
     assert own.loc["chance", "Cola mAP, all"] == "16.0" and own.loc["MM-Adapter", "seeds"] == "3"
     assert len(test.get("plotly_chart")) == 2  # ours and the paper's
-    assert "**1 confirmed, 1 left open** (4 of 21 runs are measured)" in text(test)
+    assert "**2 confirmed, 1 left open** (4 of 21 runs are measured)" in text(test)
     assert "A claim. **Confirmed**, +3.0 (+1.0 to +5.0) points. So." in text(test)
+    # Another number than the protocol's decided it, which its sentence says.
+    assert "A third. **Confirmed**, -3.0 (-5.0 to -1.0) points by the protocol. So." in text(test)
     assert "Another. **Left open**. Not measured yet: 0 of 3 seeds." in text(test)
     assert "in the paper MM-Adapter comes out highest (48.9 %, before 39.1 %)" in text(test)  # [Cola] Table 1
     assert "Means of 3 seeds (dots)." in text(test)

@@ -181,8 +181,8 @@ def _verdicts() -> None:
     with st.expander("Every claim, and what decided it", icon=":material/gavel:"):
         st.markdown("\n".join(map(_claim_line, record["claims"])))
         st.caption(
-            "Differences in points, means over seeds, intervals over queries or groups. Written from the records of "
-            "the runs by `python -m benchmarks.results.cola`."
+            "Differences in points, means over seeds, intervals over seeds and queries or groups. Written from the "
+            "records of the runs by `python -m benchmarks.results.cola`."
         )
 
 
@@ -191,6 +191,7 @@ def _claim_line(claim: Mapping[str, Any]) -> str:
     number = ""
     if "difference" in claim:
         number = f", {claim['difference']:+.1f} ({claim['low']:+.1f} to {claim['high']:+.1f}) points"
+        number += " by the protocol" if claim.get("longer") else ""
     return f"- {claim['says']} **{claim['verdict'].capitalize()}**{number}. {claim['decided_by']}"
 
 

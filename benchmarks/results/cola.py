@@ -4,8 +4,8 @@
                                           rows of `crossmatch reproduce cola/1` on the built-in world ->
                                           cola_runs.jsonl, cola.csv, cola_verdict.json and benchmarks/COLA.md, written
                                           after each run
-    python -m benchmarks.results.cola --longer    four times the epochs for MM-Adapter, whose runs end before they
-                                          stop improving
+    python -m benchmarks.results.cola --longer [STRATEGY ...]   four times the epochs for some strategies; none named:
+                                          those whose runs end before they stop improving
     python -m benchmarks.results.cola --verdict   only writes what the store has
     python -m benchmarks.results.cola --costs     what the first seed of each strategy costs on the built-in group
                                           sets -> cola_cost.csv
@@ -27,7 +27,15 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchmarks.results.cola_verdict import WORDS, Longer, MeasuredRun, by_part, outcomes_of, verdicts
+from benchmarks.results.cola_verdict import (
+    WORDS,
+    Longer,
+    MeasuredRun,
+    by_part,
+    outcomes_of,
+    still_improving,
+    verdicts,
+)
 from benchmarks.results.readme import put_table
 from core import papers
 from core.base.paths import assets
@@ -125,12 +133,12 @@ def protocol(say: Any) -> None:
 
 
 _LONGER = {"epochs": 64}
-_TRAINED_LONGER = ("mm-adapter",)
 
 
-def train_longer(say: Any) -> None:
-    """The lines of `_TRAINED_LONGER` with more epochs, written after each run."""
+def train_longer(strategies: Sequence[str], say: Any) -> None:
+    """The lines of some strategies with more epochs, written after each run; none named: `_still_improving`."""
     store = RunStore()
+    chosen = strategies or _still_improving(store)
 
     def report(text: str) -> None:
         say(text)
@@ -138,10 +146,16 @@ def train_longer(say: Any) -> None:
 
     for line in _lines():
         job = _job(line, **_LONGER)
-        if job.settings.strategy in _TRAINED_LONGER:
+        if job.settings.strategy in chosen:
             title = f"{line.label}, {_LONGER['epochs']} epochs"
             run_all(store, _owed(store, title, job, line.seeds or 0), ThisMachine(at_once=1), report)
     write_verdict(store)
+
+
+def _still_improving(store: RunStore) -> list[str]:
+    """The strategies of which a measured run of the protocol ended before it had stopped improving."""
+    runs = [run for line in _lines() for *_, run in _measured(store, _job(line)).values()]
+    return [name for name in STRATEGIES if still_improving(name, runs, int(PROTOCOL["epochs"]))]
 
 
 def _job(line: TableLine, **options: Any) -> StrategyRun:
@@ -304,8 +318,8 @@ def verdict_page(record: Mapping[str, Any], measured: pd.DataFrame, longer: pd.D
         f"**{record['runs']} of {record['wanted']} runs are measured.** Base {record['base']}; every strategy: "
         f"{settings}; learning "
         "rates from brackets on validation queries. Differences in points, with paired 95 % intervals over "
-        "queries or groups; a claim is decided where three seeds and the interval agree, and what comes off worse "
-        "had stopped improving on validation queries, in runs of more epochs if not in these.",
+        "seeds and queries or groups; a claim is decided where three seeds and the interval agree, and what comes off "
+        "worse had stopped improving on validation queries, in runs of more epochs if not in these.",
         "| claim | where | measure | difference | verdict | what decided it |\n| --- | --- | --- | --- | --- | --- |\n"
         + "\n".join(map(_claim_row, record["claims"])),
     ]
@@ -346,7 +360,8 @@ def readme_table(
     runs: Sequence[MeasuredRun], measured: pd.DataFrame, longer: Sequence[MeasuredRun] = ()
 ) -> str:
     """Every strategy's mean over its seeds with the interval over seeds and queries (or groups), percent; first the
-    chance levels (the last metric's is GroupMatch's) and the model before, of which there is one.
+    chance levels (the last metric's is GroupMatch's) and the model before, of which there is one. A strategy of which
+    some run ended before it had stopped improving on validation queries says so: its figures are no verdict on it.
     """
     lines = [["strategy", "weights", *_IN_README.values()], ["---"] * (2 + len(_IN_README))]
     lines.append(["chance", "", *(f"{_chance(measured, measure):.1f}" for measure in _IN_README)])
@@ -357,6 +372,8 @@ def readme_table(
             sides = [run.after for run in some if run.strategy == name]
             if sides:
                 label = f"{STRATEGIES[name].label}{note}, {counted(len(sides), 'seed')}"
+                epochs = int(_LONGER["epochs"] if note else PROTOCOL["epochs"])
+                label += ", still improving" if still_improving(name, some, epochs) else ""
                 lines.append([label, f"{int(weights):,}", *_means(sides)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -388,6 +405,7 @@ def _claim_row(claim: Mapping[str, Any]) -> str:
     number = "–"
     if "difference" in claim:
         number = f"{claim['difference']:+.1f} [{claim['low']:+.1f}, {claim['high']:+.1f}]"
+        number += f", {PROTOCOL['epochs']} epochs" if claim.get("longer") else ""
     measure = claim["measure"].replace("_", " ")
     cells = (claim["says"], claim["source"], measure, number, claim["verdict"], claim["decided_by"])
     return f"| {' | '.join(cells)} |"
@@ -418,7 +436,11 @@ def main(arguments: list[str]) -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument(
-        "--longer", action="store_true", help="train what still improves for four times as long"
+        "--longer",
+        nargs="*",
+        choices=list(STRATEGIES),
+        metavar="STRATEGY",
+        help="train these, or what still improves, for four times as long",
     )
     parser.add_argument("--verdict", action="store_true", help="write what the runs say so far")
     parser.add_argument("--costs", action="store_true", help="measure what finished runs cost on other sets")
@@ -427,8 +449,8 @@ def main(arguments: list[str]) -> None:
     RESULTS.mkdir(parents=True, exist_ok=True)
     if given.costs:
         costs(say, RunStore())
-    elif given.longer:
-        train_longer(say)
+    elif given.longer is not None:
+        train_longer(given.longer, say)
     elif given.verdict:
         write_verdict(RunStore())
     else:

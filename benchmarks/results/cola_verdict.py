@@ -1,7 +1,8 @@
 """The paper's claims on the built-in world: each confirmed, refuted or left open, from the records of runs alone.
 
 A claim compares two strategies on one measure, query by query (group by group), means over seeds. It is confirmed where
-the paired 95 % interval and every seed lie on its side of 0, refuted where both lie on the other, and else left open.
+the paired 95 % interval over seeds and queries (or groups) and every seed lie on its side of 0, refuted where both lie
+on the other, and else left open: three seeds that agree by chance are no answer for a fourth.
 A strategy comes off worse only when it has stopped improving on validation queries: if not, runs of more epochs decide,
 and without them the claim is open. What decided it is read off the same records: the words of the queries, seen and
 unseen, and how the training ended.
@@ -18,7 +19,7 @@ import numpy as np
 from core.base.text import counted
 from core.cola.table import BASE
 from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP, RetrievalEvaluation
-from core.metrics.statistics import Estimate
+from core.metrics.statistics import Comparison
 from core.scenes.retrieval import load_retrieval
 from core.scorers.cola_config import GROUP_RESULTS, STRATEGIES
 from core.scoring.retrieval import first_images
@@ -158,12 +159,15 @@ def _verdict(
     reasons = [] if len(shared) >= seeds else [f"{len(shared)} of {seeds} seeds are measured"]
     if len(shared) >= seeds and not found:
         reasons.append("the interval, or a seed, lies on the other side of 0")
-    worse = claim.second if found * claim.better > 0 else claim.first
-    if found and claim.measure not in _NOT_VALIDATED and _improving(worse, runs, epochs):
+    improving = () if claim.measure in _NOT_VALIDATED else _both_improving(claim, runs, epochs)
+    undecided = (
+        len(shared) >= seeds and not found and any(len(longer.of(name)) >= seeds for name in improving)
+    )
+    if undecided or (found and _worse(claim, found) in improving):
         found, said, record["longer"] = _after_longer(
-            claim, found, worse, outcomes, runs, epochs, seeds, longer
+            claim, found, improving, outcomes, runs, epochs, seeds, longer
         )
-        reasons.append(said)
+        reasons = [*reasons, said] if record["longer"] is None else [said]
     record["verdict"] = {1: CONFIRMED, -1: REFUTED, 0: OPEN}[found]
     metric, _, part = claim.measure.partition(" ")
     if part:
@@ -186,15 +190,20 @@ def _difference(
     outcomes: Mapping[str, Mapping[int, Mapping[str, np.ndarray]]],
     shared: Sequence[int],
 ) -> dict[str, Any]:
-    """First minus second in points: mean over seeds and queries, paired 95 % bootstrap interval, and of every seed."""
-    by_seed = np.stack(
-        [outcomes[claim.first][seed][measure] - outcomes[claim.second][seed][measure] for seed in shared]
+    """First minus second in points: mean over seeds and queries, paired 95 % interval over both, and of every seed.
+
+    The model before has one run, which stands beside every seed.
+    """
+    first, second = (
+        np.stack([outcomes[name][seed][measure] for seed in shared]) / 100
+        for name in (claim.first, claim.second)
     )
-    kept = by_seed[:, np.isfinite(by_seed).all(axis=0)]
-    low, high = Estimate.bootstrap(kept.mean(axis=0))
-    numbers = {"difference": float(kept.mean()), "low": low, "high": high}
-    each = [round(float(value), 3) for value in kept.mean(axis=1)]
-    return {**{n: round(value, 3) for n, value in numbers.items()}, "n": kept.shape[1], "by_seed": each}
+    kept = np.isfinite(first - second).all(axis=0)
+    found = Comparison.over_seeds(second[:, kept], first[:, kept])
+    numbers = {"difference": found.difference, "low": found.low, "high": found.high}
+    by_seed = 100 * (first - second)[:, kept].mean(axis=1)
+    each = [round(float(value), 3) for value in by_seed]
+    return {**{n: round(value, 3) for n, value in numbers.items()}, "n": int(kept.sum()), "by_seed": each}
 
 
 def _side(claim: _Claim, found: Mapping[str, Any]) -> int:
@@ -217,41 +226,53 @@ def _by_part(claim: _Claim, parts: Mapping[str, Mapping[str, Any]]) -> list[str]
     return texts
 
 
+def _worse(claim: _Claim, side: int) -> str:
+    """The strategy that comes off worse where a claim holds (1), or its opposite (-1)."""
+    return claim.second if side * claim.better > 0 else claim.first
+
+
+def _both_improving(claim: _Claim, runs: Sequence[MeasuredRun], epochs: int) -> list[str]:
+    """Which of the two strategies were still improving when the protocol's epochs ended."""
+    return [n for n in (claim.first, claim.second) if n != BASE and still_improving(n, runs, epochs)]
+
+
 def _after_longer(
     claim: _Claim,
     found: int,
-    worse: str,
+    improving: Sequence[str],
     outcomes: Mapping[str, Mapping[int, Mapping[str, np.ndarray]]],
     runs: Sequence[MeasuredRun],
     epochs: int,
     seeds: int,
     longer: Longer,
 ) -> tuple[int, str, dict[str, Any] | None]:
-    """The side of a claim when the strategy that comes off worse has trained for longer: 0 where that does not decide;
-    what to say of it; and the difference then, None where there are no such runs.
+    """The side of a claim when what was still improving has trained for longer: 0 where that does not decide; what to
+    say of it; and the difference then, None where there are no such runs of what comes off worse.
     """
-    label, outcome = STRATEGIES[worse].label, "it holds" if found > 0 else "the opposite holds"
-    trained = {run.seed: by_part(run.after) for run in longer.of(worse)}
-    after = {**outcomes, worse: trained}
-    shared = sorted(set(after[claim.first]) & set(after[claim.second]))
-    if not shared:
+    worse = _worse(claim, found) if found else None
+    ran = {name: {run.seed: by_part(run.after) for run in longer.of(name)} for name in improving}
+    # Of the other one all seeds, so that a claim does not lose seeds while its runs come in.
+    trained = {name: of for name, of in ran.items() if of and (name == worse or len(of) >= seeds)}
+    if worse is not None and worse not in trained:
+        outcome = "it holds" if found > 0 else "the opposite holds"
+        label = STRATEGIES[worse].label
         return 0, f"{outcome}, but {label} comes off worse before it has stopped improving", None
+    after = {**outcomes, **trained}
+    shared = sorted(set(after[claim.first]) & set(after[claim.second]))
     whole = _difference(claim, claim.measure, after, shared)
     number = f"{whole['difference']:+.1f} [{whole['low']:+.1f}, {whole['high']:+.1f}]"
-    said = f"with up to {longer.epochs} epochs of {label}: {number}, {counted(len(shared), 'seed')}"
+    labels = " and ".join(STRATEGIES[name].label for name in trained)
+    said = f"with up to {longer.epochs} epochs of {labels}: {number}, {counted(len(shared), 'seed')}"
     side = _side(claim, whole) if len(shared) >= seeds else 0
-    # Who comes off worse now: the same, after more epochs, or the other one, after the protocol's.
-    if side == found:
-        improving = _improving(worse, longer.runs, longer.epochs)
-    else:
-        other = claim.first if worse == claim.second else claim.second
-        improving = other != BASE and _improving(other, runs, epochs)
-    if side and improving:
-        return 0, f"{said}, and what comes off worse was still improving", whole
+    if side:
+        worse = _worse(claim, side)  # after its longest runs
+        last = (longer.runs, longer.epochs) if worse in trained else (runs, epochs)
+        if still_improving(worse, *last):
+            return 0, f"{said}, and what comes off worse was still improving", whole
     return side, said, whole
 
 
-def _improving(strategy: str, runs: Sequence[MeasuredRun], epochs: int) -> int:
+def still_improving(strategy: str, runs: Sequence[MeasuredRun], epochs: int) -> int:
     """Of how many seeds the best epoch on validation came late, so that more of them may be better."""
     mine = [run for run in runs if run.strategy == strategy]
     return sum(len(run.curve) > epochs and int(np.argmax(run.curve)) > _LATE * epochs for run in mine)
@@ -259,7 +280,7 @@ def _improving(strategy: str, runs: Sequence[MeasuredRun], epochs: int) -> int:
 
 def _ending(strategy: str, runs: Sequence[MeasuredRun], epochs: int) -> str:
     """How the training of a strategy ended, over its seeds: by validation, or with its last epoch, still improving."""
-    still, mine = _improving(strategy, runs, epochs), [run for run in runs if run.strategy == strategy]
+    still, mine = still_improving(strategy, runs, epochs), [run for run in runs if run.strategy == strategy]
     steps = [len(run.curve) - 1 for run in mine]
     label = STRATEGIES[strategy].label
     if still:

@@ -21,7 +21,7 @@ class _Strategy(NamedTuple):
 
     label: str
     meaning: str
-    lr: float  # for the built-in models; chosen on validation queries (benchmarks/results/cola.py --tune)
+    lr: float  # for the built-in models; chosen on validation queries (benchmarks/results/cola.py)
     row: str  # the method's name in the paper's tables (assets/papers/results.csv); "" for one that has none
     joint: bool = False  # whether image and query meet before the score
 
