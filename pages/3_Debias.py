@@ -112,6 +112,6 @@ selection = ui.open_page(
 warn_without_effect(
     dict.fromkeys(("batch", "end"), "it is an option of the model's score; choose it beside the model")
 )
-with ui.show_errors():
+with ui.show_errors(), st.container(key="debias-page"):
     page(selection)
     debias.mark_address()

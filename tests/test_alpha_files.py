@@ -367,7 +367,7 @@ BAD_FILES = {
     "another caption": (
         NAMED,
         PRIOR.replace(",0,", ",a dog,").replace(",1,", ",a cow,"),
-        "p.csv has the caption 'a cow' in group 'a', which the scores do not have there.",
+        "p.csv has the caption 'a cow' in group 'a', which the scores do not have there; name captions as they do.",
     ),
     "other groups": (
         NUMBERED,

@@ -421,6 +421,19 @@ def test_on_a_phone_the_first_image_is_on_the_first_screen(visit):
     page.get_by_role("heading", name="Matching", exact=True).wait_for()
 
 
+def test_on_a_phone_what_alpha_changes_and_its_figure_come_before_the_choice_of_views(visit):
+    """Seven views, and the controls, pushed the figure to 1,012 pixels."""
+    page = visit("/Debias?model=builtin/blip-caption&set=scenes/triples", width=390, height=844)
+    page.locator(".st-key-alpha-curve .main-svg").first.wait_for()
+    settle(page)
+    verdict, figure, controls, views = (
+        page.evaluate(BOXES, f".st-key-{key}")[0]
+        for key in ("alpha-verdict", "alpha-curve", "alpha-controls", "view")
+    )
+    assert verdict["bottom"] < figure["top"] and figure["bottom"] < 900
+    assert figure["bottom"] < controls["top"] and controls["bottom"] < views["top"]
+
+
 def test_lines_scroll_with_their_charts_and_a_bar_opens_its_groups(visit):
     page = visit("/Matching?set=scenes/left-right&tau=0.3", height=768)
     page.locator(".st-key-threshold .cm-moving-line").wait_for(state="attached")

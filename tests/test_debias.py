@@ -391,7 +391,7 @@ def test_of_few_clusters_it_is_not_told_whether_alpha_helps():
     uneven = of_clusters([40] + [1] * 60, [40] + [1] * 60)  # 100^2 / (40^2 + 60) = 6.0
     assert uneven.units == pytest.approx(100**2 / 1660) and uneven.record()["better_than_0"] is None
     alone = of_clusters([1] * 20, [1] * 20)
-    assert not alone.helps and alone.says.startswith("20 groups, and of fewer than 30")
+    assert not alone.helps and alone.says.startswith("20 groups or images, and of fewer than 30")
 
 
 def test_a_gain_that_a_few_clusters_of_their_size_could_undo_is_no_verdict():

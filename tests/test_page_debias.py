@@ -180,7 +180,8 @@ def test_a_first_visit_shows_a_set_on_which_alpha_changes_something(app, scored)
     assert (test.selectbox(key="set").value, test.slider(key="alpha").value) == (FIRST, best)
     said = text(test).replace("\\", "")
     assert (
-        f"This page opens with {FIRST}, a set on which alpha helps" in said and "gives no log P" not in said
+        f"This page opens with {FIRST} and builtin/blip-caption, a captioner" in said
+        and "gives no log P" not in said
     )
     assert shown(test) == expected(scored[1][FIRST], best) != expected(scored[1][FIRST], 0.0)
     assert (
@@ -225,6 +226,21 @@ def test_the_page_says_whether_any_alpha_is_better_than_0_beyond_its_interval(sc
     assert gain.difference == (100 if better else 0)
     assert _changing_alpha(study, 0.0, "text_score") == (study.best("text_score").alpha if better else 1.0)
     assert _changing_alpha(study, 0.3, "text_score") == 0.3
+
+
+def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():
+    """By itself TextScore had p = 0.025 over all alphas; the command shows three metrics, and found no alpha better."""
+    from ui.debias_alpha import _gain_text, _helps
+
+    rng = np.random.default_rng(9)
+    prior = rng.normal(size=(60, 2))
+    scores = rng.normal(size=(60, 2, 2)) + 0.5 * prior[:, None] + 0.4 * np.eye(2)
+    study = AlphaStudy(scores, prior, np.tile([0, 1], (60, 1)), list(map(str, range(60))))
+    alone, row = study.best_gain("text_score"), study.record()["metrics"]["text_score"]["best"]
+    assert alone.helps and row["better_than_0"] is False
+    said = _gain_text(study, "text_score")
+    assert "no alpha was found better than 0" in said and row["says"] in said and "after Holm" in said
+    assert not _helps(study, "text_score")
 
 
 @pytest.mark.parametrize("old", ["alpha", "blind check", "training set"])
@@ -377,8 +393,12 @@ def test_two_files_of_a_retrieval_set_are_measured(app):
     ):
         field.upload(name, content.encode())
     fine(test.run())
-    table = next(d.value for d in test.dataframe if "α" in d.value.columns and len(d.value) == 3)
-    assert [cell.split()[0] for cell in table["image to text R@1"]] == ["50.0", "50.0", "100.0"]
+    table = next(d.value for d in test.dataframe if "α" in d.value.columns and len(d.value) == 4)
+    assert [cell.split()[0] for cell in table["image to text R@1"]][:3] == ["50.0", "50.0", "100.0"]
+    assert table[""].iloc[3] == "held out (half/half × 10)" and " ± " in table["image to text R@1"].iloc[3]
+    said = text(test)
+    assert "These images cannot tell whether alpha helps" in said and "+50.0 points at α = 0.250" in said
+    assert "2 groups or images, and of fewer than 30" in said
     assert "crossmatch alpha --scores s.csv --prior p.csv" in [c.value for c in test.code]
     test.get("file_uploader")[1].upload("p.csv", b"caption,log_prob,tokens\na,-6,3\nb,-1,2\nc,-1,2\n")
     said = text(fine(test.run())).replace("\\", "")

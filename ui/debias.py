@@ -35,7 +35,7 @@ _MAX_IMAGES_PUBLIC = 5  # ... and for a visitor of a public instance
 _MOST_NOISE = 100.0  # that mean and deviation of noise may be
 
 _FIRST_SET = (
-    "scenes/triples"  # what a first visit without an address shows, at its best alpha: there alpha helps
+    "scenes/triples"  # what a first visit without an address shows, at its best alpha: it changes most there
 )
 
 
@@ -85,8 +85,7 @@ def nearest_captioner(model: str) -> NearestModel:
     if st.session_state.get("opened_by_itself") and st.session_state.get("set", _FIRST_SET) == _FIRST_SET:
         return NearestModel(
             CAPTIONER,
-            f"This page opens with {_FIRST_SET}, a set on which alpha helps, and {CAPTIONER}, a captioner; "
-            "choose others in the selection.",
+            f"This page opens with {_FIRST_SET} and {CAPTIONER}, a captioner; choose others in the selection.",
         )
     return NearestModel(
         CAPTIONER,

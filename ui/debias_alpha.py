@@ -67,11 +67,16 @@ def alpha_section(inputs: DebiasInputs, groups: GroupSet) -> None:
 
 def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     study = inputs.study
-    insight = st.container()
-    alpha, metric = _controls(study)
-    insight.markdown(_gain_text(study, metric))
+    # On a phone the style puts the figure above the controls, and both above the choice of views.
+    verdict, controls, drawn = (
+        st.container(key=f"alpha-{part}") for part in ("verdict", "controls", "figure")
+    )
+    with controls:
+        alpha, metric = _controls(study)
+    verdict.markdown(_gain_text(study, metric))
     figure = _curve_figure(study, metric)
-    _curve_section(study, figure, alpha, metric)
+    with drawn:
+        _curve_section(study, figure, alpha, metric)
     with st.container(key="metric-cards"):
         _cards(study, alpha)
     index = _one_group(study, groups, alpha, metric)
@@ -170,17 +175,17 @@ def _shortcuts(study: AlphaStudy, metric: str, best: float) -> dict[str, float]:
 
 def _too_few(study: AlphaStudy, metric: str) -> bool:
     """Whether these groups cannot tell if some alpha is better than 0."""
-    return study.best_gain(metric).too_few
+    return study.verdict(metric).too_few
 
 
 def _helps(study: AlphaStudy, metric: str) -> bool:
-    """Whether some alpha is better than 0 beyond what choosing the best of all explains."""
-    return study.best_gain(metric).helps
+    """Whether some alpha is better than 0 beyond what choosing the best of all, and among metrics, explains."""
+    return study.verdict(metric).helps
 
 
 def _gain_text(study: AlphaStudy, metric: str) -> str:
     """Whether any alpha was found better than 0, by how much, and what could not be told; Markdown."""
-    best, label, found = study.best(metric), METRICS[metric].label, study.best_gain(metric)
+    best, label, found = study.best(metric), METRICS[metric].label, study.verdict(metric)
     gain = found.gain
     none = "**On this set no alpha was found better than 0:**"
     if found.too_few:

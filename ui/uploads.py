@@ -35,8 +35,8 @@ FORMATS = (
 BESIDE = {  # what: label of the field, endings
     TAGS: ("Tags: CSV with `group` (or `id`) and a column per tag", ["csv"]),
     PRIOR: (
-        "Language prior: CSV or Parquet `group,caption,log_prob`, NPZ `prior` (groups, captions), or a sample log of "
-        "lm-eval or lmms-eval",
+        "Language prior: CSV or Parquet `group,caption,log_prob`, NPZ `prior` (groups, captions) or `samples` "
+        "(null images, groups, captions), or a sample log of lm-eval or lmms-eval",
         ["csv", "parquet", "npz", "jsonl"],
     ),
 }

@@ -410,7 +410,8 @@ def _by_name(
     if len(strange):
         text, name = labels.iloc[strange[0]], ids[row[strange[0]]]
         raise InputError(
-            f"{path} has the caption {text!r} in group {name!r}, which the scores do not have there."
+            f"{path} has the caption {text!r} in group {name!r}, which the scores do not have there; name captions as "
+            "they do."
         )
     return column
 

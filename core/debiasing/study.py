@@ -168,7 +168,7 @@ class _BestGain(NamedTuple):
         """What the verdict rests on: the p, or what could not be seen."""
         clustered = self.gain.clustered
         if self.too_few:
-            what = f"{self.units:.0f} groups"
+            what = f"{self.units:.0f} groups or images"
             if clustered is not None:
                 what = f"worth {self.units:.1f} clusters of one size by {clustered.by}"
             return f"{what}, and of fewer than {_FEWEST_UNITS} a kind that loses may be missing"
@@ -176,7 +176,8 @@ class _BestGain(NamedTuple):
             held = ""
             if clustered is not None:
                 held = f", for clusters by {clustered.by} of at most {self.largest} groups"
-            return f"p over all alphas {p_digits(self._p)}{held}"
+            after = "" if self.p_holm is None else ", after Holm,"
+            return f"p over all alphas{after} {p_digits(self._p)}{held}"
         if self.p_any <= 0.05 and self.gain.difference > 0:
             after = "" if self.p_holm is None else f", after Holm {p_digits(self.p_holm)}"
             return f"p over all alphas {p_digits(self.p_any)}{after}"
@@ -269,6 +270,10 @@ class AlphaStudy:
             found = Comparison.of_best(before, after, best, self.clusters)
             self._gains[metric] = _BestGain(*found)
         return self._gains[metric]
+
+    def verdict(self, metric: str) -> _BestGain:
+        """`best_gain` after Holm over all metrics that are tested (`gains`), as `record` has it."""
+        return self._corrected(metric, _BestGain.holm(self.gains))
 
     def validated(self, metric: str) -> ValidatedAlpha:
         """alpha chosen on one half, measured on the other, ten times."""
