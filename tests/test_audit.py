@@ -163,6 +163,18 @@ def test_a_planted_fault_of_the_pictures_is_caught():
     assert faults(changed(groups, brighter)) == ["pictures"]
 
 
+def test_a_file_format_that_marks_the_first_caption_is_caught_where_files_are_of_one_size():
+    rng = np.random.default_rng(11)
+
+    def saved(group: Group, i: int) -> Group:
+        data = io.BytesIO()
+        picture(rng).open().save(data, "PNG" if group.truth[0] else "JPEG")
+        return replace(group, images=(BytesImage(data.getvalue().ljust(4_000, b"\0")),))
+
+    found = told_of_images(changed(sound(n=60), saved))["pictures"]
+    assert found.verdict == _rules.FAULT and "file format" in found.says
+
+
 @pytest.mark.parametrize("seed", [2, 3, 4])
 def test_images_are_not_blamed_for_a_place_that_needs_no_image(seed):
     """The right one of four captions stands first: a rule that learns of images finds it by its place alone."""

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import comb, perm
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -28,6 +27,7 @@ _FEW = 1.0  # percent of groups
 _DIFFER = 13.0  # percent of groups on which two systems of one table differ, say
 _COARSE = 10.0  # points
 _IDLE = 0.8  # of groups
+_JPEG = b"\xff\xd8"  # how its file begins
 _OPENING = 0.6  # of the time that images take
 _DETAILS_AT_ONCE = 2_000  # 49 KB each
 # By what groups share.
@@ -205,7 +205,7 @@ class Pixels(NamedTuple):
     (q, 2), pairs that may be copies, cut at the edges, or pictures that differ in little. turned : int (r, 2), pairs
     of which one is the other mirrored or turned.
     statistics : float (n, m, d), standardised: log width, log height, mean red, green and blue, contrast, log file
-    size; without those that never vary.
+    size, whether the file is a JPEG; without those that never vary.
     """
 
     copies: np.ndarray
@@ -224,7 +224,7 @@ class Pixels(NamedTuple):
                 small.append(_near_images.thumbnail(picture))
                 middle.append(_near_images.thumbnail(_near_images.centre(picture)))
                 shapes.append(np.log(picture.width / picture.height))
-                numbers.append([*_statistics(picture), np.log(1 + _bytes(image))])
+                numbers.append([*_statistics(picture), *_of_file(image)])
             say(_OPENING * (i + 1) / len(groups))
         values = np.array(numbers)
         values = values[:, np.ptp(values, axis=0) > 1e-9]
@@ -309,12 +309,16 @@ def _statistics(picture: Image.Image) -> list[float]:
     return [*np.log(picture.size), *colours.mean(axis=(0, 1)), float(colours.std())]
 
 
-def _bytes(image: ImageRef) -> int:
-    """Of its file; 0 where it is none of its own."""
+def _of_file(image: ImageRef) -> tuple[float, float]:
+    """Logarithm of its file's size, and whether that is a JPEG; 0 where it is no file."""
     if isinstance(image, BytesImage):
-        return len(image.data)
-    path: Path | None = getattr(image, "path", None) if isinstance(image, FileImage) else None
-    return 0 if path is None else path.stat().st_size
+        size, start = len(image.data), image.data[: len(_JPEG)]
+    elif isinstance(image, FileImage):
+        with image.path.open("rb") as file:
+            size, start = image.path.stat().st_size, file.read(len(_JPEG))
+    else:
+        return 0.0, 0.0
+    return float(np.log(1 + size)), float(start == _JPEG)
 
 
 # Captions with one of them may make an image and its mirror image two different pictures.

@@ -548,8 +548,8 @@ def _pairs(caption: str) -> set[tuple[str, str]]:
 
 
 def pictures(sample: Sample, statistics: np.ndarray) -> Finding:
-    """By mean colours, contrast, size, aspect ratio and file size of the images, matched with place and length of the
-    captions: a logistic model that learns from the groups before.
+    """By mean colours, contrast, size, file size and file format of the images, matched with place and length of
+    the captions: a logistic model that learns from the groups before.
 
     It is a fault of the images where they choose better than guessing, and better than those of other groups in their
     place: what place or length alone give away, any image does. statistics : float (n, m, d), standardised.
@@ -579,7 +579,7 @@ def _pictures(sample: Sample, statistics: np.ndarray, order: list[np.ndarray]) -
         _tail_of(hits, sizes, by_any),
     )
     says = (
-        f"Mean colours, contrast, size and file size of the images choose the right caption in {found}; "
+        f"Mean colours, contrast, size, file size and file format of the images choose the right caption in {found}; "
         f"those of other groups in their place in {100 * others.mean():.1f} %; {sample.size}."
     )
     ids = [groups[i].id for i in np.flatnonzero(right).tolist()][-EVIDENCE:]
