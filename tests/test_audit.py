@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from PIL import Image, ImageDraw
+from PIL import Image, ImageDraw, ImageEnhance
 from scipy.stats import binomtest
 
 from core import datasets
@@ -334,6 +334,31 @@ def test_mirrored_and_turned_copies_are_shown_unless_captions_speak_of_places():
     assert set(found["images"].evidence) == {str(i) for i in range(8)}
     placed = with_images(*images, captions=("a cat left of a dog", "a dog left of a cat"))
     assert told_of_images(placed)["images"].verdict == _rules.SOUND
+
+
+TONES = {
+    "grey": lambda photo: photo.convert("L"),
+    "20 % brighter": lambda photo: ImageEnhance.Brightness(photo).enhance(1.2),
+    "20 % darker, as JPEG": lambda photo: jpeg(ImageEnhance.Brightness(photo).enhance(0.8), 50),
+    "more contrast": lambda photo: ImageEnhance.Contrast(photo).enhance(1.2),
+}
+
+
+@pytest.mark.parametrize("size", [(500, 400), (160, 120)])
+@pytest.mark.parametrize("key", TONES)
+def test_copies_of_other_tones_are_shown_to_be_looked_at(key, size):
+    photo = photograph(1).resize(size)
+    found = told_of_images(with_images(photo, TONES[key](photo), photograph(2)))
+    assert found["images"].verdict == _rules.CANNOT_TELL and found["images"].evidence == ("0", "1")
+    assert "in grey or of another brightness" in found["images"].says
+    assert found["contradictions"].verdict != _rules.FAULT
+
+
+def test_drawings_of_one_form_in_two_tones_are_two_pictures():
+    spots = (shapes(("red", "blue")), shapes(("dimgrey", "grey")), shapes(("darkred", "navy")))
+    found = told_of_images(with_images(*spots))
+    assert found["images"].verdict == _rules.SOUND
+    assert "of drawings on a plain ground, those in grey" in found["images"].says
 
 
 @pytest.mark.parametrize("size", [(500, 400), (225, 400)])

@@ -268,6 +268,10 @@ def near_pairs(
         for a, b in cut[_near_images.differ_in_shape(*shapes[cut].T)].tolist():
             if told.get((a, b)) != Likeness.SAME:
                 told[a, b] = Likeness.of(detail.middle(a), detail.middle(b))
+    for a, b in _near_images.toned_copies(small).tolist():
+        other = told.get((a, b), Likeness.OTHER) == Likeness.OTHER
+        if other and _near_images.differ_in_tones_alone(detail.whole(a), detail.whole(b)):
+            told[a, b] = Likeness.ALIKE
     progress(1 / 4)
     turned = {
         (a, b)
@@ -428,8 +432,8 @@ class _Copies(NamedTuple):
             )
         if alike:
             parts.append(
-                f"{counted(alike, 'group')} with images that are alike, perhaps copies cut at the edges, perhaps "
-                "pictures that differ in little: look."
+                f"{counted(alike, 'group')} with images that are alike, perhaps copies that are cut at the edges, "
+                "in grey or of another brightness, perhaps pictures that differ in little: look."
             )
         if mirrored:
             parts.append(
@@ -445,8 +449,9 @@ class _Copies(NamedTuple):
 
 
 _NOT_LOOKED_FOR = (
-    "Copies in grey, of another brightness, drawn upon, cut by more than a tenth or turned by other angles than "
-    "quarters are not looked for."
+    "Copies that are drawn upon, cut by more than a tenth or turned by other angles than quarters are not looked for, "
+    "nor, of drawings on a plain ground, those in grey or of another brightness; of small pictures a JPEG of quality "
+    "20 or less may be missed."
 )
 
 

@@ -1,9 +1,10 @@
 """Which images are copies of each other: encoded again, of another size, cut at the edges or to a square, mirrored or
-turned.
+turned, in grey, brighter or darker.
 
 Seen in colour: thumbnails in Lab, one moved and scaled upon the other (Lucas and Kanade, IJCAI 1981), and the largest
 difference that is left at any place. So one object of another colour, size or place makes two images, however much of
-the picture they share. Mirrored and turned copies are looked for by their whole frame alone, neither moved nor scaled.
+the picture they share. Copies that are mirrored, turned or of other tones are looked for by their whole
+frame alone, neither moved nor scaled.
 """
 
 from __future__ import annotations
@@ -31,6 +32,13 @@ _SAME = 30.0  # of RGB, means of 3 x 3 pixels: JPEG of quality 10 leaves 27 in p
 # So much at a place, and more than `_SAME` in fewer than these parts of the picture, is one thing of another size or
 # place: a cut moves everything. Drawings as JPEG leave 75, photographs cut by 1 % differ in a third of the parts.
 _OTHER, _PARTS, _FEW_PARTS = 100.0, 8, 0.2
+# Of lightness less its mean by its deviation: root mean square between copies of other tones, and at any place.
+_TONES, _TONES_AT_A_PLACE = 0.4, 2.0
+_CONTRAST = 4.0  # of lightness
+_GREY = 12.0  # of RGB, between its channels: JPEG gives a grey picture some colour
+_BLACK, _WHITE = 8, 247  # beyond them values may have been cut
+_GAIN = 2.5
+_LUMA = np.array([0.299, 0.587, 0.114], dtype=np.float32)
 _NOT_SQUARE = 0.02  # of the logarithm of width by height
 _MOST = 20_000  # pairs that are moved upon each other, the likeliest; some seconds
 
@@ -129,6 +137,54 @@ def turned_copies(thumbnails: np.ndarray, progress: Callable[[float], None] | No
         if progress is not None:
             progress((turn + 1) / len(TURNS))
     return np.concatenate(found)
+
+
+# --- in grey, of another brightness or contrast
+
+
+def toned_copies(thumbnails: np.ndarray) -> np.ndarray:
+    """Pairs int (p, 2) whose lightness is the same but for brightness and contrast, as of a copy in grey.
+
+    Pictures that are of one lightness in much of their frame, as drawings on paper, are left out: so is any of two.
+    """
+    values = thumbnails[..., 0] * np.float32(100 / 255)  # (n, s, s)
+    some = np.flatnonzero([_has_structure(each) for each in values])
+    values = values[some]
+    values = (values - values.mean(axis=(1, 2), keepdims=True)) / values.std(axis=(1, 2), keepdims=True)
+    coarse = values.reshape(-1, 8, _SIDE // 8, 8, _SIDE // 8).mean(axis=(2, 4)).reshape(len(some), 64)
+    pairs = _alike(coarse, coarse, _TONES * 3**0.5)
+    apart = np.array([np.abs(values[a] - values[b]).max() for a, b in pairs.tolist()])
+    return some[pairs[apart <= _TONES_AT_A_PLACE]] if len(pairs) else pairs
+
+
+def _has_structure(lightness: np.ndarray) -> bool:
+    """Whether no band of 4 of 100 holds a third of the places (s, s), and contrast is more than noise."""
+    bands = np.histogram(lightness, 25, (0, 100))[0]
+    return bool(bands.max() < lightness.size / 3 and lightness.std() > _CONTRAST)
+
+
+def differ_in_tones_alone(one: np.ndarray, two: np.ndarray) -> bool:
+    """Whether one detail is the other in grey, or brighter, darker, of more or less contrast: v' = gain v + offset,
+    one of each for a picture, and cut at black and white."""
+    step = _DETAIL // _SIDE
+    blocks = (each.reshape(_SIDE, step, _SIDE, step, 3) for each in (one, two))
+    a, b = (each.mean(axis=(1, 3), dtype=np.float32) for each in blocks)
+    grey = [bool((np.ptp(each, axis=-1) <= _GREY).all()) for each in (a, b)]
+    if grey[0] != grey[1]:
+        a, b = (each @ _LUMA for each in (a, b))
+    return min(_rest_of_tones(a, b), _rest_of_tones(b, a)) <= _SAME / 3**0.5
+
+
+def _rest_of_tones(a: np.ndarray, b: np.ndarray) -> float:
+    """The largest difference of a value that gain and offset leave; infinite for a gain that is none of a copy."""
+    free = (np.minimum(a, b) > _BLACK) & (np.maximum(a, b) < _WHITE)
+    x, y = a[free], b[free]
+    if len(x) < a.size / 2 or x.std() < 1:
+        return float("inf")
+    gain = float(((x - x.mean()) * (y - y.mean())).mean() / x.var())
+    if not 1 / _GAIN <= gain <= _GAIN:
+        return float("inf")
+    return float(np.abs(np.clip(gain * (a - x.mean()) + y.mean(), 0, 255) - b).max())
 
 
 def centre(picture: Image.Image) -> Image.Image:
