@@ -9,7 +9,7 @@ import json
 import math
 import threading
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -45,6 +45,7 @@ class Endpoint(ThreadingHTTPServer):
         self.answer = self.listing
         self.lock = threading.Lock()
         self.without_prompts = False  # as servers other than vLLM
+        self.change_prompt: Callable[[list], list] = list  # of the tokens of a prompt
 
     @property
     def url(self) -> str:
@@ -115,7 +116,14 @@ class Handler(BaseHTTPRequestHandler):
             for word in words
         ]
         found = {"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": []}
-        return found if self.server.without_prompts else {**found, "prompt_logprobs": [None, *listed[1:]]}
+        return (
+            found
+            if self.server.without_prompts
+            else {
+                **found,
+                "prompt_logprobs": self.server.change_prompt([None, *listed[1:]]),
+            }
+        )
 
     def reply(self, status: int, body: dict) -> None:
         data = json.dumps(body).encode()

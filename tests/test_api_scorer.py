@@ -197,6 +197,58 @@ def test_the_captions_of_a_served_model_score_by_the_tokens_of_its_prompt(endpoi
     assert made.key != load_scorer("api:model-1").key and scorer_key("vgpt:api:model-1") is None
 
 
+def _with_last(**entry: object):
+    """The last token of a prompt with other entries."""
+
+    def change(tokens: list) -> list:
+        name, known = next(iter(tokens[-1].items()))
+        return [*tokens[:-1], {name: {**known, **entry}}]
+
+    return change
+
+
+_ANOTHER = {"999": {"logprob": -0.01, "rank": 1, "decoded_token": "x"}}
+BAD_PROMPTS = {
+    "nan": (_with_last(logprob=math.nan), "gives nan as a log-probability; it is a finite number, at most 0"),
+    "-inf": (
+        _with_last(logprob=-math.inf),
+        "gives -inf as a log-probability; it is a finite number, at most 0",
+    ),
+    "a probability": (
+        _with_last(logprob=0.7),
+        "gives 0.7 as a log-probability; it is a finite number, at most 0",
+    ),
+    "text": (_with_last(logprob="abc"), "returns no log-probabilities of its prompt; serve it with vLLM"),
+    "none": (_with_last(logprob=None), "returns no log-probabilities of its prompt; serve it with vLLM"),
+    "candidates": (
+        lambda tokens: [None, *({**_ANOTHER, **token} for token in tokens[1:])],
+        "lists several candidates for a token of its prompt, and not which one it is; serve it with vLLM",
+    ),
+    "nothing": (lambda tokens: [], "returns no log-probabilities of its prompt; serve it with vLLM"),
+    "numbers alone": (
+        lambda tokens: [None, -1.0],
+        "returns no log-probabilities of its prompt; serve it with vLLM",
+    ),
+}
+
+
+@pytest.mark.parametrize(("change", "said"), BAD_PROMPTS.values(), ids=BAD_PROMPTS)
+def test_what_is_wrong_in_the_tokens_of_a_prompt_is_one_sentence(endpoint, change, said):
+    """Scores were nan, or of other tokens than the caption's, and text was a traceback."""
+    endpoint.change_prompt = change
+    with pytest.raises(InputError, match=said) as caught:
+        load_scorer("vgpt:api:model-1").score(IMAGES, CAPTIONS, PAIRS)
+    assert "model-1 at 127.0.0.1" in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("value", [math.nan, 3.0])
+def test_an_answer_whose_log_probability_is_none_is_no_confident_yes(endpoint, value):
+    """The score was 1."""
+    endpoint.answer = lambda image_url, question: [{"token": "Yes", "logprob": value}]
+    with pytest.raises(InputError, match=f"gives {value} as a log-probability; it is a number, at most 0"):
+        scorer().score(IMAGES, CAPTIONS, PAIRS)
+
+
 def test_a_server_that_does_not_repeat_its_prompt_is_one_sentence(endpoint):
     endpoint.without_prompts = True
     with pytest.raises(InputError, match="returns no log-probabilities of its prompt; serve it with vLLM"):

@@ -33,6 +33,7 @@ PUBLIC = "https://api.openai.com/v1"
 _KEY_VARIABLES = ("CROSSMATCH_API_KEY", "OPENAI_API_KEY")
 _BASE_VARIABLES = ("CROSSMATCH_API_BASE", "OPENAI_BASE_URL")
 _TOP = 20  # alternatives asked for; the most that OpenAI and vLLM give by default
+_MOST_LOG_PROB = 1e-3  # that a log-probability may be, for the sake of rounding
 _LARGEST_SIDE = 2048  # pixels; endpoints shrink larger images anyway
 _LOCAL = {"localhost", "127.0.0.1", "::1"}
 
@@ -197,12 +198,18 @@ class ApiScorer(StreamingScorer):
             listed = {
                 top.token: float(top.logprob) for top in answer.choices[0].logprobs.content[0].top_logprobs
             }
-        except (AttributeError, IndexError, TypeError):
+        except (AttributeError, IndexError, TypeError, ValueError):
             listed = {}
         if not listed:
             raise InputError(
                 f"{self.model} at {self.host} returns no log-probabilities; choose a model that does."
             )
+        for value in listed.values():
+            if not value <= _MOST_LOG_PROB:  # NaN is not, either
+                raise InputError(
+                    f"{self.model} at {self.host} gives {value} as a log-probability; it is a number, at most 0: see "
+                    "what serves the model."
+                )
         return _yes_probability(listed)
 
     def _asked(self, messages: list[dict[str, Any]], **more: Any) -> Any:
@@ -283,14 +290,31 @@ class _ApiCaptioner(ApiScorer):
             messages.append({"role": "assistant", "content": caption})
             more |= {"add_generation_prompt": False, "continue_final_message": True}
         found = self._asked(messages, extra_body=more)
+        where, instead = (
+            f"{self.model} at {self.host}",
+            f"serve it with vLLM, or ask api:{self.model} for VQAScore.",
+        )
         try:
-            listed = [next(iter(token.items())) for token in found.prompt_logprobs[1:]]
-            return [(name, float(token["logprob"])) for name, token in listed]
-        except (AttributeError, IndexError, KeyError, TypeError, StopIteration):
+            listed = [
+                [(name, float(each["logprob"])) for name, each in token.items()]
+                for token in found.prompt_logprobs[1:]
+            ]
+        except (AttributeError, IndexError, KeyError, TypeError, ValueError):
+            listed = []
+        if not all(listed) or not listed:
+            raise InputError(f"{where} returns no log-probabilities of its prompt; {instead}")
+        if any(len(token) > 1 for token in listed):
             raise InputError(
-                f"{self.model} at {self.host} returns no log-probabilities of its prompt; serve it with vLLM, or ask "
-                f"api:{self.model} for VQAScore."
-            ) from None
+                f"{where} lists several candidates for a token of its prompt, and not which one it is; {instead}"
+            )
+        tokens = [token for (token,) in listed]
+        for _, value in tokens:
+            if not math.isfinite(value) or value > _MOST_LOG_PROB:
+                raise InputError(
+                    f"{where} gives {value} as a log-probability; it is a finite number, at most 0: see what serves "
+                    "the model."
+                )
+        return tokens
 
 
 def _shown(picture: str) -> dict[str, Any]:
