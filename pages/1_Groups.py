@@ -22,6 +22,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import GroupData
 from core.metrics.groups import METRICS
 from ui.notable_groups import notable_groups
+from ui.text_only import text_only_section
 
 PER_PAGE = 12
 CARDS_IN_A_ROW = 2  # with two images of 240 pixels each beside the sidebar of a laptop
@@ -349,6 +350,7 @@ def page(selection: ui.Selection) -> None:
         detail(selection, evaluation, ids.index(group))
     else:
         gallery(selection, evaluation)
+        text_only_section(selection, evaluation)
     ui.cite(selection.selected_groups)
 
 

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from conftest import draw
+from driving import text
 from typer.testing import CliRunner
 
 from core.base.errors import InputError
@@ -214,7 +215,7 @@ def test_groups_of_another_shape_are_refused_in_one_sentence(toy_groups, toy_gro
             _score_text_only(load_scorer(str(tiny_clip_folder), "cpu"), groups)
 
 
-# ---- the command
+# ---- the command and the page
 
 
 @pytest.fixture
@@ -226,6 +227,16 @@ def scpp(tmp_path, monkeypatch) -> str:
     (folder / "swap_obj.json").write_text(json.dumps(rows))
     monkeypatch.setenv("CROSSMATCH_DATA", str(tmp_path / "data"))
     return "sugarcrepe-pp/swap_obj"
+
+
+@pytest.fixture
+def pictured(scpp, tmp_path) -> str:
+    """The same with its pictures."""
+    folder = tmp_path / "data/sugarcrepe-pp/val2017"
+    folder.mkdir()
+    for i in range(245):
+        (folder / f"{i}.jpg").write_bytes(draw(("red", "cube"), ("blue", "ball"), (40 + i % 40, 40)).data)
+    return scpp
 
 
 def said(*words: str) -> str:
@@ -250,3 +261,20 @@ def test_a_set_with_one_true_caption_is_refused_by_the_command(monkeypatch):
     monkeypatch.setattr("core.datasets.load", lambda *_, **__: one)
     done = CliRunner().invoke(app, ["evaluate", "one-true", "--text-only"])
     assert "asks which two of three captions are true, and one is in one-true" in str(done.exception)
+
+
+def test_the_page_of_groups_shows_the_same_beside_the_answers_with_the_image(app, fresh_pages, pictured):
+    test = app("pages/1_Groups.py", set=pictured, model="builtin/clip")
+    assert [each.label for each in test.expander].count("The captions alone (TOT)") == 1
+    assert "No image is read" not in text(test)
+    test.session_state["text-only"] = True
+    shown = text(test.run()).replace("\\", "")
+    found = json.loads(said("evaluate", pictured, "--text-only", "--json"))["metrics"]["text_score"]
+    assert f"{found['value']:.1f} % (95 % interval" in shown and "Of 245 groups" in shown
+
+
+def test_the_page_says_why_a_captioner_cannot_and_other_sets_have_no_such_part(app, fresh_pages, pictured):
+    test = app("pages/1_Groups.py", set=pictured, model="builtin/blip-caption")
+    test.session_state["text-only"] = True
+    assert "has no text tower" in text(test.run()).replace("\\", "")
+    assert not [each for each in app("pages/1_Groups.py").expander if "TOT" in each.label]

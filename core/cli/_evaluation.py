@@ -19,7 +19,6 @@ from core.datasets.embeddings import parse_shape, read_embeddings
 from core.datasets.score_files import read_scores
 from core.datasets.shapes import of_shape
 from core.metrics.evaluation import Evaluation, tags_frame
-from core.metrics.group_metrics import TEXT_SCORE
 from core.metrics.paired import on_groups
 from core.metrics.statistics import Clusters
 from core.runs.models import run_source
@@ -102,7 +101,7 @@ def load_evaluation(
     if note is not None:
         print_note(note)
     if text_only:
-        return _text_only_evaluation(scorer, groups)
+        return Evaluation.of_text_only(_score_text_only(scorer, groups), groups)
     _confirm_calls(scorer, groups)
     # A flattened set is matched as a whole; what its groups need is then in the cache.
     is_global = groups.name.endswith("@global")
@@ -116,18 +115,6 @@ def load_evaluation(
         global_scores=global_scores,
         clusters=Clusters.of_groups(groups),
     )
-
-
-def _text_only_evaluation(scorer: Any, groups: GroupSet) -> Evaluation:
-    """SugarCrepe++'s text-only test as TextScore, the only metric that says what the paper's number says."""
-    scores, truth = _score_text_only(scorer, groups), groups.truth
-    if truth is None or truth.shape[1] != 2:
-        raise InputError(
-            f"The text-only test asks which two of three captions are true, and one is in {groups.name}; choose a set "
-            "with two true captions, such as sugarcrepe-pp/swap_obj."
-        )
-    tags, clusters = tags_frame([g.tags for g in groups]), Clusters.of_blind(groups)
-    return Evaluation.of(scores, truth, groups.ids, tags=tags, clusters=clusters, names=(TEXT_SCORE,))
 
 
 def _by_truth_of(

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from core.base.arrays import Array, to_numpy
-from core.base.errors import unknown_name
+from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
 from core.base.limits import refusal
-from core.groups import check_truth
+from core.groups import GroupSet, check_truth
 from core.matching.global_match import AllPairs, match_global
 from core.matching.groups import Matches, check_form, check_scores
 from core.metrics import groups as metrics
@@ -67,6 +67,22 @@ class Evaluation:
         names = [str(i) for i in range(n)] if ids is None else list(ids)
         default = np.tile(np.arange(m), (n, 1))
         return cls(scores, default if truth is None else truth, names, truth_given=truth is not None, **more)
+
+    @classmethod
+    def of_text_only(cls, scores: Array, groups: GroupSet) -> Evaluation:
+        """SugarCrepe++'s text-only test as TextScore, the only metric that says what the paper's number says.
+
+        scores : float (n, 1, 3), of captions by each other (`core/scoring/text_only.py`). Groups that share a caption
+        or an image are a cluster. Raises InputError where not two of the captions are true.
+        """
+        truth = groups.truth
+        if truth is None or truth.shape[1] != 2:
+            raise InputError(
+                f"The text-only test asks which two of three captions are true, and one is in {groups.name}; choose a "
+                "set with two true captions, such as sugarcrepe-pp/swap_obj."
+            )
+        tags, clusters = tags_frame([g.tags for g in groups]), Clusters.of_blind(groups)
+        return cls.of(scores, truth, groups.ids, tags=tags, clusters=clusters, names=(metrics.TEXT_SCORE,))
 
     def __repr__(self) -> str:
         """One line for a notebook: the groups, and the metrics to show where there is room for few."""
