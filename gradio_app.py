@@ -524,7 +524,8 @@ def _has_events(scope: Any) -> bool:
     path = scope["path"].removeprefix("/gradio_api").rstrip("/")
     queue = scope["app"].get_blocks()._queue
     if path == "/queue/data":
-        names = parse_qs(scope["query_string"].decode("latin1")).get("session_hash", [])
+        named = parse_qs(scope["query_string"].decode("latin1"), keep_blank_values=True)
+        names = named.get("session_hash", [])
         return all(name in queue.pending_messages_per_session for name in names[-1:])
     if path.startswith("/call/"):
         event = path.rpartition("/")[2]

@@ -646,7 +646,9 @@ def test_what_the_demo_has_no_use_for_is_closed(address, path):
     assert (found.status_code, found.text) == (404, "Page not found.")
 
 
-@pytest.mark.parametrize("path", ["queue/data?session_hash=guessed", "call/score_group/guessed"])
+@pytest.mark.parametrize(
+    "path", ["queue/data?session_hash=guessed", "queue/data?session_hash=", "call/score_group/guessed"]
+)
 def test_a_stream_of_events_that_nobody_waits_for_does_not_begin(address, caplog, path):
     """It began, and failed with two tracebacks in the server's log, 5 kB a request."""
     import httpx
@@ -654,6 +656,45 @@ def test_a_stream_of_events_that_nobody_waits_for_does_not_begin(address, caplog
     found = httpx.get(f"{address}gradio_api/{path}", timeout=600)
     assert (found.status_code, found.text) == (404, "Nothing waits under this name; send the call again.")
     assert "Traceback" not in caplog.text
+
+
+def test_a_call_of_anothers_is_not_read_stopped_or_deleted_by_a_guess(address, pair):
+    """Its name is 32 letters by chance; what others send in place of it, from elsewhere, changes nothing."""
+    import httpx
+    from gradio.utils import get_upload_folder
+
+    other = httpx.Client(
+        base_url=address, transport=httpx.HTTPTransport(local_address="127.0.0.3"), timeout=600
+    )
+    mine, folder = httpx.Client(base_url=address, timeout=600), get_upload_folder()
+    file = mine.post("gradio_api/upload", files={"files": ("mine.png", pair[0][0].read_bytes())}).json()[0]
+    image = {"path": file, "meta": {"_type": "gradio.FileData"}}
+    with gradio_app._at_work:
+        asked = {"data": [image, image, "a", "b", "builtin/clip"]}
+        event = mine.post("gradio_api/call/score_group", json=asked).json()["event_id"]
+        guesses = ("0" * 32, "", "None", "null", event[:-1], event[:-1] + ("0" if event[-1] != "0" else "1"))
+        answers = []
+        for guess in guesses:
+            for index in range(4):
+                given = {"session_hash": guess, "fn_index": index, "event_id": guess}
+                other.post("gradio_api/cancel", json=given)
+                other.post("gradio_api/reset", json={"event_id": guess})
+            answers += [other.get(f"gradio_api/call/score_group/{guess}")]
+            answers += [other.get("gradio_api/queue/data", params={"session_hash": guess})]
+            with other.stream("GET", f"gradio_api/heartbeat/{guess or 'x'}") as alive:
+                assert alive.status_code == 200
+        paths = (
+            folder,
+            f"{folder}/",
+            f"{folder}/mine.png",
+            f"{folder}/{'0' * 64}/mine.png",
+            str(Path(file).parent),
+        )
+        answers += [other.get(f"gradio_api/file={path}") for path in paths]
+        answers += [other.request("DELETE", f"gradio_api/file={file}")]
+    assert not [answer.url for answer in answers if answer.status_code < 400]
+    assert "event: complete" in mine.get(f"gradio_api/call/score_group/{event}").text and len(event) == 32
+    assert Path(file).is_file()
 
 
 def test_no_call_goes_around_the_queue(address):

@@ -1,6 +1,7 @@
 """A real public server and strangers on this machine: what they take of it, and what they are told."""
 
 import asyncio
+import hashlib
 import random
 from unittest.mock import MagicMock
 from weakref import ref
@@ -290,3 +291,68 @@ def test_a_page_that_is_put_aside_holds_nothing_and_runs_whole_when_somebody_ret
     assert "repeat what you did" in said.call_args.args[0]
     with pytest.raises(MediaFileStorageError, match="reload it, then download"):
         downloads.execute_deferred(file)
+
+
+SECRET = "Geheimnis"
+GUESSED = (  # where a visitor's files and downloads are, and the home folder, from what the server serves
+    *("/_stcore/upload_file/{session}/mine.csv", "/_stcore/upload_file/{nobody}/mine.csv"),
+    *(
+        "/media/mine.csv",
+        "/media/{digest}.csv",
+        "/media/../uploads/",
+        "/app/static/../../uploads/local/mine.csv",
+    ),
+    *(
+        "/static/..%2f..%2f..%2fetc/passwd",
+        "/media/%2e%2e/%2e%2e/etc/passwd",
+        "/component/..%2f..%2fetc/passwd",
+    ),
+    "/component/streamlit/../../../../../../../../../etc/passwd",
+)
+
+
+def test_nothing_of_anothers_is_behind_an_address_that_is_guessed(public, strangers):
+    """Neither on a page by a file's name, nor by its id in a field, nor by a request; and nobody else deletes it."""
+    scores = ((0, 0, 3), (0, 1, 1), (1, 0, 1), (1, 1, 2))
+    content = "\n".join(
+        ["group,image,caption,score", *(f"{SECRET},{i},{j},{s}" for i, j, s in scores)]
+    ).encode()
+
+    async def story():
+        mine, other = strangers(0), strangers(1)
+        async with mine.session() as own, mine.client() as client, other.session() as guest:
+            await own.open()
+            await mine.bring(client, own, "mine.csv", content)
+            entry = own.widgets("selectbox")["File"].options[0]
+            await own.open("Groups", f"set={entry}")
+            assert SECRET in str(own.elements)  # else what follows shows nothing
+            await guest.open()
+            return entry, await pages(guest, entry), await requests(other, guest), await again(own, entry)
+
+    async def pages(guest, entry):
+        everything = "&".join(
+            f"{name}={entry}" for name in ("set", "model", "run", "left", "scores", "group")
+        )
+        seen = {}
+        for page in guest.pages:
+            await guest.open(page, everything)
+            seen[page] = str(guest.elements)
+        return seen
+
+    async def requests(other, guest):
+        names = {"session": guest.id, "nobody": "00000000-0000-4000-8000-000000000000"}
+        names["digest"] = hashlib.sha224(content).hexdigest()
+        headers = {"X-Xsrftoken": guest.cookie, "Cookie": f"_streamlit_xsrf={guest.cookie}"}
+        async with other.client() as client:
+            asked = [(how, path.format(**names)) for how in ("GET", "DELETE") for path in GUESSED]
+            return [(each, (await client.request(*each, headers=headers)).text) for each in asked]
+
+    async def again(own, entry):
+        await own.open("Groups", f"set={entry}")
+        return str(own.elements)
+
+    entry, seen, answers, still = asyncio.run(story())
+    assert entry.endswith("mine.csv") and len(seen) > 10
+    assert not [where for where, text in seen.items() if SECRET in text]
+    assert not [where for where, text in answers if SECRET in text or "root:" in text]
+    assert SECRET in still

@@ -84,9 +84,17 @@ class Person:
 
     async def streams(self) -> None:
         """300 streams of events, held open."""
+        await self.hold("stream", "gradio_api/queue/data?session_hash=x")
+
+    async def heartbeats(self) -> None:
+        """300 signs of life of sessions that nobody opened, held open."""
+        await self.hold("heartbeat", "gradio_api/heartbeat/x")
+
+    async def hold(self, what: str, where: str) -> None:
+        """300 requests whose answers do not end, for 20 seconds; where : to which a number is added."""
 
         async def hold(client: httpx.AsyncClient, i: int) -> int:
-            async with client.stream("GET", f"gradio_api/queue/data?session_hash=x{i}") as answer:
+            async with client.stream("GET", f"{where}{i}") as answer:
                 with suppress(TimeoutError):
                     async with asyncio.timeout(20):
                         async for _ in answer.aiter_bytes():
@@ -94,7 +102,17 @@ class Person:
                 return answer.status_code
 
         async with self.client() as client:
-            await asyncio.gather(*(self.count("stream", hold(client, i)) for i in range(300)))
+            await asyncio.gather(*(self.count(what, hold(client, i)) for i in range(300)))
+
+    async def gets(self) -> None:
+        """2,000 requests that bring nothing, fifty at a time, of what takes the server longest."""
+
+        async def get(client: httpx.AsyncClient) -> int:
+            return (await client.get("config")).status_code
+
+        async with self.client() as client:
+            for _ in range(40):
+                await asyncio.gather(*(self.count("get", get(client)) for _ in range(50)))
 
     async def uploads(self) -> None:
         """1,300 uploads of one byte, ten files in each tenth."""
@@ -131,6 +149,8 @@ class Person:
 Attack = Callable[[Person], Coroutine[Any, Any, None]]
 ATTACKS: tuple[Attack, ...] = (
     Person.streams,
+    Person.heartbeats,
+    Person.gets,
     Person.uploads,
     Person.calls,
     Person.tools,
