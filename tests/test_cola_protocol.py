@@ -12,6 +12,7 @@ from sklearn.metrics import average_precision_score
 from small_cola import SMALL_COLA
 from tiny_models import build_flava
 
+from core.base.errors import InputError
 from core.cola import tasks
 from core.cola._queries import single_queries
 from core.cola._training_data import COMPOUNDS, builtin_training_queries
@@ -324,6 +325,19 @@ def test_no_steps_are_one_pass_over_the_training_pairs(monkeypatch):
     *_, last = StrategyRun.of(images=8, device="cpu", options=options).execute(final=False)
     pairs = builtin_training_queries.__wrapped__("hard").links.nnz
     assert len(last.arrays["losses"]) == ceil(pairs / 16)
+
+
+def test_a_base_that_is_not_here_is_said_before_any_picture_is_drawn(monkeypatch, tmp_path):
+    for path, value in SMALL_COLA.items():
+        monkeypatch.setattr(path, value)
+    monkeypatch.setattr("core.cola.tasks.builtin_training_queries", builtin_training_queries.__wrapped__)
+    drawn = []
+    monkeypatch.setattr(AdaptationTask, "draw_ahead", lambda task, measured: drawn.append(measured))
+    with pytest.raises(InputError, match="no-model"):
+        list(StrategyRun.of(model=str(tmp_path / "no-model"), images=8).execute())
+    assert drawn == []
+    next(StrategyRun.of(images=8, options={"strategy": "linear"}).execute(final=False))
+    assert drawn == [False]
 
 
 def test_recall_has_colas_metrics_of_a_plain_model():

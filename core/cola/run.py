@@ -168,8 +168,6 @@ class StrategyRun(RunDescription):
         settings, report_progress = self.settings, progress or (lambda share, text: None)
         report_progress(0.0, "collecting scenes and queries")
         task = AdaptationTask.load(self.benchmark, settings, self.images, self.folder)
-        report_progress(0.0, "drawing pictures")
-        task.draw_ahead(measured=final)
         settings = _with_steps(settings, task.material)
         checkpoint, state = None if remains is None else remains.checkpoint, None
         records = [] if remains is None else list(remains.records)
@@ -179,6 +177,8 @@ class StrategyRun(RunDescription):
         else:
             state = _load_state(checkpoint)
             model = load("checkpoint", str(checkpoint / "model"), self.device, load_base=load_base)
+        report_progress(0.0, "drawing pictures")  # only now: a base that is not here is said at once
+        task.draw_ahead(measured=final)
         for report, now in train(model, task.material, settings, state=state, stop=stop, progress=progress):
             record: dict[str, Any] = {
                 "iteration": report.epoch,
