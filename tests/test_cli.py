@@ -112,6 +112,8 @@ def test_listed_lines_are_short_and_aligned_and_one_entry_is_told_in_full():
     starts = {line.index(" built in") for line in lines if line.endswith(" built in")}
     assert len(starts) == 1 and "scenes/left-right@global" in "\n".join(lines)
     assert "needs: " in here("list", "benchmarks", "winoground")
+    one = here("list", "benchmarks", "sugarcrepe-pp/swap_obj")
+    assert "crossmatch evaluate sugarcrepe-pp/swap_obj --text-only" in one and "licence: CC BY 4.0" in one
     with pytest.raises(InputError, match="did you mean 'winoground'"):
         here("list", "benchmarks", "winogrund")
 

@@ -79,6 +79,13 @@ def _benchmarks() -> list[dict[str, Any]]:
     return rows
 
 
+def _benchmark_facts(name: str) -> dict[str, Any]:
+    """What the list of all has no room for: title, usual metric, source, licence and what a reader must know."""
+    known = benchmark_entry(name)
+    names = ("title", "metric", "source", "licence", "note")
+    return {} if known is None else {key: value for key in names if (value := getattr(known, key))}
+
+
 def _built_in_shape(name: str) -> tuple[int, int] | None:
     spec = SETS.get(name.removesuffix(GLOBAL_SUFFIX))
     if spec is None:
@@ -144,7 +151,7 @@ def list_command(
         known = {row["name"]: row for row in rows}
         if name not in known:
             raise unknown_name(what.removesuffix("s"), name, known)
-        rows = [known[name]]
+        rows = [known[name] | (_benchmark_facts(name) if what == "benchmarks" else {})]
     if as_json:
         show_json(rows if name is None else rows[0])
     elif name is not None:
