@@ -15,6 +15,7 @@ import socket
 import tempfile
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
@@ -488,7 +489,7 @@ def _sentence(error: Exception, count: int, arguments: int) -> str:
 
 
 def queued(demo: gr.Blocks) -> gr.Blocks:
-    """The demo, whose calls all wait in one queue, in which an address has its share."""
+    """The demo, whose calls all wait in one queue, in which an address has its share, and addresses take turns."""
     demo.queue(default_concurrency_limit=1, max_size=WAITING.together, api_open=False)
     queue, push = demo._queue, demo._queue.push
 
@@ -499,10 +500,23 @@ def queued(demo: gr.Blocks) -> gr.Blocks:
         if count >= WAITING.each:
             said = f"{count} calls from your address wait already; try again in a minute."
             return False, said, "queue_full"
-        return await push(body, request, username)
+        pushed = await push(body, request, username)
+        for each in queue.event_queue_per_concurrency_id.values():
+            _take_turns(each.queue)
+        return pushed
 
     queue.push = push_share  # type: ignore[method-assign]
     return demo
+
+
+def _take_turns(waiting: list[Any]) -> None:
+    """Order calls so that addresses take turns, each with its oldest call first."""
+    seen: Counter[str] = Counter()
+    turns = []
+    for event in waiting:
+        seen[event.request.client.host] += 1
+        turns.append(seen[event.request.client.host])
+    waiting[:] = [waiting[i] for i in sorted(range(len(waiting)), key=turns.__getitem__)]
 
 
 class _KnownStreams:

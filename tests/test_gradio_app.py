@@ -729,6 +729,24 @@ def test_an_address_has_its_share_of_the_queue(monkeypatch):
         "12 calls from your address wait already; try again in a minute.",
         "queue_full",
     )
+    waiting = [event.request.client.host for event in queue.event_queue_per_concurrency_id["all"].queue]
+    assert waiting == ["10.0.0.1", "10.0.0.2", *["10.0.0.1"] * 11]
+
+
+def test_addresses_take_turns_in_the_queue_each_with_its_oldest_call_first():
+    """Behind five strangers with twelve calls of large images each, a visitor waited for 94 s."""
+    from types import SimpleNamespace as Named
+
+    def call_of(name):
+        return Named(name=name, request=Named(client=Named(host=name[0])))
+
+    waiting = [call_of(name) for name in ("a1", "a2", "a3", "b1", "b2", "c1")]
+    gradio_app._take_turns(waiting)
+    assert [event.name for event in waiting] == ["a1", "b1", "c1", "a2", "b2", "a3"]
+    del waiting[0]  # it is at work; one more of the same comes, and one of somebody else
+    waiting += [call_of("a4"), call_of("d1")]
+    gradio_app._take_turns(waiting)
+    assert [event.name for event in waiting] == ["b1", "c1", "a2", "d1", "b2", "a3", "a4"]
 
 
 def test_the_models_that_the_tool_names_are_models_that_it_takes():
