@@ -201,6 +201,28 @@ def test_the_syntax_bias_score_is_the_true_captions_lead_as_text_scaled_to_the_l
     assert square.frequency.syntax_bias.tolist() == [0, 0]
 
 
+def test_the_rows_of_the_built_in_sets_keep_their_interval_by_cluster(tmp_path, monkeypatch):
+    """A row with clusters ended the measurement after everything was measured, and left an empty file."""
+    from benchmarks.results import alpha as measured
+
+    monkeypatch.setattr(measured, "RESULTS", tmp_path)
+    base = {
+        "benchmark": "b",
+        "metric": "text_score",
+        "setting": "alpha 0",
+        "value": 50.0,
+        "low": 40.0,
+        "high": 60.0,
+    }
+    measured.write_rows([base, base | {"clustered": {"by": "caption", "low": 38.12345, "high": 61.0}}])
+    found = pd.read_csv(tmp_path / "alpha.csv")
+    assert found["low"].tolist() == [40, 40] and found["cluster"].isna().tolist() == [True, False]
+    assert found.loc[1, ["cluster", "cluster_low", "cluster_high"]].tolist() == ["caption", 38.1234, 61.0]
+    with pytest.raises(ValueError, match="strange"):
+        measured.write_rows([base | {"strange": 1}])
+    assert len(pd.read_csv(tmp_path / "alpha.csv")) == 2
+
+
 def test_scenarios_follow_from_the_prior_alone():
     rng = np.random.default_rng(0)
     n, truth = 200, np.zeros((200, 1), dtype=int)

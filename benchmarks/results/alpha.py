@@ -9,6 +9,7 @@ that was cut short goes on.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import sys
 from pathlib import Path
@@ -17,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks.results.training_set import SIZES, training_pairs, training_retrieval
-from core.base.files import write_json
+from core.base.files import write_bytes, write_json
 from core.datasets import load
 from core.debiasing.blind import blind_baseline
 from core.debiasing.debias import prior_from_samples
@@ -61,6 +62,9 @@ COLUMNS += [
     "gain_low",
     "gain_high",
     "p_value",
+    "cluster",
+    "cluster_low",
+    "cluster_high",
 ]
 
 
@@ -84,14 +88,16 @@ def rows_of(name: str, kind: str, count: int | None) -> list[dict[str, Any]]:
         found += [{**base, "setting": f"alpha {a}", "alpha": a, **row[f"alpha_{a}"]} for a in (0, 1)]
         if not test.depends(metric):
             continue
-        held, best = row["validated"], {k: v for k, v in row["best"].items() if k in COLUMNS}
+        kept = (*COLUMNS, "clustered")
+        held, best = row["validated"], {k: v for k, v in row["best"].items() if k in kept}
         found.append({**base, "setting": TUNED_PER_ROW, **best})
         both = {"value": held["value"]["mean"], "std": held["value"]["std"], "alpha": held["alpha"]["mean"]}
         found.append({**base, "setting": "half/half x 10", **both, "chance": row["alpha_0"]["chance"]})
         carried = other.transfer_alpha(test, metric)
         gain = carried.pop("gain")
-        more = {"gain": gain["difference"], "gain_low": gain["low"], "gain_high": gain["high"]}
-        found.append({**base, "setting": "from validation", **carried, **more, "p_value": gain["p_value"]})
+        tested = gain.get("clustered") or gain
+        more = {"gain": gain["difference"], "gain_low": tested["low"], "gain_high": tested["high"]}
+        found.append({**base, "setting": "from validation", **carried, **more, "p_value": tested["p_value"]})
     return found
 
 
@@ -121,13 +127,16 @@ def measure_sets() -> None:
 
 
 def write_rows(rows: list[dict[str, Any]]) -> None:
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    with (RESULTS / "alpha.csv").open("w", newline="") as file:
-        writer = csv.DictWriter(file, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(
-            {k: round(v, 4) if isinstance(v, float) else v for k, v in row.items()} for row in rows
-        )
+    """alpha.csv. The interval by cluster, where groups hang together, has columns of its own."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        flat = {name: value for name, value in row.items() if name != "clustered"}
+        if (by := row.get("clustered")) is not None:
+            flat |= {"cluster": by["by"], "cluster_low": by["low"], "cluster_high": by["high"]}
+        writer.writerow({k: round(v, 4) if isinstance(v, float) else v for k, v in flat.items()})
+    write_bytes(RESULTS / "alpha.csv", text.getvalue().encode())  # whole, or as it was
 
 
 def measure_stability() -> None:
