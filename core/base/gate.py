@@ -52,7 +52,7 @@ class Limits(NamedTuple):
     """All of a gate's numbers; SECURITY.md lists them."""
 
     requests: Share = Share(200, 1000)  # answered at the same time
-    pace: tuple[float, int] = (30.0, 1500)  # requests of one address: per second, and at once; a page has 100
+    pace: tuple[float, int] = (30.0, 1000)  # requests of one address: per second, and at once; a page has 100
     connections: Share = Share(50, 200)  # web sockets
     openings: tuple[float, int] = (1.0, 120)  # web sockets of one address: per second, and at once
     messages: tuple[float, int] = (10.0, 60)  # over one web socket: per second, and at once
