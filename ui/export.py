@@ -77,7 +77,7 @@ def export_section(
             st.caption("For an SVG, point at the figure on the page and press the camera at its upper right.")
         if report is not None:
             file = f"{report_name or name}-report.html"
-            _file_button("Report of all groups (HTML)", report, file, "text/html", "description")
+            _file_button("Report (HTML)", report, file, "text/html", "description")
         _copied("Link to exactly this view", link())
         _copied("Command that prints the same numbers", command, "bash")
         _copied("LaTeX", latex() if callable(latex) else latex, "latex")

@@ -481,7 +481,7 @@ def _reading(found: list[Audit]) -> str:
     small = [f"`{audit.name}` ({audit.n})" for audit in scenes if "size" in _finding(audit, LIMIT)]
     full = [_facts.least_difference(audit.independent) or 100.0 for audit in scenes if audit.n >= 300]
     lines = [
-        f"- Of {len(scenes)} built-in sets {len(faulty)} have a fault: {', '.join(faulty) or 'none'}. "
+        f"- A fault is found in {len(faulty)} of {len(scenes)} built-in sets: {', '.join(faulty) or 'none'}. "
         "`scenes/word-order` is made to be solved by a language prior alone, to show that; a score on it says nothing "
         'about images. Where the table says "cannot tell", the set is too small to know, or nothing in it says '
         "(`crossmatch audit SET` has the reason).",
