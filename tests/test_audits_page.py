@@ -42,7 +42,7 @@ def test_what_the_page_says_of_sugarcrepe_is_measured(real_data, monkeypatch):
     )
     assert f"parted at white space {same}" in audits._words([groups])
     said = audits._reading([Audit.of(groups), Audit.of(datasets.load("scenes/word-order"))])
-    assert "- Of 1 built-in sets 1 have a fault: scenes/word-order." in said
+    assert "- A fault is found in 1 of 1 built-in sets: scenes/word-order." in said
     (writing,) = re.findall(
         r"- By writing: `swap_obj` the caption that ends without punctuation is right in (\d+) %", said
     )
