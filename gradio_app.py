@@ -297,7 +297,7 @@ def _take_files_alone() -> None:
     gr.Image.example_payload = own_picture  # type: ignore[method-assign]
     gr.Image.example_value = lambda self: own_picture(self)["path"]  # type: ignore[method-assign]
     gr.Image.preprocess = as_file  # type: ignore[method-assign]
-    gr.Image.async_move_resource_to_block_cache = keep_uploads  # type: ignore[method-assign]
+    gr.Image.async_move_resource_to_block_cache = keep_uploads  # type: ignore[method-assign, assignment]
 
 
 class _FewFiles(route_utils.GradioMultiPartParser):
@@ -403,7 +403,7 @@ _make_one_client()
 _hand_on_images_as_text()
 _wait_without_a_thread()
 _refuse_tools_in_a_sentence()
-route_utils.GradioMultiPartParser = _FewFiles  # type: ignore[misc]
+route_utils.GradioMultiPartParser = _FewFiles  # type: ignore[misc, assignment]
 http_server.Server = _PatientServer  # type: ignore[misc]
 
 
@@ -443,7 +443,7 @@ def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
         for event in (button.click, given.load_input_event.then):
             event(compare_or_say, fields, results, api_visibility="private").then(None, js=_TO_RESULT)
         for field in fields:
-            field.input(
+            field.input(  # type: ignore[attr-defined]  # Gradio adds it to its components
                 _to_compare,
                 None,
                 results,
@@ -494,9 +494,9 @@ def queued(demo: gr.Blocks) -> gr.Blocks:
     queue, push = demo._queue, demo._queue.push
 
     async def push_share(body: Any, request: Any, username: str | None) -> tuple[bool, Any, Any]:
-        who = request.client.host
+        who = _address(request)
         waiting = (event for each in queue.event_queue_per_concurrency_id.values() for event in each.queue)
-        count = sum(event.request.client.host == who for event in waiting)
+        count = sum(_address(event.request) == who for event in waiting)
         if count >= WAITING.each:
             said = f"{count} calls from your address wait already; try again in a minute."
             return False, said, "queue_full"
@@ -509,13 +509,18 @@ def queued(demo: gr.Blocks) -> gr.Blocks:
     return demo
 
 
+def _address(request: Any) -> str:
+    return request.client.host if request.client else ""
+
+
 def _take_turns(waiting: list[Any]) -> None:
     """Order calls so that addresses take turns, each with its oldest call first."""
     seen: Counter[str] = Counter()
     turns = []
     for event in waiting:
-        seen[event.request.client.host] += 1
-        turns.append(seen[event.request.client.host])
+        who = _address(event.request)
+        seen[who] += 1
+        turns.append(seen[who])
     waiting[:] = [waiting[i] for i in sorted(range(len(waiting)), key=turns.__getitem__)]
 
 
