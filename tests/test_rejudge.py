@@ -198,6 +198,17 @@ def test_a_log_that_is_shorter_than_its_report_is_half_a_log(tmp_path):
         rejudge([tmp_path])
 
 
+def test_a_log_named_alone_is_held_against_the_report_beside_it_and_nothing_else_of_that_is_told(tmp_path):
+    folder = LM_EVAL / "random-gpt-0"
+    log = only(folder, "samples_tiny_pairs_2*")
+    (found,) = rejudge([log]).record()["submissions"]
+    assert found["model"] and found["reported"] == {"acc": 50.0}
+    shutil.copy(only(folder, "results_*"), tmp_path)
+    (tmp_path / log.name).write_text("".join(log.read_text().splitlines(keepends=True)[:6]))
+    with pytest.raises(InputError, match="holds 6 of the 12 items that the report beside it measured"):
+        rejudge([tmp_path / log.name])
+
+
 # --- Inspect
 
 

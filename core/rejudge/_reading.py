@@ -20,6 +20,11 @@ _ENDINGS = (".json", ".jsonl", ".eval", *_TABLES, ".npz", ".yaml", ".yml", ".md"
 _PICKLES = (".pkl", ".pickle", ".pt", ".pth", ".bin", ".joblib", ".ckpt")
 _PICKLED = re.compile(rb"\x80[\x02-\x05]")  # how pickles of protocols 2 to 5 begin
 _BESIDE = ("model_meta.json", "config.json")  # about a model, never results
+# lm-eval's sample log and the report of the same time beside it; then lmms-eval's
+_REPORTS = (
+    (r"samples_.+_(\d{4}-\d\d-\d\dT[\d.-]+)", r"results_\1.json"),
+    (r"(\d{8}_\d{6})_samples_.+", r"\1_results.json"),
+)
 _MOST_FILES = 1000
 
 
@@ -28,13 +33,15 @@ def read_submissions(paths: Sequence[Path]) -> list[Submission]:
 
     Raises InputError, in one sentence, for the first thing that is wrong; nothing is loaded from a pickle.
     """
-    files = [file for path in paths for file in _files(path)]
-    found = [s for file in dict.fromkeys(files) for s in read_file(file)]
+    files = dict.fromkeys(file for path in paths for file in _files(path))
+    reports = [beside for file in files if (beside := _report_beside(file)) and beside not in files]
+    found = [s for file in (*files, *dict.fromkeys(reports)) for s in read_file(file)]
     if not found:
         raise InputError(
             "None of these files holds results; name files or folders of MTEB, lm-eval, Inspect, ..."
         )
-    return _joined(found)
+    # A report that nobody named also tells of tasks whose logs nobody named.
+    return [s for s in _joined(found) if s.ids is not None or s.source not in reports]
 
 
 def _files(path: Path) -> list[Path]:
@@ -54,6 +61,14 @@ def _files(path: Path) -> list[Path]:
         return readable
     result = path.with_name(path.name.replace("_predictions.json", ".json"))
     return [path, result] if result != path and result.is_file() else [path]
+
+
+def _report_beside(path: Path) -> Path | None:
+    """The report that a sample log's tool wrote at the same time into the same folder; None where there is none."""
+    if path.suffix.lower() != ".jsonl":
+        return None
+    names = [re.sub(log, report, path.stem) for log, report in _REPORTS if re.fullmatch(log, path.stem)]
+    return next((path.with_name(name) for name in names if path.with_name(name).is_file()), None)
 
 
 def read_file(path: Path, data: bytes | None = None) -> list[Submission]:
