@@ -2,7 +2,10 @@
 
 Layout: the `test` split of huggingface.co/datasets/mair-lab/vismin-bench, with the columns that
 github.com/rabiulcste/vismin reads (vismin-bench/eval.py). The names of the Parquet files are the hub's usual ones, not
-seen by us. Counts and licence: the data set's card (579 objects, 294 attributes, 589 counts, 622 relations).
+seen by us: until January 2025 at least the hub had the Arrow files of `save_to_disk` (data/test/*.arrow), which the
+manifest says how to rewrite. Counts: the data set's card (579 objects, 294 attributes, 589 counts, 622 relations).
+Licence: the hub's label of the test set; the training set, mair-lab/vismin, is CC BY-SA 4.0. The order of captions:
+solutions/sim_solution.csv of upstream's commit 4fdeb0f, gone with 680a3ee.
 """
 
 from __future__ import annotations
@@ -31,14 +34,16 @@ BENCHMARKS = (
         name="vismin",
         title="VisMin",
         source="https://huggingface.co/datasets/mair-lab/vismin-bench",
-        licence="CC BY-SA 4.0; photographs: COCO, Flickr's terms of use",
+        licence="CC BY 4.0; photographs: COCO, Flickr's terms of use",
         citation="VisMin",
         metric="group_score",
         read=_read,
         layout=(_TABLE,),
         shape=(2, 2),
         counts={"test": (2084,)},
-        note="The paper reports text, image and group score by category. None of the three papers reports it.",
+        note="The paper reports text, image and group score by category. Until January 2025 the hub's rows were in "
+        "random order: in 1,020 of the 2,084 caption 0 belongs to image 1, by upstream's solutions of then, and "
+        "nothing in the files tells it; fetch older copies again. None of the three papers reports it.",
         tags=("category",),
     ),
 )
