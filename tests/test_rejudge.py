@@ -282,6 +282,21 @@ def test_a_table_of_a_paper_is_checked_for_what_cannot_be(tmp_path):
     assert "No number of 400 groups is 30.9 %" in told and "30.75 %" not in told  # 123 of 400 are 30.75 %
 
 
+def test_a_table_with_a_column_for_each_metric_is_read_as_the_long_one(tmp_path):
+    path = tmp_path / "paper.csv"
+    path.write_text(
+        "system,benchmark,groups,text_score,group_score,year\n"
+        "CLIP,Winoground,400,30.75,30.9,2021\nBLIP,Winoground,400,44.0,,2022\n"
+    )
+    first, second = rejudge([path]).record()["submissions"]
+    assert first["model"] == "CLIP" and first["reported"] == {"text_score": 30.75, "group_score": 30.9}
+    assert "group_score (30.90) is larger than text_score (30.75)" in " ".join(first["findings"])
+    assert second["reported"] == {"text_score": 44.0}  # an empty cell is no number
+    path.write_text("model,text_score\nCLIP,about 30\n")
+    with pytest.raises(InputError, match="the value of text_score of CLIP is 'about 30'; write a number"):
+        rejudge([path])
+
+
 # --- what is refused
 
 

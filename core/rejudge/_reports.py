@@ -13,8 +13,10 @@ from typing import Any
 
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
+from core.metrics.group_metrics import METRICS
 from core.rejudge._submission import CLIP_BENCHMARK, TABLE, Submission
 
+_SYSTEMS = ("model", "system")
 _BENCHMARKS = ("benchmark", "dataset", "subset")
 
 
@@ -49,28 +51,41 @@ def read_clip_benchmark(path: Path, value: dict[str, Any]) -> Submission:
 
 
 def is_report(columns: Any) -> bool:
-    """Whether a table's columns are those of results: model, metric and value."""
-    return {"model", "metric", "value"} <= {str(name) for name in columns}
+    """Whether a table's columns are those of results: a system, and metric and value or a column for each metric."""
+    names = {str(name) for name in columns}
+    return not names.isdisjoint(_SYSTEMS) and ({"metric", "value"} <= names or not names.isdisjoint(METRICS))
 
 
 def read_report(path: Path, table: pd.DataFrame) -> Iterator[Submission]:
-    """A paper's table in long form: columns `model`, `metric`, `value` in percent; optional `benchmark` (or `dataset`
-    and `subset`) and `groups`, how many were measured."""
-    values = pd.to_numeric(table["value"], errors="coerce")
+    """A paper's table: columns `model` (or `system`), `metric`, `value` in percent, or a column for each metric of
+    groups; optional `benchmark` (or `dataset` and `subset`) and `groups`, how many were measured."""
+    rows = _long(table)
+    values = pd.to_numeric(rows["value"], errors="coerce")
     if values.isna().any():
-        row = int(values.isna().to_numpy().argmax())
+        row = rows.iloc[int(values.isna().to_numpy().argmax())]
         raise InputError(
-            f"{path}: the value of row {row + 2} is {table['value'].iloc[row]!r}; write a number."
+            f"{path}: the value of {row['metric']} of {row['model']} is {row['value']!r}; write a number."
         )
-    named = [name for name in _BENCHMARKS if name in table]
+    named = [name for name in _BENCHMARKS if name in rows]
     benchmark = (
-        ["/".join(filter(None, map(str, row))) for row in table[named].itertuples(index=False)]
+        ["/".join(filter(None, map(str, row))) for row in rows[named].itertuples(index=False)]
         if named
         else ""
     )
-    rows = table.assign(value=values, benchmark=benchmark)
+    rows = rows.assign(value=values, benchmark=benchmark)
     for (model, name), part in rows.groupby(["model", "benchmark"], sort=False):
         counts = set(pd.to_numeric(part["groups"], errors="coerce").dropna()) if "groups" in part else set()
         count = int(counts.pop()) if len(counts) == 1 else None
         reported = {str(r["metric"]): float(r["value"]) for r in part.to_dict("records")}
         yield Submission(path, TABLE, str(model), str(name), reported=reported, count=count)
+
+
+def _long(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with a row for each number: columns `model`, `metric`, `value`; empty cells of metrics are left out."""
+    if "model" not in table:
+        table = table.rename(columns={"system": "model"})
+    if {"metric", "value"} <= set(table):
+        return table
+    metrics = [name for name in table if name in METRICS]
+    rows = table.melt([name for name in table if name not in metrics], metrics, "metric", "value")
+    return rows[rows["value"].notna() & rows["value"].ne("")].reset_index(drop=True)
