@@ -552,6 +552,28 @@ def test_jsonl_as_winoground_has_it():
     assert found.truth is None
 
 
+def test_a_table_with_a_column_for_each_cell_is_read_as_the_lines_of_winoground():
+    text = "id,c0_i0,c0_i1,c1_i0,c1_i1,tag\n7,1.5,0.25,0.5,2,Object\n8,1,4,3,2e0,Relation\n"
+    found = read_text(text, "scores.csv")
+    np.testing.assert_array_equal(found.scores, [[[1.5, 0.5], [0.25, 2]], [[1, 3], [4, 2]]])
+    assert (
+        found.ids == ["7", "8"]
+        and found.truth is None
+        and found.tags.to_dict("list") == {"tag": ["Object", "Relation"]}
+    )
+    with_truth = read_text("c0_i0,c1_i0,truth\n1,2,[1]\n3,4,[1]\n", "scores.csv")
+    assert with_truth.truth.tolist() == [[1], [1]] and with_truth.ids == ["0", "1"]
+    for wrong, says in (
+        ("c0_i0,c1_i0\n1,x\n", "row 2 has 'x' for 'c1_i0'; it must be a finite number"),
+        ("c0_i0,c1_i0\n1,\n", "row 2 has '' for 'c1_i0'; it must be a finite number"),
+        ("c0_i0,c1_i0\n", "has no rows"),
+        ("c0_i0,c1_i1\n1,2\n", "row 2 has no 'c1_i0'; add it"),
+        ("c0_i0,c1_i0,truth\n1,2,B\n", "`truth` of group '0' is \"B\""),
+    ):
+        with pytest.raises(InputError, match=re.escape(says)):
+            read_text(wrong, "scores.csv")
+
+
 def test_jsonl_of_another_shape_with_truth():
     found = read_text('{"c0_i0": 1, "c1_i0": 2, "c2_i0": 3, "truth": [2]}', "scores.jsonl")
     np.testing.assert_array_equal(found.scores, [[[1, 2, 3]]])

@@ -3,6 +3,7 @@
 | format | content |
 | --- | --- |
 | .csv, .parquet | one row per cell: `group`, `image`, `caption`, `score`; optional `match`; further columns are tags |
+| .csv, .parquet | one row per group: the columns of JSON lines below |
 | .npz | `scores` (n, m, k); optional `truth` (n, m), `ids` (n,), and one text array (n,) `tag_NAME` per tag |
 | .jsonl | one object per group: `c0_i0`, `c1_i0`, ... (caption, image), optional `id` and `truth`; others are tags |
 | .jsonl | a sample log of lm-eval or lmms-eval, one multiple-choice document per line (`_sample_logs.py`) |
@@ -32,6 +33,7 @@ from core.base.interrupt import between_blocks
 from core.base.lazy import pandas as pd
 from core.base.limits import check, check_shape
 from core.base.table_formats import (
+    Table,
     arrays_bytes,
     check_cells,
     open_table,
@@ -220,6 +222,8 @@ _Shape = tuple[int, int, int]  # (n, m, k)
 
 def _read_long(path: Path | str, content: bytes) -> ScoreFile:
     opened = open_table(path, content)
+    if "score" not in opened.columns and any(map(_CELL.fullmatch, opened.columns)):
+        return _read_groups(path, opened)
     if "score" not in opened.columns and _holds_vectors(opened.frame()):
         raise InputError(
             f"{path} has no column 'score' and seems to hold vectors; embeddings are read from an NPZ, "
@@ -418,31 +422,50 @@ class _Line(NamedTuple):
 
 
 def _read_lines(path: Path | str, content: bytes) -> ScoreFile:
-    """Line by line: objects take many times their text."""
+    opened = open_table(path, content)
+    first = next(opened.sound_rows(), None)
+    if first is not None and is_sample_log(first.cells):
+        log = read_sample_log(path, content)
+        return ScoreFile(log.log_probs, log.own, log.ids, log.tags, None, log.captions)
+    return _read_groups(path, opened)
+
+
+def _read_groups(path: Path | str, opened: Table) -> ScoreFile:
+    """A group for each line or row, one by one: objects take many times their text."""
     lines: list[_Line] = []
     names: set[str] = set()
-    for row in open_table(path, content).sound_rows():
-        if not lines and is_sample_log(row.cells):
-            log = read_sample_log(path, content)
-            return ScoreFile(log.log_probs, log.own, log.ids, log.tags, None, log.captions)
-        line = _line(f"{path}: line {row.number}", row.cells, len(lines))
+    for row in opened.sound_rows():
+        cells = {key: _value(key, text) for key, text in row.cells.items()} if opened.of_texts else row.cells
+        line = _line(f"{path}: {opened.unit} {row.number}", cells, len(lines))
         lines.append(line)
         m, k = line.cells.shape
         if (m, k) != (first := lines[0].cells.shape):
             raise InputError(
-                f"{path}: line {row.number} has {m} images and {k} captions, the first line {first[0]} and {first[1]}; "
-                "put groups of different shapes into separate files."
+                f"{path}: {opened.unit} {row.number} has {m} images and {k} captions, the first {opened.unit} "
+                f"{first[0]} and {first[1]}; put groups of different shapes into separate files."
             )
         names.update(line.tags)
         if len(lines) % 1000 == 1:
             between_blocks()
             check_shape(path, len(lines), m, k)
             check(path, columns=len(names), cells=len(lines) * len(names))
+    if not lines:
+        raise InputError(f"{path} has no {opened.unit}s; choose another file.")
     check_shape(path, len(lines), *lines[0].cells.shape)
     check_cells(path, len(lines), len(names))
     tags = pd.DataFrame.from_records([line.tags for line in lines]).fillna("") if names else None
     scores = np.stack([line.cells for line in lines])
     return ScoreFile(scores, _truth(path, lines), [line.id for line in lines], tags)
+
+
+def _value(key: str, text: str) -> Any:
+    """What a text in a table says: of a score its number, of `truth` its list; the text where it is none."""
+    try:
+        if _CELL.fullmatch(key):
+            return float(text)
+        return json.loads(text) if key == "truth" else text
+    except (ValueError, RecursionError):
+        return text
 
 
 def _line(where: str, cells: dict[str, Any], index: int) -> _Line:
