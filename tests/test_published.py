@@ -67,19 +67,35 @@ def test_what_was_adapted_tuned_or_sees_no_image_is_marked():
     assert not rows[rows["method"] == "ITC"]["caution"].str.contains("chosen|adapted|sees").any()
 
 
-def test_finished_runs_on_the_set_are_ones_own_rows(tmp_path):
+def test_finished_runs_on_the_set_are_ones_own_rows_before_and_after(tmp_path):
+    """Iteration 0 is the model as it was: comparable, unless another run had adapted it already."""
     store = RunStore(tmp_path)
-    for benchmark, value in (("winoground", 41.0), ("colorswap", 99.0)):
-        run = store.create("ttm", f"mine on {benchmark}", {"benchmark": benchmark, "groups": 40})
+    for benchmark, model, values in (
+        ("winoground", "clip", (31.0, 41.0)),
+        ("winoground", "run/1", (50.0, 60.0)),
+        ("colorswap", "clip", (98.0, 99.0)),
+    ):
+        config = {"benchmark": benchmark, "model": model, "groups": 40, "oracle": model == "run/1"}
+        run = store.create("ttm", f"{model} on {benchmark}", config)
         attempt = store.queue_up(run.id)
-        store.append_step(run.id, {"iteration": 0, "metrics": {"group_match": {"value": value}}}, attempt)
+        for i, value in enumerate(values):
+            store.append_step(run.id, {"iteration": i, "metrics": {"group_match": {"value": value}}}, attempt)
         store.conclude(run.id, attempt, "finished")
-    own = own_runs(store, "Winoground", "", "group_match")
-    assert own[["system", "value"]].values.tolist() == [["mine on winoground", 41.0]]
-    assert own["caution"].item() == "adapted to these very groups, without labels; some of the groups alone"
+    own = own_runs(store, "Winoground", "", "group_match").sort_values("value")
+    some = "some of the groups alone"
+    assert own[["system", "method", "value", "caution"]].values.tolist() == [
+        ["clip on winoground", "ttm, before it", 31.0, some],
+        ["clip on winoground", "ttm", 41.0, f"adapted to these very groups, without labels; {some}"],
+        [
+            "run/1 on winoground",
+            "ttm",
+            60.0,
+            f"an oracle: adapted to these very groups with knowledge of the truth; {some}",
+        ],
+    ]
     assert own_runs(store, "Winoground", "", "text_score").empty
     table = standing("Winoground", "", "group_match", own)
-    assert table[table["kind"] == "yours"]["value"].tolist() == [41.0]
+    assert table[table["kind"] == "yours"]["value"].tolist() == [60.0, 41.0, 31.0]
 
 
 def test_the_section_opens_filters_and_is_not_drawn_while_it_is_closed(app):

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -48,6 +49,7 @@ _BENCHMARKS = {  # set and part -> its name here
     ("SPEC", "count"): "spec/count",
 }
 _ADAPTED = "adapted to these very groups, without labels"
+_ORACLE = "an oracle: adapted to these very groups with knowledge of the truth"
 # What a method did that makes its number another thing than a model's own scores, by how its name begins or goes on.
 _NOT_COMPARABLE = {
     r"^TTM": _ADAPTED,  # SimpleMatch's GroupMatch is the model's own, before it learns anything
@@ -112,20 +114,29 @@ def standing(dataset: str, subset: str, metric: str, own: pd.DataFrame | None = 
 
 
 def own_runs(store: RunStore, dataset: str, subset: str, metric: str) -> pd.DataFrame:
-    """The last iteration of every finished run on a set: system, method, value."""
+    """The last iteration of every finished run on a set, and its model before: system, method, value, caution."""
     benchmark = _BENCHMARKS.get((dataset, subset))
     rows = []
     for run in store.list():
         if run.status != "finished" or benchmark is None or run.config.get("benchmark") != benchmark:
             continue
-        last = store.steps(run.id)[-1:]
-        if last and metric in last[0].get("metrics", {}):
-            value = last[0]["metrics"][metric]["value"]
-            part = "; some of the groups alone" if run.config.get("groups") or run.config.get("tags") else ""
-            rows.append(
-                {"system": run.title, "value": value, "method": run.kind, "caution": f"{_ADAPTED}{part}"}
-            )
+        part = "some of the groups alone" if run.config.get("groups") or run.config.get("tags") else ""
+        steps = store.steps(run.id)
+        for step in [*steps[:1], *steps[1:][-1:]]:
+            before = not step["iteration"]
+            if metric not in step.get("metrics", {}) or (before and _is_adapted(run.config)):
+                continue
+            adapted = _ORACLE if run.config.get("oracle") else _ADAPTED
+            why = filter(None, ("" if before else adapted, part))
+            method = f"{run.kind}, before it" if before else run.kind
+            value = step["metrics"][metric]["value"]
+            rows.append({"system": run.title, "value": value, "method": method, "caution": "; ".join(why)})
     return pd.DataFrame(rows)
+
+
+def _is_adapted(config: dict[str, Any]) -> bool:
+    """Whether a run began with the model that another run had adapted."""
+    return ":run/" in f":{config.get('model', '')}"
 
 
 def section(store: RunStore) -> None:
