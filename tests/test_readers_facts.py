@@ -9,7 +9,7 @@ from pace import slowness
 
 from core import datasets
 from core.datasets.base import GROUPS, RETRIEVAL
-from core.datasets.downloads import next_step
+from core.datasets.downloads import next_step, sources
 from core.datasets.paper_results import CITATIONS, load_results
 from core.metrics.groups import METRICS
 
@@ -202,3 +202,13 @@ def test_vismin_tells_of_its_exchanged_captions_its_own_licence_and_what_to_do_w
     assert "1,020 of the 2,084" in found.note and "January 2025" in found.note
     assert found.licence.startswith("CC BY 4.0")
     assert "to_parquet" in next_step("vismin", Path("there"))
+
+
+def test_spec_is_fetched_from_the_archive_that_upstreams_notebook_unpacks():
+    """Its notebooks unpack data.zip into a folder and read the subsets in it."""
+    (item,) = sources()["spec"].items
+    assert item.urls[0].endswith("wjpoom/SPEC/resolve/main/data.zip") and item.unpack == ""
+    assert any(
+        item.makes == part.strip()
+        for part in datasets.benchmark_entry("spec/absolute_size").layout[0].split("|")
+    )
