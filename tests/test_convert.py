@@ -106,7 +106,7 @@ def few(monkeypatch, groups: int = 20) -> None:
     from core import datasets
 
     whole = datasets.load
-    monkeypatch.setattr("core.datasets.load", lambda *of: whole(*of).select(range(groups)))
+    monkeypatch.setattr("core.datasets.load", lambda *of, **more: whole(*of, **more).select(range(groups)))
 
 
 def test_weights_that_score_better_with_the_other_function_are_warned_of(weights, tmp_path, monkeypatch):
