@@ -520,6 +520,33 @@ def test_a_prior_beside_a_file_debiases_it(app, file):
     assert "crossmatch alpha --scores scores.csv --prior prior.npz" in [code.value for code in test.code]
 
 
+def test_a_prior_says_the_same_on_the_page_in_every_form_and_order(app, file):
+    """CSV and Parquet with a row for each caption, and NPZ with ids of its own, all from the last group to the first."""
+    store, ids = UploadStore(), load(SET, "test").ids
+    prior = np.random.default_rng(1).normal(-9, size=(len(ids), 2)).round(3)
+    rows = pd.DataFrame(
+        [(ids[i], j, prior[i, j]) for i in reversed(range(len(ids))) for j in (1, 0)],
+        columns=["group", "caption", "log_prob"],
+    )
+    plain_npz, own_npz, parquet = io.BytesIO(), io.BytesIO(), io.BytesIO()
+    np.savez(plain_npz, prior=prior)
+    np.savez(own_npz, prior=prior[::-1], ids=np.array(ids[::-1]))
+    rows.to_parquet(parquet)
+    forms = {
+        "prior.npz": plain_npz.getvalue(),
+        "own.npz": own_npz.getvalue(),
+        "prior.csv": rows.to_csv(index=False).encode(),
+        "prior.parquet": parquet.getvalue(),
+    }
+    said = []
+    for name, content in forms.items():
+        store.put_beside(store.get(file), PRIOR, name, content)
+        test = app(DEBIAS, set=f"upload/{file}")
+        assert f"your file {name}" in plain(test)
+        said.append(([m.value for m in test.metric], [t.value for t in test.markdown if "alpha" in t.value][0]))
+    assert said[0][0] and all(each == said[0] for each in said)
+
+
 @pytest.mark.parametrize("what", [TAGS, PRIOR])
 def test_what_is_put_beside_a_file_is_read_in_turns(file, monkeypatch, what):
     """Twelve priors of 877 kB were read by twelve processes at once, in 1.4 GB."""
