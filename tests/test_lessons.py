@@ -3,6 +3,7 @@
 import re
 from decimal import Decimal
 
+import bound_assets  # noqa: F401
 import numpy as np
 import pytest
 from driving import button, fine, html, text

@@ -2,6 +2,7 @@
 
 import json
 
+import bound_assets  # noqa: F401
 import numpy as np
 import pandas as pd
 import pytest

@@ -7,6 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
+import bound_assets  # noqa: F401
 import numpy as np
 import pytest
 

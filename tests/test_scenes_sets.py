@@ -6,6 +6,7 @@ import gzip
 import re
 from itertools import pairwise, permutations
 
+import bound_assets  # noqa: F401
 import numpy as np
 import pytest
 from scene_graphs import scene_graph

@@ -521,7 +521,7 @@ def test_a_prior_beside_a_file_debiases_it(app, file):
 
 
 def test_a_prior_says_the_same_on_the_page_in_every_form_and_order(app, file):
-    """CSV and Parquet with a row for each caption, and NPZ with ids of its own, all from the last group to the first."""
+    """CSV and Parquet with a row for each caption, and NPZ with ids of its own, from the last group to the first."""
     store, ids = UploadStore(), load(SET, "test").ids
     prior = np.random.default_rng(1).normal(-9, size=(len(ids), 2)).round(3)
     rows = pd.DataFrame(
@@ -543,7 +543,9 @@ def test_a_prior_says_the_same_on_the_page_in_every_form_and_order(app, file):
         store.put_beside(store.get(file), PRIOR, name, content)
         test = app(DEBIAS, set=f"upload/{file}")
         assert f"your file {name}" in plain(test)
-        said.append(([m.value for m in test.metric], [t.value for t in test.markdown if "alpha" in t.value][0]))
+        said.append(
+            ([m.value for m in test.metric], next(t.value for t in test.markdown if "alpha" in t.value))
+        )
     assert said[0][0] and all(each == said[0] for each in said)
 
 
