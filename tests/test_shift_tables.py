@@ -1,23 +1,27 @@
 """The table of shifted sets and the judge of the forecast: what is measured first, what is written, what is counted."""
 
 import csv
+import time
 
 import numpy as np
 import pytest
 
 from benchmarks.results import forecast, shifts
+from benchmarks.results._several import several
 from benchmarks.results.shifts import Cell
 
 
 def test_the_core_sets_come_first_and_nothing_is_asked_twice():
     found = shifts.cells()
     assert len(found) == len(set(found)) == 3 * 12 * 25 * 4
-    first = found[: 6 * 8 * 2]
-    assert {cell.seed for cell in first} == {0} and not any("-" in cell.shift for cell in first)
-    assert len({cell.shift for cell in found[:24]}) == 8 and {cell.model for cell in found[:24]} == {
+    first = found[: 3 * 8 * 4]
+    assert {cell.seed for cell in found[:24]} == {0} and {cell.seed for cell in first} == {0, 1, 2, 3}
+    assert len({cell.shift for cell in found[:24]}) == 8 and {cell.model for cell in first} == {
         "builtin/clip"
     }
-    assert {cell.model for cell in found[: 4 * len(first)]} == {"builtin/clip", "builtin/siglip"}
+    core = found[: 6 * 9 * 2 * 4]
+    assert {cell.model for cell in core} == {"builtin/clip", "builtin/siglip"}
+    assert not any("-" in cell.shift for cell in core)
     assert (
         Cell("m", "scenes/a", "fog", 0).set == "scenes/a~fog"
         and Cell("m", "scenes/a", "", 0).set == "scenes/a"
@@ -82,6 +86,27 @@ def test_a_run_that_is_there_is_not_repeated(measured, monkeypatch, capsys):
     assert [cell.shift for cell in asked] == ["fog"] and "50.0 -> 50.0" in capsys.readouterr().out
     with shifts.OUT.open() as file:
         assert len(list(csv.DictReader(file))) == 16
+
+
+def square(x):
+    return x * x
+
+
+def test_several_at_once_give_what_one_after_the_other_gives():
+    cells = [3, 1, 2]
+    alone = list(several(square, cells))
+    assert alone == [(3, 9), (1, 1), (2, 4)]
+    assert sorted(several(square, cells, jobs=2)) == sorted(alone)
+
+
+def test_nothing_begins_that_would_not_end_in_time():
+    begun = []
+
+    def slow(cell):
+        begun.append(cell)
+        time.sleep(0.05)
+
+    assert len(list(several(slow, range(9), minutes=0.02 / 60))) == len(begun) == 1
 
 
 # --- the forecast's judge

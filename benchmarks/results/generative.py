@@ -1,6 +1,6 @@
 """Test-time matching of generative models: built-in BLIP VQA and captioner, plain and tinted pictures (issue 19 E).
 
-    python -m benchmarks.results.generative          the runs that are missing
+    python -m benchmarks.results.generative [--jobs J] [--minutes M]    the runs that are missing, J at once
     python -m benchmarks.results.generative table    what is there, as a table in Markdown
 
 Writes assets/results/ttm_generative.csv, two rows a run, before and after; a run's rows are appended when it ends, so
@@ -10,14 +10,16 @@ last iteration is the result. One seed of every cell comes first.
 
 from __future__ import annotations
 
+import argparse
 import csv
 import sys
 from itertools import product
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from benchmarks.results._several import several
 from core.metrics.evaluation import Evaluation
 from core.ttm.run import TTMRun
 
@@ -36,8 +38,17 @@ ENDS = {"": "value", "_low": "low", "_high": "high", "_chance": "chance", "_ties
 COLUMNS = (*KEY, "preset", "when", "groups", "seconds", *(f"{m}{end}" for m in METRICS for end in ENDS))
 
 
-def measure(model: str, benchmark: str, seed: int) -> list[dict[str, Any]]:
+class Cell(NamedTuple):
+    """One run."""
+
+    model: str
+    benchmark: str
+    seed: int
+
+
+def measure(cell: Cell) -> list[dict[str, Any]]:
     """The rows of one run."""
+    model, benchmark, seed = cell
     job = TTMRun.of(benchmark, model, options={"seed": seed})
     truth, steps = job.load_groups().truth, list(job.execute())
     seconds = round(sum(step.record["seconds"] for step in steps), 1)
@@ -97,13 +108,17 @@ def main() -> None:
     if sys.argv[1:] == ["table"]:
         print(table())
         return
-    there = {tuple(row[name] for name in KEY) for row in load()}
-    for seed, benchmark, model in product(SEEDS, SETS, MODELS):
-        if (model, benchmark, str(seed)) not in there:
-            rows = measure(model, benchmark, seed)
-            append(rows)
-            before, after = (row["group_match"] for row in rows)
-            print(f"{model} {benchmark} seed {seed}: {before:.1f} -> {after:.1f}", flush=True)
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--minutes", type=float)
+    parser.add_argument("--jobs", type=int, default=1)
+    options = parser.parse_args()
+    there = {Cell(row["model"], row["benchmark"], int(row["seed"])) for row in load()}
+    cells = [Cell(model, benchmark, seed) for seed, benchmark, model in product(SEEDS, SETS, MODELS)]
+    missing = [cell for cell in cells if cell not in there]
+    for cell, rows in several(measure, missing, options.jobs, options.minutes):
+        append(rows)
+        before, after = (row["group_match"] for row in rows)
+        print(f"{cell}: {before:.1f} -> {after:.1f}", flush=True)
 
 
 if __name__ == "__main__":

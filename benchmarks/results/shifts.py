@@ -1,7 +1,10 @@
 """Where test-time matching helps: the built-in models on shifted pictures of the built-in sets (issue 19 B and C).
 
-    python -m benchmarks.results.shifts [--minutes M] [MODEL ...]    the runs that are missing, of every model or some
+    python -m benchmarks.results.shifts [--minutes M] [--jobs J] [MODEL ...]    the runs that are missing
     python -m benchmarks.results.shifts tables         what is there as benchmarks/SHIFTS.md
+
+Of every model, or of those named; no run begins that would not end within M minutes; J of them at once share the cores
+(two on two cores take less time than one after the other).
 
 Writes assets/results/ttm_shifts.csv: per run, before and after, all groups and those of seen and of unseen compositions
 apart; and assets/results/ttm_signals.csv: per iteration of a run what can be seen without labels (`core.ttm._signals`:
@@ -12,6 +15,7 @@ table that is cut short covers the core sets. The last iteration is the result.
 
 from __future__ import annotations
 
+import argparse
 import csv
 import sys
 import time
@@ -24,6 +28,7 @@ import numpy as np
 import torch
 
 from benchmarks.results import ablations
+from benchmarks.results._several import several
 from core import datasets
 from core.datasets import SHIFTS
 from core.groups import GroupSet
@@ -78,15 +83,16 @@ class Cell(NamedTuple):
 
 
 def cells() -> list[Cell]:
-    """All runs, in the order of what is missed most: three core sets and the first model over all middle strengths,
-    then all core sets and the first models, all of one seed before the next; then the other sets, models and strengths.
+    """All runs, in the order of what is missed most: three core sets and the first model over all middle strengths with
+    every seed, then all core sets and the first models; then the other sets, models and strengths. All of one seed come
+    before the next.
 
     Sets as they are come after their shifts: with the same settings they are in the study of
     `benchmarks.results.ablations`, but for seen and unseen compositions apart.
     """
     rest = tuple(name for name in SHIFTS if name not in MIDDLE)
     blocks: tuple[tuple[Sequence[str], Sequence[str], Sequence[str], Sequence[int]], ...] = (
-        (FIRST_SETS, FIRST_MODELS[:1], MIDDLE[1:], SEEDS[:1]),
+        (FIRST_SETS, FIRST_MODELS[:1], MIDDLE[1:], SEEDS),
         (CORE, FIRST_MODELS, (*MIDDLE[1:], ""), SEEDS),
         (SETS, FIRST_MODELS, (*MIDDLE[1:], ""), SEEDS),
         (SETS, MODELS, (*MIDDLE[1:], ""), SEEDS),
@@ -366,25 +372,26 @@ def _cell(line: Line) -> str:
 
 
 def main(arguments: Sequence[str]) -> None:
-    if arguments[:1] == ["tables"]:
+    if [*arguments] == ["tables"]:
         PAGE.write_text(page(), encoding="utf-8")
         return
-    minutes = float(arguments[1]) if arguments[:1] == ["--minutes"] else None
-    models = tuple(arguments[2 if minutes else 0 :]) or MODELS
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--minutes", type=float)
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("models", nargs="*", metavar="MODEL", default=MODELS)
+    options = parser.parse_args(arguments)
     there = {Cell(row["model"], row["benchmark"], row["shift"], int(row["seed"])) for row in load()}
-    missing = [cell for cell in cells() if cell.model in models and cell not in there]
-    started = time.monotonic()
-    for count, cell in enumerate(missing, 1):
-        rows, steps = measure(cell)
+    missing = [cell for cell in cells() if cell.model in options.models and cell not in there]
+    started, found = time.monotonic(), several(measure, missing, options.jobs, options.minutes)
+    for count, (cell, (rows, steps)) in enumerate(found, 1):
         append(SIGNALS, STEPS, steps)
         append(OUT, COLUMNS, rows)
         before, after = (row["group_match"] for row in rows if row["part"] == "all")
-        passed = time.monotonic() - started
-        each = passed / count
-        left = "" if minutes is None else f", {max(0, int((60 * minutes - passed) / each))} more to come"
-        print(f"{cell}: {before:.1f} -> {after:.1f}; {each:.0f} s a run{left}", flush=True)
-        if minutes is not None and passed + each > 60 * minutes:
-            break
+        each = (time.monotonic() - started) / count
+        print(
+            f"{cell}: {before:.1f} -> {after:.1f}; a run every {each:.0f} s, {len(missing) - count} left",
+            flush=True,
+        )
 
 
 if __name__ == "__main__":
