@@ -16,6 +16,8 @@ from core.cli._output import ProgressPrinter
 from core.cola.forgetting import cost_table
 from core.datasets.embeddings import read_embeddings
 from core.datasets.score_files import read_scores
+from core.runs import engine
+from core.runs.store import RunStore
 from core.scorers import devices
 
 
@@ -73,6 +75,49 @@ def test_parts_of_a_batch_are_refused_for_a_matching_head_before_anything_loads(
         InputError, match="matching head, depends on all pairs of a batch; leave out --micro-batch"
     ):
         CliRunner().invoke(app, words, catch_exceptions=False)
+
+
+LACKING = [
+    ("adapt gqa", "GQA scene graphs is not here; it needs: run `crossmatch fetch gqa`"),
+    ("adapt gqa --folder {tmp}/none", "The folder {tmp}/none does not exist; check the path."),
+    ("adapt cola/single-clevr", "is not here; it needs: "),
+    ("adapt --model {tmp}/none", "There is no folder {tmp}/none; check the path to the model."),
+    ("adapt --model run/20250101-000000000-abcdef", "There is no run '20250101-000000000-abcdef' here"),
+    ("ttm winoground", "Winoground is not here; it needs: run `crossmatch fetch winoground`"),
+    ("ttm winoground@global", "Winoground is not here; it needs: run `crossmatch fetch winoground`"),
+    ("ttm scenes/left-right --split tests", "Unknown split 'tests'; did you mean 'test'?"),
+    ("ttm scenes/left-right --groups 100000", "100000 groups were asked for"),
+    ("ttm scenes/left-right --model builtin/clap", "did you mean 'builtin/clip'?"),
+    ("ttm --embeddings {tmp}/none.npz", "{tmp}/none.npz"),
+    ("ttm winoground --seeds 2", "Winoground is not here; it needs: run `crossmatch fetch winoground`"),
+    ("simplematch winogrund", "Unknown benchmark 'winogrund'; did you mean 'winoground'?"),
+    ("ledger winoground", "Winoground is not here; it needs: run `crossmatch fetch winoground`"),
+]
+
+
+@pytest.mark.parametrize(("words", "sentence"), LACKING, ids=[words for words, _ in LACKING])
+def test_a_run_in_the_background_is_refused_like_one_in_the_foreground(
+    words, sentence, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(engine, "launch", lambda *_: pytest.fail("a run was started"))
+    monkeypatch.delenv("CROSSMATCH_DATA", raising=False)
+    given = words.format(tmp=tmp_path).split()
+    said = []
+    for more in ([], ["--background"]):
+        with pytest.raises(InputError) as refused:
+            CliRunner().invoke(app, [*given, *more], catch_exceptions=False)
+        said.append(str(refused.value))
+    assert sentence.format(tmp=tmp_path) in said[0] and said[1] == said[0]
+    assert not RunStore().list()
+
+
+def test_a_run_may_wait_in_the_queue_for_the_model_of_one_at_work(monkeypatch):
+    monkeypatch.setattr(engine, "launch", lambda store, run_id: store.get(run_id))
+    store = RunStore()
+    first = store.create("ttm", "first", {"benchmark": "scenes/swap", "model": "builtin/clip"})
+    words = ["ttm", "scenes/swap", "--model", f"run/{first.id}", "--background"]
+    assert CliRunner().invoke(app, words).exit_code == 0
+    assert len(store.list()) == 2
 
 
 def test_a_download_is_refused_only_where_no_device_has_room(monkeypatch):

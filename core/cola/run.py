@@ -32,7 +32,7 @@ from core.runs.models import adapted_model, public
 from core.runs.resume import load_moments, save_moments
 from core.runs.store import RunStore
 from core.scorers.cola_config import GROUP_RESULTS, KIND, PAPER_SCALE, STRATEGIES, AdaptConfig
-from core.scoring.load import load_base
+from core.scoring.load import LOCAL, load_base, model_folder
 from core.scoring.retrieval import score_retrieval
 from core.scoring.scores import score_groups
 from core.ttm.defaults import absolute_name
@@ -148,6 +148,12 @@ class StrategyRun(RunDescription):
         options |= {"device": None if self.device == "auto" else self.device, "seed": settings.seed}
         given = [(f"--{name}", str(value)) for name, value in options.items() if value is not None]
         return shlex.join(["crossmatch", self.kind, self.benchmark, *chain(*given)])
+
+    def check_ready(self) -> None:
+        AdaptationTask.check_files(self.benchmark, self.folder)
+        super().check_ready()
+        if self.model.rpartition(":")[2].startswith(LOCAL):
+            model_folder(self.model)
 
     def execute(
         self,

@@ -72,6 +72,13 @@ _PROTOCOLS = {
     # Every query there is: three nouns with 12 single attributes, 36 pairs and 32 triples.
     "clevr-attributes": _Protocol(240, attributes=(1, 3), apart=("sphere",)),
 }
+# The splits of scene graphs that a strategy is trained and tested on.
+_SPLITS = {
+    "gqa": ("train", "validation"),
+    "visual-genome": ("all",),
+    "clevr/cogent": ("train", "test", "validation"),
+    "paco": ("train", "test"),
+}
 # Images of condition A that CLEVR's test has besides the 15,000 of B: the paper counts 22,500, and its seen classes
 # occur in none of B's. Which ones it does not say; here they are the first.
 _COGENT_SEEN = 7500
@@ -103,6 +110,24 @@ class AdaptationTask(NamedTuple):
         if name in SCENE_GRAPHS:
             return _from_graphs(name, settings, images, None if folder is None else Path(folder))
         raise unknown_name("benchmark to adapt to", name, BENCHMARKS)
+
+    @staticmethod
+    def sources(name: str) -> dict[str, tuple[str, ...]]:
+        """What the task of a benchmark reads from outside: Cola's published queries where it has them, and scene
+        graphs, with the splits of each."""
+        if name == BUILTIN:
+            return {}
+        queries = {name: ("test",)} if name in PUBLISHED else {}
+        return {**queries, SCENE_GRAPHS[name]: _SPLITS[SCENE_GRAPHS[name]]}
+
+    @classmethod
+    def check_files(cls, name: str, folder: Path | str | None = None) -> None:
+        """Raise InputError where a file that `load` would read is not there; none is opened. Arguments as there."""
+        for source, splits in reversed(cls.sources(name).items()):  # as `load` reads them
+            entry = datasets.benchmark_entry(source)
+            assert entry is not None
+            own = source == name or name not in PUBLISHED  # a folder of published queries holds no graphs
+            entry.check_files(Path(folder) if own and folder is not None else None, splits)
 
     def draw_ahead(self, measured: bool) -> None:
         """Draw the built-in pictures to train on, or find them on disk, for all runs of a mix and seed.

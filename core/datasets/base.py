@@ -83,11 +83,7 @@ class Benchmark:
         split = split or self.splits[0]
         if split not in self.splits:
             raise unknown_name("split", split, self.splits)
-        path = Path(folder).expanduser() if folder else self.folder()
-        if path is None:
-            raise InputError(f"{self.title} is not here; it {self.state()}")
-        if not path.is_dir():
-            raise InputError(f"The folder {path} does not exist; check the path.")
+        path = self._existing_folder(folder)
         facts: dict[str, Any] = {
             "name": self.name if split == "test" else f"{self.name} ({split})",
             "title": self.title,
@@ -106,6 +102,21 @@ class Benchmark:
         if not partial:
             self._check(loaded, split, path)
         return loaded
+
+    def check_files(self, folder: Path | None = None, splits: Sequence[str] = ()) -> None:
+        """Raise InputError where the folder, or a part of the layout or of that of some splits, is not there."""
+        path = self._existing_folder(folder)
+        for where in self.missing(path, splits):
+            DatasetFolder(path).require(where)
+
+    def _existing_folder(self, folder: Path | None) -> Path:
+        """The folder itself, or where the data were found."""
+        path = Path(folder).expanduser() if folder else self.folder()
+        if path is None:
+            raise InputError(f"{self.title} is not here; it {self.state()}")
+        if not path.is_dir():
+            raise InputError(f"The folder {path} does not exist; check the path.")
+        return path
 
     def _check(self, loaded: GroupSet | RetrievalSet | GraphSet, split: str, path: Path) -> None:
         """Raise InputError where it is not of the published counts and shape."""

@@ -61,11 +61,15 @@ def _clevr_graph(scene: Mapping[str, Any], image: ImageFolder) -> SceneGraph:
     return SceneGraph(PurePosixPath(file).stem, image(file), objects, relations)
 
 
+def _paco_file(split: str) -> str:
+    name = f"paco_lvis_v1_{'val' if split == 'validation' else split}.json"
+    return f"annotations/{name} | {name}"
+
+
 def _read_paco(folder: DatasetFolder, split: str) -> Iterator[SceneGraph]:
     """PACO-LVIS' objects with their attributes; parts of objects are left out. It has no relations."""
     image = folder.images(_PACO_IMAGES)
-    name = f"paco_lvis_v1_{'val' if split == 'validation' else split}.json"
-    with folder.json(f"annotations/{name} | {name}", "PACO's annotations") as value:
+    with folder.json(_paco_file(split), "PACO's annotations") as value:
         nouns = {c["id"]: c["name"].replace("_", " ").split("(")[0].strip() for c in value["categories"]}
         words = {a["id"]: a["name"] for a in value["attributes"]}
         objects: dict[int, list[SceneObject]] = defaultdict(list)
@@ -104,6 +108,7 @@ BENCHMARKS = (
         citation="CLEVR",
         read=partial(_read_clevr, archive=_COGENT, parts=_COGENT_SPLITS),
         layout=(_clevr_files("valB", _COGENT), _COGENT_IMAGES),
+        split_layout={s: (_clevr_files(_COGENT_SPLITS[s], _COGENT),) for s in ("validation", "train")},
         counts={"train": (70000,), "validation": (15000,), "test": (15000,)},
         note="Material for Cola's queries: trained on condition A, tested on B, where cubes and cylinders exchange "
         "their colours.",
@@ -117,7 +122,8 @@ BENCHMARKS = (
         licence="MIT (annotations); images: COCO, Flickr's terms of use",
         citation="PACO",
         read=_read_paco,
-        layout=("annotations/paco_lvis_v1_test.json | paco_lvis_v1_test.json", _PACO_IMAGES),
+        layout=(_paco_file("test"), _PACO_IMAGES),
+        split_layout={split: (_paco_file(split),) for split in ("validation", "train")},
         note="Material for Cola's queries; it has no relations between objects.",
         splits=("test", "validation", "train"),
     ),

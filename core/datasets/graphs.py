@@ -23,10 +23,15 @@ _VG_IMAGES = "VG_100K | VG_100K_2"
 
 def _read_gqa(folder: DatasetFolder, split: str) -> Iterator[SceneGraph]:
     """GQA's graphs: one name per object, ids as GQA's."""
-    image, file = folder.images(_GQA_IMAGES), _GQA_FILES[split]
-    with folder.json(f"{file} | sceneGraphs/{file}", "GQA's scene graphs") as value:
+    image = folder.images(_GQA_IMAGES)
+    with folder.json(_gqa_file(split), "GQA's scene graphs") as value:
         for key, graph in value.items():
             yield _gqa_graph(key, graph, image)
+
+
+def _gqa_file(split: str) -> str:
+    file = _GQA_FILES[split]
+    return f"{file} | sceneGraphs/{file}"
 
 
 def _gqa_graph(name: str, graph: Mapping[str, Any], image: ImageFolder) -> SceneGraph:
@@ -110,10 +115,8 @@ BENCHMARKS = (
         licence="CC BY 4.0",
         citation="GQA",
         read=_read_gqa,
-        layout=(
-            "val_sceneGraphs.json | sceneGraphs/val_sceneGraphs.json",
-            _GQA_IMAGES,
-        ),
+        layout=(_gqa_file("validation"), _GQA_IMAGES),
+        split_layout={"train": (_gqa_file("train"),)},
         counts={"train": (74942,)},
         note="Material for Cola's queries and swaps; the test images have no graphs.",
         splits=("validation", "train"),

@@ -7,7 +7,7 @@ from functools import cache
 
 from core import datasets
 from core.cola.run import StrategyRun
-from core.cola.tasks import PUBLISHED, SCENE_GRAPHS
+from core.cola.tasks import SCENE_GRAPHS, AdaptationTask
 from core.datasets.base import RETRIEVAL
 from core.papers._table_rows import Records
 from core.papers.measurement_run import MeasurementRun
@@ -55,9 +55,8 @@ def missing_data(benchmark: str, trains: bool = False, splits: Sequence[str] = (
     trains : whether one of Cola's strategies is trained, which takes scene graphs besides the published queries.
     splits : those of the benchmark that are read; some have files of their own.
     """
-    graphs = [SCENE_GRAPHS[benchmark]] if trains and benchmark in SCENE_GRAPHS else []
-    names = graphs if graphs and benchmark not in PUBLISHED else [benchmark, *graphs]
-    states = {name: _state(name, splits if name == benchmark else ()) for name in names}
+    trained = AdaptationTask.sources(benchmark) if trains and benchmark in SCENE_GRAPHS else {}
+    states = {name: _state(name, read) for name, read in (trained or {benchmark: tuple(splits)}).items()}
     needs = {name: state for name, state in states.items() if state.startswith(_NEEDS)}
     return tuple(f"data of {name}: {state.removeprefix(_NEEDS)}" for name, state in needs.items())
 

@@ -20,6 +20,8 @@ from pydantic import AfterValidator, field_validator
 from core.base import files
 from core.base.errors import InputError
 from core.base.settings import Settings
+from core.runs.models import adapted_model
+from core.runs.store import RunStore
 
 if TYPE_CHECKING:  # a description is read, compared and written without numpy and torch
     import numpy as np
@@ -139,6 +141,17 @@ class RunDescription(Settings):
     def is_over(self, records: Sequence[Mapping[str, Any]]) -> bool:
         """Whether these records of finished iterations, from iteration 0 on, are those of a complete run."""
         return len(records) > self.total
+
+    def check_ready(self) -> None:
+        """Raise InputError where data or a model are not on this machine, in the sentence that `execute` would say.
+
+        Nothing is downloaded or computed. The model of a run that still works may be waited for.
+        """
+        _, is_run, run_id = self.model.rpartition("run/")
+        if is_run and not Path(self.model).is_absolute():
+            store = RunStore()
+            if not store.get(run_id).live:
+                adapted_model(store, run_id)
 
     def execute(
         self, remains: Remains | None = None, stop: Stop | None = None, progress: Progress | None = None

@@ -99,8 +99,13 @@ def prepare(store: RunStore) -> None:
     (standby.close if store.is_busy() else standby.prepare)()
 
 
-def start(store: RunStore, title: str, job: RunDescription) -> Run:
-    """Write a run down and start its process."""
+def start(store: RunStore, title: str, job: RunDescription, *, check: bool = True) -> Run:
+    """Write a run down and start its process.
+
+    check : refuse one whose data or model are not on this machine; False where that was done.
+    """
+    if check:
+        job.check_ready()
     return launch(store, PlannedRun(title, job).write_down(store).id)
 
 

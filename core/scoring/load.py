@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
 from collections import OrderedDict
 from collections.abc import Callable
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from core.scorers.base import Scorer
     from core.scorers.contrastive import ContrastiveModel
 
+LOCAL = ("builtin/", "~", ".", os.sep)  # how names begin that are of no hub and of no run
 # Models kept in memory; the one that was used longest ago goes first. Beside one that is being loaded only small ones
 # stay: a large one is freed before, so that two never have to fit.
 MAX_CACHED_MODELS = 8

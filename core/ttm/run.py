@@ -31,7 +31,7 @@ from core.runs.description import Iteration, Progress, Remains, RunDescription, 
 from core.runs.models import ADAPTED_KINDS, of_same_kind, origin
 from core.scorers.model_folder import read_config
 from core.scorers.score_kinds import CHAT_TYPES, FIXED_TYPES, KINDS
-from core.scoring.load import load_scorer, model_folder, scorer_kind
+from core.scoring.load import LOCAL, load_scorer, model_folder, scorer_kind
 from core.ttm import _checkpoint as checkpoints
 from core.ttm._controls import CONTROLS, HALVES, ITSELF, arm, arms
 from core.ttm._ledger import Ledger, halves
@@ -200,10 +200,8 @@ class AdaptationRun(RunDescription):
         self, remains: Remains | None = None, stop: Stop | None = None, progress: Progress | None = None
     ) -> Iterator[Iteration]:
         """Adapt, one item per finished iteration, from 0, the state before, on; as `RunDescription.execute`."""
-        groups = self.load_groups()
+        groups = self._checked_groups()
         truth, blind = groups.truth, groups.blind()
-        if self.oracle and truth is None:
-            raise InputError(f"The oracle needs the ground truth, and {self.benchmark!r} has none.")
         pool, folder = self.pool(blind), None if remains is None else remains.checkpoint
         state = None if folder is None else checkpoints.load_state(folder)
         model = self._load_model(folder, state)
@@ -217,6 +215,19 @@ class AdaptationRun(RunDescription):
                 record, step.arrays(), step.model, partial(checkpoints.save_state, state=step.state)
             )
             plan.update(record["coverage"], projected_coverage(self.settings, step))
+
+    def check_ready(self) -> None:
+        self._checked_groups()
+        super().check_ready()
+        if not self.embeddings and self.model.rpartition(":")[2].startswith(LOCAL):
+            model_folder(self.model)
+
+    def _checked_groups(self) -> GroupSet:
+        """`load_groups`, where a run can adapt to them."""
+        groups = self.load_groups()
+        if self.oracle and groups.truth is None:
+            raise InputError(f"The oracle needs the ground truth, and {self.benchmark!r} has none.")
+        return groups
 
     def _steps(
         self, model: Trainable, groups: GroupSet, truth: np.ndarray | None, common: dict[str, Any]
@@ -356,8 +367,7 @@ class LedgerRun(TTMRun):
         """Adapt once for every arm; as `AdaptationRun.execute`."""
         from core.ttm.loop import run_ttm  # torch
 
-        groups, each, names = self.load_groups(), self.settings.iterations, arms(self.controls)
-        _check_ledger(self, groups)
+        groups, each, names = self._checked_groups(), self.settings.iterations, arms(self.controls)
         folder = None if remains is None else remains.checkpoint
         state = None if folder is None else checkpoints.load_state(folder)
         frozen, done = self._load_model(None, None), -1 if state is None else state.iteration
@@ -381,6 +391,11 @@ class LedgerRun(TTMRun):
                     yield self._iteration(step, start, name, groups)
             if step is None or step.iteration < each:
                 return
+
+    def _checked_groups(self) -> GroupSet:
+        groups = self.load_groups()
+        _check_ledger(self, groups)
+        return groups
 
     def _tell(self, progress: Progress, i: int, name: str, share: float, message: str) -> None:
         names = arms(self.controls)

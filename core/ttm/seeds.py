@@ -43,7 +43,9 @@ def seeded(run: _Described, count: int, group: str | None = None) -> list[_Descr
 def launch_seeds(store: RunStore, title: str, run: RunDescription, count: int) -> tuple[str, list[Run]]:
     """Start a description over `count` seeds in the background; the group's id and its runs, which queue up."""
     group = new_group()
-    return group, [start(store, f"{title} · seed {each.seed}", each) for each in seeded(run, count, group)]
+    every = seeded(run, count, group)
+    run.check_ready()
+    return group, [start(store, f"{title} · seed {each.seed}", each, check=False) for each in every]
 
 
 def new_group() -> str:
