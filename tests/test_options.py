@@ -301,7 +301,11 @@ TRAINING: dict[str, dict[str, Case]] = {
         REAL: differs("--embeddings", "{embeddings_2}"),
         "*": refused(ONE_SOURCE, *EMBEDDINGS),
     },
-    "--shape": setting("--shape", "1x4", embeddings=differs("--shape", "3x3")),
+    "--shape": setting(
+        *("--shape", "1x4"),
+        embeddings=differs("--shape", "3x3"),
+        background=refused("none of 1x4", "--shape", "1x4"),  # in the foreground, where the work is, too
+    ),
     "--scale": {REAL: differs("--scale", "10"), "*": refused(DEAD, "--scale", "100")},
     "--model": {REAL: refused(DEAD, "--model", "{clip_2}"), "*": described("--model", "{clip_2}")},
     "--split": {REAL: refused(DEAD, "--split", "test"), "*": described("--split", "validation")},
@@ -479,7 +483,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--embeddings": in_ledger(
             *("--embeddings", "{embeddings_2}"), background=refused(ONE_SOURCE, *EMBEDDINGS)
         ),
-        "--shape": in_ledger("--shape", "3x3"),
+        "--shape": in_ledger("--shape", "3x3", background=refused("none of 3x3", "--shape", "3x3")),
         "--scale": in_ledger("--scale", "10", background=refused(DEAD, "--scale", "10")),
         "--model": in_ledger("--model", "{clip_2}", embeddings=refused(DEAD, "--model", "{clip_2}")),
         "--split": in_ledger("--split", "validation", embeddings=refused(DEAD, "--split", "test")),
@@ -638,6 +642,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "<name>": {
             "graphs": refused(NAMED_TWICE, "clevr"),
             "all graphs": refused(NAMED_TWICE, "clevr"),
+            "background": refused("is not here", "clevr"),
             "*": described("clevr"),
         },
         "--strategy": {
@@ -645,7 +650,10 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "all graphs": refused(DEAD, "--strategy", "linear"),
             "*": described("--strategy", "ft-all"),
         },
-        "--benchmark": {"*": described("--benchmark", "clevr")},
+        "--benchmark": {
+            "background": refused("is not here", "--benchmark", "clevr"),
+            "*": described("--benchmark", "clevr"),
+        },
         "--model": {"*": described("--model", "{clip}")},
         "--fusion": {
             "apart": refused("in no fusion", "--fusion", "flava"),
@@ -693,6 +701,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         },
         "--background": {
             "background": differs(drop=("--background",)),
+            "graphs": refused("is not here", "--background"),
             "all": refused(DEAD, "--background"),
             "all graphs": refused(DEAD, "--background"),
             "*": differs("--background"),
