@@ -16,10 +16,19 @@ from core.datasets.retrieval_files import RetrievalFile
 from core.datasets.score_files import read_prior, read_scores
 from core.debiasing.priors import Prior
 
-LOGS = Path(__file__).parent / "samples" / "logs"
-LM_EVAL = LOGS / "samples_pairs_2026-11-22T12-00-00.000000.jsonl"
-LMMS_EVAL = LOGS / "20261122_120000_samples_pairs.jsonl"
-LMMS_NOISE = LOGS / "20261122_120500_samples_pairs_noise.jsonl"
+SAMPLES = Path(__file__).parent / "samples"
+# Written by hand, with exact numbers; logs that the tools wrote are `REAL_LM_EVAL` and `REAL_LMMS_EVAL`.
+LM_EVAL = SAMPLES / "by_hand" / "lm_eval.jsonl"
+LMMS_EVAL = SAMPLES / "by_hand" / "lmms_eval.jsonl"
+LMMS_NOISE = SAMPLES / "by_hand" / "lmms_eval_noise.jsonl"
+REAL_LM_EVAL = SAMPLES / "rejudge" / "lm_eval" / "random-gpt-0"
+REAL_LMMS_EVAL = SAMPLES / "rejudge" / "lmms_eval" / "0.6.1" / "work__random-llava-1"
+
+
+def only(folder: Path, pattern: str) -> Path:
+    """The one file of that name, whatever time its tool wrote into it."""
+    (found,) = folder.glob(pattern)
+    return found
 
 
 def alpha(*words: object) -> dict:
@@ -54,6 +63,36 @@ def test_a_log_of_lmms_eval_holds_losses_whose_minus_is_the_score():
     assert found.scores.tolist() == [[[-0.75, -0.625]], [[-0.90625, -0.8125]]]
     row = alpha("--scores", LMMS_EVAL, "--prior", LMMS_NOISE)["metrics"]["text_score"]
     assert row["best"]["alpha_low"] == pytest.approx(2 / 7)
+
+
+def test_logs_that_lmms_eval_wrote_of_pictures_and_of_noise_are_scores_and_their_prior():
+    scores, noise = (only(REAL_LMMS_EVAL, f"*_samples_tiny_{n}.jsonl") for n in ("pairs", "pairs_noise"))
+    losses = [
+        np.array([[float(x) for x, _ in json.loads(line)["filtered_resps"]] for line in file.open()])
+        for file in (scores, noise)
+    ]
+    found = read_scores(scores)
+    assert found.scores.tolist() == (-losses[0][:, None]).tolist() and found.captions is None
+    assert read_prior(noise, found.ids, 2).tolist() == [(-losses[1]).tolist()]
+    own = found.truth[:, 0]
+    row = alpha("--scores", scores, "--prior", noise)["metrics"]["text_score"]
+    for at, key in ((0.0, "alpha_0"), (1.0, "alpha_1")):
+        left = at * losses[1] - losses[0]
+        right = left[np.arange(12), own] > left[np.arange(12), 1 - own]
+        assert row[key]["value"] == pytest.approx(100 * right.mean(), abs=1e-4)
+
+
+def test_a_log_that_lm_eval_wrote_with_mutual_information_holds_scores_and_their_prior():
+    log = only(REAL_LM_EVAL, "samples_tiny_pairs_prior_*.jsonl")
+    rows = [json.loads(line) for line in log.open()]
+    numbers = np.array([[float(x) for x, _ in row["filtered_resps"]] for row in rows])
+    found = read_scores(log)
+    assert found.scores[:, 0].tolist() == numbers[:, :2].tolist()
+    assert read_prior(log, found.ids, 2, captions=found.captions)[0].tolist() == numbers[:, 2:].tolist()
+    report = json.loads(only(REAL_LM_EVAL, "results_*.json").read_text())["results"]["tiny_pairs_prior"]
+    row = alpha("--scores", log, "--prior", log)["metrics"]["text_score"]
+    assert row["alpha_0"]["value"] == pytest.approx(100 * report["acc,none"], abs=1e-4)
+    assert row["alpha_1"]["value"] == pytest.approx(100 * report["acc_mutual_info,none"], abs=1e-4)
 
 
 def written(path: Path, source: Path, change) -> Path:

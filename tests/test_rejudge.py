@@ -22,6 +22,7 @@ SAMPLES = Path(__file__).parent / "samples" / "rejudge"
 MTEB = SAMPLES / "mteb"
 PAIRS = MTEB / "random-clip-0" / "TinyWinoground_predictions.json"
 LM_EVAL, INSPECT = SAMPLES / "lm_eval", SAMPLES / "inspect"
+LMMS_EVAL = SAMPLES / "lmms_eval"
 
 
 def only(folder: Path, pattern: str) -> Path:
@@ -209,6 +210,40 @@ def test_a_log_named_alone_is_held_against_the_report_beside_it_and_nothing_else
         rejudge([tmp_path / log.name])
 
 
+# --- lmms-eval
+
+
+def test_losses_of_lmms_eval_are_scores_and_agree_with_its_own_report():
+    folder = LMMS_EVAL / "0.6.1" / "work__random-llava-0"
+    (found,) = rejudge([only(folder, "*_samples_tiny_pairs.jsonl")]).record()["submissions"]
+    assert (found["tool"], found["model"], found["benchmark"]) == (
+        "lmms-eval",
+        "work/random-llava-0",
+        "tiny_pairs",
+    )
+    rows = [json.loads(x) for x in only(folder, "*_samples_tiny_pairs.jsonl").read_text().splitlines()]
+    losses = np.array([[float(loss) for loss, _ in row["filtered_resps"]] for row in rows])
+    right = losses.argmin(axis=1) == [
+        int(row["target"]) for row in rows
+    ]  # lmms-eval's own rule: the smallest
+    assert found["reported"] == {"acc": 100 * right.mean()}
+    assert (found["n_groups"], found["shape"]) == (12, "1x2")
+    assert found["metrics"]["text_score"]["value"] == 100 * right.mean()
+
+
+@pytest.mark.parametrize("version", ["0.6.1", "0.7.3"])
+def test_answers_of_lmms_eval_to_the_same_question_about_other_pictures_are_groups(version):
+    logs = sorted((LMMS_EVAL / version).glob("*/*_samples_tiny_words.jsonl"))
+    always, mixed = rejudge(logs).record()["submissions"]
+    for found in (always, mixed):
+        assert (found["benchmark"], found["n_questions"], found["n_groups"]) == ("tiny_words", 12, 6)
+        assert found["metrics"]["group_accuracy"]["chance"] == 25
+    assert always["reported"] == {"exact_match": 50} and mixed["reported"] == {"exact_match": 33.3333}
+    assert always["metrics"]["group_accuracy"]["value"] == 0  # B to every question
+    assert mixed["metrics"]["question_accuracy"]["value"] == 33.3333
+    assert "4 of 12 answers without a choice" in mixed["findings"][0]  # "red"
+
+
 # --- Inspect
 
 
@@ -356,6 +391,53 @@ def test_what_is_no_result_is_refused_in_one_sentence(tmp_path):
         with pytest.raises(InputError) as told:
             rejudge([path])
         assert sentence in str(told.value) and "\n" not in str(told.value), (path, told.value)
+
+
+def stated(value: dict, *keys: str, version: object) -> str:
+    """A report as its tool wrote it, but for the version that it states."""
+    *path, last = keys
+    place = value
+    for key in path:
+        place = place[key]
+    assert place[last], "its tool states one"
+    place[last] = version
+    return json.dumps(value)
+
+
+@pytest.mark.parametrize(
+    ("source", "key", "version", "says"),
+    [
+        ("mteb/constant/TinyWinoground.json", "mteb_version", "3.0.1", "MTEB 3.0.1; 1 and 2 are read here"),
+        ("lm_eval/random-gpt-0/results_*", "lm_eval_version", "0.5.0", "lm-eval 0.5.0; 0.4 is read here"),
+        (
+            "lmms_eval/0.7.3/*llava-0/*_results.json",
+            "lmms_eval_version",
+            "1.2.0",
+            "lmms-eval 1.2.0; 0 is read",
+        ),
+        ("inspect/some/*.json", "version", 3, "Inspect's log 3; 2 is read here"),
+        ("inspect/some/*.json", "version", 1, "Inspect's log 1; 2 is read here"),
+    ],
+)
+def test_a_file_that_states_another_version_is_refused_with_it(tmp_path, source, key, version, says):
+    original = only(SAMPLES, source)
+    path = tmp_path / original.name
+    path.write_text(stated(json.loads(original.read_text()), key, version=version))
+    with pytest.raises(InputError) as told:
+        rejudge([path])
+    assert says in str(told.value) and str(path) in str(told.value) and "\n" not in str(told.value)
+
+
+def test_reports_of_older_tools_without_a_version_are_known_by_their_form(tmp_path):
+    path = tmp_path / "results.json"  # lm-eval 0.3: `evaluator.simple_evaluate` of its last release
+    path.write_text(json.dumps({"results": {"x": {"acc": 0.5}}, "versions": {"x": 0}, "config": {}}))
+    with pytest.raises(InputError, match=r"lm-eval 0\.3 or older.*0\.4 is read here"):
+        rejudge([path])
+    table = only(SAMPLES / "vlmevalkit" / "tiny-vlm", "tiny-vlm_TinyPairs.tsv").read_text()
+    path = tmp_path / "x.tsv"  # VLMEvalKit states no version at all: another one is one with other columns
+    path.write_text(table.replace("prediction", "response", 1))
+    with pytest.raises(InputError, match=r"has no columns of results \(.*response.*\)"):
+        rejudge([path])
 
 
 def test_two_systems_on_different_items_are_refused():

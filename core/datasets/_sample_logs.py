@@ -1,8 +1,9 @@
 """Sample logs of lm-evaluation-harness and lmms-eval: JSON lines, one document with its choices each.
 
 Source: `lm_eval/loggers/evaluation_tracker.py` and `lm_eval/evaluator.py` of EleutherAI/lm-evaluation-harness 4e7e0d4
-(`samples_TASK_TIME.jsonl`), and the files of the same names of EvolvingLMMs-Lab/lmms-eval 75571cf
-(`TIME_samples_TASK.jsonl`), both with `--log_samples`. What is read of a multiple-choice document:
+(`samples_TASK_TIME.jsonl`), and the files of the same names of EvolvingLMMs-Lab/lmms-eval 0.6.1
+(`TIME_samples_TASK.jsonl`), both with `--log_samples`. lmms-eval 0.7.0 to 0.7.3 write no logs of likelihoods: they turn
+each into text (`unwrap_generation_output`) and end with an error. What is read of a multiple-choice document:
 
 | field | lm-eval | lmms-eval |
 | --- | --- | --- |

@@ -14,7 +14,7 @@ from typing import Any
 from core.base.errors import InputError
 from core.base.table_formats import ZipMember, check_unfolded, parse_json
 from core.rejudge._answers import answers, choice_of
-from core.rejudge._submission import INSPECT, Submission
+from core.rejudge._submission import INSPECT, Submission, check_version
 
 _ZSTANDARD = 93  # the number of its method in a zip
 _LOCAL_HEADER = 30  # bytes before the name of a member
@@ -70,6 +70,7 @@ def _member(path: Path, content: bytes, entry: zipfile.ZipInfo) -> bytes:
 
 
 def _read(path: Path, log: dict[str, Any], samples: Any) -> Submission:
+    check_version(path, f"{INSPECT}'s log", log.get("version", ""))
     told = log["eval"]
     total, found = told.get("dataset", {}).get("samples"), samples if isinstance(samples, list) else []
     if log["status"] != "success":

@@ -1,7 +1,9 @@
 """lm-eval and lmms-eval: sample logs, and the results beside them.
 
-Source: `lm_eval/loggers/evaluation_tracker.py` of EleutherAI/lm-evaluation-harness 0.4.13 and lmms-eval 0.7.3. Logs of
-likelihoods are scores (`core.datasets.score_files`); of generated answers the first filter's is taken.
+Source: `lm_eval/loggers/evaluation_tracker.py` of EleutherAI/lm-evaluation-harness 0.4.13, and of lmms-eval 0.6.1 and
+0.7.3. Logs of likelihoods are scores (`core.datasets.score_files`); of generated answers the first filter's is taken.
+lmms-eval leaves the documents out of its logs: there the questions asked in the same words (`input`) are one group,
+where each has another answer. What it calls its version is a commit.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from core.base.errors import InputError
 from core.base.table_formats import open_table
 from core.datasets.score_files import read_scores
 from core.rejudge._answers import answers, choice_of
-from core.rejudge._submission import LM_EVAL, LMMS_EVAL, Submission
+from core.rejudge._submission import LM_EVAL, LMMS_EVAL, READ_VERSIONS, Submission, check_version
 
 _NAME = re.compile(r"(?:\d{8}_\d{6}_)?samples_(.+?)(?:_\d{4}-\d\d-\d\dT[\d.-]+)?")
 _LABELS = (["yes", "no"], ["true", "false"])
@@ -63,8 +65,16 @@ def _answers(path: Path, content: bytes) -> Any:
         own,
         [len(each) for each in labels],
         [str(doc["group"]) for doc in fields] if all("group" in doc for doc in fields) else None,
-        [tuple(map(str, doc["choices"])) for doc in fields] if all(_choices(doc) for doc in fields) else None,
+        [tuple(map(str, doc["choices"])) for doc in fields]
+        if all(_choices(doc) for doc in fields)
+        else _questions([row.cells for row in rows]),
     )
+
+
+def _questions(rows: list[dict[str, Any]]) -> list[str] | None:
+    """Every question in words, as lmms-eval logs it; None where a log lacks one."""
+    asked = [row.get("input") for row in rows]
+    return [str(text) for text in asked] if all(isinstance(text, str) and text for text in asked) else None
 
 
 def _choices(doc: dict[str, Any]) -> int:
@@ -90,12 +100,22 @@ def _labels(path: Path, targets: list[str], fields: list[dict[str, Any]]) -> lis
 
 def is_result(value: Any) -> bool:
     """Whether a JSON value is a file of results of lm-eval or lmms-eval."""
-    return isinstance(value, dict) and isinstance(value.get("results"), dict) and "n-shot" in value
+    return (
+        isinstance(value, dict)
+        and isinstance(value.get("results"), dict)
+        and not value.keys().isdisjoint({"n-shot", "versions"})
+    )
 
 
 def read_result(path: Path, value: dict[str, Any]) -> Iterator[Submission]:
     """One submission of numbers alone per task."""
+    if "n-shot" not in value:
+        raise InputError(
+            f"{path} is of {LM_EVAL} 0.3 or older; {READ_VERSIONS[LM_EVAL][0]} is read here: write it again with such "
+            "a version, or give scores as CSV."
+        )
     tool, version = (LM_EVAL, value["lm_eval_version"]) if "lm_eval_version" in value else (LMMS_EVAL, "")
+    check_version(path, tool, version or value.get("lmms_eval_version", ""))
     for task, found in value["results"].items():
         reported = {
             name.removesuffix(",none"): 100 * float(number)

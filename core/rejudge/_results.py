@@ -27,7 +27,7 @@ from core.base.files import storage_errors, write_bytes
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE, headline_metrics
 from core.metrics.statistics import Estimate
-from core.rejudge._submission import MTEB, Submission
+from core.rejudge._submission import MTEB, Submission, check_version
 
 _EEE, _HUB, _CARD = "Every Eval Ever", "eval_results", "model-index"
 _MOST_YAML = 1_000_000  # characters; a model card's front matter has some thousand
@@ -233,6 +233,8 @@ def _mteb(evaluation: Evaluation, model: str, benchmark: str, split: str) -> str
 
 
 def _read_mteb(path: Path, value: dict[str, Any], model: str) -> Submission:
+    told = str(value.get("mteb_version") or "")
+    check_version(path, MTEB, told)
     rows = [row for found in value["scores"].values() for row in found]
     if len(rows) != 1 or not isinstance(rows[0], dict):
         raise InputError(
@@ -247,7 +249,6 @@ def _read_mteb(path: Path, value: dict[str, Any], model: str) -> Submission:
             f"{path} reports no accuracy of pairs (text_acc, image_acc, accuracy); choose a task of MTEB's type "
             "Compositionality."
         )
-    told = str(value.get("mteb_version") or "")
     return Submission(path, MTEB, model, str(value["task_name"]), reported=reported, version=told)
 
 

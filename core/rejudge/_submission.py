@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,6 +16,8 @@ from core.datasets.score_files import ScoreFile
 MTEB, LM_EVAL, LMMS_EVAL, INSPECT = "MTEB", "lm-eval", "lmms-eval", "Inspect"
 VLM_EVAL_KIT, CLIP_BENCHMARK, SCORES, TABLE = "VLMEvalKit", "CLIP_benchmark", "scores", "table"
 NO_ANSWER = -1
+# The versions whose files were read here: a number stands for every version that begins with it.
+READ_VERSIONS = {MTEB: ("1", "2"), LM_EVAL: ("0.4",), LMMS_EVAL: ("0",), f"{INSPECT}'s log": ("2",)}
 
 
 @dataclass(frozen=True)
@@ -107,6 +110,20 @@ def grouped(submission: Submission) -> Submission:
         f"groups of {m}x{k}."
     )
     return replace(submission, scores=merged, findings=(*submission.findings, told))
+
+
+def check_version(path: Path, what: str, stated: object) -> None:
+    """Raise InputError where a file states a version of `READ_VERSIONS`' formats that is not read here.
+
+    A file that states none, or one that is no number (lmms-eval names a commit), passes: its layout decides.
+    """
+    number = re.match(r"v?(\d+(?:\.\d+)*)", str(stated))
+    known = READ_VERSIONS[what]
+    if number and not any(f"{number[1]}.".startswith(f"{each}.") for each in known):
+        raise InputError(
+            f"{path} is of {what} {str(stated)[:20]}; {' and '.join(known)} {'are' if len(known) > 1 else 'is'} read "
+            "here: write it again with such a version, or give scores as CSV."
+        )
 
 
 def check_count(submission: Submission, measured: int) -> None:
