@@ -1,6 +1,6 @@
-"""The process of one run, `python -m core.worker ROOT RUN ATTEMPT`.
+"""The process of one run, `python -m core.worker ROOT RUN ATTEMPT [AT_ONCE]`.
 
-`python -m core.worker --standby` imports what a run needs and then takes those three words from its standard input.
+`python -m core.worker --standby` imports what a run needs and then takes those words from its standard input.
 """
 
 from __future__ import annotations
@@ -35,12 +35,12 @@ PRELOADED = (
 )
 
 
-def work(job: RunAttempt) -> tuple[str, str | None]:
+def work(job: RunAttempt, at_once: int | None = None) -> tuple[str, str | None]:
     """Wait for a slot, then do what the run describes; the final status, and the sentence if it failed."""
     try:
         if job.run.kind not in RUN_KINDS:
             raise unknown_name("kind of run", job.run.kind, RUN_KINDS)
-        if not job.wait_for_turn():
+        if not job.wait_for_turn(at_once):
             return "stopped", None
         from core.runs.resume import carry_out  # pydantic
 
@@ -68,12 +68,13 @@ def _stand_by() -> list[str]:
     line = sys.stdin.readline()
     if not line:
         return []
-    root, run_id, attempt = json.loads(line)
+    arguments: list[str] = json.loads(line)
+    root, run_id, *_ = arguments
     log_file = open_store(root).folder(run_id) / "log.txt"
     with open(log_file, "ab", opener=lambda path, flags: os.open(path, flags, 0o600)) as output:
         for stream in (sys.stdout, sys.stderr):
             os.dup2(output.fileno(), stream.fileno())
-    return [root, run_id, attempt]
+    return arguments
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -85,7 +86,7 @@ def main(arguments: Sequence[str]) -> int:
         arguments = _stand_by()
         if not arguments:
             return 0
-    root, run_id, attempt = arguments
+    root, run_id, attempt, *at_once = arguments
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     try:
         store = open_store(root)
@@ -93,7 +94,7 @@ def main(arguments: Sequence[str]) -> int:
         signal.signal(signal.SIGTERM, job.ask_to_stop)
         store.claim(run_id, job.attempt, processes.ProcessIdentity.of(os.getpid()))
         with heartbeats(job):
-            status, error = work(job)
+            status, error = work(job, *map(int, at_once))
         store.conclude(run_id, job.attempt, status, error)
     except AttemptSuperseded:
         log.info("this run was deleted, stopped or restarted; nothing left to do")

@@ -41,7 +41,7 @@ def store(tmp_path):
 def quick(monkeypatch):
     """Launched runs finish at once."""
 
-    def launch(store, run_id, module="core.worker"):
+    def launch(store, run_id, module="core.worker", at_once=None):
         attempt = store.queue_up(run_id)
         finish(store, run_id, attempt)
         return store.get(run_id)
@@ -246,7 +246,7 @@ def test_a_table_is_worked_through_and_goes_on_where_it_was(store, quick):
 def test_a_run_that_is_deleted_meanwhile_does_not_hold_up_its_table(store, monkeypatch):
     """As in a sweep: whoever deletes a run that is at work ends the wait for it, and nothing else."""
 
-    def launch(store, run_id):
+    def launch(store, run_id, at_once=None):
         store.delete(run_id) if not deleted else finish(store, run_id)
         deleted.append(run_id)
 

@@ -469,7 +469,7 @@ def test_what_ships_of_the_strategies_stands_in_their_lines(store, tmp_path, mon
 def test_lines_that_share_a_run_launch_it_once(store, monkeypatch):
     launched = []
 
-    def launch(store, run_id, module="core.worker"):
+    def launch(store, run_id, module="core.worker", at_once=None):
         attempt = store.queue_up(run_id)
         launched.append(store.get(run_id).config["adapt"]["strategy"])
         test = {"retrieval": {"cola_map": {"all": {"value": 1.0}}}}

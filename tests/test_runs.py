@@ -391,9 +391,9 @@ def test_many_starters_at_once_share_one_slot(store):
 
 def test_the_number_of_parallel_runs_is_set_by_the_environment(monkeypatch):
     monkeypatch.delenv("CROSSMATCH_PARALLEL_RUNS", raising=False)
-    assert parallel_runs() == 1
+    assert parallel_runs() == 1 and parallel_runs(2) == 2
     monkeypatch.setenv("CROSSMATCH_PARALLEL_RUNS", "3")
-    assert parallel_runs() == 3
+    assert parallel_runs() == parallel_runs(2) == 3
     for bad in ("0", "-1", "two", "1.5", ""):
         monkeypatch.setenv("CROSSMATCH_PARALLEL_RUNS", bad)
         with pytest.raises(InputError, match="CROSSMATCH_PARALLEL_RUNS"):

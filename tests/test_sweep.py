@@ -156,7 +156,7 @@ def test_a_finished_cell_is_never_repeated_and_the_others_go_on(store, monkeypat
     plan = parse_plan(SMALL.replace("[builtin/clip, builtin/siglip]", "builtin/clip"), "small")
     started = []
 
-    def fake(store, run_id):  # a worker that ends at once
+    def fake(store, run_id, at_once):  # a worker that ends at once
         run = store.get(run_id)
         started.append((run_id, run.resumable))
         finish(store, run)
@@ -175,6 +175,17 @@ def test_a_finished_cell_is_never_repeated_and_the_others_go_on(store, monkeypat
     started.clear()
     run_sweep(store, plan, engine.ThisMachine(2), pause=0)
     assert started == []
+
+
+def test_two_work_at_a_time_unless_a_card_or_the_environment_says_otherwise(monkeypatch):
+    monkeypatch.delenv("CROSSMATCH_PARALLEL_RUNS", raising=False)
+    room = lambda *at_once: [engine.ThisMachine(*at_once).has_room(working) for working in range(4)]  # noqa: E731
+    monkeypatch.setattr(engine.shutil, "which", lambda name: None)
+    assert room() == [True, True, False, False] and room(3) == [True, True, True, False]
+    monkeypatch.setattr(engine.shutil, "which", lambda name: name)
+    assert room() == [True, False, False, False] and room(2) == [True, True, False, False]
+    monkeypatch.setenv("CROSSMATCH_PARALLEL_RUNS", "3")
+    assert room() == [True, True, True, False] and room(1) == [True, False, False, False]
 
 
 def test_a_run_that_was_started_elsewhere_counts_for_its_cell(store):

@@ -103,6 +103,21 @@ def test_a_worker_leaves_no_zombie_and_is_in_a_session_of_its_own(store, gate):
     until(lambda: not psutil.pid_exists(pid))
 
 
+def test_runs_that_are_launched_together_work_together(store, gate):
+    """A table's runs were launched two at a time, and the second waited in the queue all the same."""
+    together = [launch(store, counting(store).id, COUNTING, at_once=2).id for _ in range(2)]
+    gate.let(1)
+    for run_id in together:
+        wait(store, run_id, lambda run: run.status == "running")
+    third = launch(store, counting(store).id, COUNTING, at_once=2).id
+    alone = launch(store, counting(store).id, COUNTING).id
+    wait(store, third, lambda run: run.message == "waiting for 1 run to end")
+    wait(store, alone, lambda run: run.message == "waiting for 3 runs to end")
+    gate.open()
+    for run_id in (*together, third, alone):
+        assert wait(store, run_id, ended).status == "finished"
+
+
 LAUNCH = """
 import os, sys
 from pathlib import Path

@@ -41,7 +41,13 @@ def sweep(
     address: Annotated[
         str | None, typer.Option(help="Of the Ray cluster: auto, or HOST:PORT (default: start one here).")
     ] = None,
-    at_once: Annotated[int, typer.Option(help="Runs launched at a time, of a sweep here.")] = 2,
+    at_once: Annotated[
+        int | None,
+        typer.Option(
+            help="Runs that work at a time, of a sweep here (default: 2, or 1 with a GPU).",
+            show_default=False,
+        ),
+    ] = None,
     watch: Annotated[bool, typer.Option("--watch", help="Show the table as it fills.")] = False,
     table: Annotated[
         bool, typer.Option("--table", help="Print the table as it stands and run nothing.")
@@ -51,7 +57,7 @@ def sweep(
     """Models x benchmarks x seeds x settings; finished cells are never repeated, interrupted ones resume."""
     if on not in _PLACES:
         raise unknown_name("place for a sweep", on, _PLACES)
-    if at_once < 1:
+    if at_once is not None and at_once < 1:
         raise InputError(f"--at-once is {at_once}; launch 1 run or more at a time.")
     if table:
         refuse_unused("with --table, which runs nothing", "on", "address", "at_once", "watch")
@@ -82,7 +88,9 @@ def _tell_cluster_keys(plan: SweepPlan) -> None:
         print_note(f"{' and '.join(idle)} of {plan.name} are used only on a Ray cluster (--on ray)")
 
 
-def _run(store: RunStore, plan: SweepPlan, on: str, address: str | None, at_once: int, watch: bool) -> None:
+def _run(
+    store: RunStore, plan: SweepPlan, on: str, address: str | None, at_once: int | None, watch: bool
+) -> None:
     if watch:
         with _live_table(store, plan) as look:
             _work(store, plan, on, address, at_once, None, look)
@@ -95,7 +103,7 @@ def _work(
     plan: SweepPlan,
     on: str,
     address: str | None,
-    at_once: int,
+    at_once: int | None,
     report: Any,
     after_pause: Any,
 ) -> None:

@@ -13,6 +13,7 @@ from core.cola.run import StrategyRun
 from core.papers import _runs, _shipped_results, _table_rows, _tables
 from core.papers._runs import missing_data
 from core.papers._tables import SEEDS, TABLES, lines
+from core.runs import engine
 from core.runs.description import RunDescription
 from core.runs.engine import PlannedRun, ThisMachine, run_all, runs_that_count
 from core.runs.store import Run, RunStore
@@ -82,7 +83,7 @@ class LineStatus(NamedTuple):
         """
         for each in _planned(store, self):
             if each.run is None or each.run.resumable:
-                ThisMachine().start(store, each.write_down(store))
+                engine.launch(store, each.write_down(store).id)
 
 
 class TablePlan(NamedTuple):

@@ -78,9 +78,12 @@ class RunAttempt:
         )
         return True
 
-    def wait_for_turn(self) -> bool:
-        """Wait in the queue of the device; False if the run was stopped there."""
-        limit = parallel_runs()
+    def wait_for_turn(self, at_once: int | None = None) -> bool:
+        """Wait until fewer than `at_once` runs work on the device, or take part there; False if stopped before.
+
+        Where nobody says how many, `parallel_runs` does.
+        """
+        limit = at_once or parallel_runs()
         while not self.stopping():
             ahead = self.store.try_start(self.run.id, self.attempt, limit)
             if not ahead:

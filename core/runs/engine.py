@@ -7,6 +7,7 @@ for it, if there is one. `run_all` takes any number of them to a `Place`: proces
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
@@ -15,7 +16,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from core.base import processes
 from core.base.errors import InputError
 from core.runs import standby
-from core.runs.store import AttemptSuperseded, Run, RunStore
+from core.runs.store import AttemptSuperseded, Run, RunStore, parallel_runs
 
 if TYPE_CHECKING:  # pydantic
     from core.runs.description import RunDescription
@@ -54,16 +55,16 @@ class Place(Protocol):
 class ThisMachine(NamedTuple):
     """Runs are processes of their own, which stay when whoever started them goes; the store knows all about them.
 
-    at_once : how many are launched at a time; how many of them work is the device queue's business.
+    at_once : how many work at a time, whatever else the queue of their device lets in; None for `_together`.
     """
 
-    at_once: int = 2
+    at_once: int | None = None
 
     def has_room(self, working: int) -> bool:
-        return working < self.at_once
+        return working < (self.at_once or _together())
 
     def start(self, store: RunStore, run: Run) -> str:
-        launch(store, run.id)
+        launch(store, run.id, at_once=self.at_once or _together())
         return "resumed" if run.attempt else "started"
 
     def holds(self, run_id: str) -> bool:
@@ -73,13 +74,22 @@ class ThisMachine(NamedTuple):
         time.sleep(seconds)
 
 
-def launch(store: RunStore, run_id: str, module: str = "core.worker") -> Run:
+def _together() -> int:
+    """How many runs of one command work at a time: `$CROSSMATCH_PARALLEL_RUNS`, else two, one on a graphics card.
+
+    A small model keeps one core busy, however many it is given (measured: 0.9 of two); a card's memory is for one run.
+    """
+    return parallel_runs(2 if shutil.which("nvidia-smi") is None else 1)
+
+
+def launch(store: RunStore, run_id: str, module: str = "core.worker", *, at_once: int | None = None) -> Run:
     """Start a run in a process of its own, or go on with one after its last finished iteration.
 
-    It may wait in the queue of its device first. `module` is what the process runs (tests have their own).
+    It may wait in the queue of its device first, until fewer than `at_once` work there (None: `parallel_runs`).
+    `module` is what the process runs (tests have their own).
     """
     attempt = store.queue_up(run_id)
-    arguments = [str(store.root), run_id, str(attempt)]
+    arguments = [str(store.root), run_id, str(attempt), *([str(at_once)] if at_once else [])]
     try:
         # A worker that waits in the queue is to be small, so the large one is for a run whose turn it is.
         worker = None if store.is_busy(run_id) else standby.hand_over(module, arguments)

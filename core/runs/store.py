@@ -399,9 +399,9 @@ class RunStore:
         database.execute(f"UPDATE runs SET {columns} WHERE id = ?", [*values.values(), run_id])
 
 
-def parallel_runs() -> int:
-    """How many runs may work on one device at a time: `$CROSSMATCH_PARALLEL_RUNS`, default 1."""
-    text = os.environ.get("CROSSMATCH_PARALLEL_RUNS", "1")
+def parallel_runs(default: int = 1) -> int:
+    """How many runs may work on one device at a time: `$CROSSMATCH_PARALLEL_RUNS`."""
+    text = os.environ.get("CROSSMATCH_PARALLEL_RUNS", str(default))
     if not text.isdecimal() or not int(text):
         raise InputError(f"CROSSMATCH_PARALLEL_RUNS is {text!r}; set it to a whole number, 1 or more.")
     return int(text)
