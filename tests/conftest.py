@@ -23,6 +23,7 @@ os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 import pytest
 from driving import app, fresh_pages, open_page, scored_home  # noqa: F401  fixtures of the page tests
 from needed import (  # noqa: F401  what not every machine has
+    every_eval_ever,
     mteb,
     pytest_collection_modifyitems,
     pytest_terminal_summary,

@@ -12,6 +12,7 @@ NEEDS = {  # marker -> what it stands for, and the fixtures by which a test asks
     "real_data": ("Real data (../shared/data)", ("real_data",)),
     "browser": ("Chromium", ("chromium", "drawn")),
     "mteb": ("mteb", ("mteb",)),
+    "every_eval_ever": ("every_eval_ever", ("every_eval_ever",)),
     "sentence_transformers": ("sentence-transformers", ("sentence_transformers",)),
 }
 
@@ -32,6 +33,12 @@ def real_data() -> Callable[[str], Path]:
 def mteb() -> None:
     """The library mteb, which is no extra: with what it needs it is larger than all of the others."""
     pytest.importorskip("mteb")
+
+
+@pytest.fixture(scope="session")
+def every_eval_ever() -> None:
+    """The library every_eval_ever, which asks for Python 3.12; its validator runs on 3.11, too."""
+    pytest.importorskip("every_eval_ever")
 
 
 @pytest.fixture(scope="session")

@@ -199,7 +199,7 @@ def test_nothing_unsafe_is_called():
 
 
 def test_no_address_of_a_registry_and_no_path_of_a_machine_is_committed():
-    for name in ("requirements.lock", "tests/requirements-mteb.lock"):
+    for name in ("requirements.lock", "tests/requirements-mteb.lock", "tests/requirements-eee.lock"):
         lock = (ROOT / name).read_text()
         assert "://" not in lock
         assert "--hash=sha256:" in lock

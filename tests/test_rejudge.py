@@ -469,9 +469,9 @@ def test_image_acc_of_clip_benchmark_is_100_where_there_is_one_image():
 # --- results of ours, and back
 
 
-def written(tmp_path: Path, form: str, name: str) -> Path:
+def written(tmp_path: Path, form: str, name: str, scores: Path = PAIRS) -> Path:
     out = tmp_path / name
-    command = ["export", "results", "--scores", str(PAIRS), "--out", str(out), "--format", form]
+    command = ["export", "results", "--scores", str(scores), "--out", str(out), "--format", form]
     system = [] if form == "mteb" else ["--system", "ada/clip"]  # MTEB's file names no model
     done = CliRunner().invoke(app, [*command, *system, "--on", "TinyWinoground"])
     assert done.exit_code == 0, done.output
@@ -521,6 +521,36 @@ def test_every_eval_ever_holds_interval_chance_and_ties_beside_each_share(tmp_pa
     bounds = details["uncertainty"]["confidence_interval"]
     np.testing.assert_allclose([bounds["lower"], bounds["upper"]], interval)
     assert details["uncertainty"]["num_samples"] == 12
+
+
+@pytest.mark.parametrize("scores", [PAIRS, MTEB / "constant" / "TinySugarCrepe_predictions.json"])
+def test_every_eval_evers_schema_takes_what_is_exported(tmp_path, scores):
+    from jsonschema.validators import validator_for
+
+    schema = json.loads((SAMPLES.parent / "every_eval_ever" / "eval.schema.json").read_text())
+    kind = validator_for(schema)
+    kind.check_schema(schema)
+    value = json.loads(written(tmp_path, "every-eval-ever", "x.json", scores).read_text())
+    assert value["schema_version"] == schema["version"] == "0.3.0"
+    assert [error.message for error in kind(schema).iter_errors(value)] == []
+    del value["evaluation_results"][0]["metric_config"]["lower_is_better"]
+    assert not kind(schema).is_valid(value)  # it does look
+
+
+def test_every_eval_evers_own_validator_takes_what_is_exported(tmp_path, every_eval_ever):
+    from every_eval_ever.validator.validate import validate_file
+
+    value = json.loads(written(tmp_path, "every-eval-ever", "x.json").read_text())
+    name = "0b9a6f0e-6a0c-4d55-9d0e-3b0a7c1d2e3f.json"  # a UUID of version 4, as its datastore asks
+    path = tmp_path / "data" / "TinyWinoground" / "ada" / "clip" / name
+    path.parent.mkdir(parents=True)
+    for spoilt in (False, True):
+        value["evaluation_results"][0]["score_details"]["score"] = 2.0 if spoilt else 0.5
+        path.write_text(json.dumps(value))
+        report = validate_file(
+            path, repo_path=str(path.relative_to(tmp_path)), available_files=set(), run_semantic_checks=True
+        )
+        assert report.valid is not spoilt, report.errors
 
 
 def test_results_in_an_unknown_format_or_under_another_ending_are_refused(tmp_path):
