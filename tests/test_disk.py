@@ -25,6 +25,8 @@ from core.exchange.importing import save_upload
 from core.exchange.model import export_model
 from core.exchange.runs import export_run, import_run
 from core.runs.store import RunStore
+from core.scenes.pictures import draw_ahead
+from core.scenes.training_data import training_scenes
 from core.scoring.cache import ScoreCache
 from core.scoring.pairs import Pairs
 from core.ttm.run import store_embeddings
@@ -41,6 +43,12 @@ def full_disk():
         yield
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_pictures_that_are_drawn_ahead_leave_nothing_on_a_full_disk(tmp_path):
+    with full_disk(), pytest.raises(InputError, match=r"cannot be written .*; free some space"):
+        draw_ahead(training_scenes(6, seed=5), cache=tmp_path / "pictures")
+    assert not list((tmp_path / "pictures").iterdir())
 
 
 def noise(size=64):

@@ -5,13 +5,17 @@ import subprocess
 import sys
 
 import numpy as np
+import psutil
 import pytest
+from gates import until
 from typer.testing import CliRunner
 
 from core import doctor
 from core.base import paths
 from core.cli import app
 from core.doctor import NOTE, OK, PROBLEM, cache_size, diagnose, human_bytes
+from core.scenes.pictures import draw_ahead
+from core.scenes.training_data import training_scenes
 from core.scoring.cache import ScoreCache
 from core.scoring.pairs import Pairs
 
@@ -130,6 +134,7 @@ def test_the_cache_is_shown_and_cleared_by_command():
         "scores": 0,
         "bytes": 0,
         "feature_bytes": 0,
+        "picture_bytes": 0,
     }
     keys = [("image", f"caption {i}") for i in range(500)]
     ScoreCache().put("model", Pairs.of(keys), np.arange(500, dtype=np.float32))
@@ -139,6 +144,49 @@ def test_the_cache_is_shown_and_cleared_by_command():
     assert here("cache", "clear").exit_code == 0
     assert json.loads(here("cache", "show", "--json").stdout)["scores"] == 0
     assert np.isnan(ScoreCache().get("model", Pairs.of(keys))).all()
+
+
+DRAWING = """
+import os, signal, sys
+from core.scenes import pictures
+from core.scenes.training_data import training_scenes
+pictures._CHUNK = 4
+def tell(what, share):
+    if share > 0.5:
+        os.kill(os.getpid(), signal.SIGKILL if sys.argv[1] == "killed" else signal.SIGSTOP)
+pictures.draw_ahead(training_scenes(12, seed=int(sys.argv[2])), tell)
+"""
+
+
+def test_the_cache_commands_count_and_delete_drawn_pictures_and_what_a_killed_drawing_left():
+    def shown():
+        return json.loads(here("cache", "show", "--json").stdout)["picture_bytes"]
+
+    folder, one = paths.home() / "cache" / "pictures", 12 * 64 * 64 * 3
+    draw_ahead(training_scenes(12, seed=5))
+    assert one < shown() < one + 500
+    subprocess.run([sys.executable, "-c", DRAWING, "killed", "6"], check=False)
+    assert len(list(folder.iterdir())) == 2 and shown() > one + one // 2
+    assert "kB of pictures" in here("cache", "clear").stderr
+    assert shown() == 0 and not list(folder.iterdir())
+
+
+def test_the_next_drawing_deletes_what_a_killed_one_left_and_nothing_of_one_at_work():
+    folder = paths.home() / "cache" / "pictures"
+    subprocess.run([sys.executable, "-c", DRAWING, "killed", "6"], check=False)
+    (left,) = folder.iterdir()
+    with subprocess.Popen([sys.executable, "-c", DRAWING, "stopped", "7"]) as other:
+        try:
+            until(lambda: psutil.Process(other.pid).status() == psutil.STATUS_STOPPED)
+            draw_ahead(training_scenes(12, seed=5))
+            assert not left.exists() and len(list(folder.iterdir())) == 2
+            here("cache", "clear")
+            (working,) = folder.iterdir()
+            assert str(other.pid) in working.name
+        finally:
+            other.kill()
+    here("cache", "clear")
+    assert not list(folder.iterdir())
 
 
 def test_clearing_while_another_process_writes_harms_neither():

@@ -184,7 +184,7 @@ def test_listing_every_state_takes_no_torch_no_pandas_no_network_and_less_than_t
         "def refuse(*a, **k): raise AssertionError('network')\n"
         "socket.socket.connect = socket.getaddrinfo = refuse\n"
         "import contextlib, io, json\n"
-        "from core.cli.listings import list_command\n"
+        "from core.cli._listings import list_command\n"
         "with contextlib.redirect_stdout(io.StringIO()) as out: list_command('benchmarks', as_json=True)\n"
         "rows = json.loads(out.getvalue())\n"
         "assert len(rows) > 60 and all(r['state'] for r in rows)\n"

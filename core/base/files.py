@@ -6,7 +6,9 @@ import hashlib
 import io
 import json
 import os
+import re
 import shutil
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -14,12 +16,14 @@ from typing import TYPE_CHECKING, Any
 
 from core.base.errors import InputError
 from core.base.paths import home
+from core.base.processes import ProcessIdentity
 from core.base.public_mode import is_public
 
 if TYPE_CHECKING:  # a queued worker waits without numpy
     import numpy as np
 
 MANIFEST = "manifest.json"
+_UNSEEN = 86_400.0  # seconds without a change after which a file of a process elsewhere counts as left behind
 _SYNC_ALL_FROM = 500  # files beyond which one sync of the whole disk is quicker than one of each
 
 
@@ -176,6 +180,58 @@ def verify_manifest(folder: Path) -> dict[str, Any]:
         if not path.is_file() or checksum(path) != expected:
             raise InputError(f"{path} is damaged or missing (its checksum differs); start again.")
     return manifest
+
+
+@contextmanager
+def aside(final: Path) -> Iterator[Path]:
+    """A path beside `final`, of a file or folder, that gets that name once it has been written.
+
+    What is left of an attempt that fails is deleted, and what killed ones have left beside it.
+    """
+    process = ProcessIdentity.of(os.getpid())
+    part = final.with_name(f"{final.name}.{process.pid}-{process.created:.0f}-{_host(process)}.part")
+    clear_cache(final.parent, only_parts=True)
+    try:
+        yield part
+        (publish if part.is_dir() else rename)(part, final)
+    finally:
+        _delete(part)
+
+
+def clear_cache(folder: Path, only_parts: bool = False) -> int:
+    """Delete what is in a folder of `aside`'s but what a living process writes; returns the bytes given back.
+
+    only_parts : what is whole stays.
+    """
+    before = folder_size(folder)
+    for path in folder.glob("*"):
+        part = re.search(r"\.(?:(\d+)-(\d+)-(\w+)\.part|\d+\.part.*)$", path.name)
+        if part is None and only_parts:
+            continue
+        if part is None or not _is_written(path, *part.groups()):
+            _delete(path)
+    return before - folder_size(folder)
+
+
+def _is_written(part: Path, pid: str | None, created: str | None, host: str | None) -> bool:
+    """Whether somebody may still write it: who cannot be seen from here, in another container, for a day."""
+    mine = ProcessIdentity.of(os.getpid())
+    if host == _host(mine):
+        return mine._replace(pid=int(pid or 0), created=float(created or 0)).is_alive() is not False
+    with suppress(OSError):
+        return time.time() - part.stat().st_mtime < _UNSEEN
+    return False
+
+
+def _host(process: ProcessIdentity) -> str:
+    return hashlib.sha256(process.host.encode()).hexdigest()[:8]
+
+
+def _delete(path: Path) -> None:
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
 
 
 def publish(aside: Path, final: Path) -> None:

@@ -112,7 +112,7 @@ COMMANDS: dict[str, _Command] = {
         "cost run/20261121-101500000-abcdef --json",
     ),
     "pretrain": _Command(
-        "listings",
+        "_listings",
         "pretrain",
         "Train a built-in model on the built-in world, as the shipped one was.",
         "pretrain clip --out clip-again --seed 0",
@@ -146,7 +146,7 @@ COMMANDS: dict[str, _Command] = {
         "Export groups, scores, matchings, metrics, curves, a run, a figure, rows of the papers' tables.",
     ),
     "list": _Command(
-        "listings",
+        "_listings",
         "list_command",
         "Models, benchmarks, metrics, presets, tables or shifts: all by name, or with a NAME everything about one.",
         "list benchmarks --json",
@@ -176,7 +176,9 @@ COMMANDS: dict[str, _Command] = {
         "What this machine has and lacks: device, memory, caches, data, extras. Works offline; changes nothing.",
         "doctor --json",
     ),
-    "cache": _Command("_doctor", "cache_app", "The cache of scores: show, clear."),
+    "cache": _Command(
+        "_doctor", "cache_app", "What is cached of scores, features and pictures: show, clear."
+    ),
 }
 # The heads of `crossmatch --help`, and what stands below each.
 _SECTIONS = {

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from core.base import paths
-from core.base.files import folder_size, remove
+from core.base.files import clear_cache, folder_size
 from core.base.text import duration
 from core.cli._given_options import App, refuse_unused
 from core.cli._output import print_note, show_json
@@ -96,31 +96,37 @@ def _rehearsed_lines(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 @cache_app.command("show", epilog="Example: crossmatch cache show --json")
 def _cache_show(as_json: Json = False) -> None:
-    """How many scores are cached, and how much disk space they and the features of Cola's trainings take."""
+    """How many scores are cached, and how much disk space they, the features of Cola's trainings and drawn pictures
+    of the built-in world take."""
     path, scores, size = cache_size()
-    features = folder_size(_features())
+    features, pictures = map(folder_size, _folders())
     if as_json:
-        show_json({"path": str(path), "scores": scores, "bytes": size, "feature_bytes": features})
+        sizes = {"bytes": size, "feature_bytes": features, "picture_bytes": pictures}
+        show_json({"path": str(path), "scores": scores, **sizes})
     else:
         print(f"{scores} scores, {human_bytes(size)} in {path}")
-        print(f"features, {human_bytes(features)} in {_features()}")
+        for what, taken, folder in zip(
+            ("features", "pictures"), (features, pictures), _folders(), strict=True
+        ):
+            print(f"{what}, {human_bytes(taken)} in {folder}")
 
 
-def _features() -> Path:
-    """Where core/cola/_feature_store.py keeps features, by a name that imports no torch."""
-    return paths.home() / "cache" / "features"
+def _folders() -> tuple[Path, Path]:
+    """Where core/cola/_feature_store.py keeps features and core/scenes/pictures.py pictures, without importing them."""
+    cache = paths.home() / "cache"
+    return cache / "features", cache / "pictures"
 
 
 @cache_app.command("clear", epilog="Example: crossmatch cache clear")
 def _cache_clear() -> None:
-    """Delete every cached score and every feature of Cola's trainings; both are computed again when needed."""
+    """Delete every cached score, feature of Cola's trainings and drawn picture; all are made again when needed."""
     from core.scoring.cache import ScoreCache  # imports numpy, which is slow
 
     cache = ScoreCache()
     before = cache.size()
     cache.clear()
-    features = folder_size(_features())
-    remove(_features())
+    features, pictures = map(clear_cache, _folders())
     print_note(
-        f"deleted {before.scores} scores, {human_bytes(before.bytes)}, and {human_bytes(features)} of features"
+        f"deleted {before.scores} scores, {human_bytes(before.bytes)}, {human_bytes(features)} of features and "
+        f"{human_bytes(pictures)} of pictures"
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -78,12 +77,11 @@ def stored_features(key: str, blocks: Iterable[Features]) -> StoredFeatures:
     """The features of this key; where nobody has computed them yet, `blocks` does, in order."""
     folder = paths.home() / "cache" / "features" / key
     if not (folder / _FACTS).is_file():
-        aside = folder.with_name(f"{key}.{os.getpid()}.part")
-        files.remove(aside)
-        with files.storage_errors(aside):
-            files.private_folder(aside)
-            files.write_json(aside / _FACTS, _write(aside, blocks)._asdict())
-            files.publish(aside, folder)
+        with files.storage_errors(folder):
+            files.private_folder(folder.parent)
+            with files.aside(folder) as part:
+                files.private_folder(part)
+                files.write_json(part / _FACTS, _write(part, blocks)._asdict())
     return StoredFeatures(folder)
 
 

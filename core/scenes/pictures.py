@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import numpy as np
 
+from core.base import files
 from core.base.paths import home
 from core.scenes.render import AHEAD, MODEL_SIZE, RENDERER, render_many
 from core.scenes.world import Scene
@@ -32,18 +32,22 @@ def draw_ahead(
     described = RENDERER + "".join(scene.to_json() for scene in scenes)
     # The first pixels are part of the name: a renderer that changed without saying so must not find old pictures.
     name = hashlib.sha256(described.encode() + render_many(scenes[:4]).tobytes()).hexdigest()[:24]
-    path, part = folder / f"{name}.npy", folder / f"{name}.{os.getpid()}.part.npy"
+    path = folder / f"{name}.npy"
     if not path.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        shape = (len(scenes), MODEL_SIZE, MODEL_SIZE, 3)
-        pictures = np.lib.format.open_memmap(part, "w+", np.uint8, shape)
-        for start in range(0, len(scenes), _CHUNK):
-            if progress is not None:
-                progress("rendering", start / len(scenes))
-            some = scenes[start : start + _CHUNK]
-            pictures[start : start + _CHUNK] = render_many(some, processes=processes)
-        pictures.flush()
-        part.replace(path)
+        with files.storage_errors(path):
+            folder.mkdir(parents=True, exist_ok=True)
+            with files.aside(path) as part:
+                _draw(scenes, part, progress or (lambda what, share: None), processes)
     pictures = np.load(path, mmap_mode="r")
     AHEAD.update(zip(scenes, pictures, strict=True))
     return pictures
+
+
+def _draw(scenes: Sequence[Scene], path: Path, progress: _Progress, processes: int) -> None:
+    """Write their pictures as an NPY file, some at a time: a disk that is full says so, where a mapped file crashes."""
+    shape = (len(scenes), MODEL_SIZE, MODEL_SIZE, 3)
+    with path.open("wb") as file:
+        np.lib.format.write_array_header_1_0(file, {"descr": "|u1", "fortran_order": False, "shape": shape})
+        for start in range(0, len(scenes), _CHUNK):
+            progress("rendering", start / len(scenes))
+            file.write(render_many(scenes[start : start + _CHUNK], processes=processes).data)
