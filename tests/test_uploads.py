@@ -510,6 +510,16 @@ def test_tags_beside_a_file_filter_and_slice_it(app, file):
     assert "By tag" in text(app(MATCHING, set=f"upload/{file}"))
 
 
+@pytest.mark.parametrize("page", [GROUPS, MATCHING, DEBIAS])
+def test_a_file_may_be_named_as_the_benchmark_of_an_address(app, file, page):
+    test = app(page, benchmark=f"upload/{file}")
+    assert test.selectbox(key="set").value == f"upload/{file}" and "scores.csv (your file)" in plain(test)
+    assert not test.warning
+    lost = app(page, benchmark="upload/lost.csv")
+    (said,) = (each.value for each in lost.warning)
+    assert "'lost.csv' is not stored here" in said.replace("\\", "")
+
+
 def test_a_prior_beside_a_file_debiases_it(app, file):
     store = UploadStore()
     data = io.BytesIO()

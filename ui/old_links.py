@@ -14,6 +14,8 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from core import datasets
 from core.figures.text import escape_markdown
 from ui.navigation import ASK, CHANGES, TRAIN
+from ui.selection import shifted_names
+from ui.uploads import upload_names
 
 # What some page reads or has read, by what it is about.
 _NAMES = """
@@ -73,7 +75,8 @@ def read_old_links() -> None:
     asked = named or _set_of_group(query.get("group", ""))
     if asked and "set" not in query and "set" not in st.session_state:
         query["set"] = asked
-        if asked in datasets.names():  # the page says of any other that it is unknown
+        # The page says of any other that it is unknown, or no longer stored.
+        if asked in (*datasets.names(), *shifted_names(), *upload_names()):
             st.session_state["set"] = asked
     if named and ("set" in query or named != st.session_state.get("set")):  # else it is what is selected
         del query["benchmark"]
