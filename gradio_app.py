@@ -1,50 +1,27 @@
 """The small demo: two images and two captions of your own, the score matrix, both metrics, the matching.
 
 `python gradio_app.py` starts it on port 7860, with an API and MCP tools that answer in JSON. It is a Gradio Space as
-it stands: on ZeroGPU the scoring functions borrow a GPU, elsewhere they run on what there is.
+it stands: on ZeroGPU the scoring functions borrow a GPU, elsewhere they run on what there is. What makes it safe on a
+public server is in `demo_server`.
 """
 
 from __future__ import annotations
 
-import asyncio
-import base64
 import hashlib
-import logging
 import os
-import socket
 import tempfile
 import threading
-import time
-from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
-from functools import partial
+from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any
-from urllib.parse import parse_qs
-from weakref import WeakKeyDictionary
 
 import gradio as gr
-import gradio.mcp
-import httpx
-from gradio import http_server, route_utils
-from gradio.data_classes import ImageData
-from gradio.exceptions import ComponentProcessingError, InvalidPathError
-from gradio.mcp import GradioMCPServer
-from gradio.utils import get_upload_folder
-from gradio_client import Client
-from gradio_client.utils import is_http_url_like
 from PIL import Image, ImageOps
-from pydantic import ValidationError
-from starlette.middleware import Middleware
-from starlette.responses import PlainTextResponse
 
 from core import datasets
 from core.base.errors import InputError
-from core.base.gate import Gate, Limits, Share
 from core.base.image_files import ImageFile
-from core.base.processes import limit_malloc
 from core.figures import group_html
 from core.groups import Group, ImageRef
 from core.metrics.evaluation import Evaluation
@@ -53,45 +30,19 @@ from core.scorers.vocabulary import vocabulary_note
 from core.scoring.load import lazy_scorer, load_scorer, scorer_names
 from core.scoring.scores import score_groups
 from core.teaching.single_group import MAX_SIDE, evaluate_group, record, user_group
-
-log = logging.getLogger("crossmatch.demo")
+from demo_server import patch_gradio
+from demo_server.sentences import with_sentences
+from demo_server.serving import served
+from demo_server.turns import queued
+from demo_server.uploads import KEPT
 
 STYLE = Path(__file__).parent / ".streamlit" / "style.css"
 SET = "scenes/left-right"
 LONGEST = 400  # characters of a caption, also by the API
 PICTURE = 320  # pixels a side, of the rendered examples
-Given = (
-    str | bytes
-)  # an image as Gradio hands it on: a file of its upload folder, or what a data address holds
-FILE_MB, FILES = 10, 10  # one uploaded image, and how many one request brings
-KEPT = 600  # seconds that uploads stay on the disk
-INNER_SECONDS = 120.0  # that a request of the server to itself, for a tool call, may wait
-# Of strangers. Whatever is sent counts as an upload: images also come as text, inside of a call.
-LIMITS = Limits(
-    uploads=Share(20, 100),
-    quota=Share(100 << 20, 400 << 20),
-    window=KEPT,
-    file=16 << 20,
-    body=4 << 20,  # a call, with its images as text
-    patience=120.0,
-)
-# Calls in the queue, of pages, of the API and of tools.
-WAITING = Share(12, 60)
+Given = str | bytes  # an image as Gradio hands it on: a file of its uploads, or what a data address holds
 _at_work = threading.Lock()  # one pair of images at a time is in memory
 _examples: dict[bytes, ImageRef] = {}  # by the SHA-256 of the file that shows it
-# What no page of this demo asks for: it would write to the disk, or fetch from elsewhere for anybody.
-_UNUSED = (
-    "component_server",
-    "process_recording",
-    "run-history",
-    "runs",
-    "deep_link",
-    "proxy=",
-    "stream/",
-    "dev/",
-    "monitoring",
-)
-CLOSED = f"(/gradio_api)?/({'|'.join(_UNUSED)}|file[=/](?i:https?):)"
 INTRO = """
 # Which caption belongs to which image?
 Image A belongs to caption 1, image B to caption 2: does a model know it? **GroupMatch** asks whether the true
@@ -259,152 +210,7 @@ def picture(value: str | None, label: str, visible: bool = True) -> gr.Image:
     return gr.Image(value, type="filepath", image_mode=None, label=label, height=220, visible=visible)
 
 
-def _of_data_address(address: str) -> bytes:
-    """The file that an address holds itself; nobody decodes it before its call is at work."""
-    try:
-        return base64.b64decode(address.partition(",")[2], validate=False)
-    except ValueError as error:
-        raise gr.Error(
-            f"The data address of an image is no base64 ({error}).", print_exception=False
-        ) from None
-
-
-def _take_files_alone() -> None:
-    """No `gr.Image` of this process decodes what it is given, or fetches it from an address that somebody names.
-
-    Of the class, not of a field: once an example is chosen, Gradio makes a visitor new fields from the class. A class
-    of its own it would write a stub for, into this folder.
-    """
-    keep = gr.Image.async_move_resource_to_block_cache
-
-    async def keep_uploads(self: gr.Image, path: str | Path | None) -> str | None:
-        if path is not None and is_http_url_like(str(path)):
-            raise gr.Error("Send the image itself; web addresses are not fetched.", print_exception=False)
-        return await keep(self, path)
-
-    def as_file(self: gr.Image, payload: ImageData | None) -> Any:
-        if payload is None:
-            return None
-        if (payload.url or "").startswith("data:"):
-            return _of_data_address(str(payload.url))
-        return payload.path  # not even looked at here
-
-    def own_picture(self: gr.Image) -> dict[str, Any]:
-        """What the API's page names in its examples: a file of the reader's, where Gradio has one of the web."""
-        name = f"{str(self.label or 'image').lower().replace(' ', '_')}.png"
-        return {"path": name, "url": name, "orig_name": name, "meta": {"_type": "gradio.FileData"}}
-
-    gr.Image.example_payload = own_picture  # type: ignore[method-assign]
-    gr.Image.example_value = lambda self: own_picture(self)["path"]  # type: ignore[method-assign]
-    gr.Image.preprocess = as_file  # type: ignore[method-assign]
-    gr.Image.async_move_resource_to_block_cache = keep_uploads  # type: ignore[method-assign, assignment]
-
-
-class _FewFiles(route_utils.GradioMultiPartParser):
-    """Gradio's reader of uploads, with fewer files a request: it holds every one of them open until the last."""
-
-    def __init__(self, headers: Any, stream: Any, *, max_files: float, **more: Any) -> None:
-        super().__init__(headers, stream, max_files=min(max_files, FILES), **more)
-
-
-class _PatientServer(http_server.Server):
-    """Gradio's server, waited for while it starts, however slow the machine: after five seconds Gradio began the same
-    app on the next port, which cannot be begun twice. Its port is its own before the app begins, for the same reason.
-
-    Raises OSError: the port is not free; Gradio takes the next. RuntimeError: the app itself did not start.
-    """
-
-    def run_in_thread(self) -> None:
-        host = self.config.host
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
-        port = socket.create_server((host, self.config.port), family=family)
-        self.thread = threading.Thread(target=self._run, args=([port],), daemon=True)
-        self.thread.start()
-        while not self.started:
-            self.thread.join(0.01)
-            if not self.thread.is_alive():
-                port.close()
-                raise RuntimeError("The demo's server did not start; the lines above say why.")
-
-    def _run(self, sockets: list[socket.socket]) -> None:
-        with suppress(SystemExit):  # uvicorn's word for an app that did not start, which it has printed
-            self.run(sockets=sockets)
-
-
-def _refuse_tools_in_a_sentence() -> None:
-    """A tool call that does not come through has no text of httpx, which names an address of this machine."""
-
-    def with_sentence(keep: Callable) -> Callable:
-        async def execute(*given: Any) -> Any:
-            try:
-                return await keep(*given)
-            except httpx.HTTPError as error:
-                log.error("a tool call did not come through: %s", error)
-                raise gr.Error("The server refused this call; try again in a minute.") from None
-
-        return execute
-
-    for name in ("_execute_tool_without_progress", "_execute_tool_with_progress"):
-        setattr(GradioMCPServer, name, with_sentence(getattr(GradioMCPServer, name)))
-
-
-def _wait_without_a_thread() -> None:
-    """A tool call that waits for its result holds no thread: forty of them held all there were, for good, as the call
-    at work needs one to end."""
-
-    async def result(self: GradioMCPServer, job: Any) -> list[Any]:
-        return [await asyncio.wrap_future(job.future)]
-
-    GradioMCPServer._execute_tool_without_progress = result  # type: ignore[method-assign]
-
-
-def _make_one_client() -> None:
-    """Gradio's client, by which a server asks itself for tool calls, is made once, in one thread, while the calls that
-    wait for it hold none: each of the first calls made one of its own, in threads that these needed to be answered."""
-    in_a_thread = gradio.mcp.run_sync
-    making: WeakKeyDictionary[GradioMCPServer, asyncio.Lock] = WeakKeyDictionary()
-
-    async def made(make: Callable[[], Client]) -> Client:
-        server: GradioMCPServer = make.__self__  # type: ignore[attr-defined]
-        async with making.setdefault(server, asyncio.Lock()):
-            if server._client_instance is not None:
-                return server._client_instance
-            try:
-                return await in_a_thread(make)
-            except Exception as error:
-                log.error("the client for tool calls could not be made: %s", error)
-                raise gr.Error("The server has just started; try again in a minute.") from None
-
-    gradio.mcp.run_sync = made  # type: ignore[assignment]  # called for this alone
-    gradio.mcp.Client = partial(Client, httpx_kwargs={"timeout": INNER_SECONDS})  # type: ignore[assignment, misc]
-
-
-def _hand_on_images_as_text() -> None:
-    """An image that a tool call holds stays text until its call is at work: Gradio uploaded it to itself, as a visitor
-    of this machine whose share of uploads all tool calls had together."""
-    keep = GradioMCPServer.convert_strings_to_filedata
-
-    def handed_on(
-        self: GradioMCPServer, value: dict[str, Any], filedata_positions: list[list[str | int]]
-    ) -> dict[str, Any]:
-        texts = {
-            name: {"url": given, "meta": {"_type": "gradio.FileData"}}
-            for name, given in value.items()
-            if [name] in filedata_positions and isinstance(given, str) and given.startswith("data:")
-        }
-        others = {name: given for name, given in value.items() if name not in texts}
-        return {**keep(self, others, filedata_positions), **texts}
-
-    GradioMCPServer.convert_strings_to_filedata = handed_on  # type: ignore[method-assign]
-
-
-_take_files_alone()
-_make_one_client()
-_hand_on_images_as_text()
-_wait_without_a_thread()
-_refuse_tools_in_a_sentence()
-route_utils.GradioMultiPartParser = _FewFiles  # type: ignore[misc, assignment]
-http_server.Server = _PatientServer  # type: ignore[misc]
+patch_gradio()
 
 
 def build() -> gr.Blocks:
@@ -457,153 +263,8 @@ def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
         asked = [*images, *texts, model]
         gr.Button(visible=False).click(score_group, asked, answer, api_name="score_group")
         gr.api(list_models, api_name="list_models")
-    demo.process_api = _with_sentences(demo.process_api, len(fields))  # type: ignore[method-assign]
+    demo.process_api = with_sentences(demo.process_api, len(fields))  # type: ignore[method-assign]
     return demo
-
-
-def _with_sentences(process: Callable, arguments: int) -> Callable:
-    """Gradio's `process_api`, which says in one sentence what was wrong with a call: by itself it answers `null`."""
-
-    async def process_api(block_fn: Any, inputs: list[Any], *args: Any, **more: Any) -> dict[str, Any]:
-        try:
-            return await process(block_fn, inputs, *args, **more)
-        except gr.Error:
-            raise
-        except Exception as error:
-            raise gr.Error(_sentence(error, len(inputs), arguments), print_exception=False) from error
-
-    return process_api
-
-
-def _sentence(error: Exception, count: int, arguments: int) -> str:
-    if count < arguments and not isinstance(error, ComponentProcessingError | InvalidPathError):
-        return f"{count} of {arguments} arguments came; give two images, two captions and a model, in this order."
-    if isinstance(error, InvalidPathError):
-        return "Upload the image first and send the path that the upload returns; no other file of the server is read."
-    if isinstance(error, ComponentProcessingError | ValidationError):
-        return (
-            "An argument has the wrong form; send images as uploaded files or as `data:image/png;base64,…`."
-        )
-    log.error("a call failed", exc_info=error)
-    return "An internal error occurred; the server's log has the details."
-
-
-def queued(demo: gr.Blocks) -> gr.Blocks:
-    """The demo, whose calls all wait in one queue, in which an address has its share, and addresses take turns."""
-    demo.queue(default_concurrency_limit=1, max_size=WAITING.together, api_open=False)
-    queue, push = demo._queue, demo._queue.push
-
-    async def push_share(body: Any, request: Any, username: str | None) -> tuple[bool, Any, Any]:
-        who = _address(request)
-        waiting = (event for each in queue.event_queue_per_concurrency_id.values() for event in each.queue)
-        count = sum(_address(event.request) == who for event in waiting)
-        if count >= WAITING.each:
-            said = f"{count} calls from your address wait already; try again in a minute."
-            return False, said, "queue_full"
-        pushed = await push(body, request, username)
-        for each in queue.event_queue_per_concurrency_id.values():
-            _take_turns(each.queue)
-        return pushed
-
-    queue.push = push_share  # type: ignore[method-assign]
-    return demo
-
-
-def _address(request: Any) -> str:
-    return request.client.host if request.client else ""
-
-
-def _take_turns(waiting: list[Any]) -> None:
-    """Order calls so that addresses take turns, each with its oldest call first."""
-    seen: Counter[str] = Counter()
-    turns = []
-    for event in waiting:
-        who = _address(event.request)
-        seen[who] += 1
-        turns.append(seen[who])
-    waiting[:] = [waiting[i] for i in sorted(range(len(waiting)), key=turns.__getitem__)]
-
-
-class _KnownStreams:
-    """An app whose streams of events begin for what waits alone: Gradio begins one for anybody, then fails inside."""
-
-    def __init__(self, app: Callable) -> None:
-        self.app = app
-
-    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
-        if scope["type"] == "http" and scope["method"] == "GET" and not _has_events(scope):
-            answer = PlainTextResponse("Nothing waits under this name; send the call again.", 404)
-            await answer(scope, receive, send)
-            return
-        await self.app(scope, receive, send)
-
-
-def _has_events(scope: Any) -> bool:
-    """Whether a request asks for anything but a stream of events of a session, or of a call, that does not exist."""
-    path = scope["path"].removeprefix("/gradio_api").rstrip("/")
-    queue = scope["app"].get_blocks()._queue
-    if path == "/queue/data":
-        named = parse_qs(scope["query_string"].decode("latin1"), keep_blank_values=True)
-        names = named.get("session_hash", [])
-        return all(name in queue.pending_messages_per_session for name in names[-1:])
-    if path.startswith("/call/"):
-        event = path.rpartition("/")[2]
-        return (
-            event in queue.event_ids_to_events
-            or event in queue.pending_messages_per_session
-            or any(event in events for events in list(queue.pending_event_ids_session.values()))
-        )
-    return True
-
-
-def served() -> dict[str, Any]:
-    """How the demo is launched: with an API, tools, and limits for strangers."""
-    gate = Middleware(
-        Gate,
-        uploads=".*",
-        limits=LIMITS,
-        closed=CLOSED,
-        files="/gradio_api/upload$",
-        asks_itself=True,
-    )
-    return {
-        "mcp_server": True,
-        "max_file_size": f"{FILE_MB}mb",
-        "run_history": False,  # of the hub, with a visitor's key
-        "state_session_capacity": 500,
-        "_frontend": False,  # or a page that takes three seconds, on a slow machine, ends what has just started
-        "app_kwargs": {"middleware": [gate, Middleware(_KnownStreams)], "lifespan": _sweeping},
-    }
-
-
-@asynccontextmanager
-async def _sweeping(_app: Any) -> AsyncIterator[None]:
-    """While the server runs: Gradio deletes uploads when they are old, and forgets those that broke off; and what the
-    last calls freed goes back to the machine."""
-    trim = limit_malloc(2)  # or images that were decoded stay in the heaps of Gradio's forty threads
-
-    async def sweep() -> None:
-        while True:
-            await asyncio.sleep(60)
-            await asyncio.to_thread(drop_broken_uploads, Path(get_upload_folder()), KEPT)
-            await asyncio.to_thread(trim)
-
-    task = asyncio.create_task(sweep())
-    try:
-        yield
-    finally:
-        task.cancel()
-
-
-def drop_broken_uploads(folder: Path, age: float) -> None:
-    """Delete what is left of uploads that were not sent to their end, once nothing has been added for `age` seconds.
-
-    Whole ones lie in folders that are named for their content.
-    """
-    for path in folder.glob("tmp*"):
-        with suppress(OSError):  # Gradio may have come first
-            if path.is_file() and time.time() - path.stat().st_mtime > age:
-                path.unlink()
 
 
 def theme() -> gr.themes.Base:

@@ -12,6 +12,7 @@ import ui
 ROOT = Path(__file__).resolve().parent.parent
 CORE = sorted((ROOT / "core").rglob("*.py"))
 PAGES = [ROOT / "app.py", *sorted((ROOT / "ui").rglob("*.py")), *sorted((ROOT / "pages").glob("*.py"))]
+DEMO = [ROOT / "gradio_app.py", *sorted((ROOT / "demo_server").glob("*.py"))]
 # The files that may name truth; a new file is blind until it is listed here. Scorers, matching and training are not:
 # they get `GroupSet.blind()`.
 READS_TRUTH = {
@@ -101,7 +102,7 @@ def test_a_module_with_an_underscore_is_imported_inside_its_room_alone():
     }
     outside = {
         f"{short(path)} imports {module}"
-        for path in [*CORE, *PAGES, ROOT / "gradio_app.py", *sorted((ROOT / "crossmatch").glob("*.py"))]
+        for path in [*CORE, *PAGES, *DEMO, *sorted((ROOT / "crossmatch").glob("*.py"))]
         for module in imported_modules(path) & private
         if room(module) != room(module_name(path))
     }
@@ -127,8 +128,17 @@ def test_the_surface_of_core_stays_small():
 
 
 def test_core_imports_no_page_code():
-    pages = {"streamlit", "gradio", "ui", "app", "pages", "altair"}
+    pages = {"streamlit", "gradio", "ui", "app", "pages", "altair", "demo_server"}
     assert not [short(path) for path in CORE if pages & {name.split(".")[0] for name in imports(path)}]
+
+
+def test_what_serves_the_demo_knows_neither_the_demo_nor_the_app_nor_a_model():
+    known = {"core.base.gate", "core.base.processes"}
+    for path in DEMO[1:]:
+        own = {
+            name for name in imports(path) if name.split(".")[0] in ("core", "ui", "streamlit", "gradio_app")
+        }
+        assert own <= known, short(path)
 
 
 def inner_imports(path: Path) -> list[ast.ImportFrom]:
@@ -190,7 +200,7 @@ def test_core_prints_nothing_but_on_the_command_line():
 def test_nothing_unsafe_is_called():
     """No eval, no pickle, no remote code: what a file or a hub holds is data."""
     unsafe = []
-    for path in [*CORE, *PAGES]:
+    for path in [*CORE, *PAGES, *DEMO]:
         found = called_names(path) & {"eval", "exec"}
         found |= {name.split(".")[0] for name in imports(path)} & {"pickle", "dill", "joblib"}
         found |= {"trust_remote_code=True"} if "trust_remote_code=True" in path.read_text() else set()

@@ -15,6 +15,7 @@ from core.metrics.evaluation import Evaluation
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 from core.teaching.single_group import record, user_group
+from demo_server import serving, turns, uploads
 
 
 @pytest.fixture(autouse=True, scope="module")
@@ -389,7 +390,7 @@ def test_what_an_address_uploads_within_some_minutes_is_bounded_and_soon_deleted
     demo.close()
     assert statuses[:11] == [200] * 11 and set(statuses[11:]) <= {429, 0}
     new = [path for path in folder.rglob("*") if path.is_file() and path not in before]
-    assert sum(path.stat().st_size for path in new) <= gradio_app.LIMITS.quota.each
+    assert sum(path.stat().st_size for path in new) <= serving.LIMITS.quota.each
     for path in new:
         path.unlink()
 
@@ -411,7 +412,7 @@ def test_uploads_that_broke_off_are_deleted_and_whole_ones_are_not(tmp_path):
         path.write_bytes(b"x")
     for path in (whole, old):
         os.utime(path, (0, 0))
-    gradio_app.drop_broken_uploads(tmp_path, 600)
+    uploads.drop_broken_uploads(tmp_path, 600)
     assert whole.exists() and fresh.exists() and not old.exists()
 
 
@@ -479,7 +480,7 @@ def test_a_call_of_the_tool_is_its_visitors_and_its_refusal_names_no_address(add
     serve, seen, refusing = gate.Gate.__call__, set(), False
     monkeypatch.setattr(gate.Gate, "__call__", watched)
     monkeypatch.setattr(gate, "_client", lambda scope: "203.0.113.7")
-    monkeypatch.setattr(gradio_app, "WAITING", gate.Share(0, 0))
+    monkeypatch.setattr(turns, "WAITING", gate.Share(0, 0))
     images = ["data:image/png;base64,AAAA"] * 2
     full = asked(address, images)
     assert ("/gradio_api/queue/join", "203.0.113.7") in seen
@@ -741,11 +742,11 @@ def test_addresses_take_turns_in_the_queue_each_with_its_oldest_call_first():
         return Named(name=name, request=Named(client=Named(host=name[0])))
 
     waiting = [call_of(name) for name in ("a1", "a2", "a3", "b1", "b2", "c1")]
-    gradio_app._take_turns(waiting)
+    turns._take_turns(waiting)
     assert [event.name for event in waiting] == ["a1", "b1", "c1", "a2", "b2", "a3"]
     del waiting[0]  # it is at work; one more of the same comes, and one of somebody else
     waiting += [call_of("a4"), call_of("d1")]
-    gradio_app._take_turns(waiting)
+    turns._take_turns(waiting)
     assert [event.name for event in waiting] == ["b1", "c1", "a2", "d1", "b2", "a3", "a4"]
 
 
