@@ -19,7 +19,8 @@ LIMITS = Limits(
     body=4 << 20,  # a call, with its images as text
     patience=120.0,
 )
-# What no page of this demo asks for: it would write to the disk, or fetch from elsewhere for anybody.
+# What no page and no client of this demo asks for: it would write to the disk, fetch from elsewhere for anybody, or
+# stay open without end.
 _UNUSED = (
     "component_server",
     "process_recording",
@@ -30,6 +31,7 @@ _UNUSED = (
     "stream/",
     "dev/",
     "monitoring",
+    "heartbeat/",
 )
 CLOSED = f"(/gradio_api)?/({'|'.join(_UNUSED)}|file[=/](?i:https?):)"
 
