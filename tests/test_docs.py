@@ -31,6 +31,7 @@ NOT_RUN = {
     "crossmatch evaluate winoground": "needs a benchmark and a model that are not here",
     "crossmatch export run RUN": "RUN stands for a run",
     "crossmatch fetch": "downloads",
+    "crossmatch published winoground mine": "needs the file of the line before",
     "crossmatch reproduce": "takes seconds, and its runs need more; test_reproduce.py and test_reproduce_papers.py",
     "crossmatch runs import": "its file is a run of the reader's",
     "crossmatch sweep study.yaml --watch": "starts processes; test_sweep.py runs one",

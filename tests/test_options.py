@@ -77,6 +77,7 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
         "embeddings": ("{embeddings}", "{embeddings_2}", "--shape", "3x3", "--json"),
     },
     "rejudge": {"scores": ("{scores}", "--json")},
+    "published": {"set": ("winoground", "--json")},
     "groups-needed": {"plain": (), "so many": ("--groups", "300")},
     "ttm": {
         "embeddings": (*EMBEDDINGS, *SMALL, "--batch", "5", "--json"),
@@ -758,6 +759,13 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
     "rejudge": {
         "<files>": {"*": instead("{scores}", "{scores_2}", "--json")},
         "--out": {"*": differs("--out", "opinion.json")},
+        "--json": {"*": NO_JSON},
+    },
+    "published": {
+        "<name>": {"*": instead("colorswap", "--json")},
+        # A table of scores is no result; one that is stands in tests/test_published.py.
+        "<results>": {"*": refused("is not complete JSON", "{scores}")},
+        "--metric": {"*": differs("--metric", "text_score")},
         "--json": {"*": NO_JSON},
     },
     "cost": {

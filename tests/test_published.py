@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
+
 import pandas as pd
 import pytest
 from driving import fine
+from typer.testing import CliRunner
 
 from core import datasets
+from core.base.errors import InputError
 from core.base.paths import assets
+from core.cli import app as command
+from core.papers.published import _BENCHMARKS, PublishedSet, _rows
 from core.runs.store import RunStore
-from ui.published import _BENCHMARKS, own_runs, published, standing
 
 PAPERS = "pages/7_Papers.py"
+
+
+def standing(dataset: str, subset: str, metric: str, own: pd.DataFrame | None = None) -> pd.DataFrame:
+    return PublishedSet(dataset, subset).standing(metric, own)
 
 
 def test_every_number_read_elsewhere_has_its_address_day_and_paper():
@@ -44,8 +53,7 @@ def test_bivlc_s_outcomes_stand_as_counted_with_what_was_trained_for_it_marked()
 
 def test_every_set_with_runs_of_one_s_own_is_a_benchmark_with_published_numbers():
     assert set(_BENCHMARKS.values()) <= set(datasets.names())
-    rows = published()
-    assert set(_BENCHMARKS) <= set(zip(rows["dataset"], rows["subset"], strict=True))
+    assert set(_BENCHMARKS) <= set(PublishedSet.every())
 
 
 def test_chance_is_computed_where_no_paper_prints_it():
@@ -53,8 +61,29 @@ def test_chance_is_computed_where_no_paper_prints_it():
     assert table[table["kind"] == "chance"]["value"].tolist() == [50.0]
 
 
+@pytest.mark.parametrize(
+    ("subset", "choices"),
+    [
+        ("absolute size", 3),
+        ("relative size", 3),
+        ("absolute position", 9),
+        ("relative position", 4),
+        ("existence", 2),
+        ("count", 9),
+    ],
+)
+def test_spec_has_chance_in_both_directions(subset, choices):
+    part = PublishedSet("SPEC", subset)
+    assert part.metrics == ["image_choice", "text_score"]
+    for metric in part.metrics:
+        table = part.standing(metric)
+        assert table[table["kind"] == "chance"]["value"].tolist() == pytest.approx([100 / choices])
+    assert part.benchmark("image_choice") == f"{part.benchmark('text_score')}-text-to-image"
+    assert part.benchmark("image_choice") in datasets.names(kind="retrieval")
+
+
 def test_what_was_adapted_tuned_or_sees_no_image_is_marked():
-    rows = published()
+    rows = _rows()
     for method, why in (
         ("TTM", "adapted to these very groups"),
         ("VisualGPTScore alpha=alpha*", "chosen on the test set"),
@@ -81,7 +110,7 @@ def test_finished_runs_on_the_set_are_ones_own_rows_before_and_after(tmp_path):
         for i, value in enumerate(values):
             store.append_step(run.id, {"iteration": i, "metrics": {"group_match": {"value": value}}}, attempt)
         store.conclude(run.id, attempt, "finished")
-    own = own_runs(store, "Winoground", "", "group_match").sort_values("value")
+    own = PublishedSet("Winoground").runs(store, "group_match").sort_values("value")
     some = "some of the groups alone"
     assert own[["system", "method", "value", "caution"]].values.tolist() == [
         ["clip on winoground", "ttm, before it", 31.0, some],
@@ -93,9 +122,102 @@ def test_finished_runs_on_the_set_are_ones_own_rows_before_and_after(tmp_path):
             f"an oracle: adapted to these very groups with knowledge of the truth; {some}",
         ],
     ]
-    assert own_runs(store, "Winoground", "", "text_score").empty
+    assert PublishedSet("Winoground").runs(store, "text_score").empty
     table = standing("Winoground", "", "group_match", own)
     assert table[table["kind"] == "yours"]["value"].tolist() == [60.0, 41.0, 31.0]
+
+
+def evaluated(benchmark: str | None, **more: object) -> dict:
+    metrics = {"group_score": {"value": 12.5, "low": 9.4, "high": 16.1, "chance": 16.7, "ties": 0}}
+    found = {"benchmark": benchmark, "split": "test", "model": "mine", "n_groups": 400, "metrics": metrics}
+    return {key: value for key, value in {**found, **more}.items() if value is not None}
+
+
+def saved(path, record) -> str:
+    path.write_text(json.dumps(record))
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("more", "caution"),
+    [
+        ({}, ""),
+        ({"n_groups": 40}, "40 groups of 400"),
+        ({"text_only": True}, "sees no image"),
+    ],
+)
+def test_what_evaluate_wrote_stands_among_published_results_and_says_what_makes_it_another_thing(
+    tmp_path, more, caution
+):
+    path = saved(tmp_path / "metrics.json", evaluated("winoground", **more))
+    shown = CliRunner().invoke(
+        command, ["published", "winoground", path, "--metric", "group_score", "--json"]
+    )
+    rows = json.loads(shown.stdout)["rows"]
+    (own,) = [row for row in rows if row["kind"] == "yours"]
+    assert (own["value"], own["system"], own["source"]) == (12.5, "mine", "metrics.json")
+    assert own["method"] == "as measured, [9.40, 16.10]" and own["caution"] == caution
+    assert [row["value"] for row in rows] == sorted((row["value"] for row in rows), reverse=True)
+    text = CliRunner().invoke(command, ["published", "Winoground", path, "--metric", "group_score"]).stdout
+    (line,) = [line for line in text.splitlines() if line.startswith("*")]
+    assert "12.50  mine, as measured" in line and (caution in line)
+
+
+@pytest.mark.parametrize(
+    ("record", "says"),
+    [
+        ([1], "is no result of Crossmatch"),
+        ({"metrics": 3}, "is no result of Crossmatch"),
+        (evaluated("colorswap"), "is of colorswap, and Winoground is winoground"),
+        (evaluated(None), "names no benchmark, and Winoground is winoground"),
+        (evaluated("winoground", metrics={}), "has no group_score"),
+        (evaluated("winoground", metrics={"group_score": {"value": "x"}}), "has no group_score"),
+        (
+            evaluated("winoground", metrics={"group_score": {"value": 120, "low": 1, "high": 130}}),
+            r"has 120.0 in \[1.0, 130.0\]",
+        ),
+    ],
+)
+def test_an_own_result_of_something_else_is_one_sentence(tmp_path, record, says):
+    path = saved(tmp_path / "metrics.json", record)
+    shown = CliRunner().invoke(command, ["published", "winoground", path, "--metric", "group_score"])
+    assert isinstance(shown.exception, InputError)
+    with pytest.raises(InputError, match=says):
+        raise shown.exception
+    assert "crossmatch evaluate winoground --json" in str(shown.exception)
+
+
+def test_sets_and_metrics_without_published_numbers_are_named(tmp_path):
+    for words, says in (
+        (("published", "winogrund"), "Unknown set with published numbers 'winogrund'"),
+        (("published", "bivlc", "--metric", "accuracy"), "metric that was published of BiVLC"),
+    ):
+        shown = CliRunner().invoke(command, list(words))
+        assert isinstance(shown.exception, InputError) and says in str(shown.exception)
+    sets = json.loads(CliRunner().invoke(command, ["published", "--json"]).stdout)
+    assert {"set": "SPEC, count", "metrics": ["image_choice", "text_score"]} in sets
+
+
+def test_a_choice_among_images_takes_what_recall_writes(tmp_path):
+    metrics = {"image_choice": {"value": 30, "low": 28.7, "high": 31.4, "chance": 11.1, "ties": 0}}
+    record = {"benchmark": "spec/count-text-to-image", "model": "mine", "images": 9, "metrics": metrics}
+    path = saved(tmp_path / "recall.json", record)
+    shown = CliRunner().invoke(
+        command, ["published", "spec/count", path, "--metric", "image_choice", "--json"]
+    )
+    assert [r["value"] for r in json.loads(shown.stdout)["rows"]] == pytest.approx([37.4, 30, 23.62, 100 / 9])
+
+
+def test_the_page_takes_an_own_result_too(app, tmp_path):
+    test = app(PAPERS)
+    test.session_state["published"] = True
+    test.session_state["published_set"] = "Winoground"
+    fine(test.run())
+    fine(test.selectbox(key="published_metric").set_value("group_score").run())
+    (field,) = [each for each in test.get("file_uploader") if "Your own result" in each.label]
+    fine(field.upload("metrics.json", json.dumps(evaluated("winoground")).encode()).run())
+    (table,) = [frame.value for frame in test.dataframe if "System" in frame.value.columns]
+    assert table[table["What it is"] == "yours"]["Value (%)"].tolist() == [12.5]
 
 
 def test_the_section_opens_filters_and_is_not_drawn_while_it_is_closed(app):

@@ -134,6 +134,12 @@ COMMANDS: dict[str, _Command] = {
         "A paper's table cell by cell: its numbers and yours, what is missing, and how long the rest will take.",
         "reproduce ttm/1",
     ),
+    "published": _Command(
+        "_published",
+        "published",
+        "Published results of named systems on one set, with chance, and yours among them: files, and finished runs.",
+        "published winoground",
+    ),
     "report": _Command(
         "_report",
         "report",
@@ -185,7 +191,7 @@ _SECTIONS = {
     "Measure": ("evaluate", "compare", "alpha", "blind", "recall", "rejudge", "groups-needed"),
     "Look inside a benchmark or a model": ("audit", "ladder"),
     "Adapt, and what it brings and costs": ("ttm", "simplematch", "adapt", "ledger", "cost", "pretrain"),
-    "Many runs, and what came out": ("runs", "sweep", "reproduce", "report", "export"),
+    "Many runs, and what came out": ("runs", "sweep", "reproduce", "published", "report", "export"),
     "Data and this machine": ("list", "add", "remove", "fetch", "convert", "doctor", "cache"),
 }
 

@@ -18,7 +18,7 @@ from core.runs.description import RunDescription
 from core.runs.engine import PlannedRun, ThisMachine, run_all, runs_that_count
 from core.runs.store import Run, RunStore
 from core.ttm.run import AdaptationRun
-from core.ttm.seeds import SeedSpread, new_group, seed_of, spread
+from core.ttm.seeds import SeedSpread, _new_group, seed_of, spread
 
 __all__ = [
     "SEEDS",
@@ -294,7 +294,7 @@ def _planned_of(
     complete = _runs.records_of(store, runs, job)
     usable = [run for run in runs if run.status != "finished" or seed_of(run) in complete]
     by_seed = runs_that_count(usable, seed_of)
-    group = next((run.config["group"] for run in runs if run.config.get("group")), None) or new_group()
+    group = next((run.config["group"] for run in runs if run.config.get("group")), None) or _new_group()
     title = status.line.label if len(status.line.jobs) == 1 else f"{status.line.label}, {job.benchmark}"
     begun = [PlannedRun(run.title, job, run) for run in by_seed.values()]
     missing = [seed for seed in range(status.seeds_needed) if seed not in by_seed]

@@ -42,13 +42,13 @@ def seeded(run: _Described, count: int, group: str | None = None) -> list[_Descr
 
 def launch_seeds(store: RunStore, title: str, run: RunDescription, count: int) -> tuple[str, list[Run]]:
     """Start a description over `count` seeds in the background; the group's id and its runs, which queue up."""
-    group = new_group()
+    group = _new_group()
     every = seeded(run, count, group)
     run.check_ready()
     return group, [start(store, f"{title} · seed {each.seed}", each, check=False) for each in every]
 
 
-def new_group() -> str:
+def _new_group() -> str:
     """An id that no group has."""
     return f"g-{secrets.token_hex(4)}"
 

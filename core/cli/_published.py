@@ -1,0 +1,60 @@
+"""`crossmatch published`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from core.base.errors import unknown_name
+from core.base.lazy import pandas as pd
+from core.cli import options
+from core.cli._output import print_note, show_json
+from core.papers.published import PublishedSet
+from core.runs.store import RunStore
+
+
+def published(
+    name: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="SET", help="winoground, spec/count, 'EqBen, val', ...; without one, all sets."
+        ),
+    ] = None,
+    results: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="RESULT...",
+            help="Your own results: metrics.json of `evaluate --out`, or what `--json` of evaluate or recall prints.",
+        ),
+    ] = None,
+    metric: Annotated[str | None, typer.Option(help="Default: the strictest that was published.")] = None,
+    as_json: options.Json = False,
+) -> None:
+    """Published results of named systems on one set, with chance, and yours among them: files, and finished runs."""
+    if name is None:
+        every = PublishedSet.every()
+        sets = [{"set": title, "metrics": found.metrics} for title, found in every.items()]
+        if as_json:
+            show_json(sets)
+        else:
+            print("\n".join(f"{title}: {', '.join(found.metrics)}" for title, found in every.items()))
+        return
+    chosen = PublishedSet.named(name)
+    metric = metric or chosen.metrics[0]
+    if metric not in chosen.metrics:
+        raise unknown_name(f"metric that was published of {chosen.title}", metric, chosen.metrics)
+    own = [chosen.runs(RunStore(), metric), *(chosen.result(path, metric) for path in results or ())]
+    given = [each for each in own if len(each)]
+    table = chosen.standing(metric, pd.concat(given, ignore_index=True) if given else None)
+    if as_json:
+        show_json({"set": chosen.title, "metric": metric, "rows": table.to_dict("records")})
+        return
+    print(f"{chosen.title}, {metric} in percent")
+    for row in table.to_dict("records"):
+        mark = "*" if row["kind"] == "yours" else " "
+        caution = f"; not comparable: {row['caution']}" if row["caution"] else ""
+        what = ", ".join(filter(None, (row["system"], row["method"], row["source"])))
+        print(f"{mark}{row['value']:>7.2f}  {what}{caution}")
+    print_note("* yours. No source gives an interval; preprocessing and versions of a set may differ.")

@@ -1,0 +1,249 @@
+"""Published results of named systems on one set, chance and one's own among them.
+
+The three papers' numbers are those of `core.datasets.paper_results`; `assets/papers/other_systems.csv` has others, each
+with the address and the place where it was read, and the day. Numbers that were counted here from outcomes that the
+authors publish say so.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from core import datasets
+from core.base.errors import InputError, unknown_name
+from core.base.lazy import pandas as pd
+from core.base.paths import assets
+from core.base.table_formats import parse_json, read_bytes
+from core.base.text import counted
+from core.datasets.paper_results import CITATIONS, load_results
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE
+from core.runs.store import RunStore
+
+_CHOICE = "image_choice"  # of sets whose captions choose among images: no metric of groups
+_METRICS = (TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE, GROUP_MATCH, _CHOICE)
+# Images and captions of a group of each set, or of a part, whose groups are all alike: what chance is computed from.
+# SPEC's are those of its paper's design; the authors' notebook has 500 times as many queries of each part.
+_SHAPES = {
+    **dict.fromkeys(("Winoground", "ColorSwap", "MMVP-VLM", "EqBen", "BiVLC"), (2, 2)),
+    "SugarCrepe": (1, 2),
+    "SPEC, absolute size": (1, 3),
+    "SPEC, relative size": (1, 3),
+    "SPEC, absolute position": (1, 9),
+    "SPEC, relative position": (1, 4),
+    "SPEC, existence": (1, 2),
+    "SPEC, count": (1, 9),
+}
+_BENCHMARKS = {  # title -> its name here
+    "Winoground": "winoground",
+    "ColorSwap": "colorswap",
+    "MMVP-VLM": "mmvp-vlm",
+    "EqBen, val": "eqben/val",
+    "EqBen, Mini": "eqben/mini",
+    "BiVLC": "bivlc",
+    "SugarCrepe, Add Attribute": "sugarcrepe/add_att",
+    "SugarCrepe, Add Object": "sugarcrepe/add_obj",
+    "SugarCrepe, Replace Attribute": "sugarcrepe/replace_att",
+    "SugarCrepe, Replace Object": "sugarcrepe/replace_obj",
+    "SugarCrepe, Replace Relation": "sugarcrepe/replace_rel",
+    "SugarCrepe, Swap Attribute": "sugarcrepe/swap_att",
+    "SugarCrepe, Swap Object": "sugarcrepe/swap_obj",
+    "SPEC, absolute size": "spec/absolute_size",
+    "SPEC, relative size": "spec/relative_size",
+    "SPEC, absolute position": "spec/absolute_spatial",
+    "SPEC, relative position": "spec/relative_spatial",
+    "SPEC, existence": "spec/existence",
+    "SPEC, count": "spec/count",
+}
+_CHOICES = "-text-to-image"  # behind the name of SPEC's sets of choices
+_ADAPTED = "adapted to these very groups, without labels"
+_ORACLE = "an oracle: adapted to these very groups with knowledge of the truth"
+_PART = "some of the groups alone"
+_BLIND = "sees no image"
+# What a method did that makes its number another thing than a model's own scores, by how its name begins or goes on.
+_NOT_COMPARABLE = {
+    r"^TTM": _ADAPTED,  # SimpleMatch's GroupMatch is the model's own, before it learns anything
+    r"alpha\*(?!_val)": "its alpha was chosen on the test set",
+    r"alpha\*_val": "its alpha was chosen on other groups",
+    r"fine-tuned|FT |Linear|MM-|Prompt-tune": "trained for the task",
+    r"prior best|scaffolding": "of another paper, as quoted",
+    r"text-only|blind": _BLIND,
+}
+COLUMNS = ("value", "system", "method", "kind", "caution", "source", "published", "address")
+
+
+@cache
+def _rows() -> pd.DataFrame:
+    """Every published number, a row each: dataset, subset, metric, and `COLUMNS`."""
+    papers = load_results()
+    papers = papers[papers["metric"].isin(_METRICS)].rename(columns={"model": "system"})
+    papers["source"] = papers["paper"] + ", " + papers["table"]
+    papers["published"] = papers["paper"].map(_year)
+    papers["address"] = ""
+    others = pd.read_csv(assets() / "papers" / "other_systems.csv", dtype=str, keep_default_na=False)
+    others["value"] = others["value"].astype(float)
+    others["source"] = others["paper"] + ", " + others["where"] + " (read " + others["read"] + ")"
+    rows = pd.concat([papers, others], ignore_index=True)
+    chance = rows["method"].eq("chance") | rows["system"].eq("random")
+    rows["kind"] = "published"
+    rows.loc[chance, "kind"] = "chance"
+    rows.loc[rows["system"].eq("human"), "kind"] = "people"
+    rows["caution"] = [
+        "; ".join(filter(None, (_caution(method), note)))
+        for method, note in zip(rows["method"], rows["note"], strict=True)
+    ]
+    return rows[["dataset", "subset", "metric", *COLUMNS]]
+
+
+class PublishedSet(NamedTuple):
+    """A set, or a part of one, of which somebody published numbers."""
+
+    dataset: str
+    subset: str = ""
+
+    @classmethod
+    def every(cls) -> dict[str, PublishedSet]:
+        """By title, as the papers and then the others name them."""
+        pairs = dict.fromkeys(zip(_rows()["dataset"], _rows()["subset"], strict=True))
+        return {found.title: found for found in (cls(*pair) for pair in pairs)}
+
+    @classmethod
+    def named(cls, name: str) -> PublishedSet:
+        """By its title or its benchmark's name. Raises InputError for another."""
+        known = cls.every()
+        short = {title.lower(): title for title in known}
+        short |= {benchmark: title for title, benchmark in _BENCHMARKS.items()}
+        title = short.get(name.strip().lower().removesuffix(_CHOICES))
+        if title is None:
+            raise unknown_name("set with published numbers", name, known)
+        return known[title]
+
+    @property
+    def title(self) -> str:
+        """`SPEC, count`."""
+        return ", ".join(filter(None, self))
+
+    @property
+    def rows(self) -> pd.DataFrame:
+        """What was published of it: metric, and `COLUMNS`."""
+        rows = _rows()
+        return rows[rows["dataset"].eq(self.dataset) & rows["subset"].eq(self.subset)]
+
+    @property
+    def metrics(self) -> list[str]:
+        """The metrics that somebody published of it, the strictest first."""
+        return [metric for metric in _METRICS if metric in set(self.rows["metric"])][::-1]
+
+    def benchmark(self, metric: str) -> str:
+        """Its name here; "" where it is none."""
+        name = _BENCHMARKS.get(self.title, "")
+        return name + _CHOICES if name and metric == _CHOICE else name
+
+    def chance(self, metric: str) -> float | None:
+        """Chance in percent; None where groups differ in shape."""
+        shape = _SHAPES.get(self.title) or _SHAPES.get(self.dataset)
+        if shape is None:
+            return None
+        # A caption that chooses among k images is an image that chooses among k captions, turned round.
+        return 100 * METRICS[TEXT_SCORE if metric == _CHOICE else metric].chance(*shape)
+
+    def standing(self, metric: str, own: pd.DataFrame | None = None) -> pd.DataFrame:
+        """The numbers of one metric, the highest first, with chance where it is known: `COLUMNS`.
+
+        own : further rows (system, value, ...), one's own.
+        """
+        rows = self.rows[self.rows["metric"].eq(metric)]
+        parts, chance = [rows], self.chance(metric)
+        if chance is not None and not rows["kind"].eq("chance").any():
+            computed = {"value": [chance], "system": ["chance"], "kind": "chance", "source": "computed"}
+            parts.append(pd.DataFrame(computed))
+        if own is not None and len(own):
+            parts.append(own.assign(kind="yours"))
+        found = pd.concat([part for part in parts if len(part)], ignore_index=True)
+        return found.sort_values("value", ascending=False, kind="stable")[list(COLUMNS)].fillna("")
+
+    def runs(self, store: RunStore, metric: str) -> pd.DataFrame:
+        """The last iteration of every finished run on it, and its model before: system, method, value, caution."""
+        benchmark, rows = self.benchmark(metric), []
+        for run in store.list():
+            if run.status != "finished" or not benchmark or run.config.get("benchmark") != benchmark:
+                continue
+            part = _PART if run.config.get("groups") or run.config.get("tags") else ""
+            steps = store.steps(run.id)
+            for step in [*steps[:1], *steps[1:][-1:]]:
+                before = not step["iteration"]
+                if metric not in step.get("metrics", {}) or (before and _is_adapted(run.config)):
+                    continue
+                adapted = _ORACLE if run.config.get("oracle") else _ADAPTED
+                why = filter(None, ("" if before else adapted, part))
+                method = f"{run.kind}, before it" if before else run.kind
+                value = step["metrics"][metric]["value"]
+                rows.append(
+                    {"system": run.title, "value": value, "method": method, "caution": "; ".join(why)}
+                )
+        return pd.DataFrame(rows).assign(source="your runs") if rows else pd.DataFrame()
+
+    def result(self, path: Path, metric: str, data: bytes | None = None) -> pd.DataFrame:
+        """One's own result, as `crossmatch evaluate` or `recall` writes it, as one row like those of `runs`.
+
+        data : the file's bytes, where it is an upload. Raises InputError for another file, set or metric.
+        """
+        record = parse_json(read_bytes(path, data), path)
+        wanted = self.benchmark(metric)
+        command = f"crossmatch {'recall' if metric == _CHOICE else 'evaluate'} {wanted or 'BENCHMARK'} --json"
+        metrics = record.get("metrics") if isinstance(record, dict) else None
+        if not isinstance(metrics, dict) or not all(isinstance(each, dict) for each in metrics.values()):
+            raise InputError(f"{path} is no result of Crossmatch; write one with `{command}`.")
+        named = record.get("benchmark")
+        if not wanted or named != wanted:
+            on = f"is of {str(named)[:60]}" if named else "names no benchmark"
+            raise InputError(
+                f"{path} {on}, and {self.title} is {wanted or 'no benchmark here'}: `{command}`."
+            )
+        found = metrics.get(metric, {})
+        try:
+            value, low, high = (float(found[key]) for key in ("value", "low", "high"))
+        except (TypeError, KeyError, ValueError):
+            raise InputError(f"{path} has no {metric}; write it again with `{command}`.") from None
+        if not 0 <= low <= value <= high <= 100:
+            raise InputError(
+                f"{path} has {value} in [{low}, {high}] as {metric}; write it again: `{command}`."
+            )
+        row = {
+            "value": value,
+            "system": str(record.get("model") or Path(str(record.get("file") or path)).name),
+            "method": f"as measured, [{low:.2f}, {high:.2f}]",
+            "caution": "; ".join(_own_cautions(record, wanted)),
+            "source": path.name,
+        }
+        return pd.DataFrame([row])
+
+
+def _own_cautions(record: Mapping[str, Any], benchmark: str) -> list[str]:
+    """What makes one's own number another thing than a model's own scores on the whole set."""
+    entry = datasets.benchmark_entry(benchmark)
+    count, split = record.get("n_groups"), record.get("split", "test")
+    right = () if entry is None else entry.counts.get(str(split), ())
+    said = [_BLIND] if record.get("text_only") else []
+    if isinstance(count, int) and right and count not in right:
+        said.append(f"{counted(count, 'group')} of {right[0]}")
+    if entry is not None and split != entry.splits[0]:
+        said.append(f"of the split {split}")
+    return said
+
+
+def _is_adapted(config: dict[str, Any]) -> bool:
+    """Whether a run began with the model that another run had adapted."""
+    return ":run/" in f":{config.get('model', '')}"
+
+
+def _caution(method: str) -> str:
+    return "; ".join(why for pattern, why in _NOT_COMPARABLE.items() if re.search(pattern, method))
+
+
+def _year(paper: str) -> str:
+    found = re.search(r"year\s*=\s*[{\"]?(\d{4})", CITATIONS[paper])
+    return found[1] if found else ""
