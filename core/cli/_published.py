@@ -26,7 +26,7 @@ def published(
         list[Path] | None,
         typer.Argument(
             metavar="RESULT...",
-            help="Your own results: metrics.json of `evaluate --out`, or what `--json` of evaluate or recall prints.",
+            help="Your own results: a metrics.json of evaluate, or what evaluate or recall printed with `--json`.",
         ),
     ] = None,
     metric: Annotated[str | None, typer.Option(help="Default: the strictest that was published.")] = None,
