@@ -18,6 +18,7 @@ from commands import crossmatch
 
 import crossmatch as cm
 from core.cli import COMMANDS, app
+from core.ttm import config
 
 ROOT = Path(__file__).resolve().parent.parent
 FUNCTIONS = [name for name in cm.__all__ if name != "InputError"]
@@ -197,8 +198,12 @@ def test_readme_opens_with_ten_lines_of_python():
 
 @pytest.mark.parametrize("number", range(len(blocks(ROOT / "README.md"))))
 def test_the_python_of_readme_runs_and_prints_what_it_says(number, tmp_path, monkeypatch, capsys):
-    """A comment behind a `print` is what it prints; where it has no number, what kind of thing."""
+    """A comment behind a `print` is what it prints; where it has no number, what kind of thing. It trains more briefly:
+    what is printed of that has no number."""
     monkeypatch.chdir(tmp_path)
+    usual = config.PRESETS["builtin"]
+    brief = replace(usual, config=usual.config.updated({"epochs": 1}))
+    monkeypatch.setitem(config.PRESETS, "builtin", brief)
     block = blocks(ROOT / "README.md")[number]
     exec(compile(block, f"README.md, block {number}", "exec"), {})
     said = re.findall(r"^print\(.*\)  # (.*)$", block, re.M)
