@@ -51,7 +51,9 @@ def benchmarks(kind: str = "groups") -> dict[str, str]:
     return {name: datasets.state(name) for name in datasets.names(kind)}
 
 
-def load_benchmark(name: str, split: str = "test", folder: str | Path | None = None) -> GroupSet:
+def load_benchmark(
+    name: str, split: str = "test", folder: str | Path | None = None, *, images: bool = True
+) -> GroupSet:
     """The groups of a benchmark: images, captions, and which belong together.
 
     Parameters
@@ -59,6 +61,8 @@ def load_benchmark(name: str, split: str = "test", folder: str | Path | None = N
     name : one of `benchmarks()`. The built-in sets, "scenes/...", need no data.
     split : the built-in sets have "train", "validation" and "test", most others "test" alone.
     folder : the data in the benchmark's own layout; by default the usual places, which `benchmarks()` names.
+    images : False accepts that image files are not here, for `score(..., text_only=True)` and whatever else reads
+        captions alone; an image that is missing fails when it is opened.
 
     Returns
     -------
@@ -88,7 +92,7 @@ def load_benchmark(name: str, split: str = "test", folder: str | Path | None = N
     'RGB'
     """
     check_name(name)
-    return datasets.load(name, split, None if folder is None else Path(folder))
+    return datasets.load(name, split, None if folder is None else Path(folder), images)
 
 
 def load_retrieval(name: str, split: str = "test", folder: str | Path | None = None) -> Retrieval:

@@ -17,6 +17,7 @@ from core.matching.global_match import match_global as _match_global
 from core.metrics import groups as metrics
 from core.metrics import paired, statistics
 from core.metrics.evaluation import Evaluation
+from core.metrics.group_metrics import TEXT_SCORE
 from core.metrics.recall import TOPS, RecallResult
 from core.metrics.recall import recall as _recall
 from core.metrics.retrieval import QueryPartResult, RetrievalEvaluation
@@ -92,6 +93,7 @@ def evaluate(
     seed: int = 0,
     prior: np.ndarray | Prior | None = None,
     alpha: float = 0.0,
+    text_only: bool = False,
 ) -> Evaluation:
     """Scores measured against truth: every metric with its 95 % interval, its chance level and its count of ties.
 
@@ -108,6 +110,8 @@ def evaluate(
     prior, alpha : as for `debias`, whose scores are measured then, with the ties of `alpha_study`: numbers that are
         equal on paper, as 0.3 - 0.1 and 0.2, tie. Of what `debias` returns only equal numbers tie, which rounding may
         keep apart.
+    text_only : the scores are those of `score(..., text_only=True)`, float (n, 1, 3), and truth names two captions of
+        each group, int (n, 2): TextScore alone is measured, which is SugarCrepe++'s text-only test; chance is 1/3.
 
     Returns
     -------
@@ -126,7 +130,7 @@ def evaluate(
     Raises
     ------
     InputError : shapes that do not fit, a truth that names no caption or one twice, a score that is not finite (the
-        group is named); a file's name in place of its scores.
+        group is named); a file's name in place of its scores; `text_only` with a prior or `global_scores`.
 
     Source: [TTM] Eq. 1, sections 3.1 and 4.5, B.2; its Propositions 1-4 for chance levels.
 
@@ -144,6 +148,9 @@ def evaluate(
     frame = tags if tags is None or isinstance(tags, pd.DataFrame | Mapping) else list(tags)
     table = None if frame is None else pd.DataFrame(frame)
     more: dict[str, Any] = {"tags": table, "global_scores": global_scores, "seed": seed}
+    if text_only:
+        _check_text_only(scores, truth, prior, global_scores)
+        more["names"] = (TEXT_SCORE,)
     if prior is None:
         if alpha:
             raise InputError(
@@ -155,6 +162,20 @@ def evaluate(
     values = prior.values if isinstance(prior, Prior) else prior
     debiased = debias(scores, values, alpha)
     return Evaluation.of(debiased, truth, ids, rounding=_rounding_of(scores, values, alpha), **more)
+
+
+def _check_text_only(scores: Any, truth: Any, prior: Any, global_scores: Any) -> None:
+    """Raises InputError for what cannot be SugarCrepe++'s text-only test."""
+    found, true = np.shape(scores), np.shape([[0]] if truth is None else truth)
+    if found[1:] != (1, 3) or true[1:] != (2,):
+        raise InputError(
+            f"The text-only test takes scores (n, 1, 3) and a truth (n, 2) that names both true captions, and here "
+            f"they are {found} and {'left out' if truth is None else true}; score groups that have two true captions, "
+            "as those of sugarcrepe-pp, with cm.score(..., text_only=True)."
+        )
+    if prior is not None or global_scores is not None:
+        unused = "prior" if prior is not None else "global_scores"
+        raise InputError(f"The text-only test reads no image and has no use for `{unused}`; leave it out.")
 
 
 def compare(

@@ -12,6 +12,7 @@ from core.groups import GroupSet
 from core.scoring import load, scores
 from core.scoring.load import lazy_scorer
 from core.scoring.retrieval import score_retrieval as _score_retrieval
+from core.scoring.text_only import _score_text_only
 from core.ttm.defaults import full_name
 from crossmatch._arguments import check_groups
 
@@ -76,7 +77,12 @@ def load_scorer(name: str, device: str = "auto") -> Scorer:
 
 
 def score(
-    scorer: str | Scorer, groups: GroupSet, *, cache: bool = True, progress: Progress | None = None
+    scorer: str | Scorer,
+    groups: GroupSet,
+    *,
+    cache: bool = True,
+    progress: Progress | None = None,
+    text_only: bool = False,
 ) -> np.ndarray:
     """Scores of every image with every caption of its own group.
 
@@ -88,6 +94,9 @@ def score(
     cache : look scores up on disk first, and store what is new; those of the built-in models on the built-in sets
         ship with Crossmatch. False computes them all.
     progress : called with (pairs done, pairs to score).
+    text_only : SugarCrepe++'s text-only test, for groups of one image and three captions: a caption's score is minus
+        the cosine of the other two, and no image is opened. Measure it by `evaluate(..., text_only=True)`. `cache` and
+        `progress` do nothing here. A scorer of your own needs `caption_similarities(captions, pairs)`, float32 (p,).
 
     Returns
     -------
@@ -96,7 +105,8 @@ def score(
 
     Raises
     ------
-    InputError : mixed shapes, an image that does not open, a score that is not finite (the group is named).
+    InputError : mixed shapes, an image that does not open, a score that is not finite (the group is named); with
+        `text_only`, groups of another shape, or a model that reads no caption by itself.
 
     Examples
     --------
@@ -107,6 +117,8 @@ def score(
     ((300, 2, 2), dtype('float32'))
     """
     check_groups(groups)
+    if text_only:
+        return _score_text_only(named(scorer), groups)
     return scores.score_groups(named(scorer), groups, cached(cache), progress)
 
 

@@ -14,6 +14,7 @@ from conftest import draw
 from driving import text
 from typer.testing import CliRunner
 
+import crossmatch as cm
 from core.base.errors import InputError
 from core.cli import app
 from core.datasets.embeddings import RowImage
@@ -254,6 +255,52 @@ def test_the_command_measures_it_without_an_image_and_exports_scores_that_are_re
     said("export", "scores", "--benchmark", scpp, "--text-only", "--out", out)
     again = json.loads(said("evaluate", "--scores", out, "--json"))
     assert again["metrics"]["text_score"]["value"] == found["metrics"]["text_score"]["value"]
+
+
+# ---- the Python face
+
+
+def test_the_face_measures_what_the_command_does_without_an_image(scpp):
+    groups = cm.load_benchmark(scpp, images=False)
+    scores = cm.score("builtin/clip", groups, text_only=True)
+    found = cm.evaluate(scores, groups.truth, text_only=True)
+    wanted = json.loads(said("evaluate", scpp, "--text-only", "--json"))["metrics"]
+    assert list(found.metrics) == ["text_score"] and len(scores) == 245
+    assert {name: found.metrics["text_score"].record()[name] for name in ("value", "chance", "ties")} == {
+        name: wanted["text_score"][name] for name in ("value", "chance", "ties")
+    }
+    with pytest.raises(InputError, match=r"0\.jpg"):  # the images are not here, and nothing else misses them
+        cm.load_benchmark(scpp)
+
+
+def test_the_face_takes_a_scorer_of_ones_own():
+    found = cm.score(Given(np.array([[0.9, 0.1, 0.2], [0.3, 0.5, 0.1]])), named(2), text_only=True)
+    assert cm.evaluate(found, [[0, 1]] * 2, text_only=True).outcomes["text_score"].value.tolist() == [
+        True,
+        False,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("scores", "truth", "more", "sentence"),
+    [
+        (
+            np.zeros((5, 2, 2)),
+            None,
+            {},
+            r"they are \(5, 2, 2\) and left out; score groups that have two true",
+        ),
+        (np.zeros((5, 1, 3)), [[0]] * 5, {}, r"they are \(5, 1, 3\) and \(5, 1\)"),
+        (np.zeros((5, 1, 3)), [[0, 1]] * 4, {}, r"Truth has shape \(4, 2\)"),
+        (np.zeros((5, 1, 3)), [[0, 1]] * 5, {"prior": np.zeros((5, 3)), "alpha": 1.0}, "no use for `prior`"),
+        (np.zeros((5, 1, 3)), [[0, 1]] * 5, {"alpha": 1.0}, "there is no prior"),
+        (np.zeros((5, 1, 3)), [[0, 1]] * 5, {"global_scores": np.zeros((5, 15))}, "use for `global_scores`"),
+    ],
+)
+def test_the_face_refuses_what_is_no_text_only_test_in_one_sentence(scores, truth, more, sentence):
+    with pytest.raises(InputError, match=sentence) as error:
+        cm.evaluate(scores, truth, text_only=True, **more)
+    assert "\n" not in str(error.value)
 
 
 def test_a_set_with_one_true_caption_is_refused_by_the_command(monkeypatch):
