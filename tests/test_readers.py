@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from pathlib import Path
 
+import PIL.Image
 import pytest
 
 from benchmarks.safety.samples import (
@@ -39,6 +40,7 @@ from benchmarks.safety.samples import (
     svo_probes,
     valse,
     vismin,
+    vismin_parquet,
     visual_genome,
     vl_checklist,
     whatsup,
@@ -183,13 +185,52 @@ def test_bivlc_pairs_the_photograph_with_the_generated_image(tmp_path):
     assert [[red(image) for image in g.images] for g in groups] == [[0, 1], [10, 11], [20, 21]]
 
 
-def test_vismin_reads_its_two_texts_and_its_category(tmp_path):
-    vismin(tmp_path)
+@pytest.mark.parametrize("write", [vismin, vismin_parquet])
+def test_vismin_reads_its_two_texts_and_its_category(tmp_path, write):
+    write(tmp_path)
     groups = read("vismin", tmp_path)
     assert groups.ids == ["vismin-0", "vismin-1", "vismin-2"]
     assert groups[1].captions == ("3 men hold a dog", "4 men hold a dog")
-    assert [red(image) for image in groups[1].images] == [10, 11]
+    assert [[red(image) for image in g.images] for g in groups] == [[0, 1], [10, 11], [20, 21]]
     assert groups[0].tags == {"category": "counting"}
+
+
+def test_vismin_is_read_as_the_library_datasets_saves_it(tmp_path):
+    """In three files, as on the hub, by the library itself."""
+    library = pytest.importorskip("datasets", reason="the extra `hub`")
+    rows = [
+        {
+            "image_0": PIL.Image.new("RGB", (8, 6), (10 * i, 0, 0)),
+            "text_0": f"{i} a",
+            "category": "count",
+            "id": str(i),
+        }
+        for i in range(7)
+    ]
+    rows = [
+        {**row, "image_1": PIL.Image.new("RGB", (8, 6), (10 * i + 1, 0, 0)), "text_1": f"{i} b"}
+        for i, row in enumerate(rows)
+    ]
+    kinds = {
+        **dict.fromkeys(("image_0", "image_1"), library.Image()),
+        **dict.fromkeys(("text_0", "text_1", "category", "id"), library.Value("string")),
+    }
+    table = library.Dataset.from_list(rows, features=library.Features(kinds))
+    library.DatasetDict({"test": table}).save_to_disk(tmp_path / "data", num_shards={"test": 3})
+    assert len(list(tmp_path.glob("data/test/data-0000?-of-00003.arrow"))) == 3
+    groups = read("vismin", tmp_path)
+    assert [group.captions for group in groups] == [(f"{i} a", f"{i} b") for i in range(7)]
+    assert [[red(image) for image in g.images] for g in groups] == [[10 * i, 10 * i + 1] for i in range(7)]
+
+
+def test_half_a_file_of_vismin_is_one_sentence(tmp_path):
+    vismin(tmp_path)
+    path = tmp_path / "data/test/data-00000-of-00002.arrow"
+    image = read("vismin", tmp_path)[1].images[0]
+    path.write_bytes(path.read_bytes()[:-200])
+    for fails in (lambda: read("vismin", tmp_path), image.open):
+        with pytest.raises(InputError, match=r"data-00000-of-00002\.arrow is not a complete Arrow file"):
+            fails()
 
 
 def test_naturalbench_makes_a_group_of_each_question_with_its_two_answers(tmp_path):

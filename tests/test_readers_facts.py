@@ -196,12 +196,12 @@ def test_listing_every_state_takes_no_torch_no_pandas_no_network_and_less_than_t
     assert float(done.stdout) < 2 * slowness()
 
 
-def test_vismin_tells_of_its_exchanged_captions_its_own_licence_and_what_to_do_with_arrow_files():
+def test_vismin_tells_of_its_exchanged_captions_and_its_own_licence():
     """The authors' solutions of November 2024 call 1,020 of the 2,084 rows exchanged; those of January 2025 none."""
     found = datasets.benchmark_entry("vismin")
     assert "1,020 of the 2,084" in found.note and "January 2025" in found.note
     assert found.licence.startswith("CC BY 4.0")
-    assert "to_parquet" in next_step("vismin", Path("there"))
+    assert "hf download mair-lab/vismin-bench" in next_step("vismin", Path("there"))
 
 
 def test_spec_is_fetched_from_the_archive_that_upstreams_notebook_unpacks():

@@ -158,6 +158,9 @@ def bivlc(folder: Path) -> None:
 
 
 def vismin(folder: Path) -> None:
+    """As the hub has it: files as `save_to_disk` of the library datasets writes them, a stream of Arrow's each."""
+    import pyarrow as pa
+
     rows = [
         {
             "image_0": cell(10 * i),
@@ -169,7 +172,23 @@ def vismin(folder: Path) -> None:
         }
         for i in range(3)
     ]
+    (folder / "data/test").mkdir(parents=True)
+    for part, held in enumerate((rows[:2], rows[2:])):
+        table = pa.Table.from_pylist(held)
+        with pa.ipc.new_stream(folder / f"data/test/data-0000{part}-of-00002.arrow", table.schema) as stream:
+            stream.write_table(table, max_chunksize=1)
+
+
+def vismin_parquet(folder: Path) -> None:
+    """The same as the hub's converter writes it."""
+    import pyarrow as pa
+
+    vismin(folder)
+    parts = sorted((folder / "data/test").iterdir())
+    rows = [row for part in parts for row in pa.ipc.open_stream(part.read_bytes()).read_all().to_pylist()]
     write_parquet(folder / "data/test-00000-of-00001.parquet", rows)
+    for part in parts:
+        part.unlink()
 
 
 def naturalbench(folder: Path) -> None:

@@ -391,20 +391,22 @@ class _Arrow(Table):
         import pyarrow.parquet as pq
 
         if _kind(path) == "Arrow":
-            yield from self._streamed(path)
+            yield from self._streamed(path, columns)
             return
         with pq.ParquetFile(self._opened(path)) as file:
             yield from file.iter_batches(_BATCH, columns=columns and list(columns))
 
-    def _streamed(self, path: Path) -> Iterator[pa.RecordBatch]:
-        """The batches of a stream, after an empty one."""
+    def _streamed(self, path: Path, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The batches of a stream, after an empty one. A file is mapped: what is not asked for is not read."""
         import pyarrow as pa
 
-        with pa.input_stream(self._opened(path)) as file, pa.ipc.open_stream(file) as stream:
+        source = pa.memory_map(str(path)) if self._data is None else pa.BufferReader(self._data)
+        with source as file, pa.ipc.open_stream(file) as stream:
             yield pa.RecordBatch.from_pylist([], stream.schema)
             for batch in stream:
-                batch.validate(full=True)  # offsets point anywhere until somebody follows them
-                yield batch
+                asked = batch if columns is None else batch.select(list(columns))
+                asked.validate(full=True)  # offsets point anywhere until somebody follows them
+                yield asked
 
     def _opened(self, path: Path) -> Any:
         return path if self._data is None else io.BytesIO(self._data)

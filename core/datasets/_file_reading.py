@@ -10,7 +10,7 @@ from typing import Any
 from core.base.errors import InputError
 from core.base.paths import data_roots, is_file
 from core.base.table_formats import open_table, parse_json, read_bytes
-from core.datasets._images import CroppedImage, ParquetImage
+from core.datasets._images import CroppedImage, TableImage
 from core.groups import FileImage, Group, ImageRef
 
 
@@ -96,17 +96,19 @@ def expecting(path: Path, what: str) -> Iterator[None]:
 
 
 def read_rows(path: Path, columns: Sequence[str] = (), images: Sequence[str] = ()) -> list[dict[str, Any]]:
-    """The rows of a table that has these columns; those of `images`, of a Parquet file, are read when they are opened.
+    """The rows of a table that has these columns; those of `images` are read from the file when they are opened.
 
-    path : of a Parquet file in parts (`test-00000-of-00002.parquet`), its first: the others beside it follow.
+    path : of a Parquet file or a stream of Arrow's, where there are `images`. Of one in parts
+        (`test-00000-of-00002.parquet`), its first: the others beside it follow.
     """
     rows: list[dict[str, Any]] = []
-    parts = sorted(path.parent.glob(f"{path.name.partition('-')[0]}-*.parquet")) if images else [path]
+    like = f"{path.name.partition('-')[0]}-*{path.suffix}"
+    parts = sorted(path.parent.glob(like)) if images else [path]
     for part in parts:
         table = open_table(part)
         table.require_columns((*columns, *images))
         for i, row in enumerate(table.sound_rows(columns)):
-            rows.append({**row.cells, **{name: ParquetImage(part, name, i) for name in images}})
+            rows.append({**row.cells, **{name: TableImage(part, name, i) for name in images}})
     return rows
 
 

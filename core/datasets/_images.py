@@ -1,4 +1,4 @@
-"""Images of data sets that are not simply a file: a crop, an array, a cell of a Parquet table. All open lazily."""
+"""Images of data sets that are not simply a file: a crop, an array, a cell of a table. All open lazily."""
 
 from __future__ import annotations
 
@@ -62,8 +62,9 @@ class ArrayImage:
 
 
 @dataclass(frozen=True)
-class ParquetImage:
-    """An image in a Parquet file as Hugging Face writes it: a struct with the encoded file under `bytes`."""
+class TableImage:
+    """An image in a Parquet file, or in a stream of Arrow's, as Hugging Face writes it: a struct with the encoded file
+    under `bytes`."""
 
     path: Path
     column: str
@@ -78,14 +79,33 @@ class ParquetImage:
 
     def _image(self) -> BytesImage:
         where = f"{self.column!r} of row {self.row + 1} of {self.path}"
-        with arrow_errors(self.path):
-            starts = _group_starts(self.path)
-            group = bisect_right(starts, self.row) - 1
-            cell = _column(self.path, self.column, group)[self.row - starts[group]].as_py()
+        streamed = self.path.suffix == ".arrow"
+        with arrow_errors(self.path, "Arrow" if streamed else "Parquet"):
+            cell = (_streamed_cell if streamed else _parquet_cell)(self.path, self.column, self.row)
         data = cell.get("bytes") if isinstance(cell, dict) else None
         if not isinstance(data, bytes):
             raise InputError(f"{where} holds no image; download the file again.")
         return BytesImage(data, where)
+
+
+def _parquet_cell(path: Path, column: str, row: int) -> Any:
+    starts = _group_starts(path)
+    group = bisect_right(starts, row) - 1
+    return _column(path, column, group)[row - starts[group]].as_py()
+
+
+def _streamed_cell(path: Path, column: str, row: int) -> Any:
+    """Of a stream that is mapped: batches that are passed over are not read."""
+    import pyarrow as pa
+
+    with pa.memory_map(str(path)) as file, pa.ipc.open_stream(file) as stream:
+        for batch in stream:
+            if row < len(batch):
+                found = batch.column(column).slice(row, 1)
+                found.validate(full=True)  # offsets point anywhere until somebody follows them
+                return found[0].as_py()
+            row -= len(batch)
+    return None
 
 
 @lru_cache(maxsize=32)

@@ -1,11 +1,11 @@
 """VisMin: two images that differ in one object, attribute, count or spatial relation, with a caption each.
 
 Layout: the `test` split of huggingface.co/datasets/mair-lab/vismin-bench, with the columns that
-github.com/rabiulcste/vismin reads (vismin-bench/eval.py). The names of the Parquet files are the hub's usual ones, not
-seen by us: until January 2025 at least the hub had the Arrow files of `save_to_disk` (data/test/*.arrow), which the
-manifest says how to rewrite. Counts: the data set's card (579 objects, 294 attributes, 589 counts, 622 relations).
-Licence: the hub's label of the test set; the training set, mair-lab/vismin, is CC BY-SA 4.0. The order of captions:
-solutions/sim_solution.csv of upstream's commit 4fdeb0f, gone with 680a3ee.
+github.com/rabiulcste/vismin reads (vismin-bench/eval.py, by `load_from_disk`): three files of `save_to_disk`,
+data/test/data-00000-of-00003.arrow and on, which the hub listed when we last knew, in January 2025. Tables of Parquet,
+as the hub's converter writes them, are read as well. Counts: the data set's card (579 objects, 294 attributes, 589
+counts, 622 relations). Licence: the hub's label of the test set; the training set, mair-lab/vismin, is CC BY-SA 4.0.
+The order of captions: solutions/sim_solution.csv of upstream's commit 4fdeb0f, gone with 680a3ee.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from core.datasets._file_reading import DatasetFolder, caption, matched_group
 from core.datasets.base import Benchmark
 from core.groups import Group
 
-_TABLE = "data/test-*.parquet | test-*.parquet"
+_TABLE = "data/test/data-*.arrow | test/data-*.arrow | data/test-*.parquet | test-*.parquet"
 
 
 def _read(folder: DatasetFolder, split: str) -> Iterator[Group]:
