@@ -8,11 +8,13 @@ import tarfile
 import threading
 import types
 import zipfile
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
+from benchmarks.safety.samples import bla
 from core import datasets
 from core.base.errors import InputError
 from core.datasets import downloads
@@ -347,6 +349,34 @@ def test_an_archive_that_lacks_what_it_should_leave_is_kept_and_told(site, tmp_p
     with pytest.raises(InputError, match="does not hold val; unpack it manually"):
         fetch("toy", tmp_path / "toy")
     assert (tmp_path / "toy/pack.zip").is_file()
+
+
+@pytest.mark.parametrize("top", ["", "BLA_benchmark/", "bla_benchmark/"])
+def test_bla_is_fetched_whatever_its_archive_calls_its_folder(site, tmp_path, monkeypatch, top):
+    """Nobody here has seen the archive; upstream writes the folder in three ways."""
+    (item,) = sources()["bla"].items
+    assert item.urls[0].startswith("https://www.dropbox.com/") and item.urls[0].endswith("&dl=1")
+    bla(tmp_path / "sample")
+    files = {
+        str(p.relative_to(tmp_path / "sample")): p.read_bytes() for p in (tmp_path / "sample").rglob("*.*")
+    }
+    packed = zipped(tmp_path / "pack.zip", {f"{top}{name}": data for name, data in files.items()})
+    site.files["BLA_benchmark.zip"] = packed.read_bytes()
+    here = replace(item, urls=(f"{site.url}/BLA_benchmark.zip",))
+    monkeypatch.setattr(downloads, "sources", lambda: {"bla": _Source("main", (here,))})
+    folder = tmp_path / "bla"
+    assert fetch("bla", folder) == [folder / f"{top}annotations"]
+    assert len(datasets.load("bla/active-passive", folder=folder, partial=True)) == 3
+
+
+@pytest.mark.parametrize("part", ["coco", "voc2007"])
+def test_negbench_fetches_its_pictures_and_says_why_its_table_takes_a_browser(part, tmp_path):
+    name = f"negbench/{part}"
+    assert _download_keys(name) == [name] and sources()[name].items
+    assert "which a browser has to do: Google Drive tells no program" in next_step(name, tmp_path)
+    (table, *_), (pictures, *_) = (each.split(" | ") for each in datasets.benchmark_entry(name).layout)
+    assert f"save {table} of https://drive.google.com" in next_step(name, tmp_path)
+    assert sources()[name].items[0].makes.startswith(pictures.removesuffix("JPEGImages"))
 
 
 def test_what_only_a_person_can_get_says_the_step_and_an_unknown_name_the_nearest(tmp_path, toy):

@@ -1,8 +1,8 @@
 """BiVLC: a COCO image and its caption beside SugarCrepe's negative caption and an image generated from that.
 
-Layout: `data/test-*.parquet` of huggingface.co/datasets/imirandam/BiVLC; its columns are those of the README and
-evaluation code of github.com/IMirandaM/BiVLC. The names of the Parquet files are the hub's usual ones, not seen by us.
-Counts: upstream's results/BiVLC_ViT-B-32.csv, a row per instance.
+Layout: `data/test-*.parquet` of huggingface.co/datasets/imirandam/BiVLC, two files by the hub's list; its columns are
+those of the README and evaluation code of github.com/IMirandaM/BiVLC. Counts: upstream's results/BiVLC_ViT-B-32.csv,
+a row per instance.
 """
 
 from __future__ import annotations

@@ -20,7 +20,9 @@ _PARTS = {
     "coordination": ("coordination_captions", 654, "Coordination"),
     "relative-clause": ("relative_clause_captions", 672, "Relative Clause"),
 }
-_IMAGES = "images | BLA_benchmark/images"
+# The archive's own folder is written in three ways upstream: its name, its README and its evaluation code.
+_FOLDERS = ("", "BLA_benchmark/", "BLA_Benchmark/", "bla_benchmark/")
+_IMAGES = " | ".join(f"{folder}images" for folder in _FOLDERS)
 
 
 def _read(folder: DatasetFolder, split: str, *, part: str) -> Iterator[Group]:
@@ -34,7 +36,7 @@ def _read(folder: DatasetFolder, split: str, *, part: str) -> Iterator[Group]:
 
 
 def _file(part: str) -> str:
-    return f"annotations/{_PARTS[part][0]}.json | BLA_benchmark/annotations/{_PARTS[part][0]}.json"
+    return " | ".join(f"{folder}annotations/{_PARTS[part][0]}.json" for folder in _FOLDERS)
 
 
 def _benchmark(part: str) -> Benchmark:

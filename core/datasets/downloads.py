@@ -47,11 +47,18 @@ class _DownloadItem:
     sha256: str | None = None  # None: nobody here has seen the file, so it is not checked
     bytes: int | None = None
     unpack: str | None = None  # folder inside the data set's folder to unpack an archive into
-    makes: str | None = None  # what the unpacked archive leaves there; the archive is deleted
+    makes: str | None = (
+        None  # what the unpacked archive leaves there (`a | b`: one of them); the archive is deleted
+    )
+
+    def made(self, folder: Path) -> Path | None:
+        """The file, or what it leaves once unpacked, where that is there."""
+        names = (part.strip() for part in (self.makes or self.file).split("|"))
+        return next((folder / name for name in names if (folder / name).exists()), None)
 
     def done(self, folder: Path) -> bool:
         """Whether the file, or what it leaves once unpacked, is there."""
-        return (folder / (self.makes or self.file)).exists()
+        return self.made(folder) is not None
 
 
 @dataclass(frozen=True)
@@ -150,7 +157,7 @@ def fetch(key: str, folder: Path, progress: Progress | None = None) -> list[Path
     items = [*source.items, *(source.listing.items(folder) if source.listing else [])]
     for item in items[len(source.items) :]:
         _fetch_item(item, folder, progress)
-    return [folder / (item.makes or item.file) for item in items]
+    return [found for item in items if (found := item.made(folder))]
 
 
 def _fetch_item(item: _DownloadItem, folder: Path, progress: Progress | None) -> None:

@@ -1,10 +1,9 @@
 """NaturalBench: two natural images and two questions, each with opposite answers on them; and a retrieval form.
 
-Layout: `data/train-*.parquet` of huggingface.co/datasets/BaiqiL/NaturalBench, with the columns of
-github.com/Baiqi-Li/NaturalBench (naturalbench_vqa.py); the names of the Parquet files are the hub's usual ones, not
-seen by us. Retrieval: `NaturalBench-Retrieval/metadata.json` and `images/` of the zip archive beside it, as
-naturalbench_retrieval.py reads them; its number of groups is the one that the numbers of the paper's Table 7 are
-multiples of.
+Layout: `data/train-*.parquet` of huggingface.co/datasets/BaiqiL/NaturalBench, three files by the hub's list, with the
+columns of github.com/Baiqi-Li/NaturalBench (naturalbench_vqa.py). Licence: the hub's label. Retrieval:
+`NaturalBench-Retrieval/metadata.json` and `images/` of the zip archive beside it, as naturalbench_retrieval.py reads
+them; its number of groups is the one that the numbers of the paper's Table 7 are multiples of.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ def _read_retrieval(folder: DatasetFolder, split: str) -> Iterator[Group]:
 
 
 _SOURCE = "https://huggingface.co/datasets/BaiqiL/NaturalBench"
-_LICENCE = "Apache 2.0 (its card, as we remember it); images: Flickr30k and DOCCI, on their own terms"
+_LICENCE = "Apache 2.0; images: Flickr30k and DOCCI, on their own terms"
 BENCHMARKS = (
     Benchmark(
         name="naturalbench/questions",

@@ -57,6 +57,7 @@ def _benchmark(part: str) -> Benchmark:
         note="Upstream's numbers of before March 2025 lack the normalisation of embeddings (its changelog). We could "
         "not check upstream's count. None of the three papers reports it.",
         tags=("template",),
+        download=f"negbench/{part}",
     )
 
 
