@@ -12,7 +12,6 @@ from streamlit.delta_generator import DeltaGenerator
 
 import ui
 from core import figures
-from core.datasets.embeddings import RowImage
 from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import Group
@@ -21,13 +20,13 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import GroupData
 from core.metrics.groups import METRICS
+from ui.images import has_pictures
 from ui.notable_groups import notable_groups
 from ui.text_only import text_only_section
 
 PER_PAGE = 12
 CARDS_IN_A_ROW = 2  # with two images of 240 pixels each beside the sidebar of a laptop
 SMALL_CARDS_IN_A_ROW = 4
-MOST_SCORES = 16  # of a matrix on a small card
 LEAD = (
     "Every group of the set and two verdicts on it. Click a card to see the model's scores and its matching."
 )
@@ -99,15 +98,15 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
     count = -(-len(indices) // PER_PAGE)
     if st.session_state.get("page", 1) > count:
         st.session_state["page"] = 1
-    if isinstance(groups[0].images[0], RowImage):  # no pictures to look at: scores in small cards
-        grid = st.grid(SMALL_CARDS_IN_A_ROW, min_column_width=220, border=True)
-    else:
+    if has_pictures(groups[0]):
         grid = st.grid(CARDS_IN_A_ROW, min_column_width=300, border=True)
+    else:  # scores in small cards
+        grid = st.grid(SMALL_CARDS_IN_A_ROW, min_column_width=220, border=True)
     # Drawn before the cards above it: of an address the field alone knows the page.
     start = (st.pagination(count, key="page", bind="query-params") - 1) * PER_PAGE
     for index in indices[start : start + PER_PAGE]:
         with grid.cell():
-            card(evaluation, groups[int(index)], int(index))
+            card(selection.model, evaluation, groups[int(index)], int(index))
     export_groups(selection, evaluation, export)
 
 
@@ -125,17 +124,12 @@ def export_groups(selection: ui.Selection, evaluation: Evaluation, place: DeltaG
         ui.export_section("groups", evaluation.table, bars, **exports)
 
 
-def card(evaluation: Evaluation, group: Group, index: int) -> None:
+def card(model: str, evaluation: Evaluation, group: Group, index: int) -> None:
+    """A group of the gallery."""
     names = metrics.headline_metrics(evaluation.outcomes)
     marks = [(evaluation.outcomes[name].kind(index), METRICS[name].label) for name in names]
-    data = evaluation.group(index)
-    if isinstance(group.images[0], RowImage):
-        if data.scores.size <= MOST_SCORES:
-            st.html(group_html.matrix_html(data, f"Scores of {group.id}: images down, captions across"))
-        st.html(group_html.card_html([], [], marks))
-        ui.open_button(group.id, "Open", "open", margin_text(evaluation, index))
-    else:
-        ui.group_card(group, marks, "Open", "open", margin_text(evaluation, index))
+    scores = {model: evaluation.group(index)}
+    ui.group_card(group, marks, "Open", "open", scores, margin_text(evaluation, index))
 
 
 def margin_text(evaluation: Evaluation, index: int) -> str:

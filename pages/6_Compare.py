@@ -44,18 +44,21 @@ DETECTABLE = (
 )
 LEAD = "Is one better, or only luckier? What counts are the groups that only one of the two has right."
 _SHORT = 18  # letters of a name that heads a column
+_NO_BENCHMARK = ", or select the benchmark that it was made on, and the file as its model"
 
 
 def pick_other(selection: ui.Selection) -> str | None:
     """B: a model or a file for a benchmark's groups, another file for those of a file; None where there is none."""
     files = [entry for entry in upload_names() if entry != selection.benchmark]
     names = files if selection.is_file else [*ui.model_names(), *files]
-    if selection.is_file:
-        file_ways(selection, files)
-        if not files:
-            return None
-        if st.session_state.get("other") not in (None, *files):  # of a benchmark, before
-            st.session_state["other"] = None
+    if selection.is_file and not files:
+        file_ways(selection)
+        more = "" if ui.benchmark_of(selection.groups) else _NO_BENCHMARK
+        line = f"To compare {selection.groups.title}, upload another file{more}."
+        st.info(escape_markdown(line), icon=":material/compare:")
+        return None
+    if selection.is_file and st.session_state.get("other") not in (None, *files):  # of a benchmark, before
+        st.session_state["other"] = None
     lost = lost_other()
     if lost:
         st.session_state["other"] = None
@@ -82,6 +85,8 @@ def pick_other(selection: ui.Selection) -> str | None:
         )
         if other and other != selection.model and st.button("Swap the two", icon=":material/swap_horiz:"):
             ui.select(**{"set" if selection.is_file else "model": other, "other": selection.model})
+        if selection.is_file:
+            file_ways(selection)
     return other
 
 
@@ -112,22 +117,21 @@ def beside_itself(selection: ui.Selection) -> None:
         ui.select(other=another)
 
 
-def file_ways(selection: ui.Selection, files: list[str]) -> None:
-    """What a file can be compared with: a model on the benchmark that it was made on, or another file."""
-    name = str(selection.groups.title)
-    with st.container(horizontal=True, vertical_alignment="center"):
-        benchmark = ui.benchmark_of(selection.groups)
-        if benchmark is not None:
-            state = {**benchmark, "model": selection.benchmark, "other": None}
-            label = f"Compare {name} with a model"
-            ui.page_button(label, THIS_PAGE, state, icon=":material/compare:")
-        with st.popover("Upload another file", icon=":material/upload_file:"):
-            entry = new_upload("other_file")
-            if entry is not None:
-                ui.select(other=entry)
-    if not files:
-        more = "" if benchmark else ", or select the benchmark that it was made on, and the file as its model"
-        st.info(escape_markdown(f"To compare {name}, upload another file{more}."), icon=":material/compare:")
+def file_ways(selection: ui.Selection) -> None:
+    """What a file can be compared with besides those in the list: another file, or a model on the benchmark that it was
+    made on."""
+    stored = st.session_state.get(
+        "stored_upload"
+    )  # with another key it closes over the one that has just come
+    with st.popover("Upload another file", icon=":material/upload_file:", key=f"another-file-{stored}"):
+        entry = new_upload("other_file")
+        if entry is not None:
+            ui.select(other=entry)
+    benchmark = ui.benchmark_of(selection.groups)
+    if benchmark is not None:
+        state = {**benchmark, "model": selection.benchmark, "other": None}
+        label = f"Compare {selection.groups.title} with a model"
+        ui.page_button(label, THIS_PAGE, state, icon=":material/compare:")
 
 
 class Side(NamedTuple):
@@ -261,19 +265,25 @@ def class_text(key: str, sides: tuple[Side, Side]) -> str:
 
 def verdict(match: Comparison, both: tuple[Evaluation, Evaluation], first: str, second: str) -> str:
     """Which of the two is ahead in GroupMatch, or that these groups cannot tell; by cluster where they hang together.
-    Markdown."""
-    a, b = map(escape_markdown, (first, second))
+    Points and interval are those by which the better one leads. Markdown."""
     tested, by = (match, "") if match.clustered is None else (match.clustered, f" by {match.clustered.by}")
-    if tested.low <= 0 <= tested.high:
-        said = f"these groups cannot tell {a} and {b} apart"
+    a, b = names = [escape_markdown(name) for name in (first, second)]
+    x, y = values = [f"{each.metrics[GROUP_MATCH].value:.1f} %" for each in both]
+    low, high = tested.low, tested.high
+    if match.difference < 0:
+        low, high = -high, -low
     else:
-        said = f"{a} is ahead of {b}" if match.difference < 0 else f"{b} is ahead of {a}"
-    values = " and ".join(f"{each.metrics[GROUP_MATCH].value:.1f}" for each in both)
-    points = f"{match.difference:+.1f} points (95 % interval{by} {tested.low:+.1f} to {tested.high:+.1f}"
-    return (
-        f"**GroupMatch: {said}**, {values} %. Second minus first: {ui.true_minus(points)}, "
-        f"p{by} {p_text(tested.p_value)})."
-    )
+        names.reverse()
+        values.reverse()
+    points, p = f"{abs(match.difference):.1f} points", f"p{by} {p_text(tested.p_value)}"
+    if low <= 0 <= high:
+        lead = f"{names[0]} leads by {points}" if match.difference else "no difference"
+        interval = f"95 % interval{by} {low:+.1f} to {high:+.1f}"
+        said = f"these groups cannot tell {a} and {b} apart**, {x} and {y}: {lead}"
+    else:
+        interval = f"95 % interval{by} {low:.1f} to {high:.1f}"
+        said = f"{names[0]} is ahead of {names[1]} by {points}**, {values[0]} against {values[1]}"
+    return ui.unbroken(ui.true_minus(f"**GroupMatch: {said} ({interval}, {p})."))
 
 
 def counts(match: Comparison, n: int, first: str, second: str) -> str:
@@ -286,7 +296,7 @@ def counts(match: Comparison, n: int, first: str, second: str) -> str:
         else f" {counted(n, 'group')} like these show a difference of {tested.detectable:.1f} points or "
         "more (80 % power)."
     )
-    return (
+    return ui.unbroken(
         f"By GroupMatch, {counted(match.broken, 'group')} {'is' if match.broken == 1 else 'are'} right with {a} alone, "
         f"{match.fixed} with {b} alone.{told} Thin lines: 95 % intervals."
     )
@@ -369,7 +379,8 @@ def cards(
                 (e.outcomes[metric].kind(index), f"{side.short}: {METRICS[metric].label}")
                 for side, e in zip(sides, both, strict=True)
             ]
-            ui.group_card(groups[index], marks, "Compare", "side")
+            scores = {side.short: each.group(index) for side, each in zip(sides, both, strict=True)}
+            ui.group_card(groups[index], marks, "Compare", "side", scores)
     if count > 1:
         st.pagination(count, key="cards")
 
@@ -410,13 +421,11 @@ def page(selection: ui.Selection) -> None:
         return
     a, b, groups = found.first, found.second, found.selection.selected_groups
     sides = sides_of(selection.model, other)
-    if found.line:
-        st.info(escape_markdown(found.line), icon=":material/join_inner:")
-    if b.truth_of:  # what is said of the selected one stands above
-        st.info(
-            escape_markdown(f"{sides[1].name} has no ground truth; truth: of {b.truth_of}."),
-            icon=":material/info:",
-        )
+    # What is said of the selected one's truth stands above.
+    truth = f"{sides[1].name} has no ground truth; truth: of {b.truth_of}." if b.truth_of else ""
+    notes = " ".join(line for line in (found.line, truth) if line)
+    if notes:
+        st.caption(escape_markdown(notes))
     figure = overview(a, b, sides)
     differing(a, b, groups, sides)
     table = every_metric(a, b, sides)

@@ -77,7 +77,8 @@ def fine(test):
 def text(test):
     """Everything a reader sees as text."""
     kinds = ("title", "header", "subheader", "markdown", "caption", "text", "info", "success", "warning")
-    return "\n".join(str(e.value) for kind in kinds for e in getattr(test, kind))
+    shown = "\n".join(str(e.value) for kind in kinds for e in getattr(test, kind))
+    return shown.replace("\u00a0", " ")  # where no line ends
 
 
 def html(test):

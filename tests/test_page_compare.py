@@ -1,7 +1,6 @@
 """The page that compares two models, two files, or a file and a model, driven from app.py."""
 
 import json
-import re
 
 import numpy as np
 import pytest
@@ -42,19 +41,31 @@ def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app)
     match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
     said = text(test).replace("\\", "")
     assert "these groups cannot tell builtin/clip and builtin/siglip apart" in said
-    points = (
-        f"Second minus first: {match['B − A']:+.1f} points (95 % interval by caption "
-        f"{match['B − A by caption: 95 %']}, p by caption"
+    lead = f"builtin/siglip leads by {match['B − A']:.1f} points (95 % interval by caption "
+    assert (
+        match["B − A"] > 0 and (lead + match["B − A by caption: 95 %"]).replace("-", "−") + ", p by" in said
     )
-    assert points.replace("-", "−") in said
     test = app(COMPARE, set="scenes/attribute-swap", model="builtin/clip", other="builtin/siglip")
     said = text(test).replace("\\", "")
-    assert "builtin/clip is ahead of builtin/siglip" in said  # in the direction of the table:
-    assert re.search(r"Second minus first: −11\.3 points \(95 % interval by caption −17\.2 to −5\.1, p", said)
+    lead = "builtin/clip is ahead of builtin/siglip by 11.3 points**, 82.7 % against 71.3 %"
+    assert f"{lead} (95 % interval by caption 5.1 to 17.2, p by caption < 0.001)." in said
     assert (
         "55 groups are right with builtin/clip alone, 21 with builtin/siglip alone. 300 groups like these"
         in said
     )
+
+
+def test_points_and_interval_are_those_by_which_the_named_one_leads_whichever_is_first(app):
+    """“clip is ahead of siglip” stood beside “second minus first: −11.3 points”."""
+    lines = [
+        next(
+            line.value
+            for line in app(COMPARE, set="scenes/attribute-swap", model=a, other=b).markdown
+            if "ahead" in line.value
+        )
+        for a, b in (("builtin/clip", "builtin/siglip"), ("builtin/siglip", "builtin/clip"))
+    ]
+    assert lines[0] == lines[1] and "11.3\u00a0points" in lines[0]  # where no line ends
 
 
 @pytest.mark.parametrize(("name", "metrics"), [(SET, 5), ("scenes/replace", 1)])
@@ -261,6 +272,23 @@ def test_a_file_of_some_groups_is_compared_with_a_model_of_its_benchmark(app, tm
     assert "40 of its 300 groups" in text(app("pages/1_Groups.py", set=entry))  # with their pictures
     test = fine(button(test, "Compare part.csv with a model").click().run())
     assert test.selectbox(key="set").value == SET and "measured on the 40 groups" in text(test)
+
+
+def test_two_files_without_pictures_show_their_scores_on_cards_and_no_box_above_the_figure(app, tmp_path):
+    first = uploaded(tmp_path, "a.csv", with_right({0, 1}))
+    second = uploaded(tmp_path, "b.csv", with_right({1, 2, 3}))
+    test = app(COMPARE, set=first, other=second, side="only the second right")
+    assert not test.info and "The file has no ground truth: image i is assumed" in text(test).replace(
+        "\\", ""
+    )
+    cards = [element.proto.body for element in test.get("html") if "<table" in element.proto.body]
+    assert len(cards) == 2  # groups 2 and 3
+    for card in cards:
+        assert card.count("<table") == 2 and "<b>a.csv</b>" in card and "<b>b.csv</b>" in card
+        assert (
+            card.count("1.00 ●✓") == 2 and card.count("1.00 ●<") == 2
+        )  # b matches the true pairs, a the others
+        assert "cm-none" not in card
 
 
 @pytest.mark.parametrize("file_is", ["the first", "the second"])

@@ -389,6 +389,14 @@ def test_the_link_of_a_group_is_that_of_the_group_that_is_shown(app):
     assert not any("group=left-right/test/0003" in code.value for code in test.code)
 
 
+def test_the_link_to_a_view_names_what_is_selected_even_where_that_is_the_default(app):
+    (link,) = (code.value for code in app(GROUPS).code if "set=" in code.value)
+    picked = link.partition("?")[2].split("&")
+    assert {"set=scenes/attribute-swap", "split=test", "model=builtin/clip"} <= {*picked}
+    (link,) = (code.value for code in app(GROUPS, set="scenes/left-right").code if "set=" in code.value)
+    assert link.count("set=") == 1 and "set=scenes/left-right" in link
+
+
 def test_a_picture_becomes_a_figure_of_its_own_size():
     svg = b'<svg xmlns="http://www.w3.org/2000/svg" width="320" height="200.4"><rect width="9" height="9"/></svg>'
     figure = export._svg_figure(svg)

@@ -4,8 +4,8 @@ from ui.cached import cached_on
 from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, cite, evaluation_exports, export_section, group_exports, link
 from ui.fields import number, warn_number
-from ui.formatting import metric_card, metric_grid, progress_bar, run_label, true_minus, wide_table
-from ui.images import draw_group, group_card, image_tags, open_button
+from ui.formatting import metric_card, metric_grid, progress_bar, run_label, true_minus, unbroken, wide_table
+from ui.images import draw_group, group_card, image_tags
 from ui.loaders import evaluate, load_groups, model_source
 from ui.moving_line import axis_position, moving_lines
 from ui.navigation import PAGES
@@ -59,7 +59,6 @@ __all__ = [
     "moving_lines",
     "number",
     "offer_nearest",
-    "open_button",
     "open_group",
     "open_page",
     "page_button",
@@ -73,6 +72,7 @@ __all__ = [
     "show_errors",
     "switch_page",
     "true_minus",
+    "unbroken",
     "warn_number",
     "warn_unknown",
     "whole_test_set",

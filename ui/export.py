@@ -20,7 +20,7 @@ from core.exchange.figures import browser, write_figure
 from core.exchange.uploads import TAGS
 from core.groups import GroupSet
 from ui.navigation import PAGES
-from ui.selection import benchmark_of
+from ui.selection import benchmark_of, shown_selection
 from ui.uploads import PREFIX, is_upload, stored_upload
 
 if TYPE_CHECKING:
@@ -262,9 +262,12 @@ def tag_words(tags: Sequence[str]) -> list[str]:
 
 
 def link() -> str:
-    """The address of this view: page and every picked value."""
+    """The address of this view: page and every picked value. It names what is selected even where that is the default,
+    which may be another one tomorrow, or on another machine."""
     address = page_address(st.context.url or "")
-    query = urlencode([(k, v) for k in st.query_params for v in st.query_params.get_all(k)], safe="/: ")
+    picked = [(k, v) for k in st.query_params for v in st.query_params.get_all(k)]
+    defaults = [(k, v) for k, v in shown_selection().items() if k not in st.query_params]
+    query = urlencode([*defaults, *picked], safe="/: ")
     return f"{address}?{query}".replace(" ", "%20") if query else address
 
 

@@ -37,6 +37,15 @@ def true_minus(text: str) -> str:
     return re.sub(r"(?<!\w)-(?=\d)", "−", text)
 
 
+def unbroken(text: str) -> str:
+    """A text in which no line ends between a number and its unit, nor between a sign or a p and its number.
+
+    >>> unbroken("p < 0.001, 95 % interval").replace("\u00a0", "_")
+    'p_<_0.001, 95_% interval'
+    """
+    return re.sub(r"(?<=\d) (?=%|points?\b)|(?<=[<>=≥≤]) (?=[\d.−+])|(?<=\bp) (?=[<\d])", "\u00a0", text)
+
+
 def metric_card(name: str, estimate: Estimate, change: str | None = None) -> None:
     """An accuracy as a card; the tooltip is the glossary.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 
 import streamlit as st
@@ -18,6 +18,7 @@ from ui.selection import open_group
 _LARGE = 1000  # pixels of an enlarged image's longer side
 _SHOWN = 480  # pixels of an image in a view; pages draw it 240 wide or more, on screens of up to twice that density
 _ON_A_CARD = 320  # of one among many: sharp on most screens, drawn in less than half the time
+_MOST_SCORES = 16  # of a matrix on a small card
 
 
 @st.cache_data(max_entries=4000, show_spinner=False)
@@ -77,13 +78,42 @@ def draw_group(
     st.html(group_html.matching_html(images, group.captions, data, revealed, student))
 
 
-def group_card(group: Group, marks: Sequence[tuple[str, str]], action: str, key: str, note: str = "") -> None:
-    """A group as a card with (outcome, text) marks, and the button that opens it, such as `Open swap/test/0003`."""
-    st.html(group_html.card_html(image_tags(group, size=_ON_A_CARD), group.captions, list(marks)))
-    open_button(group.id, action, key, note)
+def has_pictures(group: Group) -> bool:
+    """Whether there is anything to look at: a file of scores or embeddings has rows alone."""
+    return not isinstance(group.images[0], RowImage)
 
 
-def open_button(group: str, action: str, key: str, note: str = "") -> None:
+def group_card(
+    group: Group,
+    marks: Sequence[tuple[str, str]],
+    action: str,
+    key: str,
+    scores: Mapping[str, GroupData],
+    note: str = "",
+) -> None:
+    """A group as a card with (outcome, text) marks, and the button that opens it, such as `Open swap/test/0003`.
+
+    scores : of one or several scorers by their names, shown where the group has no pictures; a single one unnamed.
+    """
+    if has_pictures(group):
+        st.html(group_html.card_html(image_tags(group, size=_ON_A_CARD), group.captions, list(marks)))
+    else:
+        st.html(_matrices(group, scores) + group_html.card_html([], [], list(marks)))
+    _open_button(group.id, action, key, note)
+
+
+def _matrices(group: Group, scores: Mapping[str, GroupData]) -> str:
+    """The score matrices of a group side by side, as far as they are small enough for a card."""
+    small = {name: data for name, data in scores.items() if data.scores.size <= _MOST_SCORES}
+    drawn = []
+    for name, data in small.items():
+        head = f"<b>{escape(name)}</b>" if len(small) > 1 else ""
+        title = escape(f"Scores of {group.id} by {name}: images down, captions across")
+        drawn.append(f"<div>{head}{group_html.matrix_html(data, title)}</div>")
+    return f'<div class="cm-matrices">{"".join(drawn)}</div>'
+
+
+def _open_button(group: str, action: str, key: str, note: str = "") -> None:
     """The one button of a card, a note beside it. The style sheet stretches it: a click anywhere on the card is one on
     it."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):

@@ -98,20 +98,27 @@ def open_page(
         _warn_unknown_selection()
         selection = pick_selection(title, nearest_model)
         notes = _notes(selection)
-    st.caption(escape_markdown(selection.description))
+    st.caption(escape_markdown(selection.description + _truth_of_file(selection)))
     for note in notes:
         st.info(escape_markdown(note), icon=":material/info:")
     return selection
 
 
+def _truth_of_file(selection: Selection) -> str:
+    """What stands in place of the ground truth that a file lacks, after the line of the selection; "" where it has
+    one."""
+    file = selection.file
+    if not file or upload_evaluation(file, "x".join(map(str, selection.groups.shape))).truth_given:
+        return ""
+    if selection.is_file or selection.groups.truth is None:
+        return ". The file has no ground truth: image i is assumed to belong to caption i."
+    return f". The file has no ground truth; truth: of {selection.groups.name}."
+
+
 def _notes(selection: Selection) -> list[str]:
-    """What to know before any number: a file's assumed truth, words that a built-in model does not know."""
+    """What to know before any number: words that a built-in model does not know."""
     if selection.file:
-        if upload_evaluation(selection.file, "x".join(map(str, selection.groups.shape))).truth_given:
-            return []
-        if selection.is_file or selection.groups.truth is None:
-            return ["The file has no ground truth: image i is assumed to belong to caption i."]
-        return [f"The file has no ground truth; truth: of {selection.groups.name}."]
+        return []
     groups, name, source = selection.groups, selection.model, model_source(selection.model)
 
     def note() -> str | None:

@@ -41,6 +41,7 @@ _OF_BENCHMARKS = ("split", "model")  # a file has neither
 _GLOBAL, _SHIFT = "@global", "~"  # ends of a set's name
 _PLAIN = "as they are"
 _TAGS_FIELD = "Only groups with"
+_GROUP_FIELD = "open a group by its id"  # some pages show no label, and this alone
 
 
 class NearestModel(NamedTuple):
@@ -199,6 +200,15 @@ def shared_parameters() -> dict[str, Any]:
     return _parameters(selected)
 
 
+def shown_selection() -> dict[str, str]:
+    """What this page's fields of the selection show, defaults too, as parameters of its address; empty on a page that
+    draws none."""
+    if st.session_state.get("picked_on") is None:
+        return {}
+    fields = ("set",) if is_upload(str(st.session_state.get("set", ""))) else ("set", *_OF_BENCHMARKS)
+    return {key: str(st.session_state[key]) for key in fields if st.session_state.get(key)}
+
+
 def _default(key: str) -> str | None:
     """What a field of the sidebar shows, and no address says."""
     if key == "set":
@@ -264,7 +274,7 @@ def pick_group(ids: Sequence[str], **look: Any) -> str | None:
 
     look : what else `st.selectbox` takes.
     """
-    warn_unknown("group", st.query_params.get_all("group"), ids, "Group")
+    warn_unknown("group", st.query_params.get_all("group"), ids, _GROUP_FIELD)
     if st.session_state.get("group") not in (None, *ids):
         open_group(None)
     return st.selectbox(
@@ -273,7 +283,7 @@ def pick_group(ids: Sequence[str], **look: Any) -> str | None:
         index=None,
         key="group",
         bind="query-params",
-        placeholder="open a group by its id",
+        placeholder=_GROUP_FIELD,
         **look,
     )
 
@@ -281,7 +291,8 @@ def pick_group(ids: Sequence[str], **look: Any) -> str | None:
 def warn_unknown(kind: str, asked: Iterable[str], known: Collection[str], field: str = "") -> None:
     """Say in one line which values of the address a field does not have: it falls back to its default by itself.
 
-    field : its label, of one with many values: their number is said in place of a list that nobody can read.
+    field : what it is known by on the page, of one with many values: their number is said in place of a list that
+    nobody can read.
     """
     for name in asked:
         if name and name not in known:
