@@ -6,9 +6,9 @@ import ui
 from ui import audit
 
 LEAD = (
-    "Can numbers on this set be trusted? Each check looks for one weakness: a rule that solves it without an image, "
-    "equal words, duplicates, contradictions, too few groups. Every verdict comes with its numbers and its groups, and "
-    "may be that nobody can tell."
+    "Can scores on this set be trusted? Each check looks for one weakness, such as a rule that finds the right "
+    "captions without an image, duplicates, contradictions or too few groups. Open a check for its numbers "
+    "and its groups."
 )
 
 

@@ -109,7 +109,7 @@ def test_a_planted_fault_is_caught_and_its_groups_are_named(key):
     (found,) = [f for f in audit.findings if f.key == key]
     assert found.verdict == (_rules.LIMIT if key in LIMITS else _rules.FAULT)
     assert found.evidence and set(found.evidence) <= {str(i) for i in range(N)}
-    assert key in audit.summary and found.brief in audit.answer
+    assert found.brief in audit.answer and found.reply
 
 
 PATTERNS = {
@@ -459,7 +459,7 @@ def test_groups_of_copied_images_contradict_each_other_and_are_not_independent()
 def test_a_set_that_is_too_small_or_tells_nobody_apart_is_caught():
     assert faults(sound(n=30), _rules.LIMIT) == ["size"]
     assert Audit.of(sound(n=30)).answer == (
-        "Too small to compare models that differ by less than 26.8 points; no fault found."
+        "Too small to compare models that differ by less than 26.8 points. No fault found."
     )
     groups, right = sound(), np.arange(N) < 140
     one = _facts.agreement(groups, {"a": right, "b": right})
@@ -565,6 +565,48 @@ def test_rules_say_the_same_of_all_groups_whatever_their_order():
     assert found[0]["length"].found.value == 75 and found[0]["length"].found.clustered is not None
 
 
+# What a check answers when its set is sound, and when it is not.
+REPLIES = {
+    "position": ("No", "Yes"), "length": ("No", "Yes"), "writing": ("No", "Yes"), "grammar": ("No", "Yes"),
+    "words": ("No", "Yes"), "contradictions": ("No", "Yes"), "order": ("Yes", "No"), "captions": ("Yes", "No"),
+    "images": ("Yes", "No"), "size": ("Yes", "No"), "agreement": ("Yes", "No"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", REPLIES)
+def test_a_verdict_answers_the_question_that_is_asked(key):
+    """`Does the set need word order?` was answered `sound`."""
+    found = _rules.Finding(key, "?", _rules.SOUND, "")
+    faulty = _rules.LIMIT if key in ("order", "size", "agreement") else _rules.FAULT
+    assert (found.reply, found._replace(verdict=faulty).reply) == REPLIES[key]
+    assert found._replace(verdict=_rules.CANNOT_TELL).reply == ""
+
+
+def test_every_number_says_what_it_is_a_percentage_of():
+    for found in Audit.of(sound(n=60)).findings:
+        if found.p_value is not None or found.key == "order":
+            assert found.number == f"{found.subject} {found.found}"
+            assert found.subject.endswith((" in", " to"))
+
+
+def test_a_set_is_summed_up_in_words_and_not_by_the_keys_of_checks():
+    """The line under the answer ended in `faults: grammar, words, blind builtin/blind-lm`."""
+    audit = Audit.of(changed(sound(), PLANTED["grammar"]))
+    assert re.fullmatch(r"\d+ checks: 2 faults, \d+ sound, \d+ cannot tell", audit.summary)
+    assert audit.answer.startswith(
+        "Not sound: it can be solved without its images. 2 faults: the caption with"
+    )
+    assert audit.answer == f"{audit.headline} {audit.problems}" and not re.search(r"[;:] [A-Z]", audit.answer)
+
+
+@pytest.mark.parametrize(("few", "many"), [(30, 60), (297, 300)])
+def test_what_a_size_shows_is_said_once(few, many):
+    """`all 300 groups count: A difference of 6.0 points or more ...` repeated the sentence before it."""
+    says = _facts.detectable(few, many).says
+    assert says.count("tells two models apart") == 1 and not re.search(r"[;:] [A-Z]|  ", says)
+    assert f"all {many} groups count" in says and ("gives the same" in says) == (few == 297)
+
+
 def test_one_number_of_independent_groups_is_said_everywhere_and_the_verdict_is_about_it():
     """Sixty groups, of which every two share a caption and no image: thirty independent ones, in every sentence."""
     groups = changed(
@@ -573,14 +615,14 @@ def test_one_number_of_independent_groups_is_said_everywhere_and_the_verdict_is_
     audit = Audit.of(groups)
     found = {finding.key: finding for finding in audit.findings}
     assert (audit.independent, audit.by) == (30, "caption")
-    assert "those that share a caption count as one: 30 independent groups" in audit.about
+    assert "Groups that share a caption count as one, which leaves 30 independent groups of 60" in audit.about
     assert "60 of 60 groups share a caption with another one, and none an image" in found["shared"].says
     assert found["shared"].verdict == _rules.CANNOT_TELL  # a set alone cannot say how alike they are
     for said in (found["shared"].says, found["size"].says, found["position"].says):
         assert re.findall(r"(\d+) independent groups", said)[0] == "30"
     assert "If groups that share a caption are not alike, all 60 groups count" in found["size"].says
     for written in (audit.text(), audit.html(), json.dumps(audit.record())):
-        assert {*re.findall(r"(\d+) independent groups", written)} == {"30", "60"}
+        assert {*re.findall(r"(\d+) independent groups", written)} == {"30"}
     assert _facts.shared_parts(groups, None).verdict == _rules.SOUND
 
 
@@ -630,7 +672,7 @@ def test_one_picture_that_does_not_open_makes_no_groups_share_one_and_is_named(s
 
 def test_one_group_is_said_to_be_too_small_for_anything():
     audit = Audit.of(sound(n=1))
-    assert audit.answer == "Too small to tell any two models apart; no fault found."
+    assert audit.answer == "Too small to tell any two models apart. No fault found."
     assert "1 independent groups" not in audit.text()
     (size,) = [f for f in audit.findings if f.key == "size"]
     assert size.verdict == _rules.LIMIT and size.brief == "no difference between two models shows"

@@ -16,14 +16,15 @@ AUDIT = "pages/10_Audit.py"
 
 
 def plain(text: str) -> str:
-    """Without the escapes of Markdown."""
-    return text.replace("\\", "")
+    """Without the escapes of Markdown and the spaces that keep a number and its unit together."""
+    return text.replace("\\", "").replace("\u00a0", " ")
 
 
 def test_the_answer_comes_first_and_a_row_opens_on_its_evidence(app):
     test = app(AUDIT, set="scenes/word-order")
-    assert plain(test.subheader[0].value).startswith(
-        "Not sound: it can be solved without its images; 4 faults: "
+    assert plain(test.subheader[0].value) == "Not sound: it can be solved without its images."
+    assert "4 faults: the caption with the likeliest word pairs is right in 100 % (chance 20 %)" in plain(
+        text(test)
     )
     rows = [plain(row.label) for row in test.expander if "badge" in row.label]
     assert "a fault" in rows[0] and "sound" in rows[-1]
@@ -43,8 +44,9 @@ def group_links(test) -> list[tuple[str, str]]:
 
 def test_a_public_server_audits_built_in_sets_from_shipped_scores(app, monkeypatch):
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
-    answer = plain(app(AUDIT, set="scenes/relations-1x4").subheader[0].value)
-    assert answer.startswith("Sound enough to compare models that differ by ") and "one limit: " in answer
+    test = app(AUDIT, set="scenes/relations-1x4")
+    assert plain(test.subheader[0].value).startswith("Sound enough to compare models that differ by ")
+    assert "No fault found. One limit: a model that is blind to word order reaches" in plain(text(test))
     assert MAX_SETTINGS["groups"] >= 300  # or no built-in set could be audited
 
 
@@ -56,8 +58,10 @@ def test_the_benchmark_of_an_uploaded_file_is_offered_and_its_size_is_said(app, 
     UploadStore().add("mine.csv", file.read_bytes())
     test = app(AUDIT, set="upload/mine.csv")
     assert test.selectbox("home-upload/mine.csv").value == "scenes/left-right"
-    assert "shows on 50 independent groups" not in text(test)  # closed
-    assert "differences of 15" in plain(test.expander[0].label)
+    assert "On 50 independent groups" not in text(test)  # closed
+    assert "No: only models that differ by 15.4 points or more are told apart" in plain(
+        test.expander[0].label
+    )
     fine(next(b for b in test.button if b.label == "Audit scenes/left-right").click().run())
     assert test.selectbox("set").value == "scenes/left-right"
     assert test.selectbox("model").value == "upload/mine.csv"
@@ -67,4 +71,14 @@ def test_the_benchmark_of_an_uploaded_file_is_offered_and_its_size_is_said(app, 
 def test_a_filter_by_tags_audits_the_groups_that_it_leaves(app):
     count = len(load("scenes/relations-1x4").where(relation="behind"))
     shown = text(app(AUDIT, set="scenes/relations-1x4", tag="relation: behind"))
-    assert count < 300 and f"split test: {count} groups of 1x4" in shown.replace("\\", "")
+    assert count < 300 and f"{count} groups of 1×4" in shown.replace("\\", "")
+
+
+def test_every_row_answers_its_question_and_no_line_has_the_name_of_a_check(app):
+    test = app(AUDIT, set="scenes/word-order")
+    rows = [plain(row.label) for row in test.expander if "badge" in row.label]
+    assert all(": " in row.partition("** ")[2] for row in rows)
+    (order,) = [row for row in rows if "need word order?" in row]
+    assert "?** Yes: a model that is blind to word order reaches up to 20.0 % (95 % interval" in order
+    lines = plain(" ".join(each.value for each in test.caption))
+    assert "blind builtin" not in lines and "1x5" not in lines and "nobody can tell" not in text(test)

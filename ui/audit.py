@@ -65,11 +65,14 @@ def of_selection(selection: Selection) -> Audit:
 
 
 def show(selection: Selection) -> None:
-    """The answer, then a row for every check, faults first; open, it shows what was found and groups to look at."""
+    """The verdict, its reasons, then a row for every check, faults first; open, it shows what was found and groups to
+    look at."""
     found = of_selection(selection)
-    st.subheader(escape_markdown(found.answer), anchor=False)
+    st.subheader(escape_markdown(found.headline), anchor=False)
+    st.markdown(_unbroken(found.problems))
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        st.caption(escape_markdown(f"{found.about}; {found.summary}."), width="stretch")
+        counts = ". ".join(filter(None, (found.summary, found.dependence)))
+        st.caption(escape_markdown(f"{counts}."), width="stretch")
         _exports(found, selection)
     for finding in found.in_order():
         _row(finding)
@@ -84,9 +87,14 @@ def of_file(selection: Selection, available: Sequence[str], split: str) -> None:
     groups = selection.groups
     home = cached_on(groups, ("home", split), lambda: _home(groups, available, split))
     if home:
-        line = f"The groups of {groups.title} are those of {home}: an audit looks at its captions and images."
+        line = (
+            f"{groups.title} has the groups of {home}; audit that, as an audit looks at captions and images."
+        )
     else:
-        line = f"An audit looks at captions and images; {groups.title} has neither: name the benchmark of its groups."
+        line = (
+            f"An audit looks at captions and images, and {groups.title} has neither; choose the benchmark of its "
+            "groups."
+        )
     st.info(escape_markdown(line), icon=":material/fact_check:")
     with st.container(horizontal=True, vertical_alignment="bottom"):
         place = available.index(home) if home else None
@@ -96,7 +104,7 @@ def of_file(selection: Selection, available: Sequence[str], split: str) -> None:
         if name:
             state = {"set": name, "split": split, "model": groups.name}
             page_button(f"Audit {name}", "pages/10_Audit.py", state, type="primary", key="audit_home")
-    st.markdown("Meanwhile, what its number of groups can show:")
+    st.markdown("Of the file itself only the number of groups can be checked:")
     _row(Audit.size(groups))
 
 
@@ -128,10 +136,15 @@ def summary_line(groups: GroupSet, split: str) -> None:
 
 
 def _label(finding: Finding) -> str:
-    """Verdict, question, the number with its interval, chance and ties."""
+    """Verdict, question, its answer, the number with its interval, chance and ties."""
     colour, _ = _LOOKS[finding.verdict]
-    number = f" {escape_markdown(finding.number)}" if finding.number else ""
-    return f":{colour}-badge[{finding.verdict}] **{escape_markdown(finding.question)}**{number}"
+    said = _unbroken(": ".join(filter(None, (finding.reply, finding.number))))
+    return f":{colour}-badge[{finding.verdict}] **{escape_markdown(finding.question)}** {said}".rstrip()
+
+
+def _unbroken(words: str) -> str:
+    """As Markdown, with each percent sign on the line of its number."""
+    return escape_markdown(words.replace(" %", "\u00a0%"))
 
 
 def _row(finding: Finding) -> None:

@@ -60,12 +60,13 @@ class Audit:
 
     VERDICTS: ClassVar = (FAULT, LIMIT, CANNOT_TELL, SOUND)
     HOW_TO_READ: ClassVar = (
-        "A fault: a rule that looks at no image does better than guessing, or groups are wrong as they are. A limit: "
-        "what a score on a set of this kind or size cannot show, however soundly it was made. Sound: the whole 95 % "
-        "interval is within a fifth of the way from chance to 100 %, or nothing was found. Cannot tell: neither; more "
-        "groups, or data that are not here, are needed. p values are corrected for all rules together (Holm), so that "
-        "rules find a fault in at most 5 % of sound sets; how often each check does is simulated in "
-        "benchmarks/AUDITS.md."
+        "A fault means that a rule that looks at no image does better than guessing, or that groups are wrong as they "
+        "are. A limit is something that a score on a set of this kind or size cannot show, however well the set was "
+        "made. Sound means that nothing was found; for a rule, that its whole 95 % interval lies within a fifth of the "
+        "way from chance to 100 %. Cannot tell means that it takes more groups to decide, or data that are not here. "
+        "Groups that share an image or a caption are not independent: an interval “by image” or “by caption” counts "
+        "such groups as one. p values are corrected for all rules together (Holm), so that the rules find a fault in "
+        "at most 5 % of sound sets; “Audits” in the documentation simulates each check."
     )
 
     name: str
@@ -151,7 +152,7 @@ class Audit:
         say("rules", 1.0)
         found += [_rules.blind_model(sample, name, scores) for name, scores in blind_scores.items()]
         found += [] if blind_scores or m == k else [_NO_BLIND]
-        found.append(_pictures(sample, pixels, unseen))
+        found.append(_rules.pictures(sample, None if pixels is None else pixels.statistics, unseen))
         found += [] if training is None else [_rules.seen_pairs(sample, _captions(training))]
         found += [
             _facts.word_order(groups, clusters),
@@ -176,42 +177,46 @@ class Audit:
 
     @property
     def answer(self) -> str:
-        """In one sentence: what the set is good for, and what is wrong with it.
+        """What the set is good for, and what is wrong with it.
 
-        `Sound enough to compare models that differ by 5.2 points or more; one fault: ...`
+        `Sound enough to compare models that differ by 5.2 points or more. One fault: ...`
         """
+        return f"{self.headline} {self.problems}"
+
+    @property
+    def headline(self) -> str:
+        """In one sentence what the set is good for: `Not sound: it can be solved without its images.`"""
         faults, limits = (self._of(verdict) for verdict in (FAULT, LIMIT))
         least = _facts.least_difference(self.independent)
         if any(found.solves for found in faults):
-            start = "Not sound: it can be solved without its images"
-        elif any(found.p_value is None and found.found and found.found.value > _WRONG for found in faults):
-            start = "Not sound: too many of its groups are wrong as they are"
-        elif least is None:
-            start = "Too small to tell any two models apart"
-        elif any(found.key == "size" for found in limits):
-            start = f"Too small to compare models that differ by less than {least:.1f} points"
-        else:
-            start = f"Sound enough to compare models that differ by {_facts.points(least)}"
-        limits = [found for found in limits if found.key != "size"]
-        said = [_listed(faults, "fault") or "no fault found", _listed(limits, "limit")]
-        return "; ".join([start, *filter(None, said)]) + "."
+            return "Not sound: it can be solved without its images."
+        if any(found.p_value is None and found.found and found.found.value > _WRONG for found in faults):
+            return "Not sound: too many of its groups are wrong as they are."
+        if least is None:
+            return "Too small to tell any two models apart."
+        if any(found.key == "size" for found in limits):
+            return f"Too small to compare models that differ by less than {least:.1f} points."
+        return f"Sound enough to compare models that differ by {_facts.points(least)}."
+
+    @property
+    def problems(self) -> str:
+        """The faults and limits, a sentence each kind: `4 faults: ..., and 2 more.`; `No fault found.`"""
+        limits = [found for found in self._of(LIMIT) if found.key != "size"]
+        said = [_listed(self._of(FAULT), "fault") or "No fault found.", _listed(limits, "limit")]
+        return " ".join(filter(None, said))
 
     @property
     def summary(self) -> str:
-        """`2 faults, 1 limit, 8 sound, 3 cannot tell; faults: position, words`."""
+        """`14 checks: 2 faults, 1 limit, 8 sound, 3 cannot tell`."""
         count = Counter(found.verdict for found in self.findings)
-        faults, limits = (self._of(verdict) for verdict in (FAULT, LIMIT))
-        line = ", ".join(
-            (
-                counted(len(faults), "fault"),
-                *([counted(len(limits), "limit")] if limits else []),
-                f"{count[SOUND]} sound",
-                f"{count[CANNOT_TELL]} cannot tell",
-            )
+        told = (
+            (FAULT, counted(count[FAULT], "fault")),
+            (LIMIT, counted(count[LIMIT], "limit")),
+            (SOUND, f"{count[SOUND]} sound"),
+            (CANNOT_TELL, f"{count[CANNOT_TELL]} cannot tell"),
         )
-        for kind, findings in (("faults", faults), ("limits", limits)):
-            line += f"; {kind}: {', '.join(found.key for found in findings)}" if findings else ""
-        return line
+        said = ", ".join(text for verdict, text in told if count[verdict])
+        return f"{counted(len(self.findings), 'check')}: {said}"
 
     def _of(self, verdict: str) -> list[Finding]:
         return [found for found in self.findings if found.verdict == verdict]
@@ -227,14 +232,21 @@ class Audit:
         """Set, size, and how many groups are independent."""
         m, k = self.shape
         line = f"{self.name}, split {self.split}: {counted(self.n, 'group')} of {m}x{k}"
-        if self.independent < self.n:
-            shared = _facts.ARTICLES[self.by]
-            line += f"; those that share {shared} count as one: {self.independent:,} independent groups"
-        return line
+        return f"{line}. {self.dependence}" if self.dependence else line
+
+    @property
+    def dependence(self) -> str:
+        """How many groups are independent; "" where all are."""
+        if self.independent == self.n:
+            return ""
+        worth = counted(self.independent, "independent group")
+        return (
+            f"Groups that share {_facts.ARTICLES[self.by]} count as one, which leaves {worth} of {self.n:,}"
+        )
 
     def text(self) -> str:
         """For a terminal: a line, then a paragraph for every check, faults first."""
-        blocks = [f"{self.answer}\n{self.about}; {self.summary}"]
+        blocks = [f"{self.answer}\n{self.about}. {self.summary}."]
         if self.parts:
             blocks.append(pd.DataFrame(self._rows(), columns=_HEAD).to_string(index=False))
         for found in self.in_order():
@@ -243,7 +255,7 @@ class Audit:
                 if found.evidence and found.verdict != SOUND
                 else ""
             )
-            blocks.append(f"{found.verdict.upper():<12}{found.question}\n  {found.says}{ids}")
+            blocks.append(f"{found.verdict.upper():<12}{_answered(found)}\n  {found.says}{ids}")
         return "\n\n".join([*blocks, self.HOW_TO_READ])
 
     def _rows(self) -> list[list[str]]:
@@ -282,12 +294,12 @@ class Audit:
     def html(self) -> str:
         """One page that opens without network."""
         rows = "".join(
-            f"<details><summary><b>{escape(found.verdict)}</b> {escape(found.question)}{_number(found)}</summary>"
+            f"<details><summary><b>{escape(found.verdict)}</b> {escape(_answered(found))}{_number(found)}</summary>"
             f"<p>{escape(found.says)}{_ids(found)}</p></details>"
             for found in self.in_order()
         )
         body = (
-            f"<p><b>{escape(self.answer)}</b></p><p>{escape(f'{self.about}; {self.summary}.')}</p>"
+            f"<p><b>{escape(self.answer)}</b></p><p>{escape(f'{self.about}. {self.summary}.')}</p>"
             f"{self._table()}{rows}"
             f"<section><h2>How to read this</h2><p>{escape(self.HOW_TO_READ)}</p></section>"
         )
@@ -323,9 +335,10 @@ def _independent(groups: GroupSet, clusters: Clusters | None) -> tuple[int, int]
 
 _NO_BLIND = Finding(
     "blind",
-    "Does a model that sees no image solve it?",
+    "Does a model that sees no image find the right caption?",
     CANNOT_TELL,
-    "Scores of no text-only model are at hand; name one with --blind, such as lm:openai-community/gpt2.",
+    "No scores of a text-only model are stored here; `crossmatch audit SET --blind NAME` makes them, with NAME such as "
+    "lm:openai-community/gpt2.",
 )
 
 
@@ -354,18 +367,23 @@ def _record(found: Finding) -> dict[str, Any]:
     return plain | {"found": None if found.found is None else found.found.record()}
 
 
+def _answered(found: Finding) -> str:
+    """`Does the set need word order? Yes.`"""
+    return f"{found.question} {found.reply}." if found.reply else found.question
+
+
 def _number(found: Finding) -> str:
     return f'<br><span class="quiet">{escape(found.number)}</span>' if found.number else ""
 
 
 def _listed(findings: Sequence[Finding], kind: str) -> str:
-    """`one fault: the longest caption is right in 70 % (chance 50 %)`; `2 limits: ..., and ...`; of many the first."""
+    """`One fault: the longest caption is right in 70 % (chance 50 %).`; `3 limits: ..., ..., and 1 more.`"""
     if not findings:
         return ""
-    count = f"one {kind}" if len(findings) == 1 else counted(len(findings), kind)
+    count = f"One {kind}" if len(findings) == 1 else counted(len(findings), kind)
     said = [found.brief for found in findings[:_SAID]]
     more = f", and {len(findings) - _SAID} more" if len(findings) > _SAID else ""
-    return f"{count}: {', '.join(said)}{more}"
+    return f"{count}: {', '.join(said)}{more}."
 
 
 def _ids(found: Finding) -> str:
@@ -467,14 +485,3 @@ def _opened(groups: GroupSet, here: bool, say: _Progress) -> tuple[_facts.Pixels
         return _facts.Pixels.of(groups, partial(say, "images")), ""
     except InputError as error:
         return None, str(error)
-
-
-def _pictures(sample: _rules.Sample, pixels: _facts.Pixels | None, unseen: str) -> Finding:
-    if pixels is not None:
-        return _rules.pictures(sample, pixels.statistics)
-    return Finding(
-        "pictures",
-        "Do statistics of the images, not their content, give the right caption away?",
-        CANNOT_TELL,
-        unseen,
-    )

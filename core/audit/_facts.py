@@ -46,6 +46,11 @@ def _ids(groups: GroupSet, which: np.ndarray) -> tuple[str, ...]:
     return tuple(groups[int(i)].id for i in np.flatnonzero(which)[:EVIDENCE])
 
 
+def _have(count: int, n: int) -> str:
+    """`1 of 300 groups has`, `2 of 300 groups have`."""
+    return f"{count:,} of {n:,} groups {'has' if count == 1 else 'have'}"
+
+
 # --- captions
 
 
@@ -74,7 +79,7 @@ def word_order(groups: GroupSet, clusters: Clusters | None = None) -> Finding:
             " Sets that replace or add words are like this by design: a high score there says that a model finds the "
             "words, not how they are bound."
         )
-    brief = f"a model that is blind to word order can reach {found.value:.0f} % (chance {found.chance:.0f} %)"
+    subject = "a model that is blind to word order reaches up to"
     return Finding(
         "order",
         question,
@@ -82,8 +87,9 @@ def word_order(groups: GroupSet, clusters: Clusters | None = None) -> Finding:
         says,
         found,
         evidence=_ids(groups, ~same),
-        brief=brief,
+        brief=f"{subject} {found.value:.0f} % (chance {found.chance:.0f} %)",
         groups=int(same.sum()),
+        subject=subject,
     )
 
 
@@ -107,7 +113,7 @@ def equal_captions(groups: GroupSet, clusters: Clusters | None = None) -> Findin
         says,
         estimate(twice, 0.0, clusters=clusters),
         evidence=_ids(groups, twice),
-        brief=f"{counted(int(twice.sum()), 'group')} of {len(groups):,} with a caption twice",
+        brief=f"{_have(int(twice.sum()), len(groups))} a caption twice",
     )
 
 
@@ -171,7 +177,7 @@ def contradictions(
         if looked or wrong.any()
         else None,  # nobody looked: no number
         evidence=_ids(groups, wrong if wrong.any() else shared),
-        brief=f"{counted(int(wrong.sum()), 'group')} of {len(groups):,} contradict another one or their picture"
+        brief=f"{_have(int(wrong.sum()), len(groups))} a caption that contradicts another group or the picture"
         if looked or wrong.any()
         else "",
     )
@@ -362,7 +368,7 @@ def equal_images(
             says.rstrip(),
             estimate(twice, 0.0, clusters=clusters) if twice.any() else None,  # nobody looked: no number
             evidence=_ids(groups, twice),
-            brief=f"{counted(int(twice.sum()), 'group')} of {n:,} with an image twice" if twice.any() else "",
+            brief=f"{_have(int(twice.sum()), n)} an image twice" if twice.any() else "",
         )
     copies = _Copies.of(groups, names, pixels)
     wrong = twice | copies.inside
@@ -375,7 +381,7 @@ def equal_images(
         verdict,
         copies.told(int(wrong.sum())),
         estimate(wrong | copies.across, 0.0, clusters=clusters),
-        brief=f"{counted(int((wrong | copies.across).sum()), 'group')} of {n:,} with an image twice, or nearly",
+        brief=f"{_have(int((wrong | copies.across).sum()), n)} an image that comes twice, or nearly so",
         evidence=_ids(groups, wrong) if wrong.any() else tuple(groups[i].id for i in [*beside][:EVIDENCE]),
     )
 
@@ -457,14 +463,14 @@ _NOT_LOOKED_FOR = (
 
 def shared_parts(groups: GroupSet, clusters: Clusters | None) -> Finding:
     """How many independent groups the set is worth, where those that share an image or a caption count as one."""
-    question, n = "Is each group independent of the others?", len(groups)
+    question, n = "Are the groups independent of each other?", len(groups)
     if clusters is None:
         return Finding(
             "shared",
             question,
             SOUND,
             f"No two of the {n:,} groups share an image." if n > 1 else "There is one group.",
-            brief=f"all {n:,} groups" if n > 1 else "one group",
+            brief=f"no two of the {n:,} groups share an image" if n > 1 else "there is one group",
         )
     sizes, by = np.bincount(clusters.labels), clusters.by
     shared = sizes[clusters.labels] > 1
@@ -492,12 +498,19 @@ def detectable(independent: int, n: int) -> Finding:
     """
     worst, best = (_gap(count) for count in (independent, n))
     verdict = LIMIT if best > _COARSE else SOUND if worst <= _COARSE else CANNOT_TELL
-    says = _shows(independent) + "."
+    says = _shows(independent)
     if n > independent:
-        says += f" If groups that share a caption are not alike, all {n:,} groups count: {_shows(n)}."
-    says += f" Above {_COARSE:.0f} points is too coarse for most comparisons."
+        result = "the same" if f"{best:.1f}" == f"{worst:.1f}" else points(best)
+        says += (
+            f" If groups that share a caption are not alike, all {n:,} groups count, which gives {result}."
+        )
+    says += f" More than {_COARSE:.0f} points is too coarse for most comparisons."
     least = least_difference(independent)
-    brief = "no difference between two models shows" if least is None else f"differences of {points(least)}"
+    brief = (
+        "no difference between two models shows"
+        if least is None
+        else f"{'only ' * (verdict == LIMIT)}models that differ by {points(least)} are told apart"
+    )
     return Finding("size", "Is the set large enough?", verdict, says, brief=brief)
 
 
@@ -517,28 +530,31 @@ def _gap(n: int) -> float:
 
 
 def _shows(n: int) -> str:
-    least = least_difference(n)
-    what = "No difference" if least is None else f"A difference of {points(least)}"
-    on = f"{n:,} independent group{'s' * (n != 1)}"
+    """In a sentence what n independent groups show."""
+    least, on = least_difference(n), counted(n, "independent group")
+    if least is None:
+        return f"No difference between two models shows on {on}."
     return (
-        f"{what} between two systems shows on {on} with 80 % power, if only one of the two is right on "
-        f" {max(_DIFFER, least or 0.0):.3g} % of them"
+        f"On {on} a test tells two models apart in 80 % of cases if they differ by {points(least)}, and exactly one of "
+        f"the two is right on {max(_DIFFER, least):.3g} % of the groups."
     )
 
 
 def agreement(groups: GroupSet, right: Mapping[str, np.ndarray], clusters: Clusters | None = None) -> Finding:
-    """Groups that no two systems tell apart. right : bool (n,) of each system."""
-    question = "Does the set tell systems apart?"
+    """Groups on which no two models differ. right : bool (n,) of each model."""
+    question = "Do models differ on this set?"
     if len(right) < 2:
-        return Finding("agreement", question, CANNOT_TELL, "Scores of fewer than two systems are at hand.")
+        return Finding("agreement", question, CANNOT_TELL, "It takes stored scores of two models or more.")
     hits = np.array([*right.values()])
     none, everyone = np.asarray(~hits.any(axis=0)), np.asarray(hits.all(axis=0))
     found = estimate(none | everyone, 0.0, clusters=clusters)
     low, high = found.bounds
     verdict = LIMIT if low >= 100 * _IDLE else SOUND if high < 100 * _IDLE else CANNOT_TELL
     says = (
-        f"On {found.value:.1f} % of groups ({found.interval}) the {len(right)} systems at hand never disagree: "
-        f"{counted(int(everyone.sum()), 'group')} solved by all, {int(none.sum()):,} by none ({', '.join(right)})."
+        f"On {found.value:.1f} % of groups ({found.interval}) the {len(right)} models with stored scores never differ: "
+        f"all of them solve {counted(int(everyone.sum()), 'group')}, and none solves {int(none.sum()):,} "
+        f"({', '.join(right)})."
     )
-    brief = f"systems agree on {found.value:.0f} % of groups"
+    agreed = f"{int((none | everyone).sum()):,} of {len(none):,} groups"
+    brief = f"the {len(right)} models with stored scores agree on {agreed}"
     return Finding("agreement", question, verdict, says, found, evidence=_ids(groups, none), brief=brief)

@@ -37,6 +37,14 @@ _DRAWS = 20_000
 _ORDERS = 5
 _OTHERS = 20  # images of other groups that are tried in the place of a group's own
 _SMOOTHING = 0.5
+_SOUND_IF_YES = {
+    "order",
+    "captions",
+    "images",
+    "shared",
+    "size",
+    "agreement",
+}  # checks whose question hopes for a yes
 _Pair = tuple[str, str]
 
 
@@ -46,7 +54,8 @@ class Finding(NamedTuple):
     key : of the check. verdict : sound, a fault, a limit, or cannot tell. says : a sentence with the numbers. found :
     percent of groups, with interval and chance. p_value : of a rule; None of a count. p_holm : corrected for all rules
     that were tried. evidence : ids of groups to open. brief : in half a sentence. groups : how many, where
-    they are counted.
+    they are counted. subject : what `found` is the percentage of, as "the longest caption is right in"; "" of a count,
+    where `brief` says it.
     """
 
     key: str
@@ -59,6 +68,17 @@ class Finding(NamedTuple):
     evidence: tuple[str, ...] = ()
     brief: str = ""
     groups: int | None = None
+    subject: str = ""
+
+    @property
+    def reply(self) -> str:
+        """What the verdict answers to the question: `Yes`, `No`, or `Mostly`; "" where nobody can tell."""
+        if self.verdict not in (SOUND, FAULT, LIMIT):
+            return ""
+        sound = self.verdict == SOUND
+        if self.key == "shared" and sound and self.found is not None:
+            return "Mostly"
+        return "Yes" if sound == (self.key in _SOUND_IF_YES) else "No"
 
     @property
     def solves(self) -> bool:
@@ -69,11 +89,12 @@ class Finding(NamedTuple):
 
     @property
     def number(self) -> str:
-        """`70.0 % (95 % interval 61.0-78.0), chance 50.0 %, no ties`; "" of what has no number of groups."""
+        """`the longest caption is right in 70.0 % (95 % interval 61.0-78.0), chance 50.0 %, no ties`; "" of what has
+        no number of groups."""
         if self.found is None:
             return self.brief
-        if self.p_value is not None or self.found.chance:
-            return str(self.found)
+        if self.subject:
+            return f"{self.subject} {self.found}"
         return f"{self.brief} ({self.found.value:.1f} %, {self.found.interval})"
 
 
@@ -121,9 +142,16 @@ def _by_design(key: str, question: str, groups: GroupSet) -> Finding:
     m, _ = groups.shape
     says = (
         f"By design: each of a group's {m} captions is true of one of its images, and a rule that sees no image gives "
-        "every image the same."
+        "the same answer for every image."
     )
-    return Finding(key, question, SOUND, says, brief="nothing, by design")
+    return Finding(
+        key, question, SOUND, says, brief="each caption is true of one of its group's images, by design"
+    )
+
+
+def _brief(subject: str, found: Estimate) -> str:
+    """A finding's percentage where there is room for few words."""
+    return f"{subject} {found.value:.0f} % (chance {found.chance:.0f} %)"
 
 
 def _rule(
@@ -142,7 +170,7 @@ def _rule(
     sides = [_Chosen.of(sample, values, sign) for sign in (1, -1)[: len(who)]]
     if (sides[0].tied == k).all():
         says = f"{_capital(who[0])} is no choice: all captions of every group are equal in this."
-        return Finding(key, question, SOUND, says, brief="all captions of a group are equal in this")
+        return Finding(key, question, SOUND, says, brief="the captions of a group do not differ in this")
     tried = [
         _fixed(key, question, name, sample, values, side) for name, side in zip(who, sides, strict=False)
     ]
@@ -162,8 +190,11 @@ def _fixed(
     won = np.flatnonzero((side.hits == 1) & (side.tied == 1))
     surest = won[np.argsort(-np.ptp(np.array(values)[won], axis=1), kind="stable")].tolist()
     ids = tuple(groups[i].id for i in surest[:EVIDENCE])
-    brief = f"{name} is right in {found.value:.0f} % (chance {found.chance:.0f} %)"
-    return Finding(key, question, "", says, found, side.p_value, evidence=ids, brief=brief)
+    subject = f"{name} is right in"
+    return Finding(
+        key, question, "", says, found, side.p_value,
+        evidence=ids, brief=_brief(subject, found), subject=subject,
+    )  # fmt: skip
 
 
 def _in_turn(
@@ -179,8 +210,11 @@ def _in_turn(
     says = f"Choosing {what} in turn, by {told.pattern} in the file, is right in {found}; {sample.size}"
     says += "." if len(first) == len(groups) else ", of those that share the first alone."
     ids = tuple(groups[int(i)].id for i in first[told.right][-EVIDENCE:])
-    brief = f"{told.pattern} in the file foretells the right one in {found.value:.0f} % (chance {found.chance:.0f} %)"
-    return Finding(key, question, "", says, found, min(1.0, p), evidence=ids, brief=brief)
+    subject = f"guessing by {told.pattern} in the file is right in"
+    return Finding(
+        key, question, "", says, found, min(1.0, p),
+        evidence=ids, brief=_brief(subject, found), subject=subject,
+    )  # fmt: skip
 
 
 def _best(tried: Sequence[Finding]) -> Finding:
@@ -314,8 +348,11 @@ def position(sample: Sample) -> Finding:
     if count == n:
         says += " Whatever breaks ties by place, or is shown the captions in this order, looks right."
     ids = [g.id for g, answer in zip(groups, answers, strict=True) if answer == order]
-    brief = f"{where} is right in {found.value:.0f} % (chance {found.chance:.0f} %)"
-    same = Finding("position", question, "", says, found, p, evidence=tuple(ids[:EVIDENCE]), brief=brief)
+    subject = f"always choosing {where} is right in"
+    same = Finding(
+        "position", question, "", says, found, p,
+        evidence=tuple(ids[:EVIDENCE]), brief=_brief(subject, found), subject=subject,
+    )  # fmt: skip
     if not sample.in_file_order:
         return same
     return _best([same, _in_turn("position", question, "places", sample, answers, possible)])
@@ -412,7 +449,7 @@ def frequency(sample: Sample) -> Finding:
 def grammar(sample: Sample) -> Finding:
     """By a language prior that the set itself teaches: pairs of words in the captions of the other groups."""
     question = "Is the right caption the likelier text?"
-    names = ("the likeliest text by the set's own pairs of words", "the least likely text by them")
+    names = ("the caption with the likeliest word pairs", "the caption with the least likely word pairs")
     texts = [[_chain(c) for c in g.captions] for g in sample.groups]
     pairs, own_pairs = _counted(texts, sample.labels)
     firsts, own_firsts = _firsts(pairs), {label: _firsts(own) for label, own in own_pairs.items()}
@@ -489,7 +526,7 @@ def _learned_words(sample: Sample, parts: list[list[set[object]]], order: list[n
                 right = j in (sample.groups[int(i)].truth or ())
                 seen[right].update(found)
                 totals[right] += 1
-    return _rule("words", question, ("the caption whose words marked right captions before",), sample, values)
+    return _rule("words", question, ("the caption with words typical of right captions",), sample, values)
 
 
 def _parts(caption: str) -> set[object]:
@@ -506,7 +543,7 @@ def _evidence(parts: set[object], seen: dict[bool, Counter[object]], totals: dic
 
 def blind_model(sample: Sample, name: str, scores: np.ndarray) -> Finding:
     """By a model that sees no image. scores : float (n, m, k), equal for all images of a group."""
-    question = f"Does {name} solve it without looking?"
+    question = f"Does {name}, which sees no image, find the right caption?"
     names = (f"the caption that {name} finds likeliest", f"the caption that {name} finds least likely")
     return _rule(f"blind {name}", question, names, sample._replace(in_file_order=False), list(scores[:, 0]))
 
@@ -547,18 +584,23 @@ def _pairs(caption: str) -> set[tuple[str, str]]:
 # --- pictures, by their statistics
 
 
-def pictures(sample: Sample, statistics: np.ndarray) -> Finding:
+_OF_PICTURES = "Do colours, size or file format of the images give the right caption away?"
+
+
+def pictures(sample: Sample, statistics: np.ndarray | None, unseen: str = "") -> Finding:
     """By mean colours, contrast, size, file size and file format of the images, matched with place and length of
     the captions: a logistic model that learns from the groups before.
 
     It is a fault of the images where they choose better than guessing, and better than those of other groups in their
-    place: what place or length alone give away, any image does. statistics : float (n, m, d), standardised.
+    place: what place or length alone give away, any image does. statistics : float (n, m, d), standardised; None where
+    the images are not opened, for which `unseen` is the reason.
     """
+    if statistics is None:
+        return Finding("pictures", _OF_PICTURES, CANNOT_TELL, unseen)
     return _in_several_orders(sample, lambda order: _pictures(sample, statistics, order))
 
 
 def _pictures(sample: Sample, statistics: np.ndarray, order: list[np.ndarray]) -> Finding:
-    question = "Do statistics of the images, not their content, give the right caption away?"
     groups = sample.groups
     (m, k), n = groups.shape, len(groups)
     possible = k / len(groups[0].truth or (0,)) if m == 1 else perm(k, m)
@@ -583,10 +625,11 @@ def _pictures(sample: Sample, statistics: np.ndarray, order: list[np.ndarray]) -
         f"those of other groups in their place in {100 * others.mean():.1f} %; {sample.size}."
     )
     ids = [groups[i].id for i in np.flatnonzero(right).tolist()][-EVIDENCE:]
-    brief = (
-        f"colours and sizes of the images choose right in {found.value:.0f} % (chance {found.chance:.0f} %)"
-    )
-    return Finding("pictures", question, "", says, found, p, evidence=tuple(ids), brief=brief)
+    subject = "colours, sizes and file formats of the images choose right in"
+    return Finding(
+        "pictures", _OF_PICTURES, "", says, found, p,
+        evidence=tuple(ids), brief=_brief(subject, found), subject=subject,
+    )  # fmt: skip
 
 
 def _learned_weights(
