@@ -46,8 +46,9 @@ _examples: dict[bytes, ImageRef] = {}  # by the SHA-256 of the file that shows i
 INTRO = """
 # Which caption belongs to which image?
 Image A belongs to caption 1, image B to caption 2: does a model know it? **GroupMatch** asks whether the true
-matching has the highest total score (by chance 50 %), **GroupScore** whether each image also scores highest with its
-own caption, and each caption with its own image (by chance 16.7 %). Choose an example below, or your own images.
+matching has the highest total score (by chance 50\u00a0%), **GroupScore** whether each image also scores highest with
+its own caption, and each caption with its own image (by chance 16.7\u00a0%). Choose an example below, or your own
+images.
 """
 ABOUT = """
 The built-in models are small and know rendered scenes of cubes, spheres and cylinders, not photographs. The examples

@@ -78,6 +78,22 @@ def cards(evaluation: Evaluation) -> None:
             ui.metric_card(name, estimate)
 
 
+def overview(evaluation: Evaluation, name: str) -> go.Figure:
+    """Every metric as a card and as a bar, and the groups under both main metrics; gives the figure. On a phone the
+    style sheet puts the figure first and the cards last."""
+    with st.container(key="overview"):
+        cards(evaluation)
+        left, right = st.columns(2, gap="large")
+        with left:
+            outcome_table(evaluation)
+        with right:
+            data = figures.bars_data({name: evaluation.metrics}, list(evaluation.outcomes))
+            bars = ui.cached_on(evaluation, f"bars of {name}", lambda: figures.bars_figure(data, 320))
+            text = "All group metrics as bars with intervals and chance levels; the cards say the same."
+            ui.chart(bars, text, "metrics")
+    return bars
+
+
 def outcome_table(evaluation: Evaluation) -> None:
     """How many groups are right under both metrics, under one, under none; each count opens its groups."""
     st.header("The same groups under both metrics", anchor=False)
@@ -313,18 +329,7 @@ def page(selection: ui.Selection) -> None:
         raise
     show_left_out(evaluation)
     headline(evaluation)
-    cards(evaluation)
-    left, right = st.columns(2, gap="large")
-    with left:
-        outcome_table(evaluation)
-    with right:
-        data = figures.bars_data({name: evaluation.metrics}, list(evaluation.outcomes))
-        bars = ui.cached_on(evaluation, f"bars of {name}", lambda: figures.bars_figure(data, 320))
-        ui.chart(
-            bars,
-            "All group metrics as bars with intervals and chance levels; the cards above say the same.",
-            "metrics",
-        )
+    bars = overview(evaluation, name)
     upload(selection)
     thresholds(evaluation, name)
     slices(evaluation)

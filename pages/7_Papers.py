@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import streamlit as st
 
@@ -184,10 +184,10 @@ def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
                 on_click=runs.run_action,
                 args=(begin,),
             )
-        if not busy and not ready and "missing" in states:
-            needed(plan)
-        if not busy and not ready:
-            runs_here(store, plan)
+        if not busy and not ready:  # what can be done now comes first
+            offered = runs_here(store, plan)
+            if "missing" in states:
+                needed(plan, "secondary" if offered else "primary")
     if ready and is_public():
         st.caption(f"{counted(len(ready), 'line')} can run on your own installation.")
     elif ready and not busy:
@@ -211,11 +211,11 @@ def states_line(plan: papers.TablePlan) -> None:
         st.caption("“Plan” says of every line what it needs.")
 
 
-def needed(plan: papers.TablePlan) -> None:
-    """What the lines of this table wait for, each with its commands, behind its first button."""
+def needed(plan: papers.TablePlan, kind: Literal["primary", "secondary"]) -> None:
+    """What the lines of this table wait for, each with its commands, behind a button."""
     needs = table_html.missing_resources(plan.record())
     label = f"What this table needs: {counted(len(needs), 'thing')}"
-    with st.popover(label, icon=":material/download:", type="primary", width="content"):
+    with st.popover(label, icon=":material/download:", type=kind, width="content"):
         st.caption("None of it is on this machine. With each, the lines that need it can be run here.")
         for item in needs:
             resource(item)
@@ -229,17 +229,19 @@ def quick_table(plan: papers.TablePlan) -> str | None:
     return None if quick is None or can or is_public() else names[quick]
 
 
-def runs_here(store: RunStore, plan: papers.TablePlan) -> None:
-    """Where nothing of this table can run: a button to one that can."""
+def runs_here(store: RunStore, plan: papers.TablePlan) -> bool:
+    """Where nothing of this table can run: a button to one that can; whether there is one."""
     name = quick_table(plan)
     if name is None:
-        return
+        return False
     can_run = papers.table_plan(store, QUICK[plan.name.partition("/")[0]], plan.seeds)
     note = (
         f"{name}{time_of(can_run)}: on the pictures and models that ship with Crossmatch; "
         "there is nothing to download."
     )
-    world_button("Go to a table that runs here", name, icon=":material/arrow_forward:", help=note)
+    label = "Go to a table that runs here"
+    world_button(label, name, type="primary", icon=":material/arrow_forward:", help=note)
+    return True
 
 
 def elsewhere(plan: papers.TablePlan) -> None:

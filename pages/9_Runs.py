@@ -38,6 +38,7 @@ from ui.sweep import draw_sweeps
 
 LEAD = "Runs on this machine, newest first. They continue when the app is closed and are kept until you delete them."
 TABLE = "runs_table"  # the key of the table of runs
+MOST_BARS = 3  # of runs that are working at once
 COLA = "adapt"  # the kind of a run of the Retrieval page
 # Two runs that have these in common have the same groups.
 COMPARABLE = ("benchmark", "split", "groups", "tags", "embeddings")
@@ -186,6 +187,7 @@ COLUMNS = {
     "started": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm"),
 }
 _NUMBERS = ("value", "low", "high", "chance")  # of a metric after an iteration
+_LETTERS = {"set": 22, "model": 16}  # that a column has room for on a laptop
 FITTING = ("status", "before", "curve", "result", "set", "model", "settings", "seed", "time")  # on a laptop
 
 
@@ -194,12 +196,22 @@ def curve_column(curves: Sequence[Sequence[float]]) -> Any:
     values = [value for curve in curves for value in curve] or [0.0, 100.0]
     low, high = 10 * int(min(values) // 10), min(10 * int(max(values) // 10 + 1), 100)
     return st.column_config.LineChartColumn(
-        f"{low} to {high} %",
-        width=95,
+        f"curve, {low}–{high} %",
+        width=112,
         y_min=low,
         y_max=high,
-        help=f"The metric after every iteration. In every row the lower edge is {low} %, the upper edge {high} %.",
+        help="The metric of the result after every iteration. "
+        f"In every row the lower edge is {low} %, the upper edge {high} %.",
     )
+
+
+def fitted(frame: pd.DataFrame) -> pd.DataFrame:
+    """The table with the names that its columns have no room for cut short, which says that they go on."""
+    short = {
+        column: [name if len(name) <= most else f"{name[: most - 1]}…" for name in frame[column]]
+        for column, most in _LETTERS.items()
+    }
+    return frame.assign(**short)
 
 
 def shown_columns(frame: pd.DataFrame, everything: bool) -> list[str]:
@@ -223,11 +235,13 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
         # Rows are known by their place, which a new run changes.
         st.session_state["listed_runs"] = ids
         st.session_state[TABLE] = {"selection": {"rows": [ids.index(name) for name in chosen]}}
+    everything = bool(st.session_state.get("columns"))
+    config = {name: column for name, column in COLUMNS.items() if not everything or name not in _LETTERS}
     event = st.dataframe(
-        frame,
+        frame if everything else fitted(frame),
         hide_index=True,
-        column_config={**COLUMNS, "curve": curve_column(frame["curve"])},
-        column_order=shown_columns(frame, bool(st.session_state.get("columns"))),
+        column_config={**config, "curve": curve_column(frame["curve"])},
+        column_order=shown_columns(frame, everything),
         key=TABLE,
         on_select="rerun",
         selection_mode=["multi-row", "single-cell"],
@@ -395,8 +409,9 @@ def bring_in(store: RunStore) -> None:
                 st.rerun()
 
 
-@st.dialog("Delete permanently?")
+@st.dialog("Delete permanently?", on_dismiss="rerun")
 def confirm(runs: list[Run]) -> None:
+    st.session_state["confirming"] = True  # until the page is drawn again
     st.write(f"{counted(len(runs), 'run')} with all curves, scores and the adapted model:")
     for run in runs:
         st.text(ui.run_label(run) + (" (still running; it will be stopped)" if run.live else ""))
@@ -584,6 +599,7 @@ def means(both: dict[str, SeedGroup], metric: str, store: RunStore) -> None:
 
 
 def page() -> None:
+    st.session_state["confirming"] = False
     store = ui.VisitorStore()
     sweeps = shared.all_groups(store, None)
     if not sweeps:
@@ -607,6 +623,9 @@ def page() -> None:
     frame = table(sweeps, store)
     chosen = choose(frame, {sweep.id: sweep for sweep in sweeps})
     actions(chosen, store, sweeps)
+    runs = [run for sweep in sweeps for run in sweep.runs]
+    if any(run.live or run.resumable for run in runs):
+        st.fragment(watch, run_every=2.0)(states(runs))
     figures, tables = compare(chosen, store) if len(chosen) == 2 else ({}, {})
     if not is_public():
         live_sweeps()
@@ -614,6 +633,23 @@ def page() -> None:
     runs = [run for sweep in chosen for run in sweep.runs]
     more = partial(taken_away, runs, tables)
     ui.export_section("runs", frame.drop(columns="curve"), figures, more=more)
+
+
+def states(runs: Sequence[Run]) -> frozenset[tuple[str, str, int]]:
+    """What of runs the table shows and time changes."""
+    return frozenset((run.id, run.status, run.done) for run in runs)
+
+
+def watch(drawn: frozenset[tuple[str, str, int]]) -> None:
+    """How far the runs are that are working; has the page drawn again when one is further, or in another state, than
+    the table says: it has ended, or was stopped or resumed, here or elsewhere."""
+    with ui.show_errors():
+        runs = ui.VisitorStore().list()
+        known = {name for name, _, _ in drawn}
+        if states([run for run in runs if run.id in known]) != drawn and not st.session_state["confirming"]:
+            st.rerun()
+        for run in [run for run in runs if run.live][:MOST_BARS]:
+            shared.progress([run], run.title)
 
 
 @st.fragment(run_every=5)

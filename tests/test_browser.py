@@ -421,6 +421,18 @@ def test_on_a_phone_the_first_image_is_on_the_first_screen(visit):
     page.get_by_role("heading", name="Matching", exact=True).wait_for()
 
 
+def test_on_a_phone_the_figure_of_matching_is_on_the_first_screen_and_its_cards_come_last(visit):
+    """Five cards filled the screen before it."""
+    page = visit("/Matching", width=390, height=844)
+    figure = page.get_by_role("figure", name=re.compile("All group metrics as bars"))
+    figure.wait_for()
+    page.get_by_text("GroupScore wrong").first.wait_for()
+    bars, cards = figure.bounding_box(), page.locator(".st-key-metric-cards").bounding_box()
+    outcomes = page.locator(".st-key-outcomes").bounding_box()
+    assert bars["y"] + bars["height"] < 844
+    assert bars["y"] < outcomes["y"] < cards["y"]
+
+
 def test_on_a_phone_what_alpha_changes_and_its_figure_come_before_the_choice_of_views(visit):
     """Seven views, and the controls, pushed the figure to 1,012 pixels."""
     page = visit("/Debias?model=builtin/blip-caption&set=scenes/triples", width=390, height=844)

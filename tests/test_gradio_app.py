@@ -159,6 +159,10 @@ def test_an_example_is_compared_at_once_and_an_edit_takes_the_result_away():
     assert len(clicks) == 1  # one answer to a click: two errors would be folded into a bare "Error (2)"
 
 
+def test_no_line_of_the_introduction_ends_between_a_number_and_its_unit():
+    assert "16.7\u00a0%" in gradio_app.INTRO and " %" not in gradio_app.INTRO
+
+
 def test_the_first_example_is_compared_before_anybody_asks(pair):
     demo = gradio_app.build()
     first = [b.value for b in demo.blocks.values() if isinstance(b, gradio.HTML | gradio.JSON)]

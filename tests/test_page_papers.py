@@ -217,8 +217,12 @@ def test_the_page_says_what_its_table_shows_in_one_sentence(app):
     assert "CLIP alone has 0.65 % mAP on GQA and MM-Adapter 17.40 %" in told
 
 
-def test_where_nothing_can_run_what_this_table_needs_comes_first_and_one_that_runs_second(app):
+def test_where_nothing_can_run_a_table_that_runs_comes_first_and_what_this_one_needs_second(app):
     test = app(PAPERS)
+    here = next(each for each in test.button if each.label == "Go to a table that runs here")
+    assert here.proto.type == "primary"
+    (needs,) = (box.proto.popover for box in test.get("popover") if "needs" in box.proto.popover.label)
+    assert needs.type == "secondary"
     assert "What this table needs: 7 things" in [box.proto.popover.label for box in test.get("popover")]
     (other,) = [each.help for each in test.button if each.label == "Go to a table that runs here"]
     assert other.startswith("Iterations, 4 lines, about ")

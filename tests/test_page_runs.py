@@ -5,6 +5,7 @@ import zipfile
 from datetime import datetime
 
 import numpy as np
+import streamlit as st
 from adapted import SET, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, text
 
@@ -116,7 +117,7 @@ def test_all_curves_of_the_table_have_one_scale_that_shows_their_shape(app, made
     values = [value for curve in table.value["curve"] for value in curve]
     low, high = (column["type_config"][name] for name in ("y_min", "y_max"))
     assert low <= min(values) < low + 10 and high - 10 <= max(values) <= high
-    assert column["label"] == f"{low} to {high} %"
+    assert column["label"] == f"curve, {low}–{high} %" and "after every iteration" in column["help"]
 
 
 def test_a_sweep_beside_a_run_compares_results_without_a_paired_test(app, made):  # noqa: F811
@@ -154,6 +155,33 @@ def test_stop_and_resume_take_those_that_they_apply_to(app, made, monkeypatch): 
     assert store.get(waiting.id).status == "stopped"
     fine(button(test, "Resume (2)").click().run())
     assert set(resumed) == {waiting.id, cut.id}
+
+
+def test_a_run_that_changes_elsewhere_is_drawn_anew_but_not_under_an_open_question(app, made, monkeypatch):  # noqa: F811
+    """“stopping” stood in the table for good, and nothing to resume it with."""
+    polled = []
+    real = st.fragment
+
+    def fragment(function=None, *, run_every=None):
+        polled.append((getattr(function, "__name__", ""), run_every))
+        return real(function, run_every=run_every) if function else real(run_every=run_every)
+
+    monkeypatch.setattr(st, "fragment", fragment)
+    app(RUNS)
+    assert "watch" not in dict(polled)  # all have ended, and none can be resumed
+    store = RunStore()
+    waiting = store.create("ttm", "waiting", {**store.get(made.seeds[0]).config, "group": None})
+    attempt = store.queue_up(waiting.id)
+    test = app(RUNS)
+    assert dict(polled)["watch"] == 2.0
+    assert any("waiting" in bar.proto.text for bar in test.get("progress"))
+    test = choose(test, waiting.id)
+    fine(button(test, "Delete").click().run())
+    assert test.session_state["confirming"]
+    fine(button(test, "Cancel").click().run())
+    assert not test.session_state["confirming"]
+    store.conclude(waiting.id, attempt, "stopped")
+    assert button(fine(test.run()), "Resume (1)")
 
 
 def test_a_run_leaves_as_one_file_and_comes_back(app, made, tmp_path):  # noqa: F811
@@ -298,6 +326,21 @@ def test_the_table_fits_a_laptop_and_shows_every_column_on_demand(app, made):  #
     assert sum(shown[name]["width"] for name in order) <= 1326 - 33  # 1366 less the margins, and the ticks
     order = list(fine(test.toggle(key="columns").set_value(True).run()).dataframe[0].proto.column_order)
     assert {"GroupMatch before", "GroupScore after", "kind", "started", "id"} <= {*order}
+
+
+def test_a_name_too_long_for_its_column_says_that_it_goes_on_and_all_columns_show_it_whole(app, made):  # noqa: F811
+    store = RunStore()
+    config = {
+        **store.get(made.file).config,
+        "group": None,
+        "benchmark": "clip_vit_b32_laion2b_embeddings.npz",
+    }
+    long = store.create("ttm", "long", config)
+    test = app(RUNS)
+    assert test.dataframe[0].value.set_index("id").loc[long.id, "set"] == "clip_vit_b32_laion2b_…"
+    assert "scenes/left-right" in set(test.dataframe[0].value["set"])
+    rows = fine(test.toggle(key="columns").set_value(True).run()).dataframe[0].value.set_index("id")
+    assert rows.loc[long.id, "set"] == "clip_vit_b32_laion2b_embeddings.npz"
 
 
 def test_settings_begin_with_what_is_rarest_and_name_the_kind_where_there_are_several(app, made):  # noqa: F811

@@ -161,7 +161,7 @@ def controls(store: VisitorStore, runs: Sequence[Run]) -> None:
             stop_button(store, mine)
         if any(run.resumable for run in mine):
             resume_button(store, mine, type="primary")
-    _progress(runs)
+    progress(runs)
     for run in runs:
         if run.error:
             st.error(escape_markdown(shown(run.error)), icon=":material/error:")
@@ -214,7 +214,8 @@ def _watch_for_resumption(ids: Sequence[str]) -> None:
             st.rerun()
 
 
-def _progress(runs: Sequence[Run]) -> None:
+def progress(runs: Sequence[Run], title: str = "") -> None:
+    """How far a run is, or the seeds of one, as a bar; nothing where none is working. title : begins its text."""
     live = [run for run in runs if run.live]
     if not live:
         return
@@ -224,7 +225,8 @@ def _progress(runs: Sequence[Run]) -> None:
     working = next((run for run in live if run.status != "queued"), live[0])
     left = f", {duration(working.seconds_left)} left" if working.seconds_left is not None else ""
     several = f"{len(runs) - len(live)} of {len(runs)} seeds are done; " if len(runs) > 1 else ""
-    st.progress(share, text=escape_markdown(f"{several}{working.message or 'starting'}{left}"))
+    name = f"{title}: " if title else ""
+    st.progress(share, text=escape_markdown(f"{name}{several}{working.message or 'starting'}{left}"))
 
 
 # ---- accuracies
