@@ -143,6 +143,8 @@ def saved(path, record) -> str:
     [
         ({}, ""),
         ({"n_groups": 40}, "40 groups of 400"),
+        ({"n_groups": None}, "nobody knows how many groups of 400"),
+        ({"split": "validation"}, "of the split validation"),
         ({"text_only": True}, "sees no image"),
     ],
 )
@@ -185,6 +187,37 @@ def test_an_own_result_of_something_else_is_one_sentence(tmp_path, record, says)
     with pytest.raises(InputError, match=says):
         raise shown.exception
     assert "crossmatch evaluate winoground --json" in str(shown.exception)
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (json.dumps(evaluated("winoground"))[:120], "is not complete JSON"),
+        (json.dumps(evaluated("winoground")) * 2, "is not complete JSON"),
+        ("group,image,caption,score\n0,0,0,1\n", "is not complete JSON"),
+        ("[" * 100_000, "is not complete JSON"),
+        ("", "is empty"),
+        (None, "cannot be read"),
+    ],
+    ids=["half", "two", "scores", "deep", "empty", "gone"],
+)
+def test_half_a_result_or_another_file_is_one_sentence(tmp_path, content, says):
+    path = tmp_path / "metrics.json"
+    if content is not None:
+        path.write_text(content)
+    shown = CliRunner().invoke(command, ["published", "winoground", str(path)])
+    said = str(shown.exception)
+    assert isinstance(shown.exception, InputError) and said.startswith(f"{path} {says}") and "\n" not in said
+    if says == "is not complete JSON":
+        assert said.endswith("; write one with `crossmatch evaluate winoground --json`.")
+
+
+def test_an_own_row_is_one_line_whatever_the_file_calls_the_model(tmp_path):
+    record = evaluated("winoground", model="a\n<script>" + "x" * 500)
+    path = saved(tmp_path / "metrics.json", record)
+    shown = CliRunner().invoke(command, ["published", "winoground", path, "--metric", "group_score"]).stdout
+    (line,) = [line for line in shown.splitlines() if line.startswith("*") and "12.50" in line]
+    assert line.endswith("metrics.json") and len(line) < 150
 
 
 def test_sets_and_metrics_without_published_numbers_are_named(tmp_path):

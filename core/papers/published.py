@@ -191,15 +191,19 @@ class PublishedSet(NamedTuple):
 
         data : the file's bytes, where it is an upload. Raises InputError for another file, set or metric.
         """
-        record = parse_json(read_bytes(path, data), path)
         wanted = self.benchmark(metric)
         command = f"crossmatch {'recall' if metric == _CHOICE else 'evaluate'} {wanted or 'BENCHMARK'} --json"
+        content = read_bytes(path, data)
+        try:
+            record = parse_json(content, path)
+        except InputError as error:  # half a file, a table of scores
+            raise InputError(f"{str(error).rpartition('; ')[0]}; write one with `{command}`.") from None
         metrics = record.get("metrics") if isinstance(record, dict) else None
         if not isinstance(metrics, dict) or not all(isinstance(each, dict) for each in metrics.values()):
             raise InputError(f"{path} is no result of Crossmatch; write one with `{command}`.")
         named = record.get("benchmark")
         if not wanted or named != wanted:
-            on = f"is of {str(named)[:60]}" if named else "names no benchmark"
+            on = f"is of {_line(named)}" if named else "names no benchmark"
             raise InputError(
                 f"{path} {on}, and {self.title} is {wanted or 'no benchmark here'}: `{command}`."
             )
@@ -214,12 +218,17 @@ class PublishedSet(NamedTuple):
             )
         row = {
             "value": value,
-            "system": str(record.get("model") or Path(str(record.get("file") or path)).name),
+            "system": _line(record.get("model") or Path(str(record.get("file") or path)).name),
             "method": f"as measured, [{low:.2f}, {high:.2f}]",
             "caution": "; ".join(_own_cautions(record, wanted)),
             "source": path.name,
         }
         return pd.DataFrame([row])
+
+
+def _line(value: Any) -> str:
+    """What a file says in one short line."""
+    return " ".join(str(value).split())[:60]
 
 
 def _own_cautions(record: Mapping[str, Any], benchmark: str) -> list[str]:
@@ -228,10 +237,11 @@ def _own_cautions(record: Mapping[str, Any], benchmark: str) -> list[str]:
     count, split = record.get("n_groups"), record.get("split", "test")
     right = () if entry is None else entry.counts.get(str(split), ())
     said = [_BLIND] if record.get("text_only") else []
-    if isinstance(count, int) and right and count not in right:
-        said.append(f"{counted(count, 'group')} of {right[0]}")
+    if right and count not in right and "images" not in record:  # which the results of `recall` count
+        groups = counted(count, "group") if isinstance(count, int) else "nobody knows how many groups"
+        said.append(f"{groups} of {right[0]}")
     if entry is not None and split != entry.splits[0]:
-        said.append(f"of the split {split}")
+        said.append(f"of the split {_line(split)}")
     return said
 
 
