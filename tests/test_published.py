@@ -96,6 +96,20 @@ def test_what_was_adapted_tuned_or_sees_no_image_is_marked():
     assert not rows[rows["method"] == "ITC"]["caution"].str.contains("chosen|adapted|sees").any()
 
 
+def test_how_a_number_is_printed_is_a_note_and_no_reason_not_to_compare_it():
+    rows = _rows()
+    for note in (
+        "also quoted in TTM section 1",
+        "Gaussian noise images",
+        "mean and std over 5 seeds",
+        "printed BLIP-2",
+    ):
+        assert (rows["note"] == note).any() and not rows["caution"].str.contains(note, regex=False).any()
+    for why in ("metric not named", "with the groups known", "answers in words", "a tie counts as right"):
+        assert rows["caution"].str.contains(why).any() and not rows["note"].str.contains(why).any()
+    assert rows["published"].ne("").all()
+
+
 def test_finished_runs_on_the_set_are_ones_own_rows_before_and_after(tmp_path):
     """Iteration 0 is the model as it was: comparable, unless another run had adapted it already."""
     store = RunStore(tmp_path)
@@ -251,6 +265,11 @@ def test_the_page_takes_an_own_result_too(app, tmp_path):
     fine(field.upload("metrics.json", json.dumps(evaluated("winoground")).encode()).run())
     (table,) = [frame.value for frame in test.dataframe if "System" in frame.value.columns]
     assert table[table["What it is"] == "yours"]["Value (%)"].tolist() == [12.5]
+    above = int((table["Value (%)"] > 12.5).sum())
+    wanted = (
+        f"**Yours**: 12.50 % (mine, as measured, [9.40, 16.10]); {above} of the {len(table) - 1} other rows"
+    )
+    assert any(each.value.replace("\\", "").startswith(wanted) for each in test.markdown)
 
 
 def test_the_section_opens_filters_and_is_not_drawn_while_it_is_closed(app):

@@ -25,6 +25,7 @@ _HEADS = dict(
             "Method",
             "What it is",
             "Not comparable because",
+            "Note",
             "Source",
             "Year",
             "Read at",
@@ -51,6 +52,7 @@ def section(store: RunStore) -> None:
         chosen = sets[label]
         metric = right.selectbox("Metric", chosen.metrics, format_func=_label, key="published_metric")
         table = chosen.standing(metric, _own(chosen, store, metric))
+        _say_own(table)
         wanted = (
             st.text_input("Only systems, methods or sources with", key="published_filter").strip().lower()
         )
@@ -67,6 +69,17 @@ def section(store: RunStore) -> None:
             "nothing; a metric is compared with itself alone."
         )
         export_section(f"published-{label}".replace(" ", "-").replace(",", ""), table)
+
+
+def _say_own(table: pd.DataFrame) -> None:
+    """Where one's own rows stand: the table scrolls, and is sorted and filtered by whoever looks."""
+    others = table[table["kind"].ne("yours")]["value"]
+    for row in table[table["kind"].eq("yours")].to_dict("records"):
+        above = int(others.gt(row["value"]).sum())
+        what = escape_markdown(", ".join(filter(None, (row["system"], row["method"]))))
+        st.markdown(
+            f"**Yours**: {row['value']:.2f} % ({what}); {above} of the {len(others)} other rows are higher."
+        )
 
 
 def _label(metric: str) -> str:

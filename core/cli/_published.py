@@ -55,6 +55,6 @@ def published(
     for row in table.to_dict("records"):
         mark = "*" if row["kind"] == "yours" else " "
         caution = f"; not comparable: {row['caution']}" if row["caution"] else ""
-        what = ", ".join(filter(None, (row["system"], row["method"], row["source"])))
+        what = ", ".join(filter(None, (row["system"], row["method"], row["note"], row["source"])))
         print(f"{mark}{row['value']:>7.2f}  {what}{caution}")
     print_note("* yours. No source gives an interval; preprocessing and versions of a set may differ.")

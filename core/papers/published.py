@@ -72,7 +72,9 @@ _NOT_COMPARABLE = {
     r"prior best|scaffolding": "of another paper, as quoted",
     r"text-only|blind": _BLIND,
 }
-COLUMNS = ("value", "system", "method", "kind", "caution", "source", "published", "address")
+# What a note on a paper's number says that makes it another thing; the others say how it is printed, and where.
+_NOTED = r"metric not named|with the groups known"
+COLUMNS = ("value", "system", "method", "kind", "caution", "note", "source", "published", "address")
 
 
 @cache
@@ -83,17 +85,20 @@ def _rows() -> pd.DataFrame:
     papers["source"] = papers["paper"] + ", " + papers["table"]
     papers["published"] = papers["paper"].map(_year)
     papers["address"] = ""
+    papers["noted"] = papers["note"].where(papers["note"].str.contains(_NOTED), "")
+    papers["note"] = papers["note"].mask(papers["noted"].ne(""), "")
     others = pd.read_csv(assets() / "papers" / "other_systems.csv", dtype=str, keep_default_na=False)
     others["value"] = others["value"].astype(float)
     others["source"] = others["paper"] + ", " + others["where"] + " (read " + others["read"] + ")"
+    others = others.rename(columns={"note": "noted"}).assign(note="")
     rows = pd.concat([papers, others], ignore_index=True)
     chance = rows["method"].eq("chance") | rows["system"].eq("random")
     rows["kind"] = "published"
     rows.loc[chance, "kind"] = "chance"
     rows.loc[rows["system"].eq("human"), "kind"] = "people"
     rows["caution"] = [
-        "; ".join(filter(None, (_caution(method), note)))
-        for method, note in zip(rows["method"], rows["note"], strict=True)
+        "; ".join(filter(None, (_caution(method), noted)))
+        for method, noted in zip(rows["method"], rows["noted"], strict=True)
     ]
     return rows[["dataset", "subset", "metric", *COLUMNS]]
 
