@@ -25,10 +25,10 @@ _HEADS = dict(
             "Method",
             "What it is",
             "Not comparable because",
-            "Note",
             "Source",
             "Year",
             "Read at",
+            "Note",
         ),
         strict=True,
     )

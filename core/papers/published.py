@@ -74,7 +74,7 @@ _NOT_COMPARABLE = {
 }
 # What a note on a paper's number says that makes it another thing; the others say how it is printed, and where.
 _NOTED = r"metric not named|with the groups known"
-COLUMNS = ("value", "system", "method", "kind", "caution", "note", "source", "published", "address")
+COLUMNS = ("value", "system", "method", "kind", "caution", "source", "published", "address", "note")
 
 
 @cache
