@@ -20,12 +20,13 @@ from core.figures.text import escape_markdown
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import Metric
-from core.metrics.statistics import Clusters
+from core.metrics.statistics import Clusters, Estimate
 from core.rejudge import rejudge
 from core.scorers import plugins
 from core.scoring.cache import ScoreCache
 from ui import import_workbench
 from ui.compute_queue import READING
+from ui.page import show_error
 from ui.uploads import (
     BESIDE,
     FORMATS,
@@ -41,10 +42,7 @@ from ui.uploads import (
     upload_store,
 )
 
-LEAD = (
-    "Add images and captions, a data set from the Hugging Face hub, scores, embeddings, a model or a scorer. "
-    "Everything is checked before use, and no uploaded file is ever run."
-)
+LEAD = "Add images, scores, embeddings or models of your own. Every file is checked, and no file is ever run."
 HOSTED = (
     "This is a public server: it takes files of scores or embeddings, for you alone. Install Crossmatch on your own "
     "machine to add images and models."
@@ -72,10 +70,10 @@ a,1,-3.2
 b,0,-4.0
 b,1,-4.1
 """
-EXAMPLES = {  # label: file name, content; the last two belong to the first
-    "Example of a score file (CSV)": ("scores.csv", EXAMPLE),
-    "Tags for it (CSV)": ("tags.csv", EXAMPLE_TAGS),
-    "A language prior for it (CSV)": ("prior.csv", EXAMPLE_PRIOR),
+EXAMPLES = {  # file name: content; the last two belong to the first
+    "scores.csv": EXAMPLE,
+    "tags.csv": EXAMPLE_TAGS,
+    "prior.csv": EXAMPLE_PRIOR,
 }
 
 
@@ -198,25 +196,46 @@ def listed(name: str) -> list:
 
 
 def scores() -> None:
-    st.caption(FORMATS)
-    if public_mode.is_public():
-        st.caption(f"A file is deleted when nobody has used it for {public_mode.UPLOAD_HOURS} hours.")
-    entry = new_upload("scores_upload", megabytes=UPLOAD_MB)
+    """A field for a file, then what was found in it; what files hold stands open until there is one."""
+    left, right = st.columns([3, 2])
+    try:
+        with left:
+            entry = new_upload("scores_upload", megabytes=UPLOAD_MB)
+    except InputError as error:
+        show_error(error)
+        what_files_hold()
+        return
     if entry is not None:
         ui.select(set=entry, shape=stored_upload(entry).shape, tag=[])
-    examples()
     entries = upload_names()
     if not entries:
+        what_files_hold()
         return
-    entry = st.selectbox("File", entries, key="set", bind="query-params")
-    file_section(entry)
+    with right.container(horizontal=True):
+        entry = st.selectbox("Show the result of", entries, key="set", bind="query-params")
+        shape = pick_shape(entry)
+    file_section(entry, shape)
+    with st.expander("File formats and examples", icon=":material/description:"):
+        what_files_hold()
 
 
-def examples() -> None:
-    """A file of scores with what can be put beside it, to see the form or to try the page."""
-    with st.container(horizontal=True, gap="small"):
-        for label, (name, content) in EXAMPLES.items():
-            st.download_button(label, content, name, "text/csv", on_click="ignore", icon=":material/table:")
+def what_files_hold() -> None:
+    """The forms that are read, and a file of scores with what can be put beside it, to see the form or try the page."""
+    st.caption(FORMATS)
+    with st.container(horizontal=True, gap="small", vertical_alignment="center", key="examples"):
+        st.markdown("Download examples:", width="content")
+        for name, content in EXAMPLES.items():
+            st.download_button(
+                name,
+                content,
+                name,
+                "text/csv",
+                on_click="ignore",
+                type="tertiary",
+                icon=":material/download:",
+            )
+    if public_mode.is_public():
+        st.caption(f"A file is deleted when nobody has used it for {public_mode.UPLOAD_HOURS} hours.")
 
 
 def second_opinion(entry: str, evaluation: Evaluation) -> None:
@@ -234,38 +253,67 @@ def second_opinion(entry: str, evaluation: Evaluation) -> None:
         st.info("\n".join(f"- {escape_markdown(sentence)}" for sentence in found), icon=":material/rule:")
 
 
-def file_section(entry: str) -> None:
-    """A stored file: what it holds, what belongs to it, and the pages that use it."""
-    evaluation, name = upload_evaluation(entry, pick_shape(entry)), entry.removeprefix(PREFIX)
-    shape = "×".join(map(str, evaluation.shape))
-    st.success(f"{counted(len(evaluation.scores), 'group')} of {shape}.", icon=":material/check:")
+def file_section(entry: str, shape: str) -> None:
+    """A stored file: its result, the pages that use it, what belongs to it. shape : of the groups of embeddings."""
+    evaluation, name = upload_evaluation(entry, shape), entry.removeprefix(PREFIX)
+    size = f"{counted(len(evaluation.scores), 'group')} of {'×'.join(map(str, evaluation.shape))}"
+    st.subheader(escape_markdown(f"{name}: {size}"), anchor=False)
+    st.markdown(against_chance(evaluation))
+    cards(evaluation)
     if not evaluation.truth_given:
-        st.info(
-            "The file has no ground truth: image i is assumed to belong to caption i.", icon=":material/info:"
-        )
+        st.caption("The file has no ground truth: image i is assumed to belong to caption i.")
     show_left_out(evaluation)
     second_opinion(entry, evaluation)
-    cards(evaluation)
     links(entry)
+    what_metrics_ask(evaluation)
     beside(entry)
-    st.button(f"Remove {name}", on_click=remove_file, args=(entry,), icon=":material/delete:")
     figure = figures.margins_figure(
         figures.margins_data(evaluation.matches, evaluation.outcomes[metrics.GROUP_MATCH])
     )
     ui.chart(figure, "Margins of right and wrong matchings", key="your-margins")
-    ui.export_section("your-scores", ui.cached_on(evaluation, "table", evaluation.table), {"margins": figure})
+    with st.container(horizontal=True):
+        ui.export_section(
+            "your-scores", ui.cached_on(evaluation, "table", evaluation.table), {"margins": figure}
+        )
+        st.button(f"Remove {name}", on_click=remove_file, args=(entry,), icon=":material/delete:")
+
+
+def of_groups(evaluation: Evaluation) -> dict[str, Estimate]:
+    """The metrics of groups, each once."""
+    own = {name: found for name, found in evaluation.metrics.items() if name in metrics.METRICS}
+    return {name: own[name] for name in Metric.same(own)}
+
+
+def against_chance(evaluation: Evaluation) -> str:
+    """In a sentence by which metrics the scores are better than chance, by their 95 % intervals."""
+    by: dict[str, list[str]] = {}
+    for name, found in of_groups(evaluation).items():
+        low, high = found.bounds
+        how = _BETTER if low > found.chance else _WORSE if high < found.chance else _NEITHER
+        by.setdefault(how, []).append(metrics.METRICS[name].label)
+    return " ".join(f"{how} chance by {_and(by[how])}." for how in (_BETTER, _NEITHER, _WORSE) if how in by)
+
+
+_BETTER, _NEITHER, _WORSE = "Better than", "Not distinguishable from", "Worse than"
+
+
+def _and(names: list[str]) -> str:
+    """`TextScore, ImageScore and GroupMatch`."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def cards(evaluation: Evaluation) -> None:
-    """The metrics of groups, each once, and what each asks."""
-    own = {name: found for name, found in evaluation.metrics.items() if name in metrics.METRICS}
-    names = list(Metric.same(own))
-    grid = ui.metric_grid(len(names))
-    for name in names:
-        with grid.cell():
-            ui.metric_card(name, own[name])
+    found = of_groups(evaluation)
+    with st.container(key="metric-cards"):
+        grid = ui.metric_grid(len(found))
+        for name, estimate in found.items():
+            with grid.cell():
+                ui.metric_card(name, estimate)
+
+
+def what_metrics_ask(evaluation: Evaluation) -> None:
     with st.expander("What each metric asks", icon=":material/help:"):
-        for name in names:
+        for name in of_groups(evaluation):
             st.markdown(f"**{metrics.METRICS[name].label}**: {metrics.METRICS[name].meaning}")
 
 

@@ -176,7 +176,8 @@ def test_a_log_of_other_captions_is_no_prior(tmp_path):
 def test_log_likelihoods_above_0_are_refused_with_their_place(tmp_path):
     path = written(tmp_path / "s.jsonl", LM_EVAL, changed(filtered_resps=[["0.5", "False"]] * 4))
     with pytest.raises(
-        InputError, match=r"image 0 \(from 0\) with caption 'a red cube[^']*' of group '0' is 0\.5; log P"
+        InputError,
+        match=r"Group '0', image 0 \(counted from 0\), caption 'a red cube[^']*': the score is 0\.5, but",
     ):
         alpha("--scores", path, "--prior", LM_EVAL)
 
@@ -442,8 +443,8 @@ BAD_FILES = {
     "a score above 0": (
         NUMBERED.replace("a,1,1,-3", "a,1,1,3"),
         PRIOR,
-        "The score of image 1 (from 0) with caption 1 (from 0) of group 'a' is 3; log P(t | image) is at most 0: "
-        "give logarithms of likelihoods, such as `crossmatch export scores` of a vgpt: model, not probabilities or "
+        "Group 'a', image 1, caption 1 (counted from 0): the score is 3, but log P(t | image) is at most 0; give "
+        "logarithms of likelihoods, which `crossmatch export scores` writes for a vgpt: model, not probabilities or "
         "similarities.",
     ),
     "a score of NaN": (NUMBERED.replace("a,0,0,-1", "a,0,0,nan"), PRIOR, PLACE.format("'nan'")),

@@ -234,7 +234,7 @@ def test_a_zip_without_a_table_is_called_by_its_own_name(app):
 
 def test_the_example_of_a_score_file_reads_as_it_says(app, monkeypatch):
     test = app(PAGE, way="Scores or embeddings")
-    assert "Example of a score file (CSV)" in [b.label for b in test.get("download_button")]
+    assert "scores.csv" in [b.label for b in test.get("download_button")]
     page = ast.parse((ROOT / PAGE).read_text("utf-8"))
     (example,) = (
         ast.literal_eval(node.value)
@@ -259,7 +259,7 @@ def test_the_examples_fit_each_other_and_each_says_how_many_it_matched(app):
     }
     test = app(PAGE, way="Scores or embeddings")
     labels = [b.label for b in test.get("download_button")]
-    assert {"Tags for it (CSV)", "A language prior for it (CSV)"} <= {*labels}
+    assert labels == ["scores.csv", "tags.csv", "prior.csv"] and "Download examples:" in text(test)
     fine(test.get("file_uploader")[0].upload("scores.csv", given["EXAMPLE"], "text/csv").run())
     assert "IndividualMatch" in [each.label for each in test.metric]
     fields = {u.label.partition(":")[0]: u for u in test.get("file_uploader")}
@@ -287,3 +287,62 @@ def test_one_warning_and_one_group_are_told_in_the_singular(app, tmp_path):
     twice = ("b", "images/0.png", "images/0.png", "three", "four", "0 1", "t")
     told = text(checked(app, brought(tmp_path / "set", twice)))
     assert "1 usable group (1 of 2×2); 0 problems to fix, 1 warning." in told and "The first group" in told
+
+
+def uploaded(app, name: str, content: bytes):
+    test = app(PAGE, way="Scores or embeddings")
+    return test.get("file_uploader")[0].upload(name, content).run()
+
+
+def test_the_result_of_a_file_comes_before_formats_and_examples(app):
+    """It stood below examples and two boxes, under the first screen of a laptop."""
+    test = app(PAGE, way="Scores or embeddings")
+    assert not test.expander and "Download examples:" in text(test)  # open until there is a file
+    test = fine(uploaded(app, "s.csv", _csv(40, 0.9)))
+    (fold,) = [each for each in test.expander if each.label == "File formats and examples"]
+    assert any("Download examples:" in each.value for each in fold.markdown)
+    assert not test.success and not test.info
+    assert [each.value.replace("\\", "") for each in test.subheader] == ["s.csv: 40 groups of 2×2"]
+
+
+def _csv(n: int, share: float) -> bytes:
+    """Groups of which this share is right in every way, and the others wrong."""
+    rows = ["group,image,caption,score"]
+    for g in range(n):
+        right = g < share * n
+        rows += [f"{g},{i},{j},{int((i == j) == right)}" for i in range(2) for j in range(2)]
+    return "\n".join(rows).encode()
+
+
+def test_a_result_is_said_against_chance_in_a_sentence(app):
+    def said(share: float) -> str:
+        test = fine(uploaded(app, "s.csv", _csv(40, share)))
+        return next(each.value for each in test.markdown if "chance by" in each.value)
+
+    every = "TextScore, ImageScore, GroupScore, GroupMatch and IndividualMatch."
+    assert said(1.0) == f"Better than chance by {every}"
+    assert said(0.0) == f"Worse than chance by {every}"
+    assert said(0.5).startswith(
+        "Better than chance by TextScore, ImageScore and GroupScore. Not distinguishable from"
+    )
+
+
+def test_a_file_with_a_byte_order_mark_is_read_and_an_empty_one_is_a_sentence_above_what_files_hold(app):
+    test = fine(uploaded(app, "bom.csv", b"\xef\xbb\xbf" + _csv(3, 1.0)))
+    assert "bom.csv: 3 groups of 2×2" in test.subheader[0].value.replace("\\", "")
+    test = uploaded(app, "empty.csv", b"")
+    assert test.error[0].value.replace("\\", "") == "empty.csv is empty; choose another file."
+    assert "Download examples:" in text(test) and not test.subheader
+
+
+def test_a_command_in_an_error_is_quoted_and_its_place_is_said_once(app):
+    """`image 0 (from 0) with caption 1 (from 0)`, and backticks as they were written."""
+    fine(uploaded(app, "s.csv", _csv(3, 1.0)))
+    test = app(PAGE, way="Scores or embeddings")
+    field = next(u for u in test.get("file_uploader") if u.label.startswith("Language prior"))
+    test = field.upload("p.csv", b"group,caption,log_prob\n0,0,-1\n0,1,-1\n", "text/csv").run()
+    said = test.error[0].value
+    assert "which “crossmatch export scores” writes" in said and "`" not in said
+    assert said.replace("\\", "").startswith(
+        "Group '0', image 0, caption 0 (counted from 0): the score is 1, but log P"
+    )

@@ -86,7 +86,7 @@ def test_groups_and_arrays_that_are_not_needed_are_named():
         ),
         (
             {"prior": np.where(PRIOR == -4, 0.5, PRIOR)[::-1], "ids": np.array(IDS[::-1])},
-            r"has 0.5 as log P\(t\) of caption 1 \(from 0\) of group 'b', prior\[1, 1\]",
+            r"has 0.5 as log P\(t\) of caption 1 \(counted from 0\) of group 'b', prior\[1, 1\]",
         ),
     ],
 )
@@ -187,7 +187,9 @@ def test_what_no_likelihood_has_as_its_logarithm_is_refused(value, said, ending,
 
 
 def test_a_score_that_stands_for_none_is_refused():
-    with pytest.raises(InputError, match="of group 'b' is -1e\\+300; so low a number stands for none"):
+    with pytest.raises(
+        InputError, match=r"Group 'b', .* the score is -1e\+300; so low a number stands for none"
+    ):
         Prior.from_file("p.npz", np.where(np.arange(3)[:, None, None] == 1, -1e300, SCORES), IDS, None, b"")
     with pytest.raises(
         InputError, match="-1e\\+300 for image 'i' with caption 'x'; so low a number stands for none"

@@ -323,7 +323,7 @@ def test_nothing_of_anothers_is_behind_an_address_that_is_guessed(public, strang
         async with mine.session() as own, mine.client() as client, other.session() as guest:
             await own.open()
             await mine.bring(client, own, "mine.csv", content)
-            entry = own.widgets("selectbox")["File"].options[0]
+            entry = own.widgets("selectbox")["Show the result of"].options[0]
             await own.open("Groups", f"set={entry}")
             assert SECRET in str(own.elements)  # else what follows shows nothing
             await guest.open()

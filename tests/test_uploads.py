@@ -360,7 +360,7 @@ def npz(**arrays):
     [
         (
             npz(prior=np.array([[-1.0, np.nan]])),
-            r"nan as log P\(t\) of caption 1 \(from 0\) of group 'a', prior\[0, 1\]",
+            r"nan as log P\(t\) of caption 1 \(counted from 0\) of group 'a', prior\[0, 1\]",
         ),
         (
             npz(samples=np.array([[[-1.0, -1.0]], [[-np.inf, -1.0]]])),
@@ -397,7 +397,7 @@ def test_a_prior_of_several_null_images_is_the_log_of_their_mean():
 
 def test_scores_that_are_no_log_likelihoods_are_refused():
     with pytest.raises(
-        InputError, match=r"image 0 \(from 0\) with caption 1 \(from 0\) of group 'a' is 0\.5; log P"
+        InputError, match=r"Group 'a', image 0, caption 1 \(counted from 0\): the score is 0\.5, but"
     ):
         Prior.from_file("p.csv", np.array([[[-1.0, 0.5]]]), ["a"], data=b"group,caption,log_prob\na,1,-1\n")
 

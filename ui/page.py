@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -166,10 +167,15 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 4 :]}"
 
 
+def _quoted(sentence: str) -> str:
+    """With quotation marks in the place of backticks, which a page shows as they are: no part of an error is markup."""
+    return re.sub(r"`([^`\n]+)`", r"“\1”", sentence)
+
+
 def show_error(error: Exception) -> None:
     """Show an error of any kind as one sentence; what it was goes to the terminal alone."""
     if isinstance(error, InputError):
-        st.error(escape_markdown(_shortened(shown(str(error)))), icon=":material/error:")
+        st.error(escape_markdown(_quoted(_shortened(shown(str(error))))), icon=":material/error:")
         return
     if isinstance(error, MemoryError):
         st.error("This needs more memory than is left; make it smaller, or use a machine with more.")

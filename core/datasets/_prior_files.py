@@ -119,7 +119,7 @@ def _prior_arrays(
     def place(sample: int, group: int, caption: int) -> str:
         there = [int(row[group]), int(column[group, caption])]
         cell = [sample, *there] if name == "samples" else there
-        return f"caption {caption} (from 0) of group {ids[group]!r}, {name}{cell}"
+        return f"caption {caption} (counted from 0) of group {ids[group]!r}, {name}{cell}"
 
     return values, place, notes
 
@@ -382,7 +382,7 @@ def _prior_log(
 
     def name_of(image: int, group: int, caption: int) -> str:
         text = caption if log.captions is None else repr(str(log.captions[place[group], caption]))
-        of_image = f", image {image} (from 0)" * (found.shape[1] > 1)
+        of_image = f", image {image} (counted from 0)" * (found.shape[1] > 1)
         return f"caption {text} of group {ids[group]!r}{of_image}"
 
     known = set(ids)

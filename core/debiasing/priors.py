@@ -139,18 +139,17 @@ def _check_log_likelihoods(scores: np.ndarray, ids: Sequence[str], captions: np.
     if not len(wrong):
         return
     group, image, caption = wrong[0]
-    name, value = f"{caption} (from 0)", float(scores[group, image, caption])
+    value = float(scores[group, image, caption])
+    where = f"image {image}, caption {caption} (counted from 0)"
     if captions is not None:
-        name = repr(str(captions[group, caption]))
+        where = f"image {image} (counted from 0), caption {str(captions[group, caption])!r}"
     rule = (
-        "log P(t | image) is at most 0: give logarithms of likelihoods, such as `crossmatch export scores` of a vgpt: "
-        "model, not probabilities or similarities"
+        "but log P(t | image) is at most 0; give logarithms of likelihoods, which `crossmatch export scores` writes "
+        "for a vgpt: model, not probabilities or similarities"
     )
     if value < 0:
         rule = _advice(value, "pair")
-    raise InputError(
-        f"The score of image {image} (from 0) with caption {name} of group {ids[group]!r} is {value:.4g}; {rule}."
-    )
+    raise InputError(f"Group {ids[group]!r}, {where}: the score is {value:.4g}{',;'[value < 0]} {rule}.")
 
 
 def check_log_prob(name: str) -> None:
