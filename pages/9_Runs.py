@@ -64,7 +64,7 @@ def table(sweeps: Sequence[SeedGroup], store: RunStore) -> pd.DataFrame:
         }
         rows.append(
             {
-                "status": sweep.status,
+                "status": state_text(sweep),
                 "before": "–" if main is None else mean(before, main),
                 "result": "–" if main is None else f"{labels[main]} {accuracy(after, main)}{so_far(sweep)}",
                 "curve": [] if main is None else curve(steps, main),
@@ -85,6 +85,13 @@ def table(sweeps: Sequence[SeedGroup], store: RunStore) -> pd.DataFrame:
     frame = pd.DataFrame(rows)
     frame["settings"] = own_settings([sweep.runs[0] for sweep in sweeps])
     return frame if frame["settings"].any() else frame.drop(columns="settings")
+
+
+def state_text(sweep: SeedGroup) -> str:
+    """The state of a run; of one that has not come to its end also how far it is, or was: `stopped 3/10`."""
+    total, done = sweep.runs[0].total, min(run.done for run in sweep.runs)
+    over = sweep.status in ("finished", "queued") or not total
+    return sweep.status if over else f"{sweep.status} {done}/{total}"
 
 
 def own_settings(runs: Sequence[Run]) -> list[str]:
@@ -171,7 +178,9 @@ def _values(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> list[dict[s
 
 
 COLUMNS = {
-    "status": st.column_config.TextColumn(width=70),
+    "status": st.column_config.TextColumn(
+        width=110, help="Of a run that has not come to its end: iterations done, of how many."
+    ),
     "before": st.column_config.TextColumn(
         width=62, help="The same metric before adaptation; “All columns” has its interval."
     ),
@@ -179,7 +188,7 @@ COLUMNS = {
     "set": st.column_config.TextColumn(width=155),
     "model": st.column_config.TextColumn(width=115),
     "settings": st.column_config.TextColumn(
-        "settings of its own", width=365, help="What not all the runs in this table share, the rarest first."
+        "settings of its own", width=325, help="What not all the runs in this table share, the rarest first."
     ),
     "seed": st.column_config.TextColumn(width=50),
     "time": st.column_config.TextColumn(width=68),
@@ -237,9 +246,8 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
         st.session_state[TABLE] = {"selection": {"rows": [ids.index(name) for name in chosen]}}
     everything = bool(st.session_state.get("columns"))
     config = {name: column for name, column in COLUMNS.items() if not everything or name not in _LETTERS}
-    event = st.dataframe(
+    event = ui.wide_table(
         frame if everything else fitted(frame),
-        hide_index=True,
         column_config={**config, "curve": curve_column(frame["curve"])},
         column_order=shown_columns(frame, everything),
         key=TABLE,
@@ -508,7 +516,7 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> tuple[dict[str, Any
             tables["Paired differences (CSV)"] = comparison_table(*ends.values(), ("A", "B"))
         else:
             means(both, metric, store)
-    return {metric: figure}, tables
+    return {label(metric): figure}, tables
 
 
 def curve_table(data: Mapping[str, plots.TTMData]) -> pd.DataFrame:

@@ -199,6 +199,14 @@ def test_scores_and_totals_of_the_lesson_on_alpha_add_up_as_shown(app):
     assert len(differences) == 1
 
 
+def test_the_lesson_on_alpha_calls_what_never_changes_no_range(app):
+    test = app(PAGE, lesson="alpha", answers="alpha-31")
+    (said,) = (box.value for box in test.success)
+    assert re.search(r"GroupMatch ([\d.]+) % everywhere\.", said) and re.search(
+        r"TextScore [\d.]+ to [\d.]+ %", said
+    )
+
+
 def test_a_rounds_figure_marks_the_round_and_its_numbers_are_those_of_that_round(app):
     test = predict(app(PAGE, lesson="transfer"))
     assert "after round 30" in text(test)

@@ -102,6 +102,7 @@ def test_a_run_that_has_not_ended_has_no_result_yet(app, made):  # noqa: F811
     store = RunStore()
     rows = app(RUNS, together="false").dataframe[0].value.set_index("id")
     assert not rows["result"].str.contains("so far").any()
+    assert set(rows["status"]) == {"finished"}
     run = store.create("ttm", "half way", store.get(made.seeds[0]).config | {"group": None})
     attempt = store.queue_up(run.id)
     store.append_step(run.id, store.steps(made.seeds[0])[0], attempt)
@@ -109,6 +110,17 @@ def test_a_run_that_has_not_ended_has_no_result_yet(app, made):  # noqa: F811
     assert (
         rows.loc[run.id, "result"].endswith(", so far") and rows["result"].str.contains("so far").sum() == 1
     )
+
+
+def test_a_run_that_has_not_come_to_its_end_says_how_far_it_is(app, made):  # noqa: F811
+    """The result of a run that was stopped before its first iteration looked like that of a finished one."""
+    store = RunStore()
+    run = store.create("ttm", "cut", {**store.get(made.seeds[0]).config, "group": None})
+    attempt = store.queue_up(run.id)
+    store.beat(run.id, attempt, "training", total=10)
+    store.append_step(run.id, store.steps(made.seeds[0])[0], attempt)
+    store.conclude(run.id, attempt, "stopped")
+    assert app(RUNS).dataframe[0].value.set_index("id").loc[run.id, "status"] == "stopped 0/10"
 
 
 def test_all_curves_of_the_table_have_one_scale_that_shows_their_shape(app, made):  # noqa: F811

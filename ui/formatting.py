@@ -84,13 +84,13 @@ def metric_grid(count: int) -> Any:
     return st.grid(-(-count // rows), min_column_width=150)
 
 
-def wide_table(table: pd.DataFrame | Styler, **how: Any) -> None:
+def wide_table(table: pd.DataFrame | Styler, **how: Any) -> Any:
     """A table without its index, with a dash where a value is missing. On a phone a line above it says that it goes on.
 
-    how : what else `st.dataframe` takes.
+    how : what else `st.dataframe` takes, whose answer is returned.
     """
     st.html('<p class="cm-swipe">Swipe the table sideways: it has more columns. →</p>')
-    st.dataframe(table, hide_index=True, placeholder="–", **how)
+    return st.dataframe(table, hide_index=True, placeholder="–", **how)
 
 
 def interval_text(record: Mapping[str, Any]) -> str:

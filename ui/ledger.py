@@ -21,6 +21,7 @@ from core.runs.engine import start
 from core.runs.store import Run, RunStore
 from core.ttm.run import LedgerRun, adaptation
 from ui.export import chart, export_section
+from ui.formatting import true_minus
 from ui.runs import live_section, open_run, run_groups
 
 TITLE = "Where does the gain come from?"
@@ -202,4 +203,4 @@ def points_text(row: Mapping[str, Any]) -> str:
     interval = f"95 % interval {row['low']:+.1f} to {row['high']:+.1f}"
     if hanging := row.get("clustered"):
         interval += f", by {hanging['by']} {hanging['low']:+.1f} to {hanging['high']:+.1f}"
-    return f"{row['difference']:+.1f} points ({interval})"
+    return true_minus(f"{row['difference']:+.1f} points ({interval})")

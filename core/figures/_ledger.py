@@ -39,7 +39,7 @@ def ledger_data(record: Mapping[str, Any]) -> _LedgerData:
         if name in rows:
             row, kind = rows[name], "training" if name in training else name
             ends = (at + row[end] for end in ("difference", "low", "high"))
-            bars.append((f"{row['label']}: {row['difference']:+.1f}", kind, at, *ends))
+            bars.append((f"{row['label']}: {_points(row)}", kind, at, *ends))
             at += row["difference"]
     if "adapted" in figures:
         adapted = figures["adapted"][GROUP_MATCH]
@@ -47,7 +47,7 @@ def ledger_data(record: Mapping[str, Any]) -> _LedgerData:
         bars.append((f"{label}: {adapted['value']:.1f} %", "match", 0.0, *_interval(adapted)))
     for row in record["rows"]:
         if row["kind"] == "control":
-            text = f"{row['label']}: {row['difference']:+.1f}"
+            text = f"{row['label']}: {_points(row)}"
             bars.append((text, "control", match["value"], *_interval(row["after"])))
     bars[0] = (f"{bars[0][0]}: {frozen['value']:.1f} %", *bars[0][1:])
     labels, kinds, *numbers = zip(*bars, strict=True)
@@ -55,6 +55,11 @@ def ledger_data(record: Mapping[str, Any]) -> _LedgerData:
     return _LedgerData(
         list(labels), list(kinds), starts, values, lows, highs, match["value"], match["chance"]
     )
+
+
+def _points(row: Mapping[str, Any]) -> str:
+    """A difference with its sign, which is no hyphen."""
+    return f"{row['difference']:+.1f}".replace("-", "−")
 
 
 def _interval(estimate: Mapping[str, float]) -> tuple[float, float, float]:

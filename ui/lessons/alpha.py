@@ -49,11 +49,7 @@ def show() -> None:
     if choice is None:
         return
     still = [METRICS[name].label for name in ASKED if np.ptp(study.curve(name).values) == 0]
-    ranges = (
-        f"{METRICS[name].label} {curve.min():.1f} to {curve.max():.1f} %"
-        for name in ASKED
-        for curve in (np.asarray(study.curve(name).values),)
-    )
+    ranges = (f"{METRICS[name].label} {range_text(np.asarray(study.curve(name).values))}" for name in ASKED)
     elements.verdict(choice, " and ".join(still) or "none of them", f"Over all α: {', '.join(ranges)}.")
     move_alpha(study, index)
     elements.question(
@@ -76,6 +72,12 @@ def show() -> None:
         "pages/3_Debias.py",
         {**elements.selection_state(SET, MODEL), **state},
     )
+
+
+def range_text(values: np.ndarray) -> str:
+    """From the lowest to the highest percentage, or the one that there is."""
+    low, high = (f"{value:.1f} %" for value in (values.min(), values.max()))
+    return f"{low} everywhere" if low == high else f"{low[:-2]} to {high}"
 
 
 def flipped_group(study: AlphaStudy) -> int:
