@@ -230,7 +230,8 @@ def read_scores(path: str | Path) -> ScoreFile:
     Returns
     -------
     scores : float32 or float64 (n, m, k).
-    truth : int64 (n, m), the caption of each image; None where the file names none.
+    truth : int64 (n, m), the caption of each image; of groups of one image also (n, t), where the file marks t
+        captions as true; None where the file names none.
     ids : n names.
     tags : a data frame with a row per group, or None.
 

@@ -317,6 +317,19 @@ def test_a_table_of_a_paper_is_checked_for_what_cannot_be(tmp_path):
     assert "No number of 400 groups is 30.9 %" in told and "30.75 %" not in told  # 123 of 400 are 30.75 %
 
 
+def test_a_papers_table_whose_metrics_have_other_names_says_which_names_they_have_here(tmp_path):
+    path = tmp_path / "paper.csv"
+    path.write_text("model,text,image,group\nCLIP,30.75,10.5,8.0\n")
+    with pytest.raises(
+        InputError, match=r"metric by its name here \(model, text, image, group\); call them text_score"
+    ):
+        rejudge([path])
+    path.write_text(
+        "group,image,caption,score,model\n0,0,0,2,a\n0,0,1,1,a\n"
+    )  # scores, and a tag of that name
+    assert rejudge([path]).record()["submissions"][0]["metrics"]["text_score"]["value"] == 100
+
+
 def test_a_table_with_a_column_for_each_metric_is_read_as_the_long_one(tmp_path):
     path = tmp_path / "paper.csv"
     path.write_text(

@@ -136,7 +136,20 @@ def _read(path: Path, suffix: str, content: bytes) -> list[Submission]:
             raise InputError(
                 f"{path} has no columns of results ({', '.join(table.columns)[:80]}); choose another file."
             )
+        if _reports._names_systems(table.columns):
+            return [_scores_of_systems(path, content, table.columns)]
     return [Submission(path, SCORES, path.stem, "", read_scores(path, content))]
+
+
+def _scores_of_systems(path: Path, content: bytes, columns: Sequence[str]) -> Submission:
+    """A score file with a tag named `model`; otherwise it is a paper's table whose metrics have other names."""
+    try:
+        return Submission(path, SCORES, path.stem, "", read_scores(path, content))
+    except InputError:
+        raise InputError(
+            f"{path} names systems, and none of its columns is a metric by its name here ({', '.join(columns)[:80]}); "
+            "call them text_score, image_score, group_score, group_match, or have the columns metric and value."
+        ) from None
 
 
 def _read_json(path: Path, content: bytes) -> list[Submission]:

@@ -50,6 +50,11 @@ def read_clip_benchmark(path: Path, value: dict[str, Any]) -> Submission:
     return Submission(path, CLIP_BENCHMARK, model, name, reported=reported, findings=tuple(findings))
 
 
+def _names_systems(columns: Any) -> bool:
+    """Whether a table has a column of systems."""
+    return not {str(name) for name in columns}.isdisjoint(_SYSTEMS)
+
+
 def is_report(columns: Any) -> bool:
     """Whether a table's columns are those of results: a system, and metric and value or a column for each metric."""
     names = {str(name) for name in columns}
