@@ -26,6 +26,7 @@ from core.metrics.retrieval import RetrievalEvaluation
 from core.papers import _cola
 from core.papers._tables import lines as table_lines
 from core.scenes.retrieval import build_retrieval, load_retrieval
+from core.scorers import _random_weights
 from core.scorers._cola_heads import _ReadmeAdapterHead, make_fusion
 from core.scorers.cola_adapted import AdaptedModel
 from core.scorers.cola_config import MIXES, PAPER_SCALE, AdaptConfig
@@ -284,6 +285,30 @@ def test_the_readmes_adapter_does_not_see_padding_nor_the_frame_of_a_query():
     np.testing.assert_allclose(one.pooled.numpy(), texts[:, 1:3].mean(dim=1).numpy(), atol=1e-6)
     with torch.no_grad():
         np.testing.assert_allclose(head.table(image, one), head.table(image, other), atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["builtin/clip", "builtin/siglip", "siglip", "flava"])
+def test_the_readmes_adapter_averages_the_words_of_a_query_whatever_frames_them(name, tmp_path, monkeypatch):
+    """SigLIP writes no BOS, and its EOS is its padding: the mask then holds the words alone, and none may go."""
+    if name == "siglip":
+        monkeypatch.setitem(
+            _random_weights._WIDTHS,
+            "base",
+            {"hidden_size": 32, "intermediate_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4},
+        )
+        _random_weights.build("google/siglip-base-patch16-224", tmp_path, ["red", "cube", "big"])
+    source = str(build_flava(tmp_path / "flava")) if name == "flava" else str(tmp_path)
+    base = load_base(name if name.startswith("builtin/") else source, "cpu")
+    model = AdaptedModel.of(base, AdaptConfig(adapter="readme"))
+    for query in ("red cube", "a big red cube"):
+        features = model.features(model.caption_block([query]), torch.tensor([0]), "caption")
+        ids = base.tokens([query])[0][: features.mask.shape[1]]
+        tokens = base.tokenizer.convert_ids_to_tokens(ids.tolist())
+        frame = ("<start>", "<end>", "<s>", "<pad>", "</s>", "[CLS]", "[SEP]", "[PAD]")
+        words = [i for i, token in enumerate(tokens) if token not in frame]
+        assert len(words) >= len(query.split()) and features.mask[0, words].all()
+        pooled = model.head.caption(features).pooled[0]
+        np.testing.assert_allclose(pooled.numpy(), features.tokens[0, words].mean(dim=0).numpy(), atol=1e-5)
 
 
 def test_ft_late_on_flava_tunes_the_last_layers_of_its_own_multimodal_encoder(tmp_path):

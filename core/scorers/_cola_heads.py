@@ -175,13 +175,16 @@ class _ReadmeAdapterHead(_PairHead):
     """MM-Adapter as the authors' README has it (github.com/arijitray1993/COLA).
 
     One transformer encoder layer over projected patches and raw second-last text states, one whole decoder layer for a
-    learnt query; the score is the mean of its inner products with those text states, the first and the last token (BOS
-    and EOS) left out. Layers are post-norm with dropout 0.1 in training. Unlike there, padding is masked in the
-    attention: a score must not depend on the longest query of its batch.
+    learnt query; the score is the mean of its inner products with those text states, BOS and EOS left out where a
+    base has them (`frame`, as of `FeatureBase`). Layers are post-norm with dropout 0.1 in training. Unlike there,
+    padding is masked in the attention: a score must not depend on the longest query of its batch.
     """
 
-    def __init__(self, sizes: tuple[int, int, int], config: AdaptConfig) -> None:
+    def __init__(
+        self, sizes: tuple[int, int, int], config: AdaptConfig, frame: tuple[bool, bool] = (True, True)
+    ) -> None:
         super().__init__(1.0)
+        self.frame = frame
         patches, width, _ = sizes
         if width % config.heads or config.width not in (None, width):
             raise InputError(
@@ -198,8 +201,13 @@ class _ReadmeAdapterHead(_PairHead):
         return Features.of(tokens[:, 0], tokens, features.mask)
 
     def caption(self, features: Features) -> Features:
-        inner = features.mask & features.mask.roll(-1, dims=1)  # without the last token
-        inner[:, 0] = inner[:, -1] = False
+        begins, ends = self.frame
+        inner = features.mask.clone()
+        if ends:
+            inner &= features.mask.roll(-1, dims=1)  # without the last token that is kept
+            inner[:, -1] = False
+        if begins:
+            inner[:, 0] = False
         count = inner.sum(dim=1, keepdim=True).clamp(min=1)  # of a query of BOS and EOS alone the score is 0
         mean = (features.tokens * inner[..., None]).sum(dim=1) / count
         return Features.of(mean, features.tokens, features.mask)
@@ -312,7 +320,7 @@ def make_head(base: FeatureBase, config: AdaptConfig) -> Head:
                 return _PretrainedLateHead(encoder, config.layers)
             return _LateHead(base.sizes, config, width)
         if config.strategy == "mm-adapter" and config.adapter == "readme":
-            return _ReadmeAdapterHead(base.sizes, config)
+            return _ReadmeAdapterHead(base.sizes, config, base.frame)
         return _JointHead(base.sizes, config, width)
 
 

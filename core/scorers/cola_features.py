@@ -103,7 +103,20 @@ class FeatureBase(ABC):
     def captions(self, ids: torch.Tensor) -> Features:
         """Features of token ids (n, length)."""
 
+    @property
+    def frame(self) -> tuple[bool, bool]:
+        """Whether the tokens that a caption's mask keeps begin with a begin token, and end with an end token.
+
+        Of CLIP and FLAVA both; SigLIP begins with a word, and where its end token is its padding ends with one.
+        """
+        tokenizer: Any = self.model.tokenizer  # type: ignore[attr-defined]
+        ids = self.model.tokens(["a"])
+        kept = ids[0][self._mask(ids)[0]].tolist()
+        begin, end = tokenizer.bos_token_id, tokenizer.eos_token_id
+        return kept[0] in (begin, tokenizer.cls_token_id), kept[-1] in (end, tokenizer.sep_token_id)
+
     def _mask(self, ids: torch.Tensor) -> torch.Tensor:
+        """bool (n, length): the tokens of token ids (n, length) that are no padding."""
         lengths = self.model._lengths(ids).to(ids.device)
         return torch.arange(ids.shape[1], device=ids.device) < lengths[:, None]
 
@@ -147,10 +160,13 @@ class _SiglipBase(FeatureBase):
 
     def captions(self, ids: torch.Tensor) -> Features:
         out = self.module.text_model(input_ids=ids, output_hidden_states=True)
+        words = self.module.text_model.head(out.last_hidden_state)
+        return Features(out.pooler_output, out.hidden_states[_LAYER], self._mask(ids), words)
+
+    def _mask(self, ids: torch.Tensor) -> torch.Tensor:
         mask = ids != self.model.tokenizer.pad_token_id  # type: ignore[attr-defined]
         mask[:, 0] = True  # an empty caption still is one token
-        words = self.module.text_model.head(out.last_hidden_state)
-        return Features(out.pooler_output, out.hidden_states[_LAYER], mask, words)
+        return mask
 
 
 class _FlavaBase(FeatureBase):
