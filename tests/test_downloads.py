@@ -379,6 +379,49 @@ def test_negbench_fetches_its_pictures_and_says_why_its_table_takes_a_browser(pa
     assert sources()[name].items[0].makes.startswith(pictures.removesuffix("JPEGImages"))
 
 
+NATURALBENCH = {  # what the hub lists of BaiqiL/NaturalBench, as seen in February 2025
+    ".gitattributes",
+    "NaturalBench-Retrieval.zip",
+    "NaturalBenchDataset.tsv",  # 3.07 GB that no reader here reads
+    "README.md",
+    "pictures/logo.png",
+    *(f"data/train-0000{i}-of-00003.parquet" for i in range(3)),
+}
+
+
+def test_a_set_of_the_hub_is_fetched_without_what_its_reader_does_not_read(tmp_path, monkeypatch):
+    import huggingface_hub
+    from huggingface_hub.utils import filter_repo_objects
+
+    def download(repo, local_dir, allow_patterns, **_):
+        for name in filter_repo_objects(listed, allow_patterns=allow_patterns):
+            (local_dir / name).parent.mkdir(parents=True, exist_ok=True)
+            (local_dir / name).write_bytes(b"")
+
+    listed = sorted(NATURALBENCH)
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", False)
+    monkeypatch.setattr(huggingface_hub, "snapshot_download", download)
+    assert fetch_benchmark("naturalbench/questions", tmp_path / "whole") == [tmp_path / "whole"]
+    tables = [name for name in listed if name.startswith("data/")]
+    assert left(tmp_path / "whole") == ["README.md", *tables]  # what says whose it is comes along
+    listed = ["README.md", "all-00000-of-00001.parquet"]
+    with pytest.raises(InputError) as told:
+        fetch_benchmark("naturalbench/questions", tmp_path / "renamed")
+    assert str(told.value).startswith(
+        "'BaiqiL/NaturalBench' on the hub has no data/train-*.parquet any more; look at"
+    )
+
+
+def test_the_files_taken_of_a_hub_set_are_those_that_its_readers_ask_for_and_its_step_names():
+    chosen = {key: source for key, source in sources().items() if source.hub and source.hub.files}
+    assert set(chosen) == {"winoground", "naturalbench/questions"}  # the other repositories hold little else
+    entries = [datasets.benchmark_entry(name) for name in datasets.names(None)]
+    for key, source in chosen.items():
+        parts = [part for e in entries if e and (e.download or e.family) == key for part in e.layout]
+        assert parts and all(set(part.split(" | ")) & set(source.hub.files) for part in parts)
+        assert all(f"--include '{file}'" in source.step for file in source.hub.files)
+
+
 def test_what_only_a_person_can_get_says_the_step_and_an_unknown_name_the_nearest(tmp_path, toy):
     with pytest.raises(
         InputError,
@@ -481,7 +524,15 @@ def test_a_set_of_the_hub_is_fetched_with_the_users_login_or_told_by_hand(tmp_pa
     monkeypatch.setattr(huggingface_hub, "snapshot_download", lambda repo, **more: asked.append((repo, more)))
     assert fetch_benchmark("mmvp-vlm", tmp_path) == [tmp_path / "in"]
     assert asked == [
-        ("MMVP/MMVP_VLM", {"repo_type": "dataset", "revision": "abc", "local_dir": tmp_path / "in"})
+        (
+            "MMVP/MMVP_VLM",
+            {
+                "repo_type": "dataset",
+                "revision": "abc",
+                "local_dir": tmp_path / "in",
+                "allow_patterns": None,
+            },
+        )
     ]
 
     def refuse(*args, **more):

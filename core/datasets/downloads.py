@@ -90,6 +90,7 @@ class Hub:
     repo: str
     revision: str = "main"
     into: str = ""  # folder inside the data set's folder
+    files: tuple[str, ...] = ()  # patterns of what the reader reads; none: the repository holds little else
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def _source(value: dict[str, Any]) -> _Source:
     listings = [_RemoteListing(**i) for i in value["items"] if "listed_in" in i]
     assert len(listings) <= 1
     listing = listings[0] if listings else None
-    hub = Hub(**value["hub"]) if "hub" in value else None
+    hub = Hub(**{**value["hub"], "files": tuple(value["hub"].get("files", ()))}) if "hub" in value else None
     return _Source(
         value["revision"], tuple(items), listing, value.get("step", ""), value.get("after", ""), hub
     )

@@ -10,6 +10,8 @@ from core.base.hub import hub_request
 from core.base.paths import data_roots
 from core.datasets.downloads import Hub, Progress, fetch, next_step, sources
 
+_ABOUT = ("README.md", "LICENSE*", "license*")  # beside the data of a set of the hub: whose it is, its terms
+
 
 def _download_keys(name: str) -> list[str]:
     """The manifest's keys for a benchmark (`sugarcrepe/swap_obj`), a family (`aro`), or a key itself (`aro/vg`).
@@ -61,6 +63,15 @@ def _from_hub(hub: Hub, folder: Path, progress: Progress | None, step: str) -> P
         progress(hub.repo, 0.0)
     from huggingface_hub import snapshot_download
 
+    wanted = [*hub.files, *_ABOUT] if hub.files else None
     with hub_request(hub.repo, f"download it manually: {step}", "data set"):
-        snapshot_download(hub.repo, repo_type="dataset", revision=hub.revision, local_dir=target)
+        snapshot_download(
+            hub.repo, repo_type="dataset", revision=hub.revision, local_dir=target, allow_patterns=wanted
+        )
+    for pattern in hub.files:
+        if not any(target.glob(pattern)):
+            raise InputError(
+                f"{hub.repo!r} on the hub has no {pattern} any more; look at "
+                f"https://huggingface.co/datasets/{hub.repo} for what took its place."
+            )
     return target
