@@ -7,6 +7,7 @@ import sys
 import numpy as np
 import pandas as pd
 import pytest
+from commands import crossmatch
 from typer.testing import CliRunner
 
 from core.base.errors import InputError
@@ -44,6 +45,17 @@ def test_progress_in_a_file_takes_no_line_of_quick_work_and_one_a_minute_of_long
         now[0] += 0.5  # 150 s in all
         progress("300 groups", done / 300)
     assert len(capsys.readouterr().err.splitlines()) == 2
+
+
+def test_a_warning_is_a_sentence_without_a_line_of_code(tmp_path, tiny_clip_folder):
+    """Python writes the file, the line, the class and the code of it around the sentence."""
+    cache = tmp_path / "home" / "cache" / "scores.sqlite"
+    cache.parent.mkdir(parents=True)
+    cache.write_bytes(b"no database" * 1000)
+    asked = crossmatch("evaluate", "scenes/left-right", "--model", tiny_clip_folder)
+    said = [line for line in asked.stderr.splitlines() if not re.match(r" *\d+%", line)]
+    assert asked.returncode == 0 and len(said) == 1
+    assert said[0].startswith(f"warning: The score cache {cache} was damaged")
 
 
 def test_a_path_of_the_users_own_is_not_answered_with_the_data_folder(tmp_path, monkeypatch):

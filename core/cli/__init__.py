@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from functools import cache
 from importlib import import_module
 from importlib.metadata import version
@@ -269,6 +270,20 @@ def _top(
 
 def main() -> None:
     """Entry point: a user's mistake ends with one sentence on standard error and exit status 2."""
+    with warnings.catch_warnings():
+        others = warnings.showwarning
+
+        def show(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+            if category is UserWarning:  # without the line of code that it comes from
+                print(f"warning: {message}", file=sys.stderr)
+            else:
+                others(message, category, *where, **more)
+
+        warnings.showwarning = show
+        _run()
+
+
+def _run() -> None:
     try:
         app()
     except InputError as error:
