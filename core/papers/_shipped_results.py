@@ -129,12 +129,11 @@ def _value(name: str, text: str) -> Any:
 
 def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """One record per iteration, as a run has them, as far as a table's cells read it."""
-    records = []
-    for _, iteration in rows.groupby("iteration"):
-        parts = {str(row["part"]): {"metrics": _metrics(row)} for _, row in iteration.iterrows()}
-        records.append({"metrics": parts[_WHOLE]["metrics"], "parts": parts})
-    return records
+    iterations: dict[int, dict[str, Any]] = {}
+    for row in rows[["iteration", "part", *_METRICS]].to_dict("records"):
+        iterations.setdefault(row["iteration"], {})[str(row["part"])] = {"metrics": _metrics(row)}
+    return [{"metrics": parts[_WHOLE]["metrics"], "parts": parts} for _, parts in sorted(iterations.items())]
 
 
-def _metrics(row: pd.Series) -> dict[str, Any]:
+def _metrics(row: Mapping[Any, Any]) -> dict[str, Any]:
     return {name: {"value": float(row[name])} for name in _METRICS if pd.notna(row[name])}
