@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import sys
@@ -238,7 +239,7 @@ class World:
         self.names: dict[str, str] = {}
         self.calls: list[str] = []
         self.trains, self.canned = True, dict[str, list[Any]]()
-        self.untouched, self.blank = False, tuple[Any, ...]()
+        self.fresh, self.blank = frozenset[tuple[Any, ...]](), tuple[Any, ...]()
         self.home.mkdir()
         (root / "data" / "winoground").mkdir(parents=True)
         for number, end in enumerate(("", "_2")):
@@ -268,8 +269,11 @@ class World:
         self.names[name] = str(path)
         return path
 
-    def fill(self) -> None:
-        """Sets and runs that commands list, show, stop, resume, export and delete; canned runs."""
+    def fill(self, scored: Iterable[tuple[str, ...]] = ()) -> None:
+        """Sets and runs that commands list, show, stop, resume, export and delete; canned runs.
+
+        scored : commands whose scores are in the cache afterwards: most options change only what is made of them.
+        """
         for name in ("have", "other"):
             more = ["--name", name, "--manifest", "a.csv", "--skip-bad"]
             done = CliRunner().invoke(app, ["add", self.names["tables"], *more])
@@ -295,15 +299,20 @@ class World:
             self.canned[kind] = list(made.execute())
         scores = np.random.default_rng(0).normal(size=(3, PAIRS, 2, 2))
         self.canned["ledger"] = [SimpleNamespace(arrays={"scores": each}) for each in scores]
+        for words in scored:
+            done = CliRunner().invoke(app, [part.format(**self.names) for part in words])
+            assert done.exit_code == 0, done.output
 
     def run(self, arguments: list[str], monkeypatch: pytest.MonkeyPatch, trains: bool) -> Outcome:
         """One command in this process, on a copy of the home and in an empty working directory."""
         self.trains = trains
         place = self.root / "now"
-        if not self.untouched:
+        # Copying the home is most of the work of many a command: it is kept for the next one where nothing was written.
+        if not self.fresh or _state(place) != self.fresh:
             shutil.rmtree(place, ignore_errors=True)
             shutil.copytree(self.home, place / "home")
             (place / "work").mkdir()
+            self.fresh = _state(place)
         monkeypatch.setenv("CROSSMATCH_HOME", str(place / "home"))
         monkeypatch.setenv("CROSSMATCH_DATA", str(self.root / "data"))
         monkeypatch.chdir(place / "work")
@@ -318,10 +327,9 @@ class World:
             raise error
         code = 2 if refusal else done.exit_code
         said = self._plain(f"{done.stdout}\n--\n{done.stderr}")
-        left = self._files(place), self._runs()
-        # Copying the home is most of the work: it is kept for the next command after one that was refused.
-        self.untouched = bool(refusal) and left == self.blank
-        return Outcome(code, refusal, said, *left, tuple(map(self._plain, self.calls)))
+        return Outcome(
+            code, refusal, said, self._files(place), self._runs(), tuple(map(self._plain, self.calls))
+        )
 
     def _files(self, place: Path) -> dict[str, bytes]:
         roots = (place / "work", place / "home" / "mine")
@@ -345,6 +353,15 @@ class World:
             r'"(seconds\w*|measured_in|created|started|ended|heartbeat)": [\d.e+-]+', r'"\1": 0', text
         )
         return re.sub(r"\b\d+(\.\d+)? (s|min)\b", "TIME", text)
+
+
+def _state(folder: Path) -> frozenset[tuple[Any, ...]]:
+    """Every file below, with what changes when it is written, and every folder."""
+    found: list[tuple[Any, ...]] = []
+    for at, _, names in os.walk(folder):
+        files = ((name, os.lstat(f"{at}/{name}")) for name in names)
+        found += [(at,), *((at, name, stat.st_ino, stat.st_size, stat.st_mtime_ns) for name, stat in files)]
+    return frozenset(found)
 
 
 def _content(path: Path) -> bytes:

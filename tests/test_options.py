@@ -1050,7 +1050,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Iterator[World]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CROSSMATCH_HOME", str(made.home))
         stand_ins(patch, made)
-        made.fill()
+        made.fill(("alpha", *arguments) for arguments in MODES["alpha"].values())
         with pytest.MonkeyPatch.context() as once:
             made.blank = made.run(["list", "presets"], once, False).left
         yield made
