@@ -145,8 +145,9 @@ def score_retrieval(
     --------
     >>> import crossmatch as cm
     >>> found = cm.load_retrieval("scenes/retrieval")
-    >>> cm.score_retrieval("builtin/clip", found, cache=False).shape  # without: the next call need not score again
-    (240, 2000)
+    >>> scores = cm.score_retrieval("builtin/clip", found, cache=False)  # without: the next call need not score again
+    >>> scores.shape == (len(found.queries), len(found.images))
+    True
     """
     total = len(found.queries) * len(found.images)
     told = None if progress is None else lambda share: progress(round(share * total), total)

@@ -18,6 +18,7 @@ from commands import crossmatch
 
 import crossmatch as cm
 from core.cli import COMMANDS, app
+from core.scoring.retrieval import first_images
 from core.ttm import config
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -161,6 +162,9 @@ def test_a_built_in_model_without_its_folder_is_suggested(name):
 @pytest.mark.parametrize("name", ["crossmatch", *FUNCTIONS])
 def test_the_examples_of_the_documentation_run(name, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    if name == "score_retrieval":  # to draw all 2,000 images and to read them takes ten seconds
+        whole = cm.load_retrieval("scenes/retrieval")
+        monkeypatch.setattr(cm, "load_retrieval", lambda _: first_images(whole, 40))
     text = (cm if name == "crossmatch" else getattr(cm, name)).__doc__
     example = doctest.DocTestParser().get_doctest(text, {}, name, None, None)
     assert example.examples
