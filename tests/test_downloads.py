@@ -510,6 +510,51 @@ def test_fetching_by_name_goes_to_the_data_folder_and_says_what_only_a_person_ca
     assert (tmp_path / "disk/flickr30k/list.json").is_file()
 
 
+def test_every_step_is_said_before_what_failed_and_one_failure_ends_nothing_else(tmp_path, monkeypatch, site):
+    """A picture archive that did not come hid the table that only a browser can save."""
+    site.files |= {"there.json": b"[]", "list.json": b"[]"}
+    item = {
+        name: _DownloadItem(name, (f"{site.url}/{name}",)) for name in ("gone.zip", "lost.zip", "there.json")
+    }
+    known = {
+        "negbench/coco": _Source("main", (item["gone.zip"],), step="save table.csv in {folder}"),
+        "negbench/voc2007": _Source("main", (item["there.json"],), step="save voc.csv in {folder}"),
+        "sugarcrepe": _Source("main", (item["gone.zip"],)),
+        "aro/vg": _Source("main", (item["gone.zip"],)),
+        "aro/coco-order": _Source("main", (item["lost.zip"],)),
+        "winoground": _Source(
+            "main", (item["gone.zip"],), step="run it into {folder}", hub=Hub("facebook/winoground")
+        ),
+    }
+    monkeypatch.setattr(downloads, "sources", lambda: known)
+    monkeypatch.setattr("core.exchange.fetch.sources", lambda: known)
+
+    def said(name: str) -> str:
+        with pytest.raises(InputError) as told:
+            fetch_benchmark(name, tmp_path)
+        return str(told.value)
+
+    where = f"{site.url.removeprefix('http://')}: HTTP 404 Not Found"
+    by_hand = f"save {site.url}/gone.zip as {tmp_path}/gone.zip"
+    failed = f"gone.zip could not be fetched ({where}); try again later, or {by_hand}"
+    steps = f"save table.csv in {tmp_path}; download {site.url}/gone.zip into {tmp_path}"
+    assert said("negbench/coco") == (
+        f"negbench/coco has to be downloaded manually: negbench/coco: {steps}; and this failed: {failed}."
+    )
+    assert said("negbench") == (
+        f"The rest of negbench has to be downloaded manually: negbench/coco: {steps}; "
+        f"negbench/voc2007: save voc.csv in {tmp_path}; and this failed: {failed}."
+    )
+    assert (tmp_path / "there.json").is_file()  # of the part after the one that failed
+    assert said("sugarcrepe") == f"{failed}."
+    assert said("aro") == f"{failed}; {failed.replace('gone', 'lost')}."
+    monkeypatch.setattr("huggingface_hub.constants.HF_HUB_OFFLINE", True)
+    assert said("winoground") == (
+        f"{failed}; the Hugging Face hub cannot be asked for 'facebook/winoground' while HF_HUB_OFFLINE is set; "
+        f"unset it, or download it manually: run it into {tmp_path}; download {site.url}/gone.zip into {tmp_path}."
+    )
+
+
 def test_a_set_of_the_hub_is_fetched_with_the_users_login_or_told_by_hand(tmp_path, monkeypatch):
     import huggingface_hub
     from huggingface_hub import constants, errors

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 from core import datasets
 from core.base.errors import InputError, unknown_name
 from core.base.hub import hub_request
 from core.base.paths import data_roots
-from core.datasets.downloads import Hub, Progress, fetch, next_step, sources
+from core.datasets.downloads import Progress, fetch, next_step, sources
 
 _ABOUT = ("README.md", "LICENSE*", "license*")  # beside the data of a set of the hub: whose it is, its terms
 
@@ -36,35 +37,48 @@ def fetch_benchmark(name: str, folder: Path | None = None, progress: Progress | 
     """Fetch what is public of a benchmark or family; returns what is there now.
 
     folder : the data set's folder; by default the family's in the first data folder. Raises InputError for what cannot
-    be fetched, with the step that only a person can do; what was fetched before stays.
+    be fetched: every step that only a person can do, then what failed. What could be fetched is there then, too.
     """
     have: list[Path] = []
-    left: list[str] = []
+    steps: list[str] = []
+    failures: list[str] = []
     for key in _download_keys(name):
         place = (folder or data_roots()[0] / key.partition("/")[0]).expanduser()
         source = sources()[key]
-        if source.items:
-            have += fetch(key, place, progress)
-        if source.hub is not None:
-            have.append(_from_hub(source.hub, place, progress, next_step(key, place)))
-        elif source.step:
-            left.append(f"{key}: {next_step(key, place)}")
-    if left:
-        raise InputError(
-            f"{'The rest of ' if have else ''}{name} has to be downloaded manually: {'; '.join(left)}."
-        )
+        for attempt in (_from_addresses, _from_hub):
+            try:
+                have += attempt(key, place, progress)
+            except InputError as error:  # the others may come, and have steps
+                failures.append(str(error).removesuffix("."))
+        if source.step and source.hub is None:
+            steps.append(f"{key}: {next_step(key, place)}")
+    if steps:
+        rest = "The rest of " if have else ""
+        steps = [f"{rest}{name} has to be downloaded manually: {'; '.join(steps)}"]
+        failures[:1] = [f"and this failed: {failure}" for failure in failures[:1]]
+    if steps or failures:
+        sentence = re.sub(r"(?<=[;:] )The ", "the ", "; ".join([*steps, *failures]))
+        raise InputError(f"{sentence}.")
     return have
 
 
-def _from_hub(hub: Hub, folder: Path, progress: Progress | None, step: str) -> Path:
+def _from_addresses(key: str, folder: Path, progress: Progress | None) -> list[Path]:
+    """The files of a data set whose addresses are known."""
+    return fetch(key, folder, progress) if sources()[key].items else []
+
+
+def _from_hub(key: str, folder: Path, progress: Progress | None) -> list[Path]:
     """A data set of the hub with the user's own login; resumed and verified by huggingface_hub."""
+    hub = sources()[key].hub
+    if hub is None:
+        return []
     target = folder / hub.into
     if progress is not None:
         progress(hub.repo, 0.0)
     from huggingface_hub import snapshot_download
 
     wanted = [*hub.files, *_ABOUT] if hub.files else None
-    with hub_request(hub.repo, f"download it manually: {step}", "data set"):
+    with hub_request(hub.repo, f"download it manually: {next_step(key, folder)}", "data set"):
         snapshot_download(
             hub.repo, repo_type="dataset", revision=hub.revision, local_dir=target, allow_patterns=wanted
         )
@@ -74,4 +88,4 @@ def _from_hub(hub: Hub, folder: Path, progress: Progress | None, step: str) -> P
                 f"{hub.repo!r} on the hub has no {pattern} any more; look at "
                 f"https://huggingface.co/datasets/{hub.repo} for what took its place."
             )
-    return target
+    return [target]
