@@ -17,6 +17,7 @@ from core.runs.store import RunStore
 from core.scenes.retrieval import load_retrieval
 from core.scorers.cola_config import STRATEGIES
 from core.scoring.retrieval import RetrievalSubset, first_images
+from ui.retrieval_table import Measured
 
 PAGE = "pages/5_Retrieval.py"
 QUERY = "a red cube"
@@ -154,6 +155,44 @@ def test_the_table_shows_the_papers_numbers_and_says_what_to_run(app, monkeypatc
     row = paper[paper["strategy"] == "MM-Adapter"].iloc[0]
     assert row["GQA, all"] == 46.83 and row["CLEVR, unseen"] == 89.52
     assert paper[paper["strategy"] == "before"].iloc[0]["multi-object accuracy"] == 21.42
+
+
+def shipped(monkeypatch, folder, **files):
+    """The app's results, as these files: each strategy's value for three seeds, and how many were improving."""
+    (folder / "results").mkdir()
+    monkeypatch.setattr("core.base.paths.assets", lambda: folder)
+    for name, strategies in files.items():
+        rows = [
+            {"strategy": s, "seed": seed, "metric": "cola_map", "part": "all", "value": value, "low": value - 1,
+             "high": value + 1, "mean_low": value - 9, "mean_high": value + 9, "chance": 16.0, "ties": 0,
+             "improving": improving}
+            for s, value, improving, seeds in strategies for seed in range(seeds)
+        ]  # fmt: skip
+        pd.DataFrame(rows).to_csv(folder / f"results/{name}.csv", index=False)
+    return Measured.shipped()
+
+
+def test_what_was_still_improving_is_shown_after_twice_the_steps_or_marked(monkeypatch, tmp_path):
+    assert Measured.shipped() is not None  # ours
+    protocol = [("base", 38.0, 0, 1), ("linear", 41.0, 0, 3), ("ft-all", 44.0, 2, 3), ("ft-late", 33.0, 3, 3)]
+    twice = [("base", 38.0, 0, 1), ("linear", 50.0, 0, 3), ("ft-all", 46.0, 3, 3), ("ft-late", 60.0, 3, 2)]
+    found = shipped(monkeypatch, tmp_path, cola=protocol, cola_longer=twice)
+    data = strategies_data(found.rows)
+    # Linear had stopped, so it stays; of FT late two seeds of three are not enough.
+    assert dict(zip(data.strategies, data.value[0], strict=True)) == {
+        "base": 38.0, "linear": 41.0, "ft-all": 46.0, "ft-late": 33.0,
+    }  # fmt: skip
+    assert (found.longer, found.improving) == (["ft-all"], ["ft-late"])
+    assert found.said == (
+        " FT all: after twice as many steps, for they were still improving. Still improving when their steps ended, "
+        "so no verdict on them: FT late."
+    )
+    # The interval is over seeds and queries, as README's, not the mean of those over queries.
+    assert (data.low[0, 1], data.high[0, 1]) == (32.0, 50.0)
+
+
+def test_without_shipped_runs_there_is_nothing_to_show(monkeypatch, tmp_path):
+    assert shipped(monkeypatch, tmp_path) is None
 
 
 def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path):

@@ -103,7 +103,8 @@ def _epochs(figure: go.Figure, data: _CurveData, height: int) -> go.Figure:
 class StrategiesData(NamedTuple):
     """Strategies by measure: arrays (measures, strategies) in percent, NaN where nothing is known.
 
-    `low`, `high` : 95 % interval over queries, mean over seeds. `spread` : deviation over seeds, NaN for one. `seeds` :
+    `low`, `high` : 95 % interval over seeds and queries or groups, where rows have it (`mean_low`, `mean_high`); else
+    over queries, mean over seeds. `spread` : deviation over seeds, NaN for one. `seeds` :
     (measures, strategies, most seeds), every seed's value.
     """
 
@@ -128,8 +129,9 @@ def strategies_data(rows: pd.DataFrame) -> StrategiesData:
             seeds = rows[(rows["strategy"] == name) & (rows["metric"] == metric) & (rows["part"] == part)]
             if not len(seeds):
                 continue
-            for field, column in zip(_MEANS, ("value", "low", "high", "chance", "ties"), strict=True):
-                getattr(data, field)[i, j] = seeds[column].mean()
+            for field in _MEANS:
+                own = f"mean_{field}" if f"mean_{field}" in seeds else field
+                getattr(data, field)[i, j] = seeds[own].mean()
             data.spread[i, j] = seeds["value"].std(ddof=1) if len(seeds) > 1 else np.nan
             data.seeds[i, j, : len(seeds)] = seeds.sort_values("seed")["value"]
     return data

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import pandas as pd
 import streamlit as st
 
 from core import figures
-from core.base import paths
 from core.figures import retrieval
 from core.figures.teaching import caption_bars_data, caption_bars_figure
 from core.figures.text import metric_line
@@ -17,6 +15,7 @@ from ui.images import draw_group
 from ui.lessons import elements
 from ui.loaders import load_groups
 from ui.navigation import ASK
+from ui.retrieval_table import Measured
 
 PAIR = "scenes/attribute-swap"
 
@@ -125,11 +124,11 @@ def try_mistakes(parts: dict[str, Evaluation]) -> None:
 
 def measured() -> None:
     """The shipped table of strategies as a figure, and which stands first in it; a pointer as long as none."""
-    path = paths.assets() / "results" / "cola.csv"
-    if not path.is_file():
+    shipped = Measured.shipped()
+    if shipped is None:
         st.caption("The Retrieval page measures it, with intervals; no results are shipped yet.")
         return
-    data = retrieval.strategies_data(pd.read_csv(path))
+    data = retrieval.strategies_data(shipped.rows)
     unseen = dict(zip(data.strategies, data.value[2], strict=True))
     best = max(unseen, key=lambda name: unseen[name])
     values = ", ".join(f"{retrieval.label(name)} {value:.1f} %" for name, value in unseen.items())
@@ -143,8 +142,8 @@ def measured() -> None:
     st.markdown(
         f"Measured on the built-in scenes: on unseen combinations **{retrieval.label(best)}** has the highest mAP, "
         f"{unseen[best]:.1f} %{rest}; the unadapted model has {unseen['base']:.1f} %. Lines are 95 % intervals over "
-        "queries, dots are seeds, dotted lines chance. The Retrieval page compares them with the paper's and says of "
-        f"each of its claims whether it holds here. Measured with {retrieval.BUDGET}."
+        "seeds and queries, dots are seeds, dotted lines chance. The Retrieval page compares them with the paper's and "
+        f"says of each of its claims whether it holds here. Measured with {retrieval.BUDGET}.{shipped.said}"
     )
 
 
