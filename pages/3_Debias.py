@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import ui
 from core.groups import GroupSet
@@ -11,8 +12,8 @@ from ui.old_links import present_name, warn_without_effect
 from ui.retrieval_files import own_retrieval_set
 
 LEAD = (
-    "A captioner scores a caption by how likely it is to write it: log P(t | image). Part of that is how common the "
-    "words are, whatever the image shows. **Alpha** removes that part: log P(t | image) − α · log P(t)."
+    "A captioner prefers common sentences. **Alpha** removes this preference, the language prior: "
+    "log P(t | image) − α · log P(t)."
 )
 # As the page shows them and as the address has them; `ui.old_links` has what they were called before.
 ALPHA, PRIOR, BLIND, WORDS, SAMPLES, RETRIEVAL, TRAINSET = VIEWS = (
@@ -36,7 +37,8 @@ def usable_views(selection: ui.Selection | None, asked: str) -> list[str]:
 
 
 def page(selection: ui.Selection | None) -> None:
-    view = st.segmented_control(
+    bar = st.container(horizontal=True, vertical_alignment="center", gap="small")  # one line on a laptop
+    view = bar.segmented_control(
         "View",
         usable_views(selection, asked),
         default=ALPHA,
@@ -44,6 +46,7 @@ def page(selection: ui.Selection | None) -> None:
         bind="query-params",
         required=True,
         label_visibility="collapsed",
+        width="content",
     )
     if selection is None:
         (debias_views.trainset_view if view == TRAINSET else debias_views.retrieval_view)()
@@ -56,7 +59,7 @@ def page(selection: ui.Selection | None) -> None:
     elif selection.file:
         file_debiased(selection, view or ALPHA)
     else:
-        debiased(selection, view or ALPHA)
+        debiased(selection, view or ALPHA, bar)
     ui.cite(selection.selected_groups, ("VGPT",))
 
 
@@ -80,13 +83,13 @@ def file_debiased(selection: ui.Selection, view: str) -> None:
         debiased_views(inputs, selection.selected_groups, view)
 
 
-def debiased(selection: ui.Selection, view: str) -> None:
-    """The views that need a captioner and its prior."""
+def debiased(selection: ui.Selection, view: str, bar: DeltaGenerator) -> None:
+    """The views that need a captioner and its prior, whose source is chosen beside them."""
     model, groups = debias.captioner(selection), selection.selected_groups
     if view == WORDS:
         debias_views.tokens_view(model, groups)
         return
-    with st.expander("Where log P(t) comes from", icon=":material/tune:"):
+    with bar.popover("Source of log P(t)", icon=":material/tune:"):
         prior = debias.pick_prior(selection.benchmark)
     inputs = debias.debias_inputs(selection, model, prior)
     debiased_views(inputs, groups, view)
@@ -98,7 +101,7 @@ def debiased_views(inputs: debias.DebiasInputs, groups: GroupSet, view: str) -> 
     elif view == SAMPLES:
         debias_views.samples_view(inputs)
     else:
-        debias_alpha.alpha_section(inputs, groups)
+        debias_alpha.alpha_section(inputs, groups, debias.opening_line())
         debias_alpha.protocol(inputs, groups)
         debias_views.other_methods()
 

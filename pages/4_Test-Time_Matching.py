@@ -16,10 +16,8 @@ from core.ttm.seeds import launch_seeds
 from core.ttm.time_left import expected_seconds
 from ui import ledger, runs, ttm_example, ttm_form, ttm_preview, ttm_run, ttm_shifts, ttm_sweep
 
-LEAD = (
-    "The model matches every group, trains on the matchings it is confident of, and repeats this with a lower "
-    "threshold. Only the oracle, a variant for comparison, uses labels. Runs continue when you close this page."
-)
+LEAD = "The model matches every group, trains on the matchings it is most sure of, and does so again, without answers."
+OPENED = "What a run does while it works, and what it changed. It continues when you close this page."
 SEEDS = (
     "The same run with other random numbers, to see how much chance decides. Each seed is a run of its own; the result "
     "is their mean and standard deviation."
@@ -30,7 +28,7 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
     """What is adapted and by which preset, the ways to start, every setting, and what the run would select today."""
     prepare(store)
     choices, start_place = st.container(), st.container()
-    example = st.container()
+    example, settings_place = st.container(), st.container()
     plan = ttm_form.plan(selection, choices, st.expander("Settings", icon=":material/tune:"))
     if plan is None:
         return
@@ -39,13 +37,14 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
         start_buttons(store, run, ttm_preview.forecast_line(run.job, selection))
     with example:
         ttm_example.section(store)
+    settings_place.caption(f"**This run:** {escape_markdown(run.job.describe())}")
     ttm_preview.preview(run.job, evaluation)
     ttm_shifts.section()
     ledger.shipped_section()
 
 
 def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str) -> None:
-    """One run, or several seeds of it; how long that takes, what it is likely to change, and every setting."""
+    """One run, or several seeds of it; how long that takes, and what it is likely to change."""
     seconds, source = expected_seconds(store, run.job, run.groups)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         start_one = st.button("Start the run", type="primary", icon=":material/play_arrow:")
@@ -66,7 +65,7 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str) -> N
             else f"going by {source if source.startswith('a rehearsal') else f'runs of {source}'}"
         )
         estimate = f"About {time} on a machine that does little else; {known}."
-    st.caption(f"{estimate}  \n{escape_markdown(forecast)}  \n{escape_markdown(run.job.describe())}")
+    st.caption(f"{estimate}  \n{escape_markdown(forecast)}")
     if start_one:
         runs.open_run(start(store, run.title, run.job).id)
         st.rerun()
@@ -119,6 +118,7 @@ def page(selection: ui.Selection | None, store: RunStore, shown: str) -> None:
 with ui.show_errors():  # a store of a newer version, say
     store = ui.VisitorStore()
     shown = runs.open_run_id(store)
-selection = ui.open_page("Test-time matching", LEAD, instead=runs.settings_line(store, shown))
+opened = OPENED if shown != runs.NEW else ""
+selection = ui.open_page("Test-time matching", "" if opened else LEAD, instead=opened)
 with fresh_place(shown), ui.show_errors():
     page(selection, store, shown)

@@ -340,6 +340,8 @@ def test_a_run_grows_survives_a_reload_stops_and_resumes(visit, gate):
     page.get_by_role("button", name="Start the run").click()
     page.wait_for_url(re.compile("run=2"))
     wait_for_iteration(page, 1)
+    curve = page.evaluate(BOXES, ".st-key-ttm-metrics")[0]
+    assert curve["top"] > 0 and curve["bottom"] < 768  # on the first screen of a laptop while the run works
     page.reload()
     wait_for_iteration(page, 1)
     gate.let(2)
@@ -362,6 +364,17 @@ def test_a_run_grows_survives_a_reload_stops_and_resumes(visit, gate):
     page.get_by_role("heading", name="Runs", exact=True).wait_for()
     page.get_by_test_id("stDataFrame").wait_for()
     no_error_box(page)
+
+
+def test_a_page_that_a_button_far_down_opens_is_shown_from_its_beginning(visit):
+    """Test-time matching once opened scrolled to its end."""
+    page = visit("/", height=500)
+    page.get_by_role("button", name="Let it learn").scroll_into_view_if_needed()
+    settle(page)
+    page.get_by_role("button", name="Let it learn").click()
+    page.wait_for_url(re.compile("/Test-Time_Matching"))
+    page.get_by_role("button", name="Start the run").wait_for()
+    assert page.get_by_test_id("stMain").evaluate("e => e.scrollTop") == 0
 
 
 SHIFTS = """window.shifted = 0; new PerformanceObserver(list => list.getEntries().forEach(
@@ -431,6 +444,16 @@ def test_on_a_phone_the_figure_of_matching_is_on_the_first_screen_and_its_cards_
     outcomes = page.locator(".st-key-outcomes").bounding_box()
     assert bars["y"] + bars["height"] < 844
     assert bars["y"] < outcomes["y"] < cards["y"]
+
+
+@pytest.mark.parametrize("path", ["/Debias", "/Debias?set=scenes/left-right&model=builtin/clip"])
+def test_on_a_laptop_the_figure_over_alpha_is_within_the_first_screen(visit, path):
+    """It began 690 pixels down; the second address has a line more: clip is no captioner."""
+    page = visit(path, height=768)
+    page.locator(".st-key-alpha-curve .main-svg").first.wait_for()
+    settle(page)
+    verdict, figure = (page.evaluate(BOXES, f".st-key-{key}")[0] for key in ("alpha-verdict", "alpha-curve"))
+    assert verdict["bottom"] < figure["top"] and figure["bottom"] < 768
 
 
 def test_on_a_phone_what_alpha_changes_and_its_figure_come_before_the_choice_of_views(visit):

@@ -99,9 +99,7 @@ def test_the_slider_moves_every_metric_and_the_group_in_view(app, scored):
 def test_what_alpha_changes_is_said_first_then_comes_the_figure_then_the_numbers(app):
     """On a phone the figure stood 1,685 pixels down."""
     elements = [*app().main]
-    said = next(
-        i for i, each in enumerate(elements) if "groups cannot tell" in str(getattr(each, "value", ""))
-    )
+    said = next(i for i, each in enumerate(elements) if "too few to tell" in str(getattr(each, "value", "")))
     kinds = [each.type for each in elements]
     assert said < kinds.index("slider") < kinds.index("plotly_chart") < kinds.index("metric")
 
@@ -129,12 +127,11 @@ def test_a_link_opens_the_same_alpha_prior_and_view(app, scored):
     assert app(view="Training set").segmented_control(key="view").value == "Training set"
 
 
-def test_the_best_button_goes_to_the_best_interval_and_it_is_called_tuned_on_test(app, scored, monkeypatch):
-    monkeypatch.setattr("ui.debias_alpha._helps", lambda study, metric: True)
-    study = scored[1][SET]
+def test_the_button_of_the_highest_alpha_goes_there_and_it_is_called_tuned_on_test(app, scored):
+    study = scored[1][FIRST]
     best = study.best("text_score")
-    test = app()
-    button = next(b for b in test.button if b.label.startswith("α = best"))
+    test = app(set=FIRST)
+    button = next(b for b in test.button if b.label.endswith("highest here"))
     fine(button.click().run())
     assert test.slider(key="alpha").value == pytest.approx(best.alpha, abs=6e-3)
     assert "tuned on test" in text(test)
@@ -156,39 +153,44 @@ def alpha_buttons(test):
     return [b.label for b in test.button if b.label.startswith("α")]
 
 
-def test_of_too_few_groups_no_button_calls_an_alpha_the_best(app, scored):
-    """The sentence said that these groups cannot tell, and the button beside it "best, 0"."""
-    test, best = app(), round(scored[1][SET].best("text_score").alpha, 3)
-    assert "cannot tell whether alpha helps" in text(test)  # of 24 groups
+def test_slider_buttons_and_line_follow_one_rule(app, scored):
+    """The slider stood at the best alpha, and the button beside it said that the best was 0."""
+    test, best = app(set=FIRST), round(scored[1][FIRST].best("text_score").alpha, 3)
+    assert "too few to tell whether alpha helps" in text(test)  # 24 groups
     assert alpha_buttons(test) == ["α = 0", f"α = {best:.3f}, highest here", "α = 1"]
+    assert test.slider(key="alpha").value == 0
+    assert "The slider starts at 0" in text(
+        test
+    ) and "“Highest here” is the alpha with the most TextScore" in text(test)
     fine(next(b for b in test.button if "highest" in b.label).click().run())
     assert test.slider(key="alpha").value == pytest.approx(best, abs=6e-3)
 
 
-def test_where_no_alpha_is_found_better_than_0_the_best_is_0(app, monkeypatch):
-    monkeypatch.setattr("ui.debias_alpha._too_few", lambda study, metric: False)
-    test = app()
-    assert alpha_buttons(test) == ["α = best, 0", "α = 1"]
-    fine(test.slider(key="alpha").set_value(0.5).run())
-    fine(next(b for b in test.button if b.label == "α = best, 0").click().run())
-    assert test.slider(key="alpha").value == 0
+@pytest.mark.parametrize(("gain", "names"), [
+    (1.0, ["0", "0.700, highest here", "1"]),  # the prior misleads every group: the scores cross at 0.4, up to 1
+    (0.0, ["0, highest here", "1"]),
+])  # fmt: skip
+def test_the_highest_alpha_has_the_button_whatever_the_verdict(gain, names):
+    from ui.debias_alpha import _shortcuts
+
+    scores, prior = np.array([[[0.4, 0.0]]] * 40), np.array([[gain, 0.0]] * 40)
+    study = AlphaStudy(scores, prior, np.full((40, 1), gain, int), list(map(str, range(40))))
+    assert list(_shortcuts(study, "text_score")) == names
 
 
 def test_a_first_visit_shows_a_set_on_which_alpha_changes_something(app, scored):
     test = app(bare=True, __theme="dark")  # as a host opens it
-    best = round(scored[1][FIRST].best("text_score").alpha, 3)  # as the button and the sentence have it
-    assert (test.selectbox(key="set").value, test.slider(key="alpha").value) == (FIRST, best)
+    assert (test.selectbox(key="set").value, test.slider(key="alpha").value) == (FIRST, 0.0)
     said = text(test).replace("\\", "")
     assert (
         f"This page opens with {FIRST} and builtin/blip-caption, a captioner" in said
         and "gives no log P" not in said
     )
-    assert shown(test) == expected(scored[1][FIRST], best) != expected(scored[1][FIRST], 0.0)
-    assert (
-        test.query_params["set"] in (FIRST, [FIRST]) and "alpha" in test.query_params
-    )  # a link opens the same
-    fine(test.slider(key="alpha").set_value(0.0).run())
-    assert test.slider(key="alpha").value == 0.0 and test.selectbox(key="set").value == FIRST
+    assert test.query_params["set"] in (FIRST, [FIRST])  # a link opens the same
+    best = scored[1][FIRST].best("text_score").alpha
+    fine(next(b for b in test.button if b.label.endswith("highest here")).click().run())
+    assert shown(test) == expected(scored[1][FIRST], round(best, 3)) != expected(scored[1][FIRST], 0.0)
+    assert "alpha" in test.query_params and test.selectbox(key="set").value == FIRST
 
 
 def test_an_address_of_the_first_set_is_never_empty_and_opens_that_set(app):
@@ -207,18 +209,18 @@ def test_an_address_of_the_first_set_is_never_empty_and_opens_that_set(app):
 
 
 @pytest.mark.parametrize(("scores", "says"), [
-    ([[0.0, 1.0]] * 20 + [[0.0, -1.0]] * 20, "no alpha was found better than 0"),  # right captions: the second
-    ([[0.4, 0.0]] * 40, "On this set alpha helps"),
-    ([[0.4, 0.0]] * 20, "cannot tell whether alpha helps"),
+    ([[0.0, 1.0]] * 20 + [[0.0, -1.0]] * 20, "No alpha gives more TextScore than α = 0"),  # right captions: the second
+    ([[0.4, 0.0]] * 40, "alpha helps on this set"),
+    ([[0.4, 0.0]] * 20, "too few to tell whether alpha helps"),
 ])  # fmt: skip
 def test_the_page_says_whether_any_alpha_is_better_than_0_beyond_its_interval(scores, says):
-    from ui.debias_alpha import _changing_alpha, _gain_text
+    from ui.debias_alpha import _changing_alpha, _verdict_text
 
     n, better = len(scores), scores[0] == [0.4, 0.0]
     scores = np.array(scores)[:, None]
     prior = np.array([[1.0, 0.0]] * n) if better else np.zeros((n, 2))
     study = AlphaStudy(scores, prior, np.ones((n, 1), int), list(map(str, range(n))))
-    said = _gain_text(study, "text_score")
+    said = _verdict_text(study, "text_score")
     assert says in said and "tuned on test" in said
     gain = study.best_gain("text_score").gain
     assert (gain.low > 0) == better
@@ -230,7 +232,7 @@ def test_the_page_says_whether_any_alpha_is_better_than_0_beyond_its_interval(sc
 
 def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():
     """By itself TextScore had p = 0.025 over all alphas; the command shows three metrics, and found no alpha better."""
-    from ui.debias_alpha import _gain_text, _helps
+    from ui.debias_alpha import _verdict_text
 
     rng = np.random.default_rng(9)
     prior = rng.normal(size=(60, 2))
@@ -238,9 +240,18 @@ def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():
     study = AlphaStudy(scores, prior, np.tile([0, 1], (60, 1)), list(map(str, range(60))))
     alone, row = study.best_gain("text_score"), study.record()["metrics"]["text_score"]["best"]
     assert alone.helps and row["better_than_0"] is False
-    said = _gain_text(study, "text_score")
-    assert "no alpha was found better than 0" in said and row["says"] in said and "after Holm" in said
-    assert not _helps(study, "text_score")
+    said = _verdict_text(study, "text_score")
+    assert (
+        f"TextScore is {row['gain']['difference']:.1f} points higher" in said
+    )  # and not that none is better
+    assert "over all alphas tried this may be luck" in said and "corrected for the 3 metrics tested" in said
+    assert f"(p = {row['p_any_alpha_holm']:.2g}," in said
+
+
+def test_a_span_of_alphas_that_are_written_alike_is_one_alpha():
+    from ui.debias_alpha import alpha_span
+
+    assert (alpha_span(0.9991, 0.9994), alpha_span(0.2, 0.216)) == ("0.999", "0.200–0.216")
 
 
 @pytest.mark.parametrize("old", ["alpha", "blind check", "training set"])
@@ -271,7 +282,7 @@ def test_the_prior_view_says_which_scenario_this_is(app, scored):
     found = scored[1][SET].frequency
     assert f"{found.likelier.value:.1f} %" in text(test)
     assert found.scenario is None and not test.success  # 24 groups are too few
-    assert any("Cannot tell" in i.value for i in test.info)
+    assert any("Too few groups to tell" in i.value for i in test.info)
     assert "help neither the true nor the false captions" in text(
         app(view="Language prior", set="scenes/left-right")
     )

@@ -34,9 +34,7 @@ _MAX_IMAGES = 100  # images of a prior that a page samples ...
 _MAX_IMAGES_PUBLIC = 5  # ... and for a visitor of a public instance
 _MOST_NOISE = 100.0  # that mean and deviation of noise may be
 
-_FIRST_SET = (
-    "scenes/triples"  # what a first visit without an address shows, at its best alpha: it changes most there
-)
+_FIRST_SET = "scenes/triples"  # what a first visit without an address shows: alpha changes most there
 
 
 def first_visit() -> None:
@@ -46,7 +44,6 @@ def first_visit() -> None:
         return
     if benchmarks().get(_FIRST_SET) == "" and CAPTIONER in scorer_names():
         seed("set", _FIRST_SET)
-        state["best_alpha"] = True  # the slider goes there when the curve is known
         state["opened_by_itself"] = (
             True  # nobody asked for this set or model: the page says that it chose them
         )
@@ -82,15 +79,21 @@ def nearest_captioner(model: str) -> NearestModel:
         return NearestModel(model)
     if (kind.log_prob and kind.reads_image) or CAPTIONER not in scorer_names():
         return NearestModel(model)
-    if st.session_state.get("opened_by_itself") and st.session_state.get("set", _FIRST_SET) == _FIRST_SET:
-        return NearestModel(
-            CAPTIONER,
-            f"This page opens with {_FIRST_SET} and {CAPTIONER}, a captioner; choose others in the selection.",
-        )
+    if opening_line():
+        return NearestModel(CAPTIONER, opening_line(), said=True)
     return NearestModel(
         CAPTIONER,
         f"{model} gives no log P(caption | image) ({kind.label} is another score): this page shows {CAPTIONER}.",
     )
+
+
+def opening_line() -> str:
+    """What a page that nobody asked anything of chose by itself; "" where somebody chose."""
+    if st.session_state.get("opened_by_itself") and st.session_state.get("set", _FIRST_SET) == _FIRST_SET:
+        return (
+            f"This page opens with {_FIRST_SET} and {CAPTIONER}, a captioner; choose others in the selection."
+        )
+    return ""
 
 
 def captioner(selection: Selection) -> str:
@@ -167,10 +170,9 @@ class PickedPrior(NamedTuple):
 
 
 def pick_prior(benchmark: str) -> PickedPrior:
-    """The prior's fields."""
-    left, right, *noise = st.columns([3, 1] if public_mode.is_public() else [3, 1, 1, 1])
+    """The prior's fields, one below the other: they stand in a popover."""
     options = [name for name in PRIORS if name != "train" or benchmark.startswith("scenes/")]
-    kind = left.selectbox(
+    kind = st.selectbox(
         "Source of log P(t)",
         options,
         key="prior",
@@ -181,7 +183,7 @@ def pick_prior(benchmark: str) -> PickedPrior:
         warn_without_effect({"samples": f"the prior {kind} is sampled from no images"})
         return PickedPrior(kind)
     count = number(
-        right,
+        st,
         "Images",
         1,
         _MAX_IMAGES_PUBLIC if public_mode.is_public() else _MAX_IMAGES,
@@ -194,9 +196,9 @@ def pick_prior(benchmark: str) -> PickedPrior:
     if count is None and public_mode.is_public():
         return PickedPrior(kind, _default_images(kind, benchmark))
     mean = std = None
-    if kind == "gaussian" and noise:
-        mean = _noise_number(noise[0], "Noise mean", -_MOST_NOISE, "noise_mean")
-        std = _noise_number(noise[1], "Noise deviation", 0.001, "noise_std")
+    if kind == "gaussian" and not public_mode.is_public():
+        mean = _noise_number(st, "Noise mean", -_MOST_NOISE, "noise_mean")
+        std = _noise_number(st, "Noise deviation", 0.001, "noise_std")
     return PickedPrior(kind, None if count is None else int(count), (mean, std))
 
 

@@ -13,6 +13,7 @@ from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_t
 from core.exchange.layouts import latex_rows
 from core.figures import alpha as figures
 from core.figures import group_html
+from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from core.metrics.groups import METRICS, Estimate, chance, metrics_of_shape
 from ui.cached import cached_on
@@ -20,12 +21,12 @@ from ui.chart_clicks import clicked_point
 from ui.debias import DebiasInputs
 from ui.export import chart, export_section
 from ui.fields import warn_number
-from ui.formatting import interval_text, metric_card, metric_grid, true_minus, wide_table
+from ui.formatting import interval_text, metric_card, metric_grid, p_text, true_minus, wide_table
 from ui.images import draw_group
 from ui.moving_line import axis_position, moving_lines
 from ui.old_links import warn_without_effect
 from ui.page import show_errors
-from ui.selection import open_group, pick_group, seed
+from ui.selection import open_group, pick_group
 from ui.uploads import PREFIX
 
 if TYPE_CHECKING:
@@ -33,17 +34,20 @@ if TYPE_CHECKING:
 
 # Shown under the curve; the view of the language prior explains more.
 _SCENARIOS = {
-    1: "**Scenario 1:** the false captions of this set are less likely as text than the true ones, so the prior "
-    "itself helps. The curve falls where alpha removes more of that help than it corrects.",
-    2: "**Scenario 2:** as text the true captions of this set are no likelier than the false ones, or hardly so (in "
-    "fewer than 60 % of pairs). Where the prior misleads, the curve rises with alpha, until noise in the prior "
-    "outweighs the correction.",
-    None: "**Cannot tell:** these groups are too few to say whether the true captions are likelier as text than the "
-    "false ones (scenario 1) or not (scenario 2).",
+    1: "**The prior helps here:** as text alone, the false captions of this set are less likely than the true ones. "
+    "The curve falls where alpha takes away more of that help than it corrects.",
+    2: "**The prior does not help here:** as text alone, the true captions of this set are no likelier than the false "
+    "ones, or hardly so (in fewer than 60 % of pairs). Where the prior misleads, the curve rises with alpha, until "
+    "noise in the prior outweighs the correction.",
+    None: "**Too few groups to tell whether the prior helps:** the true captions may or may not be likelier as text "
+    "than the false ones.",
 }
-_TIED = (
-    "**Cannot tell:** this prior gives all captions of a group the same log P(t), so alpha changes nothing."
+_TIED = "**This prior changes nothing:** it gives all captions of a group the same log P(t)."
+_ALPHAS = (
+    "The slider starts at 0, the captioner's own scores; 1 removes all of the prior. “Highest here” is the alpha with "
+    "the most {label} on these very groups ({tuned})."
 )
+_HEIGHT = 300  # of the figure: on a laptop it ends above the fold
 
 _PMI = (
     "At α = 0 a caption is as good as it is likely for this image. At α = 1 it is as good as the image makes it "
@@ -59,13 +63,13 @@ def _set_alpha(value: float) -> None:
 
 
 @st.fragment
-def alpha_section(inputs: DebiasInputs, groups: GroupSet) -> None:
-    """The slider and everything that moves with it; moving it redraws this alone."""
+def alpha_section(inputs: DebiasInputs, groups: GroupSet, note: str = "") -> None:
+    """The slider and everything that moves with it; moving it redraws this alone. note : said below the figure."""
     with show_errors():
-        _draw_at_alpha(inputs, groups)
+        _draw_at_alpha(inputs, groups, note)
 
 
-def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
+def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet, note: str) -> None:
     study = inputs.study
     # On a phone the style puts the figure above the controls, and both above the choice of views.
     verdict, controls, drawn = (
@@ -73,10 +77,12 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     )
     with controls:
         alpha, metric = _controls(study)
-    verdict.markdown(_gain_text(study, metric))
+    verdict.markdown(_verdict_text(study, metric).replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"))
     figure = _curve_figure(study, metric)
     with drawn:
         _curve_section(study, figure, alpha, metric)
+        if note:
+            st.caption(escape_markdown(note))
     with st.container(key="metric-cards"):
         _cards(study, alpha)
     index = _one_group(study, groups, alpha, metric)
@@ -106,7 +112,9 @@ def _curve_figure(study: AlphaStudy, metric: str) -> go.Figure:
     def draw() -> go.Figure:
         curves = {name: study.curve(name) for name in metrics_of_shape(*study.shape)}
         levels = {name: 100 * chance(name, *study.shape, study.truth.shape[1]) for name in curves}
-        return figures.alpha_figure(figures.alpha_data(curves, len(study.scores), levels, metric))
+        return figures.alpha_figure(
+            figures.alpha_data(curves, len(study.scores), levels, metric), height=_HEIGHT
+        )
 
     return cached_on(study, f"figure of {metric}", draw)
 
@@ -114,23 +122,37 @@ def _curve_figure(study: AlphaStudy, metric: str) -> go.Figure:
 def _curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: str) -> None:
     """The figure with a line at alpha, and what it shows."""
     moving_lines("alpha-line", {"alpha-curve": axis_position(alpha, figure.layout.xaxis.range)})
-    st.header("Every metric over alpha, exact", anchor=False)
     best, label = study.best(metric), METRICS[metric].label
+    where = alpha_span(best.low, best.high)
     chart(
         figure,
-        f"Every metric over alpha as steps. {label} is {best.value:.1f} % between {best.low:.3f} and {best.high:.3f}.",
+        f"Every metric over alpha as steps. {label} is highest, {best.value:.1f} %, at alpha {where}.",
         "alpha-curve",
     )
     low, high = figure.layout.xaxis.range
     clicked_point("alpha-curve", lambda point: _set_alpha(low + point.share * (high - low)))
+    minus = f" − {alpha:.3f} · log P(t)" if alpha else ""
     st.caption(
-        f"Shaded: where {label} is highest, alpha {best.low:.3f} to {best.high:.3f} ({TUNED_ON_TEST}), and "
-        f"its 95 % band. "
-        "Exact: a metric changes only where two scores cross, and all crossings are computed. Dotted: chance level. A "
-        "click on the figure moves alpha there; the groups that it fixes and breaks are below."
+        f"Captions are ranked by log P(t | image){minus}. {_ALPHAS.format(label=label, tuned=TUNED_ON_TEST)} A click "
+        "on the figure moves alpha there."
+    )
+    st.caption(
+        f"Shaded: where {label} is highest, at alpha {where}, and its 95 % band. Dotted: its chance level. The curves "
+        f"are exact: a metric changes only where two scores cross, and all crossings are computed. "
+        f"{_power_text(study, metric)}"
     )
     if study.frequency.likelier is not None:
         st.markdown(scenario_text(study))
+
+
+def alpha_span(low: float, high: float) -> str:
+    """From one alpha to another, or the one where both are the same as they are written.
+
+    >>> alpha_span(0.9991, 0.9994), alpha_span(0.2, 0.216)
+    ('0.999', '0.200–0.216')
+    """
+    first, last = f"{low:.3f}", f"{high:.3f}"
+    return first if first == last else f"{first}–{last}"
 
 
 def scenario_text(study: AlphaStudy) -> str:
@@ -145,63 +167,78 @@ def _controls(study: AlphaStudy) -> tuple[float, str]:
     if st.query_params.get("metric", names[0]) not in {*movable, *names}:
         why = f"alpha moves {', '.join(movable)} on these groups"
         warn_without_effect({"metric": f"{why}, not “{st.query_params['metric'][:40]}”"})
-    left, right = st.columns([3, 1], gap="large", vertical_alignment="bottom")
-    metric = movable[right.selectbox("Best for", list(movable), key="metric", bind="query-params")]
-    best = round(study.best(metric).alpha, 3)
-    if st.session_state.pop("best_alpha", False):  # of a first visit
-        seed("alpha", best)
     warn_number("alpha", "Alpha", 0, 1)
-    alpha = left.slider(
-        "Alpha", 0.0, 1.0, 0.0, step=0.005, format="%.3f", key="alpha", bind="query-params",
-        help="0 keeps the language prior, 1 removes all of it.",
-    )  # fmt: skip
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        for label, value in _shortcuts(study, metric, best).items():
-            st.button(f"α = {label}", on_click=_set_alpha, args=(value,), key=f"at-{label}")
-        minus = f" − {alpha:.3f} · log P(t)" if alpha else ""
-        st.caption(f"Captions are ranked by log P(t | image){minus}.")
+        alpha = st.slider(
+            "Alpha", 0.0, 1.0, 0.0, step=0.005, format="α = %.3f", key="alpha", bind="query-params",
+            label_visibility="collapsed", width=340,
+        )  # fmt: skip
+        buttons = st.container(horizontal=True, gap="small", width="content")
+        st.caption("Metric", width="content")
+        metric = movable[
+            st.selectbox(
+                "Metric",
+                list(movable),
+                key="metric",
+                bind="query-params",
+                label_visibility="collapsed",
+                width=170,
+            )
+        ]
+    for name, value in _shortcuts(study, metric).items():
+        buttons.button(f"α = {name}", on_click=_set_alpha, args=(value,), key=f"at-{name}")
     return alpha, metric
 
 
-def _shortcuts(study: AlphaStudy, metric: str, best: float) -> dict[str, float]:
-    """The alphas that have a button: one is called the best only where the verdict of `_gain_text` is known."""
-    if _helps(study, metric):
-        return {"0": 0.0, f"best, {best:.3f}": best, "1": 1.0}
-    if _too_few(study, metric):
-        highest = {f"{best:.3f}, highest here": best} if 0 < best < 1 else {}
-        return {"0": 0.0, **highest, "1": 1.0}
-    return {"best, 0": 0.0, "1": 1.0}
+def _shortcuts(study: AlphaStudy, metric: str) -> dict[str, float]:
+    """The alphas that have a button, the one where a metric is highest among them."""
+    best = round(study.best(metric).alpha, 3)
+    highest = 0.0 if study.verdict(metric).gain.difference == 0 else best
+    alphas = sorted({0.0, highest, 1.0})
+    names = [f"{value:g}" if value in (0, 1) else f"{value:.3f}" for value in alphas]
+    return {
+        f"{name}, highest here" if value == highest else name: value
+        for name, value in zip(names, alphas, strict=True)
+    }
 
 
-def _too_few(study: AlphaStudy, metric: str) -> bool:
-    """Whether these groups cannot tell if some alpha is better than 0."""
-    return study.verdict(metric).too_few
-
-
-def _helps(study: AlphaStudy, metric: str) -> bool:
-    """Whether some alpha is better than 0 beyond what choosing the best of all, and among metrics, explains."""
-    return study.verdict(metric).helps
-
-
-def _gain_text(study: AlphaStudy, metric: str) -> str:
-    """Whether any alpha was found better than 0, by how much, and what could not be told; Markdown."""
+def _verdict_text(study: AlphaStudy, metric: str) -> str:
+    """What the best alpha gains, and whether that is more than luck; Markdown."""
     best, label, found = study.best(metric), METRICS[metric].label, study.verdict(metric)
-    gain = found.gain
-    none = "**On this set no alpha was found better than 0:**"
-    if found.too_few:
-        none = "**These groups cannot tell whether alpha helps:**"
+    gain, n = found.gain, f"{len(study.scores)} groups"
+    few = f"these {n} are too few to tell whether alpha helps"
     if gain.difference == 0:
-        return f"{none} nowhere is {label} higher, {TUNED_ON_TEST}; {found.says}."
+        end = f", and {few}" if found.too_few else ""
+        return f"**No alpha gives more {label} than α = 0 on these groups**, {TUNED_ON_TEST}{end}."
     tested, by = (gain, "") if gain.clustered is None else (gain.clustered, f" by {gain.clustered.by}")
-    numbers = true_minus(
-        f"{gain.difference:+.1f} points at α = {best.alpha:.3f}, 95 % interval{by} {tested.low:+.1f} to "
-        f"{tested.high:+.1f}, {TUNED_ON_TEST}"
+    start = true_minus(
+        f"**{label} is {gain.difference:.1f} points higher at α = {best.alpha:.3f} than at α = 0** (95 % interval{by} "
+        f"{tested.low:+.1f} to {tested.high:+.1f}, {TUNED_ON_TEST})"
     )
-    if _helps(study, metric):
+    if found.too_few:
+        return f"{start}, but **{few}**."
+    tests = len(study.gains)
+    corrected = f", corrected for the {tests} metrics tested" if tests > 1 else ""
+    p = p_text(found.p_value)
+    p = f"p {'' if p.startswith('<') else '= '}{p}{corrected}"
+    if found.helps:
         return (
-            f"**On this set alpha helps:** the most that {label} gains over α = 0 is {numbers}; {found.says}."
+            f"{start}: **alpha helps on this set**, by more than luck among all alphas tried explains ({p})."
         )
-    return f"{none} the most that {label} changes is {numbers}; {found.says}."
+    if found.p_value <= 0.05:
+        return f"{start}, but **this may be luck**: the interval reaches 0 ({p})."
+    return f"{start}, but **over all alphas tried this may be luck** ({p})."
+
+
+def _power_text(study: AlphaStudy, metric: str) -> str:
+    """How large a gain must be for these groups to show it, or what their verdict rests on."""
+    found = study.verdict(metric)
+    least = (found.gain.clustered or found.gain).detectable
+    if found.too_few:
+        return f"{found.says[0].upper()}{found.says[1:]}."
+    return (
+        "" if least is None else f"On these groups a gain below {least:.1f} points would mostly go unnoticed."
+    )
 
 
 def _cards(study: AlphaStudy, alpha: float) -> None:
@@ -328,7 +365,8 @@ def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
                 "α = 0": interval_text(row["alpha_0"]),
                 "α = 1": interval_text(row["alpha_1"]),
                 one_alpha: interval_text(row["one_alpha"]),
-                f"best ({TUNED_PER_ROW})": f"{interval_text(best)} at {best['alpha_low']:.3f}–{best['alpha_high']:.3f}",
+                f"best ({TUNED_PER_ROW})": f"{interval_text(best)} at "
+                f"{alpha_span(best['alpha_low'], best['alpha_high'])}",
                 "held out": f"{_spread(held_out['value'], 1)} at {_spread(held_out['alpha'], 2)}"
                 if held_out
                 else "–",

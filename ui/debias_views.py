@@ -20,7 +20,7 @@ from core.groups import GroupSet
 from core.metrics.groups import IMAGE_TO_TEXT, METRICS, TEXT_SCORE, TEXT_TO_IMAGE, headline_metrics
 from core.metrics.statistics import Clusters
 from ui.debias import DebiasInputs, alpha_command, blind_models, tokens
-from ui.debias_alpha import scenario_text
+from ui.debias_alpha import alpha_span, scenario_text
 from ui.export import chart, export_section
 from ui.formatting import interval_text, p_text, true_minus
 from ui.images import image_tags
@@ -63,8 +63,8 @@ def _scenarios(scenario: int | None, study: AlphaStudy) -> None:
     best = study.best(TEXT_SCORE)
     effect = (
         f"TextScore: {zero:.1f} % at α = 0, {one:.1f} % at α = 1, highest ({best.value:.1f} %, "
-        f"{TUNED_ON_TEST}) between "
-        f"{best.low:.3f} and {best.high:.3f}.{_held_out_text(study)}"
+        f"{TUNED_ON_TEST}) at alpha "
+        f"{alpha_span(best.low, best.high)}.{_held_out_text(study)}"
     )
     texts = {
         1: "**Scenario 1, keep the prior (α near 0).** False captions read oddly, like shuffled words. A captioner "
@@ -287,7 +287,7 @@ def _trainset_table(rows: list[dict]) -> pd.DataFrame:
                 "α = 0": interval_text(row["alpha_0"]),
                 "α = 1": interval_text(row["alpha_1"]),
                 f"best ({TUNED_PER_ROW})": interval_text(row["best"]),
-                "best α": f"{row['alpha']:.3f} ({row['alpha_low']:.3f}–{row['alpha_high']:.3f})",
+                "best α": f"{row['alpha']:.3f} ({alpha_span(row['alpha_low'], row['alpha_high'])})",
                 "β": "∞" if row["beta"] is None else f"{row['beta']:.2f}",
                 "chance": f"{row['alpha_0']['chance']:.1f}",
                 "text to image": interval_text(row["text_to_image"]),

@@ -43,6 +43,7 @@ _SCRIPT = """
     }
     if (!pushed) replace(state, title, before);  // else that step led away
     (pushed ? replace : push)(state, title, url);
+    document.querySelector('[data-testid="stMain"]')?.scrollTo(0, 0);  // else a page opens where the last one stood
     begin(true);
   };
 })();

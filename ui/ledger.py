@@ -22,7 +22,7 @@ from core.runs.store import Run, RunStore
 from core.ttm.run import LedgerRun, adaptation
 from ui.export import chart, export_section
 from ui.formatting import true_minus
-from ui.runs import live_section, open_run, run_groups
+from ui.runs import live_section, open_run, run_groups, settings_line
 
 TITLE = "Where does the gain come from?"
 NOT_IDENTIFIED = (
@@ -86,7 +86,6 @@ def _offer_controls(store: RunStore, run: Run) -> None:
 def view(store: RunStore, run_id: str) -> None:
     """A ledger: live or over."""
     run = store.get(run_id)
-    st.subheader(escape_markdown(run.title), anchor=False)
     st.header(TITLE, anchor=False)
     st.markdown(CONTROLS)
     live_section([run], _growing, "The first parts appear once the frozen model has been evaluated.")
@@ -105,6 +104,7 @@ def view(store: RunStore, run_id: str) -> None:
 def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:
     (run,), (records,) = runs, steps
     draw(_record(run.id, records[-1]["iteration"], run.attempt, run), "ledger")
+    settings_line(runs)
 
 
 @st.cache_data(max_entries=64, show_spinner=False)

@@ -100,7 +100,7 @@ def _verdict(record: dict[str, Any]) -> str:
     best, gain = record["best"], record["best"]["gain"]
     known = {
         True: "On this set alpha helps",
-        False: "On this set no alpha was found better than 0",
+        False: "Over all alphas tried this may be luck",
         None: "These images cannot tell whether alpha helps",
     }
     return (

@@ -102,17 +102,16 @@ def pick_run(store: RunStore, shown: str, key: str, kinds: Collection[str] = KIN
         list(labels),
         format_func=labels.__getitem__,
         key=key,
+        label_visibility="collapsed",  # it stands where the heading of a run would: its title
         on_change=lambda: open_run(st.session_state[key]),
     )
 
 
-def settings_line(store: RunStore, name: str) -> str:
-    """What was run: benchmark, split, groups, model, settings; "" where no run is open."""
-    runs = runs_of(store, name) if name != NEW else []
-    if not runs:
-        return ""
+def settings_line(runs: Sequence[Run]) -> None:
+    """What was run: benchmark, split, groups, model, settings, and of several seeds their number."""
     line = adaptation(runs[0].config).describe()
-    return line if len(runs) == 1 else f"{line.rpartition(' · ')[0]} · {len(runs)} seeds"
+    line = line if len(runs) == 1 else f"{line.rpartition(' · ')[0]} · {len(runs)} seeds"
+    st.caption(f"**What ran:** {escape_markdown(line)}")
 
 
 def group_label(sweep: SeedGroup) -> str:
@@ -267,14 +266,20 @@ def before_and_after(config: Mapping[str, Any], steps: Sequence[Mapping[str, Any
         cards(config, first, last, part, groups)
 
 
+def _card_grid(count: int) -> Any:
+    """Places for so many cards: side by side over a whole page, one below the other beside a figure."""
+    return st.grid(count, min_column_width=200)
+
+
 def _cards(config: Mapping[str, Any], first: Any, last: Any, part: str, groups: str) -> None:
     names = headline_metrics(last["parts"][part]["metrics"] if part else last["metrics"])
     if not names:  # of an imported run, measured by metrics that are not known here
         return
-    for column, name in zip(st.columns(len(names), gap="medium"), names, strict=True):
+    grid = _card_grid(len(names))
+    for name in names:
         now = estimate_of(last, name, part)
         if now is not None:
-            with column:
+            with grid.cell():
                 accuracy_card(
                     f"{label_and_meaning(name)[0]}{groups}", name, now, estimate_of(first, name, part)
                 )
@@ -287,10 +292,11 @@ def _simplematch_cards(config: Mapping[str, Any], first: Any, last: Any, part: s
         (first, GROUP_MATCH, "before"),
         (last, GROUP_SCORE, "after"),
     )
-    for column, (step, name, when) in zip(st.columns(3, gap="medium"), wanted, strict=True):
+    grid = _card_grid(len(wanted))
+    for step, name, when in wanted:
         estimate = estimate_of(step, name, part)
         if estimate is not None:
-            with column:
+            with grid.cell():
                 accuracy_card(f"{METRICS[name].label} {when}{groups}", name, estimate)
 
 

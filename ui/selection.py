@@ -45,10 +45,14 @@ _GROUP_FIELD = "open a group by its id"  # some pages show no label, and this al
 
 
 class NearestModel(NamedTuple):
-    """The model that a page can use where it cannot use the selected one, and why in one line; "" where it can."""
+    """The model that a page can use where it cannot use the selected one, and why in one line; "" where it can.
+
+    said : by the page itself, where nobody chose the model that it replaces.
+    """
 
     name: str
     why: str = ""
+    said: bool = False
 
 
 class Selection(NamedTuple):
@@ -324,7 +328,8 @@ def _use_nearest(nearest_model: Callable[[str], NearestModel] | None) -> None:
         if not nearest.why:
             return
         state["replaced_model"], state["model"] = (now, nearest), nearest.name
-    st.info(escape_markdown(nearest.why), icon=":material/swap_horiz:")
+    if not nearest.said:
+        st.caption(f":material/swap_horiz: {escape_markdown(nearest.why)}")
 
 
 def pick_selection(page: str, nearest_model: Callable[[str], NearestModel] | None = None) -> Selection:

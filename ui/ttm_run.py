@@ -36,9 +36,10 @@ from ui.formatting import p_text, true_minus
 from ui.images import draw_group
 from ui.ledger import gain_section
 from ui.loaders import evaluate
-from ui.runs import before_and_after, evaluation_at, live_section, run_groups
+from ui.runs import before_and_after, evaluation_at, live_section, run_groups, settings_line
 from ui.selection import page_button, whole_set
 
+_HEIGHT = 340  # of the curves: on a laptop all of them stand on the first screen
 SHOWN = 2  # groups at a time: the page stays short
 RESULT = (
     "The last iteration is the result; choosing the best one from the curve would use the truth. GroupScore rises "
@@ -60,7 +61,6 @@ PANELS = {
 def view(store: RunStore, run_id: str) -> None:
     """A run: live or over."""
     run = store.get(run_id)
-    st.subheader(escape_markdown(run.title), anchor=False)
     live_section([run], _growing, "The curves appear once the model has been evaluated for the first time.")
     steps = store.steps(run_id)
     if run.status == "finished" and steps:
@@ -126,9 +126,10 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     warning = divergence(records, run.config)
     if warning:
         st.warning(escape_markdown(warning), icon=":material/trending_down:")
-    before_and_after(run.config, records)
+    curves_and_cards(run, records)
     st.caption(RESULT)
-    curves(
+    settings_line(runs)
+    panels(
         records, run.total or len(records), PANELS["simplematch" if "simplematch" in run.config else "ttm"]
     )
     margins(records)
@@ -136,8 +137,22 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
         st.info(escape_markdown(note), icon=":material/info:")
 
 
-def curves(steps: Sequence[Mapping[str, Any]], total: int, panels: Mapping[str, str]) -> None:
-    """Accuracy per iteration (of a transfer check once for each part), and what was trained on."""
+def curves_and_cards(run: Run, records: Sequence[Mapping[str, Any]]) -> None:
+    """The curves first, and beside them on a laptop what they have come to; below the two of a transfer check."""
+    total, last = run.total or len(records), records[-1]
+    if not last["metrics"] or "parts" in last:
+        curves(records, total)
+        before_and_after(run.config, records)
+        return
+    left, right = st.columns([3, 1], gap="medium")
+    with left:
+        curves(records, total)
+    with right:
+        before_and_after(run.config, records)
+
+
+def curves(steps: Sequence[Mapping[str, Any]], total: int) -> None:
+    """Accuracy per iteration, of a transfer check once for each part."""
     parts = plots.transfer_data(steps, total)
     data = plots.ttm_data(steps, total)
     if parts:
@@ -155,14 +170,19 @@ def curves(steps: Sequence[Mapping[str, Any]], total: int, panels: Mapping[str, 
         changes = ", ".join(
             f"{label_and_meaning(n)[0]} {v[0, 0]:.1f} to {v[-1, 0]:.1f} %" for n, v in data.metrics.items()
         )
-        st.caption("Accuracy after each iteration; bands are 95 % intervals, dotted lines chance levels")
         chart(
-            plots.ttm_metrics_figure(data),
+            plots.ttm_metrics_figure(data, _HEIGHT),
             f"Accuracy over {len(steps) - 1} iterations: {changes}.",
             "ttm-metrics",
         )
+        st.caption("Accuracy after each iteration; bands are 95 % intervals, dotted lines chance levels.")
+
+
+def panels(steps: Sequence[Mapping[str, Any]], total: int, shown: Mapping[str, str]) -> None:
+    """What was trained on in each iteration."""
+    data = plots.ttm_data(steps, total)
     with st.expander("What was trained on in each iteration", icon=":material/stacked_line_chart:"):
-        for column, (panel, what) in zip(st.columns(len(panels), gap="medium"), panels.items(), strict=True):
+        for column, (panel, what) in zip(st.columns(len(shown), gap="medium"), shown.items(), strict=True):
             with column:
                 st.caption(what)
                 chart(plots.ttm_panel_figure(data, panel), f"{what} per iteration.", f"ttm-{panel}")

@@ -11,16 +11,17 @@ import streamlit as st
 from core import figures
 from core.base.public_mode import is_public
 from core.base.text import counted, duration
-from core.figures.text import escape_markdown, label_and_meaning
+from core.figures.text import label_and_meaning
 from core.metrics.groups import headline_metrics
 from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
 from core.ttm.run import adaptation
-from core.ttm.seeds import SeedGroup, final_values, group_runs, seed_of, summary
+from core.ttm.seeds import final_values, group_runs, seed_of, summary
 from ui.export import chart, export_section
 from ui.formatting import change_text
-from ui.runs import live_section, open_run, run_groups
+from ui.runs import live_section, open_run, run_groups, settings_line
 
+_HEIGHT = 340  # of the curves: on a laptop all of them stand on the first screen
 RESULT = (
     "Mean ± standard deviation over seeds (n − 1). The result of a seed is its last iteration, never its best one: "
     "choosing that would use the truth."
@@ -30,7 +31,6 @@ RESULT = (
 def view(store: RunStore, group: str) -> None:
     """All seeds of a group: live or over."""
     runs = group_runs(store, group)
-    st.subheader(escape_markdown(SeedGroup(group, runs).title), anchor=False)
     live_section(runs, _growing, "The curves appear once the first seed has been evaluated.")
     rows = summary([store.steps(run.id) for run in runs])
     if rows:
@@ -48,8 +48,9 @@ def view(store: RunStore, group: str) -> None:
 def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:
     """Everything that grows while the seeds work."""
     rows = summary(steps)
-    result(runs, steps, rows)
     curves(runs, rows)
+    result(runs, steps, rows)
+    settings_line(runs)
     table(runs, steps)
 
 
@@ -90,8 +91,9 @@ def curves(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> None:
         changes = ", ".join(
             f"{label_and_meaning(n)[0]} {v[0, 0]:.1f} to {v[-1, 0]:.1f} %" for n, v in data.metrics.items()
         )
-        st.caption(f"Mean over seeds{where}; bands are one standard deviation, dotted lines chance levels")
-        chart(figures.ttm_metrics_figure(data), f"Means over seeds{where}: {changes}.", f"sweep-{side}")
+        alt = f"Means over seeds{where}: {changes}."
+        chart(figures.ttm_metrics_figure(data, _HEIGHT), alt, f"sweep-{side}")
+        st.caption(f"Mean over seeds{where}; bands are one standard deviation, dotted lines chance levels.")
 
 
 def table(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:

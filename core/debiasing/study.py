@@ -43,7 +43,7 @@ _STATES = {
     "false_as_likely": "Scenario 2: as text true captions are no likelier than false ones, or hardly so.",
     "cannot_tell": "These groups cannot tell whether true captions are likelier as text than false ones.",
     "constant_prior": "The prior gives all captions of a group the same log P(t), so that alpha changes nothing.",
-    "no_false_captions": "Every caption is true of an image of its group, so that neither scenario applies.",
+    "no_false_captions": "Every caption is true of an image of its group, so that the prior favours no false one.",
 }
 
 
@@ -148,10 +148,11 @@ class _BestGain(NamedTuple):
         Wrong in at most 2.5 % of sets where, without a gain, each group's (or cluster's) change is as likely up as
         down, and in at most 5 % whatever the changes of clusters are, if none is larger than the largest one here.
         """
-        return not self.too_few and self._p <= 0.05 and (self.gain.clustered or self.gain).low > 0
+        return not self.too_few and self.p_value <= 0.05 and (self.gain.clustered or self.gain).low > 0
 
     @property
-    def _p(self) -> float:
+    def p_value(self) -> float:
+        """p over all alphas, corrected where there are several verdicts: that luck alone gains so much somewhere."""
         return self.p_any if self.p_holm is None else self.p_holm
 
     def record(self) -> dict[str, Any]:
@@ -177,7 +178,7 @@ class _BestGain(NamedTuple):
             if clustered is not None:
                 held = f", for clusters by {clustered.by} of at most {self.largest} groups"
             after = "" if self.p_holm is None else ", after Holm,"
-            return f"p over all alphas{after} {p_digits(self._p)}{held}"
+            return f"p over all alphas{after} {p_digits(self.p_value)}{held}"
         if self.p_any <= 0.05 and self.gain.difference > 0:
             after = "" if self.p_holm is None else f", after Holm {p_digits(self.p_holm)}"
             return f"p over all alphas {p_digits(self.p_any)}{after}"

@@ -114,6 +114,9 @@ def hatched(colour: str, shape: str) -> dict[str, Any]:
     return {"color": colour, "line": {"width": 0}, "pattern": pattern}
 
 
+_TOOLBAR = 32  # pixels that the buttons of a figure take above it
+
+
 def rows_axis(figure: go.Figure, names: Sequence[str]) -> go.Figure:
     """Names down the left side, the first on top: of marks at the heights 0, 1, ..."""
     figure.update_layout(hovermode="closest")
@@ -129,10 +132,13 @@ def layout(figure: go.Figure, height: int, x: str, y: str, percent: bool = False
     """The look that all figures share: no background, horizontal legend, no drag zoom on a phone."""
     axis: dict[str, Any] = {"automargin": True, "fixedrange": True, "zeroline": False}
     upright = {"range": [0, 104], "ticksuffix": " %", "dtick": 25} if percent else {}
+    named = sum(trace.showlegend is not False for trace in figure.data)
+    has_legend = named > 1 and figure.layout.showlegend is not False
     figure.update_layout(
         overwrite=True,  # to merge with what is there takes twenty times as long; nothing is
         height=height,
-        margin={"l": 4, "r": 14, "t": 12, "b": 4},
+        # Without a legend above the plot the toolbar would lie on its last points.
+        margin={"l": 4, "r": 14, "t": 12 if has_legend else _TOOLBAR, "b": 4},
         paper_bgcolor="rgba(0,0,0,0)",
         plot_bgcolor="rgba(0,0,0,0)",
         legend={
