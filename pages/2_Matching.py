@@ -14,11 +14,12 @@ from core import figures
 from core.base import public_mode
 from core.base.errors import InputError
 from core.figures.text import escape_markdown, metric_line
+from core.ladder.ladder import SETS
 from core.metrics import group_filters, statistics
 from core.metrics import groups as metrics
 from core.metrics.evaluation import MAX_SLICES, Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
-from ui.ladder import section as ladder_section
+from ui import ladder
 from ui.selection import last_benchmark
 from ui.uploads import FORMATS, new_upload, show_left_out, stored_upload
 
@@ -60,7 +61,8 @@ def headline(evaluation: Evaluation) -> None:
     match, score = _right(evaluation)
     gained = int((match & ~score).sum())
     st.markdown(
-        f"**{gained} of {len(match)} groups** are matched correctly although GroupScore counts them as wrong."
+        f"**{gained} of {len(match)} groups** are matched correctly although GroupScore counts them as wrong.",
+        width="content",
     )
 
 
@@ -322,19 +324,23 @@ def page(selection: ui.Selection) -> None:
     if asked is not None:
         st.session_state.update(asked)
         ui.switch_page(GROUPS_PAGE, asked)
+    if st.query_params.get("ladder") == "true":  # of a link made when the ladder was a part of this page
+        st.query_params.pop("ladder")
+        ui.switch_page(ladder.PAGE, {})
     try:
         evaluation, name = ui.evaluate(selection), selection.benchmark.replace("/", "-")
     except InputError:
         upload(selection)  # another file may do
         raise
     show_left_out(evaluation)
-    headline(evaluation)
+    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        headline(evaluation)
+        if selection.benchmark in SETS:
+            ui.page_button(ladder.TITLE, ladder.PAGE, {}, icon=":material/stairs:")
     bars = overview(evaluation, name)
     upload(selection)
     thresholds(evaluation, name)
     slices(evaluation)
-    if not selection.is_file:
-        ladder_section(selection.benchmark, selection.model)
     with st.container(horizontal=True):
         st.download_button(
             "groups.csv", lambda: evaluation.table().to_csv(index=False).encode(), "groups.csv", "text/csv",

@@ -456,6 +456,22 @@ def test_on_a_laptop_the_figure_over_alpha_is_within_the_first_screen(visit, pat
     assert verdict["bottom"] < figure["top"] and figure["bottom"] < 768
 
 
+def test_on_a_laptop_the_ladder_opens_on_its_verdict_and_its_figure(visit):
+    """It was a folded line near the end of Matching."""
+    page = visit("/", height=768)
+    link = page.locator(".st-key-nav").get_by_role("link", name="Ladder")
+    link.wait_for()
+    assert link.bounding_box()["y"] < 100
+    link.click()
+    page.locator(".st-key-ladder-figure .main-svg").first.wait_for()
+    settle(page)
+    said, figure = (
+        page.get_by_text("GroupMatch falls from").first.bounding_box(),
+        page.evaluate(BOXES, ".st-key-ladder-figure")[0],
+    )
+    assert said["y"] < figure["top"] and figure["bottom"] < 768
+
+
 def test_on_a_phone_what_alpha_changes_and_its_figure_come_before_the_choice_of_views(visit):
     """Seven views, and the controls, pushed the figure to 1,012 pixels."""
     page = visit("/Debias?model=builtin/blip-caption&set=scenes/triples", width=390, height=844)
@@ -508,7 +524,7 @@ def test_lines_scroll_with_their_charts_and_a_bar_opens_its_groups(visit):
             "/Test-Time_Matching",
             *("/Retrieval", *(f"/Retrieval?view={quote_plus(view)}" for view in RETRIEVAL_VIEWS[1:])),
         ),
-        *("/Audit", "/Compare", "/Papers", "/Your_Data", "/Runs"),
+        *("/Audit", "/Ladder", "/Compare", "/Papers", "/Your_Data", "/Runs"),
     ],
 )
 def test_nothing_is_cut_off_on_a_phone_in_the_dark(visit, path):

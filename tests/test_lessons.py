@@ -131,7 +131,7 @@ ENDS = {
     "transfer": ("Test-time matching", lambda test: "Adapts on 150 groups" in text(test)),
     "ledger": ("Test-time matching", lambda test: test.selectbox(key="ledger_set").value == LEDGER_SET),
     "binding": ("Retrieval", lambda test: test.selectbox(key="query").value),
-    "ladder": ("Matching", lambda test: "What a linear probe finds is there" in text(test)),
+    "ladder": ("Where is the binding lost?", lambda test: "What a linear probe finds is there" in text(test)),
 }
 
 

@@ -1,30 +1,68 @@
-"""The binding ladder on the matching page: the shipped record, a model without two towers, a set without scenes."""
+"""The page of the binding ladder: the shipped record, a model without two towers, a set without scenes, ways to it."""
 
 import pytest
-from driving import fine, text
+from driving import button, fine, text
 
 from core.ladder.ladder import SETS, Ladder
 
-MATCHING = "pages/2_Matching.py"
+MATCHING, LADDER = "pages/2_Matching.py", "pages/11_Ladder.py"
 
 
-def test_the_ladder_is_drawn_when_it_is_open_and_of_what_is_selected(app):
-    where = {"set": "scenes/left-right", "model": "builtin/clip"}
-    assert "What a linear probe finds is there" not in text(app(MATCHING, **where))
-    test = app(MATCHING, ladder="true", **where)
-    shown = text(test)
-    assert "inding is in the image tokens" in shown and "hat is lost first" in shown
-    assert "chance 50.0 %" in shown
+def test_the_verdict_comes_first_in_one_sentence_then_the_figure_then_the_words(app):
+    test = app(LADDER, set="scenes/left-right", model="builtin/clip")
+    elements = [*test.main]
+    said = next(
+        i
+        for i, e in enumerate(elements)
+        if "he binding is lost where picture and" in str(getattr(e, "value", ""))
+    )
+    more = next(
+        i for i, e in enumerate(elements) if "inding is in the image tokens" in str(getattr(e, "value", ""))
+    )
+    assert said < [each.type for each in elements].index("plotly_chart") < more
+    shown = text(test).replace("\\", "")
+    assert "GroupMatch falls from 92.5 to 66.7 %" in shown and "hat is lost first" in shown
+    assert (
+        "chance 50.0 %" in shown
+        and "by 25.9 points (95 % interval 20.1 to 31.4)" in shown
+        and "-31.4" not in shown
+    )
     assert "has its ties written down, so none are counted" in shown
     fine(test.selectbox(key="model").set_value("builtin/blip-itm").run())
-    assert "only together with the image" in text(test)
+    assert "only together with the image" in text(test) and "This model has no two towers" in text(test)
+
+
+def test_where_no_loss_is_found_none_is_named(app):
+    test = app(LADDER, set="scenes/attribute-swap", model="builtin/clip")
+    assert "No step of this model is shown to lose anything" in text(test)
 
 
 @pytest.mark.parametrize(
     ("name", "said"), [("scenes/relations-1x4", "needs scene graphs"), ("scenes/size-swap", "inding is ")]
 )
 def test_a_set_without_known_scenes_says_so(app, name, said):
-    assert said in text(app(MATCHING, ladder="true", set=name, model="builtin/clip"))
+    assert said in text(app(LADDER, set=name, model="builtin/clip"))
+
+
+def test_a_visit_that_asks_for_nothing_shows_a_set_with_a_loss(app):
+    test = app(LADDER)
+    assert test.selectbox(key="set").value == "scenes/left-right" and "GroupMatch falls" in text(test)
+
+
+def test_matching_leads_to_the_ladder_near_its_top_and_an_old_link_still_does(app):
+    test = app(MATCHING, set="scenes/size-swap")
+    kinds = [(each.type, getattr(each, "label", "")) for each in test.main]
+    assert kinds.index(("button", "Where is the binding lost?")) < [kind for kind, _ in kinds].index("metric")
+    there = fine(button(test, "Where is the binding lost?").click().run())
+    assert (
+        there.title[0].value == "Where is the binding lost?"
+        and there.selectbox(key="set").value == "scenes/size-swap"
+    )
+    old = app(MATCHING, set="scenes/size-swap", ladder="true")
+    assert (
+        old.title[0].value == "Where is the binding lost?"
+        and old.selectbox(key="set").value == "scenes/size-swap"
+    )
 
 
 def test_the_shipped_ladders_are_of_the_shipped_models():
@@ -33,3 +71,4 @@ def test_the_shipped_ladders_are_of_the_shipped_models():
     assert len({(record["benchmark"], record["model"]) for record in found}) == len(found) >= 21
     for record in found:
         assert Ladder.stored(record["benchmark"], record["model"]) == record
+        assert Ladder.headline(record).endswith(".")

@@ -12,13 +12,17 @@ import streamlit as st
 from core import figures
 from core.base.public_mode import is_public
 from core.figures.text import escape_markdown, metric_line
-from core.ladder.ladder import MORE, RUNGS, SETS, Ladder
+from core.ladder.ladder import MORE, RUNGS, Ladder
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
 from ui.export import chart, export_section
-from ui.formatting import p_text
+from ui.formatting import p_text, true_minus
+from ui.old_links import own_parameters
+from ui.selection import seed
 
 TITLE = "Where is the binding lost?"
+PAGE = "pages/11_Ladder.py"
+FIRST_SET = "scenes/left-right"  # of a visit that asks for nothing
 READING = (
     "Bars: GroupMatch with its 95 % interval, of every rung on the same test groups; dotted: its chance level. A probe "
     "reads one tower, and what the other side says is known exactly; probes and map are trained on fresh groups of the "
@@ -33,31 +37,25 @@ LIMITS = (
 )
 
 
+def first_visit() -> None:
+    """Where nothing was selected yet and the address says nothing: a set on which a loss is found."""
+    state = st.session_state
+    if not (own_parameters() or {"set", "carried"} & {*state} or "set" in state.get("selected", {})):
+        seed("set", FIRST_SET)
+
+
 def section(benchmark: str, model: str) -> None:
-    """Of the selected model and set; drawn when it is open."""
-    part = st.expander(TITLE, icon=":material/stairs:", key="ladder", on_change="rerun", bind="query-params")
-    if not part.open:
-        return
-    with part:
-        if benchmark not in SETS:
-            st.info(
-                "The ladder needs to know what every picture shows; that is so on the built-in sets "
-                f"{', '.join(SETS)}. For a set of your own it needs scene graphs, which Crossmatch does not read yet.",
-                icon=":material/info:",
-            )
-            return
-        record = _record(benchmark, model)
-        if record is not None:
-            draw(record, "ladder")
-            shown = {"ladder": lambda: figures.ladder_figure(record)}
-            export_section("ladder", lambda: _table(record), shown, label="Export the ladder")
-        elif is_public():
-            st.info("It has not been measured for this model; those of the built-in models have.")
-        else:
-            st.info(
-                "It has not been measured for this model yet. A few minutes, and the result appears here:"
-            )
-            st.code(f"crossmatch ladder {benchmark} --model {model}", language=None)
+    """The ladder of a model on one of `SETS`, or how to measure it."""
+    record = _record(benchmark, model)
+    if record is not None:
+        draw(record, "ladder")
+        shown = {"ladder": lambda: figures.ladder_figure(record)}
+        export_section("ladder", lambda: _table(record), shown, label="Export the ladder")
+    elif is_public():
+        st.info("It has not been measured for this model; those of the built-in models have.")
+    else:
+        st.info("It has not been measured for this model yet. A few minutes, and the result appears here:")
+        st.code(f"crossmatch ladder {benchmark} --model {model}", language=None)
 
 
 @cache
@@ -71,8 +69,9 @@ def _record(benchmark: str, model: str) -> dict[str, Any] | None:
 
 
 def draw(record: Mapping[str, Any], key: str) -> None:
-    """The verdict, the figure, and every number."""
-    st.markdown("\n".join(f"- {escape_markdown(said)}" for said in record["verdict"]))
+    """The verdict in one sentence, the figure, and every number."""
+    where, _, numbers = Ladder.headline(record).partition(". ")
+    st.markdown(f"**{escape_markdown(where)}.** {escape_markdown(numbers)}")
     there = [row for row in record["rungs"] if "missing" not in row]
     summary = "; ".join(f"{row['label']} {row[GROUP_MATCH]['value']:.1f} %" for row in there)
     chart(figures.ladder_figure(record), f"{TITLE} GroupMatch by rung: {summary}.", f"{key}-figure")
@@ -85,11 +84,13 @@ def draw(record: Mapping[str, Any], key: str) -> None:
         st.caption(f"**{', '.join(labels)}**: {escape_markdown(why)}")
     if any(row["name"] == "ttm" for row in there):
         st.caption(f"**{RUNGS['ttm'].label}**: {RUNGS['ttm'].meaning}")
+    with st.expander("What this shows, in words", icon=":material/notes:"):
+        st.markdown("\n".join(f"- {escape_markdown(true_minus(said))}" for said in record["verdict"]))
+        st.caption(LIMITS)
     with st.expander("Every rung in numbers", icon=":material/table_rows:"):
         st.dataframe(_table(record), hide_index=True)
         if record["steps"]:
             st.dataframe(_steps(record), hide_index=True)
-    st.caption(LIMITS)
 
 
 def _runs(record: Mapping[str, Any]) -> str:

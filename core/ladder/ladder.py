@@ -112,17 +112,34 @@ class _Step(NamedTuple):
     before: tuple[str, ...]
     after: str
     where: str
+    said: str  # as in "most is lost ...", for who does not know the parts of a model
 
 
 _STEPS: dict[str, _Step] = {
-    "image-pooling": _Step(("image-tokens",), "image-pooled", "pooling in the image tower"),
-    "caption-pooling": _Step(("caption-tokens",), "caption-pooled", "pooling in the caption tower"),
+    "image-pooling": _Step(
+        ("image-tokens",),
+        "image-pooled",
+        "pooling in the image tower",
+        "where the picture becomes one vector",
+    ),
+    "caption-pooling": _Step(
+        ("caption-tokens",),
+        "caption-pooled",
+        "pooling in the caption tower",
+        "where the caption becomes one vector",
+    ),
     "map": _Step(
         ("image-pooled", "caption-pooled"),
         "map",
         "between the towers, where no linear map joins what each of them has",
+        "between picture and caption: what one vector says has no counterpart in the other",
     ),
-    "alignment": _Step(("map",), "own", "the alignment of the towers, which one linear map would mend"),
+    "alignment": _Step(
+        ("map",),
+        "own",
+        "the alignment of the towers, which one linear map would mend",
+        "where picture and caption are compared: both vectors have it, but in different directions",
+    ),
 }
 
 
@@ -184,7 +201,7 @@ class Ladder:
         """GroupMatch of every rung minus that of the one before, corrected for each other."""
         there = {
             name: (self.rungs[self.weaker(before)], self.rungs[after])
-            for name, (before, after, _) in _STEPS.items()
+            for name, (before, after, *_) in _STEPS.items()
             if after in self.rungs and all(each in self.rungs for each in before)
         }
         tests = len(there) + (GROUP_MATCH in self.recovered)
@@ -288,6 +305,27 @@ class Ladder:
     def p_value(step: Mapping[str, Any]) -> float:
         """Of a step of a record after correction: the larger of both, by group and by cluster."""
         return max(step["p_holm"], (step.get("clustered") or {}).get("p_holm", 0.0))
+
+    @staticmethod
+    def headline(record: Mapping[str, Any]) -> str:
+        """Of a record, in plain words: where most is lost and how much, or why that cannot be told."""
+        rows = {row["name"]: row[GROUP_MATCH] for row in record["rungs"] if GROUP_MATCH in row}
+        own = Estimate.of_record(rows["own"])
+        lost = [step for step in record["steps"] if _lost(step)]
+        if not record["steps"]:
+            return (
+                "This model has no two towers, so there is no step between them to judge. Its own scores reach "
+                f"GroupMatch {own}."
+            )
+        if not lost:
+            return f"No step of this model is shown to lose anything. Its own scores reach GroupMatch {own}."
+        most = min(lost, key=lambda step: step["difference"])
+        before, after = (rows[most[end]]["value"] for end in ("before", "after"))
+        return (
+            f"{'Most of the' if len(lost) > 1 else 'The'} binding is lost {_STEPS[most['name']].said}. GroupMatch "
+            f"falls from {before:.1f} to {after:.1f} %, by {-most['difference']:.1f} points (95 % interval "
+            f"{-most['high']:.1f} to {-most['low']:.1f}); chance is {own.chance:.1f} %."
+        )
 
     @staticmethod
     def shipped() -> list[dict[str, Any]]:

@@ -10,7 +10,7 @@ import streamlit as st
 from core.ladder.ladder import RUNGS
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from ui.formatting import true_minus
-from ui.ladder import draw, line, shipped
+from ui.ladder import PAGE, draw, line, shipped
 from ui.lessons import elements
 
 SET = "scenes/left-right"
@@ -73,8 +73,8 @@ def show() -> None:
     )
     elements.link_to_page(
         "Climb the ladder of other models and sets",
-        "pages/2_Matching.py",
-        {**elements.selection_state(SET), "ladder": True},
+        PAGE,
+        elements.selection_state(SET),
     )
 
 

@@ -1,0 +1,30 @@
+"""Ladder: where the selected model loses which attribute belongs to which object."""
+
+from __future__ import annotations
+
+import ui
+from core.ladder.ladder import SETS
+from ui import ladder
+
+LEAD = (
+    "Binding is knowing which property belongs to which object. Every bar asks one part of the model which caption "
+    "belongs to which picture."
+)
+
+
+def page(selection: ui.Selection) -> None:
+    if selection.is_file or selection.benchmark not in SETS:
+        line = (
+            f"The ladder needs to know what every picture shows, as on {', '.join(SETS)}. For other sets it needs "
+            "scene graphs, which Crossmatch does not read yet."
+        )
+        ui.offer_nearest(line, f"Show {ladder.FIRST_SET}", ladder.PAGE, {"set": ladder.FIRST_SET})
+        return
+    ladder.section(selection.benchmark, selection.model)
+    ui.cite(selection.groups, ())
+
+
+ladder.first_visit()
+selection = ui.open_page("Ladder", LEAD, heading=ladder.TITLE)
+with ui.show_errors():
+    page(selection)
