@@ -23,7 +23,7 @@ def test_the_verdict_comes_first_in_one_sentence_then_the_figure_then_the_words(
     shown = text(test).replace("\\", "")
     assert "GroupMatch falls from 92.5 to 66.7 %" in shown and "hat is lost first" in shown
     assert (
-        "chance 50.0 %" in shown
+        "chance is 50.0 %" in shown
         and "by 25.9 points (95 % interval 20.1 to 31.4)" in shown
         and "-31.4" not in shown
     )
