@@ -464,7 +464,15 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
     monkeypatch.setattr(cola_run.StrategyRun, "execute", epochs)
     monkeypatch.setattr(rates, "_trial", lambda job, lr: rates._RateTrial(lr, -abs(lr - 3e-3), {}, None))
     monkeypatch.setattr(Ladder, "measured", noting(world.calls, "measured", ladder_record))
-    needs = {"images": 9, "queries": 9, "steps": 9, "disk": 1e9, "memory": 1e9, "seconds": 60.0}
+    needs = {
+        "images": 9,
+        "queries": 9,
+        "steps": 9,
+        "disk": 1e9,
+        "memory": 1e9,
+        "seconds": 60.0,
+        "measured_in": 9.0,
+    }
     monkeypatch.setattr(cola_run.StrategyRun, "forecast", lambda job: needs)
     everywhere(monkeypatch, forgetting.unadapted_sets, lambda benchmark: ["toy/others"])
     for original, answer in (

@@ -8,9 +8,10 @@ import torch
 
 from core.cli import _doctor
 from core.cli import cola as cli
-from core.cola import _training
+from core.cola import _forecast, _training
 from core.cola._feature_store import disk_bytes, stored_features
-from core.cola._training import train
+from core.cola._forecast import _side_needs, step_seconds
+from core.cola._training import _training_blocks, train
 from core.cola._training_data import builtin_training_queries
 from core.scorers import _cola_heads
 from core.scorers.cola_adapted import AdaptedModel
@@ -89,7 +90,7 @@ def test_training_from_disk_is_training_from_memory_and_other_runs_share_the_fea
     in_memory = losses(model(), material)
     monkeypatch.setattr(_training, "_FEW", 0)
     monkeypatch.setattr(_training, "_MEMORY", 0)
-    from_disk = losses(model(), material)
+    from_disk = losses(model(), builtin_training_queries.__wrapped__("hard"))
     np.testing.assert_allclose(from_disk, in_memory, rtol=2e-3)
     assert len(list((home / "cache/features").iterdir())) == 2
     monkeypatch.setattr(AdaptedModel, "features", lambda *given: pytest.fail("computed again"))
@@ -110,6 +111,54 @@ def test_a_frozen_base_is_not_held_twice_and_a_tuned_one_is_a_copy():
         ]
         assert set(shared) == {strategy not in ("ft-all", "prompt-tune")}
         assert [p.requires_grad for p in loaded.module.parameters()] == free and not loaded.module.training
+
+
+def test_no_strategy_holds_the_pixels_of_all_images_where_they_are_many(home, monkeypatch):
+    """Frozen encoders read a block at a time; an encoder that is trained reads pixels from disk, which runs share."""
+    material = builtin_training_queries.__wrapped__("hard")
+    in_memory = losses(model("ft-all"), material)
+    monkeypatch.setattr(_training, "_MEMORY", 0)
+    monkeypatch.setattr(AdaptedModel, "prepare", lambda *given: pytest.fail("all images at once"))
+    assert np.isfinite(losses(model("mm-adapter"), material)).all()
+    fresh = builtin_training_queries.__wrapped__("hard")
+    from_disk = losses(model("ft-all"), fresh)
+    np.testing.assert_allclose(from_disk, in_memory, rtol=2e-3)
+    assert len(list((home / "cache/features").iterdir())) == 1
+    monkeypatch.setattr(_training, "_training_blocks", lambda *given: pytest.fail("read again"))
+    again = builtin_training_queries.__wrapped__("hard")
+    assert losses(model("ft-all"), again).tolist() == from_disk.tolist()
+
+
+def test_a_forecast_counts_the_pixels_and_features_that_are_held(monkeypatch):
+    material = builtin_training_queries.__wrapped__("hard")
+    count, pixels = len(material.images), 4 * 3 * 64 * 64
+
+    def needs(strategy):
+        one = model(strategy)
+        return _side_needs(one, "image", next(_training_blocks(one, material.images)), material)
+
+    ahead = 2 * count * pixels  # two blocks, of all images here
+    assert needs("ft-all").held == ahead + count * pixels and needs("ft-all").disk == 0
+    held = needs("linear").held - ahead
+    assert held == count * 4 * (64 + 64 * 128) or held == needs("linear").passing > 0
+    monkeypatch.setattr(_training, "_FEW", 0)
+    monkeypatch.setattr(_training, "_MEMORY", 0)
+    assert needs("ft-all").held == needs("linear").held == ahead
+    assert needs("ft-all").disk == count * pixels / 2
+
+
+def test_a_step_is_timed_without_what_is_computed_once_before_it_and_changes_no_weight(monkeypatch):
+    material, calls = builtin_training_queries.__wrapped__("hard"), []
+    real = AdaptedModel.features
+    monkeypatch.setattr(AdaptedModel, "features", lambda *given: calls.append(given[3]) or real(*given))
+    monkeypatch.setattr(_forecast, "_PATIENCE", 0.0)
+    for strategy, encoded in (("linear", 2), ("prompt-tune", 1 + 3), ("ft-all", 6)):
+        one = model(strategy)
+        before = {name: p.clone() for name, p in one.module.state_dict().items()}
+        calls.clear()
+        assert step_seconds(one, material, one.config) > 0
+        assert len(calls) == encoded  # three steps
+        assert all(p.equal(before[name]) for name, p in one.module.state_dict().items())
 
 
 @pytest.mark.parametrize("adapter", ["text", "readme"])
@@ -144,7 +193,7 @@ def test_a_dry_run_says_disk_memory_and_time_and_trains_nothing(home, monkeypatc
     needs = json.loads(capsys.readouterr().out)
     material = builtin_training_queries.__wrapped__("hard")
     assert needs["images"] == len(material.images) and needs["steps"] == 10
-    assert needs["seconds"] > 0 and needs["memory"] > 1e8
+    assert needs["seconds"] > 0 and needs["measured_in"] > 0 and needs["memory"] > 1e8
     losses(model(), material)
     taken = sum(file.stat().st_size for file in home.rglob("cache/features/*/*") if file.suffix != ".json")
     assert needs["disk"] == pytest.approx(taken, rel=0.1)  # foretold from the first 256 queries

@@ -117,7 +117,7 @@ def test_a_learning_rate_of_the_protocol_comes_from_a_whole_bracket(monkeypatch,
 
 
 def test_a_dry_run_of_a_strategy_s_row_takes_its_forecast_for_every_seed(store, monkeypatch):
-    monkeypatch.setattr(cola.StrategyRun, "forecast", lambda job: {"seconds": 100.0})
+    monkeypatch.setattr(cola.StrategyRun, "forecast", lambda job: {"seconds": 90.0, "measured_in": 10.0})
     plan = papers.table_plan(store, "cola/1", row="built-in world, MM-Adapter").with_trials()
     assert [(s.seconds, s.time_source) for s in plan.lines] == [(300.0, "a trial")]
 

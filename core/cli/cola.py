@@ -76,9 +76,7 @@ FindRate = Annotated[
 ]
 DryRun = Annotated[
     bool,
-    typer.Option(
-        "--dry-run", help="Only say what the training will take: disk, memory, time; one batch is timed."
-    ),
+    typer.Option("--dry-run", help="Only say what it will take: disk, memory, time; one batch is timed."),
 ]
 Everything = Annotated[
     bool,
@@ -157,9 +155,9 @@ def _format_forecast(needs: Mapping[str, float]) -> str:
     """What a training will take, in a sentence."""
     return (
         f"{needs['images']:,} images, {needs['queries']:,} queries, {needs['steps']:,} steps: "
-        f"{needs['disk'] / 1e9:.1f} GB of features on disk, shared with other runs, at most "
-        f"{needs['memory'] / 1e9:.1f} GB of memory, about {duration(needs['seconds'])} on this machine without "
-        "the measurement on test queries."
+        f"{needs['disk'] / 1e9:.1f} GB of features and pixels on disk, shared with other runs, at most "
+        f"{needs['memory'] / 1e9:.1f} GB of memory, about {duration(needs['seconds'])} of training on this machine "
+        f"where little else runs, and {duration(needs['measured_in'])} to measure it before, after and between."
     )
 
 

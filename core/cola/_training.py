@@ -27,7 +27,8 @@ from core.scorers.cola_features import Features
 
 # The two numbers of the calibration learn at a rate of their own: they rank nothing, and start far from their optimum.
 _CALIBRATION_LR = 1e-2
-_BLOCK = 256
+_BLOCK = 256  # images or captions that are encoded at a time, of large images fewer
+_BLOCK_PIXELS = 1 << 21  # of one colour: 256 images of 64 x 64, 41 of 224 x 224
 
 
 class TrainingStopped(Exception):
@@ -123,64 +124,116 @@ def train(
 
 @dataclass
 class _SharedFeatures:
-    """What runs of one base on one material have in common: prepared inputs, and features of encoders left alone."""
+    """What runs of one base on one material have in common: tokens, features of encoders left alone, and pixels for
+    those that are not."""
 
-    data: Prepared
+    tokens: Prepared
     features: dict[str, Features | StoredFeatures] = field(default_factory=dict)
+    pixels: Prepared | None = None
+
+
+@dataclass(kw_only=True)
+class _StoredPixels(Prepared):
+    """Prepared images on disk, in half precision; `pixels` (images, 0) holds nothing."""
+
+    stored: StoredFeatures
+    shape: tuple[int, ...]  # of one image
+
+    def images(self, index: torch.Tensor) -> dict[str, torch.Tensor]:
+        return {"pixel_values": self.stored.rows(index).pooled.view(len(index), *self.shape)}
 
 
 # Material -> base weights and how they are read -> what is shared; forgotten with the material.
 _shared: WeakKeyDictionary[TrainingQueries, dict[str, _SharedFeatures]] = WeakKeyDictionary()
 _FEW = 2000  # images, or captions, whose features are kept in memory whatever their size
-_MEMORY = 1 << 29  # bytes of float32 features that are kept in memory for each side
+_MEMORY = 1 << 29  # bytes of float32 features, or pixels, that are kept in memory for each side
 
 
 def _inputs_of(
     model: AdaptedModel, material: TrainingQueries, report: Callable[[float, str], None]
 ) -> tuple[EncoderInputs, EncoderInputs]:
     """Both sides, frozen where the strategy leaves the encoder alone; several strategies share them in a process."""
-    known, items = _shared.setdefault(material, {}), {"image": material.images, "caption": material.captions}
-    on_disk = {
-        side: model.frozen[side]
-        and len(items[side]) > _FEW
-        and is_large(sample_features(model, side, items[side]), len(items[side]))
-        for side in items
-    }
-    key = f"{model.features_key} {on_disk['image']}"
+    known = _shared.setdefault(material, {})
+    key = model.features_key
     if key not in known:
         report(0.0, "preparing images")
         known.clear()  # one base at a time
-        captions = list(material.captions)
-        few = on_disk["image"]  # images are then read one block after the other, and only once
-        known[key] = _SharedFeatures(
-            model.caption_block(captions) if few else model.prepare(material.images, captions)
-        )
+        known[key] = _SharedFeatures(model.caption_block(list(material.captions)))
     shared = known[key]
-    sides = (EncoderInputs(model, shared.data, "image"), EncoderInputs(model, shared.data, "caption"))
-    for side in sides:
-        if not model.frozen[side.side]:
-            continue
-        if side.side not in shared.features:
-            count = len(items[side.side])
+    sides = (EncoderInputs(model, shared.tokens, "image"), EncoderInputs(model, shared.tokens, "caption"))
 
-            def told(share: float) -> None:
-                report(0.0, f"reading images and queries: {share:.0%}")
+    def told(share: float) -> None:
+        report(0.0, f"reading images and queries: {share:.0%}")
 
-            if on_disk[side.side]:
-                side.frozen = _stored(model, side.side, items[side.side], told)
-            else:
-                side.freeze(count, told)
-            assert side.frozen is not None
-            shared.features[side.side] = side.frozen
-        side.frozen = shared.features[side.side]
+    for side, items in zip(sides, (material.images, material.captions), strict=True):
+        if model.frozen[side.side]:
+            if side.side not in shared.features:
+                shared.features[side.side] = _frozen(side, items, told)
+            side.frozen = shared.features[side.side]
+        elif side.side == "image":
+            shared.pixels = shared.pixels or _pixels(model, material.images, told)
+            side.data = shared.pixels
     return sides
+
+
+def _frozen(
+    side: EncoderInputs, items: Sequence[Any], progress: Callable[[float], None]
+) -> Features | StoredFeatures:
+    """Features that never change: in memory where they are few, else on disk; of pixels a block is held at a time."""
+    model = side.model
+    if len(items) > _FEW and is_large(sample_features(model, side.side, items), len(items)):
+        return _stored(model, side.side, items, progress)
+    if side.side == "caption":
+        side.freeze(len(items), progress)
+        assert isinstance(side.frozen, Features)
+        return side.frozen
+    parts, done = [], 0
+    for data in _training_blocks(model, items):
+        count = _count(data, "image")
+        with torch.no_grad():
+            parts.append(model.features(data, torch.arange(count), "image").to(torch.device("cpu")))
+        done += count
+        progress(done / len(items))
+    return Features.concatenate(parts)
+
+
+def _training_blocks(model: AdaptedModel, images: Sequence[Any]) -> Iterator[Prepared]:
+    """Images preprocessed, as many at a time as bounded memory allows, the next ones read meanwhile."""
+    side = model.image_side
+    return model.image_blocks(images, max(1, min(_BLOCK, _BLOCK_PIXELS // side**2)))
+
+
+def _pixels_are_large(first: Prepared, count: int) -> bool:
+    """Whether the pixels of `count` images like these are too many to be kept in memory."""
+    return 4 * first.pixels[0].numel() * count > _MEMORY
+
+
+def _pixels(model: AdaptedModel, images: Sequence[Any], progress: Callable[[float], None]) -> Prepared:
+    """Prepared images for an encoder that is trained: in memory where they are few, else on disk."""
+    first = next(model.image_blocks(images[:1]))
+    if not _pixels_are_large(first, len(images)):
+        return model.prepare(images, [])
+
+    def blocks() -> Iterator[Features]:
+        done = 0
+        for data in _training_blocks(model, images):
+            assert not data.extra, "CLIP, SigLIP and FLAVA read pixels alone"
+            yield Features.of(data.pixels.flatten(1))
+            done += len(data.pixels)
+            progress(done / len(images))
+
+    key = features_key(f"{model.features_key} pixels", "image", (image.key for image in images))
+    nothing = torch.empty((len(images), 0))
+    return _StoredPixels(nothing, {}, stored=stored_features(key, blocks()), shape=first.pixels.shape[1:])
 
 
 def sample_features(model: AdaptedModel, side: str, items: Sequence[Any]) -> Features:
     """Features of the first of some images or captions, without gradients."""
     with torch.no_grad():
         data = (
-            next(model.image_blocks(items[:8])) if side == "image" else model.caption_block(list(items[:256]))
+            next(model.image_blocks(items[:8]))
+            if side == "image"
+            else model.caption_block(list(items[:_BLOCK]))
         )
         return model.features(data, torch.arange(_count(data, side)), side)
 
@@ -194,26 +247,6 @@ def is_large(sample: Features, count: int) -> bool:
     return count > _FEW and 2 * disk_bytes(sample, count) > _MEMORY
 
 
-def step_seconds(model: AdaptedModel, material: TrainingQueries, config: AdaptConfig) -> float:
-    """How long a step of training takes: the second of two, whose weights stay as they are."""
-    image_rows, query_rows, labels = next(material.batches(config, 1))
-    images, captions = ([items[i] for i in rows] for items, rows in (
-        (material.images, image_rows), (material.captions, query_rows),
-    ))  # fmt: skip
-    data, every = model.prepare(images, captions), torch.arange(len(images))
-    for _ in range(2):
-        started = perf_counter()
-        sides = (model.features(data, every, "image"), model.features(data, every, "caption"))
-        loss = model.pair_loss(
-            model.head.image(sides[0]),
-            model.head.caption(sides[1]),
-            torch.from_numpy(labels).to(model.device),
-        )
-        loss.backward()
-        model.module.zero_grad(set_to_none=True)
-    return perf_counter() - started
-
-
 def _stored(
     model: AdaptedModel, side: str, items: Sequence[Any], progress: Callable[[float], None]
 ) -> StoredFeatures:
@@ -223,7 +256,7 @@ def _stored(
     def blocks() -> Iterator[Features]:
         done = 0
         prepared = (
-            model.image_blocks(items)
+            _training_blocks(model, items)
             if side == "image"
             else map(model.caption_block, in_blocks(items, _BLOCK))
         )

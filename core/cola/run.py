@@ -13,7 +13,6 @@ from functools import partial
 from itertools import chain
 from math import ceil
 from pathlib import Path
-from resource import RUSAGE_SELF, getrusage
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
 
@@ -213,38 +212,18 @@ class StrategyRun(RunDescription):
                 return
 
     def forecast(self) -> dict[str, float]:
-        """What the training will take on this machine, measured on one block of each side and one batch.
+        """What this run will take on this machine, measured on one block of each side, one batch and a block of pairs.
 
-        images, queries, steps; disk : bytes of features, which other runs share; memory : bytes at the most; seconds,
-        without what is measured on test queries.
+        images, queries, steps; disk : bytes of features and pixels, which other runs share; memory : bytes at the
+        most; seconds : of training; measured_in : seconds of all that is measured, on validation and test queries.
         """
-        from core.cola import _training  # torch
+        from core.cola._forecast import _training_needs  # torch
         from core.scorers.cola_adapted import AdaptedModel  # torch
 
-        material, settings = self._material()
-        source = _base_source(self.model)
-        model = AdaptedModel.of(load_base(source, self.device), settings, source)
-        seconds, disk, memory = 0.0, 0, 0
-        for side, items in (("image", material.images), ("caption", material.captions)):
-            if not model.frozen[side]:
-                continue
-            started = perf_counter()
-            sample = _training.sample_features(model, side, items)
-            seconds += (perf_counter() - started) / len(sample.pooled) * len(items)
-            size = _training.disk_bytes(sample, len(items))
-            large = _training.is_large(sample, len(items))
-            disk, memory = disk + large * size, memory + (not large) * 2 * size
-        steps = settings.epochs * settings.steps
-        seconds += steps * _training.step_seconds(model, material, settings)
-        moments = 8 * model.parameters["trained"]
-        peak = 1024 * getrusage(RUSAGE_SELF).ru_maxrss + moments + memory
-        counts = {"images": len(material.images), "queries": len(material.captions), "steps": steps}
-        return {**counts, "disk": disk, "memory": peak, "seconds": seconds}
-
-    def _material(self) -> tuple[TrainingQueries, AdaptConfig]:
-        """What is trained on, and the settings with the steps of a whole pass where none are given."""
         task = AdaptationTask.load(self.benchmark, self.settings, self.images, self.folder)
-        return task.material, _with_steps(self.settings, task.material)
+        settings, source = _with_steps(self.settings, task.material), _base_source(self.model)
+        model = AdaptedModel.of(load_base(source, self.device), settings, source)
+        return _training_needs(model, task, settings)
 
     def card(self, model: Path, records: Sequence[Mapping[str, Any]]) -> str:
         """Which strategy on which base, how many weights, what it measured before and after."""

@@ -100,9 +100,10 @@ _TRIED = 8  # groups of a trial
 
 def trial_seconds(job: AdaptationRun | StrategyRun) -> float:
     """Seconds that a run of one seed will take at most, from one epoch on a few groups, for which data and model are
-    loaded: their first steps are the slowest. Of a strategy from a few features and one batch, without its tests."""
+    loaded: their first steps are the slowest. Of a strategy from a few features, one batch and a few scores."""
     if isinstance(job, StrategyRun):
-        return job.forecast()["seconds"]
+        needs = job.forecast()
+        return needs["seconds"] + needs["measured_in"]
     short = {
         "epochs": 1,
         **({"iterations": 1, "coverage_first": 1.0} if job.kind == "ttm" else {"rounds": 1}),

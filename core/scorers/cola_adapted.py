@@ -140,9 +140,14 @@ class AdaptedModel(Trainable):
         """Every image preprocessed and every caption tokenised, as the base wants them."""
         return self._base.model.prepare(images, captions, crop_factor)
 
-    def image_blocks(self, images: Sequence[ImageRef]) -> Iterator[Prepared]:
-        """Images preprocessed, a few at a time, the next ones read meanwhile."""
-        for block in prefetch(images, self._base.model._open, self.image_batch, self.device):
+    @property
+    def image_side(self) -> int:
+        """Pixels of a side of the images that the base reads; 224 where its configuration does not say."""
+        return getattr(self._base.model, "side", None) or 224
+
+    def image_blocks(self, images: Sequence[ImageRef], size: int | None = None) -> Iterator[Prepared]:
+        """Images preprocessed, `size` at a time (None: as when it scores), the next ones read meanwhile."""
+        for block in prefetch(images, self._base.model._open, size or self.image_batch, self.device):
             yield Prepared(block.pop("pixel_values"), {}, block)
 
     def caption_block(self, captions: list[str]) -> Prepared:
