@@ -26,7 +26,7 @@ from core.scorers import plugins
 from core.scoring.cache import ScoreCache
 from ui import import_workbench
 from ui.compute_queue import READING
-from ui.page import show_error
+from ui.page import error_text, show_error
 from ui.uploads import (
     BESIDE,
     FORMATS,
@@ -455,7 +455,7 @@ def removed(name: str) -> None:
     try:
         user_sets.remove(name)
     except InputError as error:
-        st.toast(escape_markdown(str(error)), icon=":material/error:")
+        st.toast(error_text(error), icon=":material/error:")
     import_workbench.clear_caches()
 
 

@@ -299,8 +299,12 @@ def test_a_sweep_is_shown_with_all_its_cells(app):
     models = "[builtin/clip, builtin/siglip]"
     plan = parse_plan(f"kind: evaluate\nmodels: {models}\nbenchmarks: [{SET}]\n", "first look")
     _save_plan(store, plan)
-    store.create("evaluate", "the first cell", plan.cells[0].job.written())
+    run = store.create("evaluate", "the first cell", plan.cells[0].job.written())
+    store.conclude(run.id, store.queue_up(run.id), "failed", "No access; run `hf auth login`.")
     test = app(RUNS)
+    assert any(
+        each.value.replace("\\", "").endswith("No access; run “hf auth login”.") for each in test.caption
+    )
     assert list(test.dataframe[0].value["kind"]) == ["Evaluation"]
     cells = test.dataframe[-1].value
     assert list(cells["model"]) == ["builtin/clip", "builtin/siglip"] and set(cells["seeds"]) == {"0 of 1"}

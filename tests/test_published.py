@@ -184,8 +184,14 @@ def test_what_evaluate_wrote_stands_among_published_results_and_says_what_makes_
     [
         ([1], "is no result of Crossmatch"),
         ({"metrics": 3}, "is no result of Crossmatch"),
-        (evaluated("colorswap"), "is of colorswap, and Winoground is winoground"),
-        (evaluated(None), "names no benchmark, and Winoground is winoground"),
+        (
+            evaluated("colorswap"),
+            "is of colorswap, not of winoground; write a result of winoground with `crossmatch",
+        ),
+        (
+            evaluated(None),
+            "names no benchmark and should be of winoground; write a result of winoground with `crossmatch",
+        ),
         (evaluated("winoground", metrics={}), "has no group_score"),
         (evaluated("winoground", metrics={"group_score": {"value": "x"}}), "has no group_score"),
         (
@@ -201,6 +207,14 @@ def test_an_own_result_of_something_else_is_one_sentence(tmp_path, record, says)
     with pytest.raises(InputError, match=says):
         raise shown.exception
     assert "crossmatch evaluate winoground --json" in str(shown.exception)
+
+
+def test_a_set_that_is_no_benchmark_here_takes_no_own_result(tmp_path):
+    path = saved(tmp_path / "metrics.json", evaluated("winoground"))
+    with pytest.raises(
+        InputError, match="Winoground, non-grouped is no benchmark here: no result of yours can"
+    ):
+        PublishedSet("Winoground", "non-grouped").result(tmp_path / path, "group_score")
 
 
 @pytest.mark.parametrize(
@@ -270,6 +284,41 @@ def test_the_page_takes_an_own_result_too(app, tmp_path):
         f"**Yours**: 12.50 % (mine, as measured, [9.40, 16.10]); {above} of the {len(table) - 1} other rows"
     )
     assert any(each.value.replace("\\", "").startswith(wanted) for each in test.markdown)
+
+
+def opened(app, metric: str):
+    test = app(PAPERS)
+    test.session_state["published"] = True
+    test.session_state["published_set"] = "Winoground"
+    fine(test.run())
+    return fine(test.selectbox(key="published_metric").set_value(metric).run())
+
+
+def test_a_row_that_is_not_comparable_has_a_mark_first_and_its_reason_below_the_table(app):
+    """On a phone the column with the reason lay off the screen, and nothing else marked the row."""
+    test = opened(app, "group_score")
+    (table,) = [frame.value for frame in test.dataframe if "System" in frame.value.columns]
+    assert next(iter(table.columns)) == "Mark"
+    marks = dict(zip(table["Mark"], table["Not comparable because"], strict=True))
+    assert marks.pop("") == "" and list(marks) == ["[1]", "[2]", "[3]"]
+    notes = [each.value.replace("\\", "") for each in test.caption]
+    assert all(f"{mark} Not comparable: {why}." in notes for mark, why in marks.items())
+    fine(test.text_input(key="published_filter").set_value("vinvl").run())  # nothing is left to mark
+    (table,) = [frame.value for frame in test.dataframe if "System" in frame.value.columns]
+    assert next(iter(table.columns)) == "Value (%)"
+    assert not any("Not comparable" in each.value for each in test.caption)
+
+
+def test_a_file_of_another_set_is_an_error_without_backticks(app):
+    test = opened(app, "group_score")
+    (field,) = [each for each in test.get("file_uploader") if "Your own result" in each.label]
+    test = field.upload("metrics.json", json.dumps(evaluated("colorswap")).encode()).run()
+    (error,) = test.error
+    assert error.value.replace("\\", "") == (
+        "metrics.json is of colorswap, not of winoground; write a result of winoground with "
+        "“crossmatch evaluate winoground --json”."
+    )
+    assert any("System" in frame.value.columns for frame in test.dataframe)  # the others' results stay
 
 
 def test_the_section_opens_filters_and_is_not_drawn_while_it_is_closed(app):

@@ -172,10 +172,15 @@ def _quoted(sentence: str) -> str:
     return re.sub(r"`([^`\n]+)`", r"“\1”", sentence)
 
 
+def error_text(error: object) -> str:
+    """What an error says, as Markdown that a page shows as it is."""
+    return escape_markdown(_quoted(_shortened(shown(str(error)))))
+
+
 def show_error(error: Exception) -> None:
     """Show an error of any kind as one sentence; what it was goes to the terminal alone."""
     if isinstance(error, InputError):
-        st.error(escape_markdown(_quoted(_shortened(shown(str(error))))), icon=":material/error:")
+        st.error(error_text(error), icon=":material/error:")
         return
     if isinstance(error, MemoryError):
         st.error("This needs more memory than is left; make it smaller, or use a machine with more.")

@@ -14,8 +14,10 @@ from core.metrics.group_metrics import METRICS
 from core.papers.published import COLUMNS, PublishedSet
 from core.runs.store import RunStore
 from ui.export import export_section
+from ui.page import show_error
 
 _LABELS = {"image_choice": "Image choice"}  # of what is no metric of groups
+_MARK_WIDTH = 60  # pixels
 _HEADS = dict(
     zip(
         COLUMNS,
@@ -57,18 +59,32 @@ def section(store: RunStore) -> None:
             st.text_input("Only systems, methods or sources with", key="published_filter").strip().lower()
         )
         text = table.astype(str).agg(" ".join, axis=1).str.lower()
-        table = table[text.str.contains(wanted, regex=False)].rename(columns=_HEADS)
-        shown = {
-            "Value (%)": st.column_config.NumberColumn(format="%.2f"),
-            "Read at": st.column_config.LinkColumn(),
-        }
-        st.dataframe(table, hide_index=True, column_config=shown, key="published_table")
+        table = table[text.str.contains(wanted, regex=False)]
+        _draw(table)
         st.caption(
             "Numbers as printed, in percent; a click on a column's head sorts. A source gives no interval, and its "
             "preprocessing, prompts and version of the set may differ from yours. Chance is of scores that know "
             "nothing; a metric is compared with itself alone."
         )
-        export_section(f"published-{label}".replace(" ", "-").replace(",", ""), table)
+        export_section(f"published-{label}".replace(" ", "-").replace(",", ""), table.rename(columns=_HEADS))
+
+
+def _draw(table: pd.DataFrame) -> None:
+    """The table, and why some of its rows are not comparable: a mark at the head of a row stands where a phone shows
+    it, and the reasons are below."""
+    reasons = dict.fromkeys(filter(None, table["caution"]))
+    marks = {why: f"[{number}]" for number, why in enumerate(reasons, 1)}
+    heads = table.rename(columns=_HEADS)
+    if marks:
+        heads.insert(0, "Mark", [marks.get(why, "") for why in table["caution"]])
+    shown = {
+        "Mark": st.column_config.TextColumn(width=_MARK_WIDTH),
+        "Value (%)": st.column_config.NumberColumn(format="%.2f"),
+        "Read at": st.column_config.LinkColumn(),
+    }
+    st.dataframe(heads, hide_index=True, column_config=shown, key="published_table")
+    for why, mark in marks.items():
+        st.caption(escape_markdown(f"{mark} Not comparable: {why}."))
 
 
 def _say_own(table: pd.DataFrame) -> None:
@@ -99,6 +115,6 @@ def _own(chosen: PublishedSet, store: RunStore, metric: str) -> pd.DataFrame | N
         try:
             rows.append(chosen.result(Path(file.name), metric, file.getvalue()))
         except InputError as error:
-            st.warning(escape_markdown(str(error)), icon=":material/error:")
+            show_error(error)
     found = [each for each in rows if len(each)]
     return pd.concat(found, ignore_index=True) if found else None

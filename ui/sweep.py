@@ -11,6 +11,7 @@ from core.metrics.groups import description_of, headline_metrics
 from core.runs.store import RunStore
 from core.sweeps.cells import saved_plans
 from core.sweeps.table import cells_table, progress_of, summary_table
+from ui.page import error_text
 
 
 def draw_sweeps(store: RunStore) -> None:
@@ -29,7 +30,7 @@ def draw_sweeps(store: RunStore) -> None:
     for row in cells[cells["error"].notna()].itertuples():
         st.caption(
             f"{escape_markdown(str(row.model))} on {escape_markdown(str(row.benchmark))}: "
-            f"{escape_markdown(str(row.error))}"
+            f"{error_text(row.error)}"
         )
 
 

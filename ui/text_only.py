@@ -15,6 +15,7 @@ from core.scoring.load import scorer_key
 from core.scoring.text_only import _score_text_only
 from ui.formatting import progress
 from ui.loaders import LazyScorer, model_source
+from ui.page import error_text
 from ui.selection import Selection
 
 
@@ -39,7 +40,7 @@ def text_only_section(selection: Selection, evaluation: Evaluation) -> None:
         try:
             found = _measured(key, groups, source)
         except InputError as error:
-            st.info(escape_markdown(str(error)), icon=":material/block:")
+            st.info(error_text(error), icon=":material/block:")
             return
         st.markdown(f"**{escape_markdown(metric_line(found.metrics[TEXT_SCORE]))}**")
         st.caption(_beside(evaluation.outcomes[TEXT_SCORE].value, found.outcomes[TEXT_SCORE].value))

@@ -207,11 +207,11 @@ class PublishedSet(NamedTuple):
         if not isinstance(metrics, dict) or not all(isinstance(each, dict) for each in metrics.values()):
             raise InputError(f"{path} is no result of Crossmatch; write one with `{command}`.")
         named = record.get("benchmark")
-        if not wanted or named != wanted:
-            on = f"is of {_line(named)}" if named else "names no benchmark"
-            raise InputError(
-                f"{path} {on}, and {self.title} is {wanted or 'no benchmark here'}: `{command}`."
-            )
+        if not wanted:
+            raise InputError(f"{self.title} is no benchmark here: no result of yours can stand beside it.")
+        if named != wanted:
+            on = f"is of {_line(named)}, not" if named else "names no benchmark and should be"
+            raise InputError(f"{path} {on} of {wanted}; write a result of {wanted} with `{command}`.")
         found = metrics.get(metric, {})
         try:
             value, low, high = (float(found[key]) for key in ("value", "low", "high"))
