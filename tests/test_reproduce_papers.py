@@ -122,6 +122,24 @@ def test_a_dry_run_of_a_strategy_s_row_takes_its_forecast_for_every_seed(store, 
     assert [(s.seconds, s.time_source) for s in plan.lines] == [(300.0, "a trial")]
 
 
+def test_seeds_that_are_asked_for_count_for_lines_with_a_number_of_their_own(store):
+    row = "built-in world, Linear"
+    own, asked = (papers.table_plan(store, "cola/1", 1, row, all_lines=given) for given in (False, True))
+    assert [plan.lines[0].seeds_needed for plan in (own, asked)] == [3, 1]
+    assert (own.seeds_text, asked.seeds_text) == ("3 seeds per line", "1 seed per line")
+    before = papers.table_plan(store, "cola/1", 2, "built-in world, before", all_lines=True)
+    assert before.lines[0].seeds_needed == 1  # measured once, whatever is asked for
+
+
+def test_a_table_takes_as_long_as_its_different_runs_side_by_side(store, monkeypatch):
+    monkeypatch.setattr(cola.StrategyRun, "forecast", lambda job: {"seconds": 90.0, "measured_in": 10.0})
+    monkeypatch.setenv("CROSSMATCH_PARALLEL_RUNS", "2")
+    plan = papers.table_plan(store, "cola/1", row="built-in world").with_trials()
+    strategies = len(STRATEGIES)  # the line before is a run of Linear's
+    assert plan.seconds == strategies * 3 * 100.0 / 2
+    assert plan.seeds_text == "1 or 3 seeds per line"
+
+
 def test_a_strategy_needs_the_scene_graphs_that_it_trains_on_besides_the_queries():
     names = [text.partition(": ")[0] for text in missing_of("cola/single-gqa", "builtin/clip", True)]
     assert names == ["data of cola/single-gqa", "data of gqa"]

@@ -31,7 +31,12 @@ def reproduce(
     table: Annotated[
         str, typer.Argument(help="ttm/1 ... ttm/9, vgpt/1a ..., cola/1 ..., world/... (`list tables`).")
     ],
-    seeds: Annotated[int, typer.Option(help="Seeds per line that is trained; other lines run once.")] = 4,
+    seeds: Annotated[
+        int | None,
+        typer.Option(
+            help="Seeds per line that is trained (default: 4, on the built-in world of Cola 3); other lines run once."
+        ),
+    ] = None,
     row: Annotated[
         str | None,
         typer.Option(help="Only this row, by its label or how it begins: 'Winoground, SigLIP-B16'."),
@@ -50,17 +55,21 @@ def reproduce(
     as_json: Json = False,
 ) -> None:
     """A paper's table cell by cell: its numbers and yours, what is missing, and how long the rest will take."""
-    if seeds < 1:
+    if seeds is not None and seeds < 1:
         raise InputError(f"{seeds} seeds were asked for; ask for 1 or more.")
-    if all(line.job is None or line.seeds is not None for line in papers.lines(table)):
-        refuse_unused(f"on {table}, where nothing is trained and every line is measured once", "seeds")
+    store = RunStore()
+    if seeds is not None:
+        asked = [status.line for status in papers.table_plan(store, table, seeds, row).lines]
+        if all(line.job is None or line.seeds == 1 for line in asked):
+            where = table if row is None else f"{row!r} of {table}"
+            refuse_unused(f"on {where}, where nothing is trained and every line is measured once", "seeds")
     if dry_run:
         refuse_unused("with --dry-run, which runs no row to its end", "run")
-    store = RunStore()
+    count, given = seeds or papers.SEEDS, seeds is not None
     plan = (
-        papers.run_table(store, table, seeds, report=print_note, row=row)
+        papers.run_table(store, table, count, report=print_note, row=row, all_lines=given)
         if run
-        else papers.table_plan(store, table, seeds, row)
+        else papers.table_plan(store, table, count, row, all_lines=given)
     )
     if dry_run:
         plan = plan.with_trials(report=print_note)
@@ -73,7 +82,7 @@ def _format_plan(plan: TablePlan, needs: bool) -> str:
     left = plan.seconds
     end = f"what can run takes about {duration(left)}" if left else "nothing can run now"
     done = all(status.state in ("done", "printed") for status in plan.lines)
-    head = f"{plan.name}: {plan.title}; {plan.seeds} seeds per line; ± of yours: {plan.deviation}"
+    head = f"{plan.name}: {plan.title}; {plan.seeds_text}; ± of yours: {plan.deviation}"
     return "\n\n".join([head, *blocks, "all done" if done else end])
 
 

@@ -15,7 +15,7 @@ from core.papers._runs import missing_data
 from core.papers._tables import SEEDS, TABLES, lines
 from core.runs import engine
 from core.runs.description import RunDescription
-from core.runs.engine import PlannedRun, ThisMachine, run_all, runs_that_count
+from core.runs.engine import PlannedRun, ThisMachine, _together, run_all, runs_that_count
 from core.runs.store import Run, RunStore
 from core.ttm.run import AdaptationRun
 from core.ttm.seeds import SeedSpread, _new_group, seed_of, spread
@@ -102,9 +102,35 @@ class TablePlan(NamedTuple):
 
     @property
     def seconds(self) -> float | None:
-        """What everything that can run will take, as far as it is known; None where nothing is."""
-        known = [s.seconds for s in self.lines if s.seconds is not None and s.state != "missing"]
-        return sum(known) if known else None
+        """What everything that can run will take, as far as it is known; None where nothing is.
+
+        Runs that lines share count once. Those of built-in models work side by side, each on one core; larger models
+        use them all, one after the other.
+        """
+        alone: dict[tuple[str, ...], float] = {}
+        beside: dict[tuple[str, ...], float] = {}
+        longest = 0.0
+        for status in self.lines:
+            if status.seconds is None or status.state == "missing":
+                continue
+            jobs = status.line.jobs
+            is_small = all(job.model.startswith("builtin/") for job in jobs)
+            known, key = (beside if is_small else alone), tuple(job.key for job in jobs)
+            known[key] = max(status.seconds, known.get(key, 0.0))
+            if is_small:
+                runs = (status.seeds_needed - len(status.complete)) * len(jobs)
+                longest = max(longest, status.seconds / max(1, runs))
+        if not alone and not beside:
+            return None
+        return sum(alone.values()) + max(longest, sum(beside.values()) / _together())
+
+    @property
+    def seeds_text(self) -> str:
+        """How many seeds its lines have: "3 seeds per line", "1 or 3 seeds per line"."""
+        numbers = sorted({status.seeds_needed for status in self.lines if status.line.jobs}) or [self.seeds]
+        *most, last = map(str, numbers)
+        text = " or ".join(filter(None, (", ".join(most), last)))
+        return f"{text} {'seed' if text == '1' else 'seeds'} per line"
 
     def record(self) -> dict[str, Any]:
         """JSON-safe."""
@@ -160,18 +186,24 @@ def _cell_record(
     }
 
 
-def table_plan(store: RunStore, name: str, seeds: int = SEEDS, row: str | None = None) -> TablePlan:
+def table_plan(
+    store: RunStore, name: str, seeds: int = SEEDS, row: str | None = None, *, all_lines: bool = False
+) -> TablePlan:
     """Where a table stands: every cell's numbers, and what the lines that are not complete need.
 
     name : a key of `TABLES`. A run counts for a line where data, split, model and every setting are the line's; which
     seeds it has does not matter. A line that trains nothing is measured once, whatever `seeds` says. row : only the
-    lines whose label is this, or begins with it. Raises InputError for an unknown table or row.
+    lines whose label is this, or begins with it. all_lines : `seeds` counts for lines that are trained with a number of
+    seeds of their own, too. Raises InputError for an unknown table or row.
     """
     chosen = _chosen(lines(name), name, row)
     runs = [run for run in store.list() if not run.is_example]
     # Lines share data and weights, and looking for those on the disk takes the most of the time.
     missing = cache(_runs.missing_of)
-    statuses = [_status(store, line, runs, seeds, missing) for line in chosen]
+    of_line = [line.seeds if line.seeds == 1 or not all_lines else None for line in chosen]
+    statuses = [
+        _status(store, line, runs, own or seeds, missing) for line, own in zip(chosen, of_line, strict=True)
+    ]
     return TablePlan(name, TABLES[name][0], seeds, statuses)
 
 
@@ -190,10 +222,9 @@ def _status(
     store: RunStore,
     line: _tables.TableLine,
     runs: Sequence[Run],
-    seeds: int,
+    seeds_needed: int,
     missing_of: Callable[[str, str, bool, tuple[str, ...]], tuple[str, ...]],
 ) -> LineStatus:
-    seeds_needed = line.seeds or seeds
     job_runs = [[run for run in runs if job.same(run.config)] for job in line.jobs]
     # Per job: seed -> records.
     records = [_runs.records_of(store, *pair) for pair in zip(job_runs, line.jobs, strict=True)]
@@ -308,16 +339,17 @@ def run_table(
     report: Callable[[str], None] | None = None,
     pause: float = 1.0,
     row: str | None = None,
+    *,
+    all_lines: bool = False,
 ) -> TablePlan:
     """Run everything of a table (or row) that can run, a few runs at a time, and wait; the table as it stands then.
 
-    If interrupted, it goes on where it was when called again. report and pause as in `core.runs.engine.run_all`. A run
-    that fails is reported and not tried again.
+    If interrupted, it goes on where it was when called again. all_lines : as of `table_plan`. report and pause as in
+    `core.runs.engine.run_all`. A run that fails is reported and not tried again.
     """
-    planned = [
-        each for status in table_plan(store, name, seeds, row).lines for each in _planned(store, status)
-    ]
+    plan = table_plan(store, name, seeds, row, all_lines=all_lines)
+    planned = [each for status in plan.lines for each in _planned(store, status)]
     # Lines may share runs.
     unique = {each.job.key if each.run is None else each.run.id: each for each in planned}
     run_all(store, list(unique.values()), ThisMachine(), report, pause)
-    return table_plan(store, name, seeds, row)
+    return table_plan(store, name, seeds, row, all_lines=all_lines)
