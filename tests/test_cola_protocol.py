@@ -342,14 +342,55 @@ def test_a_run_that_is_too_short_for_the_papers_figures_says_so_and_the_preset_m
     assert StrategyRun.of("scenes/retrieval").shortfall == ""  # the paper prints nothing of it
 
 
-def test_no_steps_are_one_pass_over_the_training_pairs(monkeypatch):
+def small_training(monkeypatch, mix):
     for path, value in SMALL_COLA.items():
         monkeypatch.setattr(path, value)
     monkeypatch.setattr("core.cola.tasks.builtin_training_queries", builtin_training_queries.__wrapped__)
+    return builtin_training_queries.__wrapped__(mix)
+
+
+def test_no_steps_are_one_pass_over_the_training_pairs(monkeypatch):
+    material = small_training(monkeypatch, "hard")
     options = {"strategy": "linear", "mix": "hard", "epochs": 1, "steps": 0, "batch": 16}
     *_, last = StrategyRun.of(images=8, device="cpu", options=options).execute(final=False)
-    pairs = builtin_training_queries.__wrapped__("hard").links.nnz
+    swaps = material.kinds == "swap"
+    pairs = material.links[np.flatnonzero(~swaps)].nnz + int(swaps.sum())
     assert len(last.arrays["losses"]) == ceil(pairs / 16)
+
+
+def test_a_pass_draws_every_pair_once_and_the_two_of_a_swap_together(monkeypatch):
+    material = small_training(monkeypatch, "hard")
+    config = AdaptConfig(mix="hard", steps=0, batch=16)
+    batches = list(material.batches(config, 1))
+    drawn = [pair for images, queries, _ in batches for pair in zip(queries, images, strict=True)]
+    links = {(q, i) for q, i in zip(*material.links.nonzero(), strict=True) if material.kinds[q] != "swap"}
+    own = {(q, material.pictures[q]) for q in np.flatnonzero(material.kinds == "swap")}
+    assert len(drawn) == len(set(drawn)) and set(drawn) == links | own
+    assert [len(queries) for _, queries, _ in batches[:-1]] == [16] * (len(batches) - 1)
+    for images, queries, labels in batches:
+        assert np.array_equal(labels, material.links.toarray()[queries][:, images].T)
+    order = [query for query, _ in drawn]
+    for place, query in enumerate(order):
+        if material.partner[query] > query:
+            assert order[place + 1] == material.partner[query]
+    again, other = (next(material.batches(config, epoch))[1] for epoch in (1, 2))
+    assert np.array_equal(again, batches[0][1]) and not np.array_equal(other, again)
+
+
+def test_what_runs_with_steps_draw_has_not_changed(monkeypatch):
+    material = small_training(monkeypatch, "hard")
+    config = AdaptConfig(mix="hard", steps=2, batch=6, seed=3)
+    drawn = [
+        (queries.tolist(), images.tolist())
+        for epoch in (1, 2)
+        for images, queries, _ in material.batches(config, epoch)
+    ]
+    assert drawn == [  # by the code that gave the published table
+        ([1, 189, 190, 190, 189, 194], [0, 36, 37, 37, 36, 41]),
+        ([183, 184, 194, 193, 192, 191], [30, 31, 41, 40, 39, 38]),
+        ([190, 189, 56, 163, 187, 188], [37, 36, 34, 3, 34, 35]),
+        ([161, 184, 183, 194, 193, 73], [19, 31, 30, 41, 40, 9]),
+    ]
 
 
 def test_a_base_that_is_not_here_is_said_before_any_picture_is_drawn(monkeypatch, tmp_path):

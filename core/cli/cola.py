@@ -59,7 +59,7 @@ Preset = Annotated[
     ),
 ]
 Epochs = Annotated[o.Whole, typer.Option(help="Epochs; after each one the model is measured and saved.")]
-Steps = Annotated[o.Whole, typer.Option(help="Steps per epoch; 0: one pass over the training pairs.")]
+Steps = Annotated[o.Whole, typer.Option(help="Steps per epoch; 0: one pass over the training pairs, each once.")]
 Batch = Annotated[o.Whole, typer.Option(help="Images and queries of a step: batch x batch pairs.")]
 Rate = Annotated[o.Number, typer.Option(help="Learning rate (default: depends on strategy and model).")]
 Patience = Annotated[

@@ -35,14 +35,14 @@ class _Side(NamedTuple):
 
 
 def _training_needs(model: AdaptedModel, task: AdaptationTask, settings: AdaptConfig) -> dict[str, float]:
-    """As `core.cola.run.StrategyRun.forecast`; `settings` with the steps of an epoch. The weights stay as they are."""
+    """As `core.cola.run.StrategyRun.forecast`; the weights stay as they are."""
     material = task.material
     images = next(_training_blocks(model, material.images))
     captions = model.caption_block(list(material.captions[:_CAPTIONS]))
     first, second = (
         _side_needs(model, s, d, material) for s, d in (("image", images), ("caption", captions))
     )
-    steps = settings.epochs * settings.steps
+    steps = settings.epochs * material.steps(settings)
     each_pair = _seconds(model, lambda: _score_pairs(model, images, captions))[0] / _PAIRS
     pictures, pairs = _measured(task, settings.epochs)
     seconds = first.once + second.once + steps * step_seconds(model, material, settings)

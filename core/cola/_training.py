@@ -101,7 +101,7 @@ def train(
     """
     report = progress or (lambda share, text: None)
     images, captions = _inputs_of(model, material, report)
-    optimizer = _optimizer(model, config)
+    optimizer, steps = _optimizer(model, config), material.steps(config)
     if state is None or state.epoch == 0:
         _centre(model, material, config, images, captions)
         state = TrainingState()
@@ -114,7 +114,7 @@ def train(
         try:
             for loss in _epoch(model, material, config, epoch, (images, captions), optimizer, stop):
                 losses.append(loss)
-                done = (epoch - 1 + len(losses) / config.steps) / config.epochs
+                done = (epoch - 1 + len(losses) / steps) / config.epochs
                 report(done, f"epoch {epoch} of {config.epochs}")
         except TrainingStopped:
             return
@@ -324,7 +324,8 @@ def _epoch(
 ) -> Iterator[float]:
     """The losses of an epoch's steps."""
     images, captions = inputs
-    done = (epoch - 1) * config.steps
+    steps = material.steps(config)
+    done = (epoch - 1) * steps
     # Dropout draws from the generator of torch: a resumed run must draw the same.
     torch.manual_seed(int(np.random.default_rng([config.seed, epoch, 9]).integers(2**31)))
     model.module.train()
@@ -338,7 +339,7 @@ def _epoch(
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
             for group in optimizer.param_groups:
-                group["lr"] = group["first_lr"] * schedule(done, config.epochs * config.steps)
+                group["lr"] = group["first_lr"] * schedule(done, config.epochs * steps)
             done += 1
             optimizer.step()
             value = float(loss.detach())

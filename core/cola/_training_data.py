@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from math import ceil
 
 import numpy as np
 import scipy
@@ -69,14 +70,51 @@ class TrainingQueries:
         """`config.steps` batches: image indices (b,), query indices (b,), labels float32 (b, b).
 
         Row i of a batch is a query of a random kind with a random image that it is true of, or with its own picture;
-        labels are those of every pair. Depends on seed and epoch alone.
+        labels are those of every pair. Depends on seed and epoch alone. `config.steps` 0: one pass (`_one_pass`).
         """
+        if not config.steps:
+            yield from self._one_pass(config, epoch)
+            return
         rng = np.random.default_rng([config.seed, epoch, 7])
         pools = [np.flatnonzero(self.kinds == kind) for kind in _KINDS[config.mix]]
         pools = [pool for pool in pools if len(pool)]
         for _ in range(config.steps):
             queries = self._draw(rng, pools, config.batch)
             images = np.array([self._image_of(rng, query) for query in queries])
+            labels = self.links[queries][:, images].toarray().T
+            yield images, queries, labels.astype(np.float32)
+
+    def steps(self, config: AdaptConfig) -> int:
+        """Batches of an epoch."""
+        return config.steps or ceil(len(self._pairs()[0]) / config.batch)
+
+    def _pairs(self) -> tuple[np.ndarray, int]:
+        """All pairs of a query and an image, int (p, 2), and how many of them come first, which are no `swap` ones.
+
+        A `swap` query has its own picture alone; behind it stands its partner with the partner's.
+        """
+        kinds, queries = self.kinds, np.repeat(np.arange(len(self.captions)), np.diff(self.links.indptr))
+        links = np.stack([queries, self.links.indices], axis=1)[kinds[queries] != "swap"]
+        first = np.flatnonzero(self.partner > np.arange(len(self.partner)))
+        both = np.stack([first, self.partner[first]], axis=1).ravel()
+        return np.concatenate([links, np.stack([both, self.pictures[both]], axis=1)]), len(links)
+
+    def _one_pass(
+        self, config: AdaptConfig, epoch: int
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """Batches of all pairs in random order, each once; the last batch may be smaller.
+
+        The two queries of a swap follow each other: in one batch, unless it ends between them.
+        """
+        rng = np.random.default_rng([config.seed, epoch, 8])
+        pairs, single = self._pairs()
+        units = rng.permutation(single + (len(pairs) - single) // 2)  # a pair, or the two pairs of a swap
+        sizes = np.where(units < single, 1, 2)
+        starts = np.where(units < single, units, 2 * units - single)
+        within = np.arange(len(pairs)) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        order = np.repeat(starts, sizes) + within
+        for start in range(0, len(order), config.batch):
+            queries, images = pairs[order[start : start + config.batch]].T
             labels = self.links[queries][:, images].toarray().T
             yield images, queries, labels.astype(np.float32)
 

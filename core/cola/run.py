@@ -11,7 +11,6 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
-from math import ceil
 from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from core.cola._training import TrainingState
-    from core.cola._training_data import TrainingQueries
     from core.scorers.cola_adapted import AdaptedModel
 
 
@@ -173,7 +171,6 @@ class StrategyRun(RunDescription):
         settings, report_progress = self.settings, progress or (lambda share, text: None)
         report_progress(0.0, "collecting scenes and queries")
         task = AdaptationTask.load(self.benchmark, settings, self.images, self.folder)
-        settings = _with_steps(settings, task.material)
         checkpoint, state = None if remains is None else remains.checkpoint, None
         records = [] if remains is None else list(remains.records)
         if checkpoint is None:
@@ -221,9 +218,9 @@ class StrategyRun(RunDescription):
         from core.scorers.cola_adapted import AdaptedModel  # torch
 
         task = AdaptationTask.load(self.benchmark, self.settings, self.images, self.folder)
-        settings, source = _with_steps(self.settings, task.material), _base_source(self.model)
-        model = AdaptedModel.of(load_base(source, self.device), settings, source)
-        return _training_needs(model, task, settings)
+        source = _base_source(self.model)
+        model = AdaptedModel.of(load_base(source, self.device), self.settings, source)
+        return _training_needs(model, task, self.settings)
 
     def card(self, model: Path, records: Sequence[Mapping[str, Any]]) -> str:
         """Which strategy on which base, how many weights, what it measured before and after."""
@@ -256,12 +253,6 @@ Test queries, 95 % bootstrap intervals over queries:
 {json.dumps(description, indent=1, ensure_ascii=False)}
 ```
 """
-
-
-def _with_steps(settings: AdaptConfig, material: TrainingQueries) -> AdaptConfig:
-    """Settings whose steps are those of one pass over the training pairs where they are 0."""
-    steps = settings.steps or ceil(material.links.nnz / settings.batch)
-    return settings.updated({"steps": steps})
 
 
 def _pairs(before: Mapping[str, Any], after: Mapping[str, Any]) -> list[tuple[str, str, Any, Any]]:
