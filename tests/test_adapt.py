@@ -773,3 +773,18 @@ def test_a_benchmark_whose_files_are_not_here_says_what_it_needs(monkeypatch, tm
     monkeypatch.setenv("CROSSMATCH_DATA", str(tmp_path))
     with pytest.raises(InputError, match="needs: download"):
         next(StrategyRun.of("clevr", options=SMALL).execute())
+
+
+def test_a_model_that_is_adapted_already_is_said_to_be(tmp_path):
+    adapted("linear").save(tmp_path / "adapted")
+    with pytest.raises(InputError, match="adapted by a strategy of Cola already; adapt "):
+        AdaptedModel.of(load_scorer(str(tmp_path / "adapted"), "cpu"), AdaptConfig(strategy="linear"))
+
+
+def test_results_of_changed_data_are_not_those_of_the_old(tmp_path):
+    (tmp_path / "train_sceneGraphs.json").write_text("{}")
+    job = StrategyRun.of("gqa", folder=tmp_path)
+    first = table._address(job), table._base_address(job)
+    assert (table._address(job), table._base_address(job)) == first
+    (tmp_path / "train_sceneGraphs.json").write_text("{ }")
+    assert table._address(job) != first[0] and table._base_address(job) != first[1]

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from core.base.errors import InputError
 from core.base.files import storage_errors
-from core.cli import _SECTIONS, COMMANDS, _load, app
+from core.cli import _SECTIONS, COMMANDS, _load, app, cola
 from core.cli._output import ProgressPrinter
 from core.cola.forgetting import cost_table
 from core.datasets.embeddings import read_embeddings
@@ -277,3 +277,28 @@ def test_ttm_ends_with_what_changed_paired_over_the_groups():
         assert name == label and float(points) == pytest.approx(
             100 * (int(fixed) - int(broken)) / 24, abs=0.005
         )
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("adapt", "--seed", "-1"), "seed"),
+        (("recall", "scenes/retrieval", "--batch", "0"), "--batch is 0; it must be 1 or more."),
+        (("adapt", "--adapter", "readme", "--fusion", "mdetr"), "leave out --fusion"),
+    ],
+)
+def test_a_number_out_of_range_and_a_fusion_that_has_no_effect_get_one_sentence(words, sentence):
+    result = CliRunner().invoke(app, list(words))
+    assert isinstance(result.exception, InputError) and sentence in str(result.exception)
+    assert "\n" not in str(result.exception)
+
+
+def test_every_strategy_at_once_says_what_cannot_be_reproduced_before_it_starts(monkeypatch, capsys):
+    said = []
+    monkeypatch.setattr(cola, "print_note", said.append)
+    monkeypatch.setattr(
+        cola, "run_jobs", lambda *given, **more: pytest.fail("before the note") if not said else rows()
+    )
+    rows = lambda: pd.DataFrame({"strategy": []})  # noqa: E731
+    cola.adapt("gqa", everything=True)
+    assert len(said) == 1 and "of one pass over the paper's 450,000 training pairs" in said[0]

@@ -337,7 +337,9 @@ def test_a_run_that_is_too_short_for_the_papers_figures_says_so_and_the_preset_m
 ):
     """[Cola] 9: "The number of paired examples is 450K image-text pairs"; 8 x 150 steps of 12 are 3 % of them."""
     short = StrategyRun.of("cola/single-gqa").shortfall
-    assert "3% of one pass over the paper's 450,000 training pairs" in short and "--preset paper" in short
+    assert "3.2 % of one pass over the paper's 450,000 training pairs" in short and "--preset paper" in short
+    assert "0.57 % of one pass over about 2,520,000 training pairs" in StrategyRun.of("clevr").shortfall
+    assert "13 % of one pass over Visual Genome's 108,077 images" in StrategyRun.of("visual-genome").shortfall
     assert StrategyRun.of("cola/single-gqa", options=PAPER_SCALE).shortfall == ""
     assert StrategyRun.of("scenes/retrieval").shortfall == ""  # the paper prints nothing of it
 

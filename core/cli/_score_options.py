@@ -36,7 +36,7 @@ NullMean = Annotated[
 ]
 NullStd = Annotated[float | None, typer.Option(help="Standard deviation of null images (default: its own).")]
 NullCount = Annotated[
-    int | None, typer.Option(help="Null images of a blind: score (default: 3) or of mass: (1).", min=1)
+    int | None, typer.Option(help="Null images of a blind: score (default: 3) or of mass: (1).")
 ]
 Device = Annotated[
     str | None,
@@ -46,7 +46,7 @@ Device = Annotated[
 ]
 Batch = Annotated[
     int | None,
-    typer.Option(help="Captions and images that pass it at once at most (default: as many as fit).", min=1),
+    typer.Option(help="Captions and images that pass it at once at most (default: as many as fit)."),
 ]
 # Option of the command line -> of a score's name
 _NAMES = {"end_token": "end", "null_mean": "mean", "null_std": "std", "null_count": "count"}
@@ -77,6 +77,9 @@ def with_options(model: str, **given: Any) -> str:
     if not asked:
         return model
     kind = scorer_kind(model)
+    for name in ("null_count", "batch"):
+        if asked.get(name, 1) < 1:
+            raise InputError(f"--{name.replace('_', '-')} is {asked[name]}; it must be 1 or more.")
     for name in asked:
         if not ScoreOptions.changes(_NAMES.get(name, name), kind):
             raise InputError(

@@ -29,7 +29,8 @@ Strategy = Annotated[
 Benchmark = Annotated[
     o.Text,
     typer.Option(
-        help="scenes/retrieval (default), gqa, visual-genome, clevr, paco, or a published cola/single-... file."
+        help="scenes/retrieval (default), gqa, visual-genome, clevr, clevr-attributes, paco, or a published "
+        "cola/single-... file."
     ),
 ]
 Base = Annotated[
@@ -59,9 +60,17 @@ Preset = Annotated[
     ),
 ]
 Epochs = Annotated[o.Whole, typer.Option(help="Epochs; after each one the model is measured and saved.")]
-Steps = Annotated[o.Whole, typer.Option(help="Steps per epoch; 0: one pass over the training pairs, each once.")]
+Steps = Annotated[
+    o.Whole, typer.Option(help="Steps per epoch; 0: one pass over the training pairs, each once.")
+]
 Batch = Annotated[o.Whole, typer.Option(help="Images and queries of a step: batch x batch pairs.")]
 Rate = Annotated[o.Number, typer.Option(help="Learning rate (default: depends on strategy and model).")]
+Seed = Annotated[
+    int,
+    typer.Option(
+        help="Seed of everything random. It fixes the result on one machine; another one rounds differently."
+    ),
+]
 Patience = Annotated[
     o.Whole,
     typer.Option(help="Stop after so many epochs without a higher validation mAP (default: never early)."),
@@ -104,7 +113,7 @@ def adapt(
     images: Images = None,
     folder: Folder = None,
     device: o.Device = "auto",
-    seed: o.Seed = 0,
+    seed: Seed = 0,
     save: o.Save = None,
     background: o.Background = False,
     dry_run: DryRun = False,
@@ -116,6 +125,11 @@ def adapt(
     options: dict[str, Any] = {"fusion": fusion, "adapter": adapter, "mix": mix}
     options |= _length(preset, epochs, steps, batch) | {"patience": patience, "lr": lr}
     source: dict[str, Any] = {"images": images, "folder": folder, "device": device}
+    if adapter == "readme" and fusion is not None:
+        raise InputError(
+            "The adapter `readme` has one encoder and one decoder layer in place of a fusion; leave out --fusion, or "
+            "choose --adapter text."
+        )
     if everything:
         refuse_unused("with --all, which has every strategy and its seeds", "strategy", "seed")
         refuse_unused("with --all, whose results are cached and not saved elsewhere", "save", "background")
@@ -225,7 +239,10 @@ def _table(
     benchmark: str, model: str, options: dict[str, Any], source: dict[str, Any], as_json: bool
 ) -> None:
     """Every strategy with three seeds, one after the other; results that are there already are kept."""
-    rows = run_jobs(jobs(benchmark, model, options=options, **source), say=print_note)
+    every = jobs(benchmark, model, options=options, **source)
+    for shortfall in dict.fromkeys(filter(None, (job.shortfall for job in every))):
+        print_note(shortfall)
+    rows = run_jobs(every, say=print_note)
     means = summary(rows)
     if as_json:
         show_json(

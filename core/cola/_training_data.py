@@ -34,7 +34,8 @@ from core.scenes.retrieval import build_retrieval
 from core.scenes.training_data import training_minimal_pairs
 from core.scorers.cola_config import AdaptConfig
 
-# Which kinds of query a mix draws from, in equal shares; "swap" brings a query and its swapped one ([Cola] Table 2b).
+# Which kinds of query a mix draws from, each as often as the others; a draw of "swap" brings two queries, a query and
+# its swapped one, so that of "hard" a third is single and two thirds are swapped ones ([Cola] Table 2b).
 _KINDS: dict[str, tuple[str, ...]] = {
     "region": ("region",),
     "single": ("single",),
@@ -44,7 +45,7 @@ _KINDS: dict[str, tuple[str, ...]] = {
 }
 # Of the built-in world: images, twins, wordings of each single query, and queries of the other kinds.
 IMAGES, TWINS, WORDINGS, TEXTS = 1500, 3000, 3, 1500
-COMPOUNDS = 551_980  # multi-object queries of the paper's training ([Cola] 5.3)
+COMPOUNDS = 551_980  # multi-object queries of the paper's training ([Cola] 5.3); a swap item has two
 
 
 @dataclass(frozen=True, eq=False)
@@ -243,6 +244,6 @@ def graph_training_queries(
         for i in rng.permutation(len(queries))[:COMPOUNDS].tolist():
             texts.add(queries[i], "multi")
     if "swap" in kinds:
-        for item in multi_object_items(graphs, COMPOUNDS, seed, related):
+        for item in multi_object_items(graphs, COMPOUNDS // 2, seed, related):
             texts.swap(*item)
     return texts.material(f"{graphs.name} {graphs.split}, {mix}", graphs)

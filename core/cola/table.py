@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from core.base import files, paths
 from core.cola.run import StrategyRun, _base_source
+from core.cola.tasks import AdaptationTask
 from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP
 from core.scorers.cola_config import GROUP_RESULTS, KIND, STRATEGIES
 from core.scoring.load import scorer_key
@@ -67,6 +68,7 @@ def _address(job: StrategyRun) -> str:
     """What a run's results depend on, as a folder's name."""
     settings = job.settings
     named = {k: v for k, v in job.written().items() if k != "device"} | {"base": _base_key(job.model)}
+    named |= _data_of(job)
     named[KIND] = {**settings.to_dict(), "lr": settings.lr or STRATEGIES[settings.strategy].lr}
     return f"{settings.strategy}-{settings.seed}-{_digest(named)}"
 
@@ -74,8 +76,14 @@ def _address(job: StrategyRun) -> str:
 def _base_address(job: StrategyRun) -> str:
     """What a base's results depend on."""
     named = {k: v for k, v in job.written().items() if k not in ("device", KIND)}
-    named["base"] = _base_key(job.model)
+    named |= {"base": _base_key(job.model), **_data_of(job)}
     return f"base-{_digest(named)}"
+
+
+def _data_of(job: StrategyRun) -> dict[str, Any]:
+    """The files of a benchmark's data; nothing of the built-in set, which has none."""
+    facts = AdaptationTask._data_facts(job.benchmark, job.folder)
+    return {"data": facts} if facts else {}
 
 
 def _digest(named: Mapping[str, Any]) -> str:

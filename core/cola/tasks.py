@@ -129,6 +129,18 @@ class AdaptationTask(NamedTuple):
             own = source == name or name not in PUBLISHED  # a folder of published queries holds no graphs
             entry.check_files(Path(folder) if own and folder is not None else None, splits)
 
+    @classmethod
+    def _data_facts(cls, name: str, folder: Path | str | None = None) -> list[tuple[str, int, int]]:
+        """Path, size and time of each file or folder that `load` reads: what shows that the data changed."""
+        facts: list[tuple[str, int, int]] = []
+        for source, splits in cls.sources(name).items():
+            entry = datasets.benchmark_entry(source)
+            assert entry is not None
+            own = source == name or name not in PUBLISHED
+            root = Path(folder) if own and folder is not None else entry.folder()
+            facts += entry.file_facts(root, splits) if root else []
+        return facts
+
     def draw_ahead(self, measured: bool) -> None:
         """Draw the built-in pictures to train on, or find them on disk, for all runs of a mix and seed.
 

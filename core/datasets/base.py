@@ -56,12 +56,20 @@ class Benchmark:
         present = [path for root in data_roots() if (path := root / self.family).is_dir()]
         return next((path for path in present if not self.missing(path)), present[0] if present else None)
 
-    def missing(self, folder: Path, splits: Sequence[str] = ()) -> list[str]:
-        """The parts of the layout, and of that of some splits, that a folder does not have."""
-        parts = dict.fromkeys(
+    def _parts(self, splits: Sequence[str]) -> dict[str, None]:
+        """The layout, and that of some splits, each part once."""
+        return dict.fromkeys(
             (*self.layout, *(where for s in splits for where in self.split_layout.get(s, ())))
         )
-        return [where for where in parts if DatasetFolder(folder).find(where) is None]
+
+    def missing(self, folder: Path, splits: Sequence[str] = ()) -> list[str]:
+        """The parts of the layout, and of that of some splits, that a folder does not have."""
+        return [where for where in self._parts(splits) if DatasetFolder(folder).find(where) is None]
+
+    def file_facts(self, folder: Path, splits: Sequence[str] = ()) -> list[tuple[str, int, int]]:
+        """Path, size in bytes and time in ns of those parts that are there: what shows that files changed."""
+        found = [DatasetFolder(folder).find(where) for where in self._parts(splits)]
+        return [(str(p), p.stat().st_size, p.stat().st_mtime_ns) for p in found if p is not None]
 
     def state(self, splits: Sequence[str] = ()) -> str:
         """`found at PATH`, or `needs: ` and the exact next step; splits : those whose own files are looked for too."""

@@ -234,6 +234,12 @@ _BASES: dict[str, type[FeatureBase]] = {"clip": _ClipBase, "siglip": _SiglipBase
 def base_of(model: Any, strategy: str = "") -> FeatureBase:
     """The features of a loaded model as a strategy wants them; InputError for one without patch and word tokens."""
     kind = getattr(getattr(model, "config", None), "model_type", "")
+    base = getattr(model, "base_name", None)
+    if base is not None:
+        raise InputError(
+            f"{model.name!r} is {base} adapted by a strategy of Cola already; adapt {base} itself, or train this one "
+            "further without labels by `crossmatch ttm`."
+        )
     if kind not in _BASES or not isinstance(model, ContrastiveModel):
         raise InputError(
             f"The strategies of Cola adapt CLIP, SigLIP and FLAVA models of transformers; {model.name!r} is none."
