@@ -458,6 +458,44 @@ def test_two_systems_on_different_items_are_refused():
         rejudge([INSPECT / "some"])
 
 
+def test_two_logs_with_the_same_ids_of_other_documents_are_refused(tmp_path):
+    for number in (0, 1):
+        log = only(LM_EVAL / f"random-gpt-{number}", "samples_tiny_pairs_2*")
+        rows = [json.loads(line) for line in log.read_text().splitlines()]
+        if number:
+            rows[3]["doc_hash"] = "f" * 64
+        (tmp_path / str(number)).mkdir()
+        (tmp_path / str(number) / log.name).write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(
+        InputError, match=r"different items of tiny_pairs under the same names, 1 of 12 \(the first is '3'\)"
+    ):
+        rejudge([tmp_path])
+
+
+def test_a_log_without_documents_is_held_by_its_right_answers(tmp_path):
+    logs = sorted((LMMS_EVAL / "0.7.3").glob("*/*_samples_tiny_words.jsonl"))
+    rows = [json.loads(line) for line in logs[1].read_text().splitlines()]
+    rows[0], rows[1] = ({**rows[i], "target": rows[1 - i]["target"]} for i in (0, 1))
+    other = tmp_path / logs[1].name
+    other.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with pytest.raises(InputError, match="under the same names, 2 of 12"):
+        rejudge([logs[0], other])
+
+
+def test_two_systems_on_different_revisions_of_a_benchmark_are_refused(tmp_path):
+    for number in (0, 1):
+        folder = tmp_path / f"random-clip-{number}"
+        folder.mkdir()
+        for name in ("TinyWinoground.json", "TinyWinoground_predictions.json"):
+            shutil.copy(MTEB / folder.name / name, folder / name)
+    result = tmp_path / "random-clip-1" / "TinyWinoground.json"
+    result.write_text(stated(json.loads(result.read_text()), "dataset_revision", version="2"))
+    with pytest.raises(InputError, match="different items of TinyWinoground, of revisions 1 and 2; give"):
+        rejudge([tmp_path])
+    result.unlink()  # where one of both tells none, nothing can be said
+    assert len(rejudge([tmp_path]).differences) == 1
+
+
 # --- the command
 
 

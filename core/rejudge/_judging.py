@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.text import counted
 from core.metrics.evaluation import Evaluation
@@ -21,7 +20,15 @@ from core.metrics.paired import differences, in_order_of
 from core.metrics.statistics import Clusters, Comparison, Estimate, compare, estimate
 from core.rejudge import _mteb
 from core.rejudge._reading import read_file, read_submissions
-from core.rejudge._submission import LM_EVAL, LMMS_EVAL, MTEB, NO_ANSWER, Answers, Submission
+from core.rejudge._submission import (
+    LM_EVAL,
+    LMMS_EVAL,
+    MTEB,
+    NO_ANSWER,
+    Answers,
+    Submission,
+    check_same_items,
+)
 
 QUESTIONS, GROUPS = "question_accuracy", "group_accuracy"
 _MOST_OF_ONE = 0.9  # share of answers that are one letter, from which it is said
@@ -296,12 +303,7 @@ def _evaluation(s: Submission) -> Evaluation | None:
 
 def _compared(a: _Judged, b: _Judged) -> dict[str, Comparison]:
     ids_a, ids_b = a.submission.ids or [], b.submission.ids or []
-    if set(ids_a) != set(ids_b) or (a.evaluation is None) != (b.evaluation is None):
-        what = "the same benchmark" if not a.submission.benchmark else a.submission.benchmark
-        raise InputError(
-            f"{a.submission.source.name} and {b.submission.source.name} hold different items of {what}, "
-            f"{len(ids_a)} and {len(ids_b)}; give two systems on the same items, or one of them."
-        )
+    check_same_items(a.submission, b.submission)
     if a.evaluation is not None and b.evaluation is not None:
         return differences(a.evaluation, in_order_of(b.evaluation, ids_a))
     order = np.array([ids_b.index(name) for name in ids_a])

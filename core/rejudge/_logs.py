@@ -9,7 +9,7 @@ where each has another answer. What it calls its version is a commit.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +35,20 @@ def read_log(path: Path, content: bytes) -> Submission:
     task, tool = found[1] if found else path.stem, LM_EVAL if "arguments" in row.cells else LMMS_EVAL
     first = _first(row.cells)
     if isinstance(first, list):
-        return Submission(path, tool, "", task, read_scores(path, content))
-    return Submission(path, tool, "", task, answers=_answers(path, content))
+        return Submission(path, tool, "", task, read_scores(path, content), contents=_contents(path, content))
+    return Submission(
+        path, tool, "", task, answers=_answers(path, content), contents=_contents(path, content)
+    )
+
+
+def _contents(path: Path, content: bytes) -> dict[str, Hashable]:
+    """Document -> its hash by the tool, with the right answer: where a log leaves documents out, all hashes are one."""
+    rows = (row.cells for row in open_table(path, content).sound_rows())
+    return {
+        str(cells["doc_id"]): (cells["doc_hash"], str(cells.get("target")))
+        for cells in rows
+        if isinstance(cells.get("doc_hash"), str)
+    }
 
 
 def _first(cells: dict[str, Any]) -> Any:

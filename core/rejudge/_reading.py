@@ -199,6 +199,7 @@ def _joined(found: Sequence[Submission]) -> list[Submission]:
                     model=submission.model or report.model,
                     reported={**report.reported, **submission.reported},
                     version=submission.version or report.version,
+                    revision=submission.revision or report.revision,
                     findings=(*submission.findings, *report.findings),
                 )
                 used.add(i)

@@ -33,6 +33,7 @@ _EEE, _HUB, _CARD = "Every Eval Ever", "eval_results", "model-index"
 _MOST_YAML = 1_000_000  # characters; a model card's front matter has some thousand
 _MOST_DEPTH = 100
 _SCHEMA = "0.3.0"
+_NO_REVISION = "unknown"  # what a result of ours says of its data set
 _TYPE = "image-text-matching"
 _OURS = "crossmatch"
 
@@ -222,7 +223,7 @@ def _mteb(evaluation: Evaluation, model: str, benchmark: str, split: str) -> str
     row = {**theirs, **shares, "main_score": shares[main], "hf_subset": "default", "languages": ["eng-Latn"]}
     return _json(
         {
-            "dataset_revision": "unknown",
+            "dataset_revision": _NO_REVISION,
             "task_name": benchmark,
             "mteb_version": None,
             "scores": {split: [row]},
@@ -249,7 +250,16 @@ def _read_mteb(path: Path, value: dict[str, Any], model: str) -> Submission:
             f"{path} reports no accuracy of pairs (text_acc, image_acc, accuracy); choose a task of MTEB's type "
             "Compositionality."
         )
-    return Submission(path, MTEB, model, str(value["task_name"]), reported=reported, version=told)
+    revision = str(value.get("dataset_revision") or "")
+    return Submission(
+        path,
+        MTEB,
+        model,
+        str(value["task_name"]),
+        reported=reported,
+        version=told,
+        revision="" if revision == _NO_REVISION else revision,
+    )
 
 
 # Name -> writer to text, and how the file's name ends.

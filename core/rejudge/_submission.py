@@ -43,7 +43,8 @@ class Submission:
     source : the file. tool : which one wrote it, with its version where it tells. model, benchmark : "" where the file
     does not name them. scores, answers : of each item, at most one of both; a file of numbers alone has neither.
     reported : what the tool says, in percent, by its own names. count : items it says it measured. findings : what
-    reading has shown already, as sentences.
+    reading has shown already, as sentences. contents : name of an item -> what it is, equal for equal items; empty
+    where the file does not tell. revision : of the benchmark; "" where the file does not tell.
     """
 
     source: Path
@@ -56,6 +57,8 @@ class Submission:
     count: int | None = None
     version: str = ""
     findings: tuple[str, ...] = ()
+    contents: Mapping[str, Hashable] = field(default_factory=dict)
+    revision: str = ""
 
     @property
     def title(self) -> str:
@@ -123,6 +126,28 @@ def check_version(path: Path, what: str, stated: object) -> None:
         raise InputError(
             f"{path} is of {what} {str(stated)[:20]}; {' and '.join(known)} {'are' if len(known) > 1 else 'is'} read "
             "here: write it again with such a version, or give scores as CSV."
+        )
+
+
+def check_same_items(a: Submission, b: Submission) -> None:
+    """Raise InputError for two submissions on different items of one benchmark: by revision, by content or by name."""
+    what = f"items of {a.benchmark or 'the same benchmark'}"
+    advice = "give two systems on the same items, or one of them."
+    if a.revision and b.revision and a.revision != b.revision:
+        raise InputError(
+            f"{a.source} and {b.source} hold different {what}, of revisions {a.revision} and {b.revision}; {advice}"
+        )
+    common = [name for name in a.contents if name in b.contents]
+    other = [name for name in common if a.contents[name] != b.contents[name]]
+    if other:
+        raise InputError(
+            f"{a.source} and {b.source} hold different {what} under the same names, {len(other)} of {len(common)} "
+            f"(the first is {other[0]!r}); {advice}"
+        )
+    ids_a, ids_b = a.ids or [], b.ids or []
+    if set(ids_a) != set(ids_b) or (a.scores is None) != (b.scores is None):
+        raise InputError(
+            f"{a.source.name} and {b.source.name} hold different {what}, {len(ids_a)} and {len(ids_b)}; {advice}"
         )
 
 
