@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from core import cli
 from core.base.errors import InputError
+from core.cli._alpha_text import _helps
 from core.datasets.retrieval_files import RetrievalFile
 from core.datasets.score_files import read_prior, read_scores
 from core.debiasing.priors import Prior
@@ -656,3 +657,22 @@ def test_the_text_of_a_retrieval_set_names_the_tag_that_its_images_have(tmp_path
         and "all images" not in found
     )
     assert "6 images, 12 captions;" in CliRunner().invoke(cli.app, words).stdout
+
+
+@pytest.mark.parametrize(
+    ("difference", "verdict"),
+    [(7.3, "over all alphas tried its gain may be luck (p = 0.85): "), (0.0, "no alpha gives more: ")],
+)
+def test_a_gain_that_may_be_luck_is_not_called_none(difference, verdict):
+    """The best alpha's own interval leaves out 0 here, and with many alphas tried one of them would by luck."""
+    gain = {"difference": difference, "low": 2.9, "high": 11.6, "p_value": 0.00058}
+    best = {
+        "alpha_low": 0.2,
+        "alpha_high": 0.3,
+        "gain": gain,
+        "p_any_alpha": 0.31,
+        "p_any_alpha_holm": 0.85,
+        "better_than_0": False,
+        "says": "a gain below 8.1 points could not be told",
+    }
+    assert _helps(best).startswith(verdict) and _helps(best).endswith("could not be told")

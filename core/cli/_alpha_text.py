@@ -105,9 +105,12 @@ def _helps(best: Mapping[str, Any]) -> str:
     if (best["alpha_low"], best["alpha_high"]) == (0, 1):
         return f"no alpha changes its value; {best['says']}"
     most = f"the best is {_gain(best['gain'])}, {TUNED_ON_TEST}"
+    luck = best.get("p_any_alpha_holm", best["p_any_alpha"])
     known = {
         True: "alpha helps",
-        False: "no alpha was found better than 0",
+        False: f"over all alphas tried its gain may be luck (p = {p_digits(luck)})"
+        if best["gain"]["difference"] > 0
+        else "no alpha gives more",
         None: "cannot tell whether alpha helps",
     }
     verdict = known[best["better_than_0"]]
