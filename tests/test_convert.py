@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import pickle
 import socket
 import subprocess
 import sys
@@ -149,6 +150,25 @@ def test_a_pickle_with_code_in_it_is_one_sentence_and_nothing_is_loaded_or_writt
     )
     assert "\n" not in said and "system" in said
     assert not (tmp_path / "ran").exists() and not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize("protocol", [3, 4, 5])
+@pytest.mark.parametrize("plain", [True, False])
+def test_a_pickle_with_code_of_any_protocol_is_one_sentence_of_ours(tmp_path, protocol, plain):
+    """Protocol 4 gave a warning of torch's, with the path of a file of this machine."""
+    evil, path = Code(), tmp_path / "evil.pt"
+    evil.mark = tmp_path / "ran"
+    if plain:
+        path.write_bytes(pickle.dumps(evil, protocol))
+    else:
+        torch.save({"state_dict": evil}, path, pickle_protocol=protocol)
+    with pytest.raises(InputError) as caught:
+        _checkpoint.unpickled(path, tmp_path / "out.safetensors")
+    said = str(caught.value)
+    assert said.startswith(f"{path} ") and said.count(str(path)) == 1 and "\n" not in said
+    assert ("protocol 4" if protocol > 3 else "system, which could run code") in said
+    assert "nothing of it was loaded" in said and "Warning" not in said and ".py" not in said
+    assert not (tmp_path / "ran").exists() and not (tmp_path / "out.safetensors").exists()
 
 
 def test_a_checkpoint_far_larger_than_its_file_is_refused_before_it_fills_the_memory(tmp_path):

@@ -10,6 +10,7 @@ import json
 import re
 import subprocess
 import sys
+import warnings
 import zipfile
 from collections.abc import Iterator
 from contextlib import suppress
@@ -26,6 +27,7 @@ _SECONDS = 600
 _REFUSED = 2  # the exit status with a sentence
 _BYTES = 1 << 30  # memory beyond three times the file's own size
 _DEPTH = 4  # of dictionaries in dictionaries
+_LATER_PICKLE = r"Unsupported operand 1(4\d|5[0-2])\b"  # torch's words for what protocols 4 and 5 brought
 _TOO_LARGE = "{} takes far more memory than its size says; do not trust it."
 _CLONE_NEWUSER, _CLONE_NEWNET = 0x10000000, 0x40000000
 _FORBIDDEN = ("socket.", "subprocess.", "os.system", "os.exec", "os.posix_spawn", "os.fork", "ctypes.")
@@ -90,10 +92,15 @@ def _tensors_of(path: Path) -> dict[str, torch.Tensor]:
                 f"{path} holds {named[1]}, which could run code, so nothing of it was loaded; save the model's "
                 "state_dict() alone."
             ) from None
+        if re.search(_LATER_PICKLE, str(error)):
+            raise InputError(
+                f"{path} is a pickle of protocol 4 or later, which cannot be read without running what it holds, so "
+                "nothing of it was loaded; save the model's state_dict() with torch.save's own protocol, 2."
+            ) from None
         if is_out_of_memory(error):
             raise InputError(_TOO_LARGE.format(path)) from None
         reason = str(error).strip().partition("\n")[0].partition(". ")[0].rstrip(".")
-        why = f" ({reason[:200]})" if " " in reason and "weights_only" not in reason else ""
+        why = f" ({reason[:200]})" if " " in reason and not re.search("weights.only", reason, re.I) else ""
         raise InputError(f"{path} is no complete checkpoint{why}; save or fetch it again.") from None
 
 
@@ -117,6 +124,7 @@ def _tensors(found: Any, name: str, depth: int = 0) -> Iterator[tuple[str, torch
 def _main() -> None:
     from safetensors.torch import save_file
 
+    warnings.simplefilter("ignore")  # what comes back is one sentence
     path, out = map(Path, json.loads(sys.argv[1]))
     _isolate(path)
     try:
