@@ -246,7 +246,11 @@ def second_opinion(entry: str, evaluation: Evaluation) -> None:
 
     def findings() -> list[str]:
         with READING.one():
-            return rejudge([Path(upload.name)], upload.content()).record()["submissions"][0]["findings"]
+            parts = rejudge([Path(upload.name)], upload.content()).record()["submissions"]
+        several = len(parts) > 1  # the cards above are of all subsets and splits together
+        return [
+            f"{part['benchmark']}: {told}" if several else told for part in parts for told in part["findings"]
+        ]
 
     found = ui.cached_on(evaluation, "rejudge", findings)
     if found:

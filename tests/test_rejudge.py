@@ -152,6 +152,25 @@ def test_a_result_of_mteb_alone_says_what_its_zeros_mean():
     assert "nothing is counted again" in found["limits"][0]
 
 
+def test_subsets_and_splits_of_mteb_are_judged_apart_each_with_its_own_report(tmp_path):
+    predictions, report = (
+        json.loads((MTEB / "random-clip-0" / f"TinyWinoground{end}.json").read_text())
+        for end in ("_predictions", "")
+    )
+    test = predictions["default"]["test"]
+    predictions["default"] = {"test": test, "train": test[:5]}
+    (tmp_path / "TinyWinoground_predictions.json").write_text(json.dumps(predictions))
+    report["scores"]["train"] = [{**report["scores"]["test"][0], "text_acc": 0.4}]
+    (tmp_path / "TinyWinoground.json").write_text(json.dumps(report))
+    whole, part = rejudge([tmp_path]).record()["submissions"]
+    assert [s["benchmark"] for s in (whole, part)] == [
+        "TinyWinoground, default/test",
+        "TinyWinoground, default/train",
+    ]
+    assert (whole["n_groups"], part["n_groups"], part["reported"]["text_acc"]) == (12, 5, 40)
+    assert "has 2 subsets and splits; these numbers are of default/train alone" in part["findings"][0]
+
+
 # --- lm-eval
 
 

@@ -7,24 +7,43 @@ to the first, which its sets store as the true one, and with one image the secon
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from core.datasets.score_files import read_scores
+from core.datasets.score_files import ScoreFile, read_scores
 from core.metrics.statistics import Estimate
-from core.rejudge._submission import MTEB, Submission
+from core.rejudge._submission import MTEB, Submission, name_of_part
 
 _NAMES = ("text_acc", "image_acc", "accuracy")
 
 
-def read_predictions(path: Path, value: dict[str, Any], content: bytes) -> Submission:
-    """The scores of a file of predictions."""
-    about = value["mteb_model_meta"]
+def read_predictions(path: Path, value: dict[str, Any], content: bytes) -> list[Submission]:
+    """The scores of a file of predictions, those of each subset and split alone."""
+    model = str(value["mteb_model_meta"].get("model_name") or "")
     name = path.name.removesuffix(".json").removesuffix("_predictions")
-    return Submission(path, MTEB, str(about.get("model_name") or ""), name, read_scores(path, content))
+    file = read_scores(path, content)
+    if file.tags is None:
+        return [Submission(path, MTEB, model, name, file)]
+    parts: dict[tuple[str, str], list[int]] = defaultdict(list)
+    for place, (subset, split) in enumerate(file.tags.itertuples(index=False, name=None)):
+        parts[subset, split].append(place)
+    return [
+        Submission(
+            path,
+            MTEB,
+            model,
+            name_of_part(name, *part),
+            ScoreFile(file.scores[rows], None, [file.ids[i] for i in rows]),
+            findings=(
+                f"The file has {len(parts)} subsets and splits; these numbers are of {'/'.join(part)} alone.",
+            ),
+        )
+        for part, rows in parts.items()
+    ]
 
 
 def as_mteb_measures(scores: np.ndarray) -> dict[str, float]:

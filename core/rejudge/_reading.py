@@ -155,7 +155,7 @@ def _scores_of_systems(path: Path, content: bytes, columns: Sequence[str]) -> Su
 def _read_json(path: Path, content: bytes) -> list[Submission]:
     value = parse_json(content, path)
     if isinstance(value, dict) and isinstance(value.get("mteb_model_meta"), dict):
-        return [_mteb.read_predictions(path, value, content)]
+        return _mteb.read_predictions(path, value, content)
     results = _results.read_json_results(path, value, _model_beside(path))
     if results is not None:
         return results

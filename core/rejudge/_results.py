@@ -27,7 +27,7 @@ from core.base.files import storage_errors, write_bytes
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE, headline_metrics
 from core.metrics.statistics import Estimate
-from core.rejudge._submission import MTEB, Submission, check_version
+from core.rejudge._submission import MTEB, Submission, check_version, name_of_part
 
 _EEE, _HUB, _CARD = "Every Eval Ever", "eval_results", "model-index"
 _MOST_YAML = 1_000_000  # characters; a model card's front matter has some thousand
@@ -233,33 +233,31 @@ def _mteb(evaluation: Evaluation, model: str, benchmark: str, split: str) -> str
     )
 
 
-def _read_mteb(path: Path, value: dict[str, Any], model: str) -> Submission:
+def _read_mteb(path: Path, value: dict[str, Any], model: str) -> Iterator[Submission]:
+    """The numbers of each subset and split."""
     told = str(value.get("mteb_version") or "")
     check_version(path, MTEB, told)
-    rows = [row for found in value["scores"].values() for row in found]
-    if len(rows) != 1 or not isinstance(rows[0], dict):
-        raise InputError(
-            f"{path} has {len(rows)} subsets and splits in one result; give MTEB one of each, or the predictions alone."
-        )
+    rows = [(split, row) for split, found in value["scores"].items() for row in found]
+    if not rows:
+        raise InputError(f"{path} holds no numbers; run its task again.")
     known = ("text_acc", "image_acc", "accuracy", *METRICS)
-    reported = {
-        name: 100 * float(rows[0][name]) for name in known if isinstance(rows[0].get(name), int | float)
-    }
-    if not reported:
-        raise InputError(
-            f"{path} reports no accuracy of pairs (text_acc, image_acc, accuracy); choose a task of MTEB's type "
-            "Compositionality."
+    task, revision = str(value["task_name"]), str(value.get("dataset_revision") or "")
+    for split, row in rows:
+        reported = {name: 100 * float(row[name]) for name in known if isinstance(row.get(name), int | float)}
+        if not reported:
+            raise InputError(
+                f"{path} reports no accuracy of pairs (text_acc, image_acc, accuracy); choose a task of MTEB's type "
+                "Compositionality."
+            )
+        yield Submission(
+            path,
+            MTEB,
+            model,
+            task if len(rows) == 1 else name_of_part(task, str(row.get("hf_subset", "default")), str(split)),
+            reported=reported,
+            version=told,
+            revision="" if revision == _NO_REVISION else revision,
         )
-    revision = str(value.get("dataset_revision") or "")
-    return Submission(
-        path,
-        MTEB,
-        model,
-        str(value["task_name"]),
-        reported=reported,
-        version=told,
-        revision="" if revision == _NO_REVISION else revision,
-    )
 
 
 # Name -> writer to text, and how the file's name ends.
@@ -279,7 +277,7 @@ def read_json_results(path: Path, value: Any, model: str) -> list[Submission] | 
     if {"schema_version", "evaluation_results"} <= value.keys():
         return list(_read_every_eval_ever(path, value))
     if {"task_name", "scores", "mteb_version"} <= value.keys():
-        return [_read_mteb(path, value, model)]
+        return list(_read_mteb(path, value, model))
     if "mteb_dataset_name" in value:
         raise InputError(
             f"{path} is a result of MTEB 1.0 or older; convert it with MTEB 2, or run the task again."

@@ -115,6 +115,11 @@ def grouped(submission: Submission) -> Submission:
     return replace(submission, scores=merged, findings=(*submission.findings, told))
 
 
+def name_of_part(task: str, subset: str, split: str) -> str:
+    """What one of several subsets and splits of a task is called: `Winoground, default/test`."""
+    return f"{task}, {subset}/{split}"
+
+
 def check_version(path: Path, what: str, stated: object) -> None:
     """Raise InputError where a file states a version of `READ_VERSIONS`' formats that is not read here.
 
