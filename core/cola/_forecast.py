@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import count
 from resource import RUSAGE_SELF, getrusage
 from time import perf_counter, process_time
@@ -22,7 +22,7 @@ from core.scorers.cola_features import Features
 _SLACK = 1.15  # of memory, that allocators keep to themselves; measured: 7 %
 _CAPTIONS = 256  # that are encoded to time them
 _PAIRS = 1024  # that a head scores at once
-_PATIENCE = 1.0  # seconds of repeated steps, of which the quickest counts
+_PATIENCE = 1.0  # seconds of repeated steps
 
 
 class _Side(NamedTuple):
@@ -63,7 +63,7 @@ def _training_needs(model: AdaptedModel, task: AdaptationTask, settings: AdaptCo
 
 
 def step_seconds(model: AdaptedModel, material: TrainingQueries, config: AdaptConfig) -> float:
-    """How long a step of training takes, its optimizer's part too: the quickest of several, all at learning rate 0.
+    """How long a step of training takes, its optimizer's part too: the mean of several, all at learning rate 0.
 
     Features that a training computes once, before its first step, are ready here as well.
     """
@@ -78,8 +78,18 @@ def step_seconds(model: AdaptedModel, material: TrainingQueries, config: AdaptCo
     for group in optimizer.param_groups:
         group["lr"] = 0.0
 
+    def drawn() -> Iterator[Any]:
+        while True:
+            yield from material.batches(config, 1)
+
+    batches = drawn()
+
     def step() -> None:
-        sides = [ready[side] if side in ready else model.features(data, every, side) for side in model.frozen]
+        next(batches)  # what to train on is drawn at every step, too
+        sides = [
+            ready[side].rows(every) if side in ready else model.features(data, every, side)
+            for side in model.frozen
+        ]
         loss = model.pair_loss(
             model.head.image(sides[0]), model.head.caption(sides[1]), wanted.to(model.device)
         )
@@ -91,7 +101,7 @@ def step_seconds(model: AdaptedModel, material: TrainingQueries, config: AdaptCo
     model.module.train()
     try:
         step()  # the first makes the optimizer's moments
-        return _quickest(model, step)
+        return _mean(model, step)
     finally:
         model.module.zero_grad(set_to_none=True)
         model.module.eval()
@@ -159,14 +169,13 @@ def _measured(task: AdaptationTask, epochs: int) -> tuple[int, int]:
     return pictures, pairs
 
 
-def _quickest(model: AdaptedModel, work: Callable[[], Any]) -> float:
-    """Seconds of the quickest of at least two, and of a second's work."""
-    least, spent = float("inf"), 0.0
+def _mean(model: AdaptedModel, work: Callable[[], Any]) -> float:
+    """Seconds of one of at least two, and of a second's work, on average."""
+    spent = 0.0
     for done in count():
         if done >= 2 and spent >= _PATIENCE:
-            return least
-        seconds = _seconds(model, work)[0]
-        least, spent = min(least, seconds), spent + seconds
+            return spent / done
+        spent += _seconds(model, work)[0]
     raise AssertionError
 
 
