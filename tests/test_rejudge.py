@@ -229,6 +229,16 @@ def test_a_log_named_alone_is_held_against_the_report_beside_it_and_nothing_else
         rejudge([tmp_path / log.name])
 
 
+@pytest.mark.parametrize("task", ["pairs", "words"])
+def test_a_log_cut_at_a_lines_end_without_its_report_says_that_most_questions_have_a_partner(tmp_path, task):
+    log = only(LM_EVAL / "random-gpt-0", f"samples_tiny_{task}_2*")
+    (tmp_path / log.name).write_text("".join(log.read_text().splitlines(keepends=True)[:7]))
+    (found,) = rejudge([tmp_path]).record()["submissions"]
+    told = " ".join([*found["findings"], *found["limits"]])
+    assert "6 of 7 questions share their choices with another one, but" in told
+    assert "if the file was cut, give all of it" in told and "No two questions" not in told
+
+
 # --- lmms-eval
 
 

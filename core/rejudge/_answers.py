@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from core.base.errors import InputError
-from core.rejudge._submission import NO_ANSWER, Answers, shared_groups
+from core.rejudge._submission import NO_ANSWER, Answers, count_paired, shared_groups
 
 _LETTER = re.compile(
     r"(?:(?:the\s+)?(?:correct\s+)?answer\s*(?:is|:)?\s*)?[(\[]?([a-z])[)\]]?[.:,]?", re.IGNORECASE
@@ -53,4 +53,5 @@ def answers(
         names = {i: f"{ids[g[0]]}+" for g in found for i in g}
         groups = [names[i] for i in range(len(ids))]
     taken, right, offered = (np.array(x, dtype=np.int64) for x in (chosen, own, choices))
-    return Answers(list(ids), taken, right, offered, None if groups is None else list(groups))
+    paired = count_paired(keys, own) if groups is None and keys is not None else 0
+    return Answers(list(ids), taken, right, offered, None if groups is None else list(groups), paired)

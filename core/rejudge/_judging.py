@@ -28,6 +28,7 @@ from core.rejudge._submission import (
     Answers,
     Submission,
     check_same_items,
+    told_of_paired,
 )
 
 QUESTIONS, GROUPS = "question_accuracy", "group_accuracy"
@@ -103,12 +104,11 @@ class _Judged:
             return [prior] if prior else []
         if self.submission.answers is not None:
             told = "Answers alone say which choice was taken, not by how much: no GroupMatch, no margins, no ties."
-            single = (
-                "No two questions share their choices, so no groups are found."
-                if len(self.outcomes) < 2
-                else ""
-            )
-            return [told, *filter(None, (single,))]
+            found = self.submission.answers
+            if found.groups is not None:
+                return [told]
+            partly = told_of_paired(found.paired, len(found.ids))
+            return [told, partly or "The questions do not divide into groups of the same choices."]
         return [
             "Numbers alone: nothing is counted again, no ties, no paired test; give predictions, logs or scores."
         ]

@@ -26,7 +26,7 @@ class Answers:
 
     ids : n names. chosen, own : int64 (n,), the choice taken (`NO_ANSWER` where the answer names none) and the right
     one. choices : int64 (n,), how many there are. groups : n names, the same for questions that belong together; None
-    where each is its own.
+    where each is its own. paired : of ungrouped questions, how many share their choices with another one.
     """
 
     ids: list[str]
@@ -34,6 +34,7 @@ class Answers:
     own: np.ndarray
     choices: np.ndarray
     groups: list[str] | None = None
+    paired: int = 0
 
 
 @dataclass(frozen=True)
@@ -80,14 +81,35 @@ def shared_groups(keys: Sequence[Hashable], own: Sequence[int]) -> list[list[int
 
     None where the questions do not divide into groups of one size, two at least.
     """
+    groups = _by_key(keys)
+    size = len(groups[0])
+    return groups if all(_is_group(g, own) and len(g) == size for g in groups) else None
+
+
+def count_paired(keys: Sequence[Hashable], own: Sequence[int]) -> int:
+    """How many questions share their choices with another one, whose right one is another."""
+    return sum(len(g) for g in _by_key(keys) if _is_group(g, own))
+
+
+def told_of_paired(paired: int, n: int) -> str:
+    """A sentence on questions that are judged one by one though most of them would make groups; "" otherwise."""
+    if 2 * paired < n:
+        return ""
+    return (
+        f"{paired} of {n} questions share their choices with another one, but they do not divide into groups of one "
+        "size, so each is judged alone; if the file was cut, give all of it."
+    )
+
+
+def _by_key(keys: Sequence[Hashable]) -> list[list[int]]:
     found: dict[Hashable, list[int]] = defaultdict(list)
     for place, key in enumerate(keys):
         found[key].append(place)
-    groups = list(found.values())
-    size = len(groups[0])
-    if size < 2 or any(len(g) != size or len({own[i] for i in g}) != size for g in groups):
-        return None
-    return groups
+    return list(found.values())
+
+
+def _is_group(places: Sequence[int], own: Sequence[int]) -> bool:
+    return len(places) > 1 and len({own[i] for i in places}) == len(places)
 
 
 def grouped(submission: Submission) -> Submission:
@@ -95,9 +117,11 @@ def grouped(submission: Submission) -> Submission:
     file = submission.scores
     if file is None or file.truth is None or file.captions is None or file.scores.shape[1] != 1:
         return submission
-    groups = shared_groups([tuple(row) for row in file.captions], [int(row[0]) for row in file.truth])
+    keys, own = [tuple(row) for row in file.captions], [int(row[0]) for row in file.truth]
+    groups = shared_groups(keys, own)
     if groups is None or len(groups[0]) > file.scores.shape[2]:
-        return submission
+        told = told_of_paired(count_paired(keys, own), len(keys))
+        return replace(submission, findings=(*submission.findings, told)) if told else submission
     first = [g[0] for g in groups]
     merged = ScoreFile(
         file.scores[groups, 0, :],
