@@ -239,6 +239,23 @@ def test_a_log_cut_at_a_lines_end_without_its_report_says_that_most_questions_ha
     assert "if the file was cut, give all of it" in told and "No two questions" not in told
 
 
+@pytest.mark.parametrize("task", ["pairs", "words"])
+def test_a_log_in_another_order_gives_the_same_paired_tests(tmp_path, task):
+    logs = [only(LM_EVAL / f"random-gpt-{i}", f"samples_tiny_{task}_2*") for i in (0, 1)]
+    (ordered,) = rejudge(logs).record()["differences"]
+    for log in logs:
+        (tmp_path / log.parent.name).mkdir()
+        shutil.copy(only(log.parent, "results_*"), tmp_path / log.parent.name)
+    first, second = (tmp_path / log.parent.name / log.name for log in logs)
+    shutil.copy(logs[0], first)
+    lines = logs[1].read_text().splitlines(keepends=True)
+    second.write_text("".join(np.random.default_rng(3).permutation(lines)))
+    (shuffled,) = rejudge([first, second]).record()["differences"]
+    assert shuffled == ordered and set(ordered["metrics"]) >= (
+        {"group_accuracy"} if task == "words" else {"group_match"}
+    )
+
+
 # --- lmms-eval
 
 

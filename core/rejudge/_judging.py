@@ -64,7 +64,7 @@ class _Judged:
         right = found.chosen == found.own
         if found.groups is None:
             return {QUESTIONS: right}
-        return {QUESTIONS: right, GROUPS: pd.Series(right).groupby(found.groups, sort=False).all().to_numpy()}
+        return {QUESTIONS: right, GROUPS: _all_right(right, found.groups)}
 
     def _of_answers(self, found: Answers, name: str) -> Estimate:
         by_chance = pd.Series(1 / found.choices)
@@ -301,6 +301,19 @@ def _evaluation(s: Submission) -> Evaluation | None:
     return Evaluation.of(s.scores.scores, s.scores.truth, s.scores.ids, tags=s.scores.tags)
 
 
+def _all_right(right: np.ndarray, groups: Sequence[str]) -> np.ndarray:
+    """Whether every question of each group is right, bool (groups,), in the order in which they first occur."""
+    return pd.Series(right).groupby(list(groups), sort=False).all().to_numpy()
+
+
+def _groups_of_both(a: Answers | None, b: Answers | None, order: np.ndarray) -> list[str] | None:
+    """A's groups, where B has the same ones under whatever names. order : where B has each of A's questions."""
+    if a is None or b is None or a.groups is None or b.groups is None:
+        return None
+    both = set(zip(a.groups, (b.groups[i] for i in order), strict=True))
+    return a.groups if len(both) == len(set(a.groups)) == len(set(b.groups)) else None
+
+
 def _compared(a: _Judged, b: _Judged) -> dict[str, Comparison]:
     ids_a, ids_b = a.submission.ids or [], b.submission.ids or []
     check_same_items(a.submission, b.submission)
@@ -308,8 +321,9 @@ def _compared(a: _Judged, b: _Judged) -> dict[str, Comparison]:
         return differences(a.evaluation, in_order_of(b.evaluation, ids_a))
     order = np.array([ids_b.index(name) for name in ids_a])
     second = {QUESTIONS: b.outcomes[QUESTIONS][order]}
-    if GROUPS in a.outcomes and GROUPS in b.outcomes and ids_a == ids_b:
-        second[GROUPS] = b.outcomes[GROUPS]
+    groups = _groups_of_both(a.submission.answers, b.submission.answers, order)
+    if groups is not None:
+        second[GROUPS] = _all_right(second[QUESTIONS], groups)
     return {
         name: compare(a.outcomes[name], value, a.clusters if name == QUESTIONS else None)
         for name, value in second.items()

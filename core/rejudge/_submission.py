@@ -77,13 +77,17 @@ class Submission:
 
 
 def shared_groups(keys: Sequence[Hashable], own: Sequence[int]) -> list[list[int]] | None:
-    """Questions with the same choices and different right ones, as groups: lists of their places, in their order.
+    """Questions with the same choices and different right ones, as groups: lists of their places.
 
+    Groups are in the order of their first questions, and the questions of a group in the order of their right choices:
+    a group is the same one, however its questions were ordered.
     None where the questions do not divide into groups of one size, two at least.
     """
     groups = _by_key(keys)
     size = len(groups[0])
-    return groups if all(_is_group(g, own) and len(g) == size for g in groups) else None
+    if not all(_is_group(g, own) and len(g) == size for g in groups):
+        return None
+    return [sorted(g, key=lambda i: own[i]) for g in groups]
 
 
 def count_paired(keys: Sequence[Hashable], own: Sequence[int]) -> int:
