@@ -145,12 +145,12 @@ def _encoded(model: AdaptedModel, side: str, block: Prepared) -> tuple[Features,
 
 def _score_pairs(model: AdaptedModel, images: Prepared, captions: Prepared) -> None:
     """Score as many pairs as pass a head at once when a model is measured."""
-    sides = [model.encode(images, torch.arange(len(images.pixels)), "image")]
     ids = captions.tokens["input_ids"]
-    sides.append(model.encode(captions, torch.arange(len(ids)), "caption"))
+    of_images = model.encode(images, torch.arange(len(images.pixels)), "image")
+    of_captions = model.encode(captions, torch.arange(len(ids)), "caption")
     index = torch.stack([torch.arange(_PAIRS) % len(images.pixels), torch.arange(_PAIRS) % len(ids)], dim=1)
     with torch.no_grad():
-        model.head.scores(*sides, index.to(model.device))
+        model.head.scores(of_images, of_captions, index.to(model.device))
 
 
 def _measured(task: AdaptationTask, epochs: int) -> tuple[int, int]:
