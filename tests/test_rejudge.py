@@ -135,13 +135,16 @@ def test_a_report_that_its_own_scores_deny_is_told(tmp_path):
 
 def test_systems_on_the_same_benchmark_are_compared_in_pairs_and_corrected_together():
     found = rejudge([MTEB])
-    assert len(found.judged) == 6 and len(found.differences) == 4
+    assert len(found.judged) == 6 and len(found.differences) == 6  # of two sets, every two of three systems
+    systems = [(a.submission.model, b.submission.model) for a, b, _ in found.differences[3:]]
+    names = ["tiny/constant", "tiny/random-clip-0", "tiny/random-clip-1"]
+    assert systems == [(names[0], names[1]), (names[0], names[2]), (names[1], names[2])]
     first, second, metrics = found.differences[-1]
     wrong, right = (e.evaluation.outcomes["group_match"].value for e in (first, second))
     fixed, broken = int((right & ~wrong).sum()), int((wrong & ~right).sum())
     assert (metrics["group_match"].fixed, metrics["group_match"].broken) == (fixed, broken)
     assert metrics["group_match"].p_value == pytest.approx(binomtest(fixed, fixed + broken).pvalue)
-    tests = 2 * 1 + 2 * 5  # on groups of one image all metrics are one
+    tests = 3 * 1 + 3 * 5  # on groups of one image all metrics are one
     smallest = min((c for *_, each in found.differences for c in each.values()), key=lambda c: c.p_value)
     assert smallest.p_holm == pytest.approx(smallest.p_value * tests)
 
@@ -540,6 +543,15 @@ def test_two_systems_on_different_revisions_of_a_benchmark_are_refused(tmp_path)
         rejudge([tmp_path])
     result.unlink()  # where one of both tells none, nothing can be said
     assert len(rejudge([tmp_path]).differences) == 1
+
+
+def test_more_systems_than_can_be_compared_in_pairs_are_refused(tmp_path):
+    for number in range(21):
+        (tmp_path / f"s{number:02}.csv").write_text("group,image,caption,score\n0,0,0,2\n0,0,1,1\n")
+    with pytest.raises(InputError, match=r"21 systems on one benchmark are too many.*name 20 at most"):
+        rejudge([tmp_path])
+    (tmp_path / "s20.csv").unlink()
+    assert len(rejudge([tmp_path]).differences) == 190
 
 
 # --- the command

@@ -20,7 +20,7 @@ def rejudge(
         list[Path],
         typer.Argument(
             help="Results of MTEB, lm-eval, lmms-eval, Inspect, VLMEvalKit or CLIP_benchmark, score files, tables of "
-            "results, or folders of them."
+            "results, or folders of them. Every two systems on one benchmark are compared."
         ),
     ],
     out: Annotated[Path | None, typer.Option(help="JSON for everything that was found.")] = None,

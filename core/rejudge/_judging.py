@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
+from itertools import combinations, groupby
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.text import counted
 from core.metrics.evaluation import Evaluation
@@ -32,6 +33,7 @@ from core.rejudge._submission import (
 )
 
 QUESTIONS, GROUPS = "question_accuracy", "group_accuracy"
+_MOST_SYSTEMS = 20  # on one benchmark: 190 pairs, some seconds
 _MOST_OF_ONE = 0.9  # share of answers that are one letter, from which it is said
 # What reports call our metrics.
 _SAME = {"text_acc": TEXT_SCORE, "image_acc": IMAGE_SCORE, "accuracy": GROUP_SCORE, "acc": GROUP_SCORE}
@@ -245,7 +247,8 @@ _Pair = tuple[_Judged, _Judged, dict[str, Comparison]]
 class _Judgement:
     """Submissions judged, and the paired tests between systems on the same benchmark.
 
-    differences : (first, second, metric -> second minus first), the first of a benchmark with every other one of it.
+    differences : (first, second, metric -> second minus first), every two on one benchmark, in the order in which they
+    were read; p values corrected together.
     """
 
     judged: list[_Judged]
@@ -279,8 +282,13 @@ def rejudge(paths: Sequence[Path], data: bytes | None = None) -> _Judgement:
         (j for j in judged if j.submission.ids is not None), key=lambda j: j.submission.benchmark
     )
     for _, group in groupby(with_items, key=lambda j: j.submission.benchmark):
-        first, *others = group
-        pairs += [(first, other, _compared(first, other)) for other in others]
+        systems = list(group)
+        if len(systems) > _MOST_SYSTEMS:
+            raise InputError(
+                f"{len(systems)} systems on {systems[0].submission.benchmark or 'one benchmark'} are too many, as "
+                f"every two are compared; name {_MOST_SYSTEMS} at most."
+            )
+        pairs += [(a, b, _compared(a, b)) for a, b in combinations(systems, 2)]
     return _Judgement(judged, _corrected(pairs))
 
 
