@@ -56,6 +56,8 @@ def test_subsets_and_splits_of_mteb_become_tags(tmp_path):
     [
         ({"mteb_model_meta": {}}, "holds no predictions"),
         ({"mteb_model_meta": {}, "default": {"test": {"q1": {"d1": 0.5}}}}, "are no scores of groups"),
+        ({"mteb_model_meta": {}, "default": {"test": [[["0.5", 2]]]}}, "are no scores of groups"),
+        ({"mteb_model_meta": {}, "default": {"test": [[[True, 0.5]]]}}, "are no scores of groups"),
         ({"mteb_model_meta": {}, "default": {"test": [[[1, 2]], [[1, 2, 3]]]}}, "are no scores of groups"),
         ({"mteb_model_meta": {}, "a": {"t": [[[1, 2]]]}, "b": {"t": [[[1, 2, 3]]]}}, "groups of 1x2 and 1x3"),
         ({"mteb_model_meta": {}, "a": {"t": [[[1, None]]]}}, "not a finite number"),
@@ -447,7 +449,8 @@ def test_what_is_no_result_is_refused_in_one_sentence(tmp_path):
         tmp_path / "x.yaml": "is not YAML",
         tmp_path / "y.yaml": "neither `model-index` nor",
         tmp_path / "z.tsv": "has no columns of results",
-        tmp_path / "absent.json": "cannot be read",
+        tmp_path / "absent.json": "does not exist; check its name",
+        tmp_path / "nosuch": "does not exist; check its name",
     }
     for path, sentence in says.items():
         with pytest.raises(InputError) as told:

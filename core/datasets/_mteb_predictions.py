@@ -70,12 +70,18 @@ def read_mteb_predictions(path: Any, value: dict[str, Any]) -> MtebPredictions:
     return MtebPredictions(str(value[_ABOUT].get("model_name")), np.concatenate(arrays), ids, tags)
 
 
+def _are_numbers(groups: list[list[list[Any]]]) -> bool:
+    """Whether all scores of nested lists are numbers of JSON, or null; neither text nor true or false."""
+    return {type(score) for group in groups for row in group for score in row} <= {int, float, type(None)}
+
+
 def _scores(path: Any, subset: str, split: str, found: Any) -> np.ndarray:
     try:
         scores = np.array(found, dtype=np.float64)
     except (TypeError, ValueError, OverflowError):
         scores = np.empty(0)
-    if scores.ndim != 3 or not scores.size:
+    # NumPy turns text and truth values into numbers.
+    if scores.ndim != 3 or not scores.size or not _are_numbers(found):
         raise InputError(
             f"{path}: the predictions of {subset!r}, split {split!r}, are no scores of groups (images x captions, of "
             "one shape); choose a task of MTEB's type Compositionality."

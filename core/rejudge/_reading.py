@@ -78,6 +78,8 @@ def read_file(path: Path, data: bytes | None = None) -> list[Submission]:
         raise _pickled(path)
     if suffix in (".xlsx", ".xls"):
         raise InputError(f"{path} is a spreadsheet; save it as CSV, or run VLMEvalKit with PRED_FORMAT=tsv.")
+    if data is None and not path.exists():
+        raise InputError(f"{path} does not exist; check its name and folder.")
     if suffix not in _ENDINGS:
         raise InputError(f"{path} is no file of results; its name must end in {', '.join(_ENDINGS)}.")
     content = read_bytes(path, data)
