@@ -56,6 +56,72 @@ def test_every_set_with_runs_of_one_s_own_is_a_benchmark_with_published_numbers(
     assert set(_BENCHMARKS) <= set(PublishedSet.every())
 
 
+def test_every_benchmark_with_published_numbers_takes_one_s_own_by_either_name(tmp_path):
+    """What is left names parts of a set, means over several, and groups of another form."""
+    others = {title for title in PublishedSet.every() if title not in _BENCHMARKS}
+    parts = ("NoTag", "NonCompositional", "AmbiguouslyCorrect", "VisuallyDifficult")
+    parts += ("UnusualImage", "UnusualText", "ComplexReasoning")
+    means = {f"SugarCrepe, {kind}" for kind in ("Replace", "Swap", "Add", "Average")}
+    forms = {f"{name}, non-grouped" for name in ("Winoground", "MMVP-VLM", "ColorSwap")} | {"CREPE, 1x2"}
+    assert others == {f"Winoground, {part}" for part in parts} | means | forms
+    for title, benchmark in _BENCHMARKS.items():
+        found = PublishedSet.named(benchmark)
+        assert found.title == title or (title, found.title) == ("EqBen", "EqBen, val")
+        found = PublishedSet.named(title)
+        for metric in found.metrics:
+            own = {metric: {"value": 50, "low": 40, "high": 60}}
+            path = tmp_path / "own.json"
+            saved(path, {"benchmark": found.benchmark(metric), "model": "m", "metrics": own})
+            assert found.result(path, metric)["value"].tolist() == [50]
+            assert found.standing(metric)["kind"].eq("chance").any()
+
+
+@pytest.mark.parametrize(
+    ("name", "metrics", "chance"),
+    [
+        ("winoground", ["group_score", "image_score", "text_score", "group_match"], 16.7),
+        ("whatsup/a-left-right", ["group_score", "group_match"], 100 / 6),
+        ("whatsup/a-1x4", ["text_score"], 25),
+        ("colorswap", ["group_score", "group_match"], 16.7),
+        ("sugarcrepe/swap_obj", ["text_score"], 50),
+        ("CREPE, 1x2", ["text_score"], 50),
+        ("EqBen", ["image_score", "text_score"], 25),
+    ],
+)
+def test_without_a_metric_the_strictest_is_shown_and_its_chance(name, metrics, chance):
+    """GroupMatch is the laxest: who has a group's TextScore has it."""
+    assert PublishedSet.named(name).metrics == metrics
+    shown = json.loads(CliRunner().invoke(command, ["published", name, "--json"]).stdout)
+    assert shown["metric"] == metrics[0]
+    (found,) = {row["value"] for row in shown["rows"] if row["kind"] == "chance"}
+    assert found == pytest.approx(chance, abs=0.05)
+
+
+def test_of_groups_of_one_image_whatever_a_paper_calls_the_number_stands_in_one_table(tmp_path):
+    """TTM prints SugarCrepe's GroupScore, others the TextScore: one number."""
+    own = {"group_score": {"value": 40, "low": 30, "high": 50}}
+    record = {"benchmark": "sugarcrepe/swap_obj", "model": "mine", "n_groups": 245, "metrics": own}
+    path = saved(tmp_path / "own.json", record)
+    tables = []
+    for metric in ((), ("--metric", "text_score"), ("--metric", "group_score"), ("--metric", "group_match")):
+        shown = CliRunner().invoke(command, ["published", "sugarcrepe/swap_obj", path, *metric, "--json"])
+        tables.append(json.loads(shown.stdout)["rows"])
+    assert {"SigLIP-B16", "GPT-4V", "mine"} <= {row["system"] for row in tables[0]}
+    assert all(table == tables[0] for table in tables)
+
+
+def test_an_asterisk_is_explained_where_one_stands(tmp_path):
+    path = saved(tmp_path / "metrics.json", evaluated("winoground"))
+    for given, explained in (((), False), ((path,), True)):
+        shown = CliRunner().invoke(command, ["published", "winoground", *given])
+        assert ("* yours" in shown.output) is explained and "No source gives an interval" in shown.output
+
+
+def test_known_sets_are_parted_by_semicolons_as_their_names_have_commas():
+    with pytest.raises(InputError, match="known: ARO, COCO-Order; ARO, Flickr30k-Order; "):
+        PublishedSet.named("nothing like it")
+
+
 def test_chance_is_computed_where_no_paper_prints_it():
     table = standing("ColorSwap", "", "group_match")
     assert table[table["kind"] == "chance"]["value"].tolist() == [50.0]

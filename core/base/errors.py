@@ -46,6 +46,7 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     if not near:
         match = process.extractOne(name, options, scorer=fuzz.ratio, score_cutoff=60)
         near = [match[0]] if match and _alike(name, match[0]) else []
-    some = ", ".join(options[:12]) + (" …" if len(options) > 12 else "")
+    mark = "; " if any("," in option for option in options) else ", "
+    some = mark.join(options[:12]) + (" …" if len(options) > 12 else "")
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {some or 'none'}."
     return InputError(f"Unknown {kind} {name!r}; {hint}")

@@ -7,7 +7,6 @@ from typing import Annotated
 
 import typer
 
-from core.base.errors import unknown_name
 from core.base.lazy import pandas as pd
 from core.cli import options
 from core.cli._output import print_note, show_json
@@ -42,9 +41,7 @@ def published(
             print("\n".join(f"{title}: {', '.join(found.metrics)}" for title, found in every.items()))
         return
     chosen = PublishedSet.named(name)
-    metric = metric or chosen.metrics[0]
-    if metric not in chosen.metrics:
-        raise unknown_name(f"metric that was published of {chosen.title}", metric, chosen.metrics)
+    metric = chosen.metric(metric)
     own = [chosen.runs(RunStore(), metric), *(chosen.result(path, metric) for path in results or ())]
     given = [each for each in own if len(each)]
     table = chosen.standing(metric, pd.concat(given, ignore_index=True) if given else None)
@@ -57,4 +54,6 @@ def published(
         caution = f"; not comparable: {row['caution']}" if row["caution"] else ""
         what = ", ".join(filter(None, (row["system"], row["method"], row["note"], row["source"])))
         print(f"{mark}{row['value']:>7.2f}  {what}{caution}")
-    print_note("* yours. No source gives an interval; preprocessing and versions of a set may differ.")
+    print_note(
+        f"{'* yours. ' if given else ''}No source gives an interval; preprocessing and versions of a set may differ."
+    )

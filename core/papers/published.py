@@ -24,12 +24,15 @@ from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, 
 from core.runs.store import RunStore
 
 _CHOICE = "image_choice"  # of sets whose captions choose among images: no metric of groups
-_METRICS = (TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE, GROUP_MATCH, _CHOICE)
-# Images and captions of a group of each set, or of a part, whose groups are all alike: what chance is computed from.
+# The strictest first. Who has a group's TextScore or ImageScore has its GroupMatch.
+_METRICS = (GROUP_SCORE, _CHOICE, IMAGE_SCORE, TEXT_SCORE, GROUP_MATCH)
+_ONE_NUMBER = (TEXT_SCORE, GROUP_SCORE, GROUP_MATCH)  # of groups of one image, whatever a paper calls it
+# Images and captions of a group of each set, or of a part, that is no benchmark here or whose benchmark says no shape:
+# what chance is computed from.
 # SPEC's are those of its paper's design; the authors' notebook has 500 times as many queries of each part.
 _SHAPES = {
-    **dict.fromkeys(("Winoground", "ColorSwap", "MMVP-VLM", "EqBen", "BiVLC"), (2, 2)),
-    "SugarCrepe": (1, 2),
+    **dict.fromkeys(("Winoground", "ColorSwap", "MMVP-VLM"), (2, 2)),
+    **dict.fromkeys(("SugarCrepe", "CREPE, 1x2"), (1, 2)),
     "SPEC, absolute size": (1, 3),
     "SPEC, relative size": (1, 3),
     "SPEC, absolute position": (1, 9),
@@ -37,13 +40,32 @@ _SHAPES = {
     "SPEC, existence": (1, 2),
     "SPEC, count": (1, 9),
 }
-_BENCHMARKS = {  # title -> its name here
+_BENCHMARKS = {  # title -> its name here; of two titles the later is the one that the name asks for
     "Winoground": "winoground",
     "ColorSwap": "colorswap",
     "MMVP-VLM": "mmvp-vlm",
+    "EqBen": "eqben/val",  # as [VGPT] Tables 3 and 10 call it
     "EqBen, val": "eqben/val",
     "EqBen, Mini": "eqben/mini",
     "BiVLC": "bivlc",
+    "WhatsUp, A": "whatsup/a-1x4",
+    "WhatsUp, B": "whatsup/b-1x4",
+    "WhatsUp, A-Left-Right": "whatsup/a-left-right",
+    "WhatsUp, A-On-Under": "whatsup/a-on-under",
+    "WhatsUp, B-Left-Right": "whatsup/b-left-right",
+    "WhatsUp, B-Front-Behind": "whatsup/b-front-behind",
+    "ARO, VG-Relation": "aro/vg-relation",
+    "ARO, VG-Attribution": "aro/vg-attribution",
+    "ARO, COCO-Order": "aro/coco-order",
+    "ARO, Flickr30k-Order": "aro/flickr30k-order",
+    "VL-CheckList, Object": "vl-checklist/object",
+    "VL-CheckList, Attribute": "vl-checklist/attribute",
+    "VL-CheckList, Relation": "vl-checklist/relation",
+    "CREPE, Atom": "crepe/atom",
+    "CREPE, Swap": "crepe/swap",
+    "CREPE, Negate": "crepe/negate",
+    "Cola multi-object": "cola/multi-object",
+    "CIFAR-10": "cifar-10",
     "SugarCrepe, Add Attribute": "sugarcrepe/add_att",
     "SugarCrepe, Add Object": "sugarcrepe/add_obj",
     "SugarCrepe, Replace Attribute": "sugarcrepe/replace_att",
@@ -133,14 +155,36 @@ class PublishedSet(NamedTuple):
 
     @property
     def rows(self) -> pd.DataFrame:
-        """What was published of it: metric, and `COLUMNS`."""
+        """What was published of it: metric, and `COLUMNS`; of groups of one image a number has one metric's name."""
         rows = _rows()
-        return rows[rows["dataset"].eq(self.dataset) & rows["subset"].eq(self.subset)]
+        rows = rows[rows["dataset"].eq(self.dataset) & rows["subset"].eq(self.subset)]
+        return rows.assign(metric=rows["metric"].map(lambda name: self._names(name)[0]))
+
+    @property
+    def _shape(self) -> tuple[int, int] | None:
+        """Images and captions of each group; None where groups differ."""
+        name = _BENCHMARKS.get(self.title)
+        entry = datasets.benchmark_entry(name) if name else None
+        known = None if entry is None else entry.shape
+        return known or _SHAPES.get(self.title) or _SHAPES.get(self.dataset)
+
+    def _names(self, metric: str) -> tuple[str, ...]:
+        """Every name of one number of these groups, the one that stands for it first."""
+        one_image = self._shape is not None and self._shape[0] == 1
+        return _ONE_NUMBER if one_image and metric in _ONE_NUMBER else (metric,)
 
     @property
     def metrics(self) -> list[str]:
         """The metrics that somebody published of it, the strictest first."""
-        return [metric for metric in _METRICS if metric in set(self.rows["metric"])][::-1]
+        published = set(self.rows["metric"])
+        return [metric for metric in _METRICS if metric in published]
+
+    def metric(self, name: str | None) -> str:
+        """The metric of this name, the strictest without one. Raises InputError for what nobody published."""
+        metric = self._names(name)[0] if name else self.metrics[0]
+        if metric not in self.metrics:
+            raise unknown_name(f"metric that was published of {self.title}", metric, self.metrics)
+        return metric
 
     def benchmark(self, metric: str) -> str:
         """Its name here; "" where it is none."""
@@ -149,7 +193,7 @@ class PublishedSet(NamedTuple):
 
     def chance(self, metric: str) -> float | None:
         """Chance in percent; None where groups differ in shape."""
-        shape = _SHAPES.get(self.title) or _SHAPES.get(self.dataset)
+        shape = self._shape
         if shape is None:
             return None
         # A caption that chooses among k images is an image that chooses among k captions, turned round.
@@ -180,16 +224,25 @@ class PublishedSet(NamedTuple):
             steps = store.steps(run.id)
             for step in [*steps[:1], *steps[1:][-1:]]:
                 before = not step["iteration"]
-                if metric not in step.get("metrics", {}) or (before and _is_adapted(run.config)):
+                found = self._measured(step.get("metrics", {}), metric)
+                if not found or (before and _is_adapted(run.config)):
                     continue
                 adapted = _ORACLE if run.config.get("oracle") else _ADAPTED
                 why = filter(None, ("" if before else adapted, part))
                 method = f"{run.kind}, before it" if before else run.kind
-                value = step["metrics"][metric]["value"]
                 rows.append(
-                    {"system": run.title, "value": value, "method": method, "caution": "; ".join(why)}
+                    {
+                        "system": run.title,
+                        "value": found["value"],
+                        "method": method,
+                        "caution": "; ".join(why),
+                    }
                 )
         return pd.DataFrame(rows).assign(source="your runs") if rows else pd.DataFrame()
+
+    def _measured(self, metrics: Mapping[str, Mapping[str, Any]], metric: str) -> Mapping[str, Any]:
+        """One's own measurement of a metric, by any of its names; empty where there is none."""
+        return next((metrics[name] for name in self._names(metric) if name in metrics), {})
 
     def result(self, path: Path, metric: str, data: bytes | None = None) -> pd.DataFrame:
         """One's own result, as `crossmatch evaluate` or `recall` writes it, as one row like those of `runs`.
@@ -212,7 +265,7 @@ class PublishedSet(NamedTuple):
         if named != wanted:
             on = f"is of {_line(named)}, not" if named else "names no benchmark and should be"
             raise InputError(f"{path} {on} of {wanted}; write a result of {wanted} with `{command}`.")
-        found = metrics.get(metric, {})
+        found = self._measured(metrics, metric)
         try:
             value, low, high = (float(found[key]) for key in ("value", "low", "high"))
         except (TypeError, KeyError, ValueError):
