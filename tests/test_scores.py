@@ -459,7 +459,8 @@ BAD_CSV = {
     ),
     "match twice": (
         pd.read_csv(io.StringIO(CSV)).assign(match=[1, 1, 0, 1, 1, 0, 0, 1]).to_csv(index=False),
-        "image '0' of group 'a' has 2 captions with match = 1; it needs exactly one",
+        "image '0' of group 'a' has 2 captions with match = 1; where a group has several images each "
+        "needs exactly one",
     ),
     "match not one to one": (
         pd.read_csv(io.StringIO(CSV)).assign(match=[1, 0, 1, 0, 1, 0, 0, 1]).to_csv(index=False),

@@ -184,6 +184,38 @@ def test_a_set_whose_groups_name_different_numbers_says_so():
         _ = groups.truth
 
 
+@pytest.mark.parametrize(
+    ("counts", "says"),
+    [
+        # By their number of true captions; the first group's is not what the others are held to.
+        (
+            [1, 2, 2, 2],
+            "group 'g0' has 1 caption with match = 1; other groups have 2, and all need as many, so put",
+        ),
+        (
+            [2, 2, 1, 2],
+            "group 'g2' has 1 caption with match = 1; other groups have 2, and all need as many, so put",
+        ),
+        ([2, 2, 0, 2], "group 'g2' has 0 captions with match = 1; other groups have 2, and all need as many"),
+        (
+            [1, 1, 2, 1],
+            "group 'g2' has 2 captions with match = 1; it needs exactly one, or every group as many",
+        ),
+        (
+            [0, 0, 0, 0],
+            "group 'g0' has 0 captions with match = 1; it needs exactly one, or every group as many",
+        ),
+        ([3, 3, 3, 3], "group 'g0' has 3 captions with match = 1; all 3 cannot be true"),
+    ],
+)
+def test_the_group_whose_number_of_true_captions_differs_is_blamed(tmp_path, counts, says):
+    rows = [f"g{g},0,{j},{j + g / 10},{int(j < count)}\n" for g, count in enumerate(counts) for j in range(3)]
+    (tmp_path / "s.csv").write_text("group,image,caption,score,match\n" + "".join(rows))
+    with pytest.raises(InputError) as caught:
+        read_scores(tmp_path / "s.csv")
+    assert f"image '0' of {says}" in str(caught.value) and "\n" not in str(caught.value)
+
+
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".npz", ".jsonl"])
 def test_every_score_file_keeps_several_truths(tmp_path, ending):
     scores, truth = drawn(7, 4, 2)
@@ -196,10 +228,10 @@ def test_every_score_file_keeps_several_truths(tmp_path, ending):
 
 
 def test_a_score_file_with_different_numbers_of_truths_is_one_sentence(tmp_path):
-    rows = [{"c0_i0": 1, "c1_i0": 2, "c2_i0": 3, "truth": truth} for truth in ([0, 1], [2])]
+    rows = [{"c0_i0": 1, "c1_i0": 2, "c2_i0": 3, "truth": truth} for truth in ([2], [0, 1], [1, 2])]
     path = tmp_path / "scores.jsonl"
     path.write_text("\n".join(map(json.dumps, rows)))
-    with pytest.raises(InputError, match="`truth` of group '1' names 1 captions, of the first group 2"):
+    with pytest.raises(InputError, match="`truth` of group '0' names 1 caption, that of other groups 2; all"):
         read_scores(path)
 
 

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain, islice
@@ -353,17 +354,31 @@ def _matches(
     matrix[cell] = known.to_numpy(dtype=bool)
     matrix = matrix.reshape(shape)
     counts = matrix.sum(axis=2)
-    if shape[1] == 1 and 1 < counts[0, 0] < shape[2] and (counts == counts[0, 0]).all():
-        return np.nonzero(matrix)[2].reshape(len(matrix), -1)  # several captions are true of the one image
-    wrong = np.argwhere(counts != 1)
+    usual = int(np.bincount(counts[:, 0]).argmax()) if shape[1] == 1 else 1
+    several = 1 < usual < shape[2]
+    wrong = np.argwhere(counts != (usual if several else 1))
     if len(wrong):
         g, i = wrong[0]
         name = images.iloc[int((cell // shape[2] == g * shape[1] + i).argmax())]  # as the file calls it
         raise InputError(
-            f"{path}: image {name!r} of group {ids[g]!r} has {matrix[g, i].sum()} captions with match = 1; it needs "
-            "exactly one."
+            f"{path}: image {name!r} of group {ids[g]!r} has {counted(int(counts[g, i]), 'caption')} with match = 1; "
+            f"{_needed(shape, usual)}."
         )
+    if several:
+        return np.nonzero(matrix)[2].reshape(len(matrix), -1)  # they are true of the one image
     return matrix.argmax(axis=2)
+
+
+def _needed(shape: _Shape, usual: int) -> str:
+    """How many captions may be true of each image: truth holds as many in every group, and several of one image."""
+    _, m, k = shape
+    if m > 1:
+        return "where a group has several images each needs exactly one"
+    if usual < 2:
+        return "it needs exactly one" + (", or every group as many" if k > 2 else "")
+    if usual == k:
+        return f"all {k} cannot be true, so leave at least one caption of each group at 0"
+    return f"other groups have {usual}, and all need as many, so put the others into a file of their own"
 
 
 def _constant(columns: pd.DataFrame, group: np.ndarray) -> pd.DataFrame | None:
@@ -519,11 +534,12 @@ def _truth(path: Path | str, lines: list[_Line]) -> np.ndarray | None:
     if len(truths) < len(lines):
         without = next(line for line in lines if line.truth is None)
         raise _truth_error(path, without.id, None, len(without.cells))
+    usual = Counter(map(len, truths)).most_common(1)[0][0]
     for line, truth in zip(lines, truths, strict=True):
-        if len(truth) != len(truths[0]):
+        if len(truth) != usual:
             raise InputError(
-                f"{path}: `truth` of group {line.id!r} names {len(truth)} captions, of the first group "
-                f"{len(truths[0])}; put groups with different numbers into separate files."
+                f"{path}: `truth` of group {line.id!r} names {counted(len(truth), 'caption')}, that of other groups "
+                f"{usual}; all need as many, so put the others into a file of their own."
             )
     return np.stack(truths)
 
