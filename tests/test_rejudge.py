@@ -557,6 +557,21 @@ def test_more_systems_than_can_be_compared_in_pairs_are_refused(tmp_path):
     assert len(rejudge([tmp_path]).differences) == 190
 
 
+def test_an_unfinished_log_of_a_folder_is_left_out_and_told(tmp_path):
+    half, whole = only(INSPECT / "stops-early", "*.eval"), only(INSPECT / "some", "*.eval")
+    for log in (half, whole):
+        shutil.copy(log, tmp_path / log.name)
+    found = rejudge([tmp_path]).record()
+    assert [s["source"] for s in found["submissions"]] == [whole.name]
+    (told,) = found["left_out"]
+    assert half.name in told and "is half a log: Inspect ended with status 'error'" in told
+    shown = CliRunner().invoke(app, ["rejudge", str(tmp_path)])
+    assert shown.exit_code == 0 and f"left out: {tmp_path / half.name} is half a log" in shown.output
+    for paths in ([tmp_path, tmp_path / half.name], [half.parent]):  # named, or nothing else there
+        with pytest.raises(InputError, match="is half a log"):
+            rejudge(paths)
+
+
 # --- the command
 
 

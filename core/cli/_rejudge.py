@@ -29,6 +29,8 @@ def rejudge(
     """A second opinion on results of MTEB, lm-eval or Inspect: groups, ties, chance, what the report hides."""
     found = judge(files)
     record = found.record()
+    for sentence in found.left_out:
+        print_note(f"left out: {sentence}")
     if out is not None:
         with storage_errors(out):
             write_bytes(out, (json.dumps(record, indent=2, allow_nan=False) + "\n").encode())

@@ -14,7 +14,7 @@ from typing import Any
 from core.base.errors import InputError
 from core.base.table_formats import ZipMember, check_unfolded, parse_json
 from core.rejudge._answers import answers, choice_of
-from core.rejudge._submission import INSPECT, Submission, check_version
+from core.rejudge._submission import INSPECT, Submission, UnfinishedError, check_version
 
 _ZSTANDARD = 93  # the number of its method in a zip
 _LOCAL_HEADER = 30  # bytes before the name of a member
@@ -38,7 +38,7 @@ def read_zip(path: Path, content: bytes) -> Submission:
     except zipfile.BadZipFile as error:
         raise InputError(f"{path} is no complete log of Inspect ({error}); copy it again.") from None
     if "header.json" not in members:
-        raise InputError(
+        raise UnfinishedError(
             f"{path} is half a log: Inspect has not finished it; finish it with `inspect eval-retry`."
         )
     header = parse_json(_member(path, content, members["header.json"]), path)
@@ -74,7 +74,7 @@ def _read(path: Path, log: dict[str, Any], samples: Any) -> Submission:
     told = log["eval"]
     total, found = told.get("dataset", {}).get("samples"), samples if isinstance(samples, list) else []
     if log["status"] != "success":
-        raise InputError(
+        raise UnfinishedError(
             f"{path} is half a log: Inspect ended with status {log['status']!r} after {len(found)} of {total} samples; "
             "finish it with `inspect eval-retry`."
         )

@@ -248,14 +248,15 @@ class _Judgement:
     """Submissions judged, and the paired tests between systems on the same benchmark.
 
     differences : (first, second, metric -> second minus first), every two on one benchmark, in the order in which they
-    were read; p values corrected together.
+    were read; p values corrected together. left_out : a sentence for each unfinished log of a folder.
     """
 
     judged: list[_Judged]
     differences: list[_Pair]
+    left_out: list[str]
 
     def record(self) -> dict[str, Any]:
-        """JSON-safe: `submissions` and `differences`."""
+        """JSON-safe: `submissions`, `differences` and `left_out`."""
         return {
             "submissions": [each.record() for each in self.judged],
             "differences": [
@@ -266,6 +267,7 @@ class _Judgement:
                 }
                 for a, b, each in self.differences
             ],
+            "left_out": self.left_out,
         }
 
 
@@ -273,9 +275,9 @@ def rejudge(paths: Sequence[Path], data: bytes | None = None) -> _Judgement:
     """A second opinion on files and folders of results, or on one upload (its name and `data`).
 
     Raises InputError, in one sentence, for a file that is unknown, damaged, unfinished or a pickle, and for two systems
-    on different items of one benchmark.
+    on different items of one benchmark. An unfinished log of a folder that has others is left out, and told.
     """
-    found = read_submissions(paths) if data is None else read_file(paths[0], data)
+    found, left_out = read_submissions(paths) if data is None else (read_file(paths[0], data), [])
     judged = [_Judged(s, _evaluation(s)) for s in found]
     pairs: list[_Pair] = []
     with_items = sorted(
@@ -289,7 +291,7 @@ def rejudge(paths: Sequence[Path], data: bytes | None = None) -> _Judgement:
                 f"every two are compared; name {_MOST_SYSTEMS} at most."
             )
         pairs += [(a, b, _compared(a, b)) for a, b in combinations(systems, 2)]
-    return _Judgement(judged, _corrected(pairs))
+    return _Judgement(judged, _corrected(pairs), left_out)
 
 
 def _corrected(pairs: list[_Pair]) -> list[_Pair]:

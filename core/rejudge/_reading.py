@@ -13,7 +13,7 @@ from core.base.errors import InputError
 from core.base.table_formats import open_table, parse_json, read_bytes
 from core.datasets.score_files import read_scores
 from core.rejudge import _inspect, _logs, _mteb, _reports, _results, _vlmeval
-from core.rejudge._submission import SCORES, VLM_EVAL_KIT, Submission, check_count, grouped
+from core.rejudge._submission import SCORES, VLM_EVAL_KIT, Submission, UnfinishedError, check_count, grouped
 
 _TABLES = (".csv", ".tsv", ".parquet", ".arrow")
 _ENDINGS = (".json", ".jsonl", ".eval", *_TABLES, ".npz", ".yaml", ".yml", ".md")
@@ -28,20 +28,32 @@ _REPORTS = (
 _MOST_FILES = 1000
 
 
-def read_submissions(paths: Sequence[Path]) -> list[Submission]:
-    """What all these files and folders hold; reports joined with the scores or answers that they are of.
+def read_submissions(paths: Sequence[Path]) -> tuple[list[Submission], list[str]]:
+    """What all these files and folders hold, reports joined with the scores or answers that they are of; and a sentence
+    for each unfinished log of a folder, which is left out.
 
     Raises InputError, in one sentence, for the first thing that is wrong; nothing is loaded from a pickle.
     """
     files = dict.fromkeys(file for path in paths for file in _files(path))
     reports = [beside for file in files if (beside := _report_beside(file)) and beside not in files]
-    found = [s for file in (*files, *dict.fromkeys(reports)) for s in read_file(file)]
+    found: list[Submission] = []
+    left_out: list[UnfinishedError] = []
+    for file in (*files, *dict.fromkeys(reports)):
+        try:
+            found += read_file(file)
+        except UnfinishedError as error:
+            if file in paths:  # named itself, not by its folder
+                raise
+            left_out.append(error)
+    if left_out and not found:
+        raise left_out[0]
     if not found:
         raise InputError(
             "None of these files holds results; name files or folders of MTEB, lm-eval, Inspect, ..."
         )
     # A report that nobody named also tells of tasks whose logs nobody named.
-    return [s for s in _joined(found) if s.ids is not None or s.source not in reports]
+    kept = [s for s in _joined(found) if s.ids is not None or s.source not in reports]
+    return kept, [str(error) for error in left_out]
 
 
 def _files(path: Path) -> list[Path]:

@@ -20,6 +20,10 @@ NO_ANSWER = -1
 READ_VERSIONS = {MTEB: ("1", "2"), LM_EVAL: ("0.4",), LMMS_EVAL: ("0",), f"{INSPECT}'s log": ("2",)}
 
 
+class UnfinishedError(InputError):
+    """A log whose run has not ended: it is left out where a folder has others."""
+
+
 @dataclass(frozen=True)
 class Answers:
     """Which choice a system took in every question, where nothing tells how much it preferred it.
