@@ -701,3 +701,18 @@ def test_front_matter_that_unfolds_is_one_sentence(tmp_path, text, said):
 
     with pytest.raises(InputError, match=said):
         read_yaml_results(tmp_path / "README.md", text)
+
+
+@pytest.mark.parametrize(
+    ("style", "ending"),
+    [("every-eval-ever", ".json"), ("eval-results", ".yaml"), ("model-index", ".md"), ("mteb", ".json")],
+)
+def test_results_of_a_score_file_name_no_split_that_nobody_gave(tmp_path, style, ending):
+    (tmp_path / "s.csv").write_text("group,image,caption,score\na,0,0,2\na,0,1,1\n")
+    out = tmp_path / f"out{ending}"
+    words = ["export", "results", "--scores", str(tmp_path / "s.csv"), "--format", style, "--out", str(out)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.exception or done.output
+    text = out.read_text()
+    assert "unknown" in text and not any(said in text for said in ("split test", '"test"', "split: test"))
+    assert "1 groups" not in text

@@ -166,7 +166,8 @@ def _results(
         refuse_unused("in a result of MTEB, which names no model", "system")
     file = source.scores or source.embeddings
     names = system or (source.model if file is None else file.stem), on or source.benchmark or "unknown"
-    write_results(out, style, source.evaluation(), *names, source.split)
+    split = source.split if file is None else "unknown"  # a file names none
+    write_results(out, style, source.evaluation(), *names, split)
     print_note(f"wrote {out}")
 
 

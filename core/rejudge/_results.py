@@ -24,6 +24,7 @@ from typing import Any
 
 from core.base.errors import InputError, unknown_name
 from core.base.files import storage_errors, write_bytes
+from core.base.text import counted
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE, headline_metrics
 from core.metrics.statistics import Estimate
@@ -171,7 +172,7 @@ def _eval_results(evaluation: Evaluation, model: str, benchmark: str, split: str
                 "dataset": {"id": benchmark, "task_id": name},
                 "value": round(found.value, 4),
                 "date": today,
-                "notes": f"{model}, split {split}: {found}; {len(evaluation.scores)} groups",
+                "notes": f"{model}, split {split}: {found}; {counted(len(evaluation.scores), 'group')}",
             }
             for name, found in evaluation.metrics.items()
         ]
