@@ -9,6 +9,7 @@ import pytest
 from benchmarks.results import cola, cola_verdict
 from benchmarks.results.cola_verdict import CLAIMS, MeasuredRun, outcomes_of, verdicts
 from benchmarks.results.readme import README
+from core.cola import rates, tasks
 from core.cola.run import StrategyRun
 from core.scenes.retrieval import load_retrieval
 from core.scorers.cola_config import STRATEGIES
@@ -266,3 +267,24 @@ def test_longer_refuses_a_strategy_that_there_is_not(monkeypatch, capsys):
     with pytest.raises(SystemExit):
         planned(monkeypatch, "--longer", "mm-adaptor")
     assert "mm-adaptor" in capsys.readouterr().err
+
+
+def test_the_page_says_what_validation_and_crepe_hold():
+    """Counted from what a run validates on, a learning rate is chosen on, and a run measured."""
+    validation = load_retrieval("validation")
+    sets = (
+        first_images(validation, tasks._CURVE_IMAGES, tasks._CURVE_STEP),
+        first_images(validation, rates._IMAGES, rates._STEP),
+    )
+    said = cola._VALIDATED
+    for found in sets:
+        assert f"{len(found.queries)} validation queries over {len(found.images)} images" in said
+    unseen = [f"{int(found.unseen.sum())} of the {len(found.queries)}" for found in sets]
+    assert f"{' and '.join(unseen)} ask for combinations" in said
+    tests = load_retrieval("test")
+    asked, shown = (
+        {str(p) for p, new in zip(s.phrases, s.unseen, strict=True) if new} for s in (tests, sets[1])
+    )
+    assert shown <= asked
+    (pairs,) = {len(run.after["crepe"]) for *_, run in cola.written_runs()}
+    assert f"“crepe” is {pairs} pairs" in said and f"after {cola.PROTOCOL['patience']} epochs" in said

@@ -208,8 +208,7 @@ def write_verdict(store: RunStore) -> dict[str, Any]:
         ),
     }
     VERDICT.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    measured = _frame(runs, int(PROTOCOL["epochs"]))
-    measured_longer = _frame(longer, _LONGER["epochs"])
+    measured, measured_longer = map(_frame, (runs, longer))
     for path, found in ((TABLE, measured), (TABLE_LONGER, measured_longer)):
         if len(found):
             found.to_csv(path, index=False)
@@ -221,12 +220,12 @@ def write_verdict(store: RunStore) -> dict[str, Any]:
     return record
 
 
-def _frame(runs: Sequence[_Measured], epochs: int) -> pd.DataFrame:
+def _frame(runs: Sequence[_Measured]) -> pd.DataFrame:
     """A row per run, metric and part; the base's once.
 
     Beside its own: what a strategy's runs have together, the interval over seeds and queries or groups (`mean_low`,
-    `mean_high`, percent; of what is no mean over them: none), after which `epochs` they ended at the latest, and how
-    many were `improving` then.
+    `mean_high`, percent; of what is no mean over them: none), and how many were `improving` when the protocol's epochs
+    ended (0 of runs that train twice as many).
     """
     rows = [row for job, facts, run in runs for row in _table_rows(job, facts, run)]
     found = pd.DataFrame(rows)
@@ -238,10 +237,9 @@ def _frame(runs: Sequence[_Measured], epochs: int) -> pd.DataFrame:
     sides[table.BASE] = [by_part(every[0].before)]
     ends = [_ends(sides[row["strategy"]], row["metric"], row["part"]) for _, row in found.iterrows()]
     found["mean_low"], found["mean_high"] = zip(*ends, strict=True)
-    improving = {name: still_improving(name, every, epochs) for name in STRATEGIES}
-    return found.assign(
-        epochs=epochs, improving=found["strategy"].map(improving).fillna(0).astype(int)
-    ).round(4)
+    protocol = [run for run in every if len(run.curve) - 1 <= int(PROTOCOL["epochs"])]
+    improving = {name: still_improving(name, protocol, int(PROTOCOL["epochs"])) for name in STRATEGIES}
+    return found.assign(improving=found["strategy"].map(improving).fillna(0).astype(int)).round(4)
 
 
 def _ends(sides: Sequence[Mapping[str, np.ndarray]], metric: str, part: str) -> tuple[float, float]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from itertools import count
 from resource import RUSAGE_SELF, getrusage
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
@@ -171,12 +170,11 @@ def _measured(task: AdaptationTask, epochs: int) -> tuple[int, int]:
 
 def _mean(model: AdaptedModel, work: Callable[[], Any]) -> float:
     """Seconds of one of at least two, and of a second's work, on average."""
-    spent = 0.0
-    for done in count():
-        if done >= 2 and spent >= _PATIENCE:
-            return spent / done
+    spent, done = 0.0, 0
+    while done < 2 or spent < _PATIENCE:
         spent += _seconds(model, work)[0]
-    raise AssertionError
+        done += 1
+    return spent / done
 
 
 def _seconds(model: AdaptedModel, work: Callable[[], Any]) -> tuple[float, Any]:
