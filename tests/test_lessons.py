@@ -143,6 +143,7 @@ def test_a_lesson_ends_on_the_page_that_it_names_and_shows_what_it_promises(app,
     )
     assert not link.click().run().exception  # the blind check shows a solved benchmark in red, too
     title, promised = ENDS[name]
+    assert not test.warning, [warning.value for warning in test.warning]
     assert test.title[0].value == title and promised(test)
 
 

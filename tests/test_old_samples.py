@@ -247,16 +247,26 @@ def test_a_link_gives_the_same_selection(scored_home, old_home, page):
 MARGINS = "margin"  # of Groups, set by a click on Matching
 
 
+LINKS = (
+    *("page_button", "switch_page", "offer_nearest", "ui.page_button", "ui.switch_page", "ui.offer_nearest"),
+    "elements.link_to_page",
+)
+
+
 def fields_in_addresses():
-    """The literal names under which pages bind fields to the address, or read it."""
+    """The literal names under which pages bind fields to the address, read it, or open each other."""
     named = set()
     for file in [ROOT / "app.py", *(ROOT / "pages").glob("*.py"), *(ROOT / "ui").rglob("*.py")]:
         for node in ast.walk(ast.parse(file.read_text("utf-8"))):
             if isinstance(node, ast.Call):
                 said = {each.arg: each.value for each in node.keywords}
                 called = ast.unparse(node.func)
-                if "bind" in said or called in ("ui.number", "number", "ui.pick_model"):
+                # None: `**bind`, options that several fields share
+                if {"bind", None} & {*said} or called in ("ui.number", "number", "ui.pick_model"):
                     named |= {key.value for key in [said.get("key")] if isinstance(key, ast.Constant)}
+                if called in LINKS:  # with the values that it opens a page with
+                    given = (key for d in ast.walk(node) if isinstance(d, ast.Dict) for key in d.keys)
+                    named |= {key.value for key in given if isinstance(key, ast.Constant)}
                 if called in (
                     "ui.seed",
                     "seed",
