@@ -472,7 +472,7 @@ WAYS = {
     "Stored data": kept,
 }
 
-ui.open_page("Your data", LEAD, pick=False)
+ui.open_page("Your data", LEAD, pick=False, shows_files=True)
 if public_mode.is_public():
     st.info(HOSTED, icon=":material/lock:")
     with ui.show_errors():

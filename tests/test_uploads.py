@@ -29,6 +29,8 @@ from ui.measured import MeasuredFiles
 
 GROUPS, MATCHING, DEBIAS = "pages/1_Groups.py", "pages/2_Matching.py", "pages/3_Debias.py"
 TTM, COMPARE, DATA = "pages/4_Test-Time_Matching.py", "pages/6_Compare.py", "pages/8_Your_Data.py"
+RETRIEVAL = "pages/5_Retrieval.py"
+WITHOUT_SELECTION = (None, "pages/0_Lessons.py", RETRIEVAL, "pages/7_Papers.py", "pages/9_Runs.py")
 SET = "scenes/left-right"
 
 
@@ -498,6 +500,34 @@ def test_a_stored_file_opens_by_its_address_on_every_page_that_can_use_it(app, f
     as_model = app(MATCHING, set=SET, model=f"upload/{file}")
     assert next(m.value for m in as_model.metric if m.label == "GroupMatch") == value
     assert "scores.csv (your file)" in plain(as_model)
+
+
+@pytest.mark.parametrize("page", [*WITHOUT_SELECTION, DATA])
+def test_a_file_that_an_address_names_and_nobody_has_is_said_once_on_pages_without_the_selection(app, page):
+    lost = app(page, set="upload/lost.csv")
+    (said,) = (each.value for each in lost.warning)
+    assert "'lost.csv' is not stored here" in said.replace("\\", "")
+    assert "set" not in lost.query_params and not fine(lost.run()).warning
+    assert app(MATCHING).selectbox(key="set").value == "scenes/attribute-swap"
+
+
+@pytest.mark.parametrize("page", WITHOUT_SELECTION)
+def test_a_page_that_cannot_show_a_file_says_so_in_one_line_and_opens_the_nearest_that_can(app, file, page):
+    test = app(page, set=f"upload/{file}")
+    (said,) = (each.value for each in test.info if "scores" in each.value and "your file" in each.value)
+    assert said.replace("\\", "").endswith("does not show scores.csv, your file.")
+    opened = fine(button(test, "Show its metrics on Matching").click().run())
+    assert "scores.csv (your file)" in plain(opened)
+
+
+def test_retrieval_says_that_it_leaves_the_selected_file_out_but_not_in_views_without_a_set(app, file):
+    test = app(MATCHING, set=f"upload/{file}")
+    test.query_params.pop("set")  # as links to this page have it
+    fine(test.switch_page(RETRIEVAL).run())
+    assert "does not show scores.csv, your file." in plain(test)
+    fine(test.segmented_control(key="view").set_value("What training changes").run())
+    assert "does not show scores.csv" not in plain(test)
+    assert not app(DATA, set=f"upload/{file}", way="Scores or embeddings").warning
 
 
 def test_tags_beside_a_file_filter_and_slice_it(app, file):

@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from core.base.errors import InputError
 from core.base.interrupt import interruptible
@@ -27,6 +28,7 @@ from ui.selection import (
     available_splits,
     benchmarks,
     model_names,
+    offer_nearest,
     pick_selection,
     put_off_selection,
     read_history,
@@ -35,12 +37,13 @@ from ui.selection import (
     shifted_names,
     warn_unknown,
 )
-from ui.uploads import is_upload, not_stored, upload_evaluation, upload_names
+from ui.uploads import PREFIX, is_upload, not_stored, upload_evaluation, upload_names
 
 log = logging.getLogger("crossmatch.pages")
 
 STYLE = Path(__file__).parent.parent / ".streamlit"
 _LONGEST = 2000  # characters of an error
+_MATCHING = "pages/2_Matching.py"
 
 
 def open_page(
@@ -51,6 +54,7 @@ def open_page(
     nearest_model: Callable[[str], NearestModel] | None = None,
     sidebar: bool = False,
     heading: str = "",
+    shows_files: bool = False,
 ) -> Selection | None:
     """Open a page: browser title, look, navigation, heading and, with `pick`, the shared selection.
 
@@ -58,6 +62,7 @@ def open_page(
     instead : what the page shows in place of the selection, in one line (an opened run, shipped results); the sidebar
     then shows this line alone, and None is returned. nearest_model : of a page that cannot use every model, as in
     `ui.selection.pick_selection`. sidebar : whether a page without the shared selection fills the sidebar itself.
+    shows_files : whether such a page shows files of the visitor's own all the same.
     """
     name = "Crossmatch" if title == "Crossmatch" else f"{title} · Crossmatch"
     st.set_page_config(page_title=name, page_icon=str(STYLE / "icon.svg"), layout="wide")
@@ -93,6 +98,7 @@ def open_page(
             st.sidebar.empty()
         st.caption(escape_markdown(instead))
     if instead or not pick:
+        _say_unused_file(sidebar, bool(instead) or shows_files)
         put_off_selection()
         return None
     with show_errors():
@@ -141,6 +147,24 @@ def _warn_unknown_selection() -> None:
     warn_unknown("split", st.query_params.get_all("split"), available_splits())
     if is_public():  # elsewhere the field takes any name, and says what is wrong with it
         warn_unknown("model", st.query_params.get_all("model"), [*model_names(), *files])
+
+
+def _say_unused_file(sidebar: bool, is_silent: bool) -> None:
+    """On a page without the selection: that it has no use for the file which the address names, or for the selected
+    one where the page has a set of its own (`sidebar`).
+
+    is_silent : of a file that is there, since the page shows it or says already that it uses no selection.
+    """
+    asked, files = st.query_params.get("set", ""), upload_names()
+    if is_upload(asked) and asked not in files:
+        st.warning(escape_markdown(str(not_stored(asked))), icon=":material/link_off:")
+        with suppress(StreamlitAPIException):  # a field of this page has it: it takes another by itself
+            del st.query_params["set"]
+        return
+    name = asked or (shared_parameters().get("set", "") if sidebar else "")
+    if name in files and not is_silent:
+        line = f"This page does not show {name.removeprefix(PREFIX)}, your file."
+        offer_nearest(line, "Show its metrics on Matching", _MATCHING, {"set": name})
 
 
 def _check_rerun() -> None:

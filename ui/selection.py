@@ -27,6 +27,7 @@ from core.scoring.load import builtin_models
 from ui.cached import cached_on
 from ui.history import STEPS
 from ui.loaders import load_groups, scorer_list
+from ui.navigation import WITH_SELECTION
 from ui.score_options import score_options
 from ui.uploads import PREFIX, is_upload, pick_shape, upload_groups, upload_names
 from ui.visitor import VisitorStore
@@ -134,10 +135,11 @@ def page_button(label: str, page: str, state: Mapping[str, Any], **button: Any) 
 
 
 def switch_page(page: str, state: Mapping[str, Any]) -> None:
-    """Open a page with these values in its widgets and its address."""
+    """Open a page with these values in its widgets and its address, with the selection where that page shows it."""
     st.session_state["carried"] = dict(state)
     try:
-        st.switch_page(page, query_params=_parameters({**shared_parameters(), **state}))
+        shared = shared_parameters() if page in WITH_SELECTION else {}
+        st.switch_page(page, query_params=_parameters({**shared, **state}))
     except StreamlitAPIException:  # this page has a widget of one of these names; its value is carried
         st.switch_page(page, query_params={})  # None would clear what widgets of this page hold: refused, too
 
