@@ -156,7 +156,7 @@ def test_no_runs_yet_is_an_empty_list():
         (["ttm", "--benchmark", "scenes/left-right", "--schedule", "liner"], "linear"),
         (["ttm", "--benchmark", "scenes/left-right", "--preset", "bultin"], "did you mean 'builtin'"),
         (["ttm"], "exactly one of --benchmark NAME or --embeddings FILE"),
-        (["ttm", "--benchmark", "scenes/add", "--adapt-on", "1.5"], "less than 1"),
+        (["ttm", "--benchmark", "scenes/add", "--adapt-on", "1.5"], "below 1"),
         (["ttm", "--benchmark", "scenes/add", "--seeds", "0"], "0 seeds"),
         (["simplematch", "--embeddings", "absent.npz"], "absent.npz"),
         (["simplematch", "--benchmark", "scenes/add", "--preset", "builtin"], "not one of SimpleMatch"),
@@ -371,13 +371,13 @@ def test_the_list_of_commands_says_of_each_what_the_command_itself_says(name):
 )
 def test_a_seed_below_zero_is_refused_before_any_work(command):
     done = CliRunner().invoke(app, [*command, "-1"])
-    assert done.exit_code == 2 and f"Invalid value for '{command[-1]}'" in done.output
+    assert str(done.exception) == f"{command[-1]} is -1; it must be 0 or more."
 
 
 @pytest.mark.parametrize("command", ["evaluate", "blind", "recall", "compare"])
 def test_a_seed_is_refused_where_nothing_is_random(command):
     done = CliRunner().invoke(app, [command, "--seed", "3"])
-    assert done.exit_code == 2 and "No such option" in done.output
+    assert "has no option --seed" in str(done.exception)
 
 
 @pytest.mark.parametrize(

@@ -302,3 +302,68 @@ def test_every_strategy_at_once_says_what_cannot_be_reproduced_before_it_starts(
     rows = lambda: pd.DataFrame({"strategy": []})  # noqa: E731
     cola.adapt("gqa", everything=True)
     assert len(said) == 1 and "of one pass over the paper's 450,000 training pairs" in said[0]
+
+
+def refusal_of(words):
+    """What a command says to wrong words: an InputError's one sentence, and nothing of Typer's."""
+    done = CliRunner().invoke(app, words)
+    assert isinstance(done.exception, InputError) and not done.output, (words, done.output)
+    said = str(done.exception)
+    assert said.endswith((".", "?")) and "\n" not in said, words
+    return said
+
+
+def test_every_wrong_number_of_every_command_gets_one_sentence_with_its_option():
+    """Typer's own answer is four lines, "unable to parse string as an integer" the last of them."""
+    numbers = 0
+    for words, parameters in every_command():
+        for each in parameters:
+            kind = each.type_descriptor.annotation if each.name != "help" else None
+            if kind in (int, float):
+                flag, wanted = each.opts[0], "a whole number" if kind is int else "a number"
+                assert refusal_of([*words, flag, "x"]) == f"{flag} is 'x'; it must be {wanted}."
+                numbers += 1
+    assert numbers > 90
+
+
+def test_every_command_answers_wrong_words_in_one_sentence_that_says_what_to_do():
+    for words, parameters in every_command():
+        called = f"`crossmatch {' '.join(words)}`"
+        said = refusal_of([*words, "--nosuch"])
+        assert said.startswith(f"{called} has no option --nosuch; ") and "--help`" in said
+        for each in (p for p in parameters if p.param_type_name == "option" and p.name != "help"):
+            flag = each.opts[0]
+            if getattr(each, "is_flag", False):
+                assert refusal_of([*words, f"{flag}=3"]).startswith(f"{flag} takes no value; ")
+            else:
+                assert refusal_of([*words, flag]).startswith(f"{flag} needs ")
+        if any(each.required for each in parameters):
+            assert refusal_of(words).startswith(f"{called} needs ")
+            assert f"as in `crossmatch {' '.join(words)} " in refusal_of(words)
+        arguments = [each for each in parameters if each.param_type_name == "argument"]
+        if all(each.nargs != -1 for each in arguments) and all(
+            p in arguments for p in parameters if p.required
+        ):
+            assert "has no use for" in refusal_of([*words, *"abcdef"])
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ("audit scenes/swap --splt test", "`crossmatch audit` has no option --splt; did you mean --split?"),
+        ("ladder scenes/swap --runs 99", "--runs is 99; it must be 20 or less."),
+        ("ladder scenes/swap --runs 0", "--runs is 0; it must be 1 or more."),
+        ("runs shwo", "Unknown command of `crossmatch runs` 'shwo'; did you mean 'show'?"),
+        (
+            "doctor --rehearse builtin/clip",
+            "--rehearse needs 2 values after it; give them, or leave --rehearse out.",
+        ),
+        ("--nosuch", "`crossmatch` has no option --nosuch; `crossmatch --help` lists what it has."),
+        (
+            "runs push x",
+            "`crossmatch runs push` needs REPOSITORY; as in `crossmatch runs push RUN ada/clip-adapted`.",
+        ),
+    ],
+)
+def test_wrong_words_are_answered_with_the_way_out(words, said):
+    assert refusal_of(words.split()) == said

@@ -456,7 +456,7 @@ def test_a_model_that_is_adapted_stays_as_it_was(embedded):
     ("settings", "sentence"),
     [
         ({"iteration": 3}, "did you mean 'iterations'"),
-        ({"lr": -1.0}, "it must be greater than 0"),
+        ({"lr": -1.0}, "it must be above 0"),
         ({"preset": "nothing"}, "Unknown preset"),
         ({"augmentation": "jitter"}, "no pixels to augment"),
     ],

@@ -983,7 +983,8 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
     "runs delete": {"<run>": {"*": instead("{group}")}},
     "runs export": {
         "<run>": {"*": instead("{run_2}", "out")},
-        "<out>": {"*": instead("{run}", "out.zip")},
+        "<path>": {"*": instead("{run}", "out.zip")},
+        "--out": {"*": refused("Say once where", "--out", "other")},
     },
     "runs push": {
         "<run>": {"*": Case(("{run_2}", "ada/clip"), "described", "tests/test_export.py", instead=True)},
@@ -1102,6 +1103,66 @@ def test_an_option_takes_effect_or_is_refused(command, mode, parameter, invoke, 
         assert (found.calls, found.runs) != (base.calls, base.runs)
     else:
         assert found.seen != base.seen
+
+
+# ---- wrong values
+
+ANY_NUMBER = {"--tau-first", "--tau-last", "--null-mean", "--difference"}  # below zero, too
+# What takes any text (a name of one's own, a sentence) or any path that can be made.
+ANY_TEXT = {"--prompt", "--question", "--title", "--licence", "--citation", "--system", "--on", "--name"}
+MADE = {"--out", "--save", "<path>", "<out>", "--folder"}
+# Judged by what a stand-in replaces here; that they refuse is tested where the work itself is.
+RUNS = "tests/test_cli_sentences.py"
+BY_THE_WORK = {
+    **{(c, p): RUNS for c in ("ttm", "simplematch") for p in ("--benchmark", "--model", "--tag")},
+    ("ttm", "--lora-targets"): "tests/test_lora.py",
+    ("simplematch", "--lora-targets"): "tests/test_lora.py",
+    ("ledger", "--model"): RUNS,
+    ("sweep", "--address"): "tests/test_sweep_ray.py",
+    ("ladder", "<benchmark>"): "tests/test_ladder.py",
+    ("ladder", "--model"): "tests/test_ladder.py",
+    ("adapt", "--model"): RUNS,
+    ("pretrain", "<name>"): "tests/test_pretrain.py",
+    ("pretrain", "--steps"): "tests/test_pretrain.py",
+    ("fetch", "<name>"): "tests/test_cli.py",
+}
+
+
+def effective_mode(command: str, parameter: str) -> str:
+    """A mode in which a parameter takes effect."""
+    modes = list(MODES[command])
+    return next((m for m in modes if case_of(command, parameter, m).kind != "refused"), modes[0])
+
+
+def wrong_values() -> Iterator[tuple[str, str, str]]:
+    """Every option of a number or a text, with a value that it cannot have."""
+    for name, command in commands().items():
+        for parameter, label in zip(command.params, parameters(command), strict=False):
+            kind = parameter.type_descriptor.annotation
+            if kind in (int, float):
+                below = () if label in ANY_NUMBER else ("-1",)
+                yield from (
+                    (name, label, value) for value in (*below, "x", *("nan", "1e999") * (kind is float))
+                )
+            elif kind is not bool and label not in ANY_TEXT | MADE:
+                yield name, label, "no-such"
+
+
+@pytest.mark.parametrize(("command", "parameter", "value"), wrong_values())
+def test_a_wrong_value_is_refused_in_one_sentence(command, parameter, value, invoke):
+    """That names the option, the setting of its name or the value, and no Typer's box of four lines."""
+    if (command, parameter) in BY_THE_WORK and value != "x":
+        return
+    mode = effective_mode(command, parameter)
+    given, case = MODES[command][mode], case_of(command, parameter, mode)
+    if parameter.startswith("<"):
+        own = given[1:] if given and not given[0].startswith("--") and not case.drop else given
+        words = (value, *(() if case.instead else own))
+    else:
+        words = (*given, parameter, value)
+    found = invoke(command, mode, words)
+    assert found.code == 2 and found.refusal.endswith((".", "?")), found
+    assert "Usage:" not in found.said and not found.refusal.startswith("Error")
 
 
 # ---- benchmarks named first, short names of models, presets that bring theirs

@@ -193,7 +193,7 @@ def test_a_key_of_another_kind_of_sweep_is_refused(kind, key):
 @pytest.mark.parametrize(
     ("lines", "says"),
     [
-        (["oracle: 'no'"], "must be a valid boolean"),
+        (["oracle: 'no'"], "must be true or false"),
         (["oracle: true", "settings: {tau_first: 1.0}"], "tau_first has no effect"),
         (["settings: {schedule: constant, tau_last: 0.5}"], "tau_last has no effect"),
         (["device: gpu"], "Unknown device"),

@@ -59,7 +59,7 @@ def adapted_model_section(store: RunStore, run: Run) -> None:
             )
     if size > BIGGEST_ZIP:
         st.caption("It is too large to download through the browser; on this machine run")
-        st.code(f"crossmatch runs export {run.id} adapted", language="bash")
+        st.code(f"crossmatch runs export {run.id} --out adapted", language="bash")
     forgetting_section(store, run)
     card = folder / "README.md"
     if card.is_file():

@@ -50,3 +50,24 @@ def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     some = mark.join(options[:12]) + (" …" if len(options) > 12 else "")
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {some or 'none'}."
     return InputError(f"Unknown {kind} {name!r}; {hint}")
+
+
+_REQUIREMENTS = (  # of pydantic, and in plain words
+    (r"a valid integer.*", "a whole number"),
+    (r"a valid number.*", "a number"),
+    (r"a valid boolean.*", "true or false"),
+    (r"a valid dictionary", "a mapping, name: value"),
+    (r"a valid (list|string|tuple)", r"a \1"),
+    (r"greater than or equal to (\S+)", r"\1 or more"),
+    (r"less than or equal to (\S+)", r"\1 or less"),
+    (r"greater than (\S+)", r"above \1"),
+    (r"less than (\S+)", r"below \1"),
+)
+
+
+def _requirement(finding: str) -> str:
+    """What a value must be, of pydantic's "Input should be ...", as it follows "it must be"."""
+    wanted = finding.removeprefix("Input should be ")
+    for pattern, plain in _REQUIREMENTS:
+        wanted = re.sub(rf"^{pattern}", plain, wanted)
+    return wanted

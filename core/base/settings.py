@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, ValidationError
 
-from core.base.errors import InputError, unknown_name
+from core.base.errors import InputError, _requirement, unknown_name
 
 Count = Annotated[int, Field(ge=1)]
 Seed = Annotated[int, Field(ge=0)]
@@ -67,9 +67,7 @@ def _sentence(error: ValidationError, known: Iterable[str]) -> InputError:
         return unknown_name("setting", name, known)
     if first["type"] == "missing":
         return InputError(f"The setting {name} is missing; give it.")
-    wanted = (
-        first["msg"].removeprefix("Input should be ").replace("a valid dictionary", "a mapping, name: value")
-    )
+    wanted = _requirement(first["msg"])
     if wanted == first["msg"]:
         return InputError(f"The setting {name} is wrong ({wanted}); change it.")
     return InputError(f"The setting {name} is {first['input']!r}; it must be {wanted}.")

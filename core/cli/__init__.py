@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 from typer.core import TyperCommand
 
-from core.base.errors import InputError, unknown_name
+from core.base.errors import InputError
 from core.cli import _given_options
 
 __all__ = ["COMMANDS", "app", "main"]
@@ -236,11 +236,6 @@ class _Commands(_given_options.Group):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return _Deferred(cmd_name, COMMANDS[cmd_name]) if cmd_name in COMMANDS else None
-
-    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        if args and args[0] not in COMMANDS:
-            raise unknown_name("command", args[0], COMMANDS)
-        return super().resolve_command(ctx, args)
 
 
 app = _given_options.App(

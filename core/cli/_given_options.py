@@ -12,7 +12,8 @@ from typing import Annotated, Any, get_args, get_type_hints
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from core.base.errors import InputError
+from core.base.errors import InputError, unknown_name
+from core.cli._usage_errors import usage_errors
 
 _running: ContextVar[Any] = ContextVar("running", default=None)  # the context of the command that runs
 
@@ -26,12 +27,18 @@ def _plain_flags(parameters: list[Any]) -> list[Any]:
 
 
 class _PlainHelp:
-    """What the help of a command and of a group of commands share: flags without a value, and the example."""
+    """What a command and a group of commands share: what is typed wrong gets one sentence, and in their help flags
+    have no value and the example is one line."""
 
     epilog: str | None
 
     def get_params(self, ctx: Any) -> list[Any]:
         return _plain_flags(super().get_params(ctx))  # type: ignore[misc]
+
+    def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
+        """As Typer's. Raises InputError for an word that the command cannot use."""
+        with usage_errors(info_name, parent, self):
+            return super().make_context(info_name, args, parent, **extra)  # type: ignore[misc]
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """The example, in one line however narrow the terminal: it is there to be copied."""
@@ -46,6 +53,14 @@ class Group(_PlainHelp, TyperGroup):
     """
 
     sections: Mapping[str, Sequence[str]] = {}
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """As Typer's. Raises InputError for a command that is not there."""
+        known = self.list_commands(ctx)
+        if args and args[0] not in known:
+            within = f" of `crossmatch {ctx.info_name}`" if ctx.parent is not None else ""
+            raise unknown_name(f"command{within}", args[0], known)
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         names = self.list_commands(ctx)

@@ -34,7 +34,9 @@ def writing(path: Path, flag: str = "--out") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise InputError(f"{path} cannot be written ({error.strerror}); choose another {flag}.") from None
+        raise InputError(
+            f"{path} cannot be written ({error.strerror or error}); choose another {flag}."
+        ) from None
 
 
 def make_folder(folder: Path, flag: str) -> None:

@@ -161,12 +161,19 @@ def _delete(run: _RunOrGroup) -> None:
         store.delete(run_id)
 
 
-@runs_app.command("export", epilog="Example: crossmatch runs export RUN adapted.zip")
+@runs_app.command("export", epilog="Example: crossmatch runs export RUN --out adapted.zip")
 def _export(
-    run: options.RunId, out: Annotated[Path, typer.Argument(help="New folder, or a file that ends in .zip.")]
+    run: options.RunId,
+    path: Annotated[
+        Path | None, typer.Argument(help="New folder, or a file that ends in .zip; --out says the same.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(help="New folder, or a file that ends in .zip.")] = None,
 ) -> None:
     """Write a finished run's adapted model, with its card, to a folder or zip."""
-    print_note(f"wrote {export_model(RunStore(), run, out)}")
+    where = path or out
+    if where is None or (path and out):
+        raise InputError("Say once where the model is to be written: --out FOLDER, or --out FILE.zip.")
+    print_note(f"wrote {export_model(RunStore(), run, where)}")
 
 
 @runs_app.command("push", epilog="Example: HF_TOKEN=... crossmatch runs push RUN ada/clip-adapted")

@@ -1,0 +1,88 @@
+"""What is typed wrong, as one sentence: what, where, what to do. Typer prints four lines, of which two are no help."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from difflib import get_close_matches
+from typing import Any
+
+import typer
+
+from core.base.errors import InputError, _requirement
+
+_UsageError: Any = typer.BadParameter.__base__  # of Typer's own copy of Click, which has no public name
+
+
+@contextmanager
+def usage_errors(name: str | None, parent: Any, command: Any) -> Iterator[None]:
+    """Raises InputError for what Typer finds wrong in the words after a command.
+
+    name, parent : how the command was called, and the context of the group that it is in. command : its parameters, and
+    the example at the end of its help.
+    """
+    try:
+        yield
+    except _UsageError as error:
+        if type(error).__name__ == "NoArgsIsHelpError":  # no mistake: the help is shown
+            raise
+        words = " ".join(
+            ["crossmatch", *_names(parent), name or ""] if parent is not None else ["crossmatch"]
+        )
+        raise InputError(_sentence(error, f"`{words}`", command)) from None
+
+
+def _names(context: Any) -> list[str]:
+    """The names of groups of commands from the outermost on, without the program's own."""
+    return [] if context.parent is None else [*_names(context.parent), context.info_name]
+
+
+def _sentence(error: Any, called: str, command: Any) -> str:
+    kind = type(error).__name__
+    if kind == "NoSuchOption":
+        known = [each for parameter in command.params for each in parameter.opts if each.startswith("--")]
+        near = get_close_matches(error.option_name, known, 1, 0.7)
+        hint = f"did you mean {near[0]}?" if near else f"`{called[1:-1]} --help` lists what it has."
+        return f"{called} has no option {error.option_name}; {hint}"
+    if kind == "BadOptionUsage":
+        return _without_its_value(error, command)
+    if kind == "MissingParameter":
+        example = re.search(r"crossmatch .*", command.epilog or "")
+        return f"{called} needs {_called(error.param)}" + (f"; as in `{example[0]}`." if example else ".")
+    if kind == "BadParameter":
+        return f"{_called(error.param)} {_wrong(error)}."
+    surplus = re.search(
+        r"unexpected extra arguments? \((.*)\)|unexpected extra argument\(s\) \((.*)\)", error.message
+    )
+    if surplus:
+        return f"{called} has no use for {(surplus[1] or surplus[2])!r}; leave it out, or quote what belongs together."
+    return f"{called}: {error.message}"
+
+
+def _called(parameter: Any) -> str:
+    """`--split`, and an argument in capitals, as the first line of the help has it."""
+    if parameter.param_type_name == "option":
+        return max(parameter.opts, key=len)
+    return (parameter.metavar or parameter.name).upper()
+
+
+def _without_its_value(error: Any, command: Any) -> str:
+    """An option without the values that it needs, or a flag with one."""
+    flag = error.option_name
+    if "does not take a value" in error.message:
+        return f"{flag} takes no value; leave out the = and what follows it."
+    count = next((each.nargs for each in command.params if flag in each.opts), 1)
+    many = "a value" if count == 1 else f"{count} values"
+    return f"{flag} needs {many} after it; give {'it' if count == 1 else 'them'}, or leave {flag} out."
+
+
+def _wrong(error: Any) -> str:
+    """What was given, and what it must be: both as pydantic, which reads the values for Typer, found them."""
+    found = getattr(error.__cause__, "errors", None)
+    if found is None:
+        return f"is wrong ({error.message.rstrip('.')}); change it"
+    first = found()[0]
+    given = first["input"]
+    shown = given if re.fullmatch(r"[-+]?\d+(\.\d+)?", str(given)) else repr(given)
+    return f"is {shown}; it must be {_requirement(first['msg'])}"
