@@ -34,6 +34,11 @@ LEAD = (
     "such as a green cube beside a red sphere. [Cola](https://github.com/arijitray1993/COLA) measures this and "
     "trains models to do better."
 )
+_OF_COLA = "[Cola](https://github.com/arijitray1993/COLA)"
+LEADS = {  # of the other views
+    CHANGES: f"Ways to teach a model which attribute belongs to which object: those of {_OF_COLA} and one more.",
+    TRAIN: f"Teach a model which attribute belongs to which object, in one of the ways of {_OF_COLA}.",
+}
 KINDS = ("adapt",)  # of the runs that this page shows
 THIS = "pages/5_Retrieval.py"
 SHOWN = (8, 16, 32)
@@ -441,7 +446,7 @@ def page(store: ui.VisitorStore) -> None:
 # What is chosen reaches the address only when the field is drawn.
 view = present_name("view", st.session_state.get("view") or st.query_params.get("view", ASK))
 chosen_set = st.session_state.get("rset") or st.query_params.get("rset", "")
-lead = choices.LEAD if view == ASK and choices.is_choice_set(chosen_set) else LEAD
+lead = choices.LEAD if view == ASK and choices.is_choice_set(chosen_set) else LEADS.get(view, LEAD)
 ui.open_page("Retrieval", lead, pick=False, sidebar=view not in (CHANGES, TRAIN))
 with ui.show_errors():
     page(ui.VisitorStore())

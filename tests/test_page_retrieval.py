@@ -184,8 +184,8 @@ def test_what_was_still_improving_is_shown_after_twice_the_steps_or_marked(monke
     }  # fmt: skip
     assert (found.longer, found.improving) == (["ft-all"], ["ft-late"])
     assert found.said == (
-        " FT all: after twice as many steps, for they were still improving. Still improving when their steps ended, "
-        "so no verdict on them: FT late."
+        " Of FT late there is no verdict: still improving when the training ended. FT all was trained twice as long as "
+        "the others, for the same reason."
     )
     # The interval is over seeds and queries, as README's, not the mean of those over queries.
     assert (data.low[0, 1], data.high[0, 1]) == (32.0, 50.0)
@@ -238,10 +238,29 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
     # Another number than the protocol's decided it, which its sentence says.
     assert "A third. **Confirmed**, -3.0 (-5.0 to -1.0) points by the protocol. So." in text(test)
     assert "Another. **Left open**. Not measured yet: 0 of 3 seeds." in text(test)
-    assert "in the paper MM-Adapter comes out highest (48.9 %, before 39.1 %)" in text(test)  # [Cola] Table 1
+    assert "in the paper MM-Adapter, 48.9 % (before 39.1 %, no intervals printed)" in text(
+        test
+    )  # [Cola] Table 1
     assert "Means of 3 seeds (dots)." in text(test)
     assert "on the built-in world no strategy is better than the model before" in text(test)  # all are 31
-    assert html(test).count('scope="row"') == 1 + len(STRATEGIES) and "word embeddings" in html(test)
+    rows = 1 + len(STRATEGIES) + 1  # the model before, and the chance level
+    assert html(test).count('scope="row"') == rows and "word embeddings" in html(test)
+
+
+def test_the_table_of_strategies_has_intervals_chance_and_who_has_no_verdict_and_the_caveat_comes_first(app):
+    test = app(PAGE, view="What training changes")
+    shipped, table = Measured.shipped(), html(test)
+    data = strategies_data(shipped.rows)
+    for j, name in enumerate(data.strategies):
+        low, high = data.low[2, j], data.high[2, j]
+        assert f"<small>{low:.1f}–{high:.1f}</small>" in table, name
+    level = data.chance[2, 0]
+    assert f"{level:.1f} %" in table.split("chance level")[1]
+    assert table.count("no verdict") == len(shipped.improving) > 0
+    told = text(test)
+    assert told.index("there is no verdict") < told.index("is highest") and "the intervals overlap" in told
+    first = strategies_figure(data)
+    assert [t.name for t in first.data if t.showlegend is not False][-2:] == ["one seed", "chance level"]
 
 
 def test_a_run_starts_from_the_form_and_is_described_in_the_store(app, monkeypatch):

@@ -43,6 +43,13 @@ def test_the_shaded_stretch_is_the_best_interval():
     assert (rect.x0, rect.x1) == found.best
 
 
+def test_the_legend_names_the_chance_level_and_the_shaded_stretch():
+    figure = alpha.alpha_figure(data())
+    named = [shape.name for shape in figure.layout.shapes if shape.showlegend]
+    assert named == ["TextScore: chance", "TextScore: highest"]
+    assert "TextScore: 95 %" in {trace.name for trace in figure.data if trace.showlegend}
+
+
 def test_long_curves_are_thinned_for_the_screen_alone():
     found = data(20_000)
     assert len(found.y["text_score"]) <= MAX_STEPS < len(curves(20_000)["text_score"].values)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from html import escape
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from core.figures import retrieval
 from core.scorers.cola_config import STRATEGIES
 from ui import forgetting
 from ui.export import chart, export_section
+from ui.formatting import unbroken
 
 # How assets/results/cola_cost.csv was made.
 _COST_BUDGET = (
@@ -51,13 +52,18 @@ class Measured(NamedTuple):
 
     @property
     def said(self) -> str:
-        """` FT all after twice as many steps. MM-Pred was still improving when its steps ended: no verdict on it.`"""
+        """` Of MM-Pred there is no verdict: still improving when the training ended. FT all was trained twice as long
+        as the others, for the same reason.`"""
         longer, improving = (
             ", ".join(map(retrieval.label, names)) for names in (self.longer, self.improving)
         )
-        text = f" {longer}: after twice as many steps, for they were still improving." if longer else ""
+        text = ""
         if improving:
-            text += f" Still improving when their steps ended, so no verdict on them: {improving}."
+            text += f" Of {improving} there is no verdict: still improving when the training ended."
+        if longer:
+            was = "was" if len(self.longer) == 1 else "were"
+            why = "for the same reason" if improving else "for they were still improving"
+            text += f" {longer} {was} trained twice as long as the others, {why}."
         return text
 
 
@@ -114,15 +120,21 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
     """The measured strategies beside the paper's: in one sentence, at a glance, as figures and as one table."""
     paper = retrieval.paper_data("CLIP")
     st.markdown(
-        f"""**Ways to teach a model which attribute belongs to which object.** \
-Percent is mean average precision (mAP), 100 where every right picture stands before every wrong one, or accuracy.
-- Combinations that training never showed: {_best(paper, UNSEEN, "in the paper")}; \
-{_best(data, UNSEEN, "on the built-in world")}.
-- Two objects that exchange their attributes: {_best(paper, PAIRS, "in the paper")}; \
-{_best(data, PAIRS, "on the built-in world")}.
-- Data, models and length of training differ: compare the order of the strategies, not their level.{measured.said}"""
+        f"{_undecided()}Data, models and length of training are not the paper's: compare the order, not the level."
+        f"{measured.said}"
     )
-    st.html(_glance(data, paper))
+    st.html(_glance(data, paper, measured.improving))
+    st.caption(
+        "Combinations that training never showed, by mean average precision (mAP): 100 % where every right picture "
+        "stands before every wrong one. Below each value its 95 % interval over seeds and queries; the paper prints "
+        f"none, and no chance level.{_ties(data)}"
+    )
+    for what, measure in (
+        ("Combinations that training never showed", UNSEEN),
+        ("Two objects that exchange their attributes", PAIRS),
+    ):
+        here = _best(data, measure, "on the built-in world")
+        st.markdown(unbroken(f"**{what}:** {here}; {_best(paper, measure, 'in the paper')}."))
     left, right = st.columns(2, gap="medium")
     said = "Cola mAP on unseen combinations by strategy"
     with left:
@@ -152,30 +164,55 @@ Percent is mean average precision (mAP), 100 where every right picture stands be
         )
 
 
+def _undecided() -> str:
+    """`**12 of the 13 claims below are left open.** `; "" where no verdict is shipped."""
+    record = _verdict_record()
+    if record is None:
+        return ""
+    left = sum(claim["verdict"] == "left open" for claim in record["claims"])
+    return (
+        f"**{left} of the {len(record['claims'])} claims below {'is' if left == 1 else 'are'} left open.** "
+    )
+
+
 def _best(data: retrieval.StrategiesData, measure: int, where: str) -> str:
-    """`in the paper MM-Adapter comes out highest (48.9 %, before 39.1 %)`"""
+    """`in the paper MM-Adapter, 48.9 % (before 39.1 %, no intervals printed)`, or with both intervals and whether they
+    overlap."""
     values = data.value[measure]
     if np.isnan(values).all():
         return f"{where} nothing is measured"
-    best, before = int(np.nanargmax(values)), values[data.strategies.index("base")]
-    if data.strategies[best] == "base" or round(values[best], 1) <= round(before, 1):
+    best, base = int(np.nanargmax(values)), data.strategies.index("base")
+    before, name = values[base], retrieval.label(data.strategies[best])
+    if best == base or round(values[best], 1) <= round(before, 1):
         return f"{where} no strategy is better than the model before ({before:.1f} %)"
-    name = retrieval.label(data.strategies[best])
-    return f"{where} {name} comes out highest ({values[best]:.1f} %, before {before:.1f} %)"
+    low, high = data.low[measure], data.high[measure]
+    if np.isnan(low[[best, base]]).any():
+        return f"{where} {name}, {values[best]:.1f} % (before {before:.1f} %, no intervals printed)"
+    both = (f"{values[j]:.1f} % ({low[j]:.1f}–{high[j]:.1f})" for j in (best, base))
+    overlap = " and the intervals overlap" if low[best] <= high[base] else ""
+    return f"{where} {name} is highest, {', before '.join(both)}{overlap}"
 
 
-def _glance(data: retrieval.StrategiesData, paper: retrieval.StrategiesData) -> str:
-    """Every strategy on one line: what it trains, and its unseen mAP here and in the paper."""
-    lines = []
+def _ties(data: retrieval.StrategiesData) -> str:
+    """` Queries with a tie, mean over seeds: Token map 0.3.`"""
+    counts = zip(data.strategies, data.ties[UNSEEN], strict=True)
+    tied = [f"{retrieval.label(name)} {count:.1f}" for name, count in counts if count > 0]
+    return f" Queries with a tie, mean over seeds: {', '.join(tied)}." if tied else " No query is tied."
+
+
+def _glance(
+    data: retrieval.StrategiesData, paper: retrieval.StrategiesData, improving: Collection[str]
+) -> str:
+    """Every strategy on one line: what it trains, and its unseen mAP here and in the paper; the chance level first."""
+    level = _cell(float(np.nanmean(data.chance[UNSEEN])))
+    lines = [_glance_line("chance level", "Pictures in random order.", level + _cell(np.nan))]
     for name in data.strategies:
+        j = data.strategies.index(name)
         meaning = STRATEGIES[name].meaning if name in STRATEGIES else "Nothing: the model as it was."
-        here = data.value[UNSEEN, data.strategies.index(name)]
-        printed = name in paper.strategies
-        there = paper.value[UNSEEN, paper.strategies.index(name)] if printed else np.nan
-        numbers = "".join(f"<td><div>{_percent(value)}</div></td>" for value in (here, there))
-        lines.append(
-            f'<tr><th scope="row">{retrieval.label(name)}</th><td class="cm-words">{escape(meaning)}</td>{numbers}</tr>'
-        )
+        mark = "<div><small>still improving: no verdict</small></div>" if name in improving else ""
+        there = paper.value[UNSEEN, paper.strategies.index(name)] if name in paper.strategies else np.nan
+        here = [array[UNSEEN, j] for array in (data.value, data.low, data.high)]
+        lines.append(_glance_line(f"{retrieval.label(name)}{mark}", meaning, _cell(*here) + _cell(there)))
     return (
         '<div class="cm-scroll"><table class="cm-cells"><thead><tr><th scope="col" class="cm-words">strategy</th>'
         '<th scope="col" class="cm-words">what is trained</th><th scope="col">unseen combinations, here</th>'
@@ -183,8 +220,14 @@ def _glance(data: retrieval.StrategiesData, paper: retrieval.StrategiesData) -> 
     )
 
 
-def _percent(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.1f} %"
+def _glance_line(head: str, meaning: str, numbers: str) -> str:
+    return f'<tr><th scope="row">{head}</th><td class="cm-words">{escape(meaning)}</td>{numbers}</tr>'
+
+
+def _cell(value: float, low: float = np.nan, high: float = np.nan) -> str:
+    """A value, and below it its interval where it has one."""
+    interval = "" if np.isnan(low) else f"<small>{low:.1f}–{high:.1f}</small>"
+    return f"<td><div>{'–' if np.isnan(value) else f'{value:.1f} %'}{interval}</div></td>"
 
 
 def _bars(
@@ -206,10 +249,9 @@ def _bars(
 
 def _verdicts() -> None:
     """What the runs say of each of the paper's claims, and how much of it is measured."""
-    path = paths.assets() / "results" / "cola_verdict.json"
-    if not path.is_file():
+    record = _verdict_record()
+    if record is None:
         return
-    record = json.loads(path.read_text(encoding="utf-8"))
     st.header("The paper's claims, one by one", anchor=False)
     counts = Counter(claim["verdict"] for claim in record["claims"])
     said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
@@ -224,6 +266,12 @@ def _verdicts() -> None:
             "Differences in points, means over seeds, intervals over seeds and queries or groups. Written from the "
             "records of the runs by `python -m benchmarks.results.cola`."
         )
+
+
+def _verdict_record() -> dict[str, Any] | None:
+    """What `benchmarks.results.cola` wrote of the claims; None where it is not shipped."""
+    path = paths.assets() / "results" / "cola_verdict.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
 def _claim_line(claim: Mapping[str, Any]) -> str:

@@ -53,7 +53,7 @@ def alpha_data(
 def alpha_figure(data: _AlphaData, alpha: float | None = None, height: int = 380) -> go.Figure:
     """Steps of every metric; the best interval of one is shaded, with its 95 % band and its chance level."""
     figure = go.Figure()
-    name = data.shaded
+    name, label = data.shaded, METRICS[data.shaded].label
     low, high = data.bands[name]
     for edge, fill in ((low, None), (high, "tonexty")):
         x, y = _steps(data.x[name], edge)
@@ -66,16 +66,20 @@ def alpha_figure(data: _AlphaData, alpha: float | None = None, height: int = 380
             mode="lines",
             hoverinfo="skip",
             showlegend=fill is not None,
-            name=f"95 % interval of {METRICS[name].label}",
+            name=f"{label}: 95 %",
         )
     for metric, values in data.y.items():
         entry, width = METRICS[metric], 3.2 if metric == name else 1.8
         x, y = _steps(data.x[metric], values)
         line(figure, x, y, entry.label, entry.colour, dash=entry.dash, width=width, shape="hv")
     figure.add_hline(
-        y=data.chance[name], line={"color": OUTCOME_COLOURS["tie"], "width": 2, "dash": "2px,3px"}
+        y=data.chance[name],
+        line={"color": OUTCOME_COLOURS["tie"], "width": 2, "dash": "2px,3px"},
+        name=f"{label}: chance",
+        showlegend=True,
     )
-    figure.add_vrect(*data.best, fillcolor=faint(METRICS[name].colour, 0.22), line_width=0)
+    look = {"fillcolor": faint(METRICS[name].colour, 0.22), "line_width": 0}
+    figure.add_vrect(*data.best, **look, name=f"{label}: highest", showlegend=True)
     layout(figure, height, "alpha: how much of the language prior is removed", "", percent=True)
     lowest = min([data.chance[name], *(float(v.min()) for v in data.y.values()), float(low.min())])
     figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25)

@@ -166,13 +166,15 @@ def label(strategy: str) -> str:
 
 
 _DRAWN = (1, 2, 4)  # of the measures, those that have bars
+_SEED = {"size": 4, "color": "#ffffff", "line": {"width": 1, "color": "#444a58"}}  # the dot of one
 
 
 def strategies_figure(
     data: StrategiesData,
     beside: StrategiesData | None = None,
 ) -> go.Figure:
-    """Bars of some measures by strategy: a line for the 95 % interval, a dot for every seed, chance levels dotted.
+    """Bars of some measures by strategy: a line for the 95 % interval, a dot for every seed, chance levels dotted, each
+    named in the legend where there are any.
 
     beside : of a figure next to it, which then has the same height of a percent.
     """
@@ -192,6 +194,7 @@ def strategies_figure(
                 showlegend=False,
                 hoverinfo="skip",
             )
+    _name_marks(figure, data)
     layout(figure, 360, "strategy", "mAP or accuracy, in percent")
     figure.update_layout(hovermode="closest")
     figure.update_yaxes(ticksuffix=" %")
@@ -238,11 +241,25 @@ def _bars(figure: go.Figure, data: StrategiesData, i: int, x: np.ndarray, width:
             x=x[rows],
             y=seeds[~np.isnan(seeds)],
             mode="markers",
-            marker={"size": 4, "color": "#ffffff", "line": {"width": 1, "color": "#444a58"}},
+            marker=_SEED,
             name="one seed",
             showlegend=False,
             hovertemplate="one seed: %{y:.1f} %<extra></extra>",
         )
+
+
+def _name_marks(figure: go.Figure, data: StrategiesData) -> None:
+    """Entries of the legend for the dots of single seeds and the dotted lines, of no measure's colour."""
+    grey = OUTCOME_COLOURS["tie"]
+    marks: list[dict[str, Any]] = []
+    if data.seeds.shape[-1] > 1:
+        marks.append({"mode": "markers", "marker": _SEED, "name": "one seed"})
+    if not np.isnan(data.chance).all():
+        marks.append(
+            {"mode": "lines", "line": {"color": grey, "width": 1.5, "dash": "dot"}, "name": "chance level"}
+        )
+    for mark in marks:
+        figure.add_scatter(x=[None], y=[None], hoverinfo="skip", **mark)
 
 
 def _level(data: StrategiesData, measure: int) -> float:
