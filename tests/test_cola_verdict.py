@@ -247,6 +247,30 @@ def planned(monkeypatch, *arguments, epochs=32):
     return [(job.settings.strategy, job.settings.seed) for job in found]
 
 
+def test_runs_of_more_epochs_are_ended_by_no_patience(monkeypatch):
+    found = []
+    monkeypatch.setattr(cola, "run_all", lambda store, runs, *rest: found.extend(each.job for each in runs))
+    monkeypatch.setattr(cola, "write_verdict", lambda store: {})
+    monkeypatch.setattr(cola, "_measured", lambda store, job: {})
+    cola.main(["--longer", *STRATEGIES])
+    assert len(found) == 3 * len(STRATEGIES)
+    assert {(job.settings.epochs, job.settings.patience) for job in found} == {(32, None)}
+
+
+def test_what_is_written_of_more_epochs_has_trained_all_of_them():
+    """The page says "all of them trained"."""
+    longer = [run for job, _, run in cola.written_runs() if job["adapt"]["epochs"] == 32]
+    assert longer and {len(run.curve) - 1 for run in longer} == {32}
+
+
+def test_a_patience_that_ended_nothing_makes_no_other_run():
+    job = cola._job(cola._lines()[0], **cola._LONGER)
+    config = job.written()
+    cut = {**config, "adapt": {**config["adapt"], "patience": 5}}
+    assert job.same(config) and not job.same(cut)
+    assert cola._is_run_of(job, cut, 32) and not cola._is_run_of(job, cut, 31)
+
+
 def test_longer_trains_the_strategies_that_are_named(monkeypatch):
     every = [(name, seed) for name in ("linear", "ft-late") for seed in range(3)]
     assert planned(monkeypatch, "--longer", "linear", "ft-late", epochs=65) == every  # measured nowhere

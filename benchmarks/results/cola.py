@@ -164,7 +164,16 @@ def _job(line: TableLine, **options: Any) -> StrategyRun:
     """What a line trains, with other settings where some are given."""
     job = line.job
     assert isinstance(job, StrategyRun)  # `_lines` are those that train
-    return job.model_copy(update={"settings": job.settings.updated(options)})
+    return job.model_copy(
+        update={"settings": job.settings.model_copy(update=options)}
+    )  # None is a value here
+
+
+def _is_run_of(job: StrategyRun, known: Mapping[str, Any], trained: int) -> bool:
+    """Whether a run of so many epochs is one of a job; a patience that did not end it has changed nothing."""
+    if job.settings.patience is None and trained == job.settings.epochs and "adapt" in known:
+        known = {**known, "adapt": {**known["adapt"], "patience": None}}
+    return job.same(known)
 
 
 def _owed(store: RunStore, title: str, job: StrategyRun, seeds: int) -> list[PlannedRun]:
@@ -256,7 +265,11 @@ _Measured = tuple[dict[str, Any], dict[str, Any], MeasuredRun]
 
 def _measured(store: RunStore, job: StrategyRun) -> dict[int, _Measured]:
     """The finished runs of a description by seed; those of the store come first."""
-    found = {each.seed: (known, facts, each) for known, facts, each in written_runs() if job.same(known)}
+    found = {
+        each.seed: (known, facts, each)
+        for known, facts, each in written_runs()
+        if _is_run_of(job, known, len(each.curve) - 1)
+    }
     for run in _finished(store, job):
         records = store.steps(run.id)
         ends = records[0], records[-1]
@@ -311,11 +324,12 @@ def _lines() -> list[TableLine]:
 
 def _finished(store: RunStore, job: StrategyRun) -> list[Run]:
     """The runs of a description that are over."""
-    return [
-        run
-        for run in store.list("adapt")
-        if run.status == "finished" and job.same(run.config) and job.is_over(store.steps(run.id))
-    ]
+    found = []
+    for run in store.list("adapt"):
+        steps = store.steps(run.id) if run.status == "finished" else []
+        if steps and _is_run_of(job, run.config, steps[-1]["iteration"]) and job.is_over(steps):
+            found.append(run)
+    return found
 
 
 def by_words(rows: Sequence[Mapping[str, Any]], run: MeasuredRun) -> list[dict[str, Any]]:
