@@ -12,7 +12,7 @@ import streamlit as st
 import ui
 from core import figures
 from core.base.errors import InputError
-from core.base.text import counted
+from core.base.text import _shown_change, counted
 from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
@@ -235,7 +235,9 @@ def columns_of(table: pd.DataFrame, sides: tuple[Side, Side], hanging: Clusters 
 
 
 def difference_table(table: pd.DataFrame, columns: Columns, order: list[str]) -> None:
-    """Some columns of the table of differences."""
+    """Some columns of the table of differences, which are shown as those of the accuracies beside them."""
+    _, a, b, *_ = columns.measured
+    table = table.assign(**{"B − A": list(map(_shown_change, table[a], table[b]))})
     written = {name: "{:.1f}".format for name in table if table[name].dtype == float}
     written |= {name: p_text for name in table if name.startswith(("p", "McNemar"))}
     written |= {name: signed_text for name in table if name.startswith("B − A")}
@@ -275,7 +277,8 @@ def verdict(match: Comparison, both: tuple[Evaluation, Evaluation], first: str, 
     else:
         names.reverse()
         values.reverse()
-    points, p = f"{abs(match.difference):.1f} points", f"p{by} {p_text(tested.p_value)}"
+    led = _shown_change(*(each.metrics[GROUP_MATCH].value for each in both))
+    points, p = f"{abs(led):.1f} points", f"p{by} {p_text(tested.p_value)}"
     if low <= 0 <= high:
         lead = f"{names[0]} leads by {points}" if match.difference else "no difference"
         interval = f"95 % interval{by} {low:+.1f} to {high:+.1f}"

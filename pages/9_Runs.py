@@ -17,7 +17,7 @@ import streamlit as st
 import ui
 from core import figures as plots
 from core.base.public_mode import is_public
-from core.base.text import counted, duration
+from core.base.text import _shown_change, counted, duration
 from core.exchange.example import EXAMPLE, EXAMPLE_ID
 from core.exchange.runs import export_run, import_run
 from core.figures.text import escape_markdown, label_and_meaning, metric_line
@@ -558,10 +558,11 @@ def difference(ends: Mapping[str, Evaluation], metric: str) -> None:
     """The paired test on the last iterations of two runs."""
     paired = statistics.compare(*(e.outcomes[metric].value for e in ends.values()))
     what = "better" if metrics.METRICS[metric].share else "right"
+    shown = (e.metrics[metric].value for e in ends.values())
     st.markdown(
         true_minus(
             f"**B minus A, last iterations, same {counted(len(next(iter(ends.values())).ids), 'group')}:** "
-            f"{paired.difference:+.1f} points (95 % interval {paired.low:+.1f} to {paired.high:+.1f}); "
+            f"{_shown_change(*shown):+.1f} points (95 % interval {paired.low:+.1f} to {paired.high:+.1f}); "
             f"{counted(paired.fixed, 'group')} {what} with B alone, {paired.broken} with A alone; "
             f"McNemar's p {p_text(paired.p_value)}.{could_show(paired)}"
         )

@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import replace
+from decimal import Decimal
 from itertools import permutations
 from types import SimpleNamespace
 
@@ -11,6 +12,7 @@ import pytest
 from core import figures
 from core.base import files
 from core.base.errors import InputError
+from core.base.paths import assets
 from core.figures._ledger import ledger_data
 from core.groups import BytesImage, Group, GroupSet
 from core.matching.groups import match
@@ -21,6 +23,7 @@ from core.ttm._controls import CONTROLS, ITSELF, arm, arms
 from core.ttm._ledger import PARTS, Ledger, halves
 from core.ttm._pseudolabels import ScoredGroups, match_scored, prepare
 from core.ttm.config import TTMConfig
+from core.ttm.records import _shown_ledger
 from core.ttm.run import LedgerRun, SimpleMatchRun, TTMRun
 
 IDENTITY = np.eye(2)
@@ -348,7 +351,40 @@ def test_any_run_has_the_first_three_parts(embeddings):
 def test_the_figures_bars_start_where_the_one_before_ends(finished):
     record = ledger_of(*finished).record()
     data = ledger_data(record)
-    assert data.kind == ["score", "metric", "bijections", *["training"] * 3, "match", *["control"] * 5]
-    assert np.allclose(data.start[2:6], data.end[1:5]) and data.end[5] == pytest.approx(data.end[6], abs=1e-3)
-    assert np.allclose(data.start[7:], data.frozen)
-    assert len([trace for trace in figures.ledger_figure(record).data if trace.type == "bar"]) == 6
+    kinds = ["score", "metric", "bijections", "training", *["detail"] * 3, "match", *["control"] * 5]
+    assert data.kind == kinds
+    assert np.allclose(data.start[2:4], data.end[1:3]) and data.start[4] == pytest.approx(data.start[3])
+    assert np.allclose(data.start[5:7], data.end[4:6])
+    assert data.end[[3, 6]] == pytest.approx(data.end[[7, 7]], abs=1e-3)
+    assert np.allclose(data.start[8:], data.frozen)
+    assert len([trace for trace in figures.ledger_figure(record).data if trace.type == "bar"]) == 7
+
+
+def test_what_the_shipped_ledgers_show_adds_up():
+    """Lesson 7's parts had 73.1 beside a GroupMatch of 73.0."""
+    lines = (assets() / "results" / "ledger.jsonl").read_text().splitlines()
+    shown = lambda value: Decimal(f"{value:.1f}")  # noqa: E731
+    for record in map(json.loads, lines):
+        points = {row["name"]: shown(row["difference"]) for row in _shown_ledger(record)}
+        start = shown(record["figures"]["frozen"]["group_score"]["value"])
+        end = shown(record["figures"]["adapted"]["group_match"]["value"])
+        assert start + points["metric"] + points["bijections"] + points["training"] == end
+        assert points["task"] + points["set"] + points["size"] == points["training"]
+        for row in _shown_ledger(record):
+            assert points[row["name"]] == shown(row["after"]["value"]) - shown(row["before"]["value"])
+            if row["beyond"]:
+                assert shown(row["beyond"]["difference"]) == end - shown(row["after"]["value"])
+    assert lines
+
+
+def test_what_training_is_the_sum_of_stands_below_it_and_further_in(finished):
+    figure = figures.ledger_figure(ledger_of(*finished).record())
+    labels = [each.text.partition(":")[0] for each in figure.layout.annotations]
+    at = labels.index("Training on the test set")
+    assert labels[at - 1] == "Groups are bijections" and labels[at + 1].startswith("of which")
+    assert [bool(each.xshift) for each in figure.layout.annotations[at : at + 5]] == [
+        False,
+        *[True] * 3,
+        False,
+    ]
+    assert 0 in figure.layout.xaxis.tickvals

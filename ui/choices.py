@@ -16,7 +16,7 @@ import streamlit as st
 
 from core import datasets
 from core.base import public_mode
-from core.base.text import counted, p_digits
+from core.base.text import _shown_change, counted, p_digits
 from core.datasets.base import RETRIEVAL
 from core.datasets.sets import RetrievalSet
 from core.figures.text import escape_markdown
@@ -179,11 +179,12 @@ def _difference(choices: Mapping[str, Choices]) -> str:
     (one, other), each = map(escape_markdown, choices), list(choices.values())
     first, second = ((c.outcomes() == "right").astype(float) for c in each)
     alone = compare(first, second, each[0].clusters())
+    points = _shown_change(*(c.result().recall[METRIC].value for c in each))
     by, tested = "", alone.clustered
     if tested is not None and not tested.dominated:
         by = f", by image {tested.low:+.1f} to {tested.high:+.1f}, p {p_digits(tested.p_value)}"
     return (
-        f"{other} less {one}: {alone.difference:+.1f} points (95 % interval {alone.low:+.1f} to {alone.high:+.1f}, "
+        f"{other} less {one}: {points:+.1f} points (95 % interval {alone.low:+.1f} to {alone.high:+.1f}, "
         f"p {p_digits(alone.p_value)}{by}); {counted(alone.fixed, 'caption')} right with {other} alone, "
         f"{alone.broken} with {one} alone."
     )

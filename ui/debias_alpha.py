@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from core import figures as plots
+from core.base.text import _shown_change
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
 from core.exchange.layouts import latex_rows
 from core.figures import alpha as figures
@@ -246,7 +247,7 @@ def _cards(study: AlphaStudy, alpha: float) -> None:
     now, before = study.evaluation(alpha).metrics, study.evaluation(0.0).metrics
     grid = metric_grid(len(now))
     for name, estimate in now.items():
-        difference = estimate.value - before[name].value
+        difference = _shown_change(before[name].value, estimate.value)
         with grid.cell():
             moved = true_minus(f"{difference:+.1f} against α = 0") if alpha else "at α = 0"
             change = moved if study.depends(name) else "the same at every α"

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.base.text import duration, p_digits
+from core.base.text import _shown_change, duration, p_digits
 from core.figures.text import label_and_meaning
 from core.metrics.groups import METRICS
 from core.metrics.statistics import Estimate
@@ -71,9 +71,10 @@ def metric_card(name: str, estimate: Estimate, change: str | None = None) -> Non
         st.caption(f"{interval}  \nchance {estimate.chance:.1f} · {estimate.tied}")
 
 
-def change_text(difference: float) -> dict[str, Any]:
+def change_text(before: float, now: float) -> dict[str, Any]:
     """How `st.metric` shows a change in points: with an arrow up or down, or none where nothing changed."""
-    if round(difference, 1) == 0:
+    difference = _shown_change(before, now)
+    if difference == 0:
         return {"delta": "no change", "delta_arrow": "off", "delta_color": "off"}
     return {"delta": f"{difference:+.1f} points", "delta_color": "off"}
 

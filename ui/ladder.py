@@ -131,7 +131,7 @@ def _steps(record: Mapping[str, Any]) -> pd.DataFrame:
             {
                 "from": label[step["before"]],
                 "to": label[step["after"]],
-                "points of GroupMatch": round(step["difference"], 1),
+                "points of GroupMatch": Ladder.points(record, step),
                 "95 %": f"{step['low']:+.1f} to {step['high']:+.1f}",
                 "p (Holm)": p_text(Ladder.p_value(step)),
                 "what can be told": _told(step),

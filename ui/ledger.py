@@ -19,6 +19,7 @@ from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
 from core.runs.engine import start
 from core.runs.store import Run, RunStore
+from core.ttm.records import _shown_ledger
 from core.ttm.run import LedgerRun, adaptation
 from ui.export import chart, export_section
 from ui.formatting import true_minus
@@ -152,10 +153,10 @@ def _shipped() -> list[dict[str, Any]]:
 
 def draw(record: Mapping[str, Any], key: str) -> None:
     """The figure, one part after the other in words and numbers, and what none of them says."""
-    summary = "; ".join(f"{row['label']}: {row['difference']:+.1f} points" for row in record["rows"])
+    rows = {row["name"]: row for row in _shown_ledger(record)}
+    summary = "; ".join(f"{row['label']}: {row['difference']:+.1f} points" for row in rows.values())
     chart(figures.ledger_figure(record), f"{TITLE} {summary}.", f"{key}-figure")
     st.caption(READING)
-    rows = {row["name"]: row for row in record["rows"]}
     name = st.pills(
         "Part by part",
         list(rows),

@@ -234,7 +234,7 @@ def progress(runs: Sequence[Run], title: str = "") -> None:
 def accuracy_card(label: str, metric: str, now: Estimate, before: Estimate | None = None) -> None:
     """An accuracy of a run with interval, chance level and ties; and what it was before."""
     with st.container(border=True, gap="xxsmall"):
-        change = {} if before is None else change_text(now.value - before.value)
+        change = {} if before is None else change_text(before.value, now.value)
         meaning = label_and_meaning(metric)[1]
         st.metric(label, f"{now.value:.1f} %", help=meaning, **change)
         text = (

@@ -10,6 +10,7 @@ from zipfile import ZipFile
 import streamlit as st
 
 from core import figures as plots
+from core.base.text import _shown_change
 from core.exchange.example import ARCHIVE
 from core.figures.text import escape_markdown, metric_line
 from core.metrics.groups import GROUP_MATCH, METRICS
@@ -44,7 +45,7 @@ def _line(steps: Sequence[Mapping[str, Any]]) -> str:
     """GroupMatch before and after, and what it changed by."""
     before, after = (estimate_of(step, GROUP_MATCH) for step in (steps[0], steps[-1]))
     assert before is not None and after is not None
-    change = true_minus(f"{after.value - before.value:+.1f}")
+    change = true_minus(f"{_shown_change(before.value, after.value):+.1f}")
     label = METRICS[GROUP_MATCH].label
     return f"{label} before: {metric_line(before)}. After: {metric_line(after)}; {change} points."
 

@@ -13,7 +13,7 @@ import streamlit as st
 
 from core import figures as plots
 from core.base.public_mode import is_public
-from core.base.text import counted
+from core.base.text import _shown_change, counted
 from core.exchange.layouts import latex_rows
 from core.exchange.report import ReportSection, report_html
 from core.figures.text import escape_markdown, label_and_meaning
@@ -116,7 +116,7 @@ def forecast_check(run: Run, steps: Sequence[Mapping[str, Any]]) -> None:
     found = Forecast.of(job, scores_of)
     if not found.why:
         before, after = (step["metrics"].get(metrics.GROUP_MATCH) for step in (steps[0], steps[-1]))
-        change = after["value"] - before["value"] if before and after else None
+        change = _shown_change(before["value"], after["value"]) if before and after else None
         st.caption(escape_markdown(true_minus(found.sentence(change))))
 
 

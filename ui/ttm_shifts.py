@@ -93,7 +93,7 @@ def _table() -> pd.DataFrame:
     done = last.xs("all", level="part")
     found = pd.DataFrame(
         {
-            "gain": gain["all"],
+            "gain": (done["mean"].round(1) - whole[GROUP_MATCH].round(1)).round(1),  # as shown beside both
             "before": whole[GROUP_MATCH],
             "low": whole[f"{GROUP_MATCH}_low"],
             "high": whole[f"{GROUP_MATCH}_high"],

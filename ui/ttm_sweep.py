@@ -69,7 +69,7 @@ def result(runs: Sequence[Run], steps: Sequence[Any], rows: Sequence[Mapping[str
                 label, meaning = label_and_meaning(name)
                 now, was = metrics[name], first[name]
                 where = f", {side} groups" if side else ""
-                change = change_text(now["mean"] - was["mean"])
+                change = change_text(was["mean"], now["mean"])
                 st.metric(f"{label}{where}", spread(now), help=meaning, **change)
                 st.caption(
                     f"{counted(now['seeds'], 'seed')}; before {spread(was)}; chance {now['chance']:.1f} %"

@@ -41,3 +41,13 @@ def counted(count: int, what: str) -> str:
     """`1 epoch`, `2 epochs`, `1 query`, `3 queries`."""
     plural = f"{what[:-1]}ies" if what.endswith("y") else f"{what}s"
     return f"{count} {what if count == 1 else plural}"
+
+
+def _shown_change(before: float, after: float, *, digits: int = 1) -> float:
+    """From one percentage to another in points, as it is written beside both: of the two as they are shown, so that a
+    reader who subtracts one from the other finds it. digits : behind the point, of all three.
+
+    >>> _shown_change(92.533, 66.667), _shown_change(50.0, 50.04)
+    (-25.8, 0.0)
+    """
+    return round(round(after, digits) - round(before, digits), digits) + 0.0

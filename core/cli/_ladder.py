@@ -50,7 +50,7 @@ def ladder(
 
 def _format_ladder(record: Mapping[str, Any]) -> str:
     """A ladder as text: every rung with both metrics, every step, the verdict."""
-    from core.ladder.ladder import MORE, RUNGS  # torch
+    from core.ladder.ladder import MORE, RUNGS, Ladder  # torch
     from core.metrics.statistics import Estimate  # scipy
 
     groups = counted(record["n_groups"], "group")
@@ -71,9 +71,11 @@ def _format_ladder(record: Mapping[str, Any]) -> str:
         ]
     lines.append(f"\n{'step, in points of GroupMatch':<36}{'points':>8}{'95 % interval':>18}{'p (Holm)':>12}")
     for step in record["steps"]:
-        lines.append(_step(f"{step['before']} -> {step['after']}", step))
+        points = {"difference": Ladder.points(record, step)}
+        lines.append(_step(f"{step['before']} -> {step['after']}", {**step, **points}))
     if record.get("recovery"):
-        lines.append(_step("own -> ttm", record["recovery"]))
+        points = {"difference": Ladder.points(record, record["recovery"])}
+        lines.append(_step("own -> ttm", {**record["recovery"], **points}))
     return "\n".join([*lines, "", *record["verdict"]])
 
 

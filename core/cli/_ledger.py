@@ -17,6 +17,7 @@ from core.cli._adaptation import comma_list, described, start_in_background
 from core.cli._given_options import refuse_unused
 from core.cli._output import ProgressPrinter, print_note, show_json
 from core.runs.store import RunStore
+from core.ttm.records import _shown_ledger
 from core.ttm.run import AdaptationRun, LedgerRun, adaptation
 
 
@@ -107,7 +108,7 @@ def _format_ledger(record: Mapping[str, Any]) -> str:
     """A ledger as text: every row, and both metrics of every model."""
     lines = [f"{record['run']}\n{counted(record['n_groups'], 'group')} of {record['shape']}\n"]
     lines.append(f"{'points':>44}{'95 % interval':>18}  {'of':<28}{'run beyond it':>16}")
-    for row in record["rows"]:
+    for row in _shown_ledger(record):
         interval = f"[{row['low']:+.1f}, {row['high']:+.1f}]"
         sides = f"{row['before']['value']:.1f} -> {row['after']['value']:.1f} %"
         more = row["beyond"]

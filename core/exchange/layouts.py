@@ -22,7 +22,7 @@ import numpy as np
 from core import datasets
 from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
-from core.base.text import counted, p_digits
+from core.base.text import _shown_change, counted, p_digits
 from core.datasets.paper_results import load_results
 from core.metrics.groups import (
     GROUP_MATCH,
@@ -141,15 +141,16 @@ def latex_rows(
         lines.append("% " + "; ".join(_interval(name, metrics[name]) for name in names if name in metrics))
     if compared:
         (first, _), (second, _) = results
-        lines += _difference_rows(f"{second} − {first}", {name: compared[name] for name in names})
+        ends = {name: [metrics[name].value for _, metrics in results] for name in names}
+        points = [f"{_shown_change(*ends[name], digits=2):+.2f}".replace("-", "−") for name in names]
+        lines += _difference_rows(f"{second} − {first}", points, {name: compared[name] for name in names})
     return "\n".join(lines)
 
 
-def _difference_rows(label: str, compared: Mapping[str, Comparison]) -> list[str]:
+def _difference_rows(label: str, points: Sequence[str], compared: Mapping[str, Comparison]) -> list[str]:
     """Points with their intervals, and p corrected for all of these metrics; by cluster where groups hang together."""
     tested = {name: c.clustered or c for name, c in compared.items()}
     by = next((f"by {c.clustered.by}, " for c in compared.values() if c.clustered), "")
-    points = [f"{c.difference:+.2f}".replace("-", "−") for c in compared.values()]
     intervals = (f"{METRICS[n].label} {by}[{t.low:+.2f}, {t.high:+.2f}]" for n, t in tested.items())
     corrected = (t.p_value if t.p_holm is None else t.p_holm for t in tested.values())
     alone = (f"{METRICS[n].label} {p_digits(t.p_value)}" for n, t in tested.items())

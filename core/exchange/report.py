@@ -20,7 +20,7 @@ import numpy as np
 from core import datasets
 from core.base.errors import InputError
 from core.base.files import storage_errors, write_bytes
-from core.base.text import counted, p_digits, tie_count
+from core.base.text import _shown_change, counted, p_digits, tie_count
 from core.datasets.embeddings import RowImage
 from core.datasets.paper_results import load_results
 from core.figures import bars_data, group_html, margins_data
@@ -143,6 +143,10 @@ class _Pair(NamedTuple):
     metrics: dict[str, Comparison]
     tests: dict[str, list[str]]  # metrics that are one, as on groups of one image, are one test
 
+    def shown(self, metric: str) -> float:
+        """The difference in points, as it is shown beside both accuracies."""
+        return _shown_change(*(side.evaluation.metrics[metric].value for side in self[:2]))
+
 
 def _pairs(sections: Sequence[ReportSection]) -> list[_Pair]:
     """The first model on some groups with every other one on them; p values corrected for all of the page (Holm)."""
@@ -205,7 +209,7 @@ def _difference_table(pairs: Sequence[_Pair]) -> str:
     rows = "".join(
         f"<tr><td>{escape(pair.second.model)} − {escape(pair.first.model)}</td><td>{escape(pair.first.benchmark)}</td>"
         f"<td>{escape(', '.join(METRICS[each].label for each in names))}</td>"
-        f'<td class="num"><b>{found.difference:+.1f}</b> '
+        f'<td class="num"><b>{pair.shown(name):+.1f}</b> '
         f"[{found.low:+.1f}, {found.high:+.1f}]{_by_cluster(found)}</td><td>{found.fixed}</td>"
         f"<td>{found.broken}</td><td>{p_digits(found.p_value)}</td><td>{p_digits(found.p_holm)}</td></tr>"
         for pair in pairs

@@ -8,17 +8,25 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from core.figures._style import COVERAGE_COLOUR, SERIES, hatched, layout, outlined_whiskers
+from core.figures._style import COVERAGE_COLOUR, SERIES, faint, hatched, layout, outlined_whiskers
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
+from core.ttm.records import _shown_ledger
 
 _SUM = ("task", "set", "size")  # what `training` is the sum of
+_PARTS = {
+    "metric": "metric",
+    "bijections": "bijections",
+    "training": "training",
+    **dict.fromkeys(_SUM, "detail"),
+}
 
 
 class _LedgerData(NamedTuple):
     """Bars from the top down, in percent, each array (b,): where it starts and ends, and the interval of its end."""
 
     label: list[str]
-    kind: list[str]  # "score", "metric", "bijections", "training", "match", "control"
+    kind: list[str]  # "score", "metric", "bijections", "training", "detail" (of training), "match", "control"
+    row: list[str]  # the name of the ledger's row, "" for a metric of a model
     start: np.ndarray
     end: np.ndarray
     low: np.ndarray
@@ -28,32 +36,33 @@ class _LedgerData(NamedTuple):
 
 
 def ledger_data(record: Mapping[str, Any]) -> _LedgerData:
-    """From a ledger's record. Training is drawn as the parts that it is the sum of, where all of them are known."""
+    """From a ledger's record. Below training stand the parts that it is the sum of, as far as they are known."""
     rows = {row["name"]: row for row in record["rows"]}
+    text = {row["name"]: f"{row['label']}: {_points(row)}" for row in _shown_ledger(record)}
     figures = record["figures"]
     frozen, match = figures["frozen"][GROUP_SCORE], figures["frozen"][GROUP_MATCH]
-    bars = [(f"{METRICS[GROUP_SCORE].label}, frozen model", "score", 0.0, *_interval(frozen))]
+    label = f"{METRICS[GROUP_SCORE].label}, frozen model: {frozen['value']:.1f} %"
+    bars = [(label, "score", "", 0.0, *_interval(frozen))]
     at = frozen["value"]
-    training = _SUM if all(name in rows for name in _SUM) else ("training",)
-    for name in ("metric", "bijections", *training):
+    for name, kind in _PARTS.items():
         if name in rows:
-            row, kind = rows[name], "training" if name in training else name
+            row = rows[name]
+            at = match["value"] if name == _SUM[0] else at
             ends = (at + row[end] for end in ("difference", "low", "high"))
-            bars.append((f"{row['label']}: {_points(row)}", kind, at, *ends))
+            bars.append((text[name], kind, name, at, *ends))
             at += row["difference"]
     if "adapted" in figures:
         adapted = figures["adapted"][GROUP_MATCH]
         label = f"{METRICS[GROUP_MATCH].label}, adapted model"
-        bars.append((f"{label}: {adapted['value']:.1f} %", "match", 0.0, *_interval(adapted)))
+        bars.append((f"{label}: {adapted['value']:.1f} %", "match", "", 0.0, *_interval(adapted)))
     for row in record["rows"]:
         if row["kind"] == "control":
-            text = f"{row['label']}: {_points(row)}"
-            bars.append((text, "control", match["value"], *_interval(row["after"])))
-    bars[0] = (f"{bars[0][0]}: {frozen['value']:.1f} %", *bars[0][1:])
-    labels, kinds, *numbers = zip(*bars, strict=True)
+            name = row["name"]
+            bars.append((text[name], "control", name, match["value"], *_interval(row["after"])))
+    labels, kinds, names, *numbers = zip(*bars, strict=True)
     starts, values, lows, highs = (np.array(column, dtype=float) for column in numbers)
     return _LedgerData(
-        list(labels), list(kinds), starts, values, lows, highs, match["value"], match["chance"]
+        list(labels), list(kinds), list(names), starts, values, lows, highs, match["value"], match["chance"]
     )
 
 
@@ -66,18 +75,21 @@ def _interval(estimate: Mapping[str, float]) -> tuple[float, float, float]:
     return estimate["value"], estimate["low"], estimate["high"]
 
 
+_INDENT = 18  # pixels, of what training is the sum of
 _LOOKS = {
     "score": ("GroupScore, frozen", METRICS[GROUP_SCORE].colour, ""),
     "metric": ("the metric's own luck", COVERAGE_COLOUR, "/"),
     "bijections": ("groups are bijections", SERIES[1][0], ""),
     "training": ("training", SERIES[0][0], ""),
+    "detail": ("of training", faint(SERIES[0][0], 0.55), ""),
     "match": ("GroupMatch, adapted", METRICS[GROUP_MATCH].colour, ""),
     "control": ("control: GroupMatch from the frozen model's on", SERIES[2][0], "."),
 }
 
 
 def ledger_figure(record: Mapping[str, Any]) -> go.Figure:
-    """The parts as bars that start where the one before ends, then the controls, from the frozen model's GroupMatch on.
+    """The parts as bars that start where the one before ends, below training what it is the sum of, then the controls
+    from the frozen model's GroupMatch on.
 
     record : a ledger's. Whiskers are 95 % intervals of what a bar adds. Dashed: GroupMatch of the frozen model; dotted:
     its chance level.
@@ -102,15 +114,16 @@ def ledger_figure(record: Mapping[str, Any]) -> go.Figure:
             )
     outlined_whiskers(figure, data.end, places, data.high - data.end, data.end - data.low, along="x")
     layout(figure, 60 + round(46 * (places[-1] + 1)), "", "")
-    for place, label in zip(places, data.label, strict=True):
+    for place, label, kind in zip(places, data.label, data.kind, strict=True):
         figure.add_annotation(  # above its bar: on a phone there is no room beside it
-            x=0, y=place - 0.42, xref="paper", text=label, showarrow=False, xanchor="left"
-        )
+            x=0, y=place - 0.42, xref="paper", text=label, showarrow=False, xanchor="left",
+            xshift=_INDENT * (kind == "detail"),
+        )  # fmt: skip
     for x, dash in ((data.frozen, "dash"), (data.chance, "dot")):
         figure.add_vline(x=x, line={"color": COVERAGE_COLOUR, "width": 1.5, "dash": dash})
     figure.update_layout(hovermode="closest", barmode="overlay", showlegend=False)
     figure.update_xaxes(range=[min(0.0, float(data.low.min())), max(104.0, float(data.high.max()))])
-    figure.update_xaxes(ticksuffix=" %", dtick=25)
+    figure.update_xaxes(ticksuffix=" %", tickvals=[0, 25, 50, 75, 100])  # 0 too, at the left end
     return figure.update_yaxes(
         range=[places[-1] + 0.5, -0.75], showticklabels=False, showgrid=False, rangemode="normal"
     )

@@ -35,7 +35,7 @@ from core import datasets
 from core.base import paths
 from core.base.files import write_json
 from core.base.lazy import pandas as pd
-from core.base.text import p_digits
+from core.base.text import _shown_change, p_digits
 from core.groups import GroupSet
 from core.ladder._facts import Questions
 from core.ladder._runs import TRAINED_ON, Progress, Run, cache_path
@@ -307,6 +307,14 @@ class Ladder:
         return max(step["p_holm"], (step.get("clustered") or {}).get("p_holm", 0.0))
 
     @staticmethod
+    def points(record: Mapping[str, Any], step: Mapping[str, Any]) -> float:
+        """Points of GroupMatch of a step or of the recovery of a record, as they are shown beside both of its rungs."""
+        rows = {row["name"]: row.get(GROUP_MATCH) for row in record["rungs"]}
+        ends = (step.get("before", "own"), step.get("after", "ttm"))
+        before, after = (rows[name]["value"] for name in ends)
+        return _shown_change(before, after)
+
+    @staticmethod
     def headline(record: Mapping[str, Any]) -> str:
         """Of a record, in plain words: where most is lost and how much, or why that cannot be told."""
         rows = {row["name"]: row[GROUP_MATCH] for row in record["rungs"] if GROUP_MATCH in row}
@@ -321,9 +329,10 @@ class Ladder:
             return f"No step of this model is shown to lose anything. Its own scores reach GroupMatch {own}."
         most = min(lost, key=lambda step: step["difference"])
         before, after = (rows[most[end]]["value"] for end in ("before", "after"))
+        fall = -_shown_change(before, after)
         return (
             f"{'Most of the' if len(lost) > 1 else 'The'} binding is lost {_STEPS[most['name']].said}. GroupMatch "
-            f"falls from {before:.1f} to {after:.1f} %, by {-most['difference']:.1f} points (95 % interval "
+            f"falls from {before:.1f} to {after:.1f} %, by {fall:.1f} points (95 % interval "
             f"{-most['high']:.1f} to {-most['low']:.1f}); chance is {own.chance:.1f} %."
         )
 
@@ -392,7 +401,7 @@ def _verdict(record: Mapping[str, Any]) -> list[str]:
     once = len(values) > 1 and record.get("runs", 1) == 1
     head = "In this run binding is" if once else "Binding is"
     found = [f"{head} {'; '.join(parts)}; chance is {values['own'].chance:.1f} %.", *_unlearned(rows)]
-    found += [*_where_lost(record, once), *_metric(rows["own"]), *_after_ttm(record.get("recovery"))]
+    found += [*_where_lost(record, once), *_metric(rows["own"]), *_after_ttm(record)]
     if once:
         found.append("The probes are of one run: with other training groups they may say something else.")
     return found
@@ -421,9 +430,11 @@ def _where_lost(record: Mapping[str, Any], once: bool) -> list[str]:
         return [f"Cannot tell where anything is lost{where}{_missed(record, once)}."]
     first, most = lost[0], min(lost, key=lambda step: step["difference"])
     head = "In this run what" if once else "What"
-    found = [f"{head} is lost first is lost in {first['where']}: {_points(first)}."]
+    found = [f"{head} is lost first is lost in {first['where']}: {_points(record, first)}."]
     head = "In this run most" if once else "Most"
-    return found if most is first else [*found, f"{head} is lost in {most['where']}: {_points(most)}."]
+    return (
+        found if most is first else [*found, f"{head} is lost in {most['where']}: {_points(record, most)}."]
+    )
 
 
 _NO_STEP = ": no step loses what these groups and runs could show"
@@ -450,7 +461,8 @@ def _metric(own: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _after_ttm(change: Mapping[str, Any] | None) -> list[str]:
+def _after_ttm(record: Mapping[str, Any]) -> list[str]:
+    change = record.get("recovery")
     if change is None:
         return []
     if Ladder.p_value(change) >= 0.05:
@@ -458,7 +470,7 @@ def _after_ttm(change: Mapping[str, Any] | None) -> list[str]:
     else:
         said = "recovers some of it" if change["difference"] > 0 else "loses more"
     return [
-        f"Test-time matching {said}: {_points(change)}, were they right on groups as different as can be."
+        f"Test-time matching {said}: {_points(record, change)}, were they right on groups as different as can be."
     ]
 
 
@@ -467,10 +479,10 @@ def _lost(change: Mapping[str, Any]) -> bool:
     return change["difference"] < 0 and Ladder.p_value(change) < 0.05
 
 
-def _points(change: Mapping[str, Any]) -> str:
+def _points(record: Mapping[str, Any], change: Mapping[str, Any]) -> str:
     interval = f"95 % interval {change['low']:+.1f} to {change['high']:+.1f}"
     p = p_digits(Ladder.p_value(change))
-    return f"{change['difference']:+.1f} points of GroupMatch ({interval}, p {p} after Holm)"
+    return f"{Ladder.points(record, change):+.1f} points of GroupMatch ({interval}, p {p} after Holm)"
 
 
 _NO_RUN = "No run of test-time matching ships for this model and set; start one on its page, or with `crossmatch ttm`."

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.ladder.ladder import RUNGS
+from core.ladder.ladder import RUNGS, Ladder
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from ui.formatting import true_minus
 from ui.ladder import PAGE, draw, line, shipped
@@ -46,7 +46,8 @@ def show() -> None:
     if choice is None:
         return
     losses = (
-        f"{STAGES[each['name']].partition(':')[0]} {each['difference']:+.1f}" for each in record["steps"]
+        f"{STAGES[each['name']].partition(':')[0]} {Ladder.points(record, each):+.1f}"
+        for each in record["steps"]
     )
     once = " in this one run of the probes" if record.get("runs", 1) == 1 else ""
     numbers = true_minus(f"Points of GroupMatch{once}: {', '.join(losses)}.")
