@@ -417,6 +417,38 @@ def test_a_stop_in_the_middle_of_an_iteration_drops_that_iteration_only(store, j
     assert records(store, run.id) == uninterrupted
 
 
+def test_what_comes_before_the_first_iteration_is_said(store, job):
+    """Nothing but "loading" was said until the first point of the curve, nor where a run goes on."""
+    run, told = store.create("ttm", "t", job.written()), []
+    first = begin(store, run.id)
+    assert store.get(run.id).message == "loading the libraries"
+
+    def note(attempt_now, stop_at):
+        def progress(fraction, message):
+            told.append((fraction, message))
+            attempt_now.asked = attempt_now.asked or message.startswith(stop_at)
+
+        attempt_now.progress = progress
+        return attempt_now
+
+    assert not carry_out(note(first, "iteration 2 of 3: epoch 1"), job)
+    before = [
+        (0.0, "loading the groups"),
+        (0.0, "loading the model"),
+        (0.0, "scoring before training"),
+        (0.0, "iteration 1 of 3: training"),
+    ]
+    assert told[:4] == before
+    told.clear()
+    store.conclude(run.id, first.attempt, "stopped")
+    assert carry_out(note(begin(store, run.id), "never"), job)
+    assert [text for _, text in told[:3]] == [
+        f"continues at iteration 2 of 3: {what}"
+        for what in ("loading the groups", "loading the model", "reading the groups")
+    ]
+    assert told[0][0] == pytest.approx(1 / 3)
+
+
 def test_a_damaged_checkpoint_is_noticed_and_the_run_starts_again_with_a_note(store, job, uninterrupted):
     run = store.create("ttm", "t", job.written())
     first = begin(store, run.id)
@@ -540,4 +572,17 @@ def test_time_left_comes_from_the_pace_of_this_attempt(store, monkeypatch):
     assert job._progress["seconds_left"] is None
     clock[0] += 10
     job.progress(0.75, "ten seconds for a quarter")
+    assert job._progress["seconds_left"] == pytest.approx(10.0)
+
+
+def test_time_left_does_not_count_what_comes_before_the_first_iteration(store, monkeypatch):
+    """A run that had loaded for twenty seconds foretold a minute too much while its first iteration began."""
+    clock = [100.0]
+    monkeypatch.setattr(attempt.time, "monotonic", lambda: clock[0])
+    job = attempt.RunAttempt(store, counting(store).id, 0)
+    job.progress(0.0, "loading the model")
+    clock[0] += 20
+    job.progress(0.0, "iteration 1 of 2: training")
+    clock[0] += 10
+    job.progress(0.5, "iteration 2 of 2")
     assert job._progress["seconds_left"] == pytest.approx(10.0)

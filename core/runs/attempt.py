@@ -29,7 +29,8 @@ class RunAttempt:
         # Plain values, set by a signal or by the heartbeat: an Event must not be set from a signal handler.
         self.asked, self.lost = False, False
         self._progress: dict[str, Any] = {}
-        # When, and at which fraction, this attempt began to work.
+        self._began: float | None = None  # when this attempt began to work
+        # From when, and from which fraction, its pace is measured: what comes before the fraction rises is preparation.
         self._since: tuple[float, float] | None = None
 
     def stopping(self) -> bool:
@@ -43,7 +44,9 @@ class RunAttempt:
     def progress(self, fraction: float, message: str) -> None:
         """Share of the run that is done, in [0, 1]; reaches the store with the next heartbeat."""
         now = time.monotonic()
-        if self._since is None:
+        if self._began is None:
+            self._began = now
+        if self._since is None or fraction <= self._since[1]:
             self._since = (now, fraction)
         began, first = self._since
         left = (now - began) * (1 - fraction) / (fraction - first) if fraction > first else None
@@ -71,7 +74,7 @@ class RunAttempt:
 
     def _too_long(self) -> bool:
         """Public mode bounds how long a run may work; what it has finished by then stays."""
-        if not is_public() or self._since is None or time.monotonic() - self._since[0] < RUN_SECONDS:
+        if not is_public() or self._began is None or time.monotonic() - self._began < RUN_SECONDS:
             return False
         self._progress["message"] = (
             f"stopped: a run may take at most {RUN_SECONDS // 60} minutes on this server"
@@ -87,7 +90,7 @@ class RunAttempt:
         while not self.stopping():
             ahead = self.store.try_start(self.run.id, self.attempt, limit)
             if not ahead:
-                self.phase, self._progress = "running", {"message": "loading"}
+                self.phase, self._progress = "running", {"message": "loading the libraries"}
                 return True
             self._progress = {"message": f"waiting for {ahead} run{'s' if ahead > 1 else ''} to end"}
             # The far end of a long queue asks less often.

@@ -336,8 +336,8 @@ class RunStore:
             if len(ahead) < limit:
                 now = time.time()
                 started = mine["started"] or now
-                values = {"status": "running", "started": started, "heartbeat": now, "message": "loading"}
-                self._set(database, run_id, **values, ended=None)
+                values = {"status": "running", "started": started, "heartbeat": now}
+                self._set(database, run_id, **values, message="loading the libraries", ended=None)
         return max(0, len(ahead) - limit + 1)
 
     def beat(self, run_id: str, attempt: int, phase: str, **progress: Any) -> str:

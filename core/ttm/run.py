@@ -171,7 +171,7 @@ class AdaptationRun(RunDescription):
         if own.lora_rank:
             rest.append(f"LoRA of rank {own.lora_rank}")
         if self.adapt_on:
-            rest.append(f"adapted on {self.adapt_on:.0%} of the groups")
+            rest.append(f"adapted on {100 * self.adapt_on:.0f} % of the groups")
         return rest
 
     def _schedule(self) -> list[str]:
@@ -200,21 +200,30 @@ class AdaptationRun(RunDescription):
         self, remains: Remains | None = None, stop: Stop | None = None, progress: Progress | None = None
     ) -> Iterator[Iteration]:
         """Adapt, one item per finished iteration, from 0, the state before, on; as `RunDescription.execute`."""
+        plan = ProgressPlan(self.total, [] if remains is None else remains.records)
+
+        def tell(share: float, text: str) -> None:
+            if progress is not None:
+                progress(plan.fraction(share), text)
+
+        prepare = partial(_tell_preparation, tell, _finished(remains), self.total)
+        prepare("loading the groups")
         groups = self._checked_groups()
         truth, blind = groups.truth, groups.blind()
         pool, folder = self.pool(blind), None if remains is None else remains.checkpoint
         state = None if folder is None else checkpoints.load_state(folder)
+        prepare("loading the model")
         model = self._load_model(folder, state)
-        plan = ProgressPlan(self.total, [] if remains is None else remains.records)
-        common: dict[str, Any] = {"pool": pool, "resume": state, "stop": stop}
-        if progress is not None:
-            common["progress"] = lambda share, text: progress(plan.fraction(share), text)
+        prepare("scoring before training" if state is None else "reading the groups")
+        common: dict[str, Any] = {"pool": pool, "resume": state, "stop": stop, "progress": tell}
         for step in self._steps(model, blind, truth, common):
             record = step_record(step, truth, pool)
             yield Iteration(
                 record, step.arrays(), step.model, partial(checkpoints.save_state, state=step.state)
             )
             plan.update(record["coverage"], projected_coverage(self.settings, step))
+            if step.iteration == 0:
+                tell(0.0, f"iteration 1 of {self.total}: training")
 
     def check_ready(self) -> None:
         self._checked_groups()
@@ -367,9 +376,12 @@ class LedgerRun(TTMRun):
         """Adapt once for every arm; as `AdaptationRun.execute`."""
         from core.ttm.loop import run_ttm  # torch
 
+        prepare = partial(_tell_preparation, progress, _finished(remains), self.total)
+        prepare("loading the groups")
         groups, each, names = self._checked_groups(), self.settings.iterations, arms(self.controls)
         folder = None if remains is None else remains.checkpoint
         state = None if folder is None else checkpoints.load_state(folder)
+        prepare("loading the model")
         frozen, done = self._load_model(None, None), -1 if state is None else state.iteration
         # What cannot be an arm is refused before any work.
         parts = [arm(name, groups.blind(), self.seed, self.split_seed) for name in names]
@@ -383,6 +395,8 @@ class LedgerRun(TTMRun):
             told: dict[str, Any] = {"resume": resumed, "stop": stop}
             if progress is not None:
                 told["progress"] = partial(self._tell, progress, i, name)
+                if resumed is None:
+                    self._tell(progress, i, name, 0.0, "scoring before training")
             step = None
             for step in run_ttm(
                 model, part.groups, self.settings, pool=part.pool, relabel=part.relabel, **told
@@ -518,10 +532,22 @@ def _check_settings(model: str, known: _Learner, settings: TrainConfig) -> None:
         )
 
 
+def _finished(remains: Remains | None) -> int | None:
+    """The last iteration that earlier attempts have finished; None where none has."""
+    return remains.records[-1]["iteration"] if remains is not None and remains.records else None
+
+
+def _tell_preparation(progress: Progress | None, finished: int | None, total: int, what: str) -> None:
+    """Say what is done before the first iteration of this attempt, and which one that is where the run goes on."""
+    if progress is not None:
+        text = what if finished is None else f"continues at iteration {finished + 1} of {total}: {what}"
+        progress((finished or 0) / max(total, 1), text)
+
+
 def _end(own: Mapping[str, Any], end: str) -> str:
     level, share = own[f"tau_{end}"], own[f"coverage_{end}"]
     if share is not None:
-        return f"{share:.0%} selected"
+        return f"{100 * share:.0f} % selected"
     return "default" if level is None else f"τ = {level:g}"
 
 
