@@ -140,7 +140,7 @@ def kind(run: Run) -> str:
     if run.config.get("oracle"):
         words.append("oracle (uses the truth)")
     if run.config.get("adapt_on"):
-        words.append(f"transfer check {run.config['adapt_on']:.0%}")
+        words.append(f"transfer check {100 * run.config['adapt_on']:.0f} %")
     if run.config.get("embeddings"):
         words.append("embeddings")
     if run.id == EXAMPLE_ID:

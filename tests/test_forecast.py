@@ -101,7 +101,10 @@ def test_the_verdict_is_read_off_the_interval(low, high, says):
 @pytest.mark.parametrize(
     ("run", "why"),
     [
-        (TTMRun.of("scenes/left-right", "builtin/siglip"), "builtin/clip on the built-in sets alone"),
+        (
+            TTMRun.of("scenes/left-right", "builtin/siglip"),
+            "builtin/clip on the built-in sets, and",
+        ),
         (TTMRun.of("scenes/left-right", "builtin/clip", options={"epochs": 7}), "preset 'builtin'"),
         (TTMRun.of("scenes/left-right", "builtin/clip", oracle=True), "preset 'builtin'"),
         (TTMRun.of("scenes/left-right", "builtin/clip", groups=20), "all groups"),
@@ -122,7 +125,10 @@ def test_any_seed_is_forecast(fitted):
 def test_signals_out_of_the_measured_range_are_not_forecast(fitted, monkeypatch):
     monkeypatch.setitem(FITTED["range"], "consistency", [0.5, 1.0])
     found = Forecast.of(RUN, lambda model: SCORES)
-    assert "self-consistency of 0.25, only 0.50 to 1.00" in found.why
+    assert (
+        "self-consistency of 0.25, and the runs that forecasts are based on had 0.50 to 1.00"
+        in found.sentence()
+    )
 
 
 def test_what_ships_is_complete_and_says_how_it_was_judged():

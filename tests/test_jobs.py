@@ -285,8 +285,8 @@ def test_a_description_reads_as_one_line():
     )
     assert job.describe() == (
         "scenes/add · test · first 40 groups · builtin/clip · test-time matching, group variant · T = 10 · 5 epochs · "
-        "learning rate 0.0003 · linear threshold, 20% selected to τ = 0 · augmentation jitter · LoRA of rank 4 · "
-        "adapted on 50% of the groups · seed 3"
+        "learning rate 0.0003 · linear threshold, 20 % selected to τ = 0 · augmentation jitter · LoRA of rank 4 · "
+        "adapted on 50 % of the groups · seed 3"
     )
     oracle = jobs.TTMRun.of("scenes/add", "builtin/clip", oracle=True).describe()
     assert "oracle (uses the truth)" in oracle and "threshold" not in oracle

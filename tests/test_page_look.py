@@ -1,6 +1,7 @@
 """What comes before a page's elements: the document carries the style; images are named and open large."""
 
 import asyncio
+import re
 import tomllib
 from pathlib import Path
 
@@ -54,6 +55,7 @@ def test_the_document_holds_the_style_before_anything_is_drawn():
         and b".cm-match" in body
         and body.endswith(b"<body></body></html>")
     )
+    assert body.index(b"<script>") > body.index(b"</style>") and b"stSidebarCollapsed-" in body
     assert int(headers[b"content-length"]) == len(body)
     assert b"accept-encoding" not in seen  # or it would come back compressed
 
@@ -105,3 +107,16 @@ def test_figures_are_saved_as_pictures_but_on_a_public_server(monkeypatch):
     assert export._figure_endings() == [".html"]
     figure = go.Figure(go.Bar(x=["a"], y=[1]))
     assert export._figure_bytes(lambda: figure, ".html").startswith(b"<!doctype html>")
+
+
+def test_a_share_is_written_with_a_space_before_its_sign_everywhere_in_the_app():
+    """`20% selected` stood beside `50.0 %`: Python's own format of a share has no space. A terminal's bars keep it."""
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for folder in ("core", "ui", "pages")
+        for path in sorted((ROOT / folder).rglob("*.py"))
+        if "cli" not in path.parts
+        for number, line in enumerate(path.read_text().splitlines(), 1)
+        if re.search(r":\.\d%}", line)
+    ]
+    assert found == []

@@ -51,7 +51,7 @@ def test_the_table_says_kind_and_seed_and_takes_the_seeds_of_a_sweep_as_one(app,
     rows = frame.set_index("id")
     assert rows.loc[made.group, "seed"] == "0, 1" and "± " in rows.loc[made.group, "GroupMatch after"]
     assert rows.loc[made.simplematch, "kind"] == "SimpleMatch"
-    assert rows.loc[made.transfer, "kind"] == "TTM, transfer check 50%"
+    assert rows.loc[made.transfer, "kind"] == "TTM, transfer check 50 %"
     assert rows.loc[made.wide, "kind"] == "TTM, global" and rows.loc[made.file, "kind"] == "TTM, embeddings"
     assert set(frame["status"]) == {"finished"}
     row = rows.loc[made.simplematch]

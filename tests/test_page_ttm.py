@@ -46,7 +46,7 @@ def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
     assert any(each.label.startswith("Where it helps and where it harms") for each in test.expander)
     fine(test.slider(key="share").set_value(50).run())
     assert "selects 150 of 300 groups" in plain(test)
-    assert "No forecast of GroupMatch. It was fitted to" in plain(test)
+    assert "No forecast for this run: forecasts are based on runs of" in plain(test)
     fine(test.selectbox(key="preset").set_value("winoground/clip-b16").run())
     assert test.number_input(key="tau1").value == 0.9 and test.number_input(key="epochs").value == 30
     assert test.number_input(key="lr").value == 2e-5
@@ -271,6 +271,7 @@ def test_a_run_shows_its_own_settings_and_not_the_sidebar_s(app, made):  # noqa:
     said = plain(test)
     assert "scenes/left-right · test · first 24 groups · builtin/clip" in said and "T = 2" in said
     assert "scenes/triples · test" not in said
+    assert not test.sidebar.children  # it was empty but for a line, and the figure narrow
 
 
 def test_a_finished_run_shows_curves_what_changed_and_the_way_back(app, made):  # noqa: F811

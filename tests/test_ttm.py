@@ -434,5 +434,5 @@ def test_a_run_that_has_diverged_says_so_and_what_to_do():
     )
     assert divergence([bad, bad], config) is None  # it never was above chance
     blind = [{"metrics": {}, "margins": {"counts": [20 - tied], "tied": tied}} for tied in (1, 15)]
-    assert "scores of 75% of the groups are tied" in divergence(blind, {"simplematch": {"lr": 0.1}})
+    assert "scores of 75 % of the groups are tied" in divergence(blind, {"simplematch": {"lr": 0.1}})
     assert divergence(blind[:1], config) is None

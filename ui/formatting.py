@@ -110,7 +110,7 @@ def progress_bar(container: Any, what: str) -> Callable[[float], None]:
     def show(fraction: float) -> None:
         spent = time.monotonic() - started
         left = f", {duration(spent / fraction * (1 - fraction))} left" if fraction > 0.02 else ""
-        container.progress(min(fraction, 1.0), text=f"{what}: {fraction:.0%}{left}")
+        container.progress(min(fraction, 1.0), text=f"{what}: {100 * fraction:.0f} %{left}")
 
     return show
 

@@ -59,16 +59,16 @@ def open_page(
     """Open a page: browser title, look, navigation, heading and, with `pick`, the shared selection.
 
     heading : above the page, where it is not its title.
-    instead : what the page shows in place of the selection, in one line (an opened run, shipped results); the sidebar
-    then shows this line alone, and None is returned. nearest_model : of a page that cannot use every model, as in
-    `ui.selection.pick_selection`. sidebar : whether a page without the shared selection fills the sidebar itself.
-    shows_files : whether such a page shows files of the visitor's own all the same.
+    instead : what the page shows in place of the selection, in one line (an opened run, shipped results); there is no
+    sidebar then, so that figures have its room, and None is returned. nearest_model : of a page that cannot use every
+    model, as in `ui.selection.pick_selection`. sidebar : whether a page without the shared selection fills the sidebar
+    itself. shows_files : whether such a page shows files of the visitor's own all the same.
     """
     name = "Crossmatch" if title == "Crossmatch" else f"{title} · Crossmatch"
     st.set_page_config(page_title=name, page_icon=str(STYLE / "icon.svg"), layout="wide")
     st.html(STYLE / "style.css")
     st.logo(str(STYLE / "logo.svg"), size="large")
-    if sidebar or pick or instead:
+    if sidebar or (pick and not instead):
         # The sidebar opens with the page, not later beside what is drawn already.
         st.sidebar.container(key="sidebar-title").html('<h2 class="cm-hidden">Selection</h2>')
     forget_images()
@@ -91,11 +91,8 @@ def open_page(
         st.markdown(lead)
     warn_unknown_parameters()
     if instead:
-        st.sidebar.caption("The selection is not used here: what is shown stands at the top of the page.")
-        for _ in range(
-            8
-        ):  # the selection's fields go at once: Streamlit would keep them until the script ends
-            st.sidebar.empty()
+        # By this the style hides the sidebar of the view before at once; Streamlit keeps it until the script ends.
+        st.container(key="no-sidebar").html("<i></i>")
         st.caption(escape_markdown(instead))
     if instead or not pick:
         _say_unused_file(sidebar, bool(instead) or shows_files)

@@ -135,7 +135,9 @@ def kind_badges(config: Mapping[str, Any]) -> None:
     elif config.get("ttm", {}).get("variant") == "global":
         st.badge("global", icon=":material/public:", color="gray")
     if config.get("adapt_on"):
-        st.badge(f"transfer check, {config['adapt_on']:.0%}", icon=":material/call_split:", color="gray")
+        st.badge(
+            f"transfer check, {100 * config['adapt_on']:.0f} %", icon=":material/call_split:", color="gray"
+        )
 
 
 def run_action(action: Callable[[], Any]) -> None:

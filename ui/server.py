@@ -141,12 +141,13 @@ class EndedEarly:
 
 
 class StyledDocument:
-    """The look of the pages is in the document that the browser loads first: sent with a page's first elements, it
-    would move those that are already drawn."""
+    """The look of the pages, and what is to happen before they are drawn, are in the document that the browser loads
+    first: a style that is sent with a page's first elements would move those that are already drawn."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
-        self._style = b"<style>" + (STYLE / "style.css").read_bytes() + b"</style></head>"
+        style, script = ((STYLE / name).read_bytes() for name in ("style.css", "start.js"))
+        self._head = b"<style>" + style + b"</style><script>" + script + b"</script></head>"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or "text/html" not in Headers(scope=scope).get("accept", ""):
@@ -163,7 +164,7 @@ class StyledDocument:
             elif start and message["type"] == "http.response.body":
                 body += message.get("body", b"")
                 if not message.get("more_body"):
-                    styled = body.replace(b"</head>", self._style, 1)
+                    styled = body.replace(b"</head>", self._head, 1)
                     headers = MutableHeaders(raw=start["headers"])
                     headers["content-length"] = str(len(styled))
                     await send(start)

@@ -163,7 +163,7 @@ def _inputs_of(
     sides = (EncoderInputs(model, shared.tokens, "image"), EncoderInputs(model, shared.tokens, "caption"))
 
     def told(share: float) -> None:
-        report(0.0, f"reading images and queries: {share:.0%}")
+        report(0.0, f"reading images and queries: {100 * share:.0f} %")
 
     for side, items in zip(sides, (material.images, material.captions), strict=True):
         if model.frozen[side.side]:

@@ -72,7 +72,7 @@ _KINDS: dict[str, tuple[_Function, str, tuple[float, float, float]]] = {
     "dark": (_dark, "times {:.2g}", (0.3, 0.5, 0.7)),
     "noisy": (_noisy, "noise of {:.2g} grey levels", (10, 25, 50)),
     "contrast": (_contrast, "contrast times {:.2g}", (0.4, 0.6, 0.8)),
-    "fog": (_fog, "up to {:.0%} fog", (0.3, 0.5, 0.7)),
+    "fog": (_fog, "up to {:.0f} % fog", (0.3, 0.5, 0.7)),
     "lamp": (_lamp, "a lamp at one side, strength {:.2g}", (0.3, 0.5, 0.7)),
     "blur": (_blur, "out of focus by {:.2g} of 64 pixels", (0.5, 1.0, 1.5)),
     "jpeg": (_jpeg, "a JPEG of quality {:.0f}", (30, 15, 6)),
@@ -91,6 +91,8 @@ class Shift:
     def description(self) -> str:
         text = _KINDS[self.kind][1]
         values = [1 - self.strength if self.kind in ("dark", "contrast") else self.strength]
+        if self.kind == "fog":
+            values = [100 * self.strength]
         if self.kind == "tinted":
             values = [1 - 0.6 * self.strength, 1 - self.strength]
         return text.format(*values)

@@ -225,7 +225,7 @@ TABLES: dict[str, tuple[str, Callable[[], list[TableLine]]]] = {
     ),
     "world/thresholds": (
         "first thresholds, as Fig. 4",
-        _varied({f"{c:.0%} at first": {"coverage_first": c} for c in (0.1, 0.2, 0.3, 0.5, 0.9)}),
+        _varied({f"{100 * c:.0f} % at first": {"coverage_first": c} for c in (0.1, 0.2, 0.3, 0.5, 0.9)}),
     ),
     "world/iterations": (
         "numbers of iterations, as Table 9",

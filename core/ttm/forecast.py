@@ -33,7 +33,7 @@ class Forecast(NamedTuple):
     low: float = nan
     high: float = nan
     level: float = nan  # share of left-out runs whose change was inside such an interval
-    why: str = ""
+    why: str = ""  # goes on after "No forecast for this run: "
 
     @property
     def verdict(self) -> str:
@@ -58,7 +58,7 @@ class Forecast(NamedTuple):
     def sentence(self, change: float | None = None) -> str:
         """One line for people; change : what a finished run changed GroupMatch by, where truth is known."""
         if isnan(self.gain):
-            return f"No forecast of GroupMatch. {self.why}"
+            return f"No forecast for this run: {self.why}"
         change_is = "may rise or fall" if self.low <= 0 <= self.high else f"will likely {self._direction}"
         line = f"Forecast from the scores before the run, without labels: GroupMatch {change_is}, {self.span} points."
         if change is None:
@@ -85,7 +85,8 @@ class Forecast(NamedTuple):
             spare = _WIDER * (high - low)
             if not low - spare <= signals[name] <= high + spare:
                 seen = f"{low:.2f} to {high:.2f}"
-                return cls(why=f"No measured run had {_WORDS[name]} of {signals[name]:.2f}, only {seen}.")
+                had = f"{_WORDS[name]} of {signals[name]:.2f}, and the runs that forecasts are based on had {seen}"
+                return cls(why=f"it has {had}.")
         gain = _predicted(fitted, signals)
         return cls(gain, gain + fitted["below"], gain + fitted["above"], fitted["coverage"])
 
@@ -112,13 +113,17 @@ def _predicted(fitted: Mapping[str, Any], signals: Mapping[str, float]) -> float
 def _outside(run: AdaptationRun, fitted: Mapping[str, Any] | None) -> str:
     """Why a run is of no kind that was measured; "" where it is."""
     if fitted is None:
-        return "No forecast has been fitted."
+        return "no forecast has been fitted."
     if run.model not in fitted["models"] or not run.benchmark.startswith("scenes/"):
-        return f"It was fitted to {' and '.join(fitted['models'])} on the built-in sets alone."
+        models = " and ".join(fitted["models"])
+        return f"forecasts are based on runs of {models} on the built-in sets, and made for such runs alone."
     own = {**run.settings.to_dict(), "seed": 0}
     changed = own != PRESETS["builtin"].config.to_dict() or run.oracle
     if not isinstance(run, TTMRun) or changed or run.adapt_on or run.groups or run.tags:
-        return "It was fitted to test-time matching of all groups with the preset 'builtin' alone."
+        return (
+            "forecasts are based on runs of test-time matching with all groups and the unchanged preset 'builtin', and "
+            "made for such runs alone."
+        )
     return ""
 
 

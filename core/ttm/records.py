@@ -114,7 +114,7 @@ def divergence(records: Sequence[Mapping[str, Any]], config: Mapping[str, Any]) 
         tied_before, tied = (_tied_share(record) for record in (first, last))
         if tied_before > 0.5 or tied <= 0.5:
             return None
-        what = f"The scores of {tied:.0%} of the groups are tied"
+        what = f"The scores of {100 * tied:.0f} % of the groups are tied"
     lr = next(config[kind]["lr"] for kind in ("ttm", "simplematch") if kind in config)
     return f"{what}: training has diverged. Start again with a lower learning rate than {lr:g}, such as {lr / 10:.1g}."
 

@@ -1,0 +1,16 @@
+// Runs before the app does, in every document.
+(() => {
+  // On a phone the panel of the selection covers the page: a page opens with it closed, however the last one was left.
+  try {
+    if (matchMedia("(max-width: 768px)").matches)
+      for (const key of Object.keys(localStorage))
+        if (key.startsWith("stSidebarCollapsed-")) localStorage.removeItem(key);
+  } catch {}  // a browser that lets nothing be stored
+  // A name that its field or its line in a list cuts short is whole in a tooltip.
+  const name = event => {
+    const place = event.target.closest?.('.react-aria-ComboBox, [role="option"]');
+    const text = place?.querySelector("input, [data-item-hl]");
+    if (text) text.title = text.scrollWidth > text.clientWidth ? text.value ?? text.textContent : "";
+  };
+  for (const when of ["pointerover", "focusin"]) document.addEventListener(when, name, {passive: true});
+})();
