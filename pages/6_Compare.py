@@ -157,7 +157,7 @@ def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> Any:
     first, second = (side.name for side in sides)
     compared = paired.differences(a, b)
     match = compared[GROUP_MATCH]
-    st.markdown(verdict(match, (a, b), first, second))
+    st.markdown(verdict(match, (a, b), first, second, len(Metric.same(compared))))
     data = figures.bars_data({first: a.metrics, second: b.metrics}, list(Metric.same(compared)))
     figure = figures.paired_bars_figure(data)
     values = "; ".join(
@@ -265,9 +265,12 @@ def class_text(key: str, sides: tuple[Side, Side]) -> str:
     return f"right with {winner.name}, wrong with {loser.name}"
 
 
-def verdict(match: Comparison, both: tuple[Evaluation, Evaluation], first: str, second: str) -> str:
+def verdict(
+    match: Comparison, both: tuple[Evaluation, Evaluation], first: str, second: str, tests: int = 1
+) -> str:
     """Which of the two is ahead in GroupMatch, or that these groups cannot tell; by cluster where they hang together.
-    Points and interval are those by which the better one leads. Markdown."""
+    Points and interval are those by which the better one leads; p is the table's, corrected for so many metrics, and
+    one is ahead where both interval and p say so. Markdown."""
     tested, by = (match, "") if match.clustered is None else (match.clustered, f" by {match.clustered.by}")
     a, b = names = [escape_markdown(name) for name in (first, second)]
     x, y = values = [f"{each.metrics[GROUP_MATCH].value:.1f} %" for each in both]
@@ -278,8 +281,10 @@ def verdict(match: Comparison, both: tuple[Evaluation, Evaluation], first: str, 
         names.reverse()
         values.reverse()
     led = _shown_change(*(each.metrics[GROUP_MATCH].value for each in both))
-    points, p = f"{abs(led):.1f} points", f"p{by} {p_text(tested.p_value)}"
-    if low <= 0 <= high:
+    points, p_value = f"{abs(led):.1f} points", tested.p_holm or tested.p_value
+    corrected = f", corrected for these {tests} metrics" if tests > 1 else ""
+    p = f"p{by} {p_text(p_value)}{corrected}"
+    if low <= 0 <= high or p_value > 0.05:
         lead = f"{names[0]} leads by {points}" if match.difference else "no difference"
         interval = f"95 % interval{by} {low:+.1f} to {high:+.1f}"
         said = f"these groups cannot tell {a} and {b} apart**, {x} and {y}: {lead}"

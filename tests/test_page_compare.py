@@ -13,6 +13,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
+from ui.formatting import p_text
 
 COMPARE = "pages/6_Compare.py"
 SET = "scenes/left-right"
@@ -48,11 +49,34 @@ def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app)
     test = app(COMPARE, set="scenes/attribute-swap", model="builtin/clip", other="builtin/siglip")
     said = text(test).replace("\\", "")
     lead = "builtin/clip is ahead of builtin/siglip by 11.4 points**, 82.7 % against 71.3 %"
-    assert f"{lead} (95 % interval by caption 5.1 to 17.2, p by caption < 0.001)." in said
+    assert (
+        f"{lead} (95 % interval by caption 5.1 to 17.2, p by caption < 0.001, corrected for these 5 metrics)."
+        in said
+    )
     assert (
         "55 groups are right with builtin/clip alone, 21 with builtin/siglip alone. 300 groups like these"
         in said
     )
+
+
+def test_the_p_of_the_headline_is_that_of_the_table_and_decides_with_the_interval(app, tmp_path):
+    """Right on 7 groups of 300 more: by itself that is p 2 / 2 ** 7 = 0.016, among five metrics 0.078."""
+    table = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip").dataframe[0].value
+    match = table.set_index("metric").loc["GroupMatch"]
+    said = text(app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")).replace("\\", "")
+    assert match["p by caption"] < match["p by caption, Holm"]
+    assert f"p by caption {p_text(match['p by caption, Holm'])}, corrected for these 5 metrics)." in said
+    right = np.tile(np.eye(2), (300, 1, 1))
+    worse = right.copy()
+    worse[:7] = 1 - worse[:7]
+    first, second = uploaded(tmp_path, "worse.csv", worse), uploaded(tmp_path, "right.csv", right)
+    test = app(COMPARE, set=first, other=second)
+    match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
+    assert match["p, Holm"] == pytest.approx(5 * 2 / 2**7) and match["B − A: 95 %"].startswith("+")
+    said = text(test).replace("\\", "")
+    assert "these groups cannot tell worse.csv and right.csv apart" in said
+    assert "right.csv leads by 2.3 points (95 % interval +" in said
+    assert "p 0.078, corrected for these 5 metrics)." in said
 
 
 def test_points_and_interval_are_those_by_which_the_named_one_leads_whichever_is_first(app):
