@@ -32,6 +32,7 @@ from ui.uploads import (
     FORMATS,
     PREFIX,
     beside_line,
+    form_beside,
     new_upload,
     pick_shape,
     put_beside,
@@ -348,7 +349,9 @@ def beside(entry: str) -> None:
             fits = beside_line(entry, what)
             if fits:
                 st.success(escape_markdown(fits), icon=":material/check:")
-            if put_beside(entry, what):
+            field = st.container()
+            form_beside(entry, what)
+            if put_beside(entry, what, field):
                 st.rerun()
 
 

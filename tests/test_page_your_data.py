@@ -263,7 +263,7 @@ def test_the_examples_fit_each_other_and_each_says_how_many_it_matched(app):
     fine(test.get("file_uploader")[0].upload("scores.csv", given["EXAMPLE"], "text/csv").run())
     assert "IndividualMatch" in [each.label for each in test.metric]
     fields = {u.label.partition(":")[0]: u for u in test.get("file_uploader")}
-    assert "`group` (or `id`)" in fields["Tags"].label
+    assert "`group` (or `id`)" in text(test) and "group,topic\na,kitchen" in [c.value for c in test.code]
     more = given["EXAMPLE_TAGS"] + b"c,one,Lin\n"
     fine(fields["Tags"].upload("tags.csv", more, "text/csv").run())
     fields = {u.label.partition(":")[0]: u for u in test.get("file_uploader")}

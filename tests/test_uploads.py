@@ -560,6 +560,30 @@ def test_a_prior_beside_a_file_debiases_it(app, file):
     assert "crossmatch alpha --scores scores.csv --prior prior.npz" in [code.value for code in test.code]
 
 
+def test_the_field_for_a_prior_has_a_short_label_and_an_example_with_the_groups_of_the_file(app, file):
+    test = app(DEBIAS, set=f"upload/{file}")
+    (field,) = test.get("file_uploader")
+    assert field.label == "Language prior: log P(t) of every caption"
+    first = load(SET, "test").ids[0]
+    (example,) = (code.value for code in test.code if code.value.startswith("group,caption,log_prob"))
+    assert example.splitlines()[1:] == [f"{first},0,-9.5", f"{first},1,-10.2"]
+    field.upload("prior.csv", example.encode())  # of one group of 300
+    test.run()
+    assert not test.exception and "has no finite log P" in test.error[0].value.replace("\\", "")
+
+
+def test_the_rows_to_fill_in_are_read_once_they_are_filled(app, file):
+    from ui.uploads import _rows_beside
+
+    fine(app())  # a home
+    rows = _rows_beside(f"upload/{file}", PRIOR)
+    assert len(rows) == 600 and not rows["log_prob"].any()
+    rows["log_prob"] = np.random.default_rng(1).normal(-9, size=600)
+    store = UploadStore()
+    store.put_beside(store.get(file), PRIOR, "prior.csv", rows.to_csv(index=False).encode())
+    assert "your file prior.csv" in plain(app(DEBIAS, set=f"upload/{file}"))
+
+
 def test_a_prior_says_the_same_on_the_page_in_every_form_and_order(app, file):
     """CSV and Parquet with a row for each caption, and NPZ with ids of its own, from the last group to the first."""
     store, ids = UploadStore(), load(SET, "test").ids

@@ -23,7 +23,7 @@ from ui.formatting import progress
 from ui.loaders import LazyScorer, evaluate, model_source
 from ui.old_links import own_parameters, warn_without_effect
 from ui.selection import NearestModel, benchmarks, last_benchmark, offer_nearest, seed
-from ui.uploads import PREFIX, PRIOR, TAGS, is_upload, put_beside, stored_upload, upload_prior
+from ui.uploads import PREFIX, PRIOR, TAGS, form_beside, is_upload, put_beside, stored_upload, upload_prior
 
 if TYPE_CHECKING:
     from core.groups import ImageRef
@@ -130,7 +130,9 @@ def file_inputs(selection: Selection) -> DebiasInputs | None:
             "pages/2_Matching.py",
             {},
         )
-        if put_beside(entry, PRIOR):
+        field = st.container()
+        form_beside(entry, PRIOR)
+        if put_beside(entry, PRIOR, field):
             st.rerun()
         return None
     warn_without_effect({"samples": "the prior is a file", "prior": "the prior is a file"})

@@ -21,10 +21,21 @@ from core.metrics.groups import IMAGE_TO_TEXT, TEXT_TO_IMAGE
 from ui.compute_queue import READING
 from ui.formatting import interval_text, true_minus
 from ui.page import show_errors
+from ui.uploads import show_form
 
+# Of each field its label, what its file holds, and the first lines of one.
 _FIELDS = {
-    "scores": "Scores: CSV or Parquet `image,caption,score,match` of all pairs, or NPZ `scores` and `match`",
-    "prior": "Language prior: CSV or Parquet `caption,log_prob`, or NPZ `prior` or `samples`",
+    "scores": (
+        "Scores: log P(t | image) of all pairs",
+        "CSV or Parquet `image,caption,score,match`, a row for each pair of an image and a caption; or NPZ `scores` "
+        "(images, captions) and `match`. Such as:",
+        "image,caption,score,match\n0.jpg,a red cube,-4.1,1\n0.jpg,a blue ball,-9.8,0\n1.jpg,a red cube,-7.5,0",
+    ),
+    "prior": (
+        "Language prior: log P(t) of every caption",
+        "CSV or Parquet `caption,log_prob`; or NPZ `prior` (captions) or `samples` (null images, captions). Such as:",
+        "caption,log_prob\na red cube,-6.2\na blue ball,-8.4",
+    ),
 }
 
 
@@ -37,10 +48,11 @@ def own_retrieval_set() -> None:
         return
     with box, show_errors():
         most = public_mode.upload_megabytes(100)
-        given = [
-            st.file_uploader(label, ["csv", "parquet", "npz"], key=f"own-{name}", max_upload_size=most)
-            for name, label in _FIELDS.items()
-        ]
+        given = []
+        for column, (name, (label, holds, example)) in zip(st.columns(2), _FIELDS.items(), strict=True):
+            kinds, key = ["csv", "parquet", "npz"], f"own-{name}"
+            given.append(column.file_uploader(label, kinds, key=key, max_upload_size=most))
+            show_form(holds, example, column)
         if not all(given):
             return
         (scores, prior), contents = given, [file.getvalue() for file in given if file is not None]

@@ -32,12 +32,17 @@ FORMATS = (
     "JSON lines with `c0_i0`, `c1_i0`, …, or a sample log of lm-eval or lmms-eval; MTEB's predictions (JSON). "
     "Embeddings: NPZ with `img` and `cap`, rows in group order."
 )
-BESIDE = {  # what: label of the field, endings
-    TAGS: ("Tags: CSV with `group` (or `id`) and a column per tag", ["csv"]),
+BESIDE = {  # what: label of the field, endings, what its file holds
+    TAGS: (
+        "Tags",
+        ["csv"],
+        "CSV with `group` (or `id`) and a column per tag, a row for each group. Such as:",
+    ),
     PRIOR: (
-        "Language prior: CSV or Parquet `group,caption,log_prob`, NPZ `prior` (groups, captions) or `samples` "
-        "(null images, groups, captions), or a sample log of lm-eval or lmms-eval",
+        "Language prior: log P(t) of every caption",
         ["csv", "parquet", "npz", "jsonl"],
+        "CSV or Parquet `group,caption,log_prob`, a row for each caption; NPZ `prior` (groups, captions) or `samples` "
+        "(null images, groups, captions); or a sample log of lm-eval or lmms-eval. For the first group, say:",
     ),
 }
 SHAPES = ("2x2", "1x2", "1x4", "1x5", "2x4", "3x3")  # that embeddings are read in, the first that fits
@@ -215,11 +220,11 @@ def _prior(entry: str, evaluation: Evaluation, name: str, content: bytes) -> Pri
 
 
 def put_beside(entry: str, what: str, place: Any = st) -> bool:
-    """A field for tags or a prior beside a file; whether one has just been stored.
+    """A field for tags or a prior beside a file, as `form_beside` shows it; whether one has just been stored.
 
     Raises InputError for one that does not fit the file's groups.
     """
-    label, kinds = BESIDE[what]
+    label, kinds, _ = BESIDE[what]
     most = public_mode.upload_megabytes(100)
     file = place.file_uploader(label, kinds, key=f"{what}-{entry}", max_upload_size=most)
     if file is None or st.session_state.get(f"stored_{what}") == file.file_id:
@@ -232,6 +237,39 @@ def put_beside(entry: str, what: str, place: Any = st) -> bool:
     upload_store().put_beside(stored_upload(entry), what, file.name, content)
     st.session_state[f"stored_{what}"] = file.file_id
     return True
+
+
+def form_beside(entry: str, what: str) -> None:
+    """What a file of tags or of a prior holds, its first rows for a stored file, and all of its rows to fill in."""
+    show_form(BESIDE[what][2], _rows_beside(entry, what, 1).to_csv(index=False))
+    st.download_button(
+        f"Download {what}.csv with all rows, to fill in",
+        lambda: _rows_beside(entry, what).to_csv(index=False).encode(),
+        f"{what}.csv",
+        "text/csv",
+        on_click="ignore",
+        type="tertiary",
+        icon=":material/download:",
+        key=f"form-{what}-{entry}",
+    )
+
+
+def show_form(holds: str, example: str, place: Any = st) -> None:
+    """What a file holds, and below it the first lines of one. holds : Markdown."""
+    place.caption(holds)
+    place.code(example.strip(), language="text", wrap_lines=True)
+
+
+def _rows_beside(entry: str, what: str, groups: int | None = None) -> pd.DataFrame:
+    """The rows of a file of tags or of a prior for the groups of a stored file, by their ids: all of them with what is
+    to be filled in left empty, or so many first groups with a value for show."""
+    evaluation, captions = upload_evaluation(entry), upload_captions(entry)
+    ids, k = list(evaluation.ids)[:groups], evaluation.shape[1]
+    if what == TAGS:
+        return pd.DataFrame({"group": ids, "topic": "" if groups is None else "kitchen"})
+    names = np.tile(np.arange(k), (len(ids), 1)) if captions is None else captions[: len(ids)]
+    shown = [""] * len(ids) * k if groups is None else [-9.5 - 0.7 * j for _ in ids for j in range(k)]
+    return pd.DataFrame({"group": np.repeat(ids, k), "caption": names.ravel(), "log_prob": shown}).round(1)
 
 
 def beside_line(entry: str, what: str) -> str:
