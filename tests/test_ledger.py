@@ -387,4 +387,4 @@ def test_what_training_is_the_sum_of_stands_below_it_and_further_in(finished):
         *[True] * 3,
         False,
     ]
-    assert 0 in figure.layout.xaxis.tickvals
+    assert figure.layout.margin.l >= 16  # half of “0 %”, which is left out where it has no room

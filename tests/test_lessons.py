@@ -93,7 +93,7 @@ def test_a_lesson_shows_a_group_and_its_metrics_and_asks_then_answers_and_ends_w
     assert not test.get("plotly_chart") and "A question to end with" not in shown
     predict(test)
     assert test.success or test.warning
-    assert test.slider or test.select_slider  # at least one figure to move
+    assert test.slider or test.select_slider or test.get("button_group")  # at least one figure to move
     assert "A question to end with" in text(test)
     last = test.radio[-1]
     said = set()

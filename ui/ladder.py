@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cache
 from typing import Any
 
@@ -15,6 +15,7 @@ from core.figures.text import escape_markdown, metric_line
 from core.ladder.ladder import MORE, RUNGS, Ladder
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
+from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, export_section
 from ui.formatting import p_text, true_minus
 from ui.old_links import own_parameters
@@ -24,10 +25,18 @@ TITLE = "Where is the binding lost?"
 PAGE = "pages/11_Ladder.py"
 FIRST_SET = "scenes/left-right"  # of a visit that asks for nothing
 READING = (
-    "Bars: GroupMatch with its 95 % interval, of every rung on the same test groups; dotted: its chance level. A probe "
-    "reads one tower, and what the other side says is known exactly; probes and map are trained on fresh groups of the "
-    "training split, {runs}."
+    "All rungs are of the same test groups. A probe reads one tower, and what the other side says is known exactly; "
+    "probes and map are trained on fresh groups of the training split, {runs}."
 )
+# Of the signs below a bar: what has to be there for one, and what it is.
+SIGNS = {
+    (
+        "combinations",
+        "unseen",
+    ): "○ the same, on combinations of colour and shape that no training picture had",
+    ("controls", "untrained"): "✕ the same, of such a model before any training",
+}
+_SIGNS_BELOW = 0.15  # of a bar's height: its signs stand 0.29 below it
 LIMITS = (
     "What a linear probe finds is there; what it does not find may be there in another form. An untrained model of "
     "the same architecture, drawn once, shows how much a probe finds without learning; labels dealt at random end at "
@@ -74,7 +83,9 @@ def draw(record: Mapping[str, Any], key: str) -> None:
     st.markdown(f"**{escape_markdown(where)}.** {escape_markdown(numbers)}")
     there = [row for row in record["rungs"] if "missing" not in row]
     summary = "; ".join(f"{row['label']} {row[GROUP_MATCH]['value']:.1f} %" for row in there)
+    st.caption(_signs(there))
     chart(figures.ladder_figure(record), f"{TITLE} GroupMatch by rung: {summary}.", f"{key}-figure")
+    _one_rung(record, f"{key}-figure")
     st.caption(READING.format(runs=_runs(record)))
     absent: dict[str, list[str]] = {}
     for row in record["rungs"]:
@@ -91,6 +102,47 @@ def draw(record: Mapping[str, Any], key: str) -> None:
         st.dataframe(_table(record), hide_index=True)
         if record["steps"]:
             st.dataframe(_steps(record), hide_index=True)
+
+
+def _signs(rungs: Sequence[Mapping[str, Any]]) -> str:
+    """What the bars and the signs of the figure are, as far as these rungs have them."""
+    signs = [
+        said for (kind, which), said in SIGNS.items() if any(which in row.get(kind, {}) for row in rungs)
+    ]
+    score = f"◆ {METRICS[GROUP_SCORE].label}, the stricter metric"
+    return (
+        f"Bars: GroupMatch, with its 95 % interval; dotted: its chance level. {'; '.join([score, *signs])}."
+    )
+
+
+def _one_rung(record: Mapping[str, Any], figure: str) -> None:
+    """A rung in words and with all of its numbers: chosen by its name, or by a click on its bar."""
+    rows = {row["name"]: row for row in record["rungs"] if "missing" not in row}
+    places = [row["name"] for row in record["rungs"]]
+
+    def open_clicked(point: ChartPoint) -> None:
+        name = places[min(max(round(point.y - _SIGNS_BELOW), 0), len(places) - 1)]
+        if name in rows:
+            st.session_state["rung"] = name
+
+    clicked_point(figure, open_clicked)
+    if st.session_state.get("rung", "own") not in rows:  # of another model
+        st.session_state.pop("rung")
+    name = st.pills(
+        "One rung, in words: choose it here or click its bar", list(rows), default="own",
+        format_func=lambda each: rows[each]["label"], key="rung", bind="query-params", required=True,
+    )  # fmt: skip
+    row = rows[name or "own"]
+    lines = [f"**{row['label']}.** {RUNGS[row['name']].meaning}"]
+    lines += [f"- {METRICS[m].label}: {line(row[m])}" for m in (GROUP_MATCH, GROUP_SCORE)]
+    for kind, which, said in (
+        ("combinations", "unseen", "on combinations that were never trained on"),
+        ("controls", "untrained", "of a model that was never trained"),
+    ):
+        if found := row.get(kind, {}).get(which):
+            lines.append(f"- GroupMatch {said}: {line(found[GROUP_MATCH])}")
+    with st.container(border=True):
+        st.markdown("\n".join(lines))
 
 
 def _runs(record: Mapping[str, Any]) -> str:

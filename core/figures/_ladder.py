@@ -10,6 +10,7 @@ import plotly.graph_objects as go
 
 from core.figures._style import (
     COVERAGE_COLOUR,
+    LEFT,
     OUTCOME_COLOURS,
     SERIES,
     hatched,
@@ -72,10 +73,11 @@ _LOOKS = {
 }
 
 
-def ladder_figure(record: Mapping[str, Any]) -> go.Figure:
+def ladder_figure(record: Mapping[str, Any], signs: bool = True) -> go.Figure:
     """GroupMatch of every rung as bars with 95 % intervals; GroupScore, unseen combinations and the control as marks.
 
-    record : a ladder's. Dotted: the chance level of GroupMatch.
+    record : a ladder's. signs : whether the legend names the marks, which takes half of a phone's figure. Dotted: the
+    chance level of GroupMatch.
     """
     data, figure = _ladder_data(record), go.Figure()
     places = np.arange(len(data.label), dtype=float)
@@ -105,6 +107,7 @@ def ladder_figure(record: Mapping[str, Any]) -> go.Figure:
                 y=places + 0.29,
                 mode="markers",
                 name=name,
+                showlegend=signs,
                 marker={
                     "symbol": symbol,
                     "size": 9,
@@ -113,13 +116,13 @@ def ladder_figure(record: Mapping[str, Any]) -> go.Figure:
                 },
                 hovertemplate="%{x:.1f} %",
             )
-    layout(figure, 96 + 46 * len(places), "", "")
+    layout(figure, 96 + 41 * len(places), "", "")
     for place, label in zip(places, data.label, strict=True):
         figure.add_annotation(  # above its bar: on a phone there is no room beside it
             x=0, y=place - 0.38, xref="paper", text=label, showarrow=False, xanchor="left"
         )
     figure.add_vline(x=data.chance[0], line={"color": COVERAGE_COLOUR, "width": 1.5, "dash": "dot"})
-    figure.update_layout(hovermode="closest", barmode="overlay")
+    figure.update_layout(hovermode="closest", barmode="overlay", margin_l=LEFT)
     figure.update_xaxes(range=[0, 104], ticksuffix=" %", dtick=25)
     return figure.update_yaxes(
         range=[places[-1] + 0.55, -0.7], showticklabels=False, showgrid=False, rangemode="normal"

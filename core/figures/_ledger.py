@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from core.figures._style import COVERAGE_COLOUR, SERIES, faint, hatched, layout, outlined_whiskers
+from core.figures._style import COVERAGE_COLOUR, LEFT, SERIES, faint, hatched, layout, outlined_whiskers
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.ttm.records import _shown_ledger
 
@@ -121,9 +121,9 @@ def ledger_figure(record: Mapping[str, Any]) -> go.Figure:
         )  # fmt: skip
     for x, dash in ((data.frozen, "dash"), (data.chance, "dot")):
         figure.add_vline(x=x, line={"color": COVERAGE_COLOUR, "width": 1.5, "dash": dash})
-    figure.update_layout(hovermode="closest", barmode="overlay", showlegend=False)
+    figure.update_layout(hovermode="closest", barmode="overlay", showlegend=False, margin_l=LEFT)
     figure.update_xaxes(range=[min(0.0, float(data.low.min())), max(104.0, float(data.high.max()))])
-    figure.update_xaxes(ticksuffix=" %", tickvals=[0, 25, 50, 75, 100])  # 0 too, at the left end
+    figure.update_xaxes(ticksuffix=" %", dtick=25)
     return figure.update_yaxes(
         range=[places[-1] + 0.5, -0.75], showticklabels=False, showgrid=False, rangemode="normal"
     )

@@ -114,6 +114,7 @@ def hatched(colour: str, shape: str) -> dict[str, Any]:
     return {"color": colour, "line": {"width": 0}, "pattern": pattern}
 
 
+LEFT = 18  # pixels left of an axis that begins at 0 with nothing beside it: Plotly leaves out a label that has no room
 _TOOLBAR = 32  # pixels that the buttons of a figure take above it
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.ladder.ladder import RUNGS, Ladder
+from core.ladder.ladder import Ladder
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from ui.formatting import true_minus
 from ui.ladder import PAGE, draw, line, shipped
@@ -57,7 +57,6 @@ def show() -> None:
         "exactly: the scenes are drawn by this project. Every rung answers the same question on the same groups, so "
         "that they can be compared: *which caption belongs to which picture?*"
     )
-    step_by_step(rungs)
     st.subheader("The whole ladder", anchor=False)
     draw(record, "lesson-ladder")
     elements.question(
@@ -82,23 +81,3 @@ def show() -> None:
 def most_lost(record: Mapping[str, Any]) -> str:
     """The step of the largest loss."""
     return min(record["steps"], key=lambda step: step["difference"])["name"]
-
-
-def step_by_step(rungs: Mapping[str, Mapping[str, Any]]) -> None:
-    """The interactive figure: one rung after the other, with both metrics, unseen combinations and the control."""
-    names = [name for name, row in rungs.items() if "missing" not in row]
-    name = st.select_slider(
-        "Rung", names, format_func=lambda each: rungs[each]["label"], key="rung", bind="query-params"
-    )
-    row = rungs[name]
-    parts = [f"**{row['label']}.** {RUNGS[name].meaning}", f"- GroupMatch: {line(row[GROUP_MATCH])}"]
-    parts.append(f"- GroupScore: {line(row[GROUP_SCORE])}")
-    for kind, which, label in (
-        ("combinations", "unseen", "on combinations that were never trained on"),
-        ("controls", "untrained", "of a model that was never trained"),
-    ):
-        found = row.get(kind, {}).get(which)
-        if found is not None:
-            parts.append(f"- GroupMatch {label}: {line(found[GROUP_MATCH])}")
-    with st.container(border=True):
-        st.markdown(parts[0] + "\n" + "\n".join(parts[1:]))
