@@ -25,7 +25,7 @@ from core.base.image_files import ImageFile
 from core.figures import group_html
 from core.groups import Group, ImageRef
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import headline_metrics, yes_or_no
+from core.metrics.groups import METRICS, headline_metrics, yes_or_no
 from core.scorers.vocabulary import vocabulary_note
 from core.scoring.load import lazy_scorer, load_scorer, scorer_names
 from core.scoring.scores import score_groups
@@ -45,45 +45,62 @@ _at_work = threading.Lock()  # one pair of images at a time is in memory
 _examples: dict[bytes, ImageRef] = {}  # by the SHA-256 of the file that shows it
 INTRO = """
 # Which caption belongs to which image?
-Image A belongs to caption 1, image B to caption 2: does a model know it? **GroupMatch** asks whether the true
-matching has the highest total score (by chance 50\u00a0%), **GroupScore** whether each image also scores highest with
-its own caption, and each caption with its own image (by chance 16.7\u00a0%). Choose an example below, or your own
-images.
+Image A belongs to caption 1, image B to caption 2. Does a model know it? Choose an example, or bring two images and
+two captions of your own.
 """
 ABOUT = """
 The built-in models are small and know rendered scenes of cubes, spheres and cylinders, not photographs. The examples
 are groups of the app Crossmatch, scored from the same pictures, with the same scores.
 """
-TABLE = """
+LAYOUT = """
 .prose .cm-verdicts, .prose .cm-verdicts :is(tbody, tr, th, td), .prose .cm-scroll :is(table, th, td)
   {border: 0 !important;}
 .prose .cm-verdicts tbody > tr {border-bottom: 1px solid rgba(134,140,155,.28) !important;}
-/* fields and examples on the left, the result on the right; on a phone the result comes directly after the button */
+.gradio-container {overflow: clip !important;} /* hidden, as Gradio has it, nothing inside can stay in view */
+/* fields on the left, the result on the right; on a phone the result comes directly after the button */
 @media (min-width: 641px) {
-  #all {display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); grid-template-rows: auto 1fr;}
-  #found {grid-column: 2; grid-row: 1 / span 2;}
+  #all {display: grid; grid-template-columns: minmax(0, 2fr) minmax(0, 3fr);}
 }
-#examples {min-width: 100%;}
-/* four columns fit a phone where their texts wrap */
-#examples table {table-layout: fixed; width: 100%;}
-#examples :is(th, td) {white-space: normal; overflow-wrap: anywhere; hyphens: auto;}
-#examples td :is(img, .container) {width: 100%; height: auto; max-width: 5rem; margin: 0 auto;}
-/* on a phone both images stand side by side, so that the result is not far */
+/* the examples are cards in one row, on a phone in two: their pictures, and caption 1 where there is room */
+#examples thead, #examples td:nth-child(4) {display: none;}
+#examples .table-wrap, #examples table {display: block; width: 100%; border: 0; margin: 0; padding: 0;}
+#examples > .label {margin-bottom: .3rem;}
+#examples tbody {display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: .6rem;}
+#examples tr {display: grid; grid-template-columns: 4.2rem 4.2rem minmax(0, 1fr); gap: .4rem; align-items: center;
+  padding: .35rem; border: 1px solid rgba(134,140,155,.4); border-radius: .5rem; cursor: pointer;
+  background: var(--block-background-fill);}
+#examples tr:is(:hover, :focus-within) {border-color: #4a3fb5; outline: 1px solid #4a3fb5;}
+#examples td {padding: 0; border: 0; white-space: normal; font-size: .78rem; line-height: 1.25; text-align: left;}
+#examples td .container {width: 100%; height: auto; max-width: none; border: 0; border-radius: .3rem;}
+#examples td img {width: 100%; height: auto;}
+@media (max-width: 900px) {
+  #examples tbody {grid-template-columns: repeat(2, minmax(0, 1fr));}
+}
 @media (max-width: 640px) {
-  #examples :is(th, td) {padding: .3rem .2rem; font-size: .78rem; line-height: 1.25;}
+  #examples tr {grid-template-columns: 1fr 1fr;}
+  #examples td:nth-child(3) {display: none;}
+  /* both images stand side by side, so that the result is not far; the button is always at hand */
   #images {flex-wrap: nowrap;}
   #images > * {min-width: 0 !important;}
+  #compare {position: sticky; bottom: .5rem; z-index: 1000; box-shadow: 0 2px 10px rgba(0,0,0,.35);}
 }
-/* the app's look: its typeface, its headings, and letters in place of the images, which stand in their fields */
+/* the name of a field above its picture, not on it */
+#images [data-testid="block-label"] {position: static; width: auto; border: 0; box-shadow: none; background: none;}
+#images [data-testid="image"] {height: calc(100% - 1.9rem);}
+/* the app's look: its typeface and its headings */
 .gradio-container :is(h1, h2) {font-family: "Source Serif 4", "Source Serif Pro", Georgia, serif; font-weight: 600;}
 #found {min-height: 9rem;} /* room for the progress of a model that is being loaded */
-#found .cm-match {max-width: 34rem;}
-#found .cm-side:first-child .cm-badge {background: #1d1b3a; color: #fff;}
-#found .cm-side:first-child .cm-cell {min-height: 2.2rem;}
+#found .cm-match {max-width: 38rem; grid-template-rows: auto 2rem auto;}
+#found .cm-cell img {max-height: 150px; width: auto; margin: 0 auto;}
+#found .cm-scores {display: flex; flex-wrap: wrap; align-items: center; gap: 0 1.2rem;}
+#found .cm-scores p {flex: 1 1 12rem; font-size: .9rem;}
 """
 
-# On a phone the examples stand below the result: once one is compared, the page goes there.
-_TO_RESULT = "() => innerWidth > 640 || document.getElementById('found').scrollIntoView({behavior: 'smooth'})"
+# A result that stands off the screen, as on a phone, is brought into view.
+_TO_RESULT = """() => {
+  const found = document.getElementById('found'), top = found.getBoundingClientRect().top;
+  if (top < 0 || top > innerHeight / 2) found.scrollIntoView({behavior: 'smooth'});
+}"""
 
 
 def borrow_gpu(function: Callable) -> Callable:
@@ -161,15 +178,25 @@ def compare(
 
 def _drawn(group: Group, evaluation: Evaluation, model: str) -> tuple[str, str, dict[str, Any]]:
     data = evaluation.group(0)
-    drawn = group_html.matching_html(
-        [""] * len(group.images), group.captions, data
-    )  # the fields show the images
+    drawn = group_html.matching_html(_pictures(group), group.captions, data)
     unknown = vocabulary_note(model, model, "", group.captions, even_if_known=False)
     before = "" if unknown is None else f"<p><b>{escape(unknown)}</b></p>"
     matrix = group_html.matrix_html(data, "Scores of images, down, with captions, across")
     note = "<p>Scores. Outlined, with a dot: the model's matching. ✓: the true pairs.</p>"
+    scores = f'<div class="cm-scores">{matrix}{note}</div>'
     names = sorted(yes_or_no(data.kinds), key=lambda name: name not in headline_metrics())  # these first
-    return before + drawn + matrix + note, group_html.verdicts_html(data, names), record(evaluation)
+    answer = record(evaluation)
+    levels = ", ".join(f"{METRICS[n].label} {answer['chance'][n]:.3g}\u00a0%" for n in names)
+    verdicts = f"{group_html.verdicts_html(data, names)}<p>Right by chance: {levels}.</p>"
+    return before + drawn + scores, verdicts, answer
+
+
+def _pictures(group: Group) -> list[str]:
+    with _at_work:
+        return [
+            group_html.picture_html(image.open(PICTURE), PICTURE, f"Image {name}")
+            for image, name in zip(group.images, "AB", strict=True)
+        ]
 
 
 def _first_answer(model: str) -> tuple[str, str, dict[str, Any]]:
@@ -206,9 +233,9 @@ def _written(ref: ImageRef, folder: Path) -> str:
     return str(path)
 
 
-def picture(value: str | None, label: str, visible: bool = True) -> gr.Image:
+def picture(value: str | None, label: str, **more: Any) -> gr.Image:
     """A field for an image."""
-    return gr.Image(value, type="filepath", image_mode=None, label=label, height=220, visible=visible)
+    return gr.Image(value, type="filepath", image_mode=None, label=label, height=180, **more)
 
 
 patch_gradio()
@@ -224,26 +251,30 @@ def build() -> gr.Blocks:
 def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
     with gr.Blocks(title="Crossmatch", analytics_enabled=False, delete_cache=(60, KEPT)) as demo:
         gr.Markdown(INTRO)
+        first, second = (picture(shown[0][i], f"Image {name}", render=False) for i, name in enumerate("AB"))
+        one = gr.Textbox(shown[0][2], label="Caption 1, of image A", max_length=LONGEST, render=False)
+        two = gr.Textbox(shown[0][3], label="Caption 2, of image B", max_length=LONGEST, render=False)
+        given = gr.Examples(
+            shown,
+            [first, second, one, two],
+            label="Examples from the built-in world",
+            cache_examples=False,
+            elem_id="examples",
+        )
         with gr.Row(elem_id="all"):
             with gr.Column():
                 with gr.Row(elem_id="images"):
-                    first, second = (picture(shown[0][i], f"Image {name}") for i, name in enumerate("AB"))
-                one = gr.Textbox(shown[0][2], label="Caption 1, of image A", max_length=LONGEST)
-                two = gr.Textbox(shown[0][3], label="Caption 2, of image B", max_length=LONGEST)
+                    first.render()
+                    second.render()
+                one.render()
+                two.render()
                 model = gr.Dropdown(names, value=names[0], label="Model and kind of score")
-                button = gr.Button("Compare", variant="primary")
+                button = gr.Button("Compare", variant="primary", elem_id="compare")
             with gr.Column(elem_id="found"):
                 first_drawn, first_verdicts, first_record = _first_answer(names[0])
                 drawn, verdicts = gr.HTML(first_drawn), gr.HTML(first_verdicts)
                 with gr.Accordion("As JSON", open=False):
                     answer = gr.JSON(first_record, show_label=False)
-            given = gr.Examples(
-                shown,
-                [first, second, one, two],
-                label="From the built-in world",
-                cache_examples=False,
-                elem_id="examples",
-            )
         gr.Markdown(ABOUT)
         fields, results = [first, second, one, two, model], [drawn, verdicts, answer]
         # An example is compared as soon as it is there; a change takes away the result of what was there before.
@@ -292,7 +323,7 @@ def main() -> None:
     queued(build()).launch(
         server_name=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"),
         **served(),
-        css=STYLE.read_text() + TABLE,
+        css=STYLE.read_text() + LAYOUT,
         theme=theme(),
     )
 

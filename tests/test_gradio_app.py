@@ -159,8 +159,10 @@ def test_an_example_is_compared_at_once_and_an_edit_takes_the_result_away():
     assert len(clicks) == 1  # one answer to a click: two errors would be folded into a bare "Error (2)"
 
 
-def test_no_line_of_the_introduction_ends_between_a_number_and_its_unit():
-    assert "16.7\u00a0%" in gradio_app.INTRO and " %" not in gradio_app.INTRO
+def test_the_chance_levels_stand_below_the_verdicts_and_no_line_ends_between_a_number_and_its_unit(pair):
+    verdicts = gradio_app.compare(*map(str, pair[0]), *pair[1], "builtin/clip")[1]
+    levels = verdicts.partition("Right by chance")[2]
+    assert "GroupMatch 50\u00a0%" in levels and "GroupScore 16.7\u00a0%" in levels and " %" not in levels
 
 
 def test_the_first_example_is_compared_before_anybody_asks(pair):
@@ -201,10 +203,12 @@ def test_the_tools_are_served_over_mcp(address):
     assert any("gets the group right" in (text or "") for text in tools.values())
 
 
-def test_the_result_shows_no_picture_again_and_has_the_scores_before_the_verdicts(pair):
+def test_the_result_shows_both_pictures_under_their_letters_and_the_scores_before_the_verdicts(pair):
+    """Two letters without pictures had to be looked up among the fields, which are off the screen of a phone."""
     images = [Image.open(file) for file in pair[0]]
     drawn, verdicts, _ = gradio_app.compare(*images, *pair[1], "builtin/clip")
-    assert "image/webp" not in drawn and drawn.index("cm-match") < drawn.index("caption 1</th>")
+    assert drawn.count("image/webp") == 2 and 'alt="Image A"' in drawn and 'alt="Image B"' in drawn
+    assert drawn.index("cm-match") < drawn.index("caption 1</th>")
     assert "cm-verdicts" not in drawn
     assert verdicts.index("<b>GroupMatch") < verdicts.index("<b>TextScore")
 
@@ -232,11 +236,11 @@ def test_an_example_has_the_scores_of_the_app_and_the_same_picture_in_another_fi
     assert pixels != shown and pixels == pytest.approx(np.array(shown), abs=0.5)
 
 
-def test_the_result_comes_after_the_button_and_before_the_examples():
+def test_the_examples_come_first_and_the_result_after_the_button():
     """On a phone columns stand below each other, in this order."""
     demo = gradio_app.build()
     order = [block.elem_id or getattr(block, "value", None) for block in demo.blocks.values()]
-    assert order.index("Compare") < order.index("found") < order.index("examples")
+    assert order.index("examples") < order.index("compare") < order.index("found")
 
 
 def test_a_field_that_gradio_makes_anew_fetches_no_address_and_decodes_nothing(tmp_path):
