@@ -342,5 +342,28 @@ def test_the_command_says_why_ties_after_test_time_matching_are_not_counted(grou
     record = Ladder(
         NAME, "p", "colour", found.rungs, recovered={GROUP_MATCH: after[None], "group_score": after[None]}
     ).record()
+    said = " ".join(_format_ladder(record).split())
+    assert "has its ties written down, so none are counted" in said
+
+
+def test_the_command_begins_with_what_the_ladder_says_and_fits_80_columns():
+    """It stood last, below 60 lines; the steps were called by the names of the record's fields."""
+    record = next(r for r in Ladder.shipped() if (r["model"], r["benchmark"]) == ("builtin/clip", NAME))
     said = _format_ladder(record)
-    assert "ties not counted" in said and "has its ties written down, so none are counted" in said
+    assert max(map(len, said.splitlines())) <= 80
+    head, conclusion, rungs, steps = said.split("\n\n")
+    assert "builtin/clip" in head and conclusion.startswith("What this says:")
+    assert " ".join(record["verdict"]) == " ".join(conclusion.replace("\n- ", " ").split()[3:])
+    for row in (r for r in record["rungs"] if "missing" not in r):
+        found = row[GROUP_MATCH]
+        assert f"{found['value']:.1f} [{found['low']:.1f}, {found['high']:.1f}]" in rungs
+    assert "chance" in rungs and "50.0" in rungs and "16.7" in rungs
+    assert "image tokens -> image vector" in steps and "image-tokens" not in said
+
+
+def test_progress_says_which_run_it_is_of(monkeypatch):
+    found = Run(np.zeros((300, 2, 2), np.float32), {}, {}, {}, {})
+    monkeypatch.setattr(Run, "of", classmethod(lambda *given: (given[-1]("encoding", 0.5), found)[1]))
+    told = []
+    Ladder.measure(NAME, "builtin/clip", "cpu", 0, 2, lambda *given: told.append(given))
+    assert told == [("run 1 of 2: encoding", 0.5), ("run 2 of 2: encoding", 0.5)]

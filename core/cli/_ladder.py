@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import chain
 from pathlib import Path
+from textwrap import wrap
 from typing import Annotated, Any
 
 import typer
 
 from core.base.files import storage_errors, write_json
-from core.base.text import counted, p_digits
+from core.base.text import counted, p_digits, tie_count
 from core.cli import options
 from core.cli._output import ProgressPrinter, print_note, show_json
-from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 
 
 def ladder(
@@ -48,43 +50,104 @@ def ladder(
     show_json(record) if as_json else print(_format_ladder(record))
 
 
+_WIDTH = 80
+# The rungs in the table of steps, where two of them share a line.
+_SHORT = {
+    "image-tokens": "image tokens",
+    "image-pooled": "image vector",
+    "caption-tokens": "caption tokens",
+    "caption-pooled": "caption vector",
+    "map": "linear map",
+    "own": "own scores",
+    "ttm": "after matching",
+}
+
+
 def _format_ladder(record: Mapping[str, Any]) -> str:
-    """A ladder as text: every rung with both metrics, every step, the verdict."""
-    from core.ladder.ladder import MORE, RUNGS, Ladder  # torch
+    """A ladder as text of 80 columns: what it says, every rung with both metrics, what each step to the next loses."""
+    groups = counted(record["n_groups"], "group")
+    head = f"{record['model']} on {record['benchmark']}, {groups} of {record['shape']}"
+    runs = counted(record.get("runs", 1), "run")
+    means = f"Rungs, bottom first: in percent with 95 % intervals, means over {runs} of the probes."
+    conclusion = [_bullet(sentence) for sentence in record["verdict"]]
+    parts = [
+        [head],
+        ["What this says:", *chain(*conclusion)],
+        [*wrap(means, _WIDTH), *_rungs(record)],
+        _steps(record),
+    ]
+    return "\n\n".join("\n".join(part) for part in parts)
+
+
+def _bullet(sentence: str) -> list[str]:
+    """No line ends between a number and its unit."""
+    lines = wrap(sentence.replace(" %", "\u00a0%"), _WIDTH, initial_indent="- ", subsequent_indent="  ")
+    return [line.replace("\u00a0", " ") for line in lines]
+
+
+def _rungs(record: Mapping[str, Any]) -> list[str]:
+    """A row for every rung, and below it the same by cluster, on parts of the groups, and under the controls."""
+    from core.ladder.ladder import MORE, RUNGS  # torch
     from core.metrics.statistics import Estimate  # scipy
 
-    groups = counted(record["n_groups"], "group")
-    means = f"means over {counted(record.get('runs', 1), 'run')} of the probes"
-    lines = [f"{record['model']} on {record['benchmark']}, {groups} of {record['shape']}; {means}"]
+    lines = [f"{'':<34}{'GroupMatch':<18}{'ties':>4} {'GroupScore':<18}{'ties':>4}"]
+    levels: list[float] = []
     for row in record["rungs"]:
         if "missing" in row:
-            lines.append(f"\n{row['label']}: {row['missing']}")
+            lines += wrap(f"{row['label']}: {row['missing']}", _WIDTH, subsequent_indent="  ")
             continue
-        lines.append(f"\n{row['label']}")
+        both = [Estimate.of_record(row[metric]) for metric in (GROUP_MATCH, GROUP_SCORE)]
+        levels = [each.chance for each in both]
+        lines.append(f"{row['label']:<34}{_cells(both)}".rstrip())
         if row["name"] == "ttm":  # whose ties are not counted: why
-            lines.append(f"  {RUNGS['ttm'].meaning}")
-        lines += [f"  {METRICS[m].label:<14}{Estimate.of_record(row[m])}" for m in (GROUP_MATCH, GROUP_SCORE)]
-        lines += [
-            f"  {f'GroupMatch, {name}':<34}{Estimate.of_record(row[kind][which][GROUP_MATCH])}"
-            for kind, which, name in MORE
-            if which in row.get(kind, {})
-        ]
-    lines.append(f"\n{'step, in points of GroupMatch':<36}{'points':>8}{'95 % interval':>18}{'p (Holm)':>12}")
-    for step in record["steps"]:
-        points = {"difference": Ladder.points(record, step)}
-        lines.append(_step(f"{step['before']} -> {step['after']}", {**step, **points}))
+            lines += wrap(RUNGS["ttm"].meaning, _WIDTH, initial_indent="  ", subsequent_indent="  ")
+        lines += _by_cluster(both)
+        for kind, which, name in MORE:
+            if which in row.get(kind, {}):
+                part = Estimate.of_record(row[kind][which][GROUP_MATCH])
+                lines += [f"  {name:<32}{_cells([part])}".rstrip(), *_by_cluster([part])]
+    return [*lines, f"{'chance':<34}{levels[0]:<23.1f}{levels[1]:.1f}"] if levels else lines
+
+
+def _cells(found: Sequence[Any]) -> str:
+    """`95.9 [93.8, 97.5]    0` of every metric."""
+    return " ".join(
+        f"{f'{e.value:.1f} [{e.low:.1f}, {e.high:.1f}]':<19}{tie_count(e.ties):>3}" for e in found
+    )
+
+
+def _by_cluster(found: Sequence[Any]) -> list[str]:
+    """The intervals with groups that hang together as one, where they do."""
+    known = [each.clustered for each in found]
+    if None in known:
+        return []
+    intervals = " ".join(f"{f'     [{c.low:.1f}, {c.high:.1f}]':<22}" for c in known)
+    return [
+        f"{'    by ' + known[0].by:<34}{intervals}".rstrip(),
+        *wrap(known[0].dominated, _WIDTH, initial_indent="    ", subsequent_indent="    "),
+    ]
+
+
+def _steps(record: Mapping[str, Any]) -> list[str]:
+    from core.ladder.ladder import Ladder  # torch
+
+    lines = [f"{'From one rung to the next':<36}{'points':>8}{'95 % interval':>18}{'p (Holm)':>12}"]
+    steps = [*record["steps"]]
     if record.get("recovery"):
-        points = {"difference": Ladder.points(record, record["recovery"])}
-        lines.append(_step("own -> ttm", {**record["recovery"], **points}))
-    return "\n".join([*lines, "", *record["verdict"]])
+        steps.append({"before": "own", "after": "ttm", **record["recovery"]})
+    for step in steps:
+        points = {"difference": Ladder.points(record, step)}
+        lines += _step(f"{_SHORT[step['before']]} -> {_SHORT[step['after']]}", {**step, **points})
+    note = "Points of GroupMatch, paired over the same groups; p corrected for all steps (Holm)."
+    return [*lines, *wrap(note, _WIDTH)] if steps else []
 
 
-def _step(label: str, step: Mapping[str, Any]) -> str:
+def _step(label: str, step: Mapping[str, Any]) -> list[str]:
     """A paired difference, and by cluster where groups hang together."""
-    rows = {label: step} | ({f"  by {c['by']}": c} if (c := step.get("clustered")) else {})
+    rows = {label: step} | ({f"    by {c['by']}": c} if (c := step.get("clustered")) else {})
     lines = []
     for name, each in rows.items():
         points = f"{each['difference']:+.1f}" if "difference" in each else ""
         interval = f"[{each['low']:+.1f}, {each['high']:+.1f}]"
         lines.append(f"{name:<36}{points:>8}{interval:>18}{p_digits(each['p_holm']):>12}")
-    return "\n".join(lines)
+    return lines

@@ -63,16 +63,16 @@ class Run(NamedTuple):
         train, test = _groups(benchmark, seed)
         scorer: Any = load_scorer(model, device)
         own, scale = score_groups(scorer, test, ScoreCache()), _scale(scorer)
-        towers = _encoded(scorer, train, test, partial(progress, "encoding"))
-        progress("training probes", 0.0)
+        towers = _encoded(scorer, train, test, partial(progress, "encoding pictures and captions"))
+        progress("training the linear probes", 0.0)
         rungs = climb(train, test, *towers, scale, seed)
         shuffled = climb(train, test, *towers, scale, seed, shuffle=True) if rungs else {}
         blank: _Scores = {}
         if seed == 0 and has_tokens(scorer):
-            what = "encoding by an untrained model"
+            what = "encoding by an untrained model, a control"
             twin = _encoded(untrained(scorer, seed), train, test, partial(progress, what))
             blank = climb(train, test, *twin, scale, seed)
-        progress("training probes", 1.0)
+        progress("training the linear probes", 1.0)
         return cls(own, rungs, shuffled, blank, towers[0].missing)
 
     @classmethod

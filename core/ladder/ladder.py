@@ -27,6 +27,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -179,7 +180,10 @@ class Ladder:
         test = datasets.load(benchmark, "test")
         asked = Questions.of(test)
         seeds = range(seed, seed + runs)
-        found = [Run.of(benchmark, model, device, each, progress) for each in seeds]
+        found = []
+        for number, each in enumerate(seeds, 1):
+            told = partial(_told, progress, f"run {number} of {runs}: ")
+            found.append(Run.of(benchmark, model, device, each, told))
         controls = {
             name: judged
             for name in ("shuffled", "untrained")
@@ -384,6 +388,11 @@ def _apart(own: np.ndarray, after: np.ndarray, tests: int) -> Comparison:
     allow, which makes the least of a difference.
     """
     return Comparison.over_seeds(np.sort(own)[None, ::-1], after, tests=tests)
+
+
+def _told(progress: Progress, head: str, what: str, share: float) -> None:
+    """Progress of one run, which says of how many."""
+    progress(f"{head}{what}", share)
 
 
 # --- what a record says
