@@ -67,10 +67,12 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str) -> N
         estimate = f"About {time} on a machine that does little else; {known}."
     st.caption(f"{estimate}  \n{escape_markdown(forecast)}")
     if start_one:
-        runs.open_run(start(store, run.title, run.job).id)
+        with st.spinner("Starting the run …"):
+            runs.open_run(start(store, run.title, run.job).id)
         st.rerun()
     if start_seeds:
-        runs.open_run(launch_seeds(store, run.title, run.job, seeds)[0])
+        with st.spinner(f"Starting {seeds} runs …"):
+            runs.open_run(launch_seeds(store, run.title, run.job, seeds)[0])
         st.rerun()
 
 

@@ -27,7 +27,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.paired import comparison_table
 from core.metrics.retrieval import COLA_MAP
 from core.runs.store import Run, RunStore
-from core.ttm.run import adaptation
+from core.ttm.run import RUNS, adaptation
 from core.ttm.seeds import SeedGroup, final_values, seed_of, summary
 from ui import runs as shared
 from ui.export import csv_button
@@ -42,6 +42,7 @@ MOST_BARS = 3  # of runs that are working at once
 COLA = "adapt"  # the kind of a run of the Retrieval page
 # Two runs that have these in common have the same groups.
 COMPARABLE = ("benchmark", "split", "groups", "tags", "embeddings")
+PAIRED, UNPAIRED, APART = "paired test", "results, no test", "curves only"  # what two runs can be compared by
 
 
 # --- the table -----------------------------------------------------------------------------------------------------
@@ -178,13 +179,19 @@ def _values(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> list[dict[s
 
 
 COLUMNS = {
+    "compared": st.column_config.TextColumn(
+        help="A and B: the two that are compared below, A the older one. While one run is ticked: what a comparison "
+        "with it can say. A paired test needs two single runs on the same groups that have results.",
+    ),
     "status": st.column_config.TextColumn(
         width=110, help="Of a run that has not come to its end: iterations done, of how many."
     ),
     "before": st.column_config.TextColumn(
         width=62, help="The same metric before adaptation; “All columns” has its interval."
     ),
-    "result": st.column_config.TextColumn("result (last iteration)", width=280),
+    "result": st.column_config.TextColumn(
+        "result (last iteration)", width=280, help="In brackets the 95 % interval and the chance level."
+    ),
     "set": st.column_config.TextColumn(width=155),
     "model": st.column_config.TextColumn(width=115),
     "settings": st.column_config.TextColumn(
@@ -197,7 +204,8 @@ COLUMNS = {
 }
 _NUMBERS = ("value", "low", "high", "chance")  # of a metric after an iteration
 _LETTERS = {"set": 22, "model": 16}  # that a column has room for on a laptop
-FITTING = ("status", "before", "curve", "result", "set", "model", "settings", "seed", "time")  # on a laptop
+# On a laptop all of them fit; on a phone the first ones are in sight.
+FITTING = ("compared", "result", "before", "curve", "status", "set", "model", "settings", "seed", "time")
 
 
 def curve_column(curves: Sequence[Sequence[float]]) -> Any:
@@ -224,7 +232,7 @@ def fitted(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def shown_columns(frame: pd.DataFrame, everything: bool) -> list[str]:
-    """The columns in the order of the screen: the curve between its two ends; and no value twice."""
+    """The columns in the order of the screen: the result first; and no value twice."""
     after = f"{metrics.METRICS[metrics.GROUP_MATCH].label} after"
     fitting = [name for name in FITTING if name in frame]
     rest = [str(name) for name in frame if everything and name not in (*fitting, after)]
@@ -244,8 +252,14 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
         # Rows are known by their place, which a new run changes.
         st.session_state["listed_runs"] = ids
         st.session_state[TABLE] = {"selection": {"rows": [ids.index(name) for name in chosen]}}
+    ticked = _ticked(ids, chosen)
+    if len(ticked) in (1, 2):
+        frame = frame.assign(compared=pairing(frame, sweeps, ticked))
     everything = bool(st.session_state.get("columns"))
     config = {name: column for name, column in COLUMNS.items() if not everything or name not in _LETTERS}
+    if "compared" in frame:  # it takes its room from the settings
+        config["settings"] = {**COLUMNS["settings"], "width": 225}
+        config["compared"] = {**COLUMNS["compared"], "width": 105 if len(ticked) == 1 else 60}
     event = ui.wide_table(
         frame if everything else fitted(frame),
         column_config={**config, "curve": curve_column(frame["curve"])},
@@ -261,13 +275,55 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
         st.query_params["runs"] = ",".join(chosen)
     else:
         st.query_params.pop("runs", None)
-        st.caption(
-            "Click a run to open it; tick one or more to compare, stop, resume, export or delete them."
-        )
-    st.toggle("All columns", key="columns", bind="query-params", help="The table then scrolls sideways.")
+    if line := _what_to_tick(len(chosen), len(ids)):
+        st.caption(line)
     for row, _ in event["selection"].get("cells", [])[:1]:
         open_page_of(sweeps[ids[row]])
     return [sweeps[name] for name in chosen]
+
+
+def _ticked(ids: Sequence[str], chosen: Sequence[str]) -> list[str]:
+    """The runs that are ticked, also those of the click that this script answers."""
+    rows = st.session_state.get(TABLE, {}).get("selection", {}).get("rows")
+    return list(chosen) if rows is None else [ids[row] for row in rows if row < len(ids)]
+
+
+def _what_to_tick(count: int, of: int) -> str:
+    """What the next tick does."""
+    if not count:
+        return "Click a run to open it; tick one or more to compare, stop, resume, export or delete them."
+    if count == 1 and of > 1:
+        return f"Tick a second run to compare the two: the column “compared” says with which there is a {PAIRED}."
+    return "" if count < 3 else f"Two runs are compared at a time; {count} are ticked."
+
+
+def pairing(frame: pd.DataFrame, sweeps: Mapping[str, SeedGroup], ticked: Sequence[str]) -> list[str]:
+    """Per row of the table: A or B of two ticked runs, the older one being A; of one, what it can be compared by."""
+    if len(ticked) == 2:
+        sides = dict(zip(_by_age([sweeps[name] for name in ticked]), "AB", strict=True))
+        return [sides.get(name, "") for name in frame["id"]]
+    (first,) = ticked
+    results = dict(zip(frame["id"], frame["result"], strict=True))
+    return [
+        "this run" if name == first else comparable(sweeps[first], sweeps[name], results)
+        for name in frame["id"]
+    ]
+
+
+def _by_age(pair: Sequence[SeedGroup]) -> list[str]:
+    """The ids of two runs, the older one first."""
+    return [sweep.id for sweep in sorted(pair, key=lambda sweep: sweep.created)]
+
+
+def comparable(first: SeedGroup, second: SeedGroup, results: Mapping[str, str]) -> str:
+    """What two runs can be compared by, in a few words. results : of each, as the table has them."""
+    if "–" in (results[first.id], results[second.id]):
+        return "no result yet"
+    if other_groups(first, second):
+        return APART
+    single = len(first.runs) == len(second.runs) == 1
+    trained = all(sweep.runs[0].kind in RUNS for sweep in (first, second))
+    return PAIRED if single and trained else UNPAIRED
 
 
 def asked_runs(known: Collection[str]) -> list[str]:
@@ -297,9 +353,11 @@ def page_of(sweep: SeedGroup) -> tuple[str, dict[str, str]]:
     return shared.TTM_PAGE, {"run": sweep.id}
 
 
-def pick_second(sweep: SeedGroup, others: Sequence[SeedGroup]) -> None:
-    """Tick a second run, so that the two are compared."""
-    names = {each.id: shared.group_label(each) for each in others if each.id != sweep.id}
+def pick_second(sweep: SeedGroup, others: Sequence[SeedGroup], results: Mapping[str, str]) -> None:
+    """Tick a second run, so that the two are compared; those with which there is a paired test come first."""
+    said = {each.id: comparable(sweep, each, results) for each in others if each.id != sweep.id}
+    order = sorted((each for each in others if each.id in said), key=lambda each: said[each.id] != PAIRED)
+    names = {each.id: f"{shared.group_label(each)} · {said[each.id]}" for each in order}
     if not names:
         return
     with st.popover("Compare with …", icon=":material/compare:"):
@@ -335,8 +393,14 @@ def before_and_after(runs: Sequence[Run], store: RunStore) -> None:
     ui.page_button(label, "pages/6_Compare.py", state, icon=icon)
 
 
-def actions(chosen: Sequence[SeedGroup], store: ui.VisitorStore, others: Sequence[SeedGroup]) -> None:
-    """What can be done with the chosen ones, all at once. others : all runs of the table."""
+def actions(
+    chosen: Sequence[SeedGroup],
+    store: ui.VisitorStore,
+    others: Sequence[SeedGroup],
+    results: Mapping[str, str],
+) -> None:
+    """What can be done with the chosen ones, all at once. others : all runs of the table; results : of each, as it has
+    them."""
     if not chosen:
         return
     runs = [run for sweep in chosen for run in sweep.runs]
@@ -346,7 +410,7 @@ def actions(chosen: Sequence[SeedGroup], store: ui.VisitorStore, others: Sequenc
         if len(chosen) == 1:
             page, state = page_of(chosen[0])
             ui.page_button("Open", page, state, icon=":material/open_in_full:", type="primary")
-            pick_second(chosen[0], others)
+            pick_second(chosen[0], others, results)
             before_and_after(chosen[0].runs, store)
             if len(runs) == 1:
                 archive_button(runs[0], "Export this run")
@@ -400,7 +464,7 @@ def bring_in(store: RunStore) -> None:
     if is_public():
         return
     with (
-        st.expander("Import runs", icon=":material/unarchive:"),
+        st.popover("Import runs", icon=":material/unarchive:"),
         st.form("import", clear_on_submit=True, border=False),
     ):
         uploads = st.file_uploader(
@@ -477,17 +541,16 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> tuple[dict[str, Any
     away."""
     st.header("Compared", anchor=False)
     first, second = sorted(chosen, key=lambda sweep: sweep.created)
-    names = (f"{side}: {name}" for side, name in zip("AB", legend(first, second), strict=True))
-    both = dict(zip(names, (first, second), strict=True))
-    apart = other_groups(first, second)
+    apart, own = other_groups(first, second), legend(first, second)
     if apart:
         st.warning(escape_markdown(apart), icon=":material/difference:")
-    for name, sweep in both.items():
-        st.caption(escape_markdown(f"{name} · {shared.group_label(sweep)}"))
+    both = {f"{side}: {name}": sweep for side, name, sweep in zip("AB", own, (first, second), strict=True)}
+    lines = [_line(*each) for each in zip("AB", own, (first, second), strict=True)]
     data = {name: curves(sweep, store) for name, sweep in both.items()}
     one, other = data.values()
     shared_metrics = [name for name in one.metrics if name in other.metrics]
     if not shared_metrics:
+        st.markdown("  \n".join(lines))
         text = "One of the two has no finished iteration yet, or no ground truth."
         st.info(text, icon=":material/hourglass_top:")
         return {}, {}
@@ -496,10 +559,31 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> tuple[dict[str, Any
         key=lambda name: (name != metrics.GROUP_MATCH, not metrics.description_of(name).headline),
     )
     label = lambda name: label_and_meaning(name)[0]  # noqa: E731
-    metric = st.selectbox("Metric", order, format_func=label, key="compared_metric", bind="query-params")
+    metric = st.selectbox(
+        "Metric", order, format_func=label, key="compared_metric", bind="query-params", width=280
+    )
+    tables = {"Both curves (CSV)": curve_table(data)}
+    single = len(first.runs) == len(second.runs) == 1
+    if not apart and single and metric in metrics.METRICS:
+        ends = last_iterations(both, store)
+        results = (metric_line(e.metrics[metric]) for e in ends.values())
+        named = (f"{line}: {escape_markdown(result)}" for line, result in zip(lines, results, strict=True))
+        st.markdown("  \n".join(named))
+        difference(ends, metric)
+        tables["Paired differences (CSV)"] = comparison_table(*ends.values(), ("A", "B"))
+    else:
+        st.markdown("  \n".join(lines))
+        if not apart:
+            means(both, metric, store)
     figure = plots.ttm_compare_figure(data, metric)
-    ends = ", ".join(f"{name} ends at {d.metrics[metric][-1, 0]:.1f} %" for name, d in data.items())
-    ui.chart(figure, f"{label(metric)} per iteration of both: {ends}.", "compare")
+    last = ", ".join(f"{name} ends at {d.metrics[metric][-1, 0]:.1f} %" for name, d in data.items())
+    ui.chart(figure, f"{label(metric)} per iteration of both: {last}.", "compare")
+    st.caption(escape_markdown(_bands(both, data, metric)))
+    return {label(metric): figure}, tables
+
+
+def _bands(both: Mapping[str, SeedGroup], data: Mapping[str, plots.TTMData], metric: str) -> str:
+    """What the bands and the dotted line of two curves are."""
     bands = {
         name: "95 % interval" if len(s.runs) == 1 else "standard deviation over seeds"
         for name, s in both.items()
@@ -507,16 +591,14 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> tuple[dict[str, Any
     same = len({*bands.values()}) == 1
     said = next(iter(bands.values())) if same else ", ".join(f"{band} ({n})" for n, band in bands.items())
     chances = " and ".join(dict.fromkeys(f"{d.metrics[metric][-1, 3]:.1f} %" for d in data.values()))
-    st.caption(escape_markdown(f"Bands: {said}; dotted: the chance level, {chances}."))
-    tables = {"Both curves (CSV)": curve_table(data)}
-    if not apart:
-        if len(first.runs) == len(second.runs) == 1 and metric in metrics.METRICS:
-            ends = last_iterations(both, store)
-            difference(ends, metric)
-            tables["Paired differences (CSV)"] = comparison_table(*ends.values(), ("A", "B"))
-        else:
-            means(both, metric, store)
-    return {label(metric): figure}, tables
+    return f"Bands: {said}; dotted: the chance level, {chances}."
+
+
+def _line(side: str, own: str, sweep: SeedGroup) -> str:
+    """Which run a side is, and what sets it apart from the other one where its title does not say that."""
+    label = shared.group_label(sweep)
+    apart = "" if own in label else f" · {own}"
+    return f"**{side}** {escape_markdown(label + apart)}"
 
 
 def curve_table(data: Mapping[str, plots.TTMData]) -> pd.DataFrame:
@@ -567,8 +649,6 @@ def difference(ends: Mapping[str, Evaluation], metric: str) -> None:
             f"McNemar's p {p_text(paired.p_value)}.{could_show(paired)}"
         )
     )
-    for name, e in ends.items():
-        st.caption(escape_markdown(f"{name}: {metric_line(e.metrics[metric])}"))
 
 
 def could_show(found: statistics.Comparison) -> str:
@@ -622,26 +702,37 @@ def page() -> None:
             ui.page_button("Run test-time matching", shared.TTM_PAGE, {"run": shared.NEW}, **button)
             button = {"icon": ":material/visibility:"}
             ui.page_button("See a finished run", shared.TTM_PAGE, {"run": EXAMPLE}, **button)
-        bring_in(store)
+            bring_in(store)
         return
-    if any(len(sweep.runs) > 1 for sweep in sweeps) and not st.toggle(
-        "Group the seeds of one run", True, key="together", bind="query-params"
-    ):
-        single = [SeedGroup(run.id, [run]) for sweep in sweeps for run in sweep.runs]
-        sweeps = sorted(single, key=lambda sweep: sweep.created, reverse=True)
+    sweeps = listed(sweeps)
     frame = table(sweeps, store)
     chosen = choose(frame, {sweep.id: sweep for sweep in sweeps})
-    actions(chosen, store, sweeps)
+    actions(chosen, store, sweeps, dict(zip(frame["id"], frame["result"], strict=True)))
     runs = [run for sweep in sweeps for run in sweep.runs]
     if any(run.live or run.resumable for run in runs):
         st.fragment(watch, run_every=2.0)(states(runs))
     figures, tables = compare(chosen, store) if len(chosen) == 2 else ({}, {})
+    runs = [run for sweep in chosen for run in sweep.runs]
+    with st.container(horizontal=True):
+        more = partial(taken_away, runs, tables)
+        ui.export_section("runs", frame.drop(columns="curve"), figures, more=more)
+        bring_in(store)
     if not is_public():
         live_sweeps()
-    bring_in(store)
-    runs = [run for sweep in chosen for run in sweep.runs]
-    more = partial(taken_away, runs, tables)
-    ui.export_section("runs", frame.drop(columns="curve"), figures, more=more)
+
+
+def listed(sweeps: Sequence[SeedGroup]) -> Sequence[SeedGroup]:
+    """The rows of the table, by the switches above it: a run with all its seeds, or each seed by itself."""
+    with st.container(horizontal=True):
+        several = any(len(sweep.runs) > 1 for sweep in sweeps)
+        together = not several or st.toggle(
+            "Group the seeds of one run", True, key="together", bind="query-params"
+        )
+        st.toggle("All columns", key="columns", bind="query-params", help="The table then scrolls sideways.")
+    if together:
+        return sweeps
+    single = [SeedGroup(run.id, [run]) for sweep in sweeps for run in sweep.runs]
+    return sorted(single, key=lambda sweep: sweep.created, reverse=True)
 
 
 def states(runs: Sequence[Run]) -> frozenset[tuple[str, str, int]]:

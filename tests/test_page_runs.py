@@ -60,6 +60,11 @@ def test_the_table_says_kind_and_seed_and_takes_the_seeds_of_a_sweep_as_one(app,
     assert row["before"] == row["GroupMatch before"].partition(" (")[0]
 
 
+def test_the_result_is_the_first_column_so_that_a_phone_shows_it(app, made):  # noqa: F811
+    order = list(app(RUNS).dataframe[0].proto.column_order)
+    assert next(name for name in order if name != "compared") == "result"
+
+
 def test_the_table_names_the_settings_that_tell_runs_apart(app, made):  # noqa: F811
     rows = app(RUNS).dataframe[0].value.set_index("id")
     assert "global variant" in rows.loc[made.wide, "settings"]
@@ -142,6 +147,37 @@ def test_a_sweep_beside_a_run_compares_results_without_a_paired_test(app, made):
 def test_runs_with_other_groups_have_no_difference(app, made):  # noqa: F811
     test = choose(app(RUNS), made.simplematch, made.file)
     assert "different groups" in text(test)
+
+
+def test_the_table_marks_the_two_that_are_compared_and_says_what_one_can_be_compared_by(app, made):  # noqa: F811
+    """A and B stood below the table alone, and nothing said which runs have a paired test."""
+    test = app(RUNS, together="false")
+    assert "compared" not in test.dataframe[0].value
+    one = choose(test, made.seeds[0]).dataframe[0].value.set_index("id")["compared"]
+    assert one[made.seeds[0]] == "this run" and one[made.seeds[1]] == one[made.simplematch] == "paired test"
+    assert one[made.file] == "curves only"
+    assert "Tick a second run" in text(test)
+    options = test.selectbox(key="second_run").options
+    assert options[0].endswith("paired test") and options[-1].endswith("curves only")
+    test = choose(test, *made.seeds)
+    kinds = [each.type for each in test.main]
+    verdict = next(i for i, each in enumerate(test.main) if "B minus A" in str(getattr(each, "value", "")))
+    assert verdict < kinds.index("plotly_chart")  # the figure filled the first screen before it
+    two = test.dataframe[0].value.set_index("id")["compared"]
+    assert [two[name] for name in made.seeds] == ["A", "B"] and (two == "").sum() == len(two) - 2
+    assert "3 are ticked" in text(choose(test, *made.seeds, made.wide))
+    grouped = choose(app(RUNS), made.group).dataframe[0].value.set_index("id")["compared"]
+    assert grouped[made.simplematch] == "results, no test"
+
+
+def test_a_comparison_says_a_set_once_a_line_and_stands_before_export_and_import(app, made):  # noqa: F811
+    test = choose(app(RUNS), made.simplematch, made.file)
+    lines = next(each.value for each in test.markdown if each.value.startswith("**A** "))
+    for line in lines.splitlines():
+        words = line.replace("\\", "").split(" · ")
+        assert len({*words}) == len(words)
+    said = [each.value if each.type == "header" else getattr(each, "label", "") for each in test.main]
+    assert said.index("Compared") < said.index("Metric") < said.index("Table (CSV)")
 
 
 def test_many_are_chosen_and_deleted_at_once_after_a_question(app, made):  # noqa: F811
@@ -337,7 +373,7 @@ def test_the_table_fits_a_laptop_and_shows_every_column_on_demand(app, made):  #
     test = app(RUNS)
     shown = json.loads(test.dataframe[0].proto.columns)
     order = list(test.dataframe[0].proto.column_order)
-    assert order[:7] == ["status", "before", "curve", "result", "set", "model", "settings"]
+    assert order[:7] == ["result", "before", "curve", "status", "set", "model", "settings"]
     assert "started" not in order and "GroupMatch before" not in order
     assert sum(shown[name]["width"] for name in order) <= 1326 - 33  # 1366 less the margins, and the ticks
     order = list(fine(test.toggle(key="columns").set_value(True).run()).dataframe[0].proto.column_order)

@@ -287,6 +287,21 @@ def test_a_finished_run_shows_curves_what_changed_and_the_way_back(app, made):  
     assert button(test, "Start the run") and "What comes out" not in text(test)  # his own runs say it
 
 
+def test_before_the_first_iteration_a_run_has_accuracies_and_no_change(app, made):  # noqa: F811
+    """“no change” stood there, and the same number twice."""
+    store = RunStore()
+    run = store.create("ttm", "begun", {**store.get(made.seeds[0]).config, "group": None})
+    attempt = store.queue_up(run.id)
+    store.append_step(run.id, store.steps(made.seeds[0])[0], attempt)
+    store.conclude(run.id, attempt, "stopped")
+    test = app(TTM, run=run.id)
+    assert {each.label for each in test.metric} == {
+        "GroupScore, before training",
+        "GroupMatch, before training",
+    }
+    assert not any(each.delta for each in test.metric)
+
+
 def test_the_curves_of_a_run_come_before_its_numbers_and_its_settings(app, made):  # noqa: F811
     """While a run worked its curve stood 757 pixels down, below the first screen of a laptop."""
     for run in (made.seeds[0], made.group, made.simplematch):

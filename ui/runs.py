@@ -279,12 +279,13 @@ def _cards(config: Mapping[str, Any], first: Any, last: Any, part: str, groups: 
         return
     grid = _card_grid(len(names))
     for name in names:
-        now = estimate_of(last, name, part)
+        now, label = estimate_of(last, name, part), f"{label_and_meaning(name)[0]}{groups}"
         if now is not None:
             with grid.cell():
-                accuracy_card(
-                    f"{label_and_meaning(name)[0]}{groups}", name, now, estimate_of(first, name, part)
-                )
+                if last["iteration"] == first["iteration"]:
+                    accuracy_card(f"{label}, before training", name, now)
+                else:
+                    accuracy_card(label, name, now, estimate_of(first, name, part))
 
 
 def _simplematch_cards(config: Mapping[str, Any], first: Any, last: Any, part: str, groups: str) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from datetime import datetime
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -514,10 +515,22 @@ def pick_model(label: str, names: Sequence[str], key: str, **more: Any) -> str |
         args=(key, tuple(names)),
         **more,
     )
+    _run_line(model)
     with_options = score_options(model, key)
     if with_options is not None:
         select(**{key: with_options})
     return model
+
+
+def _run_line(model: str | None) -> None:
+    """Below the name of a model that a run has adapted: which run that is; its id says it to nobody."""
+    run_id = (model or "").rpartition("run/")[2] if "run/" in (model or "") else ""
+    with suppress(InputError):
+        run = VisitorStore().get(run_id) if run_id else None
+        if run is not None:
+            st.caption(
+                escape_markdown(f"{run.title}, run of {datetime.fromtimestamp(run.created):%d %b %H:%M}")
+            )
 
 
 def _complete_name(key: str, names: Iterable[str]) -> None:

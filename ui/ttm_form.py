@@ -356,7 +356,7 @@ def plan(selection: Selection, choices: Any, settings: Any) -> tuple[PlannedRun,
     choices : the place of method, data and preset. settings : of everything that the preset has set.
     """
     with choices:
-        left, middle, right = st.columns(3)
+        left, middle, right = st.columns(3, vertical_alignment="bottom")
         method = left.segmented_control(
             "Method",
             list(METHODS),
@@ -366,10 +366,10 @@ def plan(selection: Selection, choices: Any, settings: Any) -> tuple[PlannedRun,
             bind="query-params",
         )
         kind = METHODS[method or "Test-time matching"]
-        subject = adaptation_input(selection, middle)
+        subject = adaptation_input(selection, right)
         if subject is None:
             return None
-        fields = _ConfigFields(pick_preset(right, kind, subject))
+        fields = _ConfigFields(pick_preset(middle, kind, subject))
         if warning := preset_warning(subject.model, subject.benchmark):
             st.caption(escape_markdown(warning))
     with settings:

@@ -41,6 +41,9 @@ from ui.selection import page_button, whole_set
 
 _HEIGHT = 340  # of the curves: on a laptop all of them stand on the first screen
 SHOWN = 2  # groups at a time: the page stays short
+_WAITING = (
+    "The first point of the curves, the accuracy before training, appears when all groups have been scored."
+)
 RESULT = (
     "The last iteration is the result; choosing the best one from the curve would use the truth. GroupScore rises "
     "towards GroupMatch as the model memorises its own matchings; only a rise of GroupMatch is a real gain."
@@ -61,7 +64,7 @@ PANELS = {
 def view(store: RunStore, run_id: str) -> None:
     """A run: live or over."""
     run = store.get(run_id)
-    live_section([run], _growing, "The curves appear once the model has been evaluated for the first time.")
+    live_section([run], _growing, _WAITING)
     steps = store.steps(run_id)
     if run.status == "finished" and steps:
         forecast_check(run, steps)
