@@ -178,7 +178,7 @@ def _values(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> list[dict[s
     return [records[0]["metrics"][name] for records in steps if records and name in records[0]["metrics"]]
 
 
-COLUMNS = {
+COLUMNS: dict[str, Any] = {
     "compared": st.column_config.TextColumn(
         help="A and B: the two that are compared below, A the older one. While one run is ticked: what a comparison "
         "with it can say. A paired test needs two single runs on the same groups that have results.",
@@ -256,7 +256,9 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
     if len(ticked) in (1, 2):
         frame = frame.assign(compared=pairing(frame, sweeps, ticked))
     everything = bool(st.session_state.get("columns"))
-    config = {name: column for name, column in COLUMNS.items() if not everything or name not in _LETTERS}
+    config: dict[str, Any] = {
+        name: column for name, column in COLUMNS.items() if not everything or name not in _LETTERS
+    }
     if "compared" in frame:  # it takes its room from the settings
         config["settings"] = {**COLUMNS["settings"], "width": 225}
         config["compared"] = {**COLUMNS["compared"], "width": 105 if len(ticked) == 1 else 60}
