@@ -367,3 +367,11 @@ def test_every_command_answers_wrong_words_in_one_sentence_that_says_what_to_do(
 )
 def test_wrong_words_are_answered_with_the_way_out(words, said):
     assert refusal_of(words.split()) == said
+
+
+def test_a_dry_run_of_several_seeds_says_how_many_its_time_is_for(monkeypatch):
+    monkeypatch.setattr("core.cli._adapt.expected_seconds", lambda *_: (90.0, "measured before"))
+    words = ["ttm", "scenes/left-right", "--groups", "10", "--dry-run"]
+    said = [CliRunner().invoke(app, [*words, *more]).stdout for more in ([], ["--seeds", "4"])]
+    assert "where little else runs (measured before)" in said[0] and "seeds" not in said[0].splitlines()[1]
+    assert "for 4 seeds, one after the other, where little else runs" in said[1]

@@ -15,6 +15,7 @@ from core.cola.run import StrategyRun
 from core.datasets.paper_results import CITATIONS
 from core.exchange.layouts import latex_rows
 from core.metrics.evaluation import Evaluation
+from core.metrics.groups import METRICS
 from core.metrics.paired import differences
 from core.metrics.statistics import Estimate
 from core.runs import engine
@@ -118,6 +119,16 @@ def test_latex_rows_of_two_end_with_their_difference_and_its_p():
     # 4 groups with the second alone and 4 with the first: no difference, p = 1
     assert rows[5:8:2] == [r"y $-$ x & +0.00 \\", r"p (Holm) & 1 \\"]
     assert rows[6].startswith("% 95 % GroupMatch [") and rows[8] == "% p of each metric alone: GroupMatch 1"
+
+
+def test_latex_rows_have_every_metric_that_is_shown():
+    """IndividualMatch, which may be right on a part of a group, was left out."""
+    scores = np.random.default_rng(0).normal(size=(2, 30, 2, 2))
+    first, second = (Evaluation.of(each, np.tile([0, 1], (30, 1))) for each in scores)
+    rows = latex_rows([("x", first.metrics), ("y", second.metrics)], differences(first, second)).splitlines()
+    assert rows[0].split(", ")[1:] == [METRICS[name].label for name in first.metrics]
+    assert all(row.count("&") == len(first.metrics) for row in rows[1::2])
+    assert f"{first.metrics['individual_match'].value:.2f}" in rows[1] and "IndividualMatch [" in rows[2]
 
 
 def test_latex_rows_have_the_numbers_and_their_intervals():

@@ -198,11 +198,12 @@ def _estimate(job: AdaptationRun, seeds: int, as_json: bool) -> None:
     if as_json:
         numbers = {name: None if isnan(value) else round(value, 2) for name, value in found.numbers().items()}
         total = None if seconds is None else round(seconds * seeds, 1)
-        show_json({"seconds": total, "source": source, "verdict": found.verdict, **numbers, "why": found.why})
+        show_json({"seeds": seeds, "seconds": total, "source": source, "verdict": found.verdict, **numbers, "why": found.why})
         return
-    known = (
-        "no time estimate" if seconds is None else f"about {duration(seconds * seeds)} where little else runs"
-    )
+    several = f" for {seeds} seeds, one after the other," if seeds > 1 else ""
+    known = "no time estimate"
+    if seconds is not None:
+        known = f"about {duration(seconds * seeds)}{several} where little else runs"
     print(f"{job.describe()}\n{known} ({source})\n{found.sentence()}")
 
 

@@ -128,12 +128,12 @@ def _latex_line(cells: Sequence[str]) -> str:
 def latex_rows(
     results: Sequence[tuple[str, Mapping[str, Estimate]]], compared: Mapping[str, Comparison] | None = None
 ) -> str:
-    """Named results as rows for a table of one's own, one column per yes-or-no metric; the first line names them.
+    """Named results as rows for a table of one's own, one column per metric; the first line names them.
 
     compared : of two results, the second against the first: two more rows, the difference in points and its p value.
     Intervals, chance levels and ties stand in a comment below each row.
     """
-    names = [name for name in yes_or_no(METRICS) if any(name in metrics for _, metrics in results)]
+    names = [name for name in METRICS if any(name in metrics for _, metrics in results)]
     lines = ["% " + ", ".join(["model", *(METRICS[name].label for name in names)])]
     for label, metrics in results:
         found = [metrics.get(name) for name in names]
