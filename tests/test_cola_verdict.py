@@ -8,7 +8,6 @@ import pytest
 
 from benchmarks.results import cola, cola_verdict
 from benchmarks.results.cola_verdict import CLAIMS, MeasuredRun, outcomes_of, verdicts
-from benchmarks.results.readme import README
 from core.cola import rates, tasks
 from core.cola.run import StrategyRun
 from core.scenes.retrieval import load_retrieval
@@ -138,14 +137,14 @@ def test_a_run_that_is_written_and_read_again_says_the_same(test_set, tmp_path):
     np.testing.assert_allclose(again.before["cola_map"], first.before["cola_map"], atol=5e-5)
 
 
-def test_readmes_table_holds_what_the_written_runs_say():
+def test_the_first_table_holds_what_the_written_runs_say():
     found = cola.written_runs()
     whole, longer = (
         [run for job, _, run in found if (job["adapt"]["epochs"] == cola.PROTOCOL["epochs"]) is protocol]
         for protocol in (True, False)
     )
-    table = cola.readme_table(whole, pd.read_csv(cola.TABLE), longer)
-    assert table in README.read_text(encoding="utf-8")
+    table = cola.summary_table(whole, pd.read_csv(cola.TABLE), longer)
+    assert table in cola.PAGE.read_text(encoding="utf-8")
     adapted = [run.after["multi_object"] for run in whole if run.strategy == "linear"]
     (row,) = [line for line in table.splitlines() if line.startswith("| Linear, 3 seeds")]
     assert f"| {np.mean(adapted):.1f} [" in row

@@ -36,7 +36,6 @@ from benchmarks.results.cola_verdict import (
     still_improving,
     verdicts,
 )
-from benchmarks.results.readme import put_table
 from core import papers
 from core.base.paths import assets
 from core.base.text import counted
@@ -223,9 +222,10 @@ def write_verdict(store: RunStore) -> dict[str, Any]:
             found.to_csv(path, index=False)
         else:
             path.unlink(missing_ok=True)
+    summary = ""
     if len(measured):
-        put_table("cola", readme_table([run for *_, run in runs], measured, [run for *_, run in longer]))
-    PAGE.write_text(verdict_page(record, measured, measured_longer), encoding="utf-8")
+        summary = summary_table([run for *_, run in runs], measured, [run for *_, run in longer])
+    PAGE.write_text(verdict_page(record, summary, measured, measured_longer), encoding="utf-8")
     return record
 
 
@@ -359,8 +359,10 @@ _VALIDATED = (
 )
 
 
-def verdict_page(record: Mapping[str, Any], measured: pd.DataFrame, longer: pd.DataFrame) -> str:
-    """benchmarks/COLA.md: how much is measured, a line per claim, and the table of strategies."""
+def verdict_page(
+    record: Mapping[str, Any], summary: str, measured: pd.DataFrame, longer: pd.DataFrame
+) -> str:
+    """benchmarks/COLA.md: how much is measured, a table with intervals, a line per claim, all measures by strategy."""
     settings = ", ".join(f"{name} {value}" for name, value in record["protocol"].items())
     parts = [
         "# Cola's claims on the built-in world",
@@ -370,6 +372,7 @@ def verdict_page(record: Mapping[str, Any], measured: pd.DataFrame, longer: pd.D
         "seeds and queries or groups. A claim is decided where three seeds and the interval agree, and where they say "
         f"the same after {_LONGER['epochs']} epochs of what was still improving on validation queries.",
         _VALIDATED,
+        *((_SUMMARY, summary) if summary else ()),
         "| claim | where | measure | difference | verdict | what decided it |\n| --- | --- | --- | --- | --- | --- |\n"
         + "\n".join(map(_claim_row, record["claims"])),
     ]
@@ -381,6 +384,13 @@ def verdict_page(record: Mapping[str, Any], measured: pd.DataFrame, longer: pd.D
             strategies_table(longer),
         ]
     return "\n\n".join(parts) + "\n"
+
+
+_SUMMARY = (
+    "In percent with 95 % intervals over seeds and queries or groups; the last epoch is the result. A row that was *still "
+    "improving* when its steps ended is no verdict on its strategy; twice the epochs stand below it where they are "
+    "measured."
+)
 
 
 def strategies_table(measured: pd.DataFrame) -> str:
@@ -401,7 +411,7 @@ def strategies_table(measured: pd.DataFrame) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-_IN_README = {
+_SUMMARISED = {
     "cola_map all": "Cola mAP",
     "cola_map unseen": "of unseen combinations",
     "multi_object": "multi-object",
@@ -409,15 +419,15 @@ _IN_README = {
 }
 
 
-def readme_table(
+def summary_table(
     runs: Sequence[MeasuredRun], measured: pd.DataFrame, longer: Sequence[MeasuredRun] = ()
 ) -> str:
     """Every strategy's mean over its seeds with the interval over seeds and queries (or groups), percent; first the
     chance levels (the last metric's is GroupMatch's) and the model before, of which there is one. A strategy of which
     some run ended before it had stopped improving on validation queries says so: its figures are no verdict on it.
     """
-    lines = [["strategy", "weights", *_IN_README.values()], ["---"] * (2 + len(_IN_README))]
-    lines.append(["chance", "", *(f"{_chance(measured, measure):.1f}" for measure in _IN_README)])
+    lines = [["strategy", "weights", *_SUMMARISED.values()], ["---"] * (2 + len(_SUMMARISED))]
+    lines.append(["chance", "", *(f"{_chance(measured, measure):.1f}" for measure in _SUMMARISED)])
     lines.append(["before", "0", *_means([runs[0].before])])
     for name in STRATEGIES:
         weights = measured[measured["strategy"] == name]["trained"].max()
@@ -432,8 +442,8 @@ def readme_table(
 
 
 def _means(sides: Sequence[Mapping[str, np.ndarray]]) -> list[str]:
-    """README's cells of the outcomes of some seeds."""
-    found = [_together([by_part(side) for side in sides], measure) for measure in _IN_README]
+    """The cells of `summary_table` of the outcomes of some seeds."""
+    found = [_together([by_part(side) for side in sides], measure) for measure in _SUMMARISED]
     return [f"{each.value:.1f} [{each.low:.0f}, {each.high:.0f}]" for each in found]
 
 

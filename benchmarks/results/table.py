@@ -1,10 +1,10 @@
 """Every score of every built-in model on every built-in test set: `python -m benchmarks.results.table`.
 
 With `tables` the pages alone are written, from the results that are there.
-Rewrites assets/results/builtin.csv (all metrics, all parts), benchmarks/RESULTS.md (every set and score) and README's
-table (a choice). Group scores come from assets/scores where they are current (`python -m
-benchmarks.results.shipped_scores` first, then no model is loaded for them); the flattened sets are scored here, by
-contrastive models alone: others read each of the up to 110,000 pairs of a set by itself.
+Rewrites assets/results/builtin.csv (all metrics, all parts) and benchmarks/RESULTS.md (every set and score). Group
+scores come from assets/scores where they are current (`python -m benchmarks.results.shipped_scores` first, then no
+model is loaded for them); the flattened sets are scored here, by contrastive models alone: others read each of the up
+to 110,000 pairs of a set by itself.
 """
 
 from __future__ import annotations
@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks.results.ledger import section
-from benchmarks.results.readme import put_table
 from core.datasets import load, names
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
@@ -35,11 +34,6 @@ COLUMNS = [
 PARTS = {"no": "seen", "yes": "unseen"}
 # Left out of the tables: the captioner with its eyes shut, and VQAScore's logarithm.
 ASIDE = ("blind", "vqa-log")
-# What README shows: one set of each sort, one score of each sort.
-SETS_SHOWN = tuple(
-    f"scenes/{name}" for name in ("attribute-swap", "left-right", "relations-1x4", "word-order")
-)
-SCORES_SHOWN = tuple(f"builtin/{name}" for name in ("clip", "blip-itm", "blip-caption", "blind-lm"))
 METRICS_SHOWN = ("group_score", "group_match")
 Row = dict[str, Any]
 
@@ -80,15 +74,6 @@ TOLD = (
     "GroupScore, below it GroupMatch, in percent with 95 % intervals; one number where a group has one image: both "
     "metrics are the same there."
 )
-
-
-def readme_table(rows: list[Row]) -> str:
-    """The sets and scores of README."""
-    shown = [
-        r for r in rows if r["part"] == "all" and r["benchmark"] in SETS_SHOWN and r["model"] in SCORES_SHOWN
-    ]
-    ordered = sorted(shown, key=lambda r: (SETS_SHOWN.index(r["benchmark"]), SCORES_SHOWN.index(r["model"])))
-    return f"{TOLD}\n\n{pivot(ordered, METRICS_SHOWN)}"
 
 
 def results_page(rows: list[Row]) -> str:
@@ -158,9 +143,8 @@ def main() -> None:
             writer.writeheader()
             writer.writerows(rows)
     rows = measured_rows()
-    put_table("results", readme_table(rows))
     PAGE.write_text("\n".join(filter(None, (results_page(rows), section()))))
-    print(f"{len(rows)} rows in {OUT.relative_to(ROOT)}, tables in README.md and {PAGE.relative_to(ROOT)}")
+    print(f"{len(rows)} rows in {OUT.relative_to(ROOT)}, tables in {PAGE.relative_to(ROOT)}")
 
 
 if __name__ == "__main__":
