@@ -387,9 +387,9 @@ def verdict_page(
 
 
 _SUMMARY = (
-    "In percent with 95 % intervals over seeds and queries or groups; the last epoch is the result. A row that was *still "
-    "improving* when its steps ended is no verdict on its strategy; twice the epochs stand below it where they are "
-    "measured."
+    "In percent with 95 % intervals over seeds and queries or groups; the last epoch is the result. A row that was "
+    "*still improving* when its steps ended is no verdict on its strategy; twice the epochs stand below it where they "
+    "are measured."
 )
 
 

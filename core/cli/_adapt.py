@@ -198,7 +198,8 @@ def _estimate(job: AdaptationRun, seeds: int, as_json: bool) -> None:
     if as_json:
         numbers = {name: None if isnan(value) else round(value, 2) for name, value in found.numbers().items()}
         total = None if seconds is None else round(seconds * seeds, 1)
-        show_json({"seeds": seeds, "seconds": total, "source": source, "verdict": found.verdict, **numbers, "why": found.why})
+        found_time = {"seeds": seeds, "seconds": total, "source": source}
+        show_json({**found_time, "verdict": found.verdict, **numbers, "why": found.why})
         return
     several = f" for {seeds} seeds, one after the other," if seeds > 1 else ""
     known = "no time estimate"
