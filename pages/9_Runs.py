@@ -264,7 +264,7 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
         config["compared"] = {**COLUMNS["compared"], "width": 105 if len(ticked) == 1 else 60}
     event = ui.wide_table(
         frame if everything else fitted(frame),
-        column_config={**config, "curve": curve_column(frame["curve"])},
+        column_config={**config, "curve": curve_column(list(frame["curve"]))},
         column_order=shown_columns(frame, everything),
         key=TABLE,
         on_select="rerun",
@@ -572,7 +572,8 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> tuple[dict[str, Any
         named = (f"{line}: {escape_markdown(result)}" for line, result in zip(lines, results, strict=True))
         st.markdown("  \n".join(named))
         difference(ends, metric)
-        tables["Paired differences (CSV)"] = comparison_table(*ends.values(), ("A", "B"))
+        a, b = ends.values()
+        tables["Paired differences (CSV)"] = comparison_table(a, b, ("A", "B"))
     else:
         st.markdown("  \n".join(lines))
         if not apart:
@@ -723,7 +724,7 @@ def page() -> None:
         live_sweeps()
 
 
-def listed(sweeps: Sequence[SeedGroup]) -> Sequence[SeedGroup]:
+def listed(sweeps: list[SeedGroup]) -> list[SeedGroup]:
     """The rows of the table, by the switches above it: a run with all its seeds, or each seed by itself."""
     with st.container(horizontal=True):
         several = any(len(sweep.runs) > 1 for sweep in sweeps)
