@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 import streamlit as st
 
@@ -19,7 +19,7 @@ from core.runs.store import RunStore
 from ui import published, runs, shipped_results
 from ui.navigation import TRAIN
 
-LEAD = "The papers' numbers, and yours below them."
+LEAD = "Tables of the papers and of the built-in world: their numbers, and yours below them."
 NOTE = "The numbers are the papers' own, as printed; assets/papers/results.csv lists each with its table."
 STATES = {
     "done": (":material/check:", "blue", "done"),
@@ -39,6 +39,7 @@ OWN_FIGURES = ("world/cola", "world/alpha", "world/retrieval")  # not about test
 # Where a run of a kind is opened; the others in the list of all runs.
 # A small table of the built-in world that needs no download, by the papers' keys.
 QUICK = {"ttm": "world/iterations", "vgpt": "world/alpha", "cola": "world/cola"}
+FIRST_TABLE = "Iterations"  # of the built-in world: half an hour here, with shipped numbers beside it
 RUN_PAGES = {
     "ttm": (runs.TTM_PAGE, {}),
     "simplematch": (runs.TTM_PAGE, {}),
@@ -47,12 +48,19 @@ RUN_PAGES = {
 
 
 def choose(place: Any) -> tuple[str, table_html.TableChoice]:
-    """Paper and table."""
-    paper = place.selectbox("Paper", [*table_html.PAPERS, table_html.WORLD], key="paper", bind="query-params")
-    tables = table_html.table_choices(paper)
-    if st.session_state.get("table", next(iter(tables))) not in tables:
-        st.session_state["table"] = next(iter(tables))
-    table = place.selectbox("Table", list(tables), key="table", bind="query-params")
+    """Paper and table; where the address names neither, a table that runs here without any download."""
+    names = [table_html.WORLD, *table_html.PAPERS]
+    asked = st.query_params.get("table", "")
+    first = table_html.WORLD if asked in ("", *table_html.table_choices(table_html.WORLD)) else names[1]
+    with place:
+        paper = st.selectbox("Paper", names, names.index(first), key="paper", bind="query-params")
+        tables = table_html.table_choices(paper)
+        opening = FIRST_TABLE if paper == table_html.WORLD else next(iter(tables))
+        if st.session_state.get("table", asked or opening) not in tables:
+            st.session_state["table"] = opening
+        table = st.selectbox(
+            "Table", list(tables), list(tables).index(opening), key="table", bind="query-params"
+        )
     return paper, tables[table]
 
 
@@ -66,7 +74,10 @@ def runnable(name: str) -> None:
     if any(line.job is not None and line.seeds is None for line in papers.lines(name)):
         with place.popover("Seeds"):
             seeds = int(ui.number(st, "Seeds per line", 1, 64, papers.SEEDS, key="seeds") or papers.SEEDS)
-            st.caption("Every line that trains is run with so many seeds; its number is their mean.")
+            st.caption(
+                "Every line that trains is run with so many seeds; its number is their mean. Lines with a number of "
+                "their own, as those of Cola's protocol (3), keep it."
+            )
     store = ui.VisitorStore()
     plan = papers.table_plan(store, name, seeds)
     busy = under_way(store, name, plan)
@@ -101,6 +112,7 @@ def standing(name: str, seeds: int, polled: bool) -> None:
         record = plan.record()
         st.markdown(told(name, record))
         actions(store, plan, polled)
+        plan_of_lines(store, plan)
         empty = len(table_html.unmeasured_lines(record))
         st.html(table_html.table_html(record, bool(empty) and st.session_state.get("empty", False)))
         if empty:
@@ -110,7 +122,6 @@ def standing(name: str, seeds: int, polled: bool) -> None:
         st.caption(reading(name, record, plan.deviation))
         states_line(plan)
         served_note(plan)
-        lines(store, plan)
         data = plots.papers_data(record)
         figure = st.expander(
             "As a figure", icon=":material/scatter_plot:", key="as-figure", on_change="rerun"
@@ -185,18 +196,22 @@ def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
                 args=(begin,),
             )
         if not busy and not ready:  # what can be done now comes first
-            offered = runs_here(store, plan)
-            if "missing" in states:
-                needed(plan, "secondary" if offered else "primary")
+            runs_here(store, plan)
     if ready and is_public():
         st.caption(f"{counted(len(ready), 'line')} can run on your own installation.")
     elif ready and not busy:
         times = [status.seconds for status in ready if status.seconds is not None]
         left = f"about {duration(sum(times))} at most" if times else "no time estimate yet"
-        each = (
-            "once each" if all(s.seeds_needed == 1 for s in ready) else f"{counted(plan.seeds, 'seed')} each"
-        )
+        each = f"{seeds_text(ready)} each"
         st.caption(f"{counted(len(ready), 'line')}, {each}: {left}. It continues when you close this page.")
+
+
+def seeds_text(lines: Sequence[papers.LineStatus]) -> str:
+    """`4 seeds`, of lines with several numbers of their own `1 or 3 seeds`, of lines that train nothing `once`."""
+    *more, last = sorted({status.seeds_needed for status in lines})
+    if (*more, last) == (1,):
+        return "once"
+    return f"{', '.join(map(str, more))}{' or ' if more else ''}{counted(last, 'seed')}"
 
 
 def states_line(plan: papers.TablePlan) -> None:
@@ -207,18 +222,6 @@ def states_line(plan: papers.TablePlan) -> None:
             if name in states:
                 st.badge(f"{states.count(name)} {label}", icon=icon, color=colour)  # type: ignore[arg-type]
         elsewhere(plan)
-    if "missing" in states:
-        st.caption("“Plan” says of every line what it needs.")
-
-
-def needed(plan: papers.TablePlan, kind: Literal["primary", "secondary"]) -> None:
-    """What the lines of this table wait for, each with its commands, behind a button."""
-    needs = table_html.missing_resources(plan.record())
-    label = f"What this table needs: {counted(len(needs), 'thing')}"
-    with st.popover(label, icon=":material/download:", type=kind, width="content"):
-        st.caption("None of it is on this machine. With each, the lines that need it can be run here.")
-        for item in needs:
-            resource(item)
 
 
 def quick_table(plan: papers.TablePlan) -> str | None:
@@ -266,36 +269,46 @@ def time_of(plan: papers.TablePlan) -> str:
     return f", {counted(len(ready), 'line')}{time}" if ready else ""
 
 
-def lines(store: RunStore, plan: papers.TablePlan) -> None:
-    """Every line by itself: state, seeds, time, and one button with its next step."""
+def plan_of_lines(store: RunStore, plan: papers.TablePlan) -> None:
+    """Once it is opened: every line with its next step, then what the table waits for, each once."""
     needs = table_html.missing_resources(plan.record())
-    with st.expander(
-        f"Plan: {counted(len(plan.lines), 'line')}, each with its next step", icon=":material/checklist:"
-    ):
+    more = f"{counted(len(needs), 'thing')} to get first" if needs else "each with its next step"
+    label = f"Plan: {counted(len(plan.lines), 'line')}, {more}"
+    box = st.expander(label, icon=":material/checklist:", key="plan", on_change="rerun")
+    if not box.open:
+        return
+    with box:
         for i, status in enumerate(plan.lines):
-            what, state, seeds, step = st.columns([4, 3, 3, 3], vertical_alignment="center")
-            icon, colour, label = STATES[state_of(status)]
-            what.markdown(f"**{escape_markdown(status.line.label)}**")
-            state.badge(label, icon=icon, color=colour)  # type: ignore[arg-type]
-            if status.line.jobs:
-                timed = status.seconds is not None and status.state != "done"
-                time = f", {duration(status.seconds)} ({status.time_source})" if timed else ""
-                seeds.caption(
-                    escape_markdown(f"{len(status.complete)} of {counted(status.seeds_needed, 'seed')}{time}")
-                )
-            with step:
-                next_step(store, status, needs, f"line-{i}")
+            line_row(store, status, f"line-{i}")
+        if needs:
+            st.markdown("**Not on this machine.** With each, the lines that need it can be run here.")
+        for item in needs:
+            resource(item)
 
 
-def next_step(store: RunStore, status: papers.LineStatus, needs: Sequence[Any], key: str) -> None:
-    """One button: open its runs, run it, or what it needs."""
+def line_row(store: RunStore, status: papers.LineStatus, key: str) -> None:
+    """A line by itself: state, seeds, time, and one button with its next step, or what it waits for."""
+    what, state, seeds, step = st.columns([4, 3, 3, 3], vertical_alignment="center")
+    icon, colour, label = STATES[state_of(status)]
+    what.markdown(f"**{escape_markdown(status.line.label)}**")
+    state.badge(label, icon=icon, color=colour)  # type: ignore[arg-type]
+    if status.line.jobs:
+        timed = status.seconds is not None and status.state != "done"
+        time = f", {duration(status.seconds)} ({status.time_source})" if timed else ""
+        seeds.caption(
+            escape_markdown(f"{len(status.complete)} of {counted(status.seeds_needed, 'seed')}{time}")
+        )
+    with step:
+        next_step(store, status, key)
+
+
+def next_step(store: RunStore, status: papers.LineStatus, key: str) -> None:
+    """One button: open its runs, or run it; or what it needs, by the names that stand below."""
     if status.state in ("ready", "stopped") and not is_public():
         begin = lambda: status.start(store)  # noqa: E731
         st.button("Run", key=key, icon=":material/play_arrow:", on_click=runs.run_action, args=(begin,))
     elif status.state == "missing":
-        with st.popover("What to do", icon=":material/download:", key=key):
-            for text in status.missing:
-                resource(next(item for item in needs if item.what == text.partition(": ")[0]))
+        st.caption(escape_markdown("; ".join(text.partition(": ")[0] for text in status.missing)))
     elif status.runs:
         newest = store.get(next(iter(status.runs)))
         page, state = RUN_PAGES.get(newest.kind, ("pages/9_Runs.py", {}))
@@ -307,12 +320,35 @@ def next_step(store: RunStore, status: papers.LineStatus, needs: Sequence[Any], 
 
 
 def resource(item: Any) -> None:
-    """Data or weights that are not here, with the exact next step."""
+    """Data or weights that are not here, with the ways to get them: one command first, else step by step."""
     st.markdown(f"**{escape_markdown(item.what)}**, needed by {counted(item.lines, 'line')} of this table")
-    if item.step.removeprefix("run ") not in item.commands:
-        st.caption(escape_markdown(shown(item.step)))
-    for command in item.commands:
-        st.code(shown(command), language="bash", wrap_lines=True)
+    for i, way in enumerate(item.ways):
+        steps, remarks = ([s for s in way if is_remark(s) is kind] for kind in (False, True))
+        if i == 0 and steps[0].command:
+            fetched = steps[0].command.startswith("crossmatch fetch")
+            one_step("One command, which says what it cannot get" if fetched else "One command", steps[0])
+            remarks += steps[1:]
+        elif len(steps) == 1:
+            one_step("Or by hand:" if i else "", steps[0])
+        else:
+            st.caption("Or by hand:" if i else "By hand:")
+            for place, step in enumerate(steps, 1):
+                one_step(f"{place}.", step if step.text else step._replace(text="run"))
+        for step in remarks:
+            one_step("", step)
+
+
+def is_remark(step: Any) -> bool:
+    """Whether a step is what there is to know, and nothing to do."""
+    return step.text.startswith(("it ", "its ", "the "))
+
+
+def one_step(begin: str, step: Any) -> None:
+    """A step in words, its command in a block that can be copied. begin : a number with its point, or words."""
+    said = f"{begin} {shown(step.text)}".strip() + (":" if step.command and not begin.endswith(":") else "")
+    st.caption(escape_markdown(said[:1].upper() + said[1:]).replace("\\.", "."))
+    if step.command:
+        st.code(shown(step.command), language="bash", wrap_lines=True)
 
 
 # --- tables of other kinds -----------------------------------------------------------------------------------------

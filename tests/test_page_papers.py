@@ -17,17 +17,58 @@ from core.runs.store import RunStore
 PAPERS = "pages/7_Papers.py"
 
 
+TTM = {"paper": "Test-Time Matching"}
+
+
+def opened(test):
+    """With the plan of the table's lines open."""
+    test.session_state["plan"] = True
+    return fine(test.run())
+
+
 def plain(test):
     return text(test).replace("\\", "")
 
 
 def test_the_first_table_shows_the_paper_s_numbers_and_exactly_what_is_missing(app):
-    test = app(PAPERS)
+    test = opened(app(PAPERS, **TTM))
     assert "72.50 ± 0.64" in html(test) and "Winoground, SigLIP-B16" in html(test)  # [TTM] Table 1
     assert "data of winoground" in plain(test) and "weights of google/siglip-base-patch16-224" in plain(test)
     commands = [c.value for c in test.code]
     assert "hf download google/siglip-base-patch16-224" in commands
-    assert "“Plan” says of every line what it needs" in text(test)
+    # The table of tags is the last of four steps, and a command like the others.
+    assert any(c.startswith("curl -L") and c.endswith("/new_tag_assignments.json") for c in commands)
+    said = [caption.value.replace("\\", "") for caption in test.caption]
+    start = said.index("One command, which says what it cannot get:")
+    assert [line.partition(" ")[0] for line in said[start + 1 : start + 6]] == ["Or", "1.", "2.", "3.", "4."]
+    assert said[start + 1] == "Or by hand:" and said[start + 2].startswith("1. accept the conditions at")
+    assert said[start + 3] == "2. run:" and "One command (about 0.8 GB):" in said
+    labels = [box.label for box in test.expander]
+    assert len([label for label in labels if label.startswith("Plan: 11 lines, 7 things to get first")]) == 1
+    assert not [box for box in test.get("popover") if "needs" in box.proto.popover.label]
+
+
+def test_the_page_opens_on_a_table_that_can_be_run_here(app):
+    test = app(PAPERS)
+    assert (test.selectbox(key="paper").value, test.selectbox(key="table").value) == (
+        table_html.WORLD,
+        "Iterations",
+    )
+    assert button(test, "Run all available lines") and "ready to run" in text(test)
+    assert app(PAPERS, table="Table 2").selectbox(key="paper").value == "Test-Time Matching"
+    assert app(PAPERS, table="Oracle").selectbox(key="paper").value == table_html.WORLD
+
+
+def test_the_page_says_the_protocols_own_number_of_seeds_and_starts_no_other(app, monkeypatch):
+    test = app(PAPERS, paper="Cola", table="Table 1")
+    ready = [s for s in papers.table_plan(RunStore(), "cola/1").lines if s.state == "ready"]
+    assert {s.seeds_needed for s in ready} == {1, 3}
+    assert f"{len(ready)} lines, 1 or 3 seeds each" in text(test) and "4 seeds each" not in text(test)
+    launched = []
+    monkeypatch.setattr("core.papers.run_all", lambda store, planned, *rest: launched.extend(planned))
+    background._main([str(RunStore().root), "cola/1", "4"])
+    seeds = [each.job.settings.seed for each in launched]
+    assert max(seeds) == 2
 
 
 @pytest.mark.parametrize("paper", [*table_html.PAPERS, table_html.WORLD])
@@ -93,6 +134,7 @@ def test_one_line_can_be_run_by_itself(app, monkeypatch):
     launched = []
     monkeypatch.setattr(engine, "launch", lambda store, run_id: launched.append(run_id) or store.get(run_id))
     test = app(PAPERS, paper=table_html.WORLD, table="Schedules", seeds="2")
+    opened(test)
     place = [line.label for line in lines("world/schedules")].index("scenes/left-right, cosine")
     fine(test.button(key=f"line-{place}").click().run())
     found = [RunStore().get(run_id) for run_id in launched]
@@ -112,7 +154,7 @@ def test_in_public_mode_nobody_starts_a_table(app, monkeypatch):
 @pytest.mark.parametrize("table", ["Table 1", "Table 2"])
 def test_a_visitor_reads_what_is_missing_and_no_folder_of_the_server(app, monkeypatch, table):
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
-    test = app(PAPERS, table=table)
+    test = opened(app(PAPERS, table=table))
     assert "data of winoground" in plain(test) and any("hf download" in c.value for c in test.code)
     assert os.environ["CROSSMATCH_HOME"] not in plain(test) + "".join(c.value for c in test.code)
 
@@ -211,19 +253,16 @@ def test_every_number_in_what_a_table_says_is_printed_in_it():
 
 
 def test_the_page_says_what_its_table_shows_in_one_sentence(app):
-    told = plain(app(PAPERS))
+    told = plain(app(PAPERS, **TTM))
     assert "Test-time matching raises GroupMatch on all 8 lines that measure it, most on ColorSwap" in told
     told = plain(app(PAPERS, paper="Cola", table="Table 4"))
     assert "CLIP alone has 0.65 % mAP on GQA and MM-Adapter 17.40 %" in told
 
 
-def test_where_nothing_can_run_a_table_that_runs_comes_first_and_what_this_one_needs_second(app):
-    test = app(PAPERS)
+def test_where_nothing_can_run_a_table_that_runs_comes_first(app):
+    test = app(PAPERS, **TTM)
     here = next(each for each in test.button if each.label == "Go to a table that runs here")
     assert here.proto.type == "primary"
-    (needs,) = (box.proto.popover for box in test.get("popover") if "needs" in box.proto.popover.label)
-    assert needs.type == "secondary"
-    assert "What this table needs: 7 things" in [box.proto.popover.label for box in test.get("popover")]
     (other,) = [each.help for each in test.button if each.label == "Go to a table that runs here"]
     assert other.startswith("Iterations, 4 lines, about ")
     assert not [each.label for each in test.button if each.label.startswith("Run ")]  # of another table
@@ -235,7 +274,7 @@ def test_where_nothing_can_run_a_table_that_runs_comes_first_and_what_this_one_n
 
 def test_the_table_stands_above_the_states_of_its_lines_and_its_settings(app):
     """On a phone three buttons, two badges and two remarks stood before it."""
-    elements = [*app(PAPERS).main]
+    elements = [*app(PAPERS, **TTM).main]
     at = lambda text: next(i for i, each in enumerate(elements) if text in str(getattr(each, "value", "")))  # noqa: E731
     table = next(i for i, each in enumerate(elements) if "cm-cells" in str(each.proto))
     (seeds,) = (i for i, each in enumerate(elements) if each.type == "number_input")
@@ -268,7 +307,7 @@ def test_lines_without_a_number_are_left_out_and_simplematch_stands_in_its_model
 def test_a_served_model_waits_for_an_endpoint_and_for_no_weights(app, monkeypatch):
     for name in ("OPENAI_API_KEY", "CROSSMATCH_API_KEY"):
         monkeypatch.delenv(name, raising=False)
-    test = app(PAPERS)
+    test = app(PAPERS, **TTM)
     badges = text(test)
     assert "3 waiting for an endpoint" in badges and "8 waiting for data or weights" in badges
     assert "3 lines of gpt-4.1-2025-04-14: it has no weights to download" in plain(test)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
@@ -54,13 +55,22 @@ COUNTERPARTS = {
 }
 
 
+class _Step(NamedTuple):
+    """One thing to do: in words, and the command for it, "" where there is none."""
+
+    text: str
+    command: str
+
+
 class _MissingResource(NamedTuple):
-    """Something that is not here: what, the next step in words, and the commands in it."""
+    """Something that is not here: what, the next step in words, the commands in it, and the ways to get it, of which
+    one is enough: the steps of each, in order."""
 
     what: str
     step: str
     commands: tuple[str, ...]
     lines: int  # of the table, that wait for it
+    ways: tuple[tuple[_Step, ...], ...]
 
 
 class TableChoice(NamedTuple):
@@ -209,7 +219,36 @@ def missing_resources(plan: Mapping[str, Any]) -> list[_MissingResource]:
 def _missing(what: str, steps: list[str]) -> _MissingResource:
     text = "; ".join(dict.fromkeys(steps))
     commands = tuple(dict.fromkeys(re.findall(r"`([^`]+)`", text)))
-    return _MissingResource(what, text.replace("`", ""), commands, len(steps))
+    return _MissingResource(what, text.replace("`", ""), commands, len(steps), _ways(text))
+
+
+def _ways(text: str) -> tuple[tuple[_Step, ...], ...]:
+    """The ways in a sentence. What ends it in words alone, such as which images are needed besides, or how large they
+    are, holds of its first way too."""
+    ways = [[_step(step) for step in _STEPS.split(way)] for way in _WAYS.split(text)]
+    last = ways[-1]
+    besides = len(last)
+    while besides > 1 and not last[besides - 1].command and "download http" not in last[besides - 1].text:
+        besides -= 1
+    if len(ways) > 1:
+        ways[0] += last[besides:]
+    return tuple(map(tuple, ways))
+
+
+# What stands between two ways to have the same, and between two steps of one.
+_WAYS = re.compile(r", or (?=run `|download |accept |save |ask |clone |register )")
+_STEPS = re.compile(r"; |, then |, (?=run `)")
+_ONE_FILE = re.compile(r"download (https?://[^\s,?]+/[^\s,?/]+\.\w+) into (\S+)")
+
+
+def _step(text: str) -> _Step:
+    """A step of a sentence: its command apart, also that for a file at an address."""
+    found, file = re.findall(r"`([^`]+)`", text), _ONE_FILE.fullmatch(text)
+    if file is not None:
+        return _Step("", shlex.join(["curl", "-L", "--create-dirs", "-O", "--output-dir", file[2], file[1]]))
+    if len(found) != 1:
+        return _Step(text.replace("`", ""), "")
+    return _Step(re.sub(r"(\brun )?`[^`]+`", "", text).strip(), found[0])
 
 
 def paper_frame(paper: str, table: str) -> pd.DataFrame:
