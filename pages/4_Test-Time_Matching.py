@@ -29,7 +29,10 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
     prepare(store)
     choices, start_place = st.container(), st.container()
     example, settings_place = st.container(), st.container()
-    plan = ttm_form.plan(selection, choices, st.expander("Settings", icon=":material/tune:"))
+    if "transfer" in st.query_params:  # a link to the transfer check, which is a setting
+        st.session_state["settings_open"] = True
+    place, is_open = st.container(key="opened-transfer"), st.session_state.get("settings_open", False)
+    plan = ttm_form.plan(selection, choices, place.expander("Settings", is_open, icon=":material/tune:"))
     if plan is None:
         return
     run, evaluation = plan

@@ -121,14 +121,26 @@ def test_answers_are_in_the_address_and_outlive_a_reload(app):
     assert odd.radio[0].value is None
 
 
+def is_open(test, label):
+    """Whether the expander that begins so is open."""
+    (found,) = (each for each in test.expander if each.label.startswith(label))
+    return found.proto.expanded
+
+
 # Of each lesson, what its last button opens: a page, and what has to be seen there.
 ENDS = {
     "matrix": ("Groups", lambda test: test.multiselect(key="verdict").value == DISAGREE),
     "chance": ("Matching", lambda test: any("chance" in c.value for c in test.caption)),
     "blind": ("Debias", lambda test: "Can this benchmark be solved without the image?" in text(test)),
     "alpha": ("Debias", lambda test: test.slider(key="alpha").value == 0.5),
-    "pseudo": ("Test-time matching", lambda test: "finished" in text(test) and "\nThreshold\n" in text(test)),
-    "transfer": ("Test-time matching", lambda test: "Adapts on 150 groups" in text(test)),
+    "pseudo": (
+        "Test-time matching",
+        lambda test: "\nThreshold\n" in text(test) and is_open(test, "What was trained"),
+    ),
+    "transfer": (
+        "Test-time matching",
+        lambda test: "Adapts on 150 groups" in text(test) and is_open(test, "Settings"),
+    ),
     "ledger": ("Test-time matching", lambda test: test.selectbox(key="ledger_set").value == LEDGER_SET),
     "binding": ("Retrieval", lambda test: test.selectbox(key="query").value),
     "ladder": ("Where is the binding lost?", lambda test: "What a linear probe finds is there" in text(test)),

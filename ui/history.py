@@ -22,15 +22,24 @@ _SCRIPT = """
     window.addEventListener(action, () => begin(false), {capture: true, passive: true});
   window.addEventListener("popstate", () => begin(true));
   // What is opened is shown from its beginning, wherever on the page its button was.
+  let touched = 0, shown = 0;
+  for (const action of ["wheel", "touchmove", "pointerdown", "keydown"])
+    window.addEventListener(action, () => { touched += 1; }, {capture: true, passive: true});
+  // A container `opened`, or `opened-NAME` where the address has the parameter NAME.
+  const opened = () => [".st-key-opened", ...[...new URL(location.href).searchParams.keys()]
+    .map(name => `.st-key-opened-${CSS.escape(name)}`)].map(each => document.querySelector(each)).find(Boolean);
   const show = () => {
-    const main = document.querySelector('[data-testid="stMain"]'), until = Date.now() + 5000;
-    main?.scrollTo(0, 0);
-    const look = () => {
-      const opened = document.querySelector(".st-key-opened");
-      if (opened) opened.scrollIntoView({block: "start"});
-      else if (Date.now() < until) setTimeout(look, 100);
+    const turn = ++shown, before = touched;
+    let until = Date.now() + 120000, seen = false;
+    document.querySelector('[data-testid="stMain"]')?.scrollTo(0, 0);
+    const look = () => {  // again while the page around it is still drawn, and nobody has moved it
+      if (turn !== shown || touched !== before || Date.now() > until) return;
+      const found = opened();
+      found?.scrollIntoView({block: "start"});
+      if (found && !seen) [seen, until] = [true, Date.now() + 5000];
+      setTimeout(look, 100);
     };
-    look();
+    setTimeout(look, 0);
   };
   history.pushState = (state, title, url) => {
     const now = new URL(location.href), next = new URL(url, now);
@@ -43,9 +52,10 @@ _SCRIPT = """
     }
     if (!pushed) replace(state, title, before);  // else that step led away
     (pushed ? replace : push)(state, title, url);
-    document.querySelector('[data-testid="stMain"]')?.scrollTo(0, 0);  // else a page opens where the last one stood
+    show();  // from its beginning: else a page opens where the last one stood
     begin(true);
   };
+  show();
 })();
 </script>
 """

@@ -33,8 +33,8 @@ SIGNS = {
     (
         "combinations",
         "unseen",
-    ): "○ the same, on combinations of colour and shape that no training picture had",
-    ("controls", "untrained"): "✕ the same, of such a model before any training",
+    ): "○ GroupMatch on combinations of colour and shape that no training picture had",
+    ("controls", "untrained"): "✕ GroupMatch of such a model before any training",
 }
 _SIGNS_BELOW = 0.15  # of a bar's height: its signs stand 0.29 below it
 LIMITS = (
@@ -84,7 +84,9 @@ def draw(record: Mapping[str, Any], key: str) -> None:
     there = [row for row in record["rungs"] if "missing" not in row]
     summary = "; ".join(f"{row['label']} {row[GROUP_MATCH]['value']:.1f} %" for row in there)
     st.caption(_signs(there))
-    chart(figures.ladder_figure(record), f"{TITLE} GroupMatch by rung: {summary}.", f"{key}-figure")
+    chart(
+        figures.ladder_figure(record, signs=False), f"{TITLE} GroupMatch by rung: {summary}.", f"{key}-figure"
+    )
     _one_rung(record, f"{key}-figure")
     st.caption(READING.format(runs=_runs(record)))
     absent: dict[str, list[str]] = {}
@@ -110,9 +112,8 @@ def _signs(rungs: Sequence[Mapping[str, Any]]) -> str:
         said for (kind, which), said in SIGNS.items() if any(which in row.get(kind, {}) for row in rungs)
     ]
     score = f"◆ {METRICS[GROUP_SCORE].label}, the stricter metric"
-    return (
-        f"Bars: GroupMatch, with its 95 % interval; dotted: its chance level. {'; '.join([score, *signs])}."
-    )
+    told = "; ".join([score, *signs])
+    return f"Bars: GroupMatch with its 95 % interval; dotted: its chance level. Signs: {told}."
 
 
 def _one_rung(record: Mapping[str, Any], figure: str) -> None:

@@ -21,6 +21,7 @@ from core.runs.engine import start
 from core.runs.store import Run, RunStore
 from core.ttm.records import _shown_ledger
 from core.ttm.run import LedgerRun, adaptation
+from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, export_section
 from ui.formatting import true_minus
 from ui.runs import live_section, open_run, run_groups, settings_line
@@ -120,7 +121,7 @@ def shipped_section() -> None:
     records = _shipped()
     if not records:
         return
-    section = st.expander(
+    section = st.container(key="opened-ledger").expander(
         f"{TITLE} Measured on built-in sets", icon=":material/balance:", key="ledger", bind="query-params"
     )
     if not section.open:  # its figure costs more than the form above
@@ -155,10 +156,19 @@ def draw(record: Mapping[str, Any], key: str) -> None:
     """The figure, one part after the other in words and numbers, and what none of them says."""
     rows = {row["name"]: row for row in _shown_ledger(record)}
     summary = "; ".join(f"{row['label']}: {row['difference']:+.1f} points" for row in rows.values())
-    chart(figures.ledger_figure(record), f"{TITLE} {summary}.", f"{key}-figure")
+    figure = figures.ledger_figure(record)
+    chart(figure, f"{TITLE} {summary}.", f"{key}-figure")
     st.caption(READING)
+
+    def open_clicked(point: ChartPoint) -> None:
+        label = min(figure.layout.annotations, key=lambda each: abs(each.y + 0.42 - point.y)).text
+        name = next((name for name, row in rows.items() if label.startswith(f"{row['label']}:")), None)
+        if name is not None:
+            st.session_state[f"{key}-part"] = name
+
+    clicked_point(f"{key}-figure", open_clicked)
     name = st.pills(
-        "Part by part",
+        "Part by part: choose one here or click its bar",
         list(rows),
         default="metric",
         format_func=lambda each: rows[each]["label"].removeprefix("of which: "),

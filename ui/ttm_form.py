@@ -390,7 +390,8 @@ def _all_settings(
     """Options of the method, whether it is the oracle's run, what every method has, and which groups may be trained on,
     bool (n,)."""
     schedule, training, low_rank, groups = st.tabs(
-        ["Schedule", "Training", _adapters_label(subject.model), "Groups"]
+        ["Schedule", "Training", _adapters_label(subject.model), "Groups"],
+        default="Groups" if st.session_state.get("settings_open") else None,
     )
     with schedule:
         columns = st.columns(5 if kind == "ttm" else 3)

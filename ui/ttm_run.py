@@ -184,7 +184,9 @@ def curves(steps: Sequence[Mapping[str, Any]], total: int) -> None:
 def panels(steps: Sequence[Mapping[str, Any]], total: int, shown: Mapping[str, str]) -> None:
     """What was trained on in each iteration."""
     data = plots.ttm_data(steps, total)
-    with st.expander("What was trained on in each iteration", icon=":material/stacked_line_chart:"):
+    place = st.container(key="opened-trained")  # which the history's script scrolls to
+    label, icon = "What was trained on in each iteration", ":material/stacked_line_chart:"
+    with place.expander(label, icon=icon, key="trained", bind="query-params"):
         for column, (panel, what) in zip(st.columns(len(shown), gap="medium"), shown.items(), strict=True):
             with column:
                 st.caption(what)

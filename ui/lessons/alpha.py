@@ -11,6 +11,7 @@ from core.debiasing.study import AlphaStudy, pmi_text
 from core.figures import group_html
 from core.figures.alpha import alpha_data, alpha_figure
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE
+from ui.chart_clicks import clicked_point
 from ui.export import chart
 from ui.lessons import elements
 
@@ -97,6 +98,9 @@ def move_alpha(study: AlphaStudy, index: int) -> None:
     left, right = st.columns([3, 2], gap="large")
     with left:
         chart(figure, f"Metrics over alpha, exact. At {alpha:.2f}: {values}.", "lesson-alpha")
+        low, high = figure.layout.xaxis.range
+        clicked_point("lesson-alpha", lambda point: _set_alpha(low + point.share * (high - low)))
+        st.caption("A click on the figure moves α there.")
     with right:
         one_group(study, index, alpha)
     st.markdown(
@@ -106,6 +110,11 @@ def move_alpha(study: AlphaStudy, index: int) -> None:
         "compares within a column. Both hold where a group has as many images as captions and the score "
         "is a logarithm. (PMI^k is pointwise mutual information with more weight on the likelihood, the larger k.)"
     )
+
+
+def _set_alpha(value: float) -> None:
+    """Move the slider (from a callback)."""
+    st.session_state["lesson_alpha"] = round(min(max(value, 0.0), 1.0), 2)
 
 
 def one_group(study: AlphaStudy, index: int, alpha: float) -> None:

@@ -12,6 +12,7 @@ from core.metrics import groups as metrics
 from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, METRICS
+from ui.chart_clicks import clicked_point
 from ui.export import chart
 from ui.images import draw_group
 from ui.lessons import elements
@@ -54,7 +55,7 @@ def show() -> None:
     elements.link_to_page(
         "Watch the threshold of a finished run fall",
         "pages/4_Test-Time_Matching.py",
-        {**elements.selection_state(elements.SET), "run": EXAMPLE},
+        {**elements.selection_state(elements.SET), "run": EXAMPLE, "trained": True},
     )
 
 
@@ -94,14 +95,17 @@ def move_threshold(evaluation: Evaluation) -> None:
     first, second = st.columns(2, gap="large")
     with first:
         chart(figure, f"Coverage and precision over the threshold. {summary}.", "lesson-threshold")
-    with second:
-        st.metric("Pseudo-labels", f"{int(selected.sum())} of {len(selected)}")
-        st.metric("Correct", f"{int(right[selected].sum())} ({precision or 0:.1f} %)")
+        clicked_point("lesson-threshold", lambda point: _select_from(margin, point.x))
+        st.caption("A click on the figure moves the threshold there.")
+        labels, correct = st.columns(2)
+        labels.metric("Pseudo-labels", f"{int(selected.sum())} of {len(selected)}")
+        correct.metric("Correct", f"{int(right[selected].sum())} ({precision or 0:.1f} %)")
     last = int(np.where(selected, margin, np.inf).argmin())
-    st.markdown(
-        f"The least confident matching that this threshold selects, with a margin of {margin[last]:.2f}:"
-    )
-    draw_group(elements.load_group(elements.SET, last), evaluation.group(last))
+    with second:
+        st.markdown(
+            f"The least confident matching that this threshold selects, with a margin of {margin[last]:.2f}:"
+        )
+        draw_group(elements.load_group(elements.SET, last), evaluation.group(last))
     st.markdown(
         "A high first threshold gives few labels, mostly right ones. If the model improves and its margins "
         "grow, the next, lower threshold finds labels that are better than they were before. A threshold that "
@@ -109,3 +113,9 @@ def move_threshold(evaluation: Evaluation) -> None:
         "In the paper only a falling threshold gains; on this set, with four seeds, a constant one gains as "
         "much within the error, and a rising one half as much."
     )
+
+
+def _select_from(margin: np.ndarray, tau: float) -> None:
+    """Move the slider to the share of groups whose margin reaches a threshold (from a callback)."""
+    share = 5 * round(20 * float((margin >= tau).mean()))
+    st.session_state["share_kept"] = min(max(share, 5), 100)

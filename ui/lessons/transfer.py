@@ -9,6 +9,7 @@ from core.figures.teaching import rounds_data, rounds_figure
 from core.figures.text import metric_line
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.teaching.lessons import AdaptedPart, simplematch_transfer
+from ui.chart_clicks import clicked_point
 from ui.export import chart
 from ui.formatting import true_minus
 from ui.lessons import elements
@@ -94,6 +95,8 @@ def watch_training(halves: dict[str, AdaptedPart]) -> None:
     lines = [f"{name}: {metric_line(half.rounds[now].metrics[metric])}" for name, half in halves.items()]
     alt = f"{METRICS[metric].label} of both halves over {last} rounds. After round {now}: {'; '.join(lines)}."
     chart(rounds_figure(data, now), alt, "transfer")
+    clicked_point("transfer", lambda point: st.session_state.update(round=min(max(round(point.x), 0), last)))
+    st.caption("A click on the figure chooses the round there.")
     st.markdown(
         f"{METRICS[metric].label} {f'after round {now}' if now else 'before training'}:\n"
         + "\n".join(f"- {line}" for line in lines)
