@@ -36,7 +36,7 @@ _SCRIPT = """
       if (turn !== shown || touched !== before || Date.now() > until) return;
       const found = opened();
       found?.scrollIntoView({block: "start"});
-      if (found && !seen) [seen, until] = [true, Date.now() + 5000];
+      if (found && !seen) [seen, until] = [true, Date.now() + 3000];
       setTimeout(look, 100);
     };
     setTimeout(look, 0);
