@@ -115,7 +115,14 @@ def _steps(records: Sequence[dict[str, Any]]) -> str:
             way, p = ("lost" if step["difference"] < 0 else "gained"), Ladder.p_value(step)
             interval = f"{step['low']:+.1f} to {step['high']:+.1f}"
             told = way if p < 0.05 else "cannot tell"
-            cells = [step["before"], step["after"], f"{step['difference']:+.1f}", interval, p_digits(p), told]
+            cells = [
+                step["before"],
+                step["after"],
+                f"{Ladder.points(record, step):+.1f}",
+                interval,
+                p_digits(p),
+                told,
+            ]
             lines.append(_row([*_name(record), str(record.get("runs", 1)), *cells]))
     return "\n".join(lines)
 
