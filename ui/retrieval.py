@@ -206,7 +206,10 @@ def shared_words_table(found: RetrievalSubset, query: int, scores: np.ndarray, p
         return
     everything = sum(value is not None for _, value in found.phrases[query].attributes())
     st.header("What gets in the way", anchor=False)
-    st.caption("All pictures of the list by the words of the query that they have, the best placed first.")
+    st.caption(
+        "All pictures of the list by the words of the query that they have: the right ones, then the wrong ones, the "
+        "best placed first."
+    )
     rows = [
         {
             "the picture has": f"{'✓' if s.right else '✗'} {_shared_words(s, everything)}",
