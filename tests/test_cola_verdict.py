@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks.results import cola, cola_verdict
 from benchmarks.results.cola_verdict import CLAIMS, MeasuredRun, outcomes_of, verdicts
+from benchmarks.results.readme import README
 from core.cola import rates, tasks
 from core.cola.run import StrategyRun
 from core.scenes.retrieval import load_retrieval
@@ -144,7 +145,7 @@ def test_the_first_table_holds_what_the_written_runs_say():
         for protocol in (True, False)
     )
     table = cola.summary_table(whole, pd.read_csv(cola.TABLE), longer)
-    assert table in cola.PAGE.read_text(encoding="utf-8")
+    assert table in cola.PAGE.read_text(encoding="utf-8") and table in README.read_text(encoding="utf-8")
     adapted = [run.after["multi_object"] for run in whole if run.strategy == "linear"]
     (row,) = [line for line in table.splitlines() if line.startswith("| Linear, 3 seeds")]
     assert f"| {np.mean(adapted):.1f} [" in row

@@ -36,6 +36,7 @@ from benchmarks.results.cola_verdict import (
     still_improving,
     verdicts,
 )
+from benchmarks.results.readme import put_table
 from core import papers
 from core.base.paths import assets
 from core.base.text import counted
@@ -225,6 +226,7 @@ def write_verdict(store: RunStore) -> dict[str, Any]:
     summary = ""
     if len(measured):
         summary = summary_table([run for *_, run in runs], measured, [run for *_, run in longer])
+        put_table("cola", summary)
     PAGE.write_text(verdict_page(record, summary, measured, measured_longer), encoding="utf-8")
     return record
 

@@ -1,7 +1,7 @@
 """Where test-time matching helps: the built-in models on shifted pictures of the built-in sets (issue 19 B and C).
 
     python -m benchmarks.results.shifts [--minutes M] [--jobs J] [MODEL ...]    the runs that are missing
-    python -m benchmarks.results.shifts tables         what is there as benchmarks/SHIFTS.md
+    python -m benchmarks.results.shifts tables         what is there as benchmarks/SHIFTS.md and README's table
 
 Of every model, or of those named; no run begins that would not end within M minutes; J of them at once share the cores
 (two on two cores take less time than one after the other).
@@ -29,6 +29,7 @@ import torch
 
 from benchmarks.results import ablations
 from benchmarks.results._several import several
+from benchmarks.results.readme import put_table
 from core import datasets
 from core.datasets import SHIFTS
 from core.groups import GroupSet
@@ -364,6 +365,28 @@ def short_table() -> str:
     )
 
 
+def readme_table() -> str:
+    """README's: the first model on three sets and all shifts of middle strength, a line per shift.
+
+    GroupMatch before and after; of several seeds with the standard deviation over them.
+    """
+    found = lines()
+    rows = [
+        [shift, *(_spread(found.get((FIRST_MODELS[0], f"scenes/{name}", shift))) for name in FIRST_SETS)]
+        for shift in MIDDLE[1:]
+    ]
+    head = ["pictures", *FIRST_SETS]
+    return "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
+
+
+def _spread(line: Line | None) -> str:
+    if line is None:
+        return ""
+    sure = f" ± {np.std(line.after, ddof=1):.1f}" if len(line.after) > 1 else " (1 seed)"
+    mark = _mark(line)
+    return f"{line.before[0]:.1f} → {mark}{np.mean(line.after):.1f}{mark}{sure}"
+
+
 def _cell(line: Line) -> str:
     """Bold where every seed ends above the interval before, in italics where every seed ends below it."""
     mark = _mark(line)
@@ -378,6 +401,7 @@ def _mark(line: Line) -> str:
 def main(arguments: Sequence[str]) -> None:
     if [*arguments] == ["tables"]:
         PAGE.write_text(page(), encoding="utf-8")
+        put_table("shifts", readme_table())
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--minutes", type=float)
