@@ -84,6 +84,14 @@ def test_what_has_no_validation_queries_can_neither_stop_by_them_nor_choose_a_ra
         find_rate(StrategyRun.of("gqa"))
 
 
+def test_a_patience_that_can_end_nothing_is_refused():
+    said = "A patience of 2 ends no training of 2 epochs; choose a smaller one, more epochs, or leave the patience out."
+    with pytest.raises(InputError) as refused:
+        StrategyRun.of(options={"epochs": 2, "patience": 2})
+    assert str(refused.value) == said
+    assert StrategyRun.of(options={"epochs": 3, "patience": 2}).settings.patience == 2
+
+
 @pytest.mark.parametrize(
     ("history", "over"),
     [([], False), ([5], False), ([5, 4], False), ([5, 4, 5], True), ([5, 6, 4], False), ([5, 6, 4, 6], True)],

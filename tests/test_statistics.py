@@ -260,6 +260,25 @@ def test_the_paired_test_is_mcnemars_and_the_interval_counts_one_more_for_either
     assert found.clustered is None and "clustered" not in found.record()
 
 
+@pytest.mark.parametrize("n", [24, 36, 200])
+@pytest.mark.parametrize("shape", ["normal", "skewed", "halves"])
+def test_the_paired_interval_of_shares_covers_and_is_no_wider_than_their_spread_asks(n, shape):
+    """Of average precisions, which change by a few points each, two of 100 points made it twice as wide as Student's."""
+    draws = {
+        "normal": lambda random: random.normal(0.03, 0.089, (400, n)),
+        "skewed": lambda random: random.exponential(0.1, (400, n)) - 0.07,
+        "halves": lambda random: random.choice(
+            [-1, -0.5, 0, 0.5, 1], (400, n), p=[0.03, 0.1, 0.67, 0.15, 0.05]
+        ),
+    }
+    changes = np.clip(draws[shape](np.random.default_rng(0)), -1, 1)
+    true = {"normal": 3.0, "skewed": 3.0, "halves": 4.5}[shape]
+    found = [compare(np.maximum(-change, 0), np.maximum(change, 0)) for change in changes]
+    assert np.mean([c.low <= true <= c.high for c in found]) > 0.93
+    student = 100 * scipy.stats.t.ppf(0.975, n - 1) * changes.std(axis=1, ddof=1).mean() / np.sqrt(n)
+    assert np.mean([c.high - c.low for c in found]) / 2 < 1.75 * student
+
+
 @pytest.mark.parametrize("n", [6, 12, 40])
 def test_the_interval_excludes_zero_exactly_where_the_exact_test_rejects_it(n):
     for differ in range(min(n, 30) + 1):

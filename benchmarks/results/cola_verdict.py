@@ -26,9 +26,6 @@ from core.scoring.retrieval import first_images
 CONFIRMED, REFUTED, OPEN = "confirmed", "refuted", "left open"
 # What queries name, besides a shape; some name both of the last two.
 WORDS = ("colours alone", "sizes", "materials")
-_NOT_VALIDATED = (
-    "forgetting",
-)  # what no validation query measures, and more of the same training does not mend
 _LATE = 0.75  # of the epochs asked for: a best validation after it means that training was still improving
 
 
@@ -159,9 +156,7 @@ def _verdict(
     if len(shared) >= seeds and not found:
         reasons.append("the interval, or a seed, lies on the other side of 0")
     trained = [name for name in (claim.first, claim.second) if name != BASE]
-    improving = [
-        n for n in trained if claim.measure not in _NOT_VALIDATED and still_improving(n, runs, epochs)
-    ]
+    improving = [name for name in trained if still_improving(name, runs, epochs)]
     owed = [name for name in improving if len(longer.of(name)) < seeds]
     if improving and not owed:
         record["longer"] = _difference(
@@ -280,4 +275,5 @@ def _ending(strategy: str, runs: Sequence[MeasuredRun], epochs: int, longer: Lon
     gains = [run.curve[-1] - mine[run.seed].curve[-1] for run in longer.of(strategy) if run.seed in mine]
     if not gains:
         return f"{said}: more steps may change it"
-    return f"{said}; {longer.epochs} epochs change its validation mAP by {np.mean(gains):+.1f} points"
+    some = "" if len(gains) == len(mine) else f" ({len(gains)} of {len(mine)} seeds)"
+    return f"{said}; {longer.epochs} epochs change its validation mAP by {np.mean(gains):+.1f} points{some}"

@@ -20,6 +20,7 @@ from pydantic import Field, model_validator
 from core.base import files
 from core.base.errors import InputError
 from core.base.settings import one_of
+from core.base.text import counted
 from core.cola.tasks import BENCHMARKS, BUILTIN, SCENE_GRAPHS, AdaptationTask
 from core.metrics import groups as metrics
 from core.metrics import statistics
@@ -90,6 +91,11 @@ class StrategyRun(RunDescription):
         if (options or {}).get("adapter") is not None and settings.strategy != "mm-adapter":
             raise InputError(
                 f"{STRATEGIES[settings.strategy].label} has one form; leave the adapter out, or choose MM-Adapter."
+            )
+        if settings.patience is not None and settings.patience >= settings.epochs:
+            raise InputError(
+                f"A patience of {settings.patience} ends no training of {counted(settings.epochs, 'epoch')}; choose a "
+                "smaller one, more epochs, or leave the patience out."
             )
         path = None if folder is None else str(Path(folder).resolve())
         source: dict[str, Any] = {"benchmark": benchmark, "model": absolute_name(model), "device": device}

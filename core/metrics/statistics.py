@@ -705,10 +705,11 @@ def compare(first: Array, second: Array, clusters: Clusters | None = None, tests
     """Paired comparison of outcomes (n,), 0 to 1, on the same groups: interval, exact test, detectable difference.
 
     The interval is Bonett and Price's (J. Educ. Behav. Stat. 37, 2012): one more group for either side, which gives
-    it a width where the two never differ. With clusters it is one more of typical size for either side, with Student's
-    t for as many clusters of one size as these are worth, and the test flips whole clusters. Of 0 the interval says
-    what the exact test says: it reaches to 0 where p is above 0.05, and ends just short of 0 where p is not (of
-    shares, whose test counts groups and not points, it may still hold 0 then). tests : see `over_seeds`.
+    it a width where the two never differ; of shares it differs as far as the largest change that was seen. With
+    clusters it is one more of typical size for either side, with Student's t for as many clusters of one size as these
+    are worth, and the test flips whole clusters. Of 0 the interval says what the exact test says: it reaches to 0
+    where p is above 0.05, and ends just short of 0 where p is not (of shares, whose test counts groups and not points,
+    it may still hold 0 then). tests : see `over_seeds`.
     """
     a, b = (to_numpy(values).astype(np.float64) for values in (first, second))
     if a.shape != b.shape:
@@ -802,12 +803,22 @@ def _paired_interval(change: np.ndarray, labels: np.ndarray | None) -> tuple[flo
     """Interval of the mean change in [-1, 1], and the variance that it rests on."""
     sums, sizes = _sums(labels, change), _sums(labels, np.ones(len(change)))
     typical = _typical(sizes)
-    sums, sizes = np.append(sums, [typical, -typical]), np.append(sizes, [typical, typical])
+    more = typical * _size_of(change)
+    sums, sizes = np.append(sums, [more, -more]), np.append(sizes, [typical, typical])
     mean = sums.sum() / sizes.sum()
     off = sums - mean * sizes
     variance = float(off @ off) / sizes.sum() ** 2
     reach = scipy.special.stdtrit(_effective(sizes) - 1, (1 + _LEVEL) / 2) * np.sqrt(variance)
     return max(float(mean - reach), -1.0), min(float(mean + reach), 1.0), variance
+
+
+def _size_of(change: np.ndarray) -> float:
+    """The largest change; 1 of outcomes of 0 and 1 that differ anywhere, and where nothing changes.
+
+    One more group for either side then changes as much as any that was seen: of shares that hardly vary, such as
+    average precisions, a change of the whole range would be worth a hundred of theirs.
+    """
+    return float(np.abs(change).max(initial=0.0)) or 1.0
 
 
 def _p_value(change: np.ndarray, labels: np.ndarray | None) -> float:
