@@ -263,7 +263,7 @@ def test_the_paired_test_is_mcnemars_and_the_interval_counts_one_more_for_either
 @pytest.mark.parametrize("n", [24, 36, 200])
 @pytest.mark.parametrize("shape", ["normal", "skewed", "halves"])
 def test_the_paired_interval_of_shares_covers_and_is_no_wider_than_their_spread_asks(n, shape):
-    """Of average precisions, which change by a few points each, two of 100 points made it twice as wide as Student's."""
+    """Of average precisions, which change by a few points each, two of 100 points made it twice Student's width."""
     draws = {
         "normal": lambda random: random.normal(0.03, 0.089, (400, n)),
         "skewed": lambda random: random.exponential(0.1, (400, n)) - 0.07,

@@ -389,8 +389,8 @@ def verdict_page(
 
 
 _SUMMARY = (
-    "In percent with 95 % intervals over seeds and queries or groups, of one seed over queries or groups alone; the last "
-    "epoch is the result. A row that was "
+    "In percent with 95 % intervals over seeds and queries or groups, of one seed over queries or groups alone; the "
+    "last epoch is the result. A row that was "
     "*still improving* when its steps ended is no verdict on its strategy; twice the epochs stand below it where they "
     "are measured."
 )
