@@ -36,7 +36,7 @@ class _PlainHelp:
         return _plain_flags(super().get_params(ctx))  # type: ignore[misc]
 
     def make_context(self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any) -> Any:
-        """As Typer's. Raises InputError for an word that the command cannot use."""
+        """As Typer's. Raises InputError for a word that the command cannot use."""
         with usage_errors(info_name, parent, self):
             return super().make_context(info_name, args, parent, **extra)  # type: ignore[misc]
 
