@@ -172,23 +172,23 @@ def shipped(monkeypatch, folder, **files):
     return Measured.shipped()
 
 
-def test_what_was_still_improving_is_shown_after_twice_the_steps_or_marked(monkeypatch, tmp_path):
+def test_twice_the_steps_are_shown_where_as_many_seeds_have_them(monkeypatch, tmp_path):
     assert Measured.shipped() is not None  # ours
     protocol = [("base", 38.0, 0, 1), ("linear", 41.0, 0, 3), ("ft-all", 44.0, 2, 3), ("ft-late", 33.0, 3, 3)]
     twice = [("base", 38.0, 0, 1), ("linear", 50.0, 0, 3), ("ft-all", 46.0, 3, 3), ("ft-late", 60.0, 3, 2)]
     found = shipped(monkeypatch, tmp_path, cola=protocol, cola_longer=twice)
     data = strategies_data(found.rows)
-    # Linear had stopped, so it stays; of FT late two seeds of three are not enough.
+    # Of FT late two seeds of three are not enough.
     assert dict(zip(data.strategies, data.value[0], strict=True)) == {
-        "base": 38.0, "linear": 41.0, "ft-all": 46.0, "ft-late": 33.0,
+        "base": 38.0, "linear": 50.0, "ft-all": 46.0, "ft-late": 33.0,
     }  # fmt: skip
-    assert (found.longer, found.improving) == (["ft-all"], ["ft-late"])
+    assert (found.shorter, found.improving) == (["ft-late"], ["ft-all", "ft-late"])
     assert found.said == (
-        " Of FT late there is no verdict: still improving when the training ended. FT all was trained twice as long as "
-        "the others, for the same reason."
+        " Of FT late there is no verdict: it was trained half as long as a verdict asks for. Still improving when the "
+        "training ended: FT all, FT late."
     )
     # The interval is over seeds and queries, as README's, not the mean of those over queries.
-    assert (data.low[0, 1], data.high[0, 1]) == (32.0, 50.0)
+    assert (data.low[0, 1], data.high[0, 1]) == (41.0, 59.0)
 
 
 def test_without_shipped_runs_there_is_nothing_to_show(monkeypatch, tmp_path):
@@ -222,7 +222,7 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
         "difference": -3.0,
         "low": -5.0,
         "high": -1.0,
-        "longer": {"difference": 2.0},
+        "epochs": 32,
     }
     verdict = {"base": "builtin/clip-details", "runs": 4, "wanted": 21, "claims": [known, unknown, longer]}
     (tmp_path / "results/cola_verdict.json").write_text(json.dumps(verdict))
@@ -235,8 +235,7 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
     assert len(test.get("plotly_chart")) == 2  # ours and the paper's
     assert "**2 confirmed, 1 left open** (4 of 21 runs are measured)" in text(test)
     assert "A claim. **Confirmed**, +3.0 (+1.0 to +5.0) points. So." in text(test)
-    # Another number than the protocol's decided it, which its sentence says.
-    assert "A third. **Confirmed**, -3.0 (-5.0 to -1.0) points by the protocol. So." in text(test)
+    assert "A third. **Confirmed**, -3.0 (-5.0 to -1.0) points after 32 epochs. So." in text(test)
     assert "Another. **Left open**. Not measured yet: 0 of 3 seeds." in text(test)
     assert "in the paper MM-Adapter, 48.9 % (before 39.1 %, no intervals printed)" in text(
         test
@@ -256,9 +255,10 @@ def test_the_table_of_strategies_has_intervals_chance_and_who_has_no_verdict_and
         assert f"<small>{low:.1f}–{high:.1f}</small>" in table, name
     level = data.chance[2, 0]
     assert f"{level:.1f} %" in table.split("chance level")[1]
-    assert table.count("no verdict") == len(shipped.improving) > 0
+    assert table.count("no verdict") == len(shipped.shorter)
+    assert table.count("still improving") == len(shipped.improving) > 0
     told = text(test)
-    assert told.index("there is no verdict") < told.index("is highest") and "the intervals overlap" in told
+    assert told.index("Still improving") < told.index("is highest") and "the intervals overlap" in told
     first = strategies_figure(data)
     assert [t.name for t in first.data if t.showlegend is not False][-2:] == ["one seed", "chance level"]
 
@@ -477,7 +477,7 @@ def test_views_without_fields_of_their_own_draw_no_sidebar_and_say_their_conditi
     assert test.sidebar.selectbox
     fine(test.segmented_control(key="view").set_value("What training changes").run())
     assert not test.sidebar.selectbox and not test.sidebar.get("html")
-    assert text(test).count("4,000 steps") == 1
+    assert text(test).count("8,000 steps") == 1
 
 
 def test_the_form_says_how_long_a_run_takes_by_the_last_one_of_its_kind(app):

@@ -1,11 +1,13 @@
 """The paper's claims on the built-in world: each confirmed, refuted or left open, from the records of runs alone.
 
-A claim compares two strategies on one measure, query by query (group by group), means over seeds. It is confirmed where
-the paired 95 % interval over seeds and queries (or groups) and every seed lie on its side of 0, refuted where both lie
-on the other, and else left open: three seeds that agree by chance are no answer for a fourth.
-More training must not undo it: of a strategy that was still improving on validation queries when the protocol's epochs
-ended, runs of more epochs have to say the same, and without them the claim is open. What decided it is read off the
-same records: the words of the queries, seen and unseen, and how the training ended.
+A claim compares two strategies on one measure, query by query (group by group), means over seeds, after two lengths of
+training: the protocol's epochs, which validation may end early, and twice as many, all of them trained. The longer
+training decides. A claim is confirmed where the paired 95 % interval over seeds and queries (or groups), every seed
+and, of the unseen queries, every combination they ask for lie on its side of 0; refuted where all lie on the other;
+and else left open: three seeds that agree by chance are no answer for a fourth.
+More training must not undo it: the interval has to stay on its side where doubling the training once more changes the
+difference by as much as the first doubling did, and the protocol's epochs must not say the opposite.
+What decided it is read off the same records: the words of the queries, seen and unseen, and how the training ended.
 """
 
 from __future__ import annotations
@@ -17,13 +19,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.cola.table import BASE
+from core.metrics.groups import IMAGE_SCORE, chance
 from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP, RetrievalEvaluation
-from core.metrics.statistics import Comparison
+from core.metrics.statistics import Comparison, estimate
 from core.scenes.retrieval import load_retrieval
+from core.scenes.world import HELD_OUT_COMBINATIONS
 from core.scorers.cola_config import GROUP_RESULTS, STRATEGIES
 from core.scoring.retrieval import first_images
 
 CONFIRMED, REFUTED, OPEN = "confirmed", "refuted", "left open"
+CHANCE = "chance"  # in the place of a strategy: what answers drawn at random are worth
 # What queries name, besides a shape; some name both of the last two.
 WORDS = ("colours alone", "sizes", "materials")
 _LATE = 0.75  # of the epochs asked for: a best validation after it means that training was still improving
@@ -39,11 +44,18 @@ class _Claim(NamedTuple):
     second: str
     better: int = 1
 
+    @property
+    def trained(self) -> list[str]:
+        """The strategies that it compares."""
+        return [name for name in (self.first, self.second) if name in STRATEGIES]
+
 
 _ADAPTER, _ALL, _UNSEEN = "mm-adapter", f"{COLA_MAP} all", f"{COLA_MAP} unseen"
 CLAIMS = (
     _Claim("MM-Adapter finds combinations that training never showed better than the model before.",
            "Cola, Table 1", _UNSEEN, _ADAPTER, BASE),
+    _Claim("MM-Adapter finds what queries ask for, all of them, better than the model before.",
+           "Cola, Table 1", _ALL, _ADAPTER, BASE),
     _Claim("MM-Adapter beats tuning both encoders.", "Cola, Table 1", _ALL, _ADAPTER, "ft-all"),
     _Claim("MM-Adapter beats tuning both encoders on combinations that training never showed.",
            "Cola, Table 1", _UNSEEN, _ADAPTER, "ft-all"),
@@ -51,6 +63,8 @@ CLAIMS = (
     _Claim("MM-Adapter beats Prompt-tune.", "Cola, Table 1", _ALL, _ADAPTER, "prompt-tune"),
     _Claim("Attention over picture and query together beats attention in each tower alone (FT late).",
            "Cola, section 5.2", _ALL, _ADAPTER, "ft-late"),
+    _Claim("Tuning later layers of each tower (FT late) beats tuning both encoders.",
+           "Cola, section 6.1", _ALL, "ft-late", "ft-all"),
     _Claim("Comparing with the frozen query beats predicting a score (MM-Pred).",
            "Cola, section 5.2", _UNSEEN, _ADAPTER, "mm-pred"),
     _Claim("Where all the words are there and wrongly attached, MM-Adapter ranks better than the model before.",
@@ -59,6 +73,14 @@ CLAIMS = (
            "Cola, Table 2a", "multi_object", _ADAPTER, BASE),
     _Claim("MM-Adapter tells such pictures apart better than tuning both encoders.",
            "Cola, Table 2a", "multi_object", _ADAPTER, "ft-all"),
+    _Claim("MM-Adapter tells such pictures apart better than Linear.",
+           "Cola, Table 2a", "multi_object", _ADAPTER, "linear"),
+    _Claim("MM-Adapter tells such pictures apart better than Prompt-tune.",
+           "Cola, Table 2a", "multi_object", _ADAPTER, "prompt-tune"),
+    _Claim("MM-Adapter tells such pictures apart better than FT late.",
+           "Cola, Table 2a", "multi_object", _ADAPTER, "ft-late"),
+    _Claim("The model before tells such pictures apart worse than chance does.",
+           "Cola, section 6.2", "multi_object", BASE, CHANCE, -1),
     _Claim("What MM-Adapter learns carries over to two captions of one picture, in CREPE's manner.",
            "Cola, Table 2a", "crepe", _ADAPTER, BASE),
     _Claim("MM-Adapter loses something on what it was not trained on.",
@@ -67,6 +89,9 @@ CLAIMS = (
            "exchanged attributes apart better than the model before.",
            "LABCLIP, arXiv 2502.03566", "multi_object", "token-map", BASE),
 )  # fmt: skip
+
+
+_CHANCE = {"multi_object": 100.0 * chance(IMAGE_SCORE, 2, 2)}  # as `core.cola.run` measures it
 
 
 class MeasuredRun(NamedTuple):
@@ -90,18 +115,47 @@ class Longer(NamedTuple):
 
 
 _NONE_LONGER = Longer(0, ())
+_Outcomes = Mapping[str, Mapping[int, Mapping[str, np.ndarray]]]  # by strategy and seed
 
 
 def verdicts(
     runs: Sequence[MeasuredRun], epochs: int, seeds: int, longer: Longer = _NONE_LONGER
 ) -> list[dict[str, Any]]:
-    """One JSON-safe record per claim. epochs : that the protocol asks for. seeds : that a claim needs to be decided."""
-    outcomes: dict[str, dict[int, dict[str, np.ndarray]]] = {}
+    """One JSON-safe record per claim. epochs : that the protocol asks for. seeds : that a claim needs to be decided.
+
+    The record's difference is that of the longer runs where both strategies have as many as are needed (`epochs` says
+    so), else the protocol's; beside the longer one stands the protocol's as `protocol`.
+    """
+    measured = _Measured(runs, epochs, seeds, longer)
+    return [_verdict(claim, measured) for claim in CLAIMS]
+
+
+class _Measured:
+    """What there is to decide claims with: the protocol's runs and the longer ones, and the outcomes of both."""
+
+    def __init__(self, runs: Sequence[MeasuredRun], epochs: int, seeds: int, longer: Longer) -> None:
+        self.runs, self.epochs, self.seeds, self.longer = runs, epochs, seeds, longer
+        self.protocol, self.doubled = (_by_seed(some, runs) for some in (runs, longer.runs))
+
+    def shared(self, outcomes: _Outcomes, claim: _Claim) -> list[int]:
+        return sorted(set(outcomes.get(claim.first, {})) & set(outcomes.get(claim.second, {})))
+
+    def owed(self, claim: _Claim) -> list[str]:
+        """The strategies of a claim that have too few longer runs."""
+        return [name for name in claim.trained if len(self.longer.of(name)) < self.seeds]
+
+
+def _by_seed(runs: Sequence[MeasuredRun], every: Sequence[MeasuredRun]) -> _Outcomes:
+    """Outcomes by strategy and seed; the model before and chance, which have none, stand beside each."""
+    found: dict[str, dict[int, dict[str, np.ndarray]]] = {}
     for run in runs:
-        outcomes.setdefault(run.strategy, {})[run.seed] = by_part(run.after)
-    if runs:  # the base has no seed: it stands beside every one
-        outcomes[BASE] = dict.fromkeys({run.seed for run in runs}, by_part(runs[0].before))
-    return [_verdict(claim, outcomes, runs, epochs, seeds, longer) for claim in CLAIMS]
+        found.setdefault(run.strategy, {})[run.seed] = by_part(run.after)
+    if every:
+        before = by_part(every[0].before)
+        at_random = {n: np.full_like(before[n], level) for n, level in _CHANCE.items() if n in before}
+        for name, outcomes in ((BASE, before), (CHANCE, at_random)):
+            found[name] = dict.fromkeys({run.seed for run in every}, outcomes)
+    return found
 
 
 def outcomes_of(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -120,6 +174,14 @@ def by_part(outcomes: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     return found
 
 
+@cache
+def _combinations() -> dict[str, np.ndarray]:
+    """Which queries ask for each combination that training never showed: `red cube` -> bool (q,)."""
+    phrases = load_retrieval("test").phrases
+    named = [f"{p.colour} {p.shape}" if (p.colour, p.shape) in HELD_OUT_COMBINATIONS else "" for p in phrases]
+    return {name: np.array(named) == name for name in sorted(set(named) - {""})}
+
+
 @cache  # every run is measured on the same queries
 def _parts() -> dict[str, np.ndarray]:
     """Which queries of the built-in test set are seen, unseen, name colours alone, sizes, materials: bool (q,) each."""
@@ -136,64 +198,85 @@ def _parts() -> dict[str, np.ndarray]:
     }
 
 
-def _verdict(
-    claim: _Claim,
-    outcomes: Mapping[str, Mapping[int, Mapping[str, np.ndarray]]],
-    runs: Sequence[MeasuredRun],
-    epochs: int,
-    seeds: int,
-    longer: Longer,
-) -> dict[str, Any]:
+def _verdict(claim: _Claim, measured: _Measured) -> dict[str, Any]:
     record: dict[str, Any] = claim._asdict()
-    shared = sorted(set(outcomes.get(claim.first, {})) & set(outcomes.get(claim.second, {})))
+    shared = measured.shared(measured.protocol, claim)
     if not shared:
-        said = f"Not measured yet: 0 of {seeds} seeds."
+        said = f"Not measured yet: 0 of {measured.seeds} seeds."
         return {**record, "seeds": 0, "verdict": OPEN, "decided_by": said}
-    whole = _difference(claim, claim.measure, outcomes, shared)
+    protocol = _difference(claim, claim.measure, measured.protocol, shared)
+    outcomes, whole = measured.protocol, protocol
+    decided_longer = bool(claim.trained) and not measured.owed(claim)
+    if decided_longer:
+        outcomes, shared = measured.doubled, measured.shared(measured.doubled, claim)
+        whole = _difference(claim, claim.measure, outcomes, shared)
+        record |= {"protocol": protocol, "epochs": measured.longer.epochs}
     record |= {"seeds": len(shared), **whole}
-    found = _side(claim, whole) if len(shared) >= seeds else 0
-    reasons = [] if len(shared) >= seeds else [f"{len(shared)} of {seeds} seeds are measured"]
-    if len(shared) >= seeds and not found:
-        reasons.append("the interval, or a seed, lies on the other side of 0")
-    trained = [name for name in (claim.first, claim.second) if name != BASE]
-    improving = [name for name in trained if still_improving(name, runs, epochs)]
-    owed = [name for name in improving if len(longer.of(name)) < seeds]
-    if improving and not owed:
-        record["longer"] = _difference(
-            claim, claim.measure, *_with_longer(claim, improving, outcomes, longer)
-        )
-        reasons.append(
-            _said_of_longer(record["longer"], found, _side(claim, record["longer"]), improving, longer)
-        )
-        found = found if found == _side(claim, record["longer"]) else 0
-    elif owed and found:
-        outcome = "it holds" if found > 0 else "the opposite holds"
-        labels = " and ".join(STRATEGIES[name].label for name in owed)
-        reasons.append(f"{outcome} with the protocol's epochs, but runs of more epochs are owed of {labels}")
-        found = 0
+    found, reason = _decision(claim, measured, protocol, whole)
     record["verdict"] = {1: CONFIRMED, -1: REFUTED, 0: OPEN}[found]
+    reasons = [reason]
     metric, _, part = claim.measure.partition(" ")
-    if part:
-        others = (*(("seen", "unseen") if part == "all" else ()), *WORDS)
-        parts = {name: _difference(claim, f"{metric} {name}", outcomes, shared) for name in others}
-        record["parts"] = parts
-        where = "with the protocol's epochs " if "longer" in record else ""
-        reasons += [f"{where}{text}" for text in _by_part(claim, parts)]
-    reasons += [_ending(name, runs, epochs, longer) for name in trained]
-    return {**record, "decided_by": _sentence("; ".join(reasons))}
+    if part == "all":
+        others = ("seen", "unseen", *WORDS)
+        record["parts"] = {name: _difference(claim, f"{metric} {name}", outcomes, shared) for name in others}
+        reasons += _by_part(claim, record["parts"])
+    if "by_combination" in whole:
+        each = ", ".join(f"{name} {value:+.1f}" for name, value in whole["by_combination"].items())
+        reasons.append(f"by combination {each}")
+    reasons += [_ending(name, measured) for name in claim.trained]
+    return {**record, "decided_by": _sentence("; ".join(filter(None, reasons)))}
+
+
+def _decision(
+    claim: _Claim, measured: _Measured, protocol: Mapping[str, Any], whole: Mapping[str, Any]
+) -> tuple[int, str]:
+    """1 confirmed, -1 refuted, 0 left open, and why."""
+    if len(protocol["by_seed"]) < measured.seeds:
+        return 0, f"{len(protocol['by_seed'])} of {measured.seeds} seeds are measured"
+    side, early = _side(claim, whole), _side(claim, protocol)
+    if not claim.trained:
+        return side, "nothing is trained for it" if side else _UNDECIDED
+    if owed := measured.owed(claim):
+        labels = " and ".join(STRATEGIES[name].label for name in owed)
+        return 0, f"{_HOLDS[early]} with the protocol's epochs, but runs of more epochs are owed of {labels}"
+    too = ", too" if side and early == side else ""
+    before = f"{measured.epochs} epochs of the protocol{too}: {_number(protocol)}"
+    undecided = (
+        _UNDECIDED.replace(" or a seed", ", a seed or a combination")
+        if "by_combination" in whole
+        else _UNDECIDED
+    )
+    if not side:
+        return 0, f"{undecided}; with the {before}"
+    if early == -side:
+        return 0, f"{_HOLDS[side]}, but the opposite with the {before}"
+    if _side(claim, _doubled_again(protocol, whole)) != side:
+        return 0, f"{_HOLDS[side]}, but as large a change by more training would undo it; with the {before}"
+    return side, f"with the {before}"
+
+
+_UNDECIDED = "the interval or a seed lies on the other side of 0"
+_HOLDS = {1: "it holds", -1: "the opposite holds", 0: "it cannot be told"}
+
+
+def _number(found: Mapping[str, Any]) -> str:
+    """`-8.6 [-14.4, -2.8]`"""
+    return f"{found['difference']:+.1f} [{found['low']:+.1f}, {found['high']:+.1f}]"
+
+
+def _doubled_again(protocol: Mapping[str, Any], whole: Mapping[str, Any]) -> dict[str, Any]:
+    """The longer runs' difference, had it changed once more by as much as it did from the protocol's."""
+    change = whole["difference"] - protocol["difference"]
+    return {**whole, **{name: whole[name] + change for name in ("difference", "low", "high")}}
 
 
 def _sentence(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}."
 
 
-def _difference(
-    claim: _Claim,
-    measure: str,
-    outcomes: Mapping[str, Mapping[int, Mapping[str, np.ndarray]]],
-    shared: Sequence[int],
-) -> dict[str, Any]:
-    """First minus second in points: mean over seeds and queries, paired 95 % interval over both, and of every seed.
+def _difference(claim: _Claim, measure: str, outcomes: _Outcomes, shared: Sequence[int]) -> dict[str, Any]:
+    """First minus second in points: mean over seeds and queries, paired 95 % interval over both, and of every seed; of
+    the unseen queries also of every combination of words they ask for.
 
     The model before has one run, which stands beside every seed.
     """
@@ -202,19 +285,30 @@ def _difference(
         for name in (claim.first, claim.second)
     )
     kept = np.isfinite(first - second).all(axis=0)
-    found = Comparison.over_seeds(second[:, kept], first[:, kept])
-    numbers = {"difference": found.difference, "low": found.low, "high": found.high}
-    by_seed = 100 * (first - second)[:, kept].mean(axis=1)
-    each = [round(float(value), 3) for value in by_seed]
-    return {**{n: round(value, 3) for n, value in numbers.items()}, "n": int(kept.sum()), "by_seed": each}
+    if claim.second == CHANCE:  # of which only the first has an error
+        level = 100 * float(second[0, 0])
+        one = estimate(first[0, kept], level, 0)
+        numbers = {"difference": one.value - level, "low": one.low - level, "high": one.high - level}
+    else:
+        found = Comparison.over_seeds(second[:, kept], first[:, kept])
+        numbers = {"difference": found.difference, "low": found.low, "high": found.high}
+    change = 100 * (first - second)
+    record: dict[str, Any] = {n: round(value, 3) for n, value in numbers.items()}
+    record |= {"n": int(kept.sum()), "by_seed": [round(float(v), 3) for v in change[:, kept].mean(axis=1)]}
+    if measure.endswith(" unseen"):
+        record["by_combination"] = {
+            name: round(float(change[:, kept & mask].mean()), 3) for name, mask in _combinations().items()
+        }
+    return record
 
 
 def _side(claim: _Claim, found: Mapping[str, Any]) -> int:
     """1 where a difference is clearly on the claim's side, -1 where on the other, 0 where it cannot be told."""
-    low, high, *each = (claim.better * value for value in (found["low"], found["high"], *found["by_seed"]))
-    if min(low, high, *each) > 0:
+    numbers = (found["low"], found["high"], *found["by_seed"], *found.get("by_combination", {}).values())
+    values = [claim.better * value for value in numbers]
+    if min(values) > 0:
         return 1
-    return -1 if max(low, high, *each) < 0 else 0
+    return -1 if max(values) < 0 else 0
 
 
 def _by_part(claim: _Claim, parts: Mapping[str, Mapping[str, Any]]) -> list[str]:
@@ -229,51 +323,26 @@ def _by_part(claim: _Claim, parts: Mapping[str, Mapping[str, Any]]) -> list[str]
     return texts
 
 
-def _with_longer(
-    claim: _Claim,
-    improving: Sequence[str],
-    outcomes: Mapping[str, Mapping[int, Mapping[str, np.ndarray]]],
-    longer: Longer,
-) -> tuple[dict[str, Mapping[int, Mapping[str, np.ndarray]]], list[int]]:
-    """The outcomes with the longer runs of what was still improving, and the seeds that both of a claim's have."""
-    after = {
-        **outcomes,
-        **{name: {run.seed: by_part(run.after) for run in longer.of(name)} for name in improving},
-    }
-    return after, sorted(set(after[claim.first]) & set(after[claim.second]))
-
-
-def _said_of_longer(
-    whole: Mapping[str, Any], found: int, side: int, improving: Sequence[str], longer: Longer
-) -> str:
-    """`with 32 epochs of MM-Adapter, too: -8.6 [-14.4, -2.8]`"""
-    labels = " and ".join(STRATEGIES[name].label for name in improving)
-    number = f"{whole['difference']:+.1f} [{whole['low']:+.1f}, {whole['high']:+.1f}]"
-    if found and side == found:
-        return f"with {longer.epochs} epochs of {labels}, too: {number}"
-    undone = ", so more training undoes it" if found else ""
-    return f"with {longer.epochs} epochs of {labels}: {number}{undone}"
-
-
 def still_improving(strategy: str, runs: Sequence[MeasuredRun], epochs: int) -> int:
-    """Of how many seeds the best epoch on validation came late, so that more of them may be better."""
+    """Of how many seeds the best epoch on validation came late, so that more of them may be better.
+
+    A run that patience ended counts as none of them, which does not say that more epochs would not help.
+    """
     mine = [run for run in runs if run.strategy == strategy]
     return sum(len(run.curve) > epochs and int(np.argmax(run.curve)) > _LATE * epochs for run in mine)
 
 
-def _ending(strategy: str, runs: Sequence[MeasuredRun], epochs: int, longer: Longer) -> str:
-    """How the training of a strategy ended, over its seeds: by validation, or with its last epoch, still improving;
-    and what more epochs changed on validation, where such runs are measured.
+def _ending(strategy: str, measured: _Measured) -> str:
+    """How a strategy's training went on: what the longer runs changed on validation, and whether they ended while
+    still improving.
     """
-    mine, label = {run.seed: run for run in runs if run.strategy == strategy}, STRATEGIES[strategy].label
-    still = still_improving(strategy, runs, epochs)
-    if not still:
-        ended = [len(run.curve) - 1 for run in mine.values()]
-        after = " to ".join(map(str, sorted({min(ended), max(ended)})))
-        return f"{label} had stopped improving on validation (after {after} of {epochs} epochs)"
-    said = f"{label} was still improving on validation when it ended ({still} of {len(mine)} seeds)"
-    gains = [run.curve[-1] - mine[run.seed].curve[-1] for run in longer.of(strategy) if run.seed in mine]
-    if not gains:
-        return f"{said}: more steps may change it"
-    some = "" if len(gains) == len(mine) else f" ({len(gains)} of {len(mine)} seeds)"
-    return f"{said}; {longer.epochs} epochs change its validation mAP by {np.mean(gains):+.1f} points{some}"
+    label, longer = STRATEGIES[strategy].label, measured.longer
+    mine = {run.seed: run for run in measured.runs if run.strategy == strategy}
+    twice = [run for run in longer.of(strategy) if run.seed in mine]
+    if not twice:
+        return ""
+    some = "" if len(twice) == len(mine) else f", {len(twice)} of {len(mine)} seeds"
+    gain = np.mean([run.curve[-1] - mine[run.seed].curve[-1] for run in twice])
+    said = f"{longer.epochs} epochs change {label}'s validation mAP by {gain:+.1f} points{some}"
+    late = still_improving(strategy, twice, longer.epochs)
+    return f"{said}, and it still improves then ({late} of {len(twice)} seeds)" if late else said
