@@ -94,6 +94,15 @@ def test_the_queries_of_gqa_that_training_holds_least_leave_it_with_their_images
     assert {"red small plate", "black small plate"} <= set(task.material.captions)
 
 
+def test_gqa_is_tested_on_images_of_an_object_with_two_attributes_or_more(data):
+    """[Cola] 9: "For test, we filter the images with at least 2 attributes per object annotation"."""
+    write_gqa(data, "train", *[[("cup", "red small")], [("cup", "blue small")]] * 2)
+    told = [[("cup", "red small"), ("sky", "")], [("cup", "red")], [("cup", "red"), ("sky", "blue")]]
+    write_gqa(data, "val", *told, [("cup", "blue small")], first=50)
+    task = AdaptationTask.load("gqa", SINGLE)
+    assert [image.path.stem for image in task.test.images] == ["50", "53"]
+
+
 def write_cogent(root, part, *things):
     """Scenes of one object each in CLEVR-CoGenT's layout."""
     scenes = []

@@ -213,13 +213,17 @@ def _from_graphs(name: str, settings: AdaptConfig, images: int | None, folder: P
 
 
 def _graphs(source: str, folder: Path | None) -> tuple[GraphSet, GraphSet]:
-    """Scene graphs to train on and to test on."""
+    """Scene graphs to train on and to test on; of photographs only those are tested that show an object with two
+    attributes or more ([Cola] 9).
+    """
     if source == "visual-genome":
         graphs = datasets.load_graphs(source, None, folder)
         split_at = len(graphs) * 9 // 10  # it has no splits: the last tenth is the test
-        return _part(graphs, 0, split_at, "train"), _part(graphs, split_at, None, "test")
+        return _part(graphs, 0, split_at, "train"), _described(_part(graphs, split_at, None, "test"))
     training = datasets.load_graphs(source, "train", folder)
     test = datasets.load_graphs(source, "validation" if source == "gqa" else "test", folder)
+    if source == "gqa":
+        return training, _described(test)
     if source == "clevr/cogent":
         of_a = datasets.load_graphs(source, "validation", folder).graphs
         test = replace(test, graphs=(*test.graphs, *of_a[:_COGENT_SEEN]))
@@ -307,6 +311,13 @@ def _crepe_pairs() -> GroupSet | None:
 
 def _part(graphs: GraphSet, start: int, stop: int | None, split: str) -> GraphSet:
     return replace(graphs, split=split, graphs=graphs.graphs[start:stop])
+
+
+def _described(graphs: GraphSet) -> GraphSet:
+    """Those with an object of at least two attributes."""
+    return replace(
+        graphs, graphs=tuple(g for g in graphs.graphs if any(len(o.attributes) > 1 for o in g.objects))
+    )
 
 
 def _multi_object_pairs(graphs: GraphSet, relations: bool) -> GroupSet | None:
