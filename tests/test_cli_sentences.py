@@ -347,6 +347,26 @@ def test_every_command_answers_wrong_words_in_one_sentence_that_says_what_to_do(
             assert "has no use for" in refusal_of([*words, *"abcdef"])
 
 
+def test_every_option_that_takes_one_value_is_refused_twice_so_that_none_is_lost():
+    once = 0
+    for words, parameters in every_command():
+        for each in (p for p in parameters if p.param_type_name == "option" and p.name != "help"):
+            if each.multiple:
+                continue
+            given = [each.opts[0], *["1"] * (0 if each.is_flag else each.nargs)]
+            assert refusal_of([*words, *given, *given]).startswith(
+                f"{max(each.opts, key=len)} is given twice"
+            )
+            once += 1
+    assert once > 300
+    assert "--images is given twice" in refusal_of("report --out r.html --no-images --images".split())
+    many = refusal_of("evaluate --scores a.csv --scores b.csv --scores c.csv".split())
+    assert many == (
+        "--scores is given 3 times, and `crossmatch evaluate` takes it once; leave all but one out, or run the "
+        "command once for each."
+    )
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

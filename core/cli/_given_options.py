@@ -13,7 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from core.base.errors import InputError, unknown_name
-from core.cli._usage_errors import usage_errors
+from core.cli._usage_errors import refuse_repeated, usage_errors
 
 _running: ContextVar[Any] = ContextVar("running", default=None)  # the context of the command that runs
 
@@ -39,6 +39,12 @@ class _PlainHelp:
         """As Typer's. Raises InputError for a word that the command cannot use."""
         with usage_errors(info_name, parent, self):
             return super().make_context(info_name, args, parent, **extra)  # type: ignore[misc]
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        """As Typer's. Raises InputError for an option that takes one value and is given several: the last would count."""
+        _, _, order = self.make_parser(ctx).parse_args(args=list(args))  # type: ignore[attr-defined]
+        refuse_repeated(ctx, order)
+        return super().parse_args(ctx, args)  # type: ignore[misc]
 
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """The example, in one line however narrow the terminal: it is there to be copied."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
 from typing import Any
@@ -27,10 +28,26 @@ def usage_errors(name: str | None, parent: Any, command: Any) -> Iterator[None]:
     except _UsageError as error:
         if type(error).__name__ == "NoArgsIsHelpError":  # no mistake: the help is shown
             raise
-        words = " ".join(
-            ["crossmatch", *_names(parent), name or ""] if parent is not None else ["crossmatch"]
-        )
-        raise InputError(_sentence(error, f"`{words}`", command)) from None
+        raise InputError(_sentence(error, _command_words(name, parent), command)) from None
+
+
+def refuse_repeated(context: Any, given: Sequence[Any]) -> None:
+    """Raises InputError for an option that takes one value and is given several: the last alone would count.
+
+    given : the parameters of the command in the order of its words, one for each time.
+    """
+    for parameter, count in Counter(given).items():
+        if count > 1 and parameter.param_type_name == "option" and not parameter.multiple:
+            times, one = ("twice", "one") if count == 2 else (f"{count} times", "all but one")
+            raise InputError(
+                f"{_called(parameter)} is given {times}, and {_command_words(context.info_name, context.parent)} takes "
+                f"it once; leave {one} out, or run the command once for each."
+            )
+
+
+def _command_words(name: str | None, parent: Any) -> str:
+    """How a command is called, in backticks."""
+    return f"`{' '.join(['crossmatch', *([] if parent is None else [*_names(parent), name or ''])])}`"
 
 
 def _names(context: Any) -> list[str]:
