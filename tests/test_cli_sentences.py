@@ -359,8 +359,8 @@ def test_every_option_that_takes_one_value_is_refused_twice_so_that_none_is_lost
             )
             once += 1
     assert once > 300
-    assert "--images is given twice" in refusal_of("report --out r.html --no-images --images".split())
-    many = refusal_of("evaluate --scores a.csv --scores b.csv --scores c.csv".split())
+    assert "--images is given twice" in refusal_of(["report", "--out", "r.html", "--no-images", "--images"])
+    many = refusal_of(["evaluate", "--scores", "a.csv", "--scores", "b.csv", "--scores", "c.csv"])
     assert many == (
         "--scores is given 3 times, and `crossmatch evaluate` takes it once; leave all but one out, or run the "
         "command once for each."

@@ -8,7 +8,7 @@ fails here until somebody has said what it does. `*` stands for the modes that a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import cache
 from itertools import product
 from typing import Any, NamedTuple
@@ -1062,9 +1062,29 @@ def invoke(world: World, monkeypatch: pytest.MonkeyPatch) -> Any:
     """Runs a command in a mode with arguments."""
 
     def call(command: str, mode: str, arguments: tuple[str, ...]) -> Outcome:
-        return world.run([*command.split(), *arguments], monkeypatch, mode == REAL)
+        given = last_of_each(commands()[command], arguments)
+        return world.run([*command.split(), *given], monkeypatch, mode == REAL)
 
     return call
+
+
+def last_of_each(command: Any, arguments: Sequence[str]) -> list[str]:
+    """The arguments with the last value of every option: a case is a mode's own with one changed, and no command takes
+    an option of one value twice."""
+    known = {flag: each for each in command.params for flag in (*each.opts, *each.secondary_opts)}
+    found: list[tuple[str, ...]] = []
+    kept: dict[Any, tuple[str, ...]] = {}
+    rest = list(arguments)
+    while rest:
+        option = known.get(rest[0])
+        count = 1 if option is None or getattr(option, "is_flag", False) else 1 + option.nargs
+        words, rest = tuple(rest[:count]), rest[count:]
+        if option in kept and not option.multiple:
+            found.remove(kept[option])
+        found.append(words)
+        if option is not None:
+            kept[option] = words
+    return [word for words in found for word in words]
 
 
 @pytest.fixture(scope="module")

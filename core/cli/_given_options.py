@@ -41,7 +41,7 @@ class _PlainHelp:
             return super().make_context(info_name, args, parent, **extra)  # type: ignore[misc]
 
     def parse_args(self, ctx: Any, args: list[str]) -> Any:
-        """As Typer's. Raises InputError for an option that takes one value and is given several: the last would count."""
+        """As Typer's. Raises InputError for an option of one value that is given several: the last would count."""
         _, _, order = self.make_parser(ctx).parse_args(args=list(args))  # type: ignore[attr-defined]
         refuse_repeated(ctx, order)
         return super().parse_args(ctx, args)  # type: ignore[misc]
