@@ -169,8 +169,7 @@ def test_a_run_that_is_written_and_read_again_says_the_same(test_set, tmp_path):
 def test_the_first_table_holds_what_the_written_runs_say():
     found = cola.written_runs()
     whole, longer = (
-        [run for job, _, run in found if (job["adapt"]["epochs"] == cola.PROTOCOL["epochs"]) is protocol]
-        for protocol in (True, False)
+        [run for job, _, run in found if job["adapt"]["epochs"] == epochs] for epochs in (16, 32)
     )
     table = cola.summary_table(whole, pd.read_csv(cola.TABLE), longer)
     assert table in cola.PAGE.read_text(encoding="utf-8") and table in README.read_text(encoding="utf-8")
@@ -266,6 +265,21 @@ def test_what_the_protocols_epochs_leave_undecided_the_longer_training_decides(t
     )
     assert found["protocol"]["difference"] == 0 and found["low"] > 0 and found["verdict"] == "confirmed"
     assert found["decided_by"].startswith("With the 4 epochs of the protocol: +0.0 [")
+
+
+def test_a_check_says_what_ever_more_training_does_of_the_seeds_that_all_have(test_set):
+    lengths = [seeds_of(test_set, "mm-adapter", right) for right in (1.0, 2.0, 4.0)]
+    lengths[0] += seeds_of(test_set, "ft-all", 4.0)
+    found = cola_verdict.checks(lengths[0], lengths[1], lengths[2][1:])
+    assert {each["second"] for each in found} == {"base"} and {each["first"] for each in found} == {
+        "mm-adapter"
+    }
+    (whole,) = (each for each in found if each["measure"] == "cola_map all")
+    values = [each["difference"] for each in whole["differences"]]
+    assert whole["seeds"] == [1, 2] and values == sorted(values) and values[0] < values[2]
+    (text, table) = cola._checks(found)
+    assert "2 seeds" in text and f"| cola map all | {values[0]:+.1f} [" in table
+    assert cola._checks([]) == []
 
 
 def planned(monkeypatch, *arguments, epochs=32):

@@ -6,6 +6,7 @@
                                           after each run
     python -m benchmarks.results.cola --longer [STRATEGY ...]   twice the epochs, all of them trained, which decide the
                                           claims, for some strategies; none named: for all
+    python -m benchmarks.results.cola --check     MM-Adapter with twice those: a check of the rule that decides claims
     python -m benchmarks.results.cola --verdict   only writes what the store has
     python -m benchmarks.results.cola --costs     what the first seed of each strategy costs on the built-in group
                                           sets -> cola_cost.csv
@@ -32,6 +33,7 @@ from benchmarks.results.cola_verdict import (
     Longer,
     MeasuredRun,
     by_part,
+    checks,
     outcomes_of,
     still_improving,
     verdicts,
@@ -135,9 +137,10 @@ def protocol(say: Any) -> None:
 
 
 _LONGER: dict[str, Any] = {"epochs": 32, "patience": None}
+_CHECK: dict[str, Any] = {"epochs": 64, "patience": None}
 
 
-def train_longer(strategies: Sequence[str], say: Any) -> None:
+def train_longer(strategies: Sequence[str], say: Any, length: Mapping[str, Any]) -> None:
     """The lines of some strategies, of all where none is named, with more epochs, written after each run."""
     store = RunStore()
 
@@ -146,9 +149,9 @@ def train_longer(strategies: Sequence[str], say: Any) -> None:
         write_verdict(store)
 
     for line in _lines():
-        job = _job(line, **_LONGER)
+        job = _job(line, **length)
         if job.settings.strategy in (strategies or STRATEGIES):
-            title = f"{line.label}, {_LONGER['epochs']} epochs"
+            title = f"{line.label}, {length['epochs']} epochs"
             run_all(store, _owed(store, title, job, line.seeds or 0), ThisMachine(), report)
     write_verdict(store)
 
@@ -187,11 +190,12 @@ def write_verdict(store: RunStore) -> dict[str, Any]:
     its machine.
     """
     lines = _lines()
-    runs, longer = (
+    runs, longer, checked = (
         [run for line in lines for _, run in sorted(_measured(store, _job(line, **options)).items())]
-        for options in ({}, _LONGER)
+        for options in ({}, _LONGER, _CHECK)
     )
-    text = "".join(f"{json.dumps(written(*run), separators=(',', ':'))}\n" for run in (*runs, *longer))
+    every = (*runs, *longer, *checked)
+    text = "".join(f"{json.dumps(written(*run), separators=(',', ':'))}\n" for run in every)
     RUNS.write_text(text.replace(".0,", ",").replace(".0]", "]"), encoding="utf-8")
     wanted, seeds = (
         sum(line.seeds or 0 for line in lines),
@@ -220,6 +224,9 @@ def write_verdict(store: RunStore) -> dict[str, Any]:
     if len(measured):
         summary = summary_table([run for *_, run in runs], measured, [run for *_, run in longer])
         put_table("cola", summary)
+    record["checks"] = (
+        checks(*([run for *_, run in some] for some in (runs, longer, checked))) if checked else []
+    )
     PAGE.write_text(verdict_page(record, summary, measured, measured_longer), encoding="utf-8")
     return record
 
@@ -381,6 +388,7 @@ def verdict_page(
         *((_SUMMARY, summary) if summary else ()),
         "| claim | where | measure | difference | verdict | what decided it |\n| --- | --- | --- | --- | --- | --- |\n"
         + "\n".join(map(_claim_row, record["claims"])),
+        *_checks(record.get("checks", [])),
     ]
     if len(measured):
         parts.append(strategies_table(measured))
@@ -475,10 +483,30 @@ def _mean(values: pd.Series) -> str:
     return f"{values.mean():.1f}{spread}" if len(values) else "–"
 
 
+def _checks(found: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Whether twice the epochs that decide goes on as the rule supposes; [] where nothing was trained so long."""
+    if not found:
+        return []
+    lengths = [PROTOCOL["epochs"], _LONGER["epochs"], _CHECK["epochs"]]
+    rows = [[each["measure"].replace("_", " "), *map(_interval, each["differences"])] for each in found]
+    heads = ["MM-Adapter less the model before", *(f"{n} epochs" for n in lengths)]
+    lines = [heads, ["---"] * len(heads), *rows]
+    return [
+        f"A check of the rule: MM-Adapter with {_CHECK['epochs']} epochs, {counted(len(found[0]['seeds']), 'seed')}, "
+        "which decides nothing; shorter trainings of the same seeds beside it.",
+        "\n".join(f"| {' | '.join(line)} |" for line in lines),
+    ]
+
+
+def _interval(found: Mapping[str, Any]) -> str:
+    """`-8.6 [-14.4, -2.8]`"""
+    return f"{found['difference']:+.1f} [{found['low']:+.1f}, {found['high']:+.1f}]"
+
+
 def _claim_row(claim: Mapping[str, Any]) -> str:
     number = "–"
     if "difference" in claim:
-        number = f"{claim['difference']:+.1f} [{claim['low']:+.1f}, {claim['high']:+.1f}]"
+        number = _interval(claim)
         number += f", {claim['epochs']} epochs" if "epochs" in claim else ""
     measure = claim["measure"].replace("_", " ")
     cells = (claim["says"], claim["source"], measure, number, claim["verdict"], claim["decided_by"])
@@ -516,6 +544,7 @@ def main(arguments: list[str]) -> None:
         metavar="STRATEGY",
         help="train these, or all, for twice as long",
     )
+    parser.add_argument("--check", action="store_true", help="train MM-Adapter for four times as long")
     parser.add_argument("--verdict", action="store_true", help="write what the runs say so far")
     parser.add_argument("--costs", action="store_true", help="measure what finished runs cost on other sets")
     given = parser.parse_args(arguments)
@@ -524,7 +553,9 @@ def main(arguments: list[str]) -> None:
     if given.costs:
         costs(say, RunStore())
     elif given.longer is not None:
-        train_longer(given.longer, say)
+        train_longer(given.longer, say, _LONGER)
+    elif given.check:
+        train_longer(["mm-adapter"], say, _CHECK)
     elif given.verdict:
         write_verdict(RunStore())
     else:

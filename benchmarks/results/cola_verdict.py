@@ -198,6 +198,21 @@ def _parts() -> dict[str, np.ndarray]:
     }
 
 
+def checks(*lengths: Sequence[MeasuredRun]) -> list[dict[str, Any]]:
+    """What ever more training does to the claims that compare the strategies of the last length with the model before:
+    a difference for each length, of the seeds that all have. JSON-safe.
+    """
+    found = []
+    last = {run.strategy for run in lengths[-1]}
+    for claim in CLAIMS:
+        if claim.trained and claim.second == BASE and last.issuperset(claim.trained):
+            outcomes = [_by_seed(runs, lengths[0]) for runs in lengths]
+            shared = sorted(set.intersection(*(set(each[claim.first]) for each in outcomes)))
+            differences = [_difference(claim, claim.measure, each, shared) for each in outcomes]
+            found.append({**claim._asdict(), "seeds": shared, "differences": differences})
+    return found
+
+
 def _verdict(claim: _Claim, measured: _Measured) -> dict[str, Any]:
     record: dict[str, Any] = claim._asdict()
     shared = measured.shared(measured.protocol, claim)
