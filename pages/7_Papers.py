@@ -17,6 +17,7 @@ from core.papers import table_html
 from core.papers.background import is_working, start_table, stop_table
 from core.runs.store import RunStore
 from ui import published, runs, shipped_results
+from ui.missing import ways_to_get
 from ui.navigation import TRAIN
 
 LEAD = "Tables of the papers and of the built-in world: their numbers, and yours below them."
@@ -271,7 +272,7 @@ def time_of(plan: papers.TablePlan) -> str:
 
 def plan_of_lines(store: RunStore, plan: papers.TablePlan) -> None:
     """Once it is opened: every line with its next step, then what the table waits for, each once."""
-    needs = table_html.missing_resources(plan.record())
+    needs = table_html.missing_resources(text for status in plan.lines for text in status.missing)
     more = f"{counted(len(needs), 'thing')} to get first" if needs else "each with its next step"
     label = f"Plan: {counted(len(plan.lines), 'line')}, {more}"
     box = st.expander(label, icon=":material/checklist:", key="plan", on_change="rerun")
@@ -320,35 +321,9 @@ def next_step(store: RunStore, status: papers.LineStatus, key: str) -> None:
 
 
 def resource(item: Any) -> None:
-    """Data or weights that are not here, with the ways to get them: one command first, else step by step."""
+    """Data or weights that are not here, with the ways to get them."""
     st.markdown(f"**{escape_markdown(item.what)}**, needed by {counted(item.lines, 'line')} of this table")
-    for i, way in enumerate(item.ways):
-        steps, remarks = ([s for s in way if is_remark(s) is kind] for kind in (False, True))
-        if i == 0 and steps[0].command:
-            fetched = steps[0].command.startswith("crossmatch fetch")
-            one_step("One command, which says what it cannot get" if fetched else "One command", steps[0])
-            remarks += steps[1:]
-        elif len(steps) == 1:
-            one_step("Or by hand:" if i else "", steps[0])
-        else:
-            st.caption("Or by hand:" if i else "By hand:")
-            for place, step in enumerate(steps, 1):
-                one_step(f"{place}.", step if step.text else step._replace(text="run"))
-        for step in remarks:
-            one_step("", step)
-
-
-def is_remark(step: Any) -> bool:
-    """Whether a step is what there is to know, and nothing to do."""
-    return step.text.startswith(("it ", "its ", "the "))
-
-
-def one_step(begin: str, step: Any) -> None:
-    """A step in words, its command in a block that can be copied. begin : a number with its point, or words."""
-    said = f"{begin} {shown(step.text)}".strip() + (":" if step.command and not begin.endswith(":") else "")
-    st.caption(escape_markdown(said[:1].upper() + said[1:]).replace("\\.", "."))
-    if step.command:
-        st.code(shown(step.command), language="bash", wrap_lines=True)
+    ways_to_get(item.ways)
 
 
 # --- tables of other kinds -----------------------------------------------------------------------------------------

@@ -180,7 +180,8 @@ def test_the_table_as_a_figure_is_drawn_once_it_is_opened(app):
 
 def test_what_waits_for_the_same_thing_is_said_once_with_its_commands(tmp_path):
     record = papers.table_plan(RunStore(tmp_path), "ttm/1").record()
-    found = {item.what: item for item in table_html.missing_resources(record)}
+    texts = [text for line in record["lines"] for text in line["missing"]]
+    found = {item.what: item for item in table_html.missing_resources(texts)}
     assert found["data of winoground"].lines == 4
     assert found["an endpoint for gpt-4.1-2025-04-14"].lines == 3
     assert (

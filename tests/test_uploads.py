@@ -737,12 +737,18 @@ def test_a_part_of_a_name_selects_the_model_that_has_it():
         assert state["model"] == "openai/clip-vit-base-patch32"
 
 
-def test_a_benchmark_that_is_not_here_says_what_it_needs_and_leaves_the_fields(open_page):
+def test_a_benchmark_that_is_not_here_says_how_to_get_it_and_offers_one_that_is(open_page):
     test = open_page(MATCHING, set="winoground")
-    said = test.error[0].value.replace("\\", "")
-    assert said.startswith("winoground is not on this machine. It needs: ") and "`" not in said
+    assert not test.error  # nothing went wrong
+    assert test.info[0].value.replace("\\", "") == "winoground is not on this machine."
+    assert test.code[0].value == "crossmatch fetch winoground"  # to copy; the ways by hand are folded
+    by_hand = next(each for each in test.expander if each.label == "Get it by hand")
+    assert [block.value.split()[0] for block in by_hand.code] == ["hf", "hf", "curl"]
     assert {"set", "split", "model"} <= {box.key for box in test.sidebar.selectbox}
     fine(test.selectbox(key="set").set_value(SET).run())
+    test = open_page(MATCHING, set="sugarcrepe/swap_att")
+    button(test, "Use scenes/attribute-swap, which is here").click().run()
+    assert fine(test).selectbox(key="set").value == "scenes/attribute-swap" and test.metric
 
 
 def test_the_selection_is_in_the_address_after_a_button(app):

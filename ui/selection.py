@@ -28,6 +28,7 @@ from core.scoring.load import builtin_models
 from ui.cached import cached_on
 from ui.history import STEPS
 from ui.loaders import load_groups, scorer_list
+from ui.missing import missing_set
 from ui.navigation import WITH_SELECTION
 from ui.score_options import score_options
 from ui.uploads import PREFIX, is_upload, pick_shape, upload_groups, upload_names
@@ -367,7 +368,9 @@ def pick_selection(page: str, nearest_model: Callable[[str], NearestModel] | Non
             selection = _pick_of_benchmark(benchmark, files, needs.get(benchmark, ""))
         st.button("Reset selection", on_click=_reset, icon=":material/restart_alt:", type="tertiary")
     if selection is None:
-        raise InputError(f"{benchmark} is not on this machine. It {needs[benchmark].replace('`', '')}.")
+        here = next(iter(needs))
+        missing_set(benchmark, needs[benchmark], here, lambda: set_state({"set": here}))
+        st.stop()
     if not selection.model:
         raise InputError(
             "No model is available: train the built-in one with `crossmatch pretrain clip`, or type a name."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any, NamedTuple
 
@@ -206,13 +206,16 @@ def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def missing_resources(plan: Mapping[str, Any]) -> list[_MissingResource]:
-    """What the table's lines wait for, each once, with the commands that bring it."""
+def missing_resources(missing: Iterable[str]) -> list[_MissingResource]:
+    """What is waited for, each once, with the ways to get it.
+
+    missing : `data of winoground: run ...` for each line that waits, as `LineStatus.missing` has them; the same may
+    come more than once.
+    """
     steps_by_name: dict[str, list[str]] = {}
-    for line in plan["lines"]:
-        for text in line["missing"]:
-            what, _, step = text.partition(": ")
-            steps_by_name.setdefault(what, []).append(step)
+    for text in missing:
+        what, _, step = text.partition(": ")
+        steps_by_name.setdefault(what, []).append(step)
     return [_missing(what, steps) for what, steps in steps_by_name.items()]
 
 
