@@ -287,6 +287,19 @@ def test_a_finished_run_shows_curves_what_changed_and_the_way_back(app, made):  
     assert button(test, "Start the run") and "What comes out" not in text(test)  # his own runs say it
 
 
+def test_the_page_gives_one_number_for_one_gain(app, made):  # noqa: F811
+    """The tile said +16.6 points, "What changed" +16.7: the difference of what is shown, and the exact one."""
+    for run in (*made.seeds, made.simplematch):
+        test = app(TTM, run=run)
+        (said,) = ({each.value for each in test.markdown if "McNemar" in each.value},)
+        for tile in (each for each in test.metric if "points" in str(each.delta)):
+            points = str(tile.delta).replace("-", "−")
+            assert any(f"**{tile.label}** {points} (95" in line.replace("\\", "") for line in said), (
+                points,
+                said,
+            )
+
+
 def test_before_the_first_iteration_a_run_has_accuracies_and_no_change(app, made):  # noqa: F811
     """“no change” stood there, and the same number twice."""
     store = RunStore()

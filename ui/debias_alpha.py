@@ -207,13 +207,15 @@ def _verdict_text(study: AlphaStudy, metric: str) -> str:
     """What the best alpha gains, and whether that is more than luck; Markdown."""
     best, label, found = study.best(metric), METRICS[metric].label, study.verdict(metric)
     gain, n = found.gain, f"{len(study.scores)} groups"
+    ends = (study.evaluation(each).metrics[metric].value for each in (0.0, best.alpha))
+    points = _shown_change(*ends)
     few = f"these {n} are too few to tell whether alpha helps"
     if gain.difference == 0:
         end = f", and {few}" if found.too_few else ""
         return f"**No alpha gives more {label} than α = 0 on these groups**, {TUNED_ON_TEST}{end}."
     tested, by = (gain, "") if gain.clustered is None else (gain.clustered, f" by {gain.clustered.by}")
     start = true_minus(
-        f"**{label} is {gain.difference:.1f} points higher at α = {best.alpha:.3f} than at α = 0** (95 % interval{by} "
+        f"**{label} is {points:.1f} points higher at α = {best.alpha:.3f} than at α = 0** (95 % interval{by} "
         f"{tested.low:+.1f} to {tested.high:+.1f}, {TUNED_ON_TEST})"
     )
     if found.too_few:

@@ -10,6 +10,7 @@ import streamlit as st
 
 from core import figures as plots
 from core.base.paths import assets
+from core.base.text import _shown_change
 from core.datasets.paper_results import reference
 from core.debiasing.blind import METRIC, blind_baseline
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, PriorStability
@@ -263,9 +264,8 @@ def _bias_interpretation(rows: list[dict]) -> None:
     last = rows[-1]
     gain = last["gain"]
     size = "larger than its resampling error" if gain["low"] > 0 else "not distinguishable from zero"
-    interval = (
-        f"{gain['value']:+.1f} points, 95 % interval {gain['low']:.1f} to {gain['high']:.1f}, {TUNED_ON_TEST}"
-    )
+    points = _shown_change(last["alpha_0"]["value"], last["best"]["value"])
+    interval = f"{points:+.1f} points, 95 % interval {gain['low']:.1f} to {gain['high']:.1f}, {TUNED_ON_TEST}"
     verdict = (
         f"With {last['size']} pairs the best alpha is **{last['alpha']:.3f}**; its gain over alpha 0 is {size} "
         f"({interval})."
@@ -356,9 +356,10 @@ def retrieval_view() -> None:
     table = _retrieval_table(stored)
     st.dataframe(table, hide_index=True)
     gain = stored["from_validation"]["gain"]
+    ends = (stored[name]["metrics"][IMAGE_TO_TEXT]["value"] for name in ("alpha_0", "from_validation"))
     interval = f"95 % interval {gain['low']:.1f} to {gain['high']:.1f}, McNemar's p {p_text(gain['p_value'])}"
     st.caption(
-        f"Percent with 95 % intervals. The alpha from the validation split gains {gain['difference']:+.1f} points of "
+        f"Percent with 95 % intervals. The alpha from the validation split gains {_shown_change(*ends):+.1f} points of "
         f"R@1 over alpha 0 ({interval}). From text to image nothing changes. For another set, run `crossmatch alpha "
         "--benchmark coco`; for any model, `crossmatch recall`."
     )

@@ -11,6 +11,7 @@ import streamlit as st
 
 from core.base import public_mode
 from core.base.errors import InputError
+from core.base.text import _shown_change
 from core.datasets.retrieval_files import RetrievalFile
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import Prior
@@ -110,6 +111,7 @@ def _table(record: dict[str, Any]) -> pd.DataFrame:
 def _verdict(record: dict[str, Any]) -> str:
     """Whether some alpha is better than 0 for R@1 from image to text, as the command says it; Markdown."""
     best, gain = record["best"], record["best"]["gain"]
+    points = _shown_change(*(record[name]["metrics"][IMAGE_TO_TEXT]["value"] for name in ("alpha_0", "best")))
     known = {
         True: "On this set alpha helps",
         False: "Over all alphas tried this may be luck",
@@ -117,6 +119,6 @@ def _verdict(record: dict[str, Any]) -> str:
     }
     return (
         f"**{known[best['better_than_0']]}:** the most that R@1 from image to text changes is "
-        f"{gain['difference']:+.1f} points at α = {best['alpha']:.3f}, 95 % interval {gain['low']:+.1f} to "
+        f"{points:+.1f} points at α = {best['alpha']:.3f}, 95 % interval {gain['low']:+.1f} to "
         f"{gain['high']:+.1f}, {TUNED_ON_TEST}; {best['says']}."
     )

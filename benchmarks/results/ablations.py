@@ -20,6 +20,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from benchmarks.results.readme import put_table
+from core.base.text import _shown_change
 from core.ttm.run import RUNS, AdaptationRun
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -187,7 +188,9 @@ def short_table() -> str:
         starts, ends = [run[0] for run in runs], [run[-1] for run in runs]
         gains = _gains(starts, ends)
         cells = [spread(starts[:1], "group_match"), spread(ends, "group_match")]
-        cells += [f"{np.mean(gains):+.1f}", "{:+.1f} to {:+.1f}".format(*one_more(gains))]
+        after = float(np.mean([float(row["group_match"]) for row in ends]))
+        gain = _shown_change(float(starts[0]["group_match"]), after)
+        cells += [f"{gain:+.1f}", "{:+.1f} to {:+.1f}".format(*one_more(gains))]
         cells += [spread(starts[:1], "group_score"), spread(ends, "group_score")]
         lines.append(f"| {name.removeprefix('scenes/')} | " + " | ".join(cells) + " |")
     return "\n".join(lines)
@@ -242,7 +245,8 @@ def _line(rows: list[dict[str, str]], key: tuple[str, ...], what: str) -> list[s
     low, high = float(starts[0]["group_match_low"]), float(starts[0]["group_match_high"])
     # All seeds start from one model; the split of a transfer check has a seed of its own and is the same for all.
     before = f"{float(starts[0]['group_match']):.1f} [{low:.1f}, {high:.1f}], chance {float(starts[0]['chance']):.1f}"
-    gains = _gains(starts, ends)
+    pairs = zip(starts, ends, strict=True)
+    gains = [_shown_change(float(s["group_match"]), float(e["group_match"])) for s, e in pairs]
     cells = [f"{' '.join(key)}{what}", str(len(runs)), before, spread(ends, "group_match")]
     cells += [
         " ".join(f"{gain:+.1f}" for gain in gains),

@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 
 from core import datasets
 from core.teaching.lessons import _frozen
+from core.ttm.records import _shown_ledger
 from core.ttm.run import LedgerRun
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -116,7 +117,7 @@ def _table(records: Sequence[dict[str, Any]], kind: str, names: Sequence[str]) -
     heads = ["set", "seed", ends[0], *(name.replace("-", " ") for name in names), *filter(None, ends[1:])]
     lines = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
     for record in records:
-        rows, figures = {row["name"]: row for row in record["rows"]}, record["figures"]
+        rows, figures = {row["name"]: row for row in _shown_ledger(record)}, record["figures"]
         first = _value(figures["frozen"]["group_score"]) if kind == "parts" else _points(rows["training"])
         last = [_value(figures["adapted"]["group_match"])] if kind == "parts" else []
         cells_of = [_points(rows[name]) if name in rows else "–" for name in names]

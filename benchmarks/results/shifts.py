@@ -31,6 +31,7 @@ from benchmarks.results import ablations
 from benchmarks.results._several import several
 from benchmarks.results.readme import put_table
 from core import datasets
+from core.base.text import _shown_change
 from core.datasets import SHIFTS
 from core.groups import GroupSet
 from core.matching.groups import match
@@ -220,7 +221,7 @@ class Line(NamedTuple):
 
     @property
     def gain(self) -> float:
-        return float(np.mean(self.after)) - self.before[0]
+        return _shown_change(self.before[0], float(np.mean(self.after)))
 
     @property
     def told(self) -> str:

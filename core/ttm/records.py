@@ -76,23 +76,24 @@ def _histogram(step: TTMStep, truth: np.ndarray | None) -> dict[str, Any]:
     }
 
 
-def changes(before: Evaluation, after: Evaluation, parts: Mapping[str, np.ndarray]) -> dict[str, Comparison]:
+def changes(
+    before: Evaluation, after: Evaluation, parts: Mapping[str, np.ndarray], digits: int = 1
+) -> dict[str, Comparison]:
     """After minus before for the main metrics, paired over the groups, p values corrected for all that are returned.
 
     parts : what is measured by itself, name -> bool (n,): {"": all of them}, or the two parts of a transfer check.
+    digits : with which the accuracies stand beside it; a difference is that of both as they are shown.
     Keys are the metric's label, followed by the part's name where it has one. On groups of one image GroupScore and
     GroupMatch are one: the latter.
     """
     names = metrics.headline_metrics(after.outcomes)[-1 if after.shape[0] == 1 else 0 :]
-    return Comparison.holm(
-        {
-            f"{metrics.METRICS[name].label}{f', {part}' if part else ''}": compare(
-                *(e.outcomes[name].value[mask] for e in (before, after))
-            )
-            for part, mask in parts.items()
-            for name in names
-        }
-    )
+    found = {}
+    for part, mask in parts.items():
+        for name in names:
+            first, last = (e.outcomes[name].value[mask] for e in (before, after))
+            change = compare(first, last)._between(100 * first.mean(), 100 * last.mean(), digits=digits)
+            found[f"{metrics.METRICS[name].label}{f', {part}' if part else ''}"] = change
+    return Comparison.holm(found)
 
 
 def divergence(records: Sequence[Mapping[str, Any]], config: Mapping[str, Any]) -> str | None:
