@@ -14,7 +14,7 @@ LEAD = (
 
 def page(selection: ui.Selection) -> None:
     if selection.is_file:
-        audit.of_file(selection, [name for name, needs in ui.benchmarks().items() if not needs], "test")
+        audit.of_file(selection, ui.benchmarks(), "test")
     else:
         audit.show(selection)
     ui.cite(selection.selected_groups, ())

@@ -68,6 +68,29 @@ def test_the_benchmark_of_an_uploaded_file_is_offered_and_its_size_is_said(app, 
     assert test.subheader[0].value.startswith("Sound enough")
 
 
+def test_the_benchmark_of_a_file_may_be_one_that_is_not_here_and_one_of_other_groups_is_not_audited(
+    app, tmp_path
+):
+    file = tmp_path / "wino.csv"
+    ids = [f"{i}" for i in range(400)]
+    write_scores(file, np.random.default_rng(0).normal(size=(400, 2, 2)), ids)
+    test = app()
+    UploadStore().add("wino.csv", file.read_bytes())
+    test = app(AUDIT, set="upload/wino.csv")
+    assert "Of as many, 400 groups of 2×2: winoground." in plain(test.info[0].value)
+    box = test.selectbox("home-upload/wino.csv")
+    assert box.value is None and box.options[0] == "winoground" and "scenes/left-right" in box.options
+    box.set_value("winoground").run()
+    assert "winoground is not on this machine." in plain(fine(test).info[1].value)
+    assert test.code[0].value == "crossmatch fetch winoground"
+    test.selectbox("home-upload/wino.csv").set_value("scenes/left-right").run()
+    said = plain(fine(test).warning[0].value)
+    assert said.startswith(
+        "These do not match: scenes/left-right has 300 groups and, by their ids, none of the 400"
+    )
+    assert "Audit scenes/left-right" not in [each.label for each in test.button]
+
+
 def test_a_filter_by_tags_audits_the_groups_that_it_leaves(app):
     count = len(load("scenes/relations-1x4").where(relation="behind"))
     shown = text(app(AUDIT, set="scenes/relations-1x4", tag="relation: behind"))
@@ -79,6 +102,8 @@ def test_every_row_answers_its_question_and_no_line_has_the_name_of_a_check(app)
     rows = [plain(row.label) for row in test.expander if "badge" in row.label]
     assert all(": " in row.partition("** ")[2] for row in rows)
     (order,) = [row for row in rows if "need word order?" in row]
-    assert "?** Yes: a model that is blind to word order reaches up to 20.0 % (95 % interval" in order
+    assert "?** Yes: a model that is blind to word order reaches up to 20.0 % (" in order
+    assert not any("95 % interval" in row for row in rows)  # said once, above them
+    assert plain(text(test)).count("In brackets: 95 % intervals.") == 1
     lines = plain(" ".join(each.value for each in test.caption))
     assert "blind builtin" not in lines and "1x5" not in lines and "nobody can tell" not in text(test)

@@ -5,13 +5,15 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 
 import streamlit as st
 
 from core.audit import Audit, Finding
 from core.base.errors import InputError
+from core.base.text import counted
+from core.datasets import benchmark_entry
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from ui.cached import cached_on
@@ -19,6 +21,7 @@ from ui.compute_queue import queued
 from ui.export import export_section, tag_words
 from ui.formatting import progress, progress_bar
 from ui.loaders import load_groups
+from ui.missing import missing_set
 from ui.selection import Selection, page_button, shared_parameters
 
 _FAULT, _LIMIT, _CANNOT_TELL, _SOUND = Audit.VERDICTS
@@ -71,7 +74,7 @@ def show(selection: Selection) -> None:
     st.subheader(escape_markdown(found.headline), anchor=False)
     st.markdown(_unbroken(found.problems))
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        counts = ". ".join(filter(None, (found.summary, found.dependence)))
+        counts = ". ".join(filter(None, (found.summary, found.dependence, "In brackets: 95 % intervals")))
         st.caption(escape_markdown(f"{counts}."), width="stretch")
         _exports(found, selection)
     for finding in found.in_order():
@@ -79,13 +82,15 @@ def show(selection: Selection) -> None:
     st.caption(escape_markdown(found.HOW_TO_READ))
 
 
-def of_file(selection: Selection, available: Sequence[str], split: str) -> None:
+def of_file(selection: Selection, needs: Mapping[str, str], split: str) -> None:
     """What can be said of an uploaded file: which benchmark its groups are from, to audit that, and their number.
 
-    available : names of benchmarks whose data are here.
+    needs : every benchmark with what it needs; "" for one that is here.
     """
     groups = selection.groups
-    home = cached_on(groups, ("home", split), lambda: _home(groups, available, split))
+    here = [name for name in needs if not needs[name]]
+    home = cached_on(groups, ("home", split), lambda: _home(groups, here, split))
+    alike = [name for name in needs if _is_as_large(name, groups, split)]
     if home:
         line = (
             f"{groups.title} has the groups of {home}; audit that, as an audit looks at captions and images."
@@ -95,17 +100,42 @@ def of_file(selection: Selection, available: Sequence[str], split: str) -> None:
             f"An audit looks at captions and images, and {groups.title} has neither; choose the benchmark of its "
             "groups."
         )
+        if alike:
+            m, k = groups.shape
+            line += f" Of as many, {counted(len(groups), 'group')} of {m}×{k}: {', '.join(alike)}."
     st.info(escape_markdown(line), icon=":material/fact_check:")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
-        place = available.index(home) if home else None
-        name = st.selectbox(
-            "Benchmark of the file's groups", available, index=place, key=f"home-{groups.name}"
-        )
-        if name:
-            state = {"set": name, "split": split, "model": groups.name}
-            page_button(f"Audit {name}", "pages/10_Audit.py", state, type="primary", key="audit_home")
+    names = [*dict.fromkeys((*alike, *needs))]
+    place = names.index(home) if home else None
+    name = st.selectbox("Benchmark of the file's groups", names, index=place, key=f"home-{groups.name}")
+    if name:
+        _audit_of_home(name, needs[name], groups, split)
     st.markdown("Of the file itself only the number of groups can be checked:")
     _row(Audit.size(groups))
+
+
+def _is_as_large(name: str, groups: GroupSet, split: str) -> bool:
+    """Whether a benchmark, here or not, has as many groups of the same shape as published."""
+    entry = benchmark_entry(name)
+    return entry is not None and entry.shape == groups.shape and len(groups) in entry.counts.get(split, ())
+
+
+def _audit_of_home(name: str, needs: str, groups: GroupSet, split: str) -> None:
+    """The button to the audit of the benchmark that was chosen for a file; how to get one that is not here."""
+    if needs:
+        missing_set(name, needs)
+        return
+    there = {*load_groups(name, split).ids}
+    shared = sum(group in there for group in groups.ids)
+    if shared < len(groups):
+        some, rest = (f"only {shared}", "the rest of the file") if shared else ("none", "the file")
+        line = (
+            f"These do not match: {name} has {counted(len(there), 'group')} and, by their ids, {some} of the "
+            f"{len(groups)} in {groups.title}. Its audit says nothing about {rest}."
+        )
+        st.warning(escape_markdown(line), icon=":material/link_off:")
+        return
+    state = {"set": name, "split": split, "model": groups.name}
+    page_button(f"Audit {name}", "pages/10_Audit.py", state, type="primary", key="audit_home")
 
 
 def _home(groups: GroupSet, available: Sequence[str], split: str) -> str:
@@ -136,9 +166,9 @@ def summary_line(groups: GroupSet, split: str) -> None:
 
 
 def _label(finding: Finding) -> str:
-    """Verdict, question, its answer, the number with its interval, chance and ties."""
+    """Verdict, question, its answer, the number with its interval in brackets, chance and ties."""
     colour, _ = _LOOKS[finding.verdict]
-    said = _unbroken(": ".join(filter(None, (finding.reply, finding.number))))
+    said = _unbroken(": ".join(filter(None, (finding.reply, finding.in_brief))))
     return f":{colour}-badge[{finding.verdict}] **{escape_markdown(finding.question)}** {said}".rstrip()
 
 

@@ -97,6 +97,19 @@ class Finding(NamedTuple):
             return f"{self.subject} {self.found}"
         return f"{self.brief} ({self.found.value:.1f} %, {self.found.interval})"
 
+    @property
+    def in_brief(self) -> str:
+        """As `number`, with nothing in brackets but the 95 % interval that the verdict rests on: a list says once what
+        it is."""
+        found = self.found
+        if found is None:
+            return self.brief
+        low, high = found.bounds
+        share = f"{found.value:.1f} % ({low:.1f}–{high:.1f})"
+        if self.subject:
+            return f"{self.subject} {share}, chance {found.chance:.1f} %, {found.tied}"
+        return f"{self.brief}: {share}"
+
 
 # --- what every rule shares
 
