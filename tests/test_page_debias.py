@@ -161,7 +161,7 @@ def test_slider_buttons_and_line_follow_one_rule(app, scored):
     assert test.slider(key="alpha").value == 0
     assert "The slider starts at 0" in text(
         test
-    ) and "“Highest here” is the alpha with the most TextScore" in text(test)
+    ) and "“Highest here” is an alpha with the most TextScore" in text(test)
     fine(next(b for b in test.button if "highest" in b.label).click().run())
     assert test.slider(key="alpha").value == pytest.approx(best, abs=6e-3)
 
@@ -249,9 +249,35 @@ def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():
 
 
 def test_a_span_of_alphas_that_are_written_alike_is_one_alpha():
-    from ui.debias_alpha import alpha_span
+    from core.debiasing.curves import _span_text
 
-    assert (alpha_span(0.9991, 0.9994), alpha_span(0.2, 0.216)) == ("0.999", "0.200–0.216")
+    assert (_span_text(0.9991, 0.9994), _span_text(0.2, 0.216)) == ("0.999", "0.200–0.216")
+
+
+def test_a_metric_that_is_highest_at_0_and_elsewhere_is_said_to_be_so_everywhere(app, monkeypatch):
+    """By hand: one half is right below 1/4, the other above 3/4. The text named one of the two spans, the band stood
+    there, and the sentence and the button said 0."""
+    from ui.debias_alpha import _curve_figure, _shortcuts, _verdict_text
+
+    scores = np.array([[[1.0, 0.0]], [[0.0, 3.0]]] * 20)
+    prior = np.array([[4.0, 0.0], [0.0, 4.0]] * 20)
+    study = AlphaStudy(scores, prior, np.zeros((40, 1), int), list(map(str, range(40))))
+    assert "α = 0 on these groups**, 50.0 %; as much at α = 0.750–1.000" in _verdict_text(study, "text_score")
+    assert "0, highest here" in _shortcuts(study, "text_score")
+    spans = [(s.x0, s.x1) for s in _curve_figure(study, "text_score").layout.shapes if s.type == "rect"]
+    assert spans == [(0, 0.25), (0.75, 1)]
+
+
+def test_a_gain_is_that_between_its_two_ends_as_they_are_shown():
+    """42.333 to 49.667 % stood in the table as 42.3 and 49.7 %, 7.3 points apart."""
+    from ui.debias_alpha import _verdict_text
+
+    # of 300 images 127 are right at once, and 22 more once alpha is above 0.4
+    scores = np.array([[[0.4, 0.0]]] * 127 + [[[0.0, 0.4]]] * 22 + [[[1.0, 0.0]]] * 151)
+    truth = np.array([[0]] * 127 + [[0]] * 22 + [[1]] * 151)
+    prior = np.array([[0.0, 0.0]] * 127 + [[0.0, 1.0]] * 22 + [[0.0, 0.0]] * 151)
+    said = _verdict_text(AlphaStudy(scores, prior, truth, list(map(str, range(300)))), "text_score")
+    assert "TextScore is 7.4 points higher at α = 0.700, 49.7 %, than at α = 0, 42.3 %" in said
 
 
 @pytest.mark.parametrize("old", ["alpha", "blind check", "training set"])

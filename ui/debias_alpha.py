@@ -10,6 +10,7 @@ import streamlit as st
 
 from core import figures as plots
 from core.base.text import _shown_change
+from core.debiasing.curves import _spans_text
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
 from core.exchange.layouts import latex_rows
 from core.figures import alpha as figures
@@ -45,7 +46,7 @@ _SCENARIOS = {
 }
 _TIED = "**This prior changes nothing:** it gives all captions of a group the same log P(t)."
 _ALPHAS = (
-    "The slider starts at 0, the captioner's own scores; 1 removes all of the prior. “Highest here” is the alpha with "
+    "The slider starts at 0, the captioner's own scores; 1 removes all of the prior. “Highest here” is an alpha with "
     "the most {label} on these very groups ({tuned})."
 )
 _HEIGHT = 300  # of the figure: on a laptop it ends above the fold
@@ -124,10 +125,10 @@ def _curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: s
     """The figure with a line at alpha, and what it shows."""
     moving_lines("alpha-line", {"alpha-curve": axis_position(alpha, figure.layout.xaxis.range)})
     best, label = study.best(metric), METRICS[metric].label
-    where = alpha_span(best.low, best.high)
+    where = f"{best.value:.1f} %, at α = {_spans_text(best.intervals)}"
     chart(
         figure,
-        f"Every metric over alpha as steps. {label} is highest, {best.value:.1f} %, at alpha {where}.",
+        f"Every metric over alpha as steps. {label} is highest, {where}.",
         "alpha-curve",
     )
     low, high = figure.layout.xaxis.range
@@ -138,22 +139,12 @@ def _curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: s
         "on the figure moves alpha there."
     )
     st.caption(
-        f"Shaded: where {label} is highest, at alpha {where}, and its 95 % band. Dotted: its chance level. The curves "
+        f"Shaded: where {label} is highest, {where}, and its 95 % band. Dotted: its chance level. The curves "
         f"are exact: a metric changes only where two scores cross, and all crossings are computed. "
         f"{_power_text(study, metric)}"
     )
     if study.frequency.likelier is not None:
         st.markdown(scenario_text(study))
-
-
-def alpha_span(low: float, high: float) -> str:
-    """From one alpha to another, or the one where both are the same as they are written.
-
-    >>> alpha_span(0.9991, 0.9994), alpha_span(0.2, 0.216)
-    ('0.999', '0.200–0.216')
-    """
-    first, last = f"{low:.3f}", f"{high:.3f}"
-    return first if first == last else f"{first}–{last}"
 
 
 def scenario_text(study: AlphaStudy) -> str:
@@ -207,15 +198,18 @@ def _verdict_text(study: AlphaStudy, metric: str) -> str:
     """What the best alpha gains, and whether that is more than luck; Markdown."""
     best, label, found = study.best(metric), METRICS[metric].label, study.verdict(metric)
     gain, n = found.gain, f"{len(study.scores)} groups"
-    ends = (study.evaluation(each).metrics[metric].value for each in (0.0, best.alpha))
-    points = _shown_change(*ends)
+    zero, most = (study.evaluation(alpha).metrics[metric].value for alpha in (0.0, best.alpha))
     few = f"these {n} are too few to tell whether alpha helps"
     if gain.difference == 0:
         end = f", and {few}" if found.too_few else ""
-        return f"**No alpha gives more {label} than α = 0 on these groups**, {TUNED_ON_TEST}{end}."
+        also = [span for span in best.intervals.tolist() if span[0] > 0]
+        same = f"; as much at α = {_spans_text(also)}" if also else ""
+        start = f"**No alpha gives more {label} than α = 0 on these groups**, {zero:.1f} %"
+        return f"{start}{same} ({TUNED_ON_TEST}){end}."
     tested, by = (gain, "") if gain.clustered is None else (gain.clustered, f" by {gain.clustered.by}")
     start = true_minus(
-        f"**{label} is {points:.1f} points higher at α = {best.alpha:.3f} than at α = 0** (95 % interval{by} "
+        f"**{label} is {_shown_change(zero, most):.1f} points higher at α = {best.alpha:.3f}, {most:.1f} %, than at "
+        f"α = 0, {zero:.1f} %** (95 % interval{by} "
         f"{tested.low:+.1f} to {tested.high:+.1f}, {TUNED_ON_TEST})"
     )
     if found.too_few:
@@ -368,8 +362,7 @@ def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
                 "α = 0": interval_text(row["alpha_0"]),
                 "α = 1": interval_text(row["alpha_1"]),
                 one_alpha: interval_text(row["one_alpha"]),
-                f"best ({TUNED_PER_ROW})": f"{interval_text(best)} at "
-                f"{alpha_span(best['alpha_low'], best['alpha_high'])}",
+                f"best ({TUNED_PER_ROW})": f"{interval_text(best)} at {_spans_text(best['intervals'], most=2)}",
                 "held out": f"{_spread(held_out['value'], 1)} at {_spread(held_out['alpha'], 2)}"
                 if held_out
                 else "–",
@@ -380,8 +373,9 @@ def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
     table = pd.DataFrame(rows)
     wide_table(table)
     st.caption(
-        "Percent with 95 % intervals. One α: the best for TextScore, for the whole table, as in the paper's; per row: "
-        "each metric's own. An alpha chosen on the groups it is reported on is too optimistic; the "
+        "Percent with 95 % intervals. One α: the middle of the widest span with the most TextScore, for the whole "
+        "table, as in the paper's; per row: each metric's own spans. An alpha chosen on the groups it is reported on "
+        "is too optimistic; the "
         "paper's protocol chooses it on a random half and measures it on the other, ten times, in steps of 0.001 "
         "(mean ± standard deviation over the ten, which is no interval; ties are not counted, as each has an α of its "
         "own)."

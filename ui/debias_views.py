@@ -13,6 +13,7 @@ from core.base.paths import assets
 from core.base.text import _shown_change
 from core.datasets.paper_results import reference
 from core.debiasing.blind import METRIC, blind_baseline
+from core.debiasing.curves import _span_text, _spans_text
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, PriorStability
 from core.exchange.layouts import latex_rows
 from core.figures import alpha, group_html
@@ -21,7 +22,7 @@ from core.groups import GroupSet
 from core.metrics.groups import IMAGE_TO_TEXT, METRICS, TEXT_SCORE, TEXT_TO_IMAGE, headline_metrics
 from core.metrics.statistics import Clusters
 from ui.debias import DebiasInputs, alpha_command, blind_models, tokens
-from ui.debias_alpha import alpha_span, scenario_text
+from ui.debias_alpha import scenario_text
 from ui.export import chart, export_section
 from ui.formatting import interval_text, p_text, true_minus
 from ui.images import image_tags
@@ -64,8 +65,7 @@ def _scenarios(scenario: int | None, study: AlphaStudy) -> None:
     best = study.best(TEXT_SCORE)
     effect = (
         f"TextScore: {zero:.1f} % at α = 0, {one:.1f} % at α = 1, highest ({best.value:.1f} %, "
-        f"{TUNED_ON_TEST}) at alpha "
-        f"{alpha_span(best.low, best.high)}.{_held_out_text(study)}"
+        f"{TUNED_ON_TEST}) at α = {_spans_text(best.intervals)}.{_held_out_text(study)}"
     )
     texts = {
         1: "**Scenario 1, keep the prior (α near 0).** False captions read oddly, like shuffled words. A captioner "
@@ -265,7 +265,9 @@ def _bias_interpretation(rows: list[dict]) -> None:
     gain = last["gain"]
     size = "larger than its resampling error" if gain["low"] > 0 else "not distinguishable from zero"
     points = _shown_change(last["alpha_0"]["value"], last["best"]["value"])
-    interval = f"{points:+.1f} points, 95 % interval {gain['low']:.1f} to {gain['high']:.1f}, {TUNED_ON_TEST}"
+    interval = true_minus(
+        f"{points:+.1f} points, 95 % interval {gain['low']:+.1f} to {gain['high']:+.1f}, {TUNED_ON_TEST}"
+    )
     verdict = (
         f"With {last['size']} pairs the best alpha is **{last['alpha']:.3f}**; its gain over alpha 0 is {size} "
         f"({interval})."
@@ -287,7 +289,7 @@ def _trainset_table(rows: list[dict]) -> pd.DataFrame:
                 "α = 0": interval_text(row["alpha_0"]),
                 "α = 1": interval_text(row["alpha_1"]),
                 f"best ({TUNED_PER_ROW})": interval_text(row["best"]),
-                "best α": f"{row['alpha']:.3f} ({alpha_span(row['alpha_low'], row['alpha_high'])})",
+                "best α": f"{row['alpha']:.3f} ({_span_text(row['alpha_low'], row['alpha_high'])})",
                 "β": "∞" if row["beta"] is None else f"{row['beta']:.2f}",
                 "chance": f"{row['alpha_0']['chance']:.1f}",
                 "text to image": interval_text(row["text_to_image"]),
@@ -319,7 +321,7 @@ def other_methods() -> None:
             "5 above. Which null image the paper takes is not known here: with a grey, a black, or a black and white "
             "pair it is nowhere better by more than chance explains, and mostly worse.\n\n"
             "**SyntaxBias** ([Ma et al. 2024](https://arxiv.org/abs/2308.10509), Eq. 4) measures the groups, not "
-            "the model: how much likelier the true captions are as text, from -1 to 1. The paper takes one true and "
+            "the model: how much likelier the true captions are as text, from −1 to 1. The paper takes one true and "
             "one false caption, log P of Vicuna-13B, and does not say how it scales the difference; here it is the "
             "mean over a group's pairs, divided by the largest of the set. By builtin/blind-lm it is +0.73 on "
             "word-order, whose shuffled captions give themselves away without the image, and within 0.03 of 0 on the "

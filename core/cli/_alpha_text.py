@@ -7,6 +7,7 @@ from typing import Any
 
 from core.base.text import counted, p_digits, tie_count
 from core.cli._output import format_metrics
+from core.debiasing.curves import _spans_text
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW
 
 _HALVES = "held out (half/half x 10)"
@@ -67,7 +68,7 @@ def _rows(name: str, metric: Mapping[str, Any]) -> Iterator[tuple[str, str, str]
         yield name, "0", _values(metric["alpha_0"])
         yield "", "1", _values(metric["alpha_1"])
         yield "", "one alpha", _values(metric["one_alpha"])
-        where = f"{best['alpha_low']:.3f}–{best['alpha_high']:.3f}"
+        where = _spans_text(best["intervals"], most=2)
         flat = (best["alpha_low"], best["alpha_high"]) == (0, 1)
         named = "no alpha changes it" if flat else f"{where}, best ({TUNED_PER_ROW})"
         yield "", named, _values(best)

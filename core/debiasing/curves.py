@@ -10,6 +10,7 @@ Source: [VGPT] Eq. 7, section 5.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from sys import float_info
 from typing import Any, NamedTuple
 
@@ -122,7 +123,36 @@ class BestAlpha(NamedTuple):
     intervals: np.ndarray
 
     def __repr__(self) -> str:
-        return f"<{self.value:.1f} % at alpha {self.low:.3f} to {self.high:.3f}, tuned on test>"
+        return f"<{self.value:.1f} % at alpha {_spans_text(self.intervals)}, tuned on test>"
+
+
+def _span_text(low: float, high: float) -> str:
+    """From one alpha to another, or the one where both are the same as they are written.
+
+    >>> _span_text(0.9991, 0.9994), _span_text(0.2, 0.216)
+    ('0.999', '0.200–0.216')
+    """
+    first, last = f"{low:.3f}", f"{high:.3f}"
+    return first if first == last else f"{first}–{last}"
+
+
+def _spans_text(intervals: Iterable[Sequence[float]], most: int = 4) -> str:
+    """Every span of alpha on which a metric is highest. Of more than `most` spans the one at 0, where nothing is taken
+    out, and the widest, and how many more there are.
+
+    intervals : (low, high) each, ascending, as in `BestAlpha.intervals`.
+
+    >>> _spans_text([(0.0, 0.0032), (0.0248, 0.0386), (0.1009, 0.1359)])
+    '0.000–0.003, 0.025–0.039 and 0.101–0.136'
+    >>> _spans_text([(0.0, 0.0032), (0.0248, 0.0386), (0.1009, 0.1359)], most=2)
+    '0.000–0.003, 0.101–0.136 and 1 more'
+    """
+    spans = [(float(low), float(high)) for low, high in intervals]
+    widest = max(spans, key=lambda span: span[1] - span[0])
+    shown = spans if len(spans) <= most else [span for span in spans if span[0] == 0 or span == widest]
+    texts = [_span_text(*span) for span in shown]
+    texts += [f"{len(spans) - len(shown)} more"] if len(shown) < len(spans) else []
+    return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
 
 
 class ValidatedAlpha(NamedTuple):

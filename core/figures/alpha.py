@@ -18,7 +18,7 @@ from core.metrics.groups import METRICS
 class _AlphaData(NamedTuple):
     """Metrics over alpha as steps: `x` the edges of the pieces (e,), `y` percent on each piece (e - 1,), per metric.
 
-    bands : 95 % interval on each piece, (e - 1,) twice. best : the widest best interval of `shaded`, (low, high).
+    bands : 95 % interval on each piece, (e - 1,) twice. best : where `shaded` is highest, (r, 2), each low and high.
     """
 
     x: dict[str, np.ndarray]
@@ -26,13 +26,13 @@ class _AlphaData(NamedTuple):
     bands: dict[str, tuple[np.ndarray, np.ndarray]]
     chance: dict[str, float]
     shaded: str
-    best: tuple[float, float]
+    best: np.ndarray
 
 
 def alpha_data(
     curves: Mapping[str, AlphaCurve], n: int, chance: Mapping[str, float], shaded: str
 ) -> _AlphaData:
-    """Exact curves of n groups for `alpha_figure`; `shaded` names the metric whose best interval is shown.
+    """Exact curves of n groups for `alpha_figure`; `shaded` names the metric of which it is shown where it is highest.
 
     A curve of more than MAX_STEPS pieces keeps the first one that begins in each pixel; numbers beside the figure come
     from the whole curve.
@@ -46,12 +46,11 @@ def alpha_data(
         x[name] = np.append(curve.edges[keep], 1.0)
         y[name] = curve.values[keep]
         bands[name] = low[keep], high[keep]
-    best = curves[shaded].best()
-    return _AlphaData(x, y, bands, dict(chance), shaded, (best.low, best.high))
+    return _AlphaData(x, y, bands, dict(chance), shaded, curves[shaded].best().intervals)
 
 
 def alpha_figure(data: _AlphaData, alpha: float | None = None, height: int = 380) -> go.Figure:
-    """Steps of every metric; the best interval of one is shaded, with its 95 % band and its chance level."""
+    """Steps of every metric; of one it is shaded where it is highest, with its 95 % band and its chance level."""
     figure = go.Figure()
     name, label = data.shaded, METRICS[data.shaded].label
     low, high = data.bands[name]
@@ -78,8 +77,10 @@ def alpha_figure(data: _AlphaData, alpha: float | None = None, height: int = 380
         name=f"{label}: chance",
         showlegend=True,
     )
-    look = {"fillcolor": faint(METRICS[name].colour, 0.22), "line_width": 0}
-    figure.add_vrect(*data.best, **look, name=f"{label}: highest", showlegend=True)
+    outline = {"color": faint(METRICS[name].colour, 0.5), "width": 1}  # else a narrow span would not be seen
+    look = {"fillcolor": faint(METRICS[name].colour, 0.22), "line": outline, "legendgroup": "highest"}
+    for i, span in enumerate(data.best.tolist()):
+        figure.add_vrect(*span, **look, name=f"{label}: highest", showlegend=i == 0)
     layout(figure, height, "alpha: how much of the language prior is removed", "", percent=True)
     lowest = min([data.chance[name], *(float(v.min()) for v in data.y.values()), float(low.min())])
     figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25)

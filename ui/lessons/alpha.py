@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import streamlit as st
 
+from core.debiasing.curves import _spans_text
 from core.debiasing.debias import prior_from_scores
 from core.debiasing.study import AlphaStudy, pmi_text
 from core.figures import group_html
@@ -100,7 +101,11 @@ def move_alpha(study: AlphaStudy, index: int) -> None:
         chart(figure, f"Metrics over alpha, exact. At {alpha:.2f}: {values}.", "lesson-alpha")
         low, high = figure.layout.xaxis.range
         clicked_point("lesson-alpha", lambda point: _set_alpha(low + point.share * (high - low)))
-        st.caption("A click on the figure moves α there.")
+        best, label = study.best(TEXT_SCORE), METRICS[TEXT_SCORE].label
+        st.caption(
+            f"Shaded: where {label} is highest, {best.value:.1f} %, at α = {_spans_text(best.intervals)}, and its "
+            "95 % band. A click on the figure moves α there."
+        )
     with right:
         one_group(study, index, alpha)
     st.markdown(
