@@ -130,11 +130,8 @@ def pick_image_count(name: str) -> int:
 
 def pick_models(models: Sequence[str]) -> list[str]:
     """The model, and the one that it is compared with, where there is one."""
-    own = not is_public()
-    one = st.selectbox("Model", models, key="left", bind="query-params", accept_new_options=own)
-    other = st.selectbox(
-        "Compare with", ["none", *models], key="right", bind="query-params", accept_new_options=own
-    )
+    one = ui.model_field("Model", models, "left")
+    other = ui.model_field("Compare with", ["none", *models], "right")
     return list(dict.fromkeys(m for m in (one, other) if m and m != "none"))
 
 
@@ -170,10 +167,15 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
     ranked = {}
     for column, model in zip(st.columns(len(chosen), gap="medium"), chosen, strict=True):
         with column:
-            ranked[model] = lists(asked, query, model, pool, most, revealed)
+            try:
+                ranked[model] = lists(asked, query, model, pool, most, revealed)
+            except InputError as error:  # in its own half: below the other one's pictures nobody sees it
+                ui.show_error(error)
+    if not ranked:
+        return
     if revealed is False:
-        predict(name, asked.queries[query], list(chosen))
-    measured(subset, chosen)
+        predict(name, asked.queries[query], list(ranked))
+    measured(subset, list(ranked))
     part.words_section(subset)
     next_steps(models)
     table = (lambda: part.ranked_table(asked, ranked)) if revealed else None
@@ -342,12 +344,10 @@ def pick_base() -> str | None:
     """The model that is trained."""
     known = (*builtin_models(), *ui.model_names(strategies=False))
     bases = [n for n in known if "siglip" in n or "clip" in n or "run/" in n]
-    return st.selectbox(
+    return ui.model_field(
         "Model to train",
         list(dict.fromkeys(bases)),
-        key="base",
-        bind="query-params",
-        accept_new_options=not is_public(),
+        "base",
         help="CLIP, SigLIP or FLAVA: built in, a run's model, a Hugging Face name or a folder.",
     )
 
@@ -443,6 +443,7 @@ def page(store: ui.VisitorStore) -> None:
         look()
 
 
+ui.restore_carried_state()  # by a button of another view: the lead is that of the view which it opens
 # What is chosen reaches the address only when the field is drawn.
 view = present_name("view", st.session_state.get("view") or st.query_params.get("view", ASK))
 chosen_set = st.session_state.get("rset") or st.query_params.get("rset", "")

@@ -102,6 +102,27 @@ def test_two_models_stand_side_by_side(app):
     assert "builtin/siglip" in text(test).replace("\\", "")
 
 
+def typed(test, key, words):
+    """A field with words that are no option of its list, as somebody types them."""
+    box = test.selectbox(key=key)
+    box.options.append(words)
+    return fine(box.set_value(words).run())
+
+
+def test_part_of_a_name_chooses_the_model_in_every_field_of_the_page(app):
+    test = typed(app(PAGE, query=some_query(), images="100"), "right", "siglip")
+    assert test.selectbox(key="right").value == "builtin/siglip" and html(test).count('cm-list"') == 2
+    training = typed(app(PAGE, view="train"), "base", "siglip")
+    assert training.selectbox(key="base").value == "builtin/siglip"
+
+
+def test_an_unknown_model_is_said_in_its_own_half_and_the_other_one_stays(open_page):
+    test = open_page(PAGE, query=some_query(), images="100", right="builtin/sigklip")
+    assert html(test).count('cm-list"') == 1
+    (column,) = (each for each in test.columns if each.error)
+    assert "did you mean" in column.error[0].value
+
+
 def test_predict_first_hides_the_verdicts_until_revealed(app):
     test = app(PAGE, query=some_query(), images="100", rpredict="true")
     assert "right</span>" not in html(test) and 'alt="Rank 1: ' in html(test)
@@ -307,6 +328,14 @@ def test_a_finished_run_shows_curves_counts_and_results_and_its_model_is_offered
     assert "No adapted model yet" not in text(beside)
     bases = app(PAGE, view="train").selectbox(key="base").options
     assert f"run/{run}" not in bases and "builtin/clip" in bases  # it scores, but cannot be adapted again
+
+
+def test_the_ranked_images_of_a_run_open_with_their_own_lead_and_address(app, quick):
+    run = finished()
+    test = app(PAGE, view="Train a model", run=run)
+    fine(button(test, "See its ranked images").click().run())
+    assert html(test).count('cm-list"') == 2 and "Teach a model which" not in text(test)
+    assert test.query_params["right"] == f"run/{run}"
 
 
 def test_an_adapted_model_serves_the_groups_page(app, quick):

@@ -9,18 +9,20 @@ from ui.images import draw_group, group_card, image_tags
 from ui.loaders import evaluate, load_groups, model_source
 from ui.moving_line import axis_position, moving_lines
 from ui.navigation import PAGES
-from ui.page import open_page, show_errors
+from ui.page import open_page, show_error, show_errors
 from ui.selection import (
     Selection,
     another_model,
     benchmark_of,
     benchmarks,
+    model_field,
     model_names,
     offer_nearest,
     open_group,
     page_button,
     pick_group,
     pick_model,
+    restore_carried_state,
     seed,
     select,
     set_state,
@@ -54,6 +56,7 @@ __all__ = [
     "load_groups",
     "metric_card",
     "metric_grid",
+    "model_field",
     "model_names",
     "model_source",
     "moving_lines",
@@ -65,10 +68,12 @@ __all__ = [
     "pick_group",
     "pick_model",
     "progress_bar",
+    "restore_carried_state",
     "run_label",
     "seed",
     "select",
     "set_state",
+    "show_error",
     "show_errors",
     "switch_page",
     "true_minus",

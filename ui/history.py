@@ -47,7 +47,8 @@ _SCRIPT = """
       const step = STEPS.some(name => now.searchParams.get(name) !== next.searchParams.get(name));
       const add = step && !pushed;
       pushed ||= step;
-      if (step && STEPS.some(name => next.searchParams.has(name))) show();
+      const view = now.searchParams.get("view") !== next.searchParams.get("view");
+      if (view || (step && STEPS.some(name => next.searchParams.has(name)))) show();
       return (add ? push : replace)(state, title, url);
     }
     if (!pushed) replace(state, title, before);  // else that step led away

@@ -181,9 +181,12 @@ def seed(key: str, value: Any) -> None:
 def _write_address(state: Mapping[str, Any]) -> None:
     """Add values of widgets to the address, all at once, as far as no widget has them there already."""
     missing = {key: value for key, value in _parameters(state).items() if key not in st.query_params}
-    if missing:
-        with suppress(StreamlitAPIException):  # a widget of this page does so by itself
-            st.query_params.update(missing)
+    try:
+        st.query_params.update(missing)
+    except StreamlitAPIException:  # a widget of this page writes one of them by itself
+        for key, value in missing.items():
+            with suppress(StreamlitAPIException):
+                st.query_params[key] = value
 
 
 def set_state(state: Mapping[str, Any]) -> None:
@@ -506,8 +509,17 @@ def _pick_tags(groups: GroupSet) -> tuple[tuple[str, ...], np.ndarray]:
 
 
 def pick_model(label: str, names: Sequence[str], key: str, **more: Any) -> str | None:
+    """`model_field`, and below it the options of the model's score."""
+    model = model_field(label, names, key, **more)
+    with_options = score_options(model, key)
+    if with_options is not None:
+        select(**{key: with_options})
+    return model
+
+
+def model_field(label: str, names: Sequence[str], key: str, **more: Any) -> str | None:
     """A model from a list or, outside public mode, any other name; part of a listed one stands for the first that has
-    it. Below it the options of its score."""
+    it. Below it which run the name is of."""
     model = st.selectbox(
         label,
         names,
@@ -519,9 +531,6 @@ def pick_model(label: str, names: Sequence[str], key: str, **more: Any) -> str |
         **more,
     )
     _run_line(model)
-    with_options = score_options(model, key)
-    if with_options is not None:
-        select(**{key: with_options})
     return model
 
 
