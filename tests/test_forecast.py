@@ -85,6 +85,17 @@ def test_a_forecast_by_hand(fitted):
     assert "changed by +8.0, outside of the interval" in found.sentence(8.0)
 
 
+def test_a_forecast_that_fails_on_the_set_says_so(fitted, monkeypatch):
+    """It said -4 to +12 beside an example of +12.6, where four measured runs had +12.9 in the mean."""
+    for change, said in ((12.92, "here it fails: 4 runs of this model on this set changed it by +12.9 in the mean"),
+                         (3.0, "4 runs of this model on this set changed it by +3.0 in the mean, inside")):  # fmt: skip
+        cell = {RUN.model: {RUN.benchmark: {"change": change, "runs": 4}}}
+        monkeypatch.setitem(FITTED, "measured", cell)
+        assert said in Forecast.of(RUN, lambda model: SCORES).sentence()
+    monkeypatch.setitem(FITTED, "measured", {RUN.model: {}})
+    assert Forecast.of(RUN, lambda model: SCORES).sentence().endswith("% ended in such an interval.")
+
+
 @pytest.mark.parametrize(
     ("low", "high", "says"),
     [

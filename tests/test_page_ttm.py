@@ -1,6 +1,7 @@
 """The test-time matching page, driven from app.py: the form, runs of every sort, sweeps, the adapted model."""
 
 import io
+import json
 
 import numpy as np
 import pytest
@@ -298,6 +299,19 @@ def test_the_page_gives_one_number_for_one_gain(app, made):  # noqa: F811
                 points,
                 said,
             )
+
+
+def test_before_its_first_point_a_run_shows_the_axes_with_chance_levels_and_the_hint(app, made):  # noqa: F811
+    """Half of the screen was empty until the first point, and then the page jumped."""
+    store = RunStore()
+    for of in (made.seeds[0], made.simplematch):
+        run = store.create(store.get(of).kind, "waits", {**store.get(of).config, "group": None})
+        store.queue_up(run.id)
+        test = app(TTM, run=run.id)
+        figure = json.loads(test.get("plotly_chart")[0].proto.spec)
+        assert sorted(line["y0"] for line in figure["layout"]["shapes"]) == pytest.approx([100 / 6, 50])
+        assert "appears when all groups have been scored" in text(test)
+        store.conclude(run.id, store.get(run.id).attempt, "stopped")
 
 
 def test_before_the_first_iteration_a_run_has_accuracies_and_no_change(app, made):  # noqa: F811

@@ -181,20 +181,30 @@ def resume_button(store: VisitorStore, runs: Sequence[Run], label: str = "Resume
 
 
 def live_section(
-    runs: Sequence[Run], draw: Callable[[Sequence[Run], Sequence[Records]], None], waiting: str
+    runs: Sequence[Run],
+    draw: Callable[[Sequence[Run], Sequence[Records]], None],
+    waiting: str,
+    before: Callable[[Sequence[Run], str], None] | None = None,
 ) -> None:
     """Status, controls and whatever grows of some runs, as long as one of them lives; and after that, until one of them
     is resumed in another tab or by a command.
 
     draw : gets the runs and the records of each. waiting : what is said before any of them has one.
+    before : shows that in a place of its own, among what will grow.
     """
     ids, live = [run.id for run in runs], any(run.live for run in runs)
-    st.fragment(_live_section, run_every=1.0 if live else None)(ids, live, draw, waiting)
+    st.fragment(_live_section, run_every=1.0 if live else None)(ids, live, draw, waiting, before)
     if not live and any(run.resumable for run in runs):
         st.fragment(_watch_for_resumption, run_every=3.0)(ids)
 
 
-def _live_section(ids: Sequence[str], polled: bool, draw: Callable[..., None], waiting: str) -> None:
+def _live_section(
+    ids: Sequence[str],
+    polled: bool,
+    draw: Callable[..., None],
+    waiting: str,
+    before: Callable[..., None] | None,
+) -> None:
     with show_errors():
         store = VisitorStore()
         runs, steps = [store.get(run_id) for run_id in ids], [store.steps(run_id) for run_id in ids]
@@ -203,8 +213,15 @@ def _live_section(ids: Sequence[str], polled: bool, draw: Callable[..., None], w
         controls(store, runs)
         if any(steps):
             draw(runs, steps)
+        elif before is not None:
+            before(runs, waiting)
         else:
-            st.info(waiting, icon=":material/hourglass_top:")
+            waiting_hint(waiting)
+
+
+def waiting_hint(text: str) -> None:
+    """What will appear, and when."""
+    st.info(text, icon=":material/hourglass_top:")
 
 
 def _watch_for_resumption(ids: Sequence[str]) -> None:

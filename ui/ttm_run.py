@@ -36,11 +36,13 @@ from ui.formatting import p_text, true_minus
 from ui.images import draw_group
 from ui.ledger import gain_section
 from ui.loaders import evaluate
-from ui.runs import before_and_after, evaluation_at, live_section, run_groups, settings_line
+from ui.runs import before_and_after, evaluation_at, live_section, run_groups, settings_line, waiting_hint
 from ui.selection import page_button, whole_set
 
 _HEIGHT = 340  # of the curves: on a laptop all of them stand on the first screen
 SHOWN = 2  # groups at a time: the page stays short
+_CURVES = "ttm-metrics"  # the figure's key
+_READING = "Accuracy after each iteration; bands are 95 % intervals, dotted lines chance levels."
 _WAITING = (
     "The first point of the curves, the accuracy before training, appears when all groups have been scored."
 )
@@ -64,7 +66,7 @@ PANELS = {
 def view(store: RunStore, run_id: str) -> None:
     """A run: live or over."""
     run = store.get(run_id)
-    live_section([run], _growing, _WAITING)
+    live_section([run], _growing, _WAITING, _axes)
     steps = store.steps(run_id)
     if run.status == "finished" and steps:
         forecast_check(run, steps)
@@ -140,6 +142,25 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
         st.info(escape_markdown(note), icon=":material/info:")
 
 
+def _axes(runs: Sequence[Run], waiting: str) -> None:
+    """The place of curves and cards before there is a point: the figure with its chance levels, and what is waited for.
+
+    The figure stands where that of the curves will and keeps its key, so that points come into it and nothing moves.
+    """
+    (run,) = runs
+    job, groups = adaptation(run.config), run_groups(run.id, run.config)
+    if groups.truth is None or job.adapt_on is not None:  # nothing is measured, or two figures come
+        waiting_hint(waiting)
+        return
+    left, right = st.columns([3, 1], gap="medium")
+    with left:
+        data = plots.TTMData.unmeasured(*groups.shape, job.total)
+        chart(plots.ttm_metrics_figure(data, _HEIGHT), "Accuracy per iteration, not measured yet.", _CURVES)
+        st.caption(_READING)
+    with right:
+        waiting_hint(waiting)
+
+
 def curves_and_cards(run: Run, records: Sequence[Mapping[str, Any]]) -> None:
     """The curves first, and beside them on a laptop what they have come to; below the two of a transfer check."""
     total, last = run.total or len(records), records[-1]
@@ -176,9 +197,9 @@ def curves(steps: Sequence[Mapping[str, Any]], total: int) -> None:
         chart(
             plots.ttm_metrics_figure(data, _HEIGHT),
             f"Accuracy over {len(steps) - 1} iterations: {changes}.",
-            "ttm-metrics",
+            _CURVES,
         )
-        st.caption("Accuracy after each iteration; bands are 95 % intervals, dotted lines chance levels.")
+        st.caption(_READING)
 
 
 def panels(steps: Sequence[Mapping[str, Any]], total: int, shown: Mapping[str, str]) -> None:

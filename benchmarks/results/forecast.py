@@ -95,6 +95,15 @@ def cells_of(runs: Mapping[tuple[str, ...], Sequence[Mapping[str, str]]]) -> Cel
     return Cells(list(gains), x, mean, np.array([len(each) for each in gains.values()]))
 
 
+def measured(cells: Cells) -> dict[str, dict[str, dict[str, float]]]:
+    """The mean change over so many runs, by model and by the set's name with its shift."""
+    found: dict[str, dict[str, dict[str, float]]] = {}
+    for (model, benchmark, shift), gain, runs in zip(cells.keys, cells.gain, cells.seeds, strict=True):
+        name = f"{benchmark}~{shift}" if shift else benchmark
+        found.setdefault(model, {})[name] = {"change": round(float(gain), 2), "runs": int(runs)}
+    return found
+
+
 def change(rows: Sequence[Mapping[str, str]]) -> float:
     """Points of GroupMatch from the first iteration to the last."""
     return float(rows[-1]["group_match"]) - float(rows[0]["group_match"])
@@ -256,6 +265,7 @@ def main(arguments: Sequence[str]) -> None:
             name: [round(float(v), 5) for v in (x.min(), x.max())]
             for name, x in zip(FEATURES, cells.x.T, strict=True)
         },
+        "measured": measured(cells),
         "cells": len(cells.keys),
         "runs": int(cells.seeds.sum()),
         "stopping": {rule: {k: round(v, 4) for k, v in found.items()} for rule, found in rules.items()},

@@ -20,7 +20,14 @@ from core.figures._style import (
     line,
 )
 from core.figures.text import label_and_meaning
-from core.metrics.groups import GLOBAL, GROUP_SCORE, METRICS, ThresholdCurve, description_of
+from core.metrics.groups import (
+    GLOBAL,
+    GROUP_SCORE,
+    METRICS,
+    ThresholdCurve,
+    description_of,
+    metrics_of_shape,
+)
 
 
 class TTMData(NamedTuple):
@@ -37,6 +44,14 @@ class TTMData(NamedTuple):
     # Of several seeds, how many have finished that iteration: values are then their means, `low` and `high` one
     # standard deviation to either side (NaN for one seed), and of the rest nothing is known.
     seeds: np.ndarray | None = None
+
+    @classmethod
+    def unmeasured(cls, m: int, k: int, total: int) -> TTMData:
+        """Of a run on (m, k) groups before anything of it is measured: axes with chance levels, and no point."""
+        nothing, unknown = np.full(1, np.nan), [np.nan] * 3
+        chances = {name: 100 * METRICS[name].chance(m, k) for name in metrics_of_shape(m, k)}
+        metrics = {name: np.array([[*unknown, chance]]) for name, chance in chances.items()}
+        return cls(np.zeros(1, dtype=int), metrics, *(nothing,) * 4, total, nothing)
 
 
 def ttm_data(steps: Sequence[Mapping[str, Any]], total: int) -> TTMData:

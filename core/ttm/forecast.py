@@ -17,6 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.base.paths import assets
+from core.base.text import counted
 from core.ttm._signals import first_signals
 from core.ttm.config import PRESETS
 from core.ttm.run import AdaptationRun, TTMRun
@@ -34,6 +35,8 @@ class Forecast(NamedTuple):
     high: float = nan
     level: float = nan  # share of left-out runs whose change was inside such an interval
     why: str = ""  # goes on after "No forecast for this run: "
+    measured: float = nan  # what measured runs of this model on this set changed it by, their mean
+    runs: int = 0  # how many those are
 
     @property
     def verdict(self) -> str:
@@ -62,9 +65,21 @@ class Forecast(NamedTuple):
         change_is = "may rise or fall" if self.low <= 0 <= self.high else f"will likely {self._direction}"
         line = f"Forecast from the scores before the run, without labels: GroupMatch {change_is}, {self.span} points."
         if change is None:
-            return f"{line} Of the runs that it was tested on, {100 * self.level:.0f} % ended in such an interval."
+            tested = f"Of the runs that it was tested on, {100 * self.level:.0f} % ended in such an interval"
+            return f"{line} {tested}{self._here}."
         inside = "inside" if self.low <= change <= self.high else "outside"
         return f"{line} It changed by {change:+.1f}, {inside} of the interval {self.span}."
+
+    @property
+    def _here(self) -> str:
+        """How measured runs on this very set ended: a forecast that fails on it says so itself."""
+        if not self.runs:
+            return ""
+        ended = f"{counted(self.runs, 'run')} of this model on this set changed it by {self.measured:+.1f}"
+        mean = f"{ended} in the mean" if self.runs > 1 else ended
+        if self.low <= self.measured <= self.high:
+            return f"; {mean}, inside this one"
+        return f"; here it fails: {mean}"
 
     @staticmethod
     def partner(model: str) -> str:
@@ -88,7 +103,9 @@ class Forecast(NamedTuple):
                 had = f"{_WORDS[name]} of {signals[name]:.2f}, and the runs that forecasts are based on had {seen}"
                 return cls(why=f"it has {had}.")
         gain = _predicted(fitted, signals)
-        return cls(gain, gain + fitted["below"], gain + fitted["above"], fitted["coverage"])
+        here = fitted.get("measured", {}).get(run.model, {}).get(run.benchmark, {})
+        known = {"measured": here["change"], "runs": here["runs"]} if here else {}
+        return cls(gain, gain + fitted["below"], gain + fitted["above"], fitted["coverage"], **known)
 
 
 _WORDS = {
