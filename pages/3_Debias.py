@@ -99,7 +99,7 @@ def debiased_views(inputs: debias.DebiasInputs, groups: GroupSet, view: str) -> 
     if view == PRIOR:
         debias_views.prior_view(inputs)
     elif view == SAMPLES:
-        debias_views.samples_view(inputs)
+        debias_views.samples_view(inputs, groups)
     else:
         debias_alpha.alpha_section(inputs, groups, debias.opening_line())
         debias_alpha.protocol(inputs, groups)

@@ -342,7 +342,11 @@ def test_words_are_shown_with_and_without_the_image_for_every_caption(app):
     for word in group.captions[0].split():
         assert f"<b>{word}</b>" in markup
     assert "▲" in markup
-    first = next(line for line in text(test).split("**Caption ") if line.startswith("1**"))
+    said = text(test).replace("\\", "")
+    assert f"**{group.id}**, group 1 of 24" in said  # nobody opened it: its name was nowhere
+    assert all(f": {caption}" in said for caption in group.captions)
+    assert markup.count("cm-zoom") == len(group.images)
+    first = next(caption.value for caption in test.caption if caption.value.startswith("log P(t | image A)"))
     numbers = re.findall(r"[+−]\d+\.\d{3}", first)[:3]
     seen, prior, debiased = (float(x.replace("−", "-")) for x in numbers)
     assert debiased == pytest.approx(seen - prior, abs=2e-3)
@@ -359,7 +363,20 @@ def test_samples_and_training_set_show_what_was_measured(app):
     assert f"{stored[-1]['alpha']:.3f}" in text(test) and "β / (1 + β)" in text(test)
     table = next(d.value for d in test.dataframe if "best α" in d.value.columns)
     assert table["pairs"].tolist() == [row["size"] for row in stored]
-    assert len(app(view="Images needed").get("plotly_chart")) >= 2
+    test = app(view="Images needed")
+    assert len(test.get("plotly_chart")) >= 2 and "Not measured for" not in text(test)  # the shipped set
+
+
+def test_images_needed_says_whose_numbers_it_shows_and_measures_the_selected_set(app):
+    """Header and sidebar said one set, and the figure was another's."""
+    test = app(view="Images needed", set="scenes/left-right")
+    said = text(test).replace("\\", "")
+    assert f"Not measured for {MODEL} on scenes/left-right; shown: {SET}." in said
+    assert said.index("Not measured for") < said.index(f"{MODEL} on {SET}**, as shipped")
+    fine(next(b for b in test.button if b.label == "Measure it with 30 images").click().run())
+    said = text(test).replace("\\", "")
+    assert "Not measured for" not in said and f"{MODEL} on scenes/left-right**, measured now" in said
+    assert test.query_params["samples"] in ("30", ["30"]) and len(test.get("plotly_chart")) == 4
 
 
 def test_retrieval_shows_the_alpha_that_other_images_chose(app):

@@ -28,7 +28,7 @@ from ui.images import draw_group
 from ui.moving_line import axis_position, moving_lines
 from ui.old_links import warn_without_effect
 from ui.page import show_errors
-from ui.selection import open_group, pick_group
+from ui.selection import group_line, open_group, pick_group
 from ui.uploads import PREFIX
 
 if TYPE_CHECKING:
@@ -272,6 +272,7 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -
         best = study.flips(_changing_alpha(study, 0.0, metric), metric)
         index = int((best.fixed | best.broken).argmax())
     group = groups[index]
+    st.markdown(group_line(group.id, ids))
     shown = [study.evaluation(value).group(index) for value in (0.0, alpha)]
     for column, value, data in zip(st.columns(2, gap="large"), (0.0, alpha), shown, strict=True):
         with column:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import pandas as pd
 import streamlit as st
 
 from core import figures as plots
+from core.base import public_mode
 from core.base.paths import assets
 from core.base.text import _shown_change
 from core.datasets.paper_results import reference
 from core.debiasing.blind import METRIC, blind_baseline
 from core.debiasing.curves import _span_text, _spans_text
+from core.debiasing.priors import PRIORS
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, PriorStability
 from core.exchange.layouts import latex_rows
 from core.figures import alpha, group_html
@@ -27,10 +30,12 @@ from ui.export import chart, export_section
 from ui.formatting import interval_text, p_text, true_minus
 from ui.images import image_tags
 from ui.loaders import evaluate
-from ui.selection import pick_group
+from ui.selection import group_line, pick_group, set_state
 
 if TYPE_CHECKING:
     from ui.selection import Selection
+
+_FEWEST_SAMPLES, _SAMPLES = 10, 30  # of a prior, to tell its sizes apart, and what its button samples
 
 
 def prior_view(inputs: DebiasInputs) -> None:
@@ -146,23 +151,34 @@ def tokens_view(model: str, groups: GroupSet) -> None:
     """Each word's log P with and without the image."""
     st.header("What does the image add to each word?", anchor=False)
     ids = list(groups.ids)
-    chosen = pick_group(ids)
+    bar = st.container(horizontal=True, vertical_alignment="bottom")
+    with bar:
+        chosen = pick_group(ids, width=420)
     group = groups[ids.index(chosen) if chosen else 0]
     names = [group_html.image_name(i) for i in range(len(group.images))]
-    i = 0
+    shown = names[0]
     if len(names) > 1:
         if st.session_state.get("image") not in (None, *names):
             st.session_state["image"] = names[0]
-        i = names.index(st.segmented_control("Image", names, default=names[0], key="image", required=True))
-    left, right = st.columns([1, 2], gap="large")
-    left.html(image_tags(group)[i])
+        shown = bar.segmented_control(
+            "Image that the words are scored with", names, default=names[0], key="image", required=True
+        )
+    left, right = st.columns([11, 10], gap="medium")
+    with left:
+        st.markdown(group_line(group.id, ids))
+        pictures = st.grid(min(len(names), 2), min_column_width=150)
+        for name, picture in zip(names, image_tags(group), strict=True):
+            with pictures.cell():
+                st.html(picture)
+                st.markdown(f"**Image {name}**, scored" if name == shown else f"Image {name}")
     with right:
         for j, caption in enumerate(group.captions):
-            view = tokens(model, group.images[i], caption)
-            st.markdown(
+            view = tokens(model, group.images[names.index(shown)], caption)
+            st.markdown(f"**Caption {j + 1}**: {escape_markdown(caption)}")
+            st.caption(
                 true_minus(
-                    f"**Caption {j + 1}** · log P(t | image) {view.seeing.mean():.3f}, "
-                    f"log P(t) {view.blind.mean():.3f}, debiased at alpha 1 {view.gain.mean():+.3f}"
+                    f"log P(t | image {shown}) {view.seeing.mean():.3f} · log P(t) {view.blind.mean():.3f} · "
+                    f"debiased at alpha 1: {view.gain.mean():+.3f}"
                 )
             )
             st.html(view.html())
@@ -177,29 +193,53 @@ def tokens_view(model: str, groups: GroupSet) -> None:
 # --- samples -----------------------------------------------------------------------------------------------------
 
 
-def samples_view(inputs: DebiasInputs) -> None:
-    """How many images a prior needs."""
+def samples_view(inputs: DebiasInputs, groups: GroupSet) -> None:
+    """How many images a prior needs: on the selected groups where it is sampled from enough images, and as shipped."""
     st.header("How many images does a prior need?", anchor=False)
     path = assets() / "results" / "alpha_stability.json"
-    if path.is_file():
-        stored = json.loads(path.read_text())
+    stored = json.loads(path.read_text()) if path.is_file() else None
+    samples = inputs.prior.samples
+    if samples is not None and len(samples) >= _FEWEST_SAMPLES:
         st.markdown(
-            f"{escape_markdown(stored['model'])} on {escape_markdown(stored['benchmark'])}: TextScore at its "
+            f"**{escape_markdown(f'{inputs.model} on {groups.name}')}**, measured now: TextScore at its best alpha "
+            f"({TUNED_PER_ROW}). Prior: {escape_markdown(inputs.prior.line)}, five draws of each size (mean ± standard "
+            "deviation)."
+        )
+        sizes = inputs.study.stability(samples, inputs.prior.caption_index)
+        _draw_stability({_SAMPLED_FROM[inputs.prior.kind]: sizes}, "live")
+    elif stored is None or (inputs.model, groups.name) != (stored["model"], stored["benchmark"]):
+        _offer_samples(inputs, groups, stored)
+    if stored is not None:
+        st.markdown(
+            f"**{escape_markdown(' on '.join((stored['model'], stored['benchmark'])))}**, as shipped: TextScore at its "
             f"best alpha ({TUNED_PER_ROW}) with "
             f"priors from {stored['draws']} draws out of {stored['drawn_from']} images (mean ± standard deviation)."
         )
         rows = {kind: [PriorStability(**row) for row in sizes] for kind, sizes in stored["rows"].items()}
         _draw_stability({_SAMPLED_FROM[kind]: sizes for kind, sizes in rows.items()}, "stored")
-    samples = inputs.prior.samples
-    if samples is not None and len(samples) >= 10:
-        st.markdown(f"**This prior**: {escape_markdown(inputs.prior.line)}, five draws of each size.")
-        sizes = inputs.study.stability(samples, inputs.prior.caption_index)
-        _draw_stability({_SAMPLED_FROM[inputs.prior.kind]: sizes}, "live")
-    else:
-        st.caption("To see this figure for this set, sample the prior from 10 or more images, such as 30.")
     paper = reference("VGPT", "Table 6")
     with st.expander("The paper's numbers (Table 6, BLIP on Winoground)"):
         st.dataframe(paper[["method", "metric", "value", "std"]], hide_index=True)
+
+
+def _offer_samples(inputs: DebiasInputs, groups: GroupSet, stored: Mapping[str, Any] | None) -> None:
+    """That this was not measured on the selected groups, what is shown instead, and the button that measures it."""
+    shown = "" if stored is None else f"; shown: {stored['benchmark']}"
+    line = f"Not measured for {inputs.model} on {groups.name}{shown}."
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.markdown(f"**{escape_markdown(line)}**", width="content")
+        if inputs.prior.kind == "file":
+            st.caption(
+                f"A prior file with {_FEWEST_SAMPLES} null images or more measures it.", width="content"
+            )
+        elif not public_mode.is_public():  # whose visitors sample fewer images than it needs
+            kind = inputs.prior.kind if PRIORS[inputs.prior.kind].sampled else "gaussian"
+            st.button(
+                f"Measure it with {_SAMPLES} images",
+                on_click=set_state,
+                args=({"prior": kind, "samples": _SAMPLES},),
+                icon=":material/play_arrow:",
+            )
 
 
 # The images of a prior, in a figure's legend.

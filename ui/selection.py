@@ -299,6 +299,11 @@ def pick_group(ids: Sequence[str], **look: Any) -> str | None:
     )
 
 
+def group_line(group: str, ids: Sequence[str]) -> str:
+    """Which group is shown where a page opens one by itself; Markdown."""
+    return f"**{escape_markdown(group)}**, group {ids.index(group) + 1} of {len(ids)}"
+
+
 def warn_unknown(kind: str, asked: Iterable[str], known: Collection[str], field: str = "") -> None:
     """Say in one line which values of the address a field does not have: it falls back to its default by itself.
 
