@@ -188,7 +188,7 @@ def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
         elif ready and not is_public():
             begin = lambda: start_table(store, plan.name, plan.seeds)  # noqa: E731
             label = "Resume what was interrupted" if "stopped" in states else "Run all available lines"
-            long = sum(status.seconds or 0 for status in ready) > 3600  # no click that the page recommends
+            long = (plan.seconds or 0) > 3600  # no click that the page recommends
             st.button(
                 label,
                 type="secondary" if long else "primary",
@@ -201,8 +201,8 @@ def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
     if ready and is_public():
         st.caption(f"{counted(len(ready), 'line')} can run on your own installation.")
     elif ready and not busy:
-        times = [status.seconds for status in ready if status.seconds is not None]
-        left = f"about {duration(sum(times))} at most" if times else "no time estimate yet"
+        seconds = plan.seconds
+        left = "no time estimate yet" if seconds is None else f"about {duration(seconds)}"
         each = f"{seeds_text(ready)} each"
         st.caption(f"{counted(len(ready), 'line')}, {each}: {left}. It continues when you close this page.")
 
@@ -264,9 +264,8 @@ def world_button(label: str, table: str, **button: Any) -> None:
 
 def time_of(plan: papers.TablePlan) -> str:
     """`, 4 lines, about 29 min` for what of a table is ready; "" where nothing is."""
-    ready = [status.seconds for status in plan.lines if status.state in ("ready", "stopped")]
-    known = [seconds for seconds in ready if seconds]
-    time = f", about {duration(sum(known))}" if known else ""
+    ready = [status for status in plan.lines if status.state in ("ready", "stopped")]
+    time = f", about {duration(plan.seconds)}" if plan.seconds else ""
     return f", {counted(len(ready), 'line')}{time}" if ready else ""
 
 

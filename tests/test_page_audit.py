@@ -77,7 +77,7 @@ def test_the_benchmark_of_a_file_may_be_one_that_is_not_here_and_one_of_other_gr
     test = app()
     UploadStore().add("wino.csv", file.read_bytes())
     test = app(AUDIT, set="upload/wino.csv")
-    assert "Of as many, 400 groups of 2×2: winoground." in plain(test.info[0].value)
+    assert "winoground has as many: 400 groups of 2×2." in plain(test.info[0].value)
     box = test.selectbox("home-upload/wino.csv")
     assert box.value is None and box.options[0] == "winoground" and "scenes/left-right" in box.options
     box.set_value("winoground").run()

@@ -122,6 +122,13 @@ def test_a_dry_run_of_a_strategy_s_row_takes_its_forecast_for_every_seed(store, 
     assert [(s.seconds, s.time_source) for s in plan.lines] == [(300.0, "a trial")]
 
 
+def test_before_any_run_a_table_of_strategies_says_about_the_time_that_was_measured(store, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_PARALLEL_RUNS", "2")
+    plan = papers.table_plan(store, "cola/1", row="built-in world")
+    assert {s.time_source for s in plan.lines} == {"a rough estimate"}
+    assert plan.seconds == pytest.approx(46 * 60, rel=0.1)  # README: 21 runs, two cores
+
+
 def test_seeds_that_are_asked_for_count_for_lines_with_a_number_of_their_own(store):
     row = "built-in world, Linear"
     own, asked = (papers.table_plan(store, "cola/1", 1, row, all_lines=given) for given in (False, True))

@@ -102,7 +102,8 @@ def of_file(selection: Selection, needs: Mapping[str, str], split: str) -> None:
         )
         if alike:
             m, k = groups.shape
-            line += f" Of as many, {counted(len(groups), 'group')} of {m}×{k}: {', '.join(alike)}."
+            have = "has" if len(alike) == 1 else "have"
+            line += f" {', '.join(alike)} {have} as many: {counted(len(groups), 'group')} of {m}×{k}."
     st.info(escape_markdown(line), icon=":material/fact_check:")
     names = [*dict.fromkeys((*alike, *needs))]
     place = names.index(home) if home else None

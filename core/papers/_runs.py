@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import cache
 
 from core import datasets
+from core.cola._run_time import LAST_RUN, seconds_of_run
 from core.cola.run import StrategyRun
 from core.cola.tasks import SCENE_GRAPHS, AdaptationTask
 from core.datasets.base import RETRIEVAL
@@ -85,6 +86,11 @@ def expected_time(store: RunStore, job: RunDescription, seeds: int) -> tuple[flo
     if isinstance(job, AdaptationRun):
         count = _count_of(job)
         seconds, pace = expected_seconds(store, job, count) if count else (None, "")
+    elif isinstance(job, StrategyRun):
+        seconds, pace = seconds_of_run(store, job)
+        if pace != LAST_RUN:  # the pace of another strategy on this model is better than a guess
+            other, of_other = _time_of_similar_run(store, job)
+            seconds, pace = (seconds, pace) if other is None else (other, of_other)
     else:
         seconds, pace = _time_of_similar_run(store, job)
     return None if seconds is None else seconds * seeds, pace
