@@ -191,6 +191,19 @@ def test_what_waits_for_the_same_thing_is_said_once_with_its_commands(tmp_path):
     assert all("`" not in item.step for item in found.values())
 
 
+def test_lines_of_the_built_in_world_are_a_table_of_their_own_without_empty_columns(tmp_path):
+    shown = table_html.table_html(papers.table_plan(RunStore(tmp_path), "cola/1").record())
+    above, below = shown.split("The same on the built-in world")
+    assert "results that ship with Crossmatch, not the paper's" in below
+    assert "CLIP, Linear" in above and "MM-Adapter" in below and "built-in world" not in above
+    for part, heading in ((above, "GQA all, Cola mAP"), (below, "Cola mAP, all")):
+        assert heading in part and shown.count(f">{heading}<") == 1
+        columns = part.count('scope="col"')
+        cells = [cell.split("</td>")[0] for cell in part.split("<td>")[1:]]
+        rows = [cells[i : i + columns] for i in range(1, len(cells) - columns + 1, columns)]
+        assert all(any("–</span>" not in row[c] for row in rows) for c in range(columns))
+
+
 def test_every_number_of_a_printed_table_is_in_its_frame():
     from core.datasets.paper_results import reference
 

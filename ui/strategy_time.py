@@ -16,7 +16,9 @@ def time_line(store: RunStore, job: StrategyRun) -> str:
     if seconds is None:
         return "No time estimate: no run of this strategy has finished here."
     if source == GUESS:
-        return f"Roughly {duration(_rounded(seconds))}; a guess until a run of this strategy has finished here."
+        return (
+            f"Roughly {duration(_rounded(seconds))}; a guess until a run of this strategy has finished here."
+        )
     return f"About {duration(seconds)}, going by {source}."
 
 

@@ -34,6 +34,7 @@ __all__ = [
 
 PAPERS = {"Test-Time Matching": "TTM", "Language priors": "VGPT", "Cola": "Cola"}
 WORLD = "The built-in world"
+_ON_WORLD = "built-in world, "  # begins the lines of a paper's table that are measured there
 _SOURCES = ("paper", "shipped", "yours")  # of a cell's numbers
 # What stands in a cell without a number, and why.
 _UNTRAINED = (
@@ -115,17 +116,37 @@ def table_html(plan: Mapping[str, Any], empty: bool = False) -> str:
     """`core.papers.TablePlan.record()` as markup: in every cell the paper's (or the shipped) number, and yours below,
     with its interval, as soon as the line has any.
 
-    empty : also the lines without any number.
+    Lines of the built-in world in a paper's table are a table of their own below it. empty : also the lines without
+    any number.
     """
     left_out = () if empty else unmeasured_lines(plan)
-    heads = _headings(plan)
-    rows: dict[str, dict[str, Mapping[str, Any]]] = {}
-    served = {line["line"] for line in plan["lines"] if line.get("served")}
+    of_world = str(plan.get("table", "")).startswith("world")
+    papers_own: list[Mapping[str, Any]] = []
+    built_in: list[Mapping[str, Any]] = []
     for line in plan["lines"]:
-        if line["line"] not in left_out:  # SimpleMatch of a model stands in the model's own row
-            row = rows.setdefault(line["line"].removesuffix(", SimpleMatch"), {})
-            row |= {_heading(cell): cell for cell in line["cells"]}
-    none = _NOT_RUN if str(plan.get("table", "")).startswith("world") else _NOT_PRINTED
+        if line["line"] not in left_out:
+            is_below = not of_world and line["line"].startswith(_ON_WORLD)
+            (built_in if is_below else papers_own).append(line)
+    if not papers_own or not built_in:
+        return _one_table([*papers_own, *built_in], of_world)
+    below = [{**line, "line": line["line"].removeprefix(_ON_WORLD)} for line in built_in]
+    label = (
+        "<p><b>The same on the built-in world</b>: results that ship with Crossmatch, not the paper's.</p>"
+    )
+    return _one_table(papers_own, of_world) + label + _one_table(below, of_world)
+
+
+def _one_table(lines: Sequence[Mapping[str, Any]], of_world: bool) -> str:
+    """Lines of a plan's record as a table; of a paper's without the columns that have no number at all."""
+    rows: dict[str, dict[str, Mapping[str, Any]]] = {}
+    served = {line["line"] for line in lines if line.get("served")}
+    for line in lines:  # SimpleMatch of a model stands in the model's own row
+        row = rows.setdefault(line["line"].removesuffix(", SimpleMatch"), {})
+        row |= {_heading(cell): cell for cell in line["cells"]}
+    heads, none = _headings(lines), _NOT_RUN if of_world else _NOT_PRINTED
+    known = [head for head in heads if any(head in row and _is_known(row[head]) for row in rows.values())]
+    if known and not of_world:
+        heads = known
     body = "".join(
         f'<tr><th scope="row">{escape(name)}</th>{_row_html(row, heads, _UNTRAINED if name in served else none)}</tr>'
         for name, row in rows.items()
@@ -136,10 +157,10 @@ def table_html(plan: Mapping[str, Any], empty: bool = False) -> str:
     )
 
 
-def _headings(plan: Mapping[str, Any]) -> list[str]:
+def _headings(lines: Sequence[Mapping[str, Any]]) -> list[str]:
     """The columns as they first appear, those of one method beside each other: before, SimpleMatch, TTM."""
     methods: dict[str, list[str]] = {}
-    for line in plan["lines"]:
+    for line in lines:
         for cell in line["cells"]:
             head = _heading(cell)
             own = "" if cell.get("head") is not None else cell["method"]
