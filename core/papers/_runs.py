@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from functools import cache
 
 from core import datasets
-from core.cola._run_time import LAST_RUN, seconds_of_run
 from core.cola.run import StrategyRun
+from core.cola.run_time import _LAST_RUN, _seconds_of_run
 from core.cola.tasks import SCENE_GRAPHS, AdaptationTask
 from core.datasets.base import RETRIEVAL
 from core.papers._table_rows import Records
@@ -87,8 +87,8 @@ def expected_time(store: RunStore, job: RunDescription, seeds: int) -> tuple[flo
         count = _count_of(job)
         seconds, pace = expected_seconds(store, job, count) if count else (None, "")
     elif isinstance(job, StrategyRun):
-        seconds, pace = seconds_of_run(store, job)
-        if pace != LAST_RUN:  # the pace of another strategy on this model is better than a guess
+        seconds, pace = _seconds_of_run(store, job)
+        if pace != _LAST_RUN:  # the pace of another strategy on this model is better than a guess
             other, of_other = _time_of_similar_run(store, job)
             seconds, pace = (seconds, pace) if other is None else (other, of_other)
     else:
