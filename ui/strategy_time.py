@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from core.base.text import duration
-from core.cola.run_time import _GUESS, _seconds_of_run, _steps_of
 from core.cola.run import StrategyRun
+from core.cola.run_time import _GUESS, _seconds_of_run, _steps_of
 from core.runs.store import RunStore
 
 
