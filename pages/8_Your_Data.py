@@ -31,6 +31,7 @@ from ui.uploads import (
     BESIDE,
     FORMATS,
     PREFIX,
+    PRIOR,
     beside_line,
     form_beside,
     new_upload,
@@ -328,9 +329,10 @@ def links(entry: str) -> None:
         "Matching: metrics, thresholds, tags": ("pages/2_Matching.py", ":material/join_inner:"),
         "Groups one by one": ("pages/1_Groups.py", ":material/grid_view:"),
         "Compare with another file": ("pages/6_Compare.py", ":material/compare:"),
-        "Remove a language prior": ("pages/3_Debias.py", ":material/balance:"),
     }
-    if stored_upload(entry).shape and not public_mode.is_public():
+    if PRIOR in fit_beside(entry):
+        pages["Remove a language prior"] = ("pages/3_Debias.py", ":material/balance:")
+    elif not public_mode.is_public():
         pages["Adapt at test time"] = ("pages/4_Test-Time_Matching.py", ":material/trending_up:")
     with st.container(horizontal=True):
         for label, (page, icon) in pages.items():
@@ -341,11 +343,17 @@ def links(entry: str) -> None:
     )
 
 
+def fit_beside(entry: str) -> list[str]:
+    """What can be put beside a file: all of `BESIDE`, of embeddings no prior, as cosines are no log-likelihoods."""
+    return [what for what in BESIDE if what != PRIOR or not stored_upload(entry).shape]
+
+
 def beside(entry: str) -> None:
-    """Tags and a language prior for a file's groups."""
-    with st.expander("Add tags or a language prior", icon=":material/sell:"):
+    """Tags for a file's groups, and a language prior where its scores can have one."""
+    kinds = fit_beside(entry)
+    with st.expander("Add tags or a language prior" if PRIOR in kinds else "Add tags", icon=":material/sell:"):
         st.caption("A row for each group of the file, by the same ids; rows of other groups are left out.")
-        for what in BESIDE:
+        for what in kinds:
             fits = beside_line(entry, what)
             if fits:
                 st.success(escape_markdown(fits), icon=":material/check:")

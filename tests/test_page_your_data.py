@@ -130,7 +130,8 @@ def test_an_upload_that_is_no_zip_is_named_as_it_was_uploaded(app):
     test = app(PAGE)
     test = test.get("file_uploader")[0].upload("my set.zip", b"no zip at all", "application/zip").run()
     said = test.error[0].value.replace("\\", "")
-    assert said.startswith("my set.zip is damaged or not an archive") and "staging" not in said
+    assert said.startswith("my set.zip is damaged or not an archive; fetch or pack it again.")
+    assert "staging" not in said
 
 
 def test_sets_and_cache_are_shown_and_cleared(app, tmp_path):
@@ -303,6 +304,20 @@ def test_the_result_of_a_file_comes_before_formats_and_examples(app):
     assert any("Download examples:" in each.value for each in fold.markdown)
     assert not test.success and not test.info
     assert [each.value.replace("\\", "") for each in test.subheader] == ["s.csv: 40 groups of 2×2"]
+
+
+def test_embeddings_are_offered_no_language_prior(app):
+    """Debias explained then why cosines have none."""
+    data = io.BytesIO()
+    rows = np.random.default_rng(0).normal(size=(20, 4)).astype(np.float32)
+    np.savez(data, img=rows, cap=rows)
+    test = fine(uploaded(app, "e.npz", data.getvalue()))
+    labels = [each.label for each in test.button]
+    assert "Adapt at test time" in labels and "Remove a language prior" not in labels
+    assert "Add tags" in [each.label for each in test.expander]
+    assert not any("prior" in u.label for u in test.get("file_uploader"))
+    scores = fine(uploaded(app, "s.csv", _csv(40, 0.9)))
+    assert "Remove a language prior" in [each.label for each in scores.button]
 
 
 def _csv(n: int, share: float) -> bytes:

@@ -335,9 +335,11 @@ def unpack(
                 sync_tree(staging)
             _merge(staging, folder)
     except _BROKEN as error:
-        reason = str(error).partition("\n")[0]  # tarfile lists every compression that it tried
+        reason = str(error).partition("\n")[0]
+        # Where nothing knows the format, tarfile lists every compression that it tried: no reason.
+        reason = "" if reason.endswith(":") else f" ({reason})"
         raise InputError(
-            f"{archive} is damaged or not an archive ({reason}); fetch or pack it again."
+            f"{archive} is damaged or not an archive{reason}; fetch or pack it again."
         ) from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
