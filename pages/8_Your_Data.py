@@ -351,7 +351,9 @@ def fit_beside(entry: str) -> list[str]:
 def beside(entry: str) -> None:
     """Tags for a file's groups, and a language prior where its scores can have one."""
     kinds = fit_beside(entry)
-    with st.expander("Add tags or a language prior" if PRIOR in kinds else "Add tags", icon=":material/sell:"):
+    with st.expander(
+        "Add tags or a language prior" if PRIOR in kinds else "Add tags", icon=":material/sell:"
+    ):
         st.caption("A row for each group of the file, by the same ids; rows of other groups are left out.")
         for what in kinds:
             fits = beside_line(entry, what)

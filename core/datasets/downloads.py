@@ -338,9 +338,7 @@ def unpack(
         reason = str(error).partition("\n")[0]
         # Where nothing knows the format, tarfile lists every compression that it tried: no reason.
         reason = "" if reason.endswith(":") else f" ({reason})"
-        raise InputError(
-            f"{archive} is damaged or not an archive{reason}; fetch or pack it again."
-        ) from None
+        raise InputError(f"{archive} is damaged or not an archive{reason}; fetch or pack it again.") from None
     finally:
         shutil.rmtree(staging, ignore_errors=True)
 
