@@ -27,6 +27,7 @@ STATES = {
     "running": (":material/play_arrow:", "violet", "running"),
     "stopped": (":material/stop:", "orange", "interrupted"),
     "ready": (":material/circle:", "gray", "ready to run"),
+    "begun": (":material/hourglass_bottom:", "gray", "with some of its seeds"),
     "missing": (":material/download:", "orange", "waiting for data or weights"),
     "served": (":material/cloud:", "orange", "waiting for an endpoint"),
     "printed": (":material/article:", "gray", "published numbers only"),
@@ -36,7 +37,6 @@ ELSEWHERE = {
     "vgpt": ("pages/3_Debias.py", "Debias: the same measurement on your selection"),
     "cola": ("pages/5_Retrieval.py", "Retrieval: the same measurement on the built-in world"),
 }
-OWN_FIGURES = ("world/cola", "world/alpha", "world/retrieval")  # not about test-time matching
 # Where a run of a kind is opened; the others in the list of all runs.
 # A small table of the built-in world that needs no download, by the papers' keys.
 QUICK = {"ttm": "world/iterations", "vgpt": "world/alpha", "cola": "world/cola"}
@@ -54,7 +54,7 @@ def choose(place: Any) -> tuple[str, table_html.TableChoice]:
     asked = st.query_params.get("table", "")
     first = table_html.WORLD if asked in ("", *table_html.table_choices(table_html.WORLD)) else names[1]
     with place:
-        paper = st.selectbox("Paper", names, names.index(first), key="paper", bind="query-params")
+        paper = st.selectbox("Tables of", names, names.index(first), key="paper", bind="query-params")
         tables = table_html.table_choices(paper)
         opening = FIRST_TABLE if paper == table_html.WORLD else next(iter(tables))
         if st.session_state.get("table", asked or opening) not in tables:
@@ -86,11 +86,12 @@ def runnable(name: str) -> None:
         st.fragment(standing, run_every=3.0 if busy else None)(name, seeds, busy)
     record = plan.record()
     figures = {"numbers": lambda: plots.papers_figure(plots.papers_data(record))}
-    if name.startswith(("ttm/", "world")) and name not in OWN_FIGURES:
-        own_world = name.startswith("world")
+    if name in shipped_results.OF_TABLE:
+        figures |= shipped_results.section(shipped_results.OF_TABLE[name])
+    elif name.startswith("ttm/"):
         label = "What the built-in world shows: schedules, thresholds, iterations, gains"
-        with st.container() if own_world else st.expander(label, icon=":material/public:"):
-            figures |= shipped_results.section(heading=own_world)
+        with st.expander(label, icon=":material/public:"):
+            figures |= shipped_results.section()
     ui.export_section(
         f"table-{name.replace('/', '-')}",
         table_html.plan_frame(record),
@@ -141,12 +142,12 @@ def reading(name: str, record: dict[str, Any], deviation: str) -> str:
     cells = [cell for line in record["lines"] for cell in line["cells"]]
     text = f"{source}, in percent; a gain in points is in percentage points."
     if any(cell["yours"] is not None for cell in cells):
-        text += (
-            f" Below, in bold: yours, the mean ± standard deviation over complete seeds ({deviation}), and its 95 % "
-            "interval over groups (the mean of the seeds' bounds)."
-        )
+        several = f"of several the mean ± standard deviation ({deviation})"
+        text += f" Below, in bold: yours, of one seed its number, {several}."
     else:
         text += " Yours stand below them once you have run a line."
+    if any(cell[f"{whose}_low"] is not None for cell in cells for whose in ("shipped", "yours")):
+        text += " Small: the 95 % interval over groups (the mean of the seeds' bounds)."
     return text
 
 
@@ -165,7 +166,10 @@ def served_note(plan: papers.TablePlan) -> None:
 
 
 def state_of(status: papers.LineStatus) -> str:
-    """A key of `STATES`: a model that an endpoint serves waits for that, and for no weights."""
+    """A key of `STATES`: a model that an endpoint serves waits for that, and for no weights; a line that can run may
+    have some of its seeds."""
+    if status.state == "ready" and status.complete:
+        return "begun"
     return "served" if status.state == "missing" and status.is_served else status.state
 
 

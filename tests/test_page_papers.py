@@ -163,9 +163,36 @@ def test_a_visitor_reads_what_is_missing_and_no_folder_of_the_server(app, monkey
     "name", ["Schedules", "First threshold", "Iterations", "Gains", "SimpleMatch", "Why"]
 )
 def test_the_built_in_world_answers_each_question_with_a_figure(app, name):
-    test = app(PAPERS, paper=table_html.WORLD, table="Oracle", world=name)
-    assert "On the built-in world" in text(test) and len(test.get("plotly_chart")) == 1
+    test = app(PAPERS, **TTM, world=name)
+    assert len(test.get("plotly_chart")) == 1
     assert test.segmented_control(key="world").value == name
+
+
+def test_a_table_of_the_built_in_world_has_its_own_figure_and_no_second_choice_of_one(app):
+    """Below the table "Iterations" stood a section "On the built-in world" with a tab "Iterations"."""
+    test = app(PAPERS, paper=table_html.WORLD, table="Iterations")
+    assert len(test.get("plotly_chart")) == 1 and not test.segmented_control
+    assert "as Table 9 of Test-Time Matching" in plain(test)
+    fine(test.selectbox(key="table").set_value("Sets and models").run())
+    assert test.segmented_control(key="world").value == "Gains"
+    fine(test.selectbox(key="table").set_value("Transfer").run())
+    assert not test.get("plotly_chart")
+
+
+def test_shipped_numbers_have_their_interval_and_the_table_its_chance_levels(tmp_path):
+    record = papers.table_plan(RunStore(tmp_path), "world/iterations").record()
+    cells = [cell for line in record["lines"] for cell in line["cells"]]
+    assert all(cell["shipped_low"] < cell["shipped"] < cell["shipped_high"] for cell in cells)
+    (before,) = {(cell["shipped_low"], cell["shipped_high"]) for cell in cells if cell["method"] == "raw"}
+    assert before == pytest.approx((7.41, 14.72), abs=0.01)  # that of 32 of 300 groups, as everywhere
+    (chance,) = re.findall(r'<tr class="cm-chance">(.*?)</tr>', table_html.table_html(record))
+    assert re.findall(r"<span>(.*?)</span>", chance) == ["16.67", "50.00", "50.00", "16.67"]
+    several = table_html.table_html(papers.table_plan(RunStore(tmp_path), "world").record())
+    assert (
+        "cm-chance" not in several
+        and ", chance 50.0</small>" in several
+        and ", chance 25.0</small>" in several
+    )
 
 
 def test_the_table_as_a_figure_is_drawn_once_it_is_opened(app):
@@ -356,6 +383,10 @@ def test_own_results_have_their_interval_over_groups_and_only_they_have_dashes(t
     assert cells["TTM", "group_score"]["yours_low"] is None
     shown = table_html.table_html(record)
     assert "61.0–74.0</small>" in shown
+    assert "of 2 seeds" not in shown
+    assert "<small>2 of 4 seeds</small>" in table_html.table_html(
+        papers.table_plan(store, "world/iterations", 4).record()
+    )
     assert shown.count("cm-none") == 2  # GroupScore before and after of this line, and of no other line
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import pandas as pd
@@ -78,16 +78,19 @@ def _of(where: str) -> dict[str, str]:
 VIEWS = {
     "Schedules": _ShippedFigure(
         _curves,
-        "GroupMatch per iteration with a falling, a constant and a rising threshold, as in Fig. 2 (right).",
+        "GroupMatch per iteration with a falling, a constant and a rising threshold, as in Fig. 2 (right) of Test-Time "
+        "Matching.",
         True,
     ),
     "First threshold": _ShippedFigure(
         _first,
-        "Results by the share of groups that τ₁ selects, as in Fig. 4; the oracle uses the truth and is an "
-        "upper bound.",
+        "Results by the share of groups that τ₁ selects, as in Fig. 4 of Test-Time Matching; the oracle uses the truth "
+        "and is an upper bound.",
         True,
     ),
-    "Iterations": _ShippedFigure(_iterations, "Results by the number of iterations T, as in Table 9.", True),
+    "Iterations": _ShippedFigure(
+        _iterations, "Results by the number of iterations T, as in Table 9 of Test-Time Matching.", True
+    ),
     "Gains": _ShippedFigure(
         _gains("ttm", GROUP_MATCH),
         "What test-time matching changes on every set and model, in points of GroupMatch; values left of the "
@@ -107,6 +110,16 @@ VIEWS = {
         "them are right and the model still loses, much of it in the first iteration; the reason is not known.",
         False,
     ),
+}
+
+
+# The figures of the built-in world's tables, of which some have none.
+OF_TABLE: dict[str, tuple[str, ...]] = {
+    "world": ("Gains", "SimpleMatch", "Why"),
+    "world/schedules": ("Schedules",),
+    "world/thresholds": ("First threshold",),
+    "world/iterations": ("Iterations",),
+    "world/oracle": ("First threshold",),
 }
 
 
@@ -130,26 +143,28 @@ def _drawn(name: str, where: str) -> tuple[go.Figure, str]:
     return VIEWS[name].figure(_table(), where)
 
 
-def section(heading: bool = True) -> dict[str, Any]:
-    """One figure at a time; returns it by name, for the export."""
-    if heading:
-        st.header("On the built-in world", anchor=False)
+def section(names: Sequence[str] = tuple(VIEWS)) -> dict[str, Any]:
+    """One figure of these at a time; returns it by name, for the export."""
+    if st.session_state.get("world", names[0]) not in names:  # chosen at another table
+        del st.session_state["world"]
+    name = names[0]
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        name = st.segmented_control(
-            "Shipped results",
-            list(VIEWS),
-            default="Schedules",
-            key="world",
-            required=True,
-            bind="query-params",
-        )
-        view = VIEWS[name or "Schedules"]
+        if len(names) > 1:
+            name = (
+                st.segmented_control(
+                    "Figure", names, default=names[0], key="world", required=True, bind="query-params"
+                )
+                or names[0]
+            )
+        view = VIEWS[name]
         where = "scenes/left-right"
         if view.by_set:
-            where = st.selectbox("Set", _sets() or [where], key="world_set", bind="query-params", width=240)
+            where = st.selectbox(
+                "Set of the figure", _sets() or [where], key="world_set", bind="query-params", width=240
+            )
     st.caption(
         f"{view.caption} Bands and bars: one standard deviation over seeds. The last iteration is the result."
     )
-    figure, alt = _drawn(name or "Schedules", where)
+    figure, alt = _drawn(name, where)
     chart(figure, alt, "world-figure")
-    return {f"built-in world, {(name or 'Schedules').lower()}": figure}
+    return {f"built-in world, {name.lower()}": figure}

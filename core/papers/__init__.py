@@ -42,6 +42,7 @@ class LineStatus(NamedTuple):
     # 95 % intervals of yours over groups (low, high): the mean of the seeds' bounds; None for gains.
     intervals: tuple[tuple[float, float] | None, ...]
     shipped: tuple[SeedSpread | None, ...]  # what Crossmatch brings along of it, one per cell
+    shipped_intervals: tuple[tuple[float, float] | None, ...]  # as `intervals`, of those
     complete: tuple[int, ...]  # seeds
     runs: dict[str, str]  # id -> status, of all runs that belong to it
     seconds: float | None  # that the seeds to come will take; None where no earlier run says
@@ -50,8 +51,10 @@ class LineStatus(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """JSON-safe, with one entry per cell: paper, shipped and yours, with deviations, intervals and seeds."""
-        parts = zip(self.line.cells, self.values, self.intervals, self.shipped, strict=True)
-        cells = [_cell_record(*each) for each in parts]
+        numbers = (self.values, self.intervals, self.shipped, self.shipped_intervals)
+        parts = zip(self.line.cells, *numbers, strict=True)
+        chances = _runs.chances(self.line)
+        cells = [{**_cell_record(*each), "chance": chances.get(each[0].metric)} for each in parts]
         return {
             "line": self.line.label,
             "state": self.state,
@@ -164,6 +167,7 @@ def _cell_record(
     value: SeedSpread | None,
     interval: tuple[float, float] | None,
     shipped: SeedSpread | None,
+    shipped_interval: tuple[float, float] | None,
 ) -> dict[str, Any]:
     yours = {} if value is None else value._asdict()
     shipped_record = {} if shipped is None else shipped._asdict()
@@ -177,6 +181,8 @@ def _cell_record(
         "note": cell.note,
         "shipped": shipped_record.get("mean"),
         "shipped_std": shipped_record.get("std"),
+        "shipped_low": None if shipped_interval is None else shipped_interval[0],
+        "shipped_high": None if shipped_interval is None else shipped_interval[1],
         "shipped_seeds": shipped_record.get("seeds", 0),
         "yours": yours.get("mean"),
         "yours_std": yours.get("std"),
@@ -250,7 +256,7 @@ def _status(
         missing,
         tuple(_spread(cell, records) for cell in line.cells),
         tuple(_interval(cell, records) for cell in line.cells),
-        _shipped(line),
+        *_shipped(line),
         tuple(sorted(complete)),
         {name: run.status for name, run in all_runs.items()},
         sum(known) if times and len(known) == len(times) else None,
@@ -271,14 +277,20 @@ def _state(line: _tables.TableLine, complete: bool, missing: bool, runs: Sequenc
     return "stopped" if any(run.resumable for run in runs) else "ready"
 
 
-def _shipped(line: _tables.TableLine) -> tuple[SeedSpread | None, ...]:
-    """The shipped numbers of a line's cells."""
+def _shipped(
+    line: _tables.TableLine,
+) -> tuple[tuple[SeedSpread | None, ...], tuple[tuple[float, float] | None, ...]]:
+    """The shipped numbers of a line's cells, and their intervals."""
     shipped = (
         () if line.job is None else [m for m in _shipped_results.measured() if line.job.same(m.job.written())]
     )
-    return tuple(
-        next((value for m in shipped if (value := m.read(cell)) is not None), None) for cell in line.cells
-    )
+    pairs = [
+        next(
+            ((value, m.interval(cell)) for m in shipped if (value := m.read(cell)) is not None), (None, None)
+        )
+        for cell in line.cells
+    ]
+    return tuple(value for value, _ in pairs), tuple(interval for _, interval in pairs)
 
 
 def _spread(

@@ -10,7 +10,8 @@ from core.cola.run import StrategyRun
 from core.cola.run_time import _LAST_RUN, _seconds_of_run
 from core.cola.tasks import SCENE_GRAPHS, AdaptationTask
 from core.datasets.base import RETRIEVAL
-from core.papers._table_rows import Records
+from core.metrics.groups import METRICS, metrics_of_shape
+from core.papers._table_rows import Records, TableLine
 from core.papers.measurement_run import MeasurementRun
 from core.runs.description import RunDescription
 from core.runs.store import Run, RunStore
@@ -79,6 +80,26 @@ def _count_of(job: RunDescription) -> int | None:
 def _count(benchmark: str, split: str) -> int:
     """Groups of a built-in set; they do not change while a process lives."""
     return len(datasets.load(benchmark, split))
+
+
+def chances(line: TableLine) -> dict[str, float]:
+    """Metric -> its chance level in percent, where a line's numbers are of one built-in set; {} elsewhere."""
+    job = line.job
+    if not isinstance(job, AdaptationRun) or line.more or datasets.benchmark_entry(job.benchmark) is not None:
+        return {}
+    shape = _shape(job.benchmark, job.split)
+    return (
+        {}
+        if shape is None
+        else {name: 100 * METRICS[name].chance(*shape) for name in metrics_of_shape(*shape)}
+    )
+
+
+@cache
+def _shape(benchmark: str, split: str) -> tuple[int, int] | None:
+    """The one shape of a built-in set's groups; None where they have several, or it is flat."""
+    shapes = datasets.load(benchmark, split).shapes
+    return next(iter(shapes)) if len(shapes) == 1 else None
 
 
 def expected_time(store: RunStore, job: RunDescription, seeds: int) -> tuple[float | None, str]:

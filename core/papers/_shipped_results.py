@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from statistics import fmean
 from typing import Any
 
 from core.base.lazy import pandas as pd
 from core.base.paths import assets
 from core.cola.run import StrategyRun
 from core.metrics.groups import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE
+from core.metrics.statistics import Estimate
 from core.papers._table_rows import TableCell
 from core.papers.measurement_run import MeasurementRun
 from core.runs.description import RunDescription
@@ -25,6 +27,7 @@ _SETTINGS = {
     "half/half x 10": "validated",
 }
 _METRICS = (GROUP_SCORE, GROUP_MATCH, GLOBAL_MATCH)
+_ENDS = [f"{metric}_{end}" for metric in _METRICS for end in ("low", "high")]
 _WHOLE = "all"  # the part of a run that is not a transfer check's
 # Columns of the description itself; every other setting is one of the method's.
 _OWN: dict[str, Callable[[str], Any]] = {"adapt_on": float, "oracle": lambda text: bool(int(text))}
@@ -45,6 +48,14 @@ class ShippedRuns:
         values = [value for records in seeds if (value := cell.read(records)) is not None]
         return spread(values, cell.population) if values else None
 
+    def interval(self, cell: TableCell) -> tuple[float, float] | None:
+        """A cell's 95 % interval over groups, the mean of the seeds' bounds; None where there is none."""
+        if any(job for job, _ in cell.source):  # of several jobs, whose runs these are not
+            return None
+        found = [cell.interval({0: records}) for records in self.seeds]
+        ends = [each for each in found if each is not None]
+        return (fmean(low for low, _ in ends), fmean(high for _, high in ends)) if ends else None
+
 
 @cache
 def measured() -> tuple[ShippedRuns, ...]:
@@ -60,11 +71,24 @@ def measured() -> tuple[ShippedRuns, ...]:
 
 def _adapted(table: pd.DataFrame) -> list[ShippedRuns]:
     """Test-time matching and SimpleMatch, by iteration (benchmarks/results/ablations.py)."""
-    runs = table.groupby(["kind", "model", "benchmark", "setting"], sort=False)
+    runs = _with_intervals(table).groupby(["kind", "model", "benchmark", "setting"], sort=False)
     return [
         ShippedRuns(_job(*map(str, key)), [_records(of_seed) for _, of_seed in rows.groupby("seed")])
         for key, rows in runs
     ]
+
+
+def _with_intervals(table: pd.DataFrame) -> pd.DataFrame:
+    """With the intervals that a run of today has, of the metrics that are yes or no of a group: of the same number two
+    intervals would stand in a cell, as those in the file are older, of resamples."""
+    found = table.copy()
+    for metric in (GROUP_SCORE, GROUP_MATCH):
+        for n, rows in table.groupby("groups"):
+            share = rows[metric].to_numpy() / 100
+            ends = Estimate.interval_of_moments(share, share, int(str(n)))
+            for name, bounds in zip(("low", "high"), ends, strict=True):
+                found.loc[rows.index, f"{metric}_{name}"] = 100 * bounds
+    return found
 
 
 def _strategies(table: pd.DataFrame) -> list[ShippedRuns]:
@@ -130,10 +154,15 @@ def _value(name: str, text: str) -> Any:
 def _records(rows: pd.DataFrame) -> list[dict[str, Any]]:
     """One record per iteration, as a run has them, as far as a table's cells read it."""
     iterations: dict[int, dict[str, Any]] = {}
-    for row in rows[["iteration", "part", *_METRICS]].to_dict("records"):
+    for row in rows[["iteration", "part", *_METRICS, *_ENDS]].to_dict("records"):
         iterations.setdefault(row["iteration"], {})[str(row["part"])] = {"metrics": _metrics(row)}
     return [{"metrics": parts[_WHOLE]["metrics"], "parts": parts} for _, parts in sorted(iterations.items())]
 
 
 def _metrics(row: Mapping[Any, Any]) -> dict[str, Any]:
-    return {name: {"value": float(row[name])} for name in _METRICS if pd.notna(row[name])}
+    """Each with its 95 % interval over groups."""
+    return {
+        name: {"value": float(row[name]), **{end: float(row[f"{name}_{end}"]) for end in ("low", "high")}}
+        for name in _METRICS
+        if pd.notna(row[name])
+    }

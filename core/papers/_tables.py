@@ -220,18 +220,18 @@ TABLES: dict[str, tuple[str, Callable[[], list[TableLine]]]] = {
     "world/global": ("the built-in sets without groups", _global),
     "world/transfer": ("adapted on half of the groups, measured on both halves", _transfer),
     "world/schedules": (
-        "threshold schedules, as Fig. 2",
+        "threshold schedules, as Fig. 2 of Test-Time Matching",
         _varied({s: {"schedule": s} for s in ("linear", "cosine", "constant", "ascending")}),
     ),
     "world/thresholds": (
-        "first thresholds, as Fig. 4",
+        "first thresholds, as Fig. 4 of Test-Time Matching",
         _varied({f"{100 * c:.0f} % at first": {"coverage_first": c} for c in (0.1, 0.2, 0.3, 0.5, 0.9)}),
     ),
     "world/iterations": (
-        "numbers of iterations, as Table 9",
+        "numbers of iterations, as Table 9 of Test-Time Matching",
         _varied({f"T={t}": {"iterations": t} for t in (1, 3, 5, 10)}),
     ),
-    "world/oracle": ("the skyline, as Fig. 4", _oracle),
+    "world/oracle": ("the skyline, as Fig. 4 of Test-Time Matching", _oracle),
     "world/cola": ("Cola's strategies on the built-in scenes", _cola.protocol_lines),
     "world/alpha": ("a captioner with and without its language prior", _vgpt.builtin_lines),
     "world/retrieval": (

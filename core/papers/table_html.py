@@ -142,19 +142,34 @@ def _one_table(lines: Sequence[Mapping[str, Any]], of_world: bool) -> str:
     served = {line["line"] for line in lines if line.get("served")}
     for line in lines:  # SimpleMatch of a model stands in the model's own row
         row = rows.setdefault(line["line"].removesuffix(", SimpleMatch"), {})
-        row |= {_heading(cell): cell for cell in line["cells"]}
+        row |= {_heading(cell): {**cell, "wanted": line.get("wanted", 0)} for cell in line["cells"]}
     heads, none = _headings(lines), _NOT_RUN if of_world else _NOT_PRINTED
     known = [head for head in heads if any(head in row and _is_known(row[head]) for row in rows.values())]
     if known and not of_world:
         heads = known
+    chances = _common_chances(rows.values(), heads)
     body = "".join(
-        f'<tr><th scope="row">{escape(name)}</th>{_row_html(row, heads, _UNTRAINED if name in served else none)}</tr>'
+        f'<tr><th scope="row">{escape(name)}</th>'
+        f"{_row_html(row, heads, _UNTRAINED if name in served else none, not chances)}</tr>"
         for name, row in rows.items()
     )
+    if chances:
+        cells = "".join(
+            f"<td><div><span>{chances[head]:.2f}</span></div></td>" if head in chances else "<td></td>"
+            for head in heads
+        )
+        body = f'<tr class="cm-chance"><th scope="row">by chance</th>{cells}</tr>{body}'
     top = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
     return _scrolling(
         f'<table class="cm-cells"><thead><tr><td></td>{top}</tr></thead><tbody>{body}</tbody></table>'
     )
+
+
+def _common_chances(rows: Iterable[Mapping[str, Any]], heads: Sequence[str]) -> dict[str, float]:
+    """Chance levels by column, as far as all lines have the same; {} where the sets of a column differ in it."""
+    found = {head: {row[head].get("chance") for row in rows if head in row} for head in heads}
+    known = {head: next(iter(of)) for head, of in found.items() if len(of) == 1 and None not in of}
+    return known if all(len(of) == 1 for of in found.values()) else {}
 
 
 def _headings(lines: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -177,12 +192,16 @@ def _scrolling(table: str) -> str:
     )
 
 
-def _row_html(row: Mapping[str, Mapping[str, Any]], heads: Sequence[str], none: tuple[str, str]) -> str:
-    """The cells of a row; none : what stands where it has no number, and why."""
+def _row_html(
+    row: Mapping[str, Mapping[str, Any]], heads: Sequence[str], none: tuple[str, str], with_chance: bool
+) -> str:
+    """The cells of a row; none : what stands where it has no number, and why. with_chance : each beside its own."""
+    chances = {head: cell.get("chance") for head, cell in row.items()}
+    says = {head: f", chance {c:.1f}" if with_chance and c is not None else "" for head, c in chances.items()}
     measured = any(cell["yours"] is not None for cell in row.values())
     empty = f'<div><span class="cm-none" title="{none[1]}">{none[0]}</span></div>'
     return "".join(
-        f"<td>{_cell_html(row[head], measured) if head in row and _is_known(row[head]) else empty}</td>"
+        f"<td>{_cell_html(row[head], measured, says[head]) if head in row and _is_known(row[head]) else empty}</td>"
         for head in heads
     )
 
@@ -197,17 +216,26 @@ def unmeasured_lines(plan: Mapping[str, Any]) -> list[str]:
     return empty if len(empty) < len(plan["lines"]) else []
 
 
-def _cell_html(cell: Mapping[str, Any], measured: bool) -> str:
+def _interval_html(cell: Mapping[str, Any], whose: str, more: str) -> str:
+    """The 95 % interval of a cell's number; "" where it has none."""
+    low, high = (cell.get(f"{whose}_{end}") for end in ("low", "high"))
+    if low is None:
+        return ""
+    return f'<small title="95 % interval over groups">{low:.1f}–{high:.1f}{more}</small>'
+
+
+def _cell_html(cell: Mapping[str, Any], measured: bool, chance: str) -> str:
     upper = "" if cell["paper"] is None else f"<span>{_number(cell['paper'], cell['paper_std'])}</span>"
     if cell["shipped"] is not None:
         title = f"measured over {counted(cell['shipped_seeds'], 'seed')}, shipped"
         upper += f'<span title="{title}">{_number(cell["shipped"], cell["shipped_std"])}</span>'
+        upper += _interval_html(cell, "shipped", chance)
     yours = '<b class="cm-none">–</b>' if measured else ""
     if cell["yours"] is not None:
         yours = f'<b title="{counted(cell["seeds"], "seed")}">{_number(cell["yours"], cell["yours_std"])}</b>'
-        if cell.get("yours_low") is not None:
-            low, high = cell["yours_low"], cell["yours_high"]
-            yours += f'<small title="95 % interval over groups">{low:.1f}–{high:.1f}</small>'
+        yours += _interval_html(cell, "yours", "")
+        if cell["seeds"] < cell.get("wanted", 0):
+            yours += f"<small>{cell['seeds']} of {counted(cell['wanted'], 'seed')}</small>"
     note = f' title="{escape(cell["note"], quote=True)}"' if cell["note"] else ""
     return f"<div{note}>{upper}{yours}</div>"
 
