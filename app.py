@@ -12,6 +12,7 @@ from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from core.scoring.load import builtin_models
+from ui.export import BARS_NOTE
 
 SETS = ("scenes/attribute-swap", "scenes/left-right", "scenes/front-behind", "scenes/relations-1x4")
 HEADING = "Which caption belongs to which image?"
@@ -113,9 +114,8 @@ def numbers(evaluations: dict[str, Evaluation], model: str) -> None:
     figure = ui.cached_on(first, f"bars of {', '.join(evaluations)}", lambda: figures.bars_figure(data))
     ui.chart(figure, alt, key="home-numbers")
     st.caption(
-        "Percent of the test groups that count as right. Thin lines are 95 % intervals, dotted lines chance levels, "
-        "what guessing would give. For GroupMatch on groups of two images and two captions that is 50 %: judge a bar "
-        "by its height above the dotted line."
+        f"Percent of the test groups that count as right. {BARS_NOTE} For GroupMatch on groups of two images and two "
+        "captions that is 50 %: judge a bar by its height above the dotted line."
     )
 
 

@@ -20,6 +20,7 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import GroupData
 from core.metrics.groups import METRICS
+from ui.export import BARS_NOTE
 from ui.images import has_pictures
 from ui.notable_groups import notable_groups
 from ui.text_only import text_only_section
@@ -121,7 +122,7 @@ def export_groups(selection: ui.Selection, evaluation: Evaluation, place: DeltaG
     with place:
         exports = ui.evaluation_exports(selection, {selection.model: evaluation})
         bars = {"metrics": lambda: metrics_figure(evaluation)}
-        ui.export_section("groups", evaluation.table, bars, **exports)
+        ui.export_section("groups", evaluation.table, bars, note=BARS_NOTE, **exports)
 
 
 def card(model: str, evaluation: Evaluation, group: Group, index: int) -> None:

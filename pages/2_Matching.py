@@ -20,6 +20,7 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import MAX_SLICES, Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from ui import ladder
+from ui.export import BARS_NOTE
 from ui.selection import last_benchmark
 from ui.uploads import FORMATS, new_upload, show_left_out, stored_upload
 
@@ -93,6 +94,7 @@ def overview(evaluation: Evaluation, name: str) -> go.Figure:
             bars = ui.cached_on(evaluation, f"bars of {name}", lambda: figures.bars_figure(data, 320))
             text = "All group metrics as bars with intervals and chance levels; the cards say the same."
             ui.chart(bars, text, "metrics")
+            st.caption(BARS_NOTE)
     return bars
 
 
@@ -130,14 +132,14 @@ def open_groups(state: Mapping[str, object]) -> None:
 
 
 @st.fragment
-def thresholds(evaluation: Evaluation, name: str) -> None:
+def thresholds(evaluation: Evaluation, name: str, description: str) -> None:
     """Margins and the threshold slider; moving it redraws this alone."""
     with ui.show_errors():
-        threshold_section(evaluation, name)
+        threshold_section(evaluation, name, description)
 
 
-def threshold_section(evaluation: Evaluation, name: str) -> None:
-    """What each threshold would select."""
+def threshold_section(evaluation: Evaluation, name: str, description: str) -> None:
+    """What each threshold would select. description : of the selection, for exported figures."""
     st.header("Margins, and what a threshold selects", anchor=False)
     top = float(evaluation.matches.margin.max())
     if not len(threshold_curve(evaluation).threshold):
@@ -170,7 +172,13 @@ def threshold_section(evaluation: Evaluation, name: str) -> None:
     marked = {
         key: lambda figure=figure: figures.with_threshold_line(figure, tau) for key, figure in lines.items()
     }
-    ui.export_section(f"threshold-{name}", None, marked, label="Export the margins")
+    note = (
+        "Margin: how far the total of the model's matching leads the next best one's. Vertical line: the threshold "
+        f"τ = {tau:g}. Coverage: groups from there on; precision: those of them matched right."
+    )
+    ui.export_section(
+        f"threshold-{name}", None, marked, label="Export the margins", title=description, note=note
+    )
 
 
 def reliability(evaluation: Evaluation) -> None:
@@ -339,7 +347,7 @@ def page(selection: ui.Selection) -> None:
             ui.page_button(ladder.TITLE, ladder.PAGE, {}, icon=":material/stairs:")
     bars = overview(evaluation, name)
     upload(selection)
-    thresholds(evaluation, name)
+    thresholds(evaluation, name, selection.description)
     slices(evaluation)
     with st.container(horizontal=True):
         st.download_button(
@@ -347,7 +355,9 @@ def page(selection: ui.Selection) -> None:
             on_click="ignore", icon=":material/table:", help="One row per group: verdicts, induced matching, margin.",
         )  # fmt: skip
         exports = ui.evaluation_exports(selection, {selection.model: evaluation})
-        ui.export_section(f"matching-{name}", None, {"metrics": bars}, label="Export all metrics", **exports)
+        ui.export_section(
+            f"matching-{name}", None, {"metrics": bars}, label="Export all metrics", note=BARS_NOTE, **exports
+        )
     ui.cite(selection.groups)
 
 

@@ -34,6 +34,22 @@ def bars(**layout) -> go.Figure:
     return go.Figure(go.Bar(x=["</script><b>x</b>", "größe"], y=[1, 2]), layout)
 
 
+def test_an_exported_figure_says_what_it_shows_in_as_much_more_height():
+    from ui.export import _titled
+
+    plain = bars(height=300, margin={"t": 12})
+    title = "a <b>file</b> · 300 groups"
+    titled = _titled(lambda: plain, title, "Dotted: chance. " * 12)
+    assert titled.layout.title.text == "a &lt;b&gt;file&lt;/b&gt; · 300 groups"
+    assert titled.layout.title.subtitle.text.count("<br>") == 1  # as many lines as 900 pixels need
+    plot = 300 - 12
+    assert (
+        titled.layout.height - titled.layout.margin.t == plot and titled.layout.margin.t >= 24 + 22 + 2 * 18
+    )
+    assert (plain.layout.title.text, plain.layout.height) == (None, 300)  # the page draws it still
+    assert _titled(plain, "", "") is plain
+
+
 @pytest.fixture
 def aside(tmp_path, monkeypatch) -> Path:
     """Where the browsers of a test keep their profiles; what they leave and who still runs is seen there."""

@@ -341,6 +341,12 @@ def test_export_offers_a_report_a_latex_row_and_the_command_of_what_is_shown(app
         "crossmatch evaluate scenes/left-right --split test --model builtin/siglip"
     )
     assert "siglip" in exported["latex"]() and b"scenes/left-right" in exported["report"]()
+    assert exported["title"].startswith(
+        "scenes/left-right · test · "
+    )  # above the figure, which a slide has alone
+    assert (
+        "groups of 2×2 · builtin/siglip" in exported["title"] and "Dotted lines: chance" in exported["note"]
+    )
 
 
 def test_the_export_of_one_group_has_that_groups_numbers_and_picture(app, monkeypatch):

@@ -67,6 +67,7 @@ class DebiasInputs(NamedTuple):
     study: AlphaStudy
     prior: Prior
     command: str = ""
+    title: str = ""  # the selection in one line, above exported figures
 
 
 def nearest_captioner(model: str) -> NearestModel:
@@ -143,7 +144,7 @@ def file_inputs(selection: Selection) -> DebiasInputs | None:
         evaluation = evaluate(selection)
     st.caption(escape_markdown(f"log P(t): {prior.line}. The scores are taken to be log P(t | image)."))
     study = cached_on(evaluation, stored_upload(entry).version, lambda: _study_of(evaluation, prior))
-    return DebiasInputs(entry, study, prior, command)
+    return DebiasInputs(entry, study, prior, command, selection.description)
 
 
 def _study_of(evaluation: Any, prior: Prior) -> AlphaStudy:
@@ -228,7 +229,7 @@ def debias_inputs(selection: Selection, model: str, picked: PickedPrior) -> Debi
     given = [w for flag, value in options.items() if value is not None for w in (flag, f"{value:g}")]
     command = alpha_command(selection, "alpha", model, "--prior", picked.kind, *given)
     study = _study((*key, picked, selection.tags), evaluation, prior)
-    return DebiasInputs(model, study, prior, command)
+    return DebiasInputs(model, study, prior, command, selection.description)
 
 
 def alpha_command(selection: Selection, name: str, model: str, *words: str) -> str:

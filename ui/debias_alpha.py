@@ -99,6 +99,9 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet, note: str) -> None:
         groups=groups,
         papers=("VGPT",),
         label="Export the curves",
+        title=inputs.title,
+        note=f"Vertical line: α = {alpha:.3f}. log P(t): {inputs.prior.line}. Shaded: where {METRICS[metric].label} is "
+        "highest, and its 95 % band.",
     )
 
 

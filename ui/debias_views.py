@@ -26,7 +26,7 @@ from core.metrics.groups import IMAGE_TO_TEXT, METRICS, TEXT_SCORE, TEXT_TO_IMAG
 from core.metrics.statistics import Clusters
 from ui.debias import DebiasInputs, alpha_command, blind_models, tokens
 from ui.debias_alpha import scenario_text
-from ui.export import chart, export_section
+from ui.export import BARS_NOTE, chart, export_section
 from ui.formatting import interval_text, p_text, true_minus
 from ui.images import image_tags
 from ui.loaders import evaluate
@@ -61,7 +61,15 @@ def prior_view(inputs: DebiasInputs) -> None:
             f"{metric_line(likelihoods.likelier)}."
         )
         _scenarios(likelihoods.scenario, inputs.study)
-    export_section("language-prior", None, {"log P(t)": figure}, command=inputs.command, papers=("VGPT",))
+    export_section(
+        "language-prior",
+        None,
+        {"log P(t)": figure},
+        command=inputs.command,
+        papers=("VGPT",),
+        title=inputs.title,
+        note=f"log P(t): {inputs.prior.line}.",
+    )
 
 
 def _scenarios(scenario: int | None, study: AlphaStudy) -> None:
@@ -130,7 +138,7 @@ def blind_view(selection: Selection) -> None:
     figure = plots.paired_bars_figure(data)
     chart(figure, f"Metrics of the text-only and of the selected model; {values}.", "blind-bars")
     st.caption(
-        "Bars: percent with 95 % intervals; dotted lines are chance levels. With several images in a group a "
+        f"Percent. {BARS_NOTE} With several images in a group a "
         "text-only model can only get single images right: every other comparison is a tie."
     )
     export_section(
@@ -141,6 +149,8 @@ def blind_view(selection: Selection) -> None:
         command=alpha_command(selection, "blind", model),
         groups=selection.groups,
         papers=("VGPT",),
+        title=selection.description,
+        note=BARS_NOTE,
     )
 
 
@@ -284,6 +294,8 @@ def trainset_view() -> None:
         "as common in the test as in training, so an unbiased model would need no debiasing: its best alpha would "
         "be 0."
     )
+    about = f"{stored['model']}: captions of its own training images, R@1 from image to text"
+    note = f"Stars: the best alpha ({TUNED_PER_ROW}). Sets of growing size."
     best = "; ".join(f"{size} pairs: best alpha {a:.3f}, {v:.1f} %" for size, (a, v) in data.best.items())
     chart(alpha.trainset_figure(data), f"R@1 over alpha by size of the set. {best}.", "trainset-curve")
     table = _trainset_table(stored["rows"])
@@ -296,7 +308,8 @@ def trainset_view() -> None:
     with st.expander("The paper's numbers (Table 5, BLIP on LAION)"):
         paper = reference("VGPT", "Table 5a")
         st.dataframe(paper[["subset", "method", "metric", "value"]], hide_index=True)
-    export_section("trainset", table, {"trainset": alpha.trainset_figure(data)}, papers=("VGPT",))
+    drawn = {"trainset": alpha.trainset_figure(data)}
+    export_section("trainset", table, drawn, papers=("VGPT",), title=about, note=note)
 
 
 def _bias_interpretation(rows: list[dict]) -> None:
@@ -407,7 +420,9 @@ def retrieval_view() -> None:
     )
     with st.expander("The paper's numbers (Table 7, BLIP on COCO and Flickr30k)"):
         st.dataframe(reference("VGPT", "Table 7")[["dataset", "method", "metric", "value"]], hide_index=True)
-    export_section("retrieval", table, {"retrieval": figure}, papers=("VGPT",))
+    about = f"{stored['model']} on {stored['benchmark']}, R@1 from image to text: {sizes}"
+    note = f"Star: the best alpha ({TUNED_ON_TEST})."
+    export_section("retrieval", table, {"retrieval": figure}, papers=("VGPT",), title=about, note=note)
 
 
 def _retrieval_table(stored: dict) -> pd.DataFrame:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import shlex
 import tempfile
+import textwrap
 from base64 import b64encode
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, partial
@@ -30,6 +32,10 @@ if TYPE_CHECKING:
     from core.metrics.evaluation import Evaluation
     from ui.selection import Selection
 
+# How bars are read, said below them on a page and in the figure that is exported.
+BARS_NOTE = "Thin lines: 95 % intervals. Dotted lines: chance levels, what guessing would give."
+# In a line of an exported figure, which is 900 pixels wide: characters of its title and its note, names of its legend.
+_TITLE_LINE, _NOTE_LINE, _LEGEND_ENTRIES = 100, 130, 5
 # One look for all charts: no logo, a camera that saves an SVG, no zoom that a finger triggers by accident.
 CHART = {"displaylogo": False, "modeBarButtons": [["toImage"]], "toImageButtonOptions": {"format": "svg"}}
 _FIGURES = {  # by ending: type, icon
@@ -58,21 +64,24 @@ def export_section(
     papers: Sequence[str] = ("TTM",),
     more: Callable[[], None] | None = None,
     label: str = "Export",
+    title: str = "",
+    note: str = "",
 ) -> None:
     """Downloads of a view, the link to it, and what reproduces and cites it; texts have a button that copies them.
 
     Files are made when they are asked for; so are tables and figures that are given as functions. latex : rows of a
     table. report : a page that opens without network; report_name : of its file, where that is not `name`. command :
     what prints the same numbers. groups, papers : whose BibTeX it takes besides Crossmatch's own (keys of `CITATIONS`).
-    more : draws what else there is. label : of the button, where a page has two.
+    more : draws what else there is. label : of the button, where a page has two. title, note : above an exported
+    figure, what it was measured on (model, set, number of groups) and how its marks are read: a slide has nothing else.
     """
     with st.popover(label, icon=":material/download:"):
         if more is not None:
             more()
         if table is not None:
             csv_button("Table (CSV)", table, name)
-        for title, figure in (figures or {}).items():
-            _figure_buttons(f"{name}-{title}".replace(" ", "-"), title, figure)
+        for each, figure in (figures or {}).items():
+            _figure_buttons(f"{name}-{each}".replace(" ", "-"), each, partial(_titled, figure, title, note))
         if figures and len(_figure_endings()) == 1:
             st.caption("For an SVG, point at the figure on the page and press the camera at its upper right.")
         if report is not None:
@@ -91,6 +100,43 @@ def _figure_buttons(name: str, title: str, figure: go.Figure | Callable[[], go.F
             data = partial(_figure_bytes, figure, ending)
             mime, icon = _FIGURES[ending]
             _file_button(f"{title}{ending}", data, f"{name}{ending}", mime, icon)
+
+
+def _titled(figure: go.Figure | Callable[[], go.Figure], title: str, note: str) -> go.Figure:
+    """A figure with its title, a note below that, and as much more height; the one that is given stays."""
+    drawn = figure() if callable(figure) else figure
+    if not title and not note:
+        return drawn
+    lines = {
+        part: [
+            html.escape(line, quote=False) for line in textwrap.wrap(text, width)
+        ]  # Plotly acts on some tags
+        for part, text, width in (("title", title, _TITLE_LINE), ("note", note, _NOTE_LINE))
+    }
+    above = 24 + 22 * len(lines["title"]) + 18 * len(lines["note"]) + 22 * _legend_lines(drawn)
+    head = {
+        "text": "<br>".join(lines["title"]),
+        "subtitle": {"text": "<br>".join(lines["note"]), "font": {"size": 12}},
+        "font": {"size": 16},
+        "x": 0,
+        "xanchor": "left",
+        "xref": "paper",
+        "y": 1,
+        "yanchor": "top",
+        "yref": "container",
+        "pad": {"t": 12 * len(lines["title"])},
+    }
+    height = (drawn.layout.height or 400) + above - (drawn.layout.margin.t or 0)
+    return type(drawn)(drawn).update_layout(title=head, margin={"t": above}, height=height)
+
+
+def _legend_lines(figure: go.Figure) -> int:
+    """How many lines a figure's legend takes above it."""
+    named = sum(trace.showlegend is not False for trace in figure.data)
+    if named < 2 or figure.layout.showlegend is False:
+        return 0
+    named += sum(shape.showlegend is True for shape in figure.layout.shapes)
+    return -(-named // _LEGEND_ENTRIES)
 
 
 def _figure_endings() -> list[str]:
@@ -162,6 +208,7 @@ def evaluation_exports(selection: Selection, evaluations: Mapping[str, Evaluatio
         return report_html(of_one).encode()
 
     return {
+        "title": selection.description if len(pair) == 1 else "",
         "latex": lambda: latex_rows(
             [(model, e.metrics) for model, e in named.items()],
             differences(pair[0], pair[1]) if len(pair) == 2 else None,

@@ -90,7 +90,10 @@ def _grouped_bars(
             hoverinfo="skip",
             showlegend=False,
         )
-    figure.add_scatter(**_chance_marks(data, places, width))
+    marks = _chance_marks(data, places, width)
+    edge = {"color": "#ffffff", "width": 5}  # else grey dots are lost on a violet or red bar
+    figure.add_scatter(**{**marks, "line": edge, "name": "", "showlegend": False})
+    figure.add_scatter(**marks)
     layout(figure, height, "", "", percent=True)
     figure.update_yaxes(range=[0, 114])
     return figure.update_xaxes(showgrid=False)
