@@ -213,7 +213,12 @@ def test_the_record_is_json_has_every_rung_and_is_drawn(groups):
     assert data.value[0] == pytest.approx(values(found)["image-tokens"], abs=1e-3)
     assert np.isnan(data.value[-1]) and data.chance[0] == 50
     figure = figures.ladder_figure(record)
-    assert {trace.name for trace in figure.data} >= {"GroupScore", "unseen combinations"}
+    bars, marks = ([t for t in figure.data if t.type == kind] for kind in ("bar", "scatter"))
+    assert {mark.name for mark in marks} >= {"GroupScore, stricter", "GroupMatch, unseen combinations"}
+    assert not {mark.marker.color for mark in marks} & {bar.marker.color for bar in bars}
+    assert not any(
+        note.text.endswith("–") for note in figure.layout.annotations
+    )  # a missing rung has no place
 
 
 def test_a_ladder_is_measured_once_and_shipped_records_are_known(monkeypatch):
@@ -343,7 +348,7 @@ def test_the_command_says_why_ties_after_test_time_matching_are_not_counted(grou
         NAME, "p", "colour", found.rungs, recovered={GROUP_MATCH: after[None], "group_score": after[None]}
     ).record()
     said = " ".join(_format_ladder(record).split())
-    assert "has its ties written down, so none are counted" in said
+    assert "stored no count of ties, so none is given" in said
 
 
 def test_the_command_begins_with_what_the_ladder_says_and_fits_80_columns():

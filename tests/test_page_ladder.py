@@ -31,7 +31,7 @@ def test_the_verdict_comes_first_in_one_sentence_then_the_figure_then_the_words(
         and "by 25.8 points (95 % interval 20.1 to 31.4)" in shown
         and "-31.4" not in shown
     )
-    assert "has its ties written down, so none are counted" in shown
+    assert "stored no count of ties, so none is given" in shown
     fine(test.selectbox(key="model").set_value("builtin/blip-itm").run())
     assert "only together with the image" in text(test) and "This model has no two towers" in text(test)
 

@@ -392,6 +392,13 @@ def test_the_page_says_what_the_distractors_share(app):
     table = test.dataframe[0].value
     assert table["pictures"].sum() > 0 and table["among the first 8"].sum() == 8
     assert table["the picture has"][0].startswith("✓") and "What gets in the way" in text(test)
+    assert table["pictures"].sum() == 100 and table["the picture has"].iloc[-1] == "✗ none of the words"
+    assert table["mean rank"].iloc[-1] is None or pd.isna(
+        table["mean rank"].iloc[-1]
+    )  # they are not ranked here
+    fine(test.selectbox(key="pool").set_value("everything").run())
+    everything = test.dataframe[0].value
+    assert everything["pictures"].sum() == 100 and everything["mean rank"].notna().all()
     wrong = table[table["the picture has"].str.startswith("✗")]
     apart = wrong[wrong["the picture has"].str.endswith("on different objects")]["among the first 8"].sum()
     total = wrong["among the first 8"].sum()

@@ -33,10 +33,10 @@ SIGNS = {
     (
         "combinations",
         "unseen",
-    ): "○ GroupMatch on combinations of colour and shape that no training picture had",
-    ("controls", "untrained"): "✕ GroupMatch of such a model before any training",
+    ): "○ on combinations of colour and shape that no training picture had",
+    ("controls", "untrained"): "✕ of such a model before any training",
 }
-_SIGNS_BELOW = 0.15  # of a bar's height: its signs stand 0.29 below it
+_SIGNS_BELOW = 0.15  # of a bar's height: its signs stand from 0.28 below it
 LIMITS = (
     "What a linear probe finds is there; what it does not find may be there in another form. An untrained model of "
     "the same architecture, drawn once, shows how much a probe finds without learning; labels dealt at random end at "
@@ -84,9 +84,7 @@ def draw(record: Mapping[str, Any], key: str) -> None:
     there = [row for row in record["rungs"] if "missing" not in row]
     summary = "; ".join(f"{row['label']} {row[GROUP_MATCH]['value']:.1f} %" for row in there)
     st.caption(_signs(there))
-    chart(
-        figures.ladder_figure(record, signs=False), f"{TITLE} GroupMatch by rung: {summary}.", f"{key}-figure"
-    )
+    chart(figures.ladder_figure(record), f"{TITLE} GroupMatch by rung: {summary}.", f"{key}-figure")
     _one_rung(record, f"{key}-figure")
     st.caption(READING.format(runs=_runs(record)))
     absent: dict[str, list[str]] = {}
@@ -111,15 +109,14 @@ def _signs(rungs: Sequence[Mapping[str, Any]]) -> str:
     signs = [
         said for (kind, which), said in SIGNS.items() if any(which in row.get(kind, {}) for row in rungs)
     ]
-    score = f"◆ {METRICS[GROUP_SCORE].label}, the stricter metric"
-    told = "; ".join([score, *signs])
-    return f"Bars: GroupMatch with its 95 % interval; dotted: its chance level. Signs: {told}."
+    told = "; ".join([f"◆ {METRICS[GROUP_SCORE].label}, the stricter metric", *signs])
+    return f"Bars, ○ and ✕: GroupMatch; bars with 95 % interval; dotted: chance. {told}."
 
 
 def _one_rung(record: Mapping[str, Any], figure: str) -> None:
     """A rung in words and with all of its numbers: chosen by its name, or by a click on its bar."""
     rows = {row["name"]: row for row in record["rungs"] if "missing" not in row}
-    places = [row["name"] for row in record["rungs"]]
+    places = list(rows)  # the figure has no place for a rung that is missing
 
     def open_clicked(point: ChartPoint) -> None:
         name = places[min(max(round(point.y - _SIGNS_BELOW), 0), len(places) - 1)]

@@ -205,10 +205,11 @@ def shared_words_table(found: RetrievalSubset, query: int, scores: np.ndarray, p
     if not shares or found.phrases is None:
         return
     everything = sum(value is not None for _, value in found.phrases[query].attributes())
+    unranked = len(scores) - sum(s.images for s in shares)
     st.header("What gets in the way", anchor=False)
     st.caption(
-        "All pictures of the list by the words of the query that they have: the right ones, then the wrong ones, the "
-        "best placed first."
+        f"All {len(scores)} pictures by the words of the query that they have: the right ones, then the wrong ones, "
+        f"the best placed first.{'' if unranked == 0 else ' Those without a rank are not on this list (“Options”).'}"
     )
     rows = [
         {
@@ -219,7 +220,11 @@ def shared_words_table(found: RetrievalSubset, query: int, scores: np.ndarray, p
         }
         for s in shares
     ]
-    st.dataframe(pd.DataFrame(rows), hide_index=True)
+    if unranked:
+        what = "none of the words" if pool == "any_word" else "not all of the words"
+        rows.append({"the picture has": f"✗ {what}", "pictures": unranked})
+    table = pd.DataFrame(rows).astype({f"among the first {most}": "Int64"})
+    st.dataframe(table, hide_index=True)
 
 
 def _shared_words(share: SharedWords, everything: int) -> str:

@@ -11,6 +11,7 @@ import plotly.graph_objects as go
 from core.figures._style import (
     COVERAGE_COLOUR,
     LEFT,
+    MARKS,
     OUTCOME_COLOURS,
     SERIES,
     hatched,
@@ -68,18 +69,20 @@ def _part(row: Mapping[str, Any], kind: str, name: str) -> float | None:
 
 _LOOKS = {
     "image": ("image tower, caption known", SERIES[0][0], ""),
-    "caption": ("caption tower, image known", SERIES[2][0], "."),
+    # No colour of a mark: GroupScore's is that of the third series.
+    "caption": ("caption tower, image known", MARKS[-1][1], "."),
     "both": ("image with caption", SERIES[3][0], "/"),
 }
 
 
-def ladder_figure(record: Mapping[str, Any], signs: bool = True) -> go.Figure:
+def ladder_figure(record: Mapping[str, Any]) -> go.Figure:
     """GroupMatch of every rung as bars with 95 % intervals; GroupScore, unseen combinations and the control as marks.
 
-    record : a ladder's. signs : whether the legend names the marks, which takes half of a phone's figure. Dotted: the
-    chance level of GroupMatch.
+    record : a ladder's, of which rungs that are missing take no place. Marks that often meet stand on two heights.
+    Dotted: the chance level of GroupMatch.
     """
-    data, figure = _ladder_data(record), go.Figure()
+    data = _ladder_data({**record, "rungs": [row for row in record["rungs"] if "missing" not in row]})
+    figure = go.Figure()
     places = np.arange(len(data.label), dtype=float)
     for side, (name, colour, shape) in _LOOKS.items():
         mask = np.array([each == side for each in data.side]) & ~np.isnan(data.value)
@@ -87,7 +90,7 @@ def ladder_figure(record: Mapping[str, Any], signs: bool = True) -> go.Figure:
             figure.add_bar(
                 x=data.value[mask],
                 y=places[mask],
-                width=0.4,
+                width=0.36,
                 orientation="h",
                 name=name,
                 marker=hatched(colour, shape),
@@ -96,18 +99,17 @@ def ladder_figure(record: Mapping[str, Any], signs: bool = True) -> go.Figure:
                 hovertemplate="%{x:.1f} % (95 % interval %{customdata[0]:.1f}–%{customdata[1]:.1f})",
             )
     marks = (
-        (METRICS[GROUP_SCORE].label, data.score, "diamond", METRICS[GROUP_SCORE].colour),
-        ("unseen combinations", data.unseen, "circle-open", OUTCOME_COLOURS["wrong"]),
-        ("untrained model", data.untrained, "x-thin-open", COVERAGE_COLOUR),
+        (f"{METRICS[GROUP_SCORE].label}, stricter", data.score, "diamond", METRICS[GROUP_SCORE].colour, 0.28),
+        ("GroupMatch, unseen combinations", data.unseen, "circle-open", OUTCOME_COLOURS["wrong"], 0.28),
+        ("GroupMatch, untrained model", data.untrained, "x-thin-open", COVERAGE_COLOUR, 0.46),
     )
-    for name, values, symbol, colour in marks:
+    for name, values, symbol, colour, below in marks:
         if not np.isnan(values).all():
             figure.add_scatter(
                 x=values,
-                y=places + 0.29,
+                y=places + below,
                 mode="markers",
                 name=name,
-                showlegend=signs,
                 marker={
                     "symbol": symbol,
                     "size": 9,
@@ -116,7 +118,7 @@ def ladder_figure(record: Mapping[str, Any], signs: bool = True) -> go.Figure:
                 },
                 hovertemplate="%{x:.1f} %",
             )
-    layout(figure, 96 + 41 * len(places), "", "")
+    layout(figure, 96 + 44 * len(places), "", "")
     for place, label in zip(places, data.label, strict=True):
         figure.add_annotation(  # above its bar: on a phone there is no room beside it
             x=0, y=place - 0.38, xref="paper", text=label, showarrow=False, xanchor="left"

@@ -94,7 +94,7 @@ RUNGS: dict[str, _Rung] = {
         "After test-time matching",
         "the scores after test-time matching",
         "The whole model adapted to these groups without labels; the last iteration, mean over the runs that ship. "
-        "Not every one of these has its ties written down, so none are counted.",
+        "Some of these runs stored no count of ties, so none is given.",
     ),
 }
 
