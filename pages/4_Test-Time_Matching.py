@@ -17,7 +17,8 @@ from core.ttm.time_left import expected_seconds
 from ui import ledger, runs, ttm_example, ttm_form, ttm_preview, ttm_run, ttm_shifts, ttm_sweep
 
 LEAD = "The model matches every group, trains on the matchings it is most sure of, and does so again, without answers."
-OPENED = "What a run does while it works, and what it changed. It continues when you close this page."
+OPENED = "What a run does while it works, and what it changed."
+LIVE = f"{OPENED} It continues when you close this page."
 SEEDS = (
     "The same run with other random numbers, to see how much chance decides. Each seed is a run of its own; the result "
     "is their mean and standard deviation."
@@ -123,7 +124,8 @@ def page(selection: ui.Selection | None, store: RunStore, shown: str) -> None:
 with ui.show_errors():  # a store of a newer version, say
     store = ui.VisitorStore()
     shown = runs.open_run_id(store)
-opened = OPENED if shown != runs.NEW else ""
+    live = any(run.live for run in runs.runs_of(store, shown))
+opened = "" if shown == runs.NEW else LIVE if live else OPENED
 selection = ui.open_page("Test-time matching", "" if opened else LEAD, instead=opened)
 with fresh_place(shown), ui.show_errors():
     page(selection, store, shown)

@@ -8,7 +8,7 @@ import pytest
 from core import worker
 from core.runs.attempt import RunAttempt
 from core.runs.store import RunStore
-from core.ttm.run import SimpleMatchRun, TTMRun
+from core.ttm.run import SimpleMatchRun, TTMRun, store_embeddings
 from core.ttm.seeds import seeded
 
 SET, MODEL, GROUPS = "scenes/left-right", "builtin/clip", 24
@@ -60,8 +60,9 @@ def make(home):
     everything = TTMRun.of(SET, MODEL, groups=GROUPS, options={**SMALL, **wide})
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(24, 6))
-    np.savez(home / "mine.npz", img=rows, cap=rows + 0.5 * rng.normal(size=rows.shape))
-    file = TTMRun.of_file(home / "mine.npz", options=SMALL)
+    np.savez(home / "mine.npz", img=rows, cap=rows + rng.normal(size=rows.shape))
+    kept = store_embeddings("mine.npz", (home / "mine.npz").read_bytes())  # as a page does with an upload
+    file = TTMRun.of_file(kept, options={**SMALL, "epochs": 100})  # so that it changes groups
     return Made(
         group,
         seeds,

@@ -2,6 +2,7 @@
 
 import io
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ from adapted import MODEL, SET, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, html, text
 from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 
+from core.exchange.uploads import UploadStore
 from core.metrics.groups import METRICS, headline_metrics
 from core.runs import engine
 from core.runs.store import RunStore
@@ -381,10 +383,17 @@ def test_the_global_variant_has_its_own_metric(app, made):  # noqa: F811
     assert "First trained on in iteration" in plain(test) or "None." in text(test)
 
 
-def test_a_run_on_embeddings_has_no_pictures_and_no_page_to_open(app, made):  # noqa: F811
+def test_a_run_on_embeddings_shows_scores_and_opens_the_groups_of_its_file(app, made):  # noqa: F811
     test = app(TTM, run=made.file, explain_by="GroupScore")
     assert "they score the rows of that file only" in plain(test)
+    assert html(test).count("Scores before") == html(test).count("Scores after") >= 1  # matrices
     assert not [b for b in test.button if b.label.startswith(("Open", "Use this model"))]
+    assert "continues when you close" not in text(test)  # it is over
+    UploadStore().add("mine.npz", Path(RunStore().get(made.file).config["embeddings"]).read_bytes(), "2x2")
+    test = app(TTM, run=made.file, explain_by="GroupScore")
+    shown = button(test, "Open in your file")
+    state = fine(shown.click().run()).session_state
+    assert (state["set"], state["group"]) == ("upload/mine.npz", shown.key.removeprefix("open-"))
 
 
 def test_a_sweep_shows_means_deviations_and_every_seed(app, made):  # noqa: F811

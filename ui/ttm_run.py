@@ -16,6 +16,7 @@ from core.base.public_mode import is_public
 from core.base.text import _shown_change, counted
 from core.exchange.layouts import latex_rows
 from core.exchange.report import ReportSection, report_html
+from core.figures.group_html import matrix_html
 from core.figures.text import escape_markdown, label_and_meaning
 from core.groups import GroupSet
 from core.metrics import groups as metrics
@@ -38,9 +39,11 @@ from ui.ledger import gain_section
 from ui.loaders import evaluate
 from ui.runs import before_and_after, evaluation_at, live_section, run_groups, settings_line, waiting_hint
 from ui.selection import page_button, whole_set
+from ui.uploads import upload_of
 
 _HEIGHT = 340  # of the curves: on a laptop all of them stand on the first screen
 SHOWN = 2  # groups at a time: the page stays short
+SHOWN_WITHOUT_PICTURES = 6  # of a file, which has scores alone
 _CURVES = "ttm-metrics"  # the figure's key
 _READING = "Accuracy after each iteration; bands are 95 % intervals, dotted lines chance levels."
 _WAITING = (
@@ -324,11 +327,12 @@ def changed(run: Run, after: Evaluation, change: str, groups: pd.DataFrame) -> N
     if groups.empty:
         st.caption("None.")
         return
-    count = -(-len(groups) // SHOWN)
+    per_page = SHOWN_WITHOUT_PICTURES if run.config.get("embeddings") else SHOWN
+    count = -(-len(groups) // per_page)
     page = st.session_state.get(f"page_{change}", 1)
-    start = (min(page, count) - 1) * SHOWN
+    start = (min(page, count) - 1) * per_page
     grid = st.grid(2, min_column_width=300, border=True)
-    for index, row in groups.iloc[start : start + SHOWN].iterrows():
+    for index, row in groups.iloc[start : start + per_page].iterrows():
         with grid.cell():
             card(run, after, int(str(index)), {str(k): v for k, v in row.items()})
     if count > 1:
@@ -338,12 +342,19 @@ def changed(run: Run, after: Evaluation, change: str, groups: pd.DataFrame) -> N
 def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> None:
     groups = run_groups(run.id, run.config)
     group = groups[index]
-    if not run.config.get("embeddings"):
+    if run.config.get("embeddings"):
+        _scores_before_and_after(run, after, index)
+    else:
         draw_group(group, after.group(index))
     is_global = run.config.get("ttm", {}).get("variant") == "global"
     history = group_history_text(row, len(group.captions) if is_global else None)
     st.caption(f"**{escape_markdown(group.id)}.** {escape_markdown(history)}")
-    if run.status == "finished" and not run.config.get("embeddings"):
+    if run.config.get("embeddings"):
+        file = upload_of(run.config["embeddings"])
+        if file:
+            state = {"set": file, "shape": run.config["shape"], "tag": [], "group": group.id}
+            page_button("Open in your file", "pages/1_Groups.py", state, key=f"open-{group.id}")
+    elif run.status == "finished":
         state = {
             "set": run.config["benchmark"],
             "split": run.config["split"],
@@ -355,6 +366,15 @@ def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> Non
         page_button(
             "Open with this model", "pages/1_Groups.py", {**state, "group": group.id}, key=f"open-{group.id}"
         )
+
+
+def _scores_before_and_after(run: Run, after: Evaluation, index: int) -> None:
+    """A group that has no pictures: its scores before the run and after it, with the matchings."""
+    both = [evaluation_at(run.id, 0, run.attempt, run).group(index), after.group(index)]
+    for column, when, data in zip(st.columns(2), ("Before", "After"), both, strict=True):
+        with column:
+            st.caption(when)
+            st.html(matrix_html(data, f"Scores {when.lower()}", both))
 
 
 def configuration(store: RunStore, run: Run) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import copy
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -66,6 +67,14 @@ def upload_names() -> list[str]:
 def stored_upload(entry: str) -> Upload:
     """The file of an entry; InputError where this visitor has none of that name."""
     return upload_store().get(entry.removeprefix(PREFIX))
+
+
+def upload_of(path: str) -> str:
+    """The stored file that `core.ttm.run.store_embeddings` kept at a path for a run, as an entry of the selection; ""
+    where this visitor has it no more."""
+    digest = Path(path).parent.name
+    same = (each.name for each in upload_store().list() if digest and each.facts["sha256"].startswith(digest))
+    return next((f"{PREFIX}{name}" for name in same), "")
 
 
 def not_stored(entry: str) -> InputError:
