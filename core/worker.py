@@ -10,9 +10,10 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from pkgutil import resolve_name
+from typing import Any
 
 from core.base import processes
 from core.base.errors import InputError, unknown_name
@@ -20,7 +21,7 @@ from core.base.public_mode import is_public
 from core.run_kinds import RUN_KINDS
 from core.runs.attempt import RunAttempt, heartbeats
 from core.runs.open_store import open_store
-from core.runs.store import AttemptSuperseded
+from core.runs.store import AttemptSuperseded, parallel_runs
 
 log = logging.getLogger("crossmatch.worker")
 
@@ -40,7 +41,7 @@ def work(job: RunAttempt, at_once: int | None = None) -> tuple[str, str | None]:
     try:
         if job.run.kind not in RUN_KINDS:
             raise unknown_name("kind of run", job.run.kind, RUN_KINDS)
-        if not job.wait_for_turn(at_once):
+        if not job.wait_for_turn(at_once or _slots(job.run.config)):
             return "stopped", None
         from core.runs.resume import carry_out  # pydantic
 
@@ -56,6 +57,15 @@ def work(job: RunAttempt, at_once: int | None = None) -> tuple[str, str | None]:
         if is_public():
             return "failed", "The run failed because of an internal error; the server's log has the details."
         return "failed", ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
+
+
+def _slots(config: Mapping[str, Any]) -> int | None:
+    """How many runs may work on the device when this one begins; None for as many as ever.
+
+    A run on a file of embeddings loads no model and is over in seconds: it goes beside one that works, except on a
+    public server, whose memory is shared out.
+    """
+    return parallel_runs() + 1 if config.get("embeddings") and not is_public() else None
 
 
 def _stand_by() -> list[str]:

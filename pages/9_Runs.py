@@ -32,7 +32,6 @@ from core.ttm.seeds import SeedGroup, final_values, seed_of, summary
 from ui import runs as shared
 from ui.export import csv_button
 from ui.formatting import p_text, true_minus
-from ui.navigation import TRAIN
 from ui.selection import switch_page
 from ui.sweep import draw_sweeps
 
@@ -350,9 +349,7 @@ def open_page_of(sweep: SeedGroup) -> None:
 
 def page_of(sweep: SeedGroup) -> tuple[str, dict[str, str]]:
     """The page of a run, and its widgets there."""
-    if sweep.runs[0].kind == COLA:
-        return "pages/5_Retrieval.py", {"run": sweep.id, "view": TRAIN}
-    return shared.TTM_PAGE, {"run": sweep.id}
+    return shared.page_of(sweep.runs[0], sweep.id)
 
 
 def pick_second(sweep: SeedGroup, others: Sequence[SeedGroup], results: Mapping[str, str]) -> None:

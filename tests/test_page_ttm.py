@@ -396,6 +396,25 @@ def test_a_run_on_embeddings_shows_scores_and_opens_the_groups_of_its_file(app, 
     assert (state["set"], state["group"]) == ("upload/mine.npz", shown.key.removeprefix("open-"))
 
 
+def test_a_run_that_waits_says_for_which_one_how_long_and_opens_it(app, made):  # noqa: F811
+    store, config = RunStore(), RunStore().get(made.seeds[0]).config
+    ids = []
+    for title, status in (("mm-adapter on builtin/clip", "running"), ("mine", "queued")):
+        run = store.create("adapt" if status == "running" else "ttm", title, config)
+        turn = store.queue_up(run.id)
+        more = {"seconds_left": 120.0, "message": "training"} if status == "running" else {}
+        if status == "running":
+            assert store.try_start(run.id, turn, 1) == 0
+        store.beat(run.id, turn, status, **({"message": "waiting for 1 run to end"} | more))
+        ids.append(run.id)
+    test = app(TTM, run=ids[1])
+    (bar,) = test.get("progress")
+    assert bar.proto.text.replace("\\", "") == "waiting for mm-adapter on builtin/clip, 2 min left"
+    link = next(each.proto for each in test.get("page_link") if each.proto.label.startswith("Open mm"))
+    assert ids[0] in link.query_string
+    assert "This run begins when the one before it has ended." in text(test)
+
+
 def test_a_sweep_shows_means_deviations_and_every_seed(app, made):  # noqa: F811
     test = app(TTM, run=made.group)
     store = RunStore()

@@ -118,6 +118,23 @@ def test_runs_that_are_launched_together_work_together(store, gate):
         assert wait(store, run_id, ended).status == "finished"
 
 
+def test_a_run_on_a_file_of_embeddings_goes_beside_one_that_works(store, gate, monkeypatch):
+    """One of two seconds waited behind a training run of minutes."""
+    long = launch(store, counting(store).id, COUNTING)
+    gate.let(1)
+    wait(store, long.id, lambda run: run.status == "running")
+    assert worker._slots({"embeddings": "e.npz"}) == 2 and worker._slots({"model": "builtin/clip"}) is None
+    quick = store.create("count", "quick", CountRun(settings=Counting()).written())
+    attempt_of = attempt.RunAttempt(store, quick.id, store.queue_up(quick.id))
+    assert attempt_of.wait_for_turn(worker._slots({"embeddings": "e.npz"}))  # at once
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    assert worker._slots({"embeddings": "e.npz"}) is None  # a server's memory is shared out
+    monkeypatch.delenv("CROSSMATCH_PUBLIC")
+    store.conclude(quick.id, attempt_of.attempt, "finished")
+    gate.open()
+    wait(store, long.id, ended)
+
+
 LAUNCH = """
 import os, sys
 from pathlib import Path

@@ -23,10 +23,11 @@ from core.runs.store import EXAMPLE_ID, Run, RunStore
 from core.ttm.run import RUNS, LedgerRun, adaptation
 from core.ttm.seeds import SeedGroup, group_runs, sweeps
 from ui.formatting import change_text
+from ui.navigation import TRAIN
 from ui.page import show_errors
 from ui.visitor import VisitorStore
 
-STOPPABLE = ("queued", "running")
+STOPPABLE, WORKING = ("queued", "running"), ("running", "stopping")
 TTM_PAGE = "pages/4_Test-Time_Matching.py"
 KINDS = (*RUNS, LedgerRun.kind)  # of run that the page of test-time matching shows
 NEW = "new"  # in place of a run's id: none is open
@@ -162,7 +163,12 @@ def controls(store: VisitorStore, runs: Sequence[Run]) -> None:
             stop_button(store, mine)
         if any(run.resumable for run in mine):
             resume_button(store, mine, type="primary")
-    progress(runs)
+    before = runs_before(store, runs)
+    progress(runs, before=before)
+    for run in before:
+        page, state = page_of(run)
+        label = escape_markdown(f"Open {run.title}")
+        st.page_link(page, label=label, icon=":material/open_in_full:", query_params=state)
     for run in runs:
         if run.error:
             st.error(escape_markdown(shown(run.error)), icon=":material/error:")
@@ -211,6 +217,8 @@ def _live_section(
         if polled != any(run.live for run in runs):
             st.rerun()
         controls(store, runs)
+        if all(run.status == "queued" for run in runs) and runs_before(store, runs):
+            waiting = f"This run begins when the one before it has ended. {waiting}"
         if any(steps):
             draw(runs, steps)
         elif before is not None:
@@ -232,8 +240,11 @@ def _watch_for_resumption(ids: Sequence[str]) -> None:
             st.rerun()
 
 
-def progress(runs: Sequence[Run], title: str = "") -> None:
-    """How far a run is, or the seeds of one, as a bar; nothing where none is working. title : begins its text."""
+def progress(runs: Sequence[Run], title: str = "", before: Sequence[Run] = ()) -> None:
+    """How far a run is, or the seeds of one, as a bar; nothing where none is working.
+
+    title : begins its text. before : of a run that waits, those that work (`runs_before`).
+    """
     live = [run for run in runs if run.live]
     if not live:
         return
@@ -244,7 +255,34 @@ def progress(runs: Sequence[Run], title: str = "") -> None:
     left = f", {duration(working.seconds_left)} left" if working.seconds_left is not None else ""
     several = f"{len(runs) - len(live)} of {len(runs)} seeds are done; " if len(runs) > 1 else ""
     name = f"{title}: " if title else ""
-    st.progress(share, text=escape_markdown(f"{name}{several}{working.message or 'starting'}{left}"))
+    said = _waiting_line(working, before) or f"{working.message or 'starting'}{left}"
+    st.progress(share, text=escape_markdown(f"{name}{several}{said}"))
+
+
+def runs_before(store: RunStore, runs: Sequence[Run]) -> list[Run]:
+    """Those of this visitor's runs that work where these wait; [] where one of these works or none waits."""
+    waiting = [run for run in runs if run.status == "queued"]
+    if not waiting or any(run.status in WORKING for run in runs):
+        return []
+    return [run for run in store.list() if run.status in WORKING and run.device == waiting[0].device]
+
+
+def _waiting_line(run: Run, before: Sequence[Run]) -> str:
+    """`waiting for mm-adapter on builtin/clip, 2 min left`; "" where it is not known what a run waits for."""
+    if run.status != "queued" or not run.message.startswith("waiting") or not before:
+        return ""
+    first, *_ = before
+    left = f", {duration(first.seconds_left)} left" if first.seconds_left is not None else ""
+    several = "" if run.message == "waiting for 1 run to end" else f"{run.message}; at work: "
+    return f"{several or 'waiting for '}{first.title}{left}"
+
+
+def page_of(run: Run, name: str = "") -> tuple[str, dict[str, str]]:
+    """The page that shows a run, or by `name` its group, and the widgets there."""
+    state = {"run": name or run.id}
+    if run.kind == "adapt":
+        return "pages/5_Retrieval.py", {**state, "view": TRAIN}
+    return TTM_PAGE, state
 
 
 # ---- accuracies
