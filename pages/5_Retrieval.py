@@ -296,8 +296,9 @@ def train(store: ui.VisitorStore) -> None:
 
 def growing(running: Sequence[Run], steps: Sequence[runs.Records]) -> None:
     """Everything that grows while a strategy is trained."""
+    part.result(running[0], steps[0])
     part.curves(running[0], steps[0])
-    part.tests(steps[0])
+    part.tests(running[0], steps[0])
 
 
 def form(store: ui.VisitorStore) -> None:

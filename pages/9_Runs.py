@@ -18,6 +18,7 @@ import ui
 from core import figures as plots
 from core.base.public_mode import is_public
 from core.base.text import _shown_change, counted, duration
+from core.cola._judged import _judged_by
 from core.exchange.example import EXAMPLE, EXAMPLE_ID
 from core.exchange.runs import export_run, import_run
 from core.figures.text import escape_markdown, label_and_meaning, metric_line
@@ -55,7 +56,8 @@ def table(sweeps: Sequence[SeedGroup], store: RunStore) -> pd.DataFrame:
     rows = []
     for sweep in sweeps:
         first, steps = sweep.runs[0], [store.steps(run.id) for run in sweep.runs]
-        before, after = [records[:1] for records in steps], [records[-1:] for records in steps]
+        queries, ends = _judged_by(steps) if first.kind == COLA else ("", steps)
+        before, after = [records[:1] for records in ends], [records[-1:] for records in ends]
         main = next((name for name in (metrics.GROUP_MATCH, COLA_MAP) if _values(after, name)), None)
         results = {
             f"{label} {when}": accuracy(records, name)
@@ -66,7 +68,9 @@ def table(sweeps: Sequence[SeedGroup], store: RunStore) -> pd.DataFrame:
             {
                 "status": state_text(sweep),
                 "before": "–" if main is None else mean(before, main),
-                "result": "–" if main is None else f"{labels[main]} {accuracy(after, main)}{so_far(sweep)}",
+                "result": "–"
+                if main is None
+                else f"{queries} {labels[main]} {accuracy(after, main)}{so_far(sweep)}".strip(),
                 "curve": [] if main is None else curve(steps, main),
                 "time": duration(sum(record["seconds"] for records in steps for record in records))
                 if any(steps)
@@ -170,7 +174,8 @@ def so_far(sweep: SeedGroup) -> str:
 
 def mean(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> str:
     """One run's value, or the mean over seeds, without its interval."""
-    return f"{np.mean([value['value'] for value in _values(steps, name)]):.1f} %"
+    values = [value["value"] for value in _values(steps, name)]
+    return f"{np.mean(values):.1f} %" if values else "–"
 
 
 def _values(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> list[dict[str, Any]]:
@@ -216,7 +221,8 @@ def curve_column(curves: Sequence[Sequence[float]]) -> Any:
         width=112,
         y_min=low,
         y_max=high,
-        help="The metric of the result after every iteration. "
+        help="The metric of the result after every iteration; of Cola’s strategies on validation queries, from the "
+        "untrained strategy on. "
         f"In every row the lower edge is {low} %, the upper edge {high} %.",
     )
 

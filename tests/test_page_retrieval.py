@@ -224,7 +224,7 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
         (tmp_path / name).symlink_to(real / name)
     (tmp_path / "results").mkdir()
     rows = [
-        {"strategy": s, "fusion": "mdetr", "mix": "hard", "seed": seed, "metric": "cola_map", "part": part,
+        {"strategy": s, "model": "builtin/clip", "fusion": "mdetr", "mix": "hard", "seed": seed, "metric": "cola_map", "part": part,
          "value": 30.0 + seed, "low": 28.0 + seed, "high": 33.0 + seed, "chance": 16.0, "ties": 0}
         for s in ("base", *STRATEGIES) for seed in (0, 1, 2) for part in ("all", "seen", "unseen")
     ]  # fmt: skip
@@ -276,6 +276,7 @@ def test_the_table_of_strategies_has_intervals_chance_and_who_has_no_verdict_and
         assert f"<small>{low:.1f}–{high:.1f}</small>" in table, name
     level = data.chance[2, 0]
     assert f"{level:.1f} %" in table.split("chance level")[1]
+    assert "before, builtin/clip-details</th>" in table  # which is not the model that one trains by default
     assert table.count("no verdict") == len(shipped.shorter)
     assert table.count("still improving") == len(shipped.improving) > 0
     told = text(test)
@@ -320,7 +321,12 @@ def test_a_finished_run_shows_curves_counts_and_results_and_its_model_is_offered
     test = app(PAGE, view="train", run=run)
     assert len(test.get("plotly_chart")) == 2
     assert "weights are trained" in text(test)
+    said = text(test)
+    assert "test queries: Cola mAP" in said
     results = test.dataframe[0].value
+    assert {"all", "unseen", "2 attributes"} <= set(results["part"])
+    assert results["change"].str.match(r"[+−]\d+\.\d \([+−]\d+\.\d to [+−]\d+\.\d\)").all()
+    results = pd.concat([table.value for table in test.dataframe])
     assert {"Cola mAP", "QueryAll mAP", "Multi-object accuracy", "CREPE accuracy"} <= set(results["metric"])
     assert f"run/{run}" in text(test).replace("\\", "")
     beside = app(PAGE, images="100", right=f"run/{run}")

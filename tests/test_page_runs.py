@@ -9,6 +9,7 @@ import streamlit as st
 from adapted import SET, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, text
 
+from core.cli import app as cli
 from core.exchange.example import ARCHIVE, EXAMPLE_ID, example_run
 from core.exchange.runs import export_run
 from core.runs.store import RunStore
@@ -325,6 +326,37 @@ def test_a_run_of_the_retrieval_page_is_listed_with_its_own_metric_and_opens_the
     state = button(test, "Open").click().run().session_state
     assert state["run"] == run.id and state["view"] == "Train a model"
     assert button(app("pages/4_Test-Time_Matching.py"), "Start the run")
+
+
+def test_a_strategys_result_is_that_of_the_test_queries_and_says_so(app, made, capsys):  # noqa: F811
+    store = RunStore()
+    config = {"benchmark": "scenes/retrieval", "model": "builtin/clip", "adapt": {"strategy": "mm-adapter"}}
+    run = store.create("adapt", "cola", config)
+    attempt = store.queue_up(run.id)
+
+    def of(value):
+        return {"value": value, "low": value - 1, "high": value + 1, "chance": 1.0, "ties": 0}
+
+    def record(i, validation, test):
+        more = {"test": {"retrieval": {"cola_map": {"all": of(test)}}}} if test else {}
+        return {"iteration": i, "metrics": {"cola_map": of(validation)}, "seconds": 2.0, **more}
+
+    def told():
+        row = app(RUNS).dataframe[0].value.set_index("id").loc[run.id]
+        cli(["runs", "list"], standalone_mode=False)
+        (line,) = (each for each in capsys.readouterr().out.splitlines() if run.id in each)
+        return row["before"], row["result"], line
+
+    store.append_step(run.id, record(0, 18.6, 26.1), attempt)
+    store.append_step(run.id, record(1, 38.0, None), attempt)
+    before, result, line = told()
+    assert (before, result) == ("18.6 %", "validation mAP 38.0 % (37.0–39.0, chance 1.0), so far")
+    assert "validation mAP 18.6 -> 38.0" in line
+    store.append_step(run.id, record(2, 41.1, 29.2), attempt)
+    store.conclude(run.id, attempt, "finished")
+    before, result, line = told()
+    assert (before, result) == ("26.1 %", "test mAP 29.2 % (28.2–30.2, chance 1.0)")
+    assert "test mAP 26.1 -> 29.2" in line
 
 
 def test_a_sweep_is_shown_with_all_its_cells(app):

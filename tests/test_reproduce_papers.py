@@ -484,7 +484,7 @@ def test_what_ships_of_the_strategies_stands_in_their_lines(store, tmp_path, mon
         found = {s.line.label: s.shipped for s in papers.table_plan(store, "world/cola").lines}
     finally:
         measured.cache_clear()
-    before, linear = found["built-in world, before"], found["built-in world, Linear"]
+    before, linear = found["built-in world, before (builtin/clip-details)"], found["built-in world, Linear"]
     assert before[0].mean == 30.0
     assert (linear[0].mean, linear[0].seeds) == (33.0, 2)
     assert [e.mean for e in linear if e][-1] == 61.0

@@ -13,21 +13,27 @@ import streamlit as st
 
 from core import datasets
 from core.base import public_mode
+from core.base.errors import InputError
+from core.base.text import _shown_change, counted
 from core.cola.run import StrategyRun
+from core.cola.tasks import BUILTIN, IMAGES
 from core.datasets.base import RETRIEVAL
 from core.figures import retrieval
+from core.figures.retrieval import _part_text
 from core.figures.shared_words import RankedImage, SharedWords, shared_word_counts
 from core.figures.text import escape_markdown
 from core.groups import ImageRef
-from core.metrics.retrieval import METRICS, RetrievalEvaluation
-from core.runs.store import Run
+from core.metrics.retrieval import COLA_MAP, METRICS, RetrievalEvaluation
+from core.metrics.statistics import Comparison, compare
+from core.runs.store import Run, RunStore
+from core.scorers.cola_config import GROUP_RESULTS
 from core.scorers.vocabulary import vocabulary_note
 from core.scoring.cache import ScoreCache
 from core.scoring.load import scorer_names
 from core.scoring.retrieval import RetrievalSubset, first_images, score_retrieval
 from ui import choices
 from ui.export import chart, export_section
-from ui.formatting import progress
+from ui.formatting import progress, true_minus, unbroken, wide_table
 from ui.images import enlargeable_image
 from ui.loaders import LazyScorer, model_source
 
@@ -242,10 +248,70 @@ def metric_lines(found: RetrievalEvaluation, metric: str) -> list[str]:
     for part, value in found.metrics().get(metric, {}).items():
         e = value.estimate
         lines.append(
-            f"{part}: {e.value:.1f}{unit} (95 % interval {e.low:.1f}–{e.high:.1f}), chance {e.chance:.1f}{unit}, "
-            f"{value.queries} queries, {value.skipped} skipped, {e.ties} tied"
+            f"{_part_text(part)}: {e.value:.1f}{unit} (95 % interval {e.low:.1f}–{e.high:.1f}), "
+            f"chance {e.chance:.1f}{unit}, {value.queries} queries, {value.skipped} skipped, {e.ties} tied"
         )
     return lines
+
+
+def result(run: Run, steps: Sequence[dict[str, Any]]) -> None:
+    """What a run has done to Cola mAP on the test queries, in one sentence; nothing before that is measured."""
+    first, last = _test_ends(steps)
+    if not first or not last:
+        return
+    was, now = (each["retrieval"][COLA_MAP]["all"] for each in (first, last))
+    change = paired_changes(run.id, run.done, run.attempt, run).get((COLA_MAP, "all"))
+    said, interval = f"{_shown_change(was['value'], now['value']):+.1f} points", "no paired interval"
+    verdict = "Changed"
+    if change is not None:
+        better = change.low > 0
+        verdict = (
+            "Better"
+            if better
+            else "Worse"
+            if change.high < 0
+            else "These queries cannot tell whether it is better"
+        )
+        interval = f"paired 95 % interval {change.low:+.1f} to {change.high:+.1f}"
+    sentence = (
+        f"**{verdict} on the {last['queries']} test queries: Cola mAP {now['value']:.1f} % after training, "
+        f"{was['value']:.1f} % before ({said}, {interval}).** Chance {now['chance']:.1f} %; "
+        f"{counted(now['ties'], 'query')} tied after, {was['ties']} before. Before is "
+    )
+    st.markdown(unbroken(true_minus(sentence)) + f"{escape_markdown(run.config['model'])} as it was.")
+
+
+def _test_ends(steps: Sequence[dict[str, Any]]) -> tuple[Any, Any]:
+    """What was measured on test queries before and after; None each until it is."""
+    return (steps[0].get("test"), steps[-1].get("test")) if len(steps) > 1 else (None, None)
+
+
+@st.cache_resource(max_entries=16, show_spinner=False)
+def paired_changes(run_id: str, done: int, attempt: int, _run: Run) -> dict[tuple[str, str], Comparison]:
+    """Cola mAP of each part of the built-in test queries, and the groups' metrics, after training minus before, paired
+    over queries or groups; without what the run's arrays do not hold."""
+    try:
+        first, last = (RunStore().arrays(run_id, i) for i in (0, done))
+    except InputError:  # of an imported run
+        return {}
+    found = {
+        (name, "all"): compare(first[name], last[name])
+        for name in GROUP_RESULTS
+        if name in first and name in last and first[name].shape == last[name].shape
+    }
+    job, scores = StrategyRun.read(_run.config), [each.get("retrieval_scores") for each in (first, last)]
+    if job.benchmark != BUILTIN or any(each is None for each in scores):
+        return found
+    queries = load_set(BUILTIN, job.images or IMAGES)
+    if any(each.shape != queries.relevant.shape for each in scores):
+        return found
+    sides = [RetrievalEvaluation.of(queries, each) for each in scores]
+    values = [side.values(COLA_MAP) for side in sides]
+    for name, mask in sides[0].parts().items():
+        kept = mask & np.isfinite(values[0])
+        if kept.any():
+            found[COLA_MAP, name] = compare(values[0][kept], values[1][kept])
+    return found
 
 
 def curves(run: Run, steps: Sequence[dict[str, Any]]) -> None:
@@ -253,11 +319,16 @@ def curves(run: Run, steps: Sequence[dict[str, Any]]) -> None:
     data = retrieval.curve_data(steps, run.total or len(steps))
     left, right = st.columns(2, gap="medium")
     with left:
-        st.caption("Cola mAP on validation queries after each epoch; the dotted line is the chance level")
         if data.parts:
+            st.caption(
+                "Cola mAP on **validation** queries, fewer and other ones than the test’s. Epoch 0 is the strategy "
+                "before training, not the model as it was: a new network knows nothing yet. Dotted: chance."
+            )
             ends = ", ".join(f"{name} {v[0, 0]:.1f} to {v[-1, 0]:.1f} %" for name, v in data.parts.items())
             chart(
-                retrieval.curve_figure(data), f"Cola mAP over {len(steps) - 1} epochs: {ends}.", "adapt-map"
+                retrieval.curve_figure(data),
+                f"Cola mAP on validation queries over {len(steps) - 1} epochs: {ends}.",
+                "adapt-map",
             )
         else:
             st.caption("This set has no validation queries; the test queries are measured at the end.")
@@ -266,37 +337,42 @@ def curves(run: Run, steps: Sequence[dict[str, Any]]) -> None:
         chart(retrieval.loss_figure(data), "Mean training loss per epoch.", "adapt-loss")
 
 
-def tests(steps: Sequence[dict[str, Any]]) -> None:
-    """Test results before and after, once they are there."""
-    first, last = steps[0].get("test"), steps[-1].get("test")
+def tests(run: Run, steps: Sequence[dict[str, Any]]) -> None:
+    """Test results before and after, once they are there: Cola mAP and the groups' metrics, the others on demand."""
+    first, last = _test_ends(steps)
     counts = steps[0]["parameters"]
     st.caption(
         escape_markdown(
             f"{counts['trained']:,} of {counts['total']:,} weights are trained, and 2 more for scale and bias."
         )
     )
-    if not first or not last or len(steps) < 2:
+    if not first or not last:
         return
-    table = retrieval.results_table(first, last)
+    table = retrieval.results_table(first, last, paired_changes(run.id, run.done, run.attempt, run))
     st.markdown(
         f"**Test queries, before and after** ({last['queries']} queries over {last['images']} images)"
     )
-    st.dataframe(table, hide_index=True)
+    ours = table["metric"] == METRICS[COLA_MAP].label
+    others = table["metric"].isin([spec.label for spec in METRICS.values()]) & ~ours
+    wide_table(table[~others])
     st.caption(
-        "Percent with 95 % bootstrap intervals over queries (groups); rank 1 is best. A tie never favours the "
+        "Percent, in brackets 95 % intervals over queries (groups), of the change paired. A tie never favours the "
         "relevant image. Queries without a relevant image in their list are skipped and counted."
     )
+    with st.expander("Other metrics of the same queries", icon=":material/table:"):
+        wide_table(table[others])
+        st.caption("Percent, or ranks, of which 1 is best.")
 
 
 def export_run(run: Run, steps: Sequence[dict[str, Any]]) -> None:
     """Test results, curves and the command of a run."""
-    first, last = steps[0].get("test"), steps[-1].get("test")
+    first, last = _test_ends(steps)
     data = retrieval.curve_data(steps, run.total or len(steps))
     drawn = {"validation mAP": retrieval.curve_figure} if data.parts else {}
     drawn["loss"] = retrieval.loss_figure
     export_section(
         f"run-{run.id}",
-        retrieval.results_table(first, last) if first and last and len(steps) > 1 else None,
+        retrieval.results_table(first, last) if first and last else None,
         {name: partial(draw, data) for name, draw in drawn.items()},
         command="" if public_mode.is_public() else StrategyRun.read(run.config).command_line,
         papers=("Cola",),

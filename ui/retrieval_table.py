@@ -53,6 +53,11 @@ class Measured(NamedTuple):
         return cls(kept, shorter, [n for n in measured if late[kept["strategy"] == n].any()])
 
     @property
+    def base(self) -> str:
+        """The model that every strategy began with."""
+        return str(self.rows["model"].iloc[0])
+
+    @property
     def said(self) -> str:
         """` Of MM-Pred there is no verdict: it was trained half as long as the others. Still improving when the
         training ended: FT late, MM-Adapter.`"""
@@ -206,14 +211,16 @@ def _glance(data: retrieval.StrategiesData, paper: retrieval.StrategiesData, mea
     lines = [_glance_line("chance level", "Pictures in random order.", level + _cell(np.nan))]
     for name in data.strategies:
         j = data.strategies.index(name)
-        meaning = STRATEGIES[name].meaning if name in STRATEGIES else "Nothing: the model as it was."
+        known = name in STRATEGIES
+        meaning = STRATEGIES[name].meaning if known else f"Nothing: {measured.base} as it was."
         notes = ["no verdict"] * (name in measured.shorter) + ["still improving"] * (
             name in measured.improving
         )
         mark = f"<div><small>{', '.join(notes)}</small></div>" if notes else ""
         there = paper.value[UNSEEN, paper.strategies.index(name)] if name in paper.strategies else np.nan
         here = [array[UNSEEN, j] for array in (data.value, data.low, data.high)]
-        lines.append(_glance_line(f"{retrieval.label(name)}{mark}", meaning, _cell(*here) + _cell(there)))
+        head = escape(retrieval.label(name) if known else f"before, {measured.base}")
+        lines.append(_glance_line(f"{head}{mark}", meaning, _cell(*here) + _cell(there)))
     return (
         '<div class="cm-scroll"><table class="cm-cells"><thead><tr><th scope="col" class="cm-words">strategy</th>'
         '<th scope="col" class="cm-words">what is trained</th><th scope="col">unseen combinations, here</th>'

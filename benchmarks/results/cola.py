@@ -443,7 +443,7 @@ def summary_table(
     """
     lines = [["strategy", "weights", *_SUMMARISED.values()], ["---"] * (2 + len(_SUMMARISED))]
     lines.append(["chance", "", *(f"{_chance(measured, measure):.1f}" for measure in _SUMMARISED)])
-    lines.append(["before", "0", *_means([runs[0].before])])
+    lines.append([f"before, {PROTOCOL_BASE}", "0", *_means([runs[0].before])])
     for name in STRATEGIES:
         weights = measured[measured["strategy"] == name]["trained"].max()
         for some, epochs, note in (

@@ -12,6 +12,7 @@ from core.base.errors import InputError
 from core.cli import options
 from core.cli._given_options import App
 from core.cli._output import format_spread, format_step, print_note, show_json, writing
+from core.cola._judged import _judged_by
 from core.exchange.model import export_model, push_model
 from core.exchange.runs import import_run
 from core.metrics.groups import GROUP_MATCH, description_of, headline_metrics
@@ -19,6 +20,7 @@ from core.metrics.retrieval import COLA_MAP
 from core.runs.engine import launch
 from core.runs.models import adapted_model
 from core.runs.store import Run, RunStore
+from core.scorers.cola_config import KIND
 from core.ttm.explain import changed_ids, explain
 from core.ttm.explain import rows as group_rows
 from core.ttm.explain import summary as change_summary
@@ -36,28 +38,31 @@ def _ids(store: RunStore, name: str) -> list[str]:
 
 @runs_app.command("list", epilog="Example: crossmatch runs list --json")
 def _list(as_json: options.Json = False) -> None:
-    """All runs, newest first, each with its result: GroupMatch before and after."""
+    """All runs, newest first, each with its result: its main metric before and after."""
     store = RunStore()
     runs = store.list()
     if as_json:
         show_json([run.record() for run in runs])
         return
     for run in runs:
-        print(f"{run.id}  {run.status:<12}{run.done}/{run.total:<5}{_result(store, run):<24}{run.title}")
+        print(f"{run.id}  {run.status:<12}{run.done}/{run.total:<5}{_result(store, run):<28}{run.title}")
     if not runs:
         print("no runs yet; start one with `crossmatch ttm --background` or on the test-time matching page")
 
 
 def _result(store: RunStore, run: Run) -> str:
-    """A run's first and last value of the metric that it is about, in percent: `GroupMatch 61.0 -> 74.3`."""
-    steps = [step["metrics"] for step in store.steps(run.id)]
-    known = steps[-1] if steps else {}
+    """A run's first and last value of the metric that it is about, in percent: `GroupMatch 61.0 -> 74.3`; of a strategy
+    of Cola also which queries they are of, `test mAP 26.1 -> 29.2`."""
+    records = store.steps(run.id)
+    queries, (ends,) = (
+        _judged_by([records]) if run.kind == KIND else ("", [[*records[:1], *records[1:][-1:]]])
+    )
+    known = ends[-1]["metrics"] if ends else {}
     name = next((name for name in (GROUP_MATCH, *headline_metrics(known), COLA_MAP) if name in known), None)
     if name is None:
         return "-"
-    label = "mAP" if name == COLA_MAP else description_of(name).label
-    ends = dict.fromkeys((0, len(steps) - 1))
-    values = " -> ".join(f"{steps[end][name]['value']:.1f}" for end in ends)
+    label = f"{queries} mAP" if name == COLA_MAP else description_of(name).label
+    values = " -> ".join(f"{end['metrics'][name]['value']:.1f}" for end in ends if name in end["metrics"])
     return f"{label} {values}"
 
 

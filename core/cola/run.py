@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import chain
 from pathlib import Path
@@ -52,6 +52,8 @@ _PASSES = {
     "paco": (55_000, "the paper's 55,000 training pairs"),
     "visual-genome": (108_077, "Visual Genome's 108,077 images, were each in one training pair alone"),
 }
+# The share of a run that its last measurement takes, by whether image and query meet in a new network.
+_MEASURED = {False: 0.1, True: 0.3}
 # Settings with an option of their name, besides the strategy.
 _OPTIONS = ("fusion", "adapter", "mix", "epochs", "steps", "batch", "patience", "lr", "seed")
 
@@ -182,7 +184,14 @@ class StrategyRun(RunDescription):
         from core.cola._training import train  # torch
         from core.scorers.cola_adapted import AdaptedModel, load  # torch
 
-        settings, report_progress = self.settings, progress or (lambda share, text: None)
+        settings, trained = self.settings, 1 - _MEASURED[STRATEGIES[self.settings.strategy].joint] * final
+
+        def report_progress(share: float, text: str, step: float = 0.0) -> None:
+            """share : of the training. step : of what `text` names, while that is drawn or measured."""
+            if progress is not None:
+                whole = trained * share + ((1 - trained) * step if share >= 1 else 0)
+                progress(whole, f"{text}, {100 * step:.0f} %" if step else text)
+
         report_progress(0.0, "collecting scenes and queries")
         task = AdaptationTask.load(self.benchmark, settings, self.images, self.folder)
         checkpoint, state = None if remains is None else remains.checkpoint, None
@@ -194,8 +203,10 @@ class StrategyRun(RunDescription):
             state = _load_state(checkpoint)
             model = load("checkpoint", str(checkpoint / "model"), self.device, load_base=load_base)
         report_progress(0.0, "drawing pictures")  # only now: a base that is not here is said at once
-        task.draw_ahead(measured=final)
-        for report, now in train(model, task.material, settings, state=state, stop=stop, progress=progress):
+        task.draw_ahead(final, lambda _, share: report_progress(0.0, "drawing pictures", share))
+        for report, now in train(
+            model, task.material, settings, state=state, stop=stop, progress=report_progress
+        ):
             record: dict[str, Any] = {
                 "iteration": report.epoch,
                 "loss": float(report.losses.mean()) if len(report.losses) else None,
@@ -212,10 +223,11 @@ class StrategyRun(RunDescription):
             records[report.epoch :] = [record]  # from a checkpoint of epoch 0 on, that one comes again
             arrays, over = {"losses": report.losses}, self.is_over(records)
             if final and (over or (before and report.epoch == 0)):
-                report_progress(report.epoch / settings.epochs, "measuring on test queries")
+                report_measured = partial(report_progress, 1.0 if over else 0.0, "measuring on test queries")
+                report_measured()
                 scorer = load_base(model.base_name, self.device) if report.epoch == 0 else model
                 started = perf_counter()
-                record["test"], outcomes = _measure(scorer, task)
+                record["test"], outcomes = _measure(scorer, task, report_measured)
                 record["measured_in"] = perf_counter() - started
                 arrays |= outcomes
             yield Iteration(record, arrays, model, partial(_save_state, state=now))
@@ -318,9 +330,11 @@ def _validation(model: AdaptedModel, task: AdaptationTask) -> dict[str, Any]:
     return {COLA_MAP: {n: p.record() for n, p in evaluation.metrics()[COLA_MAP].items()}}
 
 
-def _measure(scorer: Any, task: AdaptationTask) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+def _measure(
+    scorer: Any, task: AdaptationTask, progress: Callable[[float], None]
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
     """Everything a task measures of a scorer: JSON-safe metrics, and arrays for later comparisons."""
-    scores = score_retrieval(scorer, task.test)
+    scores = score_retrieval(scorer, task.test, progress=progress)
     record: dict[str, Any] = {
         "images": len(task.test.images),
         "queries": len(task.test.queries),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -141,10 +141,11 @@ class AdaptationTask(NamedTuple):
             facts += entry.file_facts(root, splits) if root else []
         return facts
 
-    def draw_ahead(self, measured: bool) -> None:
+    def draw_ahead(self, measured: bool, progress: Callable[[str, float], None] | None = None) -> None:
         """Draw the built-in pictures to train on, or find them on disk, for all runs of a mix and seed.
 
-        measured : those that strategies are measured on at the end, too.
+        measured : those that strategies are measured on at the end, too. progress : gets what is drawn, and the share
+        of it that is done.
         """
         groups = [s for s in (self.multi_object, self.crepe, self.relations) if s is not None and measured]
         at_the_end = [
@@ -154,7 +155,7 @@ class AdaptationTask(NamedTuple):
         for images in (self.material.images, dict.fromkeys(at_the_end)):
             scenes = [image.scene for image in images if isinstance(image, SceneImage)]
             if scenes:
-                draw_ahead(scenes)
+                draw_ahead(scenes, progress)
 
 
 @cache

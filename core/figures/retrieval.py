@@ -11,10 +11,12 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.base.lazy import pandas as pd
+from core.base.text import _shown_change, counted
 from core.datasets.paper_results import reference
 from core.figures._style import OUTCOME_COLOURS, SERIES, layout, line, whiskers
 from core.metrics.groups import IMAGE_SCORE, TEXT_SCORE
 from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP
+from core.metrics.statistics import Comparison
 from core.scorers.cola_config import GROUP_RESULTS, STRATEGIES
 
 _PARTS = ("all", "seen", "unseen")
@@ -358,29 +360,43 @@ def words_figure(queries: Sequence[str], most: int = 20) -> tuple[go.Figure, str
     return figure, f"{len(queries)} queries name {count}; the last word of a query is its object."
 
 
-def results_table(before: Mapping[str, Any], after: Mapping[str, Any]) -> pd.DataFrame:
-    """A run's test results before and after, one row per metric and part; percent or ranks."""
-    rows = []
+def results_table(
+    before: Mapping[str, Any],
+    after: Mapping[str, Any],
+    changes: Mapping[tuple[str, str], Comparison] | None = None,
+) -> pd.DataFrame:
+    """A run's test results before and after, one row per metric and part; percent or ranks.
+
+    changes : paired, by metric and part; a row without one has the plain difference.
+    """
+    rows, changes = [], changes or {}
     for name, parts in after["retrieval"].items():
         for part, now in parts.items():
-            rows.append(
-                {"metric": METRICS[name].label, "part": part, **_cells(before["retrieval"][name][part], now)}
-            )
+            cells = _cells(before["retrieval"][name][part], now, changes.get((name, part)))
+            rows.append({"metric": METRICS[name].label, "part": _part_text(part), **cells})
     for name, title in GROUP_RESULTS.items():
         if name in after and name in before:
-            rows.append(
-                {"metric": title[0].upper() + title[1:], "part": "all", **_cells(before[name], after[name])}
-            )
+            cells = _cells(before[name], after[name], changes.get((name, "all")))
+            rows.append({"metric": title[0].upper() + title[1:], "part": "all", **cells})
     return pd.DataFrame(rows)
 
 
-def _cells(first: Mapping[str, Any], now: Mapping[str, Any]) -> dict[str, Any]:
+def _part_text(part: str) -> str:
+    """A part of the queries in words: `attributes-2` as `2 attributes`."""
+    name, _, count = part.partition("-")
+    return counted(int(count), "attribute") if name == "attributes" else part
+
+
+def _cells(first: Mapping[str, Any], now: Mapping[str, Any], change: Comparison | None) -> dict[str, Any]:
     texts = [f"{e['value']:.1f} ({e['low']:.1f}–{e['high']:.1f})" for e in (first, now)]
+    difference = f"{_shown_change(first['value'], now['value']):+.1f}"
+    if change is not None:
+        difference += f" ({change.low:+.1f} to {change.high:+.1f})"
     return {
         "before": texts[0],
         "after": texts[1],
-        "change": round(now["value"] - first["value"], 1),
-        "chance": round(now["chance"], 1),
+        "change": difference.replace("-", "−"),
+        "chance": f"{now['chance']:.1f}",
         "queries": now.get("queries", now.get("groups")),
         "skipped": now.get("skipped", 0),
         "ties": now["ties"],

@@ -167,7 +167,7 @@ def protocol_lines(cells: Sequence[tuple[str, str]] = (*_WORLD_CELLS, ("forgetti
         replace(
             _strategy_line(
                 label,
-                f"{_BUILT_IN}, {label}",
+                f"{_BUILT_IN}, {label}" + (f" ({PROTOCOL_BASE})" if when == "before" else ""),
                 when,
                 _on_built_in_world(PROTOCOL_BASE, {**PROTOCOL, "strategy": name, "lr": rates.get(name)}),
                 cells,
