@@ -299,18 +299,21 @@ def paired_changes(run_id: str, done: int, attempt: int, _run: Run) -> dict[tupl
         for name in GROUP_RESULTS
         if name in first and name in last and first[name].shape == last[name].shape
     }
-    job, scores = StrategyRun.read(_run.config), [each.get("retrieval_scores") for each in (first, last)]
-    if job.benchmark != BUILTIN or any(each is None for each in scores):
+    job = StrategyRun.read(_run.config)
+    scores = [each["retrieval_scores"] for each in (first, last) if "retrieval_scores" in each]
+    if job.benchmark != BUILTIN or len(scores) < 2:
         return found
     queries = load_set(BUILTIN, job.images or IMAGES)
     if any(each.shape != queries.relevant.shape for each in scores):
         return found
     sides = [RetrievalEvaluation.of(queries, each) for each in scores]
-    values = [side.values(COLA_MAP) for side in sides]
+    before, after = (side.values(COLA_MAP) for side in sides)
+    if before is None or after is None:
+        return found
     for name, mask in sides[0].parts().items():
-        kept = mask & np.isfinite(values[0])
+        kept = mask & np.isfinite(before)
         if kept.any():
-            found[COLA_MAP, name] = compare(values[0][kept], values[1][kept])
+            found[COLA_MAP, name] = compare(before[kept], after[kept])
     return found
 
 
