@@ -18,7 +18,7 @@ import ui
 from core import figures as plots
 from core.base.public_mode import is_public
 from core.base.text import _shown_change, counted, duration
-from core.cola._judged import _judged_by
+from core.cola.judged import _judged_by
 from core.exchange.example import EXAMPLE, EXAMPLE_ID
 from core.exchange.runs import export_run, import_run
 from core.figures.text import escape_markdown, label_and_meaning, metric_line

@@ -12,7 +12,7 @@ from core.base.errors import InputError
 from core.cli import options
 from core.cli._given_options import App
 from core.cli._output import format_spread, format_step, print_note, show_json, writing
-from core.cola._judged import _judged_by
+from core.cola.judged import _judged_by
 from core.exchange.model import export_model, push_model
 from core.exchange.runs import import_run
 from core.metrics.groups import GROUP_MATCH, description_of, headline_metrics
