@@ -224,8 +224,8 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
         (tmp_path / name).symlink_to(real / name)
     (tmp_path / "results").mkdir()
     rows = [
-        {"strategy": s, "model": "builtin/clip", "fusion": "mdetr", "mix": "hard", "seed": seed, "metric": "cola_map", "part": part,
-         "value": 30.0 + seed, "low": 28.0 + seed, "high": 33.0 + seed, "chance": 16.0, "ties": 0}
+        {"strategy": s, "model": "builtin/clip", "fusion": "mdetr", "mix": "hard", "seed": seed, "metric": "cola_map",
+         "part": part, "value": 30.0 + seed, "low": 28.0 + seed, "high": 33.0 + seed, "chance": 16.0, "ties": 0}
         for s in ("base", *STRATEGIES) for seed in (0, 1, 2) for part in ("all", "seen", "unseen")
     ]  # fmt: skip
     pd.DataFrame(rows).to_csv(tmp_path / "results/cola.csv", index=False)
