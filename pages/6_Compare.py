@@ -173,9 +173,10 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     """The paired differences of all metrics, with their tests; gives the table."""
     first, second = (side.name for side in sides)
     table = paired.comparison_table(a, b, [side.column for side in sides])
+    shown = with_intervals(table)
     st.header("Every metric, with its test", anchor=False)
-    columns = columns_of(table, sides, a.clusters or b.clusters)
-    difference_table(table, columns, columns.measured)
+    columns = columns_of(shown, sides, a.clusters or b.clusters)
+    difference_table(shown, columns, columns.measured)
     hanging = a.clusters or b.clusters
     corrected = f", corrected for these {len(table)} metrics (Holm)" if len(table) > 1 else ""
     shares = [METRICS[name].label for name in Metric.same(a.metrics) if METRICS[name].share]
@@ -190,6 +191,20 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     return table
 
 
+def with_intervals(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with each pair of columns `low` and `high` as one of texts, `95 %`: points with their signs."""
+    found = {}
+    for name in table:
+        of, _, end = name.rpartition(": ")
+        if end == "low":
+            sign, to = ("+", " to ") if of.startswith("B − A") else ("", "–")
+            ends = zip(table[name], table[f"{of}: high"], strict=True)
+            found[f"{of}: 95 %"] = [f"{low:{sign}.1f}{to}{high:{sign}.1f}" for low, high in ends]
+        elif end != "high":
+            found[name] = table[name]
+    return pd.DataFrame(found)
+
+
 def more_on_the_test(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], table: pd.DataFrame) -> None:
     """The columns that do not fit beside the sidebar, and how many groups a difference needs; both closed."""
     box = st.expander(
@@ -197,8 +212,9 @@ def more_on_the_test(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], tab
     )
     if box.open:
         with box:
-            columns = columns_of(table, sides, a.clusters or b.clusters)
-            difference_table(table, columns, columns.rest)
+            shown = with_intervals(table)
+            columns = columns_of(shown, sides, a.clusters or b.clusters)
+            difference_table(shown, columns, columns.rest)
     match = paired.differences(a, b, [GROUP_MATCH])[GROUP_MATCH]
     groups_needed(len(a.ids), 100 * (match.fixed + match.broken) / len(a.ids))
 

@@ -426,6 +426,21 @@ def test_a_report_of_a_score_file_has_the_numbers_that_evaluate_has_of_it(tmp_pa
     )
 
 
+def test_a_report_of_two_score_files_compares_them(tmp_path):
+    rng, ids = np.random.default_rng(0), [f"g{i}" for i in range(12)]
+    files = [tmp_path / "a.npz", tmp_path / "b.npz"]
+    write_scores(files[0], rng.normal(size=(12, 2, 2)), ids)
+    write_scores(files[1], rng.normal(size=(12, 2, 2)), ids[::-1])
+    here("report", "--scores", files[0], "--scores", files[1], "--out", tmp_path / "r.html")
+    page = (tmp_path / "r.html").read_text()
+    assert "<h1>a.npz compared with b.npz, 12 groups</h1>" in page
+    assert "b.npz − a.npz" in page and "b.npz on a.npz" not in page
+    record = json.loads(re.search(r'id="crossmatch">(.*)</script>', page)[1])
+    assert [each["model"] for each in record["sections"]] == ["a.npz", "b.npz"]
+    same = json.loads(here("compare", *files, "--json"))["metrics"]["group_match"]["difference"]
+    assert record["differences"][0]["metrics"]["group_match"]["difference"] == same["difference"]
+
+
 def test_a_report_of_a_file_beside_a_benchmark_takes_its_truth_and_shows_its_images(tmp_path):
     groups = load("scenes/left-right", "test")[:12]
     file = tmp_path / "s.npz"

@@ -236,7 +236,9 @@ def test_export_of_two_files_names_them_and_no_benchmark(app, tmp_path, exported
     first = uploaded(tmp_path, "a.csv", with_right({0, 1}))
     app(COMPARE, set=first, other=uploaded(tmp_path, "b.csv", with_right({1, 2, 3})))
     assert exported[-1]["command"] == "crossmatch compare a.csv b.csv"
-    assert "b.csv − a.csv" in exported[-1]["report"]().decode()
+    report = exported[-1]["report"]().decode()
+    assert "b.csv − a.csv" in report and "<h1>a.csv compared with b.csv, " in report
+    assert "b.csv on a.csv" not in report
 
 
 def test_a_file_of_other_groups_is_not_what_a_file_is_compared_with(app, tmp_path):

@@ -247,3 +247,11 @@ def test_models_and_benchmarks_are_evaluated_once_each(toy_groups, toy_groups_mi
     assert ("a on x", 1.0) in told
     with pytest.raises(InputError, match="at least one model and one benchmark"):
         evaluate_all([], ["x"])
+
+
+def test_a_small_p_has_a_raised_exponent_and_stays_on_one_line():
+    from core.exchange.layouts import _raised
+
+    assert report._p_cell(5e-10) == '<td class="num">5×10<sup>−10</sup></td>'
+    assert report._p_cell(0.032) == '<td class="num">0.032</td>'
+    assert (_raised(5e-10), _raised(None)) == (r"$5 \times 10^{-10}$", "--")

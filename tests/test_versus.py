@@ -42,7 +42,15 @@ def test_the_table_says_values_intervals_chance_and_ties_of_both(two):
     row = comparison_table(*two, ("A", "B")).set_index("metric").loc["GroupMatch"]
     assert (row["A"], row["B"], row["chance"], row["B − A"]) == (50.0, 75.0, 50.0, 25.0)
     assert row["A: tied"] == row["B: tied"] == 0
-    assert "–" in row["A: 95 %"] and "to" in row["B − A: 95 %"]
+    found = differences(*two)["group_match"]
+    assert (row["B − A: low"], row["B − A: high"]) == pytest.approx((found.low, found.high))
+    assert row["A: low"] < row["A"] < row["A: high"]
+
+
+def test_an_exported_table_has_numbers_alone_without_the_noise_of_their_sums(two):
+    table = comparison_table(*two, ("A", "B")).drop(columns="metric").dropna(axis=1)
+    assert table.select_dtypes(exclude="number").empty
+    assert all(len(f"{value:.15g}") <= 14 for value in table.to_numpy(float).ravel())
 
 
 def test_a_tie_is_right_for_nobody():

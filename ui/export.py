@@ -195,10 +195,8 @@ def evaluation_exports(selection: Selection, evaluations: Mapping[str, Evaluatio
     from core.metrics.paired import differences
 
     named = {_plain_name(model): evaluation for model, evaluation in evaluations.items()}
-    groups, own = (
-        selection.selected_groups,
-        {"set": _plain_name(selection.benchmark), "split": selection.split},
-    )
+    groups = selection.selected_groups
+    own = {"set": "" if selection.is_file else selection.benchmark, "split": selection.split}
     where = (benchmark_of(selection.groups) if selection.is_file else None) or own
 
     pair = list(named.values())

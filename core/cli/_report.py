@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -17,6 +18,7 @@ from core.cli._output import ProgressPrinter, print_note
 from core.datasets.score_files import read_scores
 from core.datasets.shapes import of_shape
 from core.exchange.report import ReportSection, evaluate_all, write_report
+from core.metrics.paired import in_order_of
 
 
 def report(
@@ -25,7 +27,12 @@ def report(
         list[str] | None, typer.Option(help="A model; repeat for more.", **options.named)
     ] = None,
     benchmark: Annotated[list[str] | None, typer.Option(help="A benchmark; repeat for more.")] = None,
-    scores: options.Scores = None,
+    scores: Annotated[
+        list[Path] | None,
+        typer.Option(
+            help="A score file, as of `evaluate`; repeat for more, which are compared with the first."
+        ),
+    ] = None,
     split: options.Split = "test",
     examples: Annotated[int, typer.Option(help="Groups shown per model and benchmark.")] = 6,
     images: Annotated[
@@ -44,13 +51,24 @@ def report(
         raise InputError(f"{examples} examples cannot be shown; ask for 0 or more.")
     if examples == 0:
         refuse_unused("without examples", "images")
-    if scores is None and not (model and benchmark):
+    if not scores and not (model and benchmark):
         raise InputError("Give --model NAME and --benchmark NAME, or --scores FILE.")
-    if scores is not None:
-        sections = [_section_of(scores, benchmark or [], split)]
+    if scores:
+        sections = _of_files(scores, benchmark or [], split)
     else:
         sections = evaluate_all(model or (), benchmark or (), split, device, ProgressPrinter())
     print_note(f"wrote {write_report(sections, out, examples, images)}")
+
+
+def _of_files(paths: list[Path], benchmarks: list[str], split: str) -> list[ReportSection]:
+    """A section for each score file, those with the groups of the first one in its order."""
+    first, *others = (_section_of(path, benchmarks, split) for path in paths)
+    ids = first.evaluation.ids
+    alike = [set(each.evaluation.ids) == set(ids) for each in others]
+    return [first] + [
+        replace(each, evaluation=in_order_of(each.evaluation, ids), groups=first.groups) if same else each
+        for each, same in zip(others, alike, strict=True)
+    ]
 
 
 def _section_of(path: Path, benchmarks: list[str], split: str) -> ReportSection:
@@ -63,7 +81,7 @@ def _section_of(path: Path, benchmarks: list[str], split: str) -> ReportSection:
         refuse_unused("with --scores alone", "images")
         found = load_evaluation(None, path, None, "", split, None)
         about = {"title": path.name, "source": f"the file {path.name}", "licence": "yours"}
-        return ReportSection(path.name, file.groups(path.name, **about), found, path.name, "")
+        return ReportSection(path.name, file.groups(path.name, **about), found, "", "")
     shape = "x".join(map(str, file.scores.shape[1:]))
     found = load_evaluation(None, path, benchmarks[0], "", split, shape)
     groups = of_shape(datasets.load(benchmarks[0], split), shape)

@@ -122,7 +122,11 @@ _LATEX = {
 
 
 def _latex_line(cells: Sequence[str]) -> str:
-    return " & ".join("".join(_LATEX.get(c, c) for c in " ".join(cell.split())) for cell in cells) + r" \\"
+    return " & ".join(map(_escaped, cells)) + r" \\"
+
+
+def _escaped(cell: str) -> str:
+    return "".join(_LATEX.get(c, c) for c in " ".join(cell.split()))
 
 
 def latex_rows(
@@ -157,9 +161,15 @@ def _difference_rows(label: str, points: Sequence[str], compared: Mapping[str, C
     return [
         _latex_line([label, *points]),
         "% 95 % " + "; ".join(intervals),
-        _latex_line([f"p ({by}Holm)", *map(p_digits, corrected)]),
+        " & ".join([_escaped(f"p ({by}Holm)"), *map(_raised, corrected)]) + r" \\",
         "% p of each metric alone: " + "; ".join(alone),
     ]
+
+
+def _raised(p: float | None) -> str:
+    """A p value for print, ready for LaTeX: 5.0e-10 with a raised exponent."""
+    number, _, power = p_digits(p).partition("e")
+    return f"${number} \\times 10^{{{int(power)}}}$" if power else _escaped(number)
 
 
 def _interval(name: str, e: Estimate) -> str:

@@ -41,6 +41,7 @@ from core.scoring.scores import score_groups
 
 _THUMBNAIL = 256  # pixels
 _MAX_REFERENCES = 40
+_OWN = "groups of the file"  # in place of a benchmark
 
 
 @dataclass(frozen=True)
@@ -50,7 +51,7 @@ class ReportSection:
     model: str
     groups: GroupSet
     evaluation: Evaluation
-    benchmark: str
+    benchmark: str  # "" of a file with groups of its own
     split: str
 
 
@@ -104,13 +105,22 @@ def write_page(out: Path, page: str) -> Path:
 def report_html(sections: Sequence[ReportSection], examples: int = 6, pictures: bool | None = None) -> str:
     """The whole page. Every text from data is escaped, and the page's own policy forbids it to load or run anything."""
     records, pairs = [_record(s) for s in sections], _pairs(sections)
-    models = ", ".join(dict.fromkeys(s.model for s in sections))
-    title = _on(models, ", ".join(dict.fromkeys(s.benchmark for s in sections)))
+    title = _title(sections, pairs)
     body = "".join(_section(i, s, examples, pictures) for i, s in enumerate(sections))
     numbers = {"sections": records, "differences": [_pair_record(p) for p in pairs]}
     return report_page(
         title, f"{_overview(sections)}{_difference_table(pairs)}{body}{_how_to_read()}", numbers
     )
+
+
+def _title(sections: Sequence[ReportSection], pairs: Sequence[_Pair]) -> str:
+    """Models on benchmarks; of two files on the same groups `a.csv compared with b.csv, 400 groups`."""
+    models = list(dict.fromkeys(s.model for s in sections))
+    where = [name for name in dict.fromkeys(s.benchmark for s in sections) if name]
+    if len(sections) == 2 and pairs:
+        both = " compared with ".join(s.model for s in sections)
+        return _on(both, where[0]) if where else f"{both}, {counted(len(sections[0].groups), 'group')}"
+    return _on(", ".join(models), ", ".join(where))
 
 
 def report_page(title: str, body: str, numbers: Mapping[str, Any]) -> str:
@@ -194,7 +204,7 @@ def _provenance_line() -> str:
 
 def _overview(sections: Sequence[ReportSection]) -> str:
     rows = "".join(
-        f'<tr><td>{escape(s.model)}</td><td><a href="#s{i}">{escape(s.benchmark)}</a></td>'
+        f'<tr><td>{escape(s.model)}</td><td><a href="#s{i}">{escape(s.benchmark or _OWN)}</a></td>'
         f"<td>{len(s.evaluation.scores)} of {_shape(s)}</td>"
         + "".join(_cell(s.evaluation.metrics.get(name)) for name in headline_metrics())
         + "</tr>"
@@ -207,11 +217,12 @@ def _overview(sections: Sequence[ReportSection]) -> str:
 def _difference_table(pairs: Sequence[_Pair]) -> str:
     """Second minus first in points, paired over the groups; "" where no two models share their groups."""
     rows = "".join(
-        f"<tr><td>{escape(pair.second.model)} − {escape(pair.first.model)}</td><td>{escape(pair.first.benchmark)}</td>"
+        f"<tr><td>{escape(pair.second.model)} − {escape(pair.first.model)}</td>"
+        f"<td>{escape(pair.first.benchmark or _OWN)}</td>"
         f"<td>{escape(', '.join(METRICS[each].label for each in names))}</td>"
         f'<td class="num"><b>{pair.shown(name):+.1f}</b> '
         f"[{found.low:+.1f}, {found.high:+.1f}]{_by_cluster(found)}</td><td>{found.fixed}</td>"
-        f"<td>{found.broken}</td><td>{p_digits(found.p_value)}</td><td>{p_digits(found.p_holm)}</td></tr>"
+        f"<td>{found.broken}</td>{_p_cell(found.p_value)}{_p_cell(found.p_holm)}</tr>"
         for pair in pairs
         for name, names in pair.tests.items()
         for found in [pair.metrics[name]]
@@ -232,6 +243,13 @@ def _difference_table(pairs: Sequence[_Pair]) -> str:
         f'<h3>Differences</h3><p class="quiet">{note}</p>'
         f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
     )
+
+
+def _p_cell(p: float | None) -> str:
+    """A p value on one line, a small one with a raised exponent."""
+    number, _, power = p_digits(p).partition("e")
+    raised = f"×10<sup>−{-int(power)}</sup>" if power else ""
+    return f'<td class="num">{number}{raised}</td>'
 
 
 def _by_cluster(found: Comparison) -> str:
@@ -268,19 +286,21 @@ def _section(index: int, section: ReportSection, examples: int, pictures: bool |
     verb = "is" if ties == 1 else "are"
     tied = f"{counted(ties, 'group')} {verb} tied and in no bar." if ties else ""
     margins = margins_svg(margins_data(found.matches, found.outcomes[GROUP_MATCH]))
-    return f"""<section id="s{index}"><h2>{escape(_on(section.model, groups.title or section.benchmark))}</h2>
+    where = section.benchmark and (groups.title or section.benchmark)
+    source = _source(groups) if section.benchmark else ""  # a file says nothing of its own
+    return f"""<section id="s{index}"><h2>{escape(_on(section.model, where))}</h2>
 <p>{escape(_source_line(section))}: {counted(len(groups), "group")} of {_shape(section)} (images ×
 captions). {escape(groups.description)}{_assumed(found)}</p>{_vocabulary(section)}
 {_metric_table(found)}{chart}
 <h3>Margins</h3><p class="quiet">How far the induced matching is ahead of the next best; hatched: it is wrong.
 {tied}</p>{margins}
-{_slices(found)}{_published(section)}{_examples(section, examples, pictures)}{_source(groups)}</section>
+{_slices(found)}{_published(section)}{_examples(section, examples, pictures)}{source}</section>
 """
 
 
 def _on(model: str, where: str) -> str:
-    """`builtin/clip on scenes/swap`; a file that is both is named once."""
-    return model if model == where else f"{model} on {where}"
+    """`builtin/clip on scenes/swap`; a file with groups of its own by itself."""
+    return model if where in ("", model) else f"{model} on {where}"
 
 
 def _assumed(found: Evaluation) -> str:
@@ -302,8 +322,9 @@ def _vocabulary(section: ReportSection) -> str:
 
 
 def _source_line(section: ReportSection) -> str:
-    """`scenes/left-right, split test`; of a file its name."""
-    return f"{section.benchmark}, split {section.split}" if section.split else section.benchmark
+    """`scenes/left-right, split test`; of a file with groups of its own its name."""
+    named = section.benchmark or section.model
+    return f"{named}, split {section.split}" if section.split else named
 
 
 def _metric_table(found: Evaluation) -> str:

@@ -193,8 +193,9 @@ def comparison_table(a: Evaluation, b: Evaluation, names: Sequence[str]) -> pd.D
 
     Metrics that are one, as on groups of one image, have one row with all their names.
 
-    names : of A and B, as column heads. All accuracies in percent, differences in percentage points. Where groups hang
-    together, the difference and p by cluster come last, named after what the groups share.
+    names : of A and B, as column heads. All accuracies in percent, differences in percentage points, intervals as two
+    numbers in columns that end in `low` and `high`. Where groups hang together, the difference and p by cluster come
+    last, named after what the groups share.
     """
     rows, compared = [], differences(a, b)
     for name, same in Metric.same(compared).items():
@@ -202,15 +203,25 @@ def comparison_table(a: Evaluation, b: Evaluation, names: Sequence[str]) -> pd.D
         row: dict[str, object] = {"metric": ", ".join(METRICS[each].label for each in same)}
         for title, evaluation in zip(names, (a, b), strict=True):
             e = evaluation.metrics[name]
-            row |= {title: e.value, f"{title}: 95 %": f"{e.low:.1f}–{e.high:.1f}", f"{title}: tied": e.ties}
+            row |= {
+                title: e.value,
+                f"{title}: low": e.low,
+                f"{title}: high": e.high,
+                f"{title}: tied": e.ties,
+            }
         row |= {"chance": a.metrics[name].chance, "B − A": found.difference}
-        row |= {"B − A: 95 %": f"{found.low:+.1f} to {found.high:+.1f}", "only B right": found.fixed}
+        row |= {"B − A: low": found.low, "B − A: high": found.high, "only B right": found.fixed}
         row |= {"only A right": found.broken, "McNemar p": found.p_value, "p, Holm": found.p_holm}
         row["detectable"] = found.detectable
         if found.clustered is not None:
             by = found.clustered.by
-            row[f"B − A by {by}: 95 %"] = f"{found.clustered.low:+.1f} to {found.clustered.high:+.1f}"
+            row |= {f"B − A by {by}: low": found.clustered.low, f"B − A by {by}: high": found.clustered.high}
             row |= {f"p by {by}": found.clustered.p_value, f"p by {by}, Holm": found.clustered.p_holm}
             row[f"detectable by {by}"] = found.clustered.detectable
-        rows.append(row)
+        rows.append({key: _without_noise(value) for key, value in row.items()})
     return pd.DataFrame(rows)
+
+
+def _without_noise(value: object) -> object:
+    """A number to 12 digits: 13.75, not the 13.750000000000002 that a sum in another order gives."""
+    return float(f"{value:.12g}") if isinstance(value, float) else value

@@ -320,7 +320,10 @@ class TTMRun(AdaptationRun):
 
     def _schedule(self) -> list[str]:
         own = self.settings
-        ends = " to ".join(_end(own.to_dict(), end) for end in ("first", "last"))
+        levels = [_end(own.to_dict(), end) for end in ("first", "last")]
+        ends = (
+            "from its default start to its default end" if levels == ["default"] * 2 else " to ".join(levels)
+        )
         found = [] if self.oracle else [f"{own.schedule} threshold, {ends}"]
         return [*found, "optimizer state kept"] if own.keep_optimizer else found
 
