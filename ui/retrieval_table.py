@@ -271,6 +271,7 @@ def _verdicts() -> None:
     )
     with st.expander("Every claim, and what decided it", icon=":material/gavel:"):
         st.markdown("\n".join(map(_claim_line, record["claims"])))
+        st.caption(record.get("limits", ""))
         st.caption(
             "Differences in points, means over seeds, intervals over seeds and queries or groups. Written from the "
             "records of the runs by `python -m benchmarks.results.cola`."

@@ -3,7 +3,8 @@
 A claim compares two strategies on one measure, query by query (group by group), means over seeds, after two lengths of
 training: the protocol's epochs, which validation may end early, and twice as many, all of them trained. The longer
 training decides. A claim is confirmed where the paired 95 % interval over seeds and queries (or groups), every seed
-and, of the unseen queries, every combination they ask for lie on its side of 0; refuted where all lie on the other;
+and, of the unseen queries, every combination they ask for lie on its side of 0 (queries for one colour and shape count
+as one that was asked several times); refuted where all lie on the other;
 and else left open: three seeds that agree by chance are no answer for a fourth.
 More training must not undo it: the interval has to stay on its side where doubling the training once more changes the
 difference by as much as the first doubling did, and the protocol's epochs must not say the opposite.
@@ -21,7 +22,7 @@ import numpy as np
 from core.cola.table import BASE
 from core.metrics.groups import IMAGE_SCORE, chance
 from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP, RetrievalEvaluation
-from core.metrics.statistics import Comparison, estimate
+from core.metrics.statistics import Clusters, Comparison, estimate
 from core.scenes.retrieval import load_retrieval
 from core.scenes.world import HELD_OUT_COMBINATIONS
 from core.scorers.cola_config import GROUP_RESULTS, STRATEGIES
@@ -31,7 +32,7 @@ CONFIRMED, REFUTED, OPEN = "confirmed", "refuted", "left open"
 CHANCE = "chance"  # in the place of a strategy: what answers drawn at random are worth
 # What queries name, besides a shape; some name both of the last two.
 WORDS = ("colours alone", "sizes", "materials")
-_LATE = 0.75  # of the epochs asked for: a best validation after it means that training was still improving
+ATTRIBUTE_COUNTS = ("one attribute", "two attributes", "three attributes")
 
 
 class _Claim(NamedTuple):
@@ -50,6 +51,7 @@ class _Claim(NamedTuple):
         return [name for name in (self.first, self.second) if name in STRATEGIES]
 
 
+_PRED, _PAIRS = "mm-pred", "multi_object"
 _ADAPTER, _ALL, _UNSEEN = "mm-adapter", f"{COLA_MAP} all", f"{COLA_MAP} unseen"
 CLAIMS = (
     _Claim("MM-Adapter finds combinations that training never showed better than the model before.",
@@ -65,10 +67,17 @@ CLAIMS = (
            "Cola, section 5.2", _ALL, _ADAPTER, "ft-late"),
     _Claim("Tuning later layers of each tower (FT late) beats tuning both encoders.",
            "Cola, section 6.1", _ALL, "ft-late", "ft-all"),
-    _Claim("Comparing with the frozen query beats predicting a score (MM-Pred).",
-           "Cola, section 5.2", _UNSEEN, _ADAPTER, "mm-pred"),
+    _Claim("MM-Pred beats tuning both encoders.", "Cola, section 6.1", _ALL, _PRED, "ft-all"),
+    _Claim("MM-Pred beats FT late.", "Cola, section 6.1", _ALL, _PRED, "ft-late"),
+    _Claim("MM-Pred beats Prompt-tune.", "Cola, section 6.1", _ALL, _PRED, "prompt-tune"),
+    _Claim("Comparing with the frozen query beats predicting a score (MM-Pred), on all queries.",
+           "Cola, section 6.1", _ALL, _ADAPTER, _PRED),
+    _Claim("Comparing with the frozen query beats predicting a score (MM-Pred), on combinations never shown.",
+           "Cola, section 6.1", _UNSEEN, _ADAPTER, "mm-pred"),
     _Claim("Where all the words are there and wrongly attached, MM-Adapter ranks better than the model before.",
            "Cola, Table 3", f"{QUERY_ALL_MAP} all", _ADAPTER, BASE),
+    *(_Claim(f"MM-Adapter ranks better than the model before, for queries of {part}.",
+             "Cola, Figure 5", f"{COLA_MAP} {part}", _ADAPTER, BASE) for part in ATTRIBUTE_COUNTS),
     _Claim("MM-Adapter tells which of two pictures with exchanged attributes is meant, better than the model before.",
            "Cola, Table 2a", "multi_object", _ADAPTER, BASE),
     _Claim("MM-Adapter tells such pictures apart better than tuning both encoders.",
@@ -79,10 +88,16 @@ CLAIMS = (
            "Cola, Table 2a", "multi_object", _ADAPTER, "prompt-tune"),
     _Claim("MM-Adapter tells such pictures apart better than FT late.",
            "Cola, Table 2a", "multi_object", _ADAPTER, "ft-late"),
+    _Claim("MM-Pred tells such pictures apart better than the model before.",
+           "Cola, Table 2a", _PAIRS, _PRED, BASE),
+    _Claim("MM-Pred tells such pictures apart better than tuning both encoders.",
+           "Cola, Table 2a", _PAIRS, _PRED, "ft-all"),
     _Claim("The model before tells such pictures apart worse than chance does.",
            "Cola, section 6.2", "multi_object", BASE, CHANCE, -1),
     _Claim("What MM-Adapter learns carries over to two captions of one picture, in CREPE's manner.",
            "Cola, Table 2a", "crepe", _ADAPTER, BASE),
+    _Claim("Tuning both encoders is enough for two captions of one picture, in CREPE's manner.",
+           "Cola, section 6.2", "crepe", "ft-all", BASE),
     _Claim("MM-Adapter loses something on what it was not trained on.",
            "Cola, section 7", "forgetting", _ADAPTER, BASE, -1),
     _Claim("The binding is there, and alignment loses it: one linear map between the tokens tells pictures with "
@@ -175,6 +190,13 @@ def by_part(outcomes: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
 
 
 @cache
+def query_clusters() -> Clusters:
+    """The test queries (q,) by what they ask for: one colour, or any, and one shape, said in up to nine ways."""
+    asked = [(phrase.colour or "", phrase.shape or "") for phrase in load_retrieval("test").phrases]
+    return Clusters("colour and shape", np.unique(asked, axis=0, return_inverse=True)[1].ravel())
+
+
+@cache
 def _combinations() -> dict[str, np.ndarray]:
     """Which queries ask for each combination that training never showed: `red cube` -> bool (q,)."""
     phrases = load_retrieval("test").phrases
@@ -190,6 +212,8 @@ def _parts() -> dict[str, np.ndarray]:
         np.array([getattr(p, n) is not None for p in test.phrases]) for n in ("size", "material")
     )
     kinds = dict(zip(WORDS, (~sizes & ~materials, sizes, materials), strict=True))
+    named = sizes.astype(int) + materials + [phrase.colour is not None for phrase in test.phrases]
+    kinds |= {name: named == count for count, name in enumerate(ATTRIBUTE_COUNTS, 1)}
     return {
         "all": np.ones(len(test.queries), dtype=bool),
         "seen": ~test.unseen,
@@ -291,7 +315,8 @@ def _sentence(text: str) -> str:
 
 def _difference(claim: _Claim, measure: str, outcomes: _Outcomes, shared: Sequence[int]) -> dict[str, Any]:
     """First minus second in points: mean over seeds and queries, paired 95 % interval over both, and of every seed; of
-    the unseen queries also of every combination of words they ask for.
+    the unseen queries also of every combination of words they ask for. Queries for one colour and shape, which differ
+    in size and material, hang together (`query_clusters`).
 
     The model before has one run, which stands beside every seed.
     """
@@ -305,8 +330,11 @@ def _difference(claim: _Claim, measure: str, outcomes: _Outcomes, shared: Sequen
         one = estimate(first[0, kept], level, 0)
         numbers = {"difference": one.value - level, "low": one.low - level, "high": one.high - level}
     else:
-        found = Comparison.over_seeds(second[:, kept], first[:, kept])
-        numbers = {"difference": found.difference, "low": found.low, "high": found.high}
+        alone = measure in GROUP_RESULTS
+        clusters = None if alone else query_clusters().select(kept)
+        whole = Comparison.over_seeds(second[:, kept], first[:, kept], clusters)
+        ends = whole.clustered or whole
+        numbers = {"difference": whole.difference, "low": ends.low, "high": ends.high}
     change = 100 * (first - second)
     record: dict[str, Any] = {n: round(value, 3) for n, value in numbers.items()}
     record |= {"n": int(kept.sum()), "by_seed": [round(float(v), 3) for v in change[:, kept].mean(axis=1)]}
@@ -338,19 +366,21 @@ def _by_part(claim: _Claim, parts: Mapping[str, Mapping[str, Any]]) -> list[str]
     return texts
 
 
-def still_improving(strategy: str, runs: Sequence[MeasuredRun], epochs: int) -> int:
-    """Of how many seeds the best epoch on validation came late, so that more of them may be better.
+def still_improving(strategy: str, runs: Sequence[MeasuredRun], epochs: int) -> bool:
+    """Whether, of every seed, validation mAP was higher in the last quarter of its epochs than in the quarter before.
 
-    A run that patience ended counts as none of them, which does not say that more epochs would not help.
+    Of runs that patience ended: no, which does not say that more epochs would not help.
     """
-    mine = [run for run in runs if run.strategy == strategy]
-    return sum(len(run.curve) > epochs and int(np.argmax(run.curve)) > _LATE * epochs for run in mine)
+    curves = [np.asarray(run.curve[1:]) for run in runs if run.strategy == strategy]
+    quarter = max(1, epochs // 4)
+    return bool(curves) and all(
+        len(curve) == epochs and curve[-quarter:].mean() > curve[-2 * quarter : -quarter].mean()
+        for curve in curves
+    )
 
 
 def _ending(strategy: str, measured: _Measured) -> str:
-    """How a strategy's training went on: what the longer runs changed on validation, and whether they ended while
-    still improving.
-    """
+    """How a strategy's training went on: what the longer runs changed on validation, and whether it rose to the end."""
     label, longer = STRATEGIES[strategy].label, measured.longer
     mine = {run.seed: run for run in measured.runs if run.strategy == strategy}
     twice = [run for run in longer.of(strategy) if run.seed in mine]
@@ -359,5 +389,4 @@ def _ending(strategy: str, measured: _Measured) -> str:
     some = "" if len(twice) == len(mine) else f", {len(twice)} of {len(mine)} seeds"
     gain = np.mean([run.curve[-1] - mine[run.seed].curve[-1] for run in twice])
     said = f"{longer.epochs} epochs change {label}'s validation mAP by {gain:+.1f} points{some}"
-    late = still_improving(strategy, twice, longer.epochs)
-    return f"{said}, and it still improves then ({late} of {len(twice)} seeds)" if late else said
+    return f"{said}, and it still rises then" if still_improving(strategy, twice, longer.epochs) else said
