@@ -248,6 +248,31 @@ def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():
     assert f"(p = {row['p_any_alpha_holm']:.2g}," in said
 
 
+def test_before_one_is_chosen_a_group_is_shown_that_alpha_fixes_and_the_page_says_so():
+    from ui.debias_alpha import _first_group
+
+    # Alpha breaks group a above 0.3, and fixes b above 0.5 and c above 0.2: most are right above 0.5.
+    scores = np.array([[[-1.0, -1.3]], [[-2.0, -1.5]], [[-2.0, -1.8]]])
+    prior = np.array([[-1.0, -2.0], [-2.0, -1.0], [-2.0, -1.0]])
+    study = AlphaStudy(scores, prior, np.zeros((3, 1), int), ["a", "b", "c"])
+    index, said = _first_group(study, "text_score")
+    assert (
+        index == 1 and said.startswith("Shown: the first group that α = ") and "fixes, by TextScore" in said
+    )
+    only_worse = AlphaStudy(scores[:1], prior[:1], np.zeros((1, 1), int), ["a"])
+    assert "that α = 1.000 breaks" in _first_group(only_worse, "text_score")[1]
+
+
+def test_the_slider_of_alpha_is_set_by_buttons_without_a_warning(app, caplog, monkeypatch):
+    from streamlit.elements.lib import policies
+
+    monkeypatch.setattr(policies, "_shown_default_value_warning", False)  # Streamlit says it once
+    test = app()
+    fine(next(b for b in test.button if b.key == "at-1").click().run())
+    assert test.slider(key="alpha").value == 1.0
+    assert not policies._shown_default_value_warning and "created with a default value" not in caplog.text
+
+
 def test_a_span_of_alphas_that_are_written_alike_is_one_alpha():
     from core.debiasing.curves import _span_text
 

@@ -164,8 +164,8 @@ def _controls(study: AlphaStudy) -> tuple[float, str]:
         warn_without_effect({"metric": f"{why}, not “{st.query_params['metric'][:40]}”"})
     warn_number("alpha", "Alpha", 0, 1)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        alpha = st.slider(
-            "Alpha", 0.0, 1.0, 0.0, step=0.005, format="α = %.3f", key="alpha", bind="query-params",
+        alpha = st.slider(  # begins at its least value; a default of its own is none where buttons set it
+            "Alpha", 0.0, 1.0, step=0.005, format="α = %.3f", key="alpha", bind="query-params",
             label_visibility="collapsed", width=340,
         )  # fmt: skip
         buttons = st.container(horizontal=True, gap="small", width="content")
@@ -271,9 +271,9 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -
     chosen = pick_group(ids)
     if chosen is not None:
         index = ids.index(chosen)
-    else:  # the first that the best alpha changes, whatever alpha is now
-        best = study.flips(_changing_alpha(study, 0.0, metric), metric)
-        index = int((best.fixed | best.broken).argmax())
+    else:
+        index, why = _first_group(study, metric)
+        st.caption(escape_markdown(why))
     group = groups[index]
     st.markdown(group_line(group.id, ids))
     shown = [study.evaluation(value).group(index) for value in (0.0, alpha)]
@@ -294,6 +294,17 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -
         "subtracts the same number from a whole column."
     )
     return index
+
+
+def _first_group(study: AlphaStudy, metric: str) -> tuple[int, str]:
+    """The group that is shown before one is chosen, whatever alpha is now, and why: one that the best alpha fixes, else
+    one that it breaks, else the first."""
+    best = _changing_alpha(study, 0.0, metric)
+    flips, label = study.flips(best, metric), METRICS[metric].label
+    for verb, mask in (("fixes", flips.fixed), ("breaks", flips.broken)):
+        if mask.any():
+            return int(mask.argmax()), f"Shown: the first group that α = {best:.3f} {verb}, by {label}."
+    return 0, f"Shown: the first group. No group changes at α = {best:.3f}, by {label}."
 
 
 def _changing_alpha(study: AlphaStudy, alpha: float, metric: str) -> float:
