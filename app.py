@@ -37,7 +37,7 @@ def clearest_disagreement(evaluations: dict[str, Evaluation]) -> tuple[str, str 
 
 def first_button(state: dict[str, object]) -> None:
     """The first click: into the group that Home shows."""
-    label = "See the scores of this group" if state["group"] else "Browse the groups"
+    label = "Open this group" if state["group"] else "Browse the groups"
     ui.page_button(label, "pages/1_Groups.py", state, type="primary", icon=":material/search:")
 
 

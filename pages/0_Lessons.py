@@ -103,6 +103,8 @@ def page() -> None:
 
 
 asked = st.query_params.get("lesson", "")
+if asked in (numbers := {str(number): name for number, name in enumerate(LESSONS, 1)}):
+    asked = st.query_params["lesson"] = numbers[asked]  # they are known by their numbers, too
 ui.open_page("Lessons", "" if asked else LEAD, pick=False, heading=TITLES.get(asked, ""))
 with ui.show_errors():
     page()

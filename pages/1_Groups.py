@@ -36,7 +36,10 @@ MARGINS = "margin"  # in the address, set by a click on Matching
 
 def filters(evaluation: Evaluation) -> tuple[str, list[str], str, group_filters.MarginRange | None]:
     """Words, verdicts, order and margins of the groups to show."""
-    count = sum(bool(st.session_state.get(key)) for key in ("q", "verdict")) + (MARGINS in st.query_params)
+    # The button stands before its fields, which are in the address alone when a link opens the page.
+    words = st.session_state.get("q", st.query_params.get("q")) or ""
+    verdicts = st.session_state.get("verdict", st.query_params.get_all("verdict"))
+    count = len(words.split()) + len(verdicts) + (MARGINS in st.query_params)  # as many as are named below
     with st.popover(
         f"Filters ({count})" if count else "Filters", icon=":material/filter_alt:", key="filters"
     ):

@@ -143,7 +143,7 @@ def no_error_box(page):
 
 def test_from_the_first_page_to_the_first_insight_and_into_a_cell(visit):
     page = visit("/")
-    page.get_by_role("button", name="See the scores of this group").click()
+    page.get_by_role("button", name="Open this group").click()
     page.wait_for_url(re.compile("/Groups.*group="))
     verdicts = page.locator(".cm-verdicts")
     verdicts.wait_for()
@@ -200,7 +200,7 @@ def test_the_selection_follows_from_page_to_page_even_from_one_that_is_not_done(
 def test_the_back_button_goes_one_page_or_group_at_a_time_and_loses_nothing(visit):
     """Home, a group, Matching: two steps back, and the group is open again; it took four, without the group."""
     page = visit("/")
-    page.get_by_role("button", name="See the scores of this group").click()
+    page.get_by_role("button", name="Open this group").click()
     page.wait_for_url(re.compile("/Groups.*set=.*group="))
     page.locator(".cm-verdicts").wait_for()
     settle(page)
@@ -421,7 +421,7 @@ def test_a_group_fits_a_laptop_without_a_jump_and_its_images_open_large(visit):
 
 def test_on_a_phone_the_first_image_is_on_the_first_screen(visit):
     page = visit("/", width=390, height=844)
-    button = page.get_by_role("button", name="See the scores of this group")
+    button = page.get_by_role("button", name="Open this group")
     button.wait_for()
     # It stands below the group that it names, and above the fold.
     assert page.evaluate(BOXES, ".cm-zoom img")[-1]["bottom"] < button.bounding_box()["y"] < 844 - 44

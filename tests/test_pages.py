@@ -58,7 +58,7 @@ def test_the_first_click_leads_to_a_group_that_is_matched_right_and_scored_wrong
     test = app()
     assert "caption 1 scores 5.49 with image B, and 4.88 with its own, image A" in html(test)
     assert "4.88 + 7.06 = 11.94 &gt; 2.10 + 5.49 = 7.59" in html(test).replace("\u00a0", " ")
-    state = button(test, "See the scores of this group").click().run().session_state
+    state = button(test, "Open this group").click().run().session_state
     group, name = state["group"], state["set"]
     shown = app(GROUPS, set=name, group=group)
     assert group.replace("/", "") in text(shown).replace("\\", "").replace("/", "")
@@ -129,9 +129,20 @@ def test_predict_first_hides_the_matching_until_it_is_revealed(app):
     assert "cm-verdicts" in html(test) and "**You:**" in text(test)
 
 
+def test_the_filters_button_counts_the_conditions_that_are_named_beside_it(app, monkeypatch):
+    """Two words and a verdict were "Filters (2)", and of a link none at all."""
+    labels, popover = [], streamlit.popover
+    monkeypatch.setattr(
+        "streamlit.popover", lambda label, **more: labels.append(label) or popover(label, **more)
+    )
+    test = app(GROUPS, set="scenes/left-right", q="cube left", verdict="GroupMatch right")
+    assert "“cube” · “left” · GroupMatch right" in text(test).replace("\\", "")
+    assert "Filters (3)" in labels
+
+
 def test_surprise_me_opens_a_group_of_its_kind(app):
     test = app(GROUPS, set="scenes/left-right")
-    label = next(b.label for b in test.button if b.label.startswith("match right, score wrong"))
+    label = next(b.label for b in test.button if b.label.startswith("GroupMatch right, GroupScore wrong"))
     fine(button(test, label).click().run())
     rows = html(test)
     assert "right</span></th><td><b>GroupMatch" in rows and "wrong</span></th><td><b>GroupScore" in rows

@@ -114,9 +114,9 @@ def _matrices(group: Group, scores: Mapping[str, GroupData]) -> str:
 
 
 def _open_button(group: str, action: str, key: str, note: str = "") -> None:
-    """The one button of a card, a note beside it. The style sheet stretches it: a click anywhere on the card is one on
-    it."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    """The one button of a card, a note below it, in galleries of any width. The style sheet stretches it: a click
+    anywhere on the card is one on it."""
+    with st.container(gap="xsmall"):
         label = f"{action} {escape_markdown(group)}"
         st.button(label, key=f"{key}-{group}", on_click=open_group, args=(group,))
         if note:

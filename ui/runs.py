@@ -92,7 +92,9 @@ def open_run(name: str) -> None:
 
 def pick_run(store: RunStore, shown: str, key: str, kinds: Collection[str] = KINDS) -> None:
     """A list of these kinds of run, the seeds of a group as one, with a new one on top; nothing while there is none."""
-    labels = {NEW: "+ a new run"} | {group.id: group_label(group) for group in all_groups(store, kinds)}
+    labels = {NEW: "+ a new run, or choose one"} | {
+        group.id: group_label(group) for group in all_groups(store, kinds)
+    }
     if shown not in labels:  # a seed of a group, or somebody else's
         labels[shown] = group_label(SeedGroup(shown, [store.get(shown)]))
     if len(labels) == 1:

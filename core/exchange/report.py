@@ -388,8 +388,7 @@ def _chosen_groups(found: Evaluation, count: int) -> list[tuple[str, int]]:
     kinds = group_filters.notable_groups(found)
     matched = found.outcomes[GROUP_MATCH]
     kinds = {
-        "GroupMatch right, GroupScore wrong": kinds["match right, score wrong"],
-        "near tie": kinds["near tie"],
+        **{kind: kinds[kind] for kind in (group_filters._DISAGREEING, "near tie")},
         "matched wrong by a wide margin": (matched.value < 1) & ~matched.tied,
         "right under both": found.outcomes[GROUP_SCORE].value == 1,
     }

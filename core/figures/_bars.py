@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -47,7 +48,9 @@ def bars_figure(data: BarsData, height: int = 340) -> go.Figure:
         places = (np.arange(len(labels)) - (len(labels) - 1) / 2) * 0.8 / len(labels)
         figure.update_layout(showlegend=False)
         return figure.update_xaxes(tickvals=places, ticktext=[_two_lines(label) for label in labels])
-    names = [row.replace("-", "<br>").replace(" ", "<br>", 1) if len(row) > 10 else row for row in data.rows]
+    names = [
+        "<br>".join(textwrap.wrap(row.replace("-", " "), 11)) if len(row) > 10 else row for row in data.rows
+    ]
     return figure.update_xaxes(tickvals=np.arange(len(names), dtype=float), ticktext=names)
 
 
@@ -91,7 +94,7 @@ def _grouped_bars(
             showlegend=False,
         )
     marks = _chance_marks(data, places, width)
-    edge = {"color": "#ffffff", "width": 5}  # else grey dots are lost on a violet or red bar
+    edge = {"color": "rgba(255,255,255,0.7)", "width": 4}  # else grey dots are lost on a violet or red bar
     figure.add_scatter(**{**marks, "line": edge, "name": "", "showlegend": False})
     figure.add_scatter(**marks)
     layout(figure, height, "", "", percent=True)

@@ -123,18 +123,21 @@ def filter_groups(
     return indices[np.argsort(direction * evaluation.matches.margin[indices], kind="stable")]
 
 
+_DISAGREEING = f"{METRICS[GROUP_MATCH].label} right, {METRICS[GROUP_SCORE].label} wrong"
+
+
 def notable_groups(evaluation: Evaluation) -> dict[str, np.ndarray]:
     """Kinds of groups worth a look, bool (n,) each."""
     margin, tied = evaluation.matches.margin, evaluation.matches.tied
     right, strict = (evaluation.outcomes[name].value == 1 for name in (GROUP_MATCH, GROUP_SCORE))
     limit = float(np.quantile(margin[~tied], _NEAR_TIE_SHARE)) if (~tied).any() else 0.0
-    return {"match right, score wrong": right & ~strict, "near tie": ~tied & (margin <= limit), "tie": tied}
+    return {_DISAGREEING: right & ~strict, "near tie": ~tied & (margin <= limit), "tie": tied}
 
 
 def clearest_disagreement(evaluation: Evaluation) -> tuple[int | None, float]:
     """The group matched right by the widest margin although GroupScore fails, and that margin as a share of the
     widest of all; None and 0 where there is no such group."""
-    mask = notable_groups(evaluation)["match right, score wrong"]
+    mask = notable_groups(evaluation)[_DISAGREEING]
     if not mask.any():
         return None, 0.0
     margin = np.where(mask, evaluation.matches.margin, -1.0)

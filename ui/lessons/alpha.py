@@ -19,7 +19,7 @@ from ui.lessons import elements
 MODEL = "builtin/blip-caption"  # its own kind: VisualGPTScore
 BLIND = "blind:builtin/blip-caption"
 SET = "scenes/attribute-swap"
-SHOWN = (TEXT_SCORE, GROUP_SCORE, IMAGE_SCORE, GROUP_MATCH)
+SHOWN = (TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE, GROUP_MATCH)
 ASKED = (TEXT_SCORE, GROUP_SCORE, GROUP_MATCH)
 
 

@@ -45,7 +45,7 @@ def show() -> None:
         elements.draw_pair(elements.load_group(PAIR), pair.group(0))
     with right:
         st.markdown("Now one image with two captions, the true one and one with a mistake.")
-        elements.define(TEXT_SCORE)
+        elements.define(TEXT_SCORE, shape=(1, 2))
         choice = elements.predict(
             "binding",
             "which mistake in a caption does the built-in CLIP notice most often?",
@@ -86,10 +86,12 @@ def show() -> None:
 def by_mistake(parts: dict[str, Evaluation]) -> None:
     """How often the model notices each kind of mistake."""
     lines = [
-        f"**{_CHANGE_LABELS[change]}** ({change}): {metric_line(part.metrics[TEXT_SCORE])}, {len(part.ids)} groups"
+        f"**{_CHANGE_LABELS[change]}**: {metric_line(part.metrics[TEXT_SCORE])}, {len(part.ids)} groups"
         for change, part in parts.items()
     ]
-    data = figures.bars_data({change: part.metrics for change, part in parts.items()}, (TEXT_SCORE,))
+    data = figures.bars_data(
+        {_CHANGE_LABELS[change]: part.metrics for change, part in parts.items()}, (TEXT_SCORE,)
+    )
     alt = f"TextScore by the mistake in the other caption. {'; '.join(lines)}.".replace("**", "")
     left, right = st.columns([3, 2], gap="large", vertical_alignment="center")
     with left:
@@ -141,9 +143,12 @@ def measured() -> None:
     rest = f"; {retrieval.label(second)} has {unseen[second]:.1f} %" if second in unseen else ""
     st.markdown(
         f"Measured on the built-in scenes: on unseen combinations **{retrieval.label(best)}** has the highest mAP, "
-        f"{unseen[best]:.1f} %{rest}; the unadapted model has {unseen['base']:.1f} %. Lines are 95 % intervals over "
-        "seeds and queries, dots are seeds, dotted lines chance. The Retrieval page compares them with the paper's and "
-        f"says of each of its claims whether it holds here. Measured with {retrieval.BUDGET}.{shipped.said}"
+        f"{unseen[best]:.1f} %{rest}; before adaptation the model has {unseen['base']:.1f} %."
+    )
+    st.caption(
+        "Lines: 95 % intervals over seeds and queries. Dots: seeds. Dotted lines: chance. The Retrieval page compares "
+        "them with the paper's and says of each of its claims whether it holds here. Measured with "
+        f"{retrieval.BUDGET}.{shipped.said}"
     )
 
 

@@ -29,7 +29,7 @@ def show() -> None:
         with column:
             st.markdown(f"**{SETS[name]}**")
             draw_group(elements.load_group(name), evaluations[name].group(0), revealed=False)
-    elements.define(TEXT_SCORE)
+    elements.define(TEXT_SCORE, shape=(1, 2))
     choice = elements.predict(
         "blind",
         "on which set does a text-only model choose the true caption far more often than chance?",

@@ -53,9 +53,13 @@ def draw_pair(group: Group, data: GroupData, revealed: bool = False) -> None:
         draw_group(group, data, revealed)
 
 
-def define(*names: str) -> None:
-    """What the metrics mean that the lesson speaks about: before it asks anything."""
-    st.markdown("\n".join(f"- **{METRICS[name].label}**: {METRICS[name].meaning}" for name in names))
+def define(*names: str, shape: tuple[int, int] = (2, 2)) -> None:
+    """What the metrics mean that the lesson speaks about, in their order everywhere: before it asks anything.
+
+    shape : images and captions of the lesson's groups.
+    """
+    entries = [entry for name, entry in METRICS.items() if name in names]
+    st.markdown("\n".join(f"- **{entry.label}**: {entry.meaning_for(*shape)}" for entry in entries))
 
 
 def predict(lesson: str, question: str, options: Sequence[str]) -> str | None:

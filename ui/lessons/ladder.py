@@ -17,8 +17,8 @@ SET = "scenes/left-right"
 STAGES = {
     "image-pooling": "in the image tower: its one vector no longer says it",
     "caption-pooling": "in the caption tower: its one vector no longer says it",
-    "map": "between the towers: what one says has no counterpart in the other",
-    "alignment": "in the alignment: both vectors say it, but not in the same directions",
+    "map": "between the towers: no linear map joins what the two vectors say",
+    "alignment": "in the alignment: such a map exists, but the model compares the vectors without it",
 }
 
 
@@ -36,7 +36,7 @@ def show() -> None:
     with left:
         elements.draw_pair(elements.load_group(SET), evaluation.group(0))
     with right:
-        elements.define(GROUP_MATCH, GROUP_SCORE)
+        elements.define(GROUP_SCORE, GROUP_MATCH)
         st.markdown(f"The built-in CLIP, all groups: GroupMatch {line(own[GROUP_MATCH])}.")
         choice = elements.predict(
             "ladder",

@@ -13,6 +13,7 @@ from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import GroupData
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE, chance
+from ui.formatting import true_minus
 from ui.images import draw_group
 from ui.lessons import elements
 
@@ -44,7 +45,10 @@ def show() -> None:
         )
     if choice is None:
         return
-    elements.verdict(choice, outcome(start), elements.in_numbers(data, GROUP_MATCH, GROUP_SCORE))
+    text, image, score = (METRICS[name].label for name in (TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE))
+    halves = f"{score} is {text} (every row right) and {image} (every column right) together."
+    numbers = (elements.in_numbers(data, name) for name in (GROUP_MATCH, GROUP_SCORE))
+    elements.verdict(choice, outcome(start), f" {halves} ".join(numbers))
     change_the_scores(group, scores)
     elements.question(
         "matrix",
@@ -72,7 +76,7 @@ def unmatched(data: GroupData) -> GroupData:
 def example() -> tuple[Group, np.ndarray]:
     """The set's first group on which the two metrics disagree, and its scores (2, 2) to two decimals."""
     evaluation = elements.evaluate(elements.SET, elements.MODEL)
-    mask = group_filters.notable_groups(evaluation)["match right, score wrong"]
+    mask = group_filters.notable_groups(evaluation)[group_filters._DISAGREEING]
     index = int(mask.argmax())
     return elements.load_group(elements.SET, index), np.round(evaluation.scores[index].astype(np.float64), 2)
 
@@ -105,10 +109,8 @@ def change_the_scores(group: Group, scores: np.ndarray) -> None:
     left, right = st.columns([2, 3], gap="large")
     with left:
         values = edited(scores)
-        values[0] += st.slider("Add to both scores of image A", -6.0, 6.0, 0.0, step=0.1, key="add_image")
-        values[:, 0] += st.slider(
-            "Add to both scores of caption 1", -6.0, 6.0, 0.0, step=0.1, key="add_caption"
-        )
+        values[0] += added("Add to both scores of image A", "add_image")
+        values[:, 0] += added("Add to both scores of caption 1", "add_caption")
     data = judge(group, values).group(0)
     with left:
         st.html(group_html.matrix_html(data, "The scores as you have changed them"))
@@ -118,6 +120,12 @@ def change_the_scores(group: Group, scores: np.ndarray) -> None:
     st.html(group_html.verdicts_html(data, SHOWN))
     levels = ", ".join(f"{METRICS[name].label} {100 * chance(name, 2, 2):.1f} %" for name in SHOWN)
     st.caption(f"Chance levels on random scores: {levels}.")
+
+
+def added(label: str, key: str) -> float:
+    """A slider from −6 to 6 in steps of 0.1; one of numbers writes a hyphen before the negative ones."""
+    steps = [step / 10 for step in range(-60, 61)]
+    return st.select_slider(label, steps, 0.0, format_func=lambda step: true_minus(f"{step:.1f}"), key=key)
 
 
 def edited(scores: np.ndarray) -> np.ndarray:
