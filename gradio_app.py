@@ -59,7 +59,7 @@ LAYOUT = """
 .gradio-container {overflow: clip !important;} /* hidden, as Gradio has it, nothing inside can stay in view */
 /* fields on the left, the result on the right; on a phone the result comes directly after the button */
 @media (min-width: 641px) {
-  #all {display: grid; grid-template-columns: minmax(0, 2fr) minmax(0, 3fr);}
+  #all {display: grid; grid-template-columns: minmax(0, 7fr) minmax(0, 13fr);}
 }
 /* the examples are cards in one row, on a phone in two: their pictures, and caption 1 where there is room */
 #examples thead, #examples td:nth-child(4) {display: none;}
@@ -82,18 +82,26 @@ LAYOUT = """
   /* both images stand side by side, so that the result is not far; the button is always at hand */
   #images {flex-wrap: nowrap;}
   #images > * {min-width: 0 !important;}
-  #compare {position: sticky; bottom: .5rem; z-index: 1000; box-shadow: 0 2px 10px rgba(0,0,0,.35);}
+  /* with the page's colour around it, as a bar: no field shows from behind it */
+  #compare {position: sticky; bottom: .5rem; z-index: 1000; box-shadow: 0 .25rem 0 .6rem var(--body-background-fill);}
 }
 /* the name of a field above its picture, not on it */
 #images [data-testid="block-label"] {position: static; width: auto; border: 0; box-shadow: none; background: none;}
 #images [data-testid="image"] {height: calc(100% - 1.9rem);}
-/* the app's look: its typeface and its headings */
-.gradio-container :is(h1, h2) {font-family: "Source Serif 4", "Source Serif Pro", Georgia, serif; font-weight: 600;}
+/* where a picture is, the ways to bring another lie on its lower edge and take none of its height */
+#images [data-testid="image"]:has(img) .source-selection {position: absolute; bottom: 0; width: 100%; border: 0;
+  background: color-mix(in srgb, var(--block-background-fill) 80%, transparent);}
+#images [data-testid="image"]:has(img) .upload-container {height: 100%;}
+#all .form > .block {padding-block: .45rem;}
+.gradio-container :is(h1, h2) {font-weight: 600;}
 #found {min-height: 9rem;} /* room for the progress of a model that is being loaded */
+/* pictures of 240 pixels with the scores beside them, so that the first verdicts are on a laptop's first screen */
 #found .cm-match {max-width: 38rem; grid-template-rows: auto 2rem auto;}
-#found .cm-cell img {max-height: 150px; width: auto; margin: 0 auto;}
-#found .cm-scores {display: flex; flex-wrap: wrap; align-items: center; gap: 0 1.2rem;}
-#found .cm-scores p {flex: 1 1 12rem; font-size: .9rem;}
+#found .cm-cell img {max-height: 240px; width: auto; margin: 0 auto;}
+#found .cm-scores p {font-size: .9rem;}
+@media (min-width: 1100px) {
+  #found .cm-drawn {display: grid; grid-template-columns: minmax(0, 1fr) 13.5rem; gap: .75rem; align-items: start;}
+}
 """
 
 # A result that stands off the screen, as on a phone, is brought into view.
@@ -188,7 +196,7 @@ def _drawn(group: Group, evaluation: Evaluation, model: str) -> tuple[str, str, 
     answer = record(evaluation)
     levels = ", ".join(f"{METRICS[n].label} {answer['chance'][n]:.3g}\u00a0%" for n in names)
     verdicts = f"{group_html.verdicts_html(data, names)}<p>Right by chance: {levels}.</p>"
-    return before + drawn + scores, verdicts, answer
+    return f'{before}<div class="cm-drawn">{drawn}{scores}</div>', verdicts, answer
 
 
 def _pictures(group: Group) -> list[str]:
@@ -235,7 +243,7 @@ def _written(ref: ImageRef, folder: Path) -> str:
 
 def picture(value: str | None, label: str, **more: Any) -> gr.Image:
     """A field for an image."""
-    return gr.Image(value, type="filepath", image_mode=None, label=label, height=180, **more)
+    return gr.Image(value, type="filepath", image_mode=None, label=label, height=200, **more)
 
 
 patch_gradio()

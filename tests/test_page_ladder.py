@@ -36,12 +36,12 @@ def test_the_verdict_comes_first_in_one_sentence_then_the_figure_then_the_words(
     assert "only together with the image" in text(test) and "This model has no two towers" in text(test)
 
 
-def test_the_signs_are_explained_above_the_figure_and_a_rung_opens_in_words(app):
+def test_the_signs_are_explained_below_the_figure_whose_legend_names_them_and_a_rung_opens_in_words(app):
     test = app(LADDER, set="scenes/left-right", model="builtin/clip")
     kinds = [(each.type, str(getattr(each, "value", ""))) for each in test.main]
     signs = next(i for i, (_, said) in enumerate(kinds) if "◆ GroupScore" in said)
     assert "no training picture had" in kinds[signs][1] and "before any training" in kinds[signs][1]
-    assert signs < [kind for kind, _ in kinds].index("plotly_chart")
+    assert signs == [kind for kind, _ in kinds].index("plotly_chart") + 1
     assert "**The model's own scores.**" in text(test)
     fine(test.get("button_group")[-1].set_value("image-tokens").run())
     assert "**Image tokens.** A linear probe of every image patch" in text(test)

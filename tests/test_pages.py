@@ -1,5 +1,6 @@
 """Every page, driven from app.py without a browser: visible content, interactions, no exception and no error box."""
 
+import re
 import runpy
 from base64 import b64decode
 from pathlib import Path
@@ -41,12 +42,15 @@ def test_a_link_to_a_page_of_the_gallery_shows_its_groups(app):
     assert "attribute-swap/test/0024" in third and "attribute-swap/test/0000" not in third
 
 
-def test_the_name_fits_into_the_logo_whatever_fonts_a_machine_has():
-    """An image has the fonts of the machine alone; without the first of the list the name was cut off."""
+def test_the_name_is_drawn_in_the_logo_and_fits_whatever_fonts_a_machine_has():
+    """An image has the fonts of the machine alone: as text the name was cut off, or of a typeface not the headings'."""
     logo = ElementTree.parse(ROOT / ".streamlit/logo.svg").getroot()
-    name = next(each for each in logo.iter() if each.text == "Crossmatch")
-    end = float(name.get("x")) + float(name.get("textLength"))
-    assert end <= float(logo.get("width")) and name.get("lengthAdjust") == "spacingAndGlyphs"
+    tags = [each.tag.rpartition("}")[2] for each in logo.iter()]
+    assert "text" not in tags and logo.find("{*}title").text == "Crossmatch"
+    outlines = [each.get("d") for each in logo.findall("{*}path")][-1]
+    assert re.fullmatch(r"[MLHVCQZ0-9., -]+", outlines)  # absolute
+    ends = [float(x) for x in re.findall(r"[MLQC]([0-9.]+)", outlines)]
+    assert min(ends) > 40 and 150 < max(ends) <= float(logo.get("width"))
 
 
 def test_home_without_a_model_says_what_to_do(app, fresh_pages, monkeypatch):

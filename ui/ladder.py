@@ -83,8 +83,8 @@ def draw(record: Mapping[str, Any], key: str) -> None:
     st.markdown(f"**{escape_markdown(where)}.** {escape_markdown(numbers)}")
     there = [row for row in record["rungs"] if "missing" not in row]
     summary = "; ".join(f"{row['label']} {row[GROUP_MATCH]['value']:.1f} %" for row in there)
-    st.caption(_signs(there))
     chart(figures.ladder_figure(record), f"{TITLE} GroupMatch by rung: {summary}.", f"{key}-figure")
+    st.caption(_signs(there))
     _one_rung(record, f"{key}-figure")
     st.caption(READING.format(runs=_runs(record)))
     absent: dict[str, list[str]] = {}
