@@ -193,8 +193,8 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
 
 def with_intervals(table: pd.DataFrame) -> pd.DataFrame:
     """The table with each pair of columns `low` and `high` as one of texts, `95 %`: points with their signs."""
-    found = {}
-    for name in table:
+    found: dict[str, Any] = {}
+    for name in map(str, table):
         of, _, end = name.rpartition(": ")
         if end == "low":
             sign, to = ("+", " to ") if of.startswith("B − A") else ("", "–")

@@ -38,6 +38,7 @@ from ui.sweep import draw_sweeps
 
 LEAD = "Runs on this machine, newest first. They continue when the app is closed and are kept until you delete them."
 TABLE = "runs_table"  # the key of the table of runs
+LETTERS = "ABCDEFGH"  # of the runs whose curves are laid over each other
 MOST_BARS = 3  # of runs that are working at once
 COLA = "adapt"  # the kind of a run of the Retrieval page
 # Two runs that have these in common have the same groups.
@@ -194,12 +195,12 @@ COLUMNS: dict[str, Any] = {
         width=62, help="The same metric before adaptation; “All columns” has its interval."
     ),
     "result": st.column_config.TextColumn(
-        "result (last iteration)", width=280, help="In brackets the 95 % interval and the chance level."
+        "result (last iteration)", width=288, help="In brackets the 95 % interval and the chance level."
     ),
     "set": st.column_config.TextColumn(width=155),
     "model": st.column_config.TextColumn(width=115),
     "settings": st.column_config.TextColumn(
-        "settings of its own", width=325, help="What not all the runs in this table share, the rarest first."
+        "settings of its own", width=292, help="What not all the runs in this table share, the rarest first."
     ),
     "seed": st.column_config.TextColumn(width=50),
     "time": st.column_config.TextColumn(width=68),
@@ -208,6 +209,7 @@ COLUMNS: dict[str, Any] = {
 }
 _NUMBERS = ("value", "low", "high", "chance")  # of a metric after an iteration
 _LETTERS = {"set": 22, "model": 16}  # that a column has room for on a laptop
+_LETTER = 5.8  # pixels of one, on average
 # On a laptop all of them fit; on a phone the first ones are in sight.
 FITTING = ("compared", "result", "before", "curve", "status", "set", "model", "settings", "seed", "time")
 
@@ -217,8 +219,8 @@ def curve_column(curves: Sequence[Sequence[float]]) -> Any:
     values = [value for curve in curves for value in curve] or [0.0, 100.0]
     low, high = 10 * int(min(values) // 10), min(10 * int(max(values) // 10 + 1), 100)
     return st.column_config.LineChartColumn(
-        f"curve, {low}–{high} %",
-        width=112,
+        f"curve ({low} to {high} %)",
+        width=135,
         y_min=low,
         y_max=high,
         help="The metric of the result after every iteration; of Cola’s strategies on validation queries, from the "
@@ -227,11 +229,14 @@ def curve_column(curves: Sequence[Sequence[float]]) -> Any:
     )
 
 
-def fitted(frame: pd.DataFrame) -> pd.DataFrame:
-    """The table with the names that its columns have no room for cut short, which says that they go on."""
+def fitted(frame: pd.DataFrame, room: int) -> pd.DataFrame:
+    """The table with the names that its columns have no room for cut short, which says that they go on. room : pixels
+    of the column of settings."""
+    letters = {**_LETTERS, "settings": int((room - 16) / _LETTER)}
     short = {
         column: [name if len(name) <= most else f"{name[: most - 1]}…" for name in frame[column]]
-        for column, most in _LETTERS.items()
+        for column, most in letters.items()
+        if column in frame
     }
     return frame.assign(**short)
 
@@ -258,17 +263,19 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
         st.session_state["listed_runs"] = ids
         st.session_state[TABLE] = {"selection": {"rows": [ids.index(name) for name in chosen]}}
     ticked = _ticked(ids, chosen)
-    if len(ticked) in (1, 2):
+    if 1 <= len(ticked) <= len(LETTERS):
         frame = frame.assign(compared=pairing(frame, sweeps, ticked))
-    everything = bool(st.session_state.get("columns"))
+    everything, room = bool(st.session_state.get("columns")), COLUMNS["settings"]["width"]
     config: dict[str, Any] = {
         name: column for name, column in COLUMNS.items() if not everything or name not in _LETTERS
     }
     if "compared" in frame:  # it takes its room from the settings
-        config["settings"] = {**COLUMNS["settings"], "width": 225}
-        config["compared"] = {**COLUMNS["compared"], "width": 105 if len(ticked) == 1 else 60}
+        label, width = ("compared", 105) if len(ticked) == 1 else ("", 40)
+        room = COLUMNS["settings"]["width"] - width
+        config["settings"] = {**COLUMNS["settings"], "width": room}
+        config["compared"] = {**COLUMNS["compared"], "label": label, "width": width}
     event = ui.wide_table(
-        frame if everything else fitted(frame),
+        frame if everything else fitted(frame, room),
         column_config={**config, "curve": curve_column(list(frame["curve"]))},
         column_order=shown_columns(frame, everything),
         key=TABLE,
@@ -301,13 +308,16 @@ def _what_to_tick(count: int, of: int) -> str:
         return "Click a run to open it; tick one or more to compare, stop, resume, export or delete them."
     if count == 1 and of > 1:
         return f"Tick a second run to compare the two: the column “compared” says with which there is a {PAIRED}."
-    return "" if count < 3 else f"Two runs are compared at a time; {count} are ticked."
+    if count <= len(LETTERS):
+        return ""
+    return f"The curves of at most {len(LETTERS)} runs are laid over each other; {count} are ticked."
 
 
 def pairing(frame: pd.DataFrame, sweeps: Mapping[str, SeedGroup], ticked: Sequence[str]) -> list[str]:
-    """Per row of the table: A or B of two ticked runs, the older one being A; of one, what it can be compared by."""
-    if len(ticked) == 2:
-        sides = dict(zip(_by_age([sweeps[name] for name in ticked]), "AB", strict=True))
+    """Per row of the table: a letter of several ticked runs, the oldest one being A; of one, what it can be compared
+    by."""
+    if len(ticked) > 1:
+        sides = dict(zip(_by_age([sweeps[name] for name in ticked]), LETTERS, strict=False))
         return [sides.get(name, "") for name in frame["id"]]
     (first,) = ticked
     results = dict(zip(frame["id"], frame["result"], strict=True))
@@ -317,9 +327,9 @@ def pairing(frame: pd.DataFrame, sweeps: Mapping[str, SeedGroup], ticked: Sequen
     ]
 
 
-def _by_age(pair: Sequence[SeedGroup]) -> list[str]:
-    """The ids of two runs, the older one first."""
-    return [sweep.id for sweep in sorted(pair, key=lambda sweep: sweep.created)]
+def _by_age(runs: Sequence[SeedGroup]) -> list[str]:
+    """The ids of runs, the oldest one first."""
+    return [sweep.id for sweep in sorted(runs, key=lambda sweep: sweep.created)]
 
 
 def comparable(first: SeedGroup, second: SeedGroup, results: Mapping[str, str]) -> str:
@@ -521,11 +531,11 @@ def curves(sweep: SeedGroup, store: RunStore) -> plots.TTMData:
     return plots.spread_data(summary(steps), total)
 
 
-def legend(first: SeedGroup, second: SeedGroup) -> tuple[str, str]:
-    """Two runs in a figure: set and model, as far as they differ in these, else the first of kind, settings and seeds
-    in which they do."""
-    settings = own_settings([first.runs[0], second.runs[0]])
-    own = dict(zip((first.id, second.id), settings, strict=True))
+def legend(*sweeps: SeedGroup) -> list[str]:
+    """Runs in a figure: set and model, as far as they differ in these, else the first of kind, settings and seeds in
+    which they do, and as many more of these as it takes to tell all apart."""
+    settings = own_settings([sweep.runs[0] for sweep in sweeps])
+    own = dict(zip((sweep.id for sweep in sweeps), settings, strict=True))
     columns: tuple[Callable[[SeedGroup], str], ...] = (
         lambda sweep: sweep.runs[0].config.get("benchmark", ""),
         lambda sweep: "/".join(Path(sweep.runs[0].config.get("model", "")).parts[-2:]),
@@ -535,10 +545,58 @@ def legend(first: SeedGroup, second: SeedGroup) -> tuple[str, str]:
         lambda sweep: f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}",
         lambda sweep: sweep.id,
     )
-    pairs = [(of(first), of(second)) for of in columns]
-    apart = [(a, b) for a, b in pairs[:2] if a != b] or [pair for pair in pairs[2:] if len({*pair}) > 1][:1]
-    a, b = (", ".join(names) for names in zip(*apart, strict=True))
-    return a, b
+    found = [[of(sweep) for sweep in sweeps] for of in columns]
+    apart = [names for names in found[:2] if len({*names}) > 1]
+    for names in found[2:]:
+        if len({*zip(*apart, strict=True)}) < len(sweeps) and len({*names}) > 1:
+            apart.append(names)
+    return [", ".join(filter(None, names)) for names in zip(*apart, strict=True)]
+
+
+def overlay(chosen: Sequence[SeedGroup], store: RunStore) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
+    """The curves of three runs and more laid over each other, the oldest as A; figures and tables to take away."""
+    st.header("Compared", anchor=False)
+    sweeps = sorted(chosen, key=lambda sweep: sweep.created)
+    every = {
+        f"{letter}: {name}": curves(sweep, store)
+        for letter, name, sweep in zip(LETTERS, legend(*sweeps), sweeps, strict=False)
+    }
+    metric = pick_metric([name for data in every.values() for name in data.metrics])
+    if metric is None:
+        st.info("None of these runs has an iteration with a metric yet.", icon=":material/hourglass_top:")
+        return {}, {}
+    data = {name: each for name, each in every.items() if metric in each.metrics}
+    label = label_and_meaning(metric)[0]
+    figure = plots.ttm_compare_figure(data, metric)
+    ends = ", ".join(f"{name} ends at {d.metrics[metric][-1, 0]:.1f} %" for name, d in data.items())
+    ui.chart(figure, f"{label} per iteration of {len(data)} runs: {ends}.", "compare")
+    without = [name for name in every if name not in data]
+    lacking = f" Without this metric: {'; '.join(without)}." if without else ""
+    last = "; ".join(f"{name} {d.metrics[metric][-1, 0]:.1f} %" for name, d in data.items())
+    line = f"Last iterations: {last}. Dotted: chance levels."
+    st.caption(escape_markdown(f"{line}{lacking} A paired test takes two runs: tick two."))
+    return {label: figure}, {"All curves (CSV)": curve_table(data)}
+
+
+def pick_metric(known: Sequence[str]) -> str | None:
+    """Which of some metrics is drawn, GroupMatch first; None where there are none."""
+    order = sorted(
+        dict.fromkeys(known), key=lambda name: (name != metrics.GROUP_MATCH, not _is_headline(name))
+    )
+    if not order:
+        return None
+    return st.selectbox(
+        "Metric",
+        order,
+        format_func=lambda name: label_and_meaning(name)[0],
+        key="compared_metric",
+        bind="query-params",
+        width=280,
+    )
+
+
+def _is_headline(name: str) -> bool:
+    return name == COLA_MAP or metrics.description_of(name).headline
 
 
 def compare(chosen: Sequence[SeedGroup], store: RunStore) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
@@ -559,14 +617,9 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> tuple[dict[str, Any
         text = "One of the two has no finished iteration yet, or no ground truth."
         st.info(text, icon=":material/hourglass_top:")
         return {}, {}
-    order = sorted(
-        shared_metrics,
-        key=lambda name: (name != metrics.GROUP_MATCH, not metrics.description_of(name).headline),
-    )
+    metric = pick_metric(shared_metrics)
+    assert metric is not None
     label = lambda name: label_and_meaning(name)[0]  # noqa: E731
-    metric = st.selectbox(
-        "Metric", order, format_func=label, key="compared_metric", bind="query-params", width=280
-    )
     tables = {"Both curves (CSV)": curve_table(data)}
     single = len(first.runs) == len(second.runs) == 1
     if not apart and single and metric in metrics.METRICS:
@@ -603,7 +656,7 @@ def _bands(both: Mapping[str, SeedGroup], data: Mapping[str, plots.TTMData], met
 def _line(side: str, own: str, sweep: SeedGroup) -> str:
     """Which run a side is, and what sets it apart from the other one where its title does not say that."""
     label = shared.group_label(sweep)
-    apart = "" if own in label else f" · {own}"
+    apart = "" if all(part in label for part in own.split(", ")) else f" · {own}"
     return f"**{side}** {escape_markdown(label + apart)}"
 
 
@@ -717,7 +770,11 @@ def page() -> None:
     runs = [run for sweep in sweeps for run in sweep.runs]
     if any(run.live or run.resumable for run in runs):
         st.fragment(watch, run_every=2.0)(states(runs))
-    figures, tables = compare(chosen, store) if len(chosen) == 2 else ({}, {})
+    figures, tables = {}, {}
+    if len(chosen) == 2:
+        figures, tables = compare(chosen, store)
+    elif 2 < len(chosen) <= len(LETTERS):
+        figures, tables = overlay(chosen, store)
     runs = [run for sweep in chosen for run in sweep.runs]
     with st.container(horizontal=True):
         more = partial(taken_away, runs, tables)

@@ -67,7 +67,7 @@ def test_the_result_is_the_first_column_so_that_a_phone_shows_it(app, made):  # 
 
 
 def test_the_table_names_the_settings_that_tell_runs_apart(app, made):  # noqa: F811
-    rows = app(RUNS).dataframe[0].value.set_index("id")
+    rows = app(RUNS, columns="true").dataframe[0].value.set_index("id")
     assert "global variant" in rows.loc[made.wide, "settings"]
     assert "group variant" in rows.loc[made.group, "settings"]
     assert not rows["settings"].str.contains("seed|builtin/").any()
@@ -135,7 +135,7 @@ def test_all_curves_of_the_table_have_one_scale_that_shows_their_shape(app, made
     values = [value for curve in table.value["curve"] for value in curve]
     low, high = (column["type_config"][name] for name in ("y_min", "y_max"))
     assert low <= min(values) < low + 10 and high - 10 <= max(values) <= high
-    assert column["label"] == f"curve, {low}–{high} %" and "after every iteration" in column["help"]
+    assert column["label"] == f"curve ({low} to {high} %)" and "after every iteration" in column["help"]
 
 
 def test_a_sweep_beside_a_run_compares_results_without_a_paired_test(app, made):  # noqa: F811
@@ -166,7 +166,8 @@ def test_the_table_marks_the_two_that_are_compared_and_says_what_one_can_be_comp
     assert verdict < kinds.index("plotly_chart")  # the figure filled the first screen before it
     two = test.dataframe[0].value.set_index("id")["compared"]
     assert [two[name] for name in made.seeds] == ["A", "B"] and (two == "").sum() == len(two) - 2
-    assert "3 are ticked" in text(choose(test, *made.seeds, made.wide))
+    three = choose(test, *made.seeds, made.wide).dataframe[0].value.set_index("id")["compared"]
+    assert sorted(three[[*made.seeds, made.wide]]) == ["A", "B", "C"]
     grouped = choose(app(RUNS), made.group).dataframe[0].value.set_index("id")["compared"]
     assert grouped[made.simplematch] == "results, no test"
 
@@ -391,6 +392,16 @@ def test_the_example_says_so_and_keeps_its_date(app, made):  # noqa: F811
 def drawn(test):
     """The names of the lines of the first chart."""
     return [trace.get("name") for trace in json.loads(test.get("plotly_chart")[0].proto.spec)["data"]]
+
+
+def test_the_curves_of_three_runs_lie_over_each_other_with_a_letter_and_a_name_each(app, made):  # noqa: F811
+    chosen = [*made.seeds, made.simplematch]
+    test = choose(app(RUNS, together="false"), *chosen)
+    names = [name for name in drawn(test) if name and ": " in name]
+    assert len({*names}) == 3 and sorted(name[0] for name in names) == ["A", "B", "C"]
+    assert "tick two" in text(test) and "All curves (CSV)" in [d.label for d in test.get("download_button")]
+    rows = test.dataframe[0].value.set_index("id")["compared"]
+    assert sorted(rows[chosen]) == ["A", "B", "C"]
 
 
 def test_curves_of_two_runs_are_named_by_what_sets_them_apart(app, made):  # noqa: F811

@@ -12,6 +12,7 @@ from core.base.lazy import pandas as pd
 from core.figures._margins import MarginsData, at_threshold, margins_figure
 from core.figures._style import (
     COVERAGE_COLOUR,
+    MARKS,
     PRECISION_COLOUR,
     SERIES,
     THRESHOLD_COLOUR,
@@ -192,15 +193,25 @@ def ttm_panel_figure(data: TTMData, panel: str, height: int = 240) -> go.Figure:
     return steps_axis(figure, data.total, height, "" if percent else panel, percent)
 
 
+# Lines of eight runs: six colours, and the first two once more with other dashes.
+_EIGHT = [
+    *SERIES,
+    *zip((colour for _, colour in MARKS[len(SERIES) :]), ("solid", "dash"), strict=True),
+    *zip((colour for colour, _ in SERIES[:2]), ("dot", "solid"), strict=True),
+]
+
+
 def ttm_compare_figure(runs: Mapping[str, TTMData], metric: str, height: int = 360) -> go.Figure:
-    """One metric of several runs, laid over each other with their 95 % intervals; dotted: the chance level of each."""
+    """One metric of at most eight runs, laid over each other, up to three with their 95 % intervals; dotted: the chance
+    level of each."""
     figure = go.Figure()
     for chance in {float(data.metrics[metric][0, 3]) for data in runs.values() if metric in data.metrics}:
         figure.add_hline(y=chance, line={"color": COVERAGE_COLOUR, "width": 1.5, "dash": "dot"})
-    for (name, data), (colour, dash) in zip(runs.items(), SERIES, strict=False):
+    for (name, data), (colour, dash) in zip(runs.items(), _EIGHT, strict=False):
         if metric in data.metrics:
             values = data.metrics[metric]
-            _interval(figure, data, metric, colour)
+            if len(runs) <= 3:
+                _interval(figure, data, metric, colour)
             hover = "%{y:.1f} % (%{customdata[0]:.1f}–%{customdata[1]:.1f})"
             more = np.where(np.isnan(values[:, 1:]), values[:, :1], values[:, 1:])
             line(

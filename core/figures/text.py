@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from typing import Any
 
 from core.metrics.groups import description_of
 from core.metrics.statistics import Estimate
@@ -10,7 +11,12 @@ from core.metrics.statistics import Estimate
 
 def label_and_meaning(metric: str) -> tuple[str, str]:
     """A metric's label and one sentence on it."""
-    entry = description_of(metric)
+    try:
+        entry: Any = description_of(metric)
+    except KeyError:
+        from core.metrics.retrieval import METRICS as OF_RETRIEVAL  # scipy
+
+        entry = OF_RETRIEVAL[metric]
     return entry.label, entry.meaning
 
 
