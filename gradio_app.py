@@ -82,6 +82,7 @@ LAYOUT = """
   /* both images stand side by side, so that the result is not far; the button is always at hand */
   #images {flex-wrap: nowrap;}
   #images > * {min-width: 0 !important;}
+  #images > .block {height: 176px !important;} /* so that both captions stand above the button */
   /* with the page's colour around it, as a bar: no field shows from behind it */
   #compare {position: sticky; bottom: .5rem; z-index: 1000; box-shadow: 0 .25rem 0 .6rem var(--body-background-fill);}
 }

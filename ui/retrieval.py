@@ -228,9 +228,8 @@ def shared_words_table(found: RetrievalSubset, query: int, scores: np.ndarray, p
     ]
     if unranked:
         what = "none of the words" if pool == "any_word" else "not all of the words"
-        rows.append({"the picture has": f"✗ {what}", "pictures": unranked})
-    table = pd.DataFrame(rows).astype({f"among the first {most}": "Int64"})
-    st.dataframe(table, hide_index=True)
+        rows.append({"the picture has": f"✗ {what}", "pictures": unranked, f"among the first {most}": 0})
+    st.dataframe(pd.DataFrame(rows), hide_index=True, placeholder="–")
 
 
 def _shared_words(share: SharedWords, everything: int) -> str:

@@ -118,7 +118,7 @@ def ladder_figure(record: Mapping[str, Any]) -> go.Figure:
                 },
                 hovertemplate="%{x:.1f} %",
             )
-    layout(figure, 112 + 46 * len(places), "", "")
+    layout(figure, 128 + 46 * len(places), "", "")
     for place, label in zip(places, data.label, strict=True):
         figure.add_annotation(  # above its bar: on a phone there is no room beside it
             x=0, y=place - 0.38, xref="paper", text=label, showarrow=False, xanchor="left"
