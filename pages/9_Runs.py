@@ -770,7 +770,8 @@ def page() -> None:
     runs = [run for sweep in sweeps for run in sweep.runs]
     if any(run.live or run.resumable for run in runs):
         st.fragment(watch, run_every=2.0)(states(runs))
-    figures, tables = {}, {}
+    figures: dict[str, Any] = {}
+    tables: dict[str, pd.DataFrame] = {}
     if len(chosen) == 2:
         figures, tables = compare(chosen, store)
     elif 2 < len(chosen) <= len(LETTERS):

@@ -127,7 +127,7 @@ def test_scores_beside_a_set_are_measured_by_its_truth(by_truth, shipped, tmp_pa
     assert "has 2 of the 300 groups" in evaluate("scenes/left-right", "--scores", part).stderr
     foreign = score_file(tmp_path / "foreign.csv", np.tile(RIGHT, (2, 1, 1)), [shipped.ids[0], "x"])
     error = evaluate("scenes/left-right", "--scores", foreign).exception
-    assert "has 1 group that scenes/left-right lacks here, the first 'x'" in str(error)
+    assert "has 1 group of its 2 that scenes/left-right lacks here, the first 'x'" in str(error)
 
 
 def test_captions_of_a_file_must_be_those_of_the_set_whose_truth_it_takes(by_truth, shipped):

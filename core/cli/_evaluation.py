@@ -130,8 +130,8 @@ def _by_truth_of(
     others = [name for name in file.ids if name not in known]
     if len(others) == len(file.ids) or (others and not common):
         raise InputError(
-            f"{path} has {counted(len(others), 'group')} that {benchmark} lacks here, the first {others[0]!r}; name "
-            "the benchmark and --split that the file was made on, or leave the benchmark out."
+            f"{path} has {counted(len(others), 'group')} of its {len(file.ids)} that {benchmark} lacks here, the first "
+            f"{others[0]!r}; name the benchmark and --split that the file was made on, or leave the benchmark out."
         )
     if others:
         kept = np.isin(file.ids, groups.ids)
