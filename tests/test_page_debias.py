@@ -135,8 +135,8 @@ def test_the_button_of_the_highest_alpha_goes_there_and_it_is_called_tuned_on_te
     fine(button.click().run())
     assert test.slider(key="alpha").value == pytest.approx(best.alpha, abs=6e-3)
     assert "tuned on test" in text(test)
-    table = next(d.value for d in test.dataframe if "held out" in d.value.columns)
-    row = table.set_index("metric").loc["TextScore"]
+    table = next(d.value for d in test.table if "held out" in d.value.columns).reset_index(names="metric")
+    row = table.set_index("metric").loc["TextScore"].str.replace("\u00a0", " ").str.replace("\u2060", "")
     held = study.record()["metrics"]["text_score"]["validated"]["value"]
     assert row["held out"].startswith(f"{held['mean']:.1f} ± {held['std']:.1f} at ")
     assert re.fullmatch(r"[\d.]+ \([\d.]+–[\d.]+\)", row["α = 0"])

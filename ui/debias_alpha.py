@@ -23,7 +23,7 @@ from ui.chart_clicks import clicked_point
 from ui.debias import DebiasInputs
 from ui.export import chart, export_section
 from ui.fields import warn_number
-from ui.formatting import interval_text, metric_card, metric_grid, p_text, true_minus, wide_table
+from ui.formatting import interval_text, metric_card, metric_grid, p_text, true_minus
 from ui.images import draw_group
 from ui.moving_line import axis_position, moving_lines
 from ui.old_links import warn_without_effect
@@ -386,7 +386,8 @@ def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
             }
         )
     table = pd.DataFrame(rows)
-    wide_table(table)
+    # No grid, of which by keyboard every cell is a stop.
+    st.table(table.set_index("metric").map(_whole_numbers))
     st.caption(
         "Percent with 95 % intervals. One α: the middle of the widest span with the most TextScore, for the whole "
         "table, as in the paper's; per row: each metric's own spans. An alpha chosen on the groups it is reported on "
@@ -403,6 +404,12 @@ def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
         papers=("VGPT",),
         label="Export the table",
     )
+
+
+def _whole_numbers(text: str) -> str:
+    """A cell whose lines break between numbers alone, not within an interval or before a deviation."""
+    joined = text.replace(" (", "\N{NO-BREAK SPACE}(").replace("–", "\N{WORD JOINER}–\N{WORD JOINER}")
+    return joined.replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
 
 
 def _spread(row: dict, digits: int) -> str:
