@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import streamlit as st
@@ -56,13 +56,22 @@ def choose(place: Any) -> tuple[str, table_html.TableChoice]:
     with place:
         paper = st.selectbox("Tables of", names, names.index(first), key="paper", bind="query-params")
         tables = table_html.table_choices(paper)
-        opening = FIRST_TABLE if paper == table_html.WORLD else next(iter(tables))
+        opening = world_table(tables) if paper == table_html.WORLD else next(iter(tables))
         if st.session_state.get("table", asked or opening) not in tables:
             st.session_state["table"] = opening
         table = st.selectbox(
             "Table", list(tables), list(tables).index(opening), key="table", bind="query-params"
         )
     return paper, tables[table]
+
+
+def world_table(tables: Mapping[str, table_html.TableChoice]) -> str:
+    """The table of the built-in world to open: that of the figure in the address, where it names one."""
+    figure = st.query_params.get("world", "")
+    holders = [
+        label for label, each in tables.items() if figure in shipped_results.OF_TABLE.get(each.key, ())
+    ]
+    return holders[0] if holders else FIRST_TABLE
 
 
 # --- tables that can be run ----------------------------------------------------------------------------------------
