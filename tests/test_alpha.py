@@ -318,11 +318,13 @@ def files(tmp_path):
 
 
 def alpha_of(folder, *words):
+    """What the command prints of a file of scores and, where no prior is given, one of priors."""
     from typer.testing import CliRunner
 
     from core import cli
 
-    files = ["--scores", str(folder / "s.csv"), "--prior", str(folder / "p.csv")]
+    files = ["--scores", str(folder / "s.csv")]
+    files += [] if "--prior" in words else ["--prior", str(folder / "p.csv")]
     found = CliRunner().invoke(cli.app, ["alpha", *files, *words])
     if found.exception and not isinstance(found.exception, SystemExit):
         raise found.exception

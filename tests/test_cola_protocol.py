@@ -409,7 +409,9 @@ def test_a_base_that_is_not_here_is_said_before_any_picture_is_drawn(monkeypatch
         monkeypatch.setattr(path, value)
     monkeypatch.setattr("core.cola.tasks.builtin_training_queries", builtin_training_queries.__wrapped__)
     drawn = []
-    monkeypatch.setattr(AdaptationTask, "draw_ahead", lambda task, measured: drawn.append(measured))
+    monkeypatch.setattr(
+        AdaptationTask, "draw_ahead", lambda task, measured, report=None: drawn.append(measured)
+    )
     with pytest.raises(InputError, match="no-model"):
         list(StrategyRun.of(model=str(tmp_path / "no-model"), images=8).execute())
     assert drawn == []

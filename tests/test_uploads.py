@@ -753,7 +753,7 @@ def test_a_benchmark_that_is_not_here_says_how_to_get_it_and_offers_one_that_is(
 
 def test_the_selection_is_in_the_address_after_a_button(app):
     test = app()
-    label = next(b.label for b in test.button if b.label.startswith(("See the scores", "Browse the groups")))
+    label = next(b.label for b in test.button if b.label.startswith(("Open this group", "Browse the groups")))
     opened = button(test, label).click().run()
     benchmark, group = (str(opened.query_params[key]) for key in ("set", "group"))
     assert opened.session_state["set"] in benchmark and opened.session_state["group"] in group

@@ -181,6 +181,8 @@ def seed(key: str, value: Any) -> None:
 def _write_address(state: Mapping[str, Any]) -> None:
     """Add values of widgets to the address, all at once, as far as no widget has them there already."""
     missing = {key: value for key, value in _parameters(state).items() if key not in st.query_params}
+    if not missing:
+        return  # even an update with nothing is sent to the browser, and a step back would lose its address
     try:
         st.query_params.update(missing)
     except StreamlitAPIException:  # a widget of this page writes one of them by itself
