@@ -34,6 +34,7 @@ from benchmarks.results.cola_verdict import (
     MeasuredRun,
     by_part,
     checks,
+    interval_text,
     outcomes_of,
     still_improving,
     verdicts,
@@ -492,7 +493,7 @@ def _checks(found: Sequence[Mapping[str, Any]]) -> list[str]:
     if not found:
         return []
     lengths = [PROTOCOL["epochs"], _LONGER["epochs"], _CHECK["epochs"]]
-    rows = [[each["measure"].replace("_", " "), *map(_interval, each["differences"])] for each in found]
+    rows = [[each["measure"].replace("_", " "), *map(interval_text, each["differences"])] for each in found]
     heads = ["MM-Adapter less the model before", *(f"{n} epochs" for n in lengths)]
     lines = [heads, ["---"] * len(heads), *rows]
     return [
@@ -502,15 +503,10 @@ def _checks(found: Sequence[Mapping[str, Any]]) -> list[str]:
     ]
 
 
-def _interval(found: Mapping[str, Any]) -> str:
-    """`-8.6 [-14.4, -2.8]`"""
-    return f"{found['difference']:+.1f} [{found['low']:+.1f}, {found['high']:+.1f}]"
-
-
 def _claim_row(claim: Mapping[str, Any]) -> str:
     number = "–"
     if "difference" in claim:
-        number = _interval(claim)
+        number = interval_text(claim)
         number += f", {claim['epochs']} epochs" if "epochs" in claim else ""
     measure = claim["measure"].replace("_", " ")
     cells = (claim["says"], claim["source"], measure, number, claim["verdict"], claim["decided_by"])

@@ -279,7 +279,7 @@ def _decision(
         labels = " and ".join(STRATEGIES[name].label for name in owed)
         return 0, f"{_HOLDS[early]} with the protocol's epochs, but runs of more epochs are owed of {labels}"
     too = ", too" if side and early == side else ""
-    before = f"{measured.epochs} epochs of the protocol{too}: {_number(protocol)}"
+    before = f"{measured.epochs} epochs of the protocol{too}: {interval_text(protocol)}"
     undecided = (
         _UNDECIDED.replace(" or a seed", ", a seed or a combination")
         if "by_combination" in whole
@@ -298,7 +298,7 @@ _UNDECIDED = "the interval or a seed lies on the other side of 0"
 _HOLDS = {1: "it holds", -1: "the opposite holds", 0: "it cannot be told"}
 
 
-def _number(found: Mapping[str, Any]) -> str:
+def interval_text(found: Mapping[str, Any]) -> str:
     """`-8.6 [-14.4, -2.8]`"""
     return f"{found['difference']:+.1f} [{found['low']:+.1f}, {found['high']:+.1f}]"
 
