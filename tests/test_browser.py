@@ -18,6 +18,7 @@ from urllib.parse import quote_plus
 
 import pytest
 from gates import VARIABLE, Gate, until
+from test_page_look import contrast
 
 from ui import history
 from ui.lessons import LESSONS
@@ -507,6 +508,40 @@ def test_lines_scroll_with_their_charts_and_a_bar_opens_its_groups(visit):
     page.wait_for_url(re.compile(r"/Groups.*verdict=GroupMatch.*margin=.*set=scenes"))
     page.get_by_text(re.compile(r"of 300 groups · GroupMatch (right|wrong) · margin")).wait_for()
     no_error_box(page)
+
+
+# Of each choice of a segmented control: text and ground as [r, g, b] from 0 to 255, and whether its frame is its own
+# (a frame around all of them has no gap at the end of a line).
+CHOICES = """group => {
+    const pen = new OffscreenCanvas(1, 1).getContext("2d", {willReadFrequently: true});
+    const rgb = colour => {
+        pen.fillStyle = colour;
+        pen.fillRect(0, 0, 1, 1);
+        return [...pen.getImageData(0, 0, 1, 1).data].slice(0, 3);
+    };
+    return [...group.querySelectorAll("button")].map(b => {
+        const style = getComputedStyle(b);
+        return {chosen: b.ariaChecked === "true", text: rgb(style.color), ground: rgb(style.backgroundColor),
+            framed: ["Top", "Right", "Bottom", "Left"].some(side => style[`border${side}Width`] !== "0px")};
+    });
+}"""
+
+
+def test_on_a_phone_choices_lie_in_one_frame_and_the_chosen_one_is_readable_in_the_dark(visit):
+    page = visit("/Retrieval?view=Train+a+model", width=390, height=844, scheme="dark")
+    group = page.get_by_role("radiogroup", name="View")
+    group.wait_for()
+    settle(page)
+    choices = group.evaluate(CHOICES)
+    assert [choice["chosen"] for choice in choices] == [False, False, True]
+    assert not any(choice["framed"] for choice in choices)
+    assert group.evaluate("e => getComputedStyle(e).borderTopWidth") == "1px"
+    for choice in choices:
+        text, ground = ("#" + bytes(choice[of]).hex() for of in ("text", "ground"))
+        assert contrast(text, ground) >= 4.5, choice
+    assert not page.get_by_test_id("stMainMenu").is_visible()  # the menu of the pages lies on it
+    page.get_by_test_id("stMain").get_by_role("button", name="Pages").click()
+    page.get_by_role("dialog").get_by_role("link", name="Papers").wait_for()
 
 
 @pytest.mark.parametrize(
