@@ -26,22 +26,21 @@ from core.scorers import plugins
 from core.scoring.cache import ScoreCache
 from ui import import_workbench
 from ui.compute_queue import READING
-from ui.page import error_text, show_error
+from ui.page import ask_beside, error_text, show_error
 from ui.uploads import (
     BESIDE,
     FORMATS,
     PREFIX,
     PRIOR,
     beside_line,
-    form_beside,
     new_upload,
     pick_shape,
-    put_beside,
     show_left_out,
     stored_upload,
     upload_evaluation,
     upload_names,
     upload_store,
+    why_no_prior,
 )
 
 LEAD = "Add images, scores, embeddings or models of your own. Every file is checked, and no file is ever run."
@@ -332,7 +331,7 @@ def links(entry: str) -> None:
     }
     if PRIOR in fit_beside(entry):
         pages["Remove a language prior"] = ("pages/3_Debias.py", ":material/balance:")
-    elif not public_mode.is_public():
+    if stored_upload(entry).shape and not public_mode.is_public():
         pages["Adapt at test time"] = ("pages/4_Test-Time_Matching.py", ":material/trending_up:")
     with st.container(horizontal=True):
         for label, (page, icon) in pages.items():
@@ -344,8 +343,8 @@ def links(entry: str) -> None:
 
 
 def fit_beside(entry: str) -> list[str]:
-    """What can be put beside a file: all of `BESIDE`, of embeddings no prior, as cosines are no log-likelihoods."""
-    return [what for what in BESIDE if what != PRIOR or not stored_upload(entry).shape]
+    """What can be put beside a file: all of `BESIDE`, and no prior where its scores are no log-likelihoods."""
+    return [what for what in BESIDE if what != PRIOR or not why_no_prior(entry)]
 
 
 def beside(entry: str) -> None:
@@ -359,10 +358,7 @@ def beside(entry: str) -> None:
             fits = beside_line(entry, what)
             if fits:
                 st.success(escape_markdown(fits), icon=":material/check:")
-            field = st.container()
-            form_beside(entry, what)
-            if put_beside(entry, what, field):
-                st.rerun()
+            ask_beside(entry, what)
 
 
 def remove_file(entry: str) -> None:

@@ -570,6 +570,23 @@ def test_the_field_for_a_prior_has_a_short_label_and_an_example_with_the_groups_
     field.upload("prior.csv", example.encode())  # of one group of 300
     test.run()
     assert not test.exception and "has no finite log P" in test.error[0].value.replace("\\", "")
+    kinds = [each.type for each in test.main]
+    assert kinds.index("error") < kinds.index("code")  # on the screen with the field, above what explains it
+
+
+@pytest.mark.parametrize("value", [0.34, -4e38])
+def test_a_file_whose_scores_are_no_log_likelihoods_is_told_so_before_a_prior_is_asked_for(app, value):
+    """The sentence came after an upload, below the first screen."""
+    rows = f"group,image,caption,score\na,0,0,-1\na,0,1,-2\nb,0,0,{value}\nb,0,1,-3\n"
+    UploadStore().add("own.csv", rows.encode())
+    test = app(DEBIAS, set="upload/own.csv")
+    (said,) = (each.value.replace("\\", "") for each in test.info if "Alpha" in each.value)
+    assert said.startswith(
+        "Alpha takes log P(t) out of log P(t | image), which own.csv does not hold. Group 'b', image 0"
+    )
+    assert not test.get("file_uploader") and button(test, "Show its metrics on Matching")
+    beside = app(DATA, set="upload/own.csv", way="Scores or embeddings")
+    assert [field.label for field in beside.get("file_uploader") if "prior" in field.label] == []
 
 
 def test_the_rows_to_fill_in_are_read_once_they_are_filled(app, file):
@@ -635,8 +652,8 @@ def test_what_is_put_beside_a_file_is_read_in_turns(file, monkeypatch, what):
     brought = SimpleNamespace(
         name={TAGS: "t.csv", PRIOR: "p.npz"}[what], file_id=what, getvalue=lambda: content
     )
-    field = SimpleNamespace(file_uploader=lambda *_, **__: brought)
-    assert pages.put_beside(entry, what, field)
+    monkeypatch.setattr(pages.st, "file_uploader", lambda *_, **__: brought)
+    assert pages.put_beside(entry, what)
     evaluation = pages.upload_evaluation(entry)  # with the tags, from the store
     assert what == TAGS or pages.upload_prior(entry, evaluation) is not None
     assert taken == [True, True] and READING._free == 1

@@ -22,8 +22,9 @@ from ui.fields import number
 from ui.formatting import progress
 from ui.loaders import LazyScorer, evaluate, model_source
 from ui.old_links import own_parameters, warn_without_effect
+from ui.page import ask_beside, quoted
 from ui.selection import NearestModel, benchmarks, last_benchmark, offer_nearest, seed
-from ui.uploads import PREFIX, PRIOR, TAGS, form_beside, is_upload, put_beside, stored_upload, upload_prior
+from ui.uploads import PREFIX, PRIOR, TAGS, is_upload, stored_upload, upload_prior, why_no_prior
 
 if TYPE_CHECKING:
     from core.groups import ImageRef
@@ -124,17 +125,7 @@ def file_inputs(selection: Selection) -> DebiasInputs | None:
     evaluation = evaluate(selection.without_tags())
     found = upload_prior(entry, evaluation)
     if found is None:
-        name = entry.removeprefix(PREFIX)
-        offer_nearest(
-            f"Alpha takes log P(t) out of log P(t | image). If {name} holds log P(t | image), add log P(t) beside it.",
-            "Show its metrics on Matching",
-            "pages/2_Matching.py",
-            {},
-        )
-        field = st.container()
-        form_beside(entry, PRIOR)
-        if put_beside(entry, PRIOR, field):
-            st.rerun()
+        _ask_for_prior(entry)
         return None
     warn_without_effect({"samples": "the prior is a file", "prior": "the prior is a file"})
     prior, command = found, _file_command(selection, entry)
@@ -145,6 +136,22 @@ def file_inputs(selection: Selection) -> DebiasInputs | None:
     st.caption(escape_markdown(f"log P(t): {prior.line}. The scores are taken to be log P(t | image)."))
     study = cached_on(evaluation, stored_upload(entry).version, lambda: _study_of(evaluation, prior))
     return DebiasInputs(entry, study, prior, command, selection.description)
+
+
+def _ask_for_prior(entry: str) -> None:
+    """The field for a file's prior; where its scores can have none, why, and the nearest page."""
+    name, reason = entry.removeprefix(PREFIX), why_no_prior(entry)
+    line = "Alpha takes log P(t) out of log P(t | image)"
+    offer_nearest(
+        f"{line}, which {name} does not hold. {quoted(reason)}"
+        if reason
+        else f"{line}. If {name} holds log P(t | image), add log P(t) beside it.",
+        "Show its metrics on Matching",
+        "pages/2_Matching.py",
+        {},
+    )
+    if not reason:
+        ask_beside(entry, PRIOR)
 
 
 def _study_of(evaluation: Any, prior: Prior) -> AlphaStudy:

@@ -37,7 +37,15 @@ from ui.selection import (
     shifted_names,
     warn_unknown,
 )
-from ui.uploads import PREFIX, is_upload, not_stored, upload_evaluation, upload_names
+from ui.uploads import (
+    PREFIX,
+    form_beside,
+    is_upload,
+    not_stored,
+    put_beside,
+    upload_evaluation,
+    upload_names,
+)
 
 log = logging.getLogger("crossmatch.pages")
 
@@ -188,14 +196,14 @@ def _shortened(text: str) -> str:
     return text if len(text) <= _LONGEST else f"{text[: _LONGEST // 2]} … {text[-_LONGEST // 4 :]}"
 
 
-def _quoted(sentence: str) -> str:
+def quoted(sentence: str) -> str:
     """With quotation marks in the place of backticks, which a page shows as they are: no part of an error is markup."""
     return re.sub(r"`([^`\n]+)`", r"“\1”", sentence)
 
 
 def error_text(error: object) -> str:
     """What an error says, as Markdown that a page shows as it is."""
-    return escape_markdown(_quoted(_shortened(shown(str(error)))))
+    return escape_markdown(quoted(_shortened(shown(str(error)))))
 
 
 def show_error(error: Exception) -> None:
@@ -210,3 +218,13 @@ def show_error(error: Exception) -> None:
     st.error(
         "An internal error occurred; the server's log has the details. Reload the page, or reset the selection."
     )
+
+
+def ask_beside(entry: str, what: str) -> None:
+    """The field for tags or a prior beside a file, what it takes, and the page again with what was brought. A mistake
+    in it is said at once below the field."""
+    field = st.container()
+    form_beside(entry, what)
+    with field, show_errors():
+        if put_beside(entry, what):
+            st.rerun()

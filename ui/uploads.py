@@ -220,22 +220,42 @@ def upload_prior(entry: str, evaluation: Evaluation) -> Prior | None:
 
 def _prior(entry: str, evaluation: Evaluation, name: str, content: bytes) -> Prior:
     """Read in turn. evaluation : of all groups of the file, in whatever order."""
-    table, captions = _file(entry)[1], None
-    if table is not None and table.captions is not None:
-        row = {group: i for i, group in enumerate(table.ids)}
-        captions = table.captions[[row[group] for group in evaluation.ids]]
+    captions = _captions(entry, evaluation)
     with READING.one():
         return Prior.from_file(name, evaluation.scores, evaluation.ids, captions, content)
 
 
-def put_beside(entry: str, what: str, place: Any = st) -> bool:
+def _captions(entry: str, evaluation: Evaluation) -> np.ndarray | None:
+    """What a file calls its captions, text (n, k), in the order of an evaluation; None where it numbers them."""
+    table = _file(entry)[1]
+    if table is None or table.captions is None:
+        return None
+    row = {group: i for i, group in enumerate(table.ids)}
+    return table.captions[[row[group] for group in evaluation.ids]]
+
+
+def why_no_prior(entry: str) -> str:
+    """Why a file's scores are no log P(t | image), which alone have a language prior; "" where they are."""
+    evaluation = upload_evaluation(entry)
+
+    def check() -> str:
+        try:
+            Prior.check_scores(evaluation.scores, evaluation.ids, _captions(entry, evaluation))
+        except InputError as error:
+            return str(error)
+        return ""
+
+    return cached_on(evaluation, "why-no-prior", check)
+
+
+def put_beside(entry: str, what: str) -> bool:
     """A field for tags or a prior beside a file, as `form_beside` shows it; whether one has just been stored.
 
     Raises InputError for one that does not fit the file's groups.
     """
     label, kinds, _ = BESIDE[what]
     most = public_mode.upload_megabytes(100)
-    file = place.file_uploader(label, kinds, key=f"{what}-{entry}", max_upload_size=most)
+    file = st.file_uploader(label, kinds, key=f"{what}-{entry}", max_upload_size=most)
     if file is None or st.session_state.get(f"stored_{what}") == file.file_id:
         return False
     evaluation, content = upload_evaluation(entry), file.getvalue()

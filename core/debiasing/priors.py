@@ -113,7 +113,7 @@ class Prior(NamedTuple):
         scores : (n, m, k), log P(t | image) of the same groups. captions, data : as in `read_prior`.
         Raises InputError where either is no log-likelihood, or the file is not of these captions.
         """
-        _check_log_likelihoods(scores, ids, captions)
+        cls.check_scores(scores, ids, captions)
         n, _, k = scores.shape
         held, notes = _read_prior_file(path, ids, k, data, captions)
         samples = held.reshape(-1, n * k)
@@ -125,31 +125,31 @@ class Prior(NamedTuple):
             index = np.array([first.setdefault((name, p.tobytes()), i) for i, (name, p) in enumerate(named)])
         return cls(values, "file", line, samples if len(samples) > 1 else None, index.reshape(n, k))
 
+    @staticmethod
+    def check_scores(scores: np.ndarray, ids: Sequence[str], captions: np.ndarray | None = None) -> None:
+        """Raise InputError for scores (n, m, k) that are not all log P(t | image), with the place of the first."""
+        is_wrong = _not_log_probs(scores)
+        if not is_wrong.any():
+            return
+        group, image, caption = map(int, np.unravel_index(int(is_wrong.argmax()), scores.shape))
+        value = float(scores[group, image, caption])
+        where = f"image {image}, caption {caption} (counted from 0)"
+        if captions is not None:
+            where = f"image {image} (counted from 0), caption {str(captions[group, caption])!r}"
+        rule = (
+            "but log P(t | image) is at most 0; give logarithms of likelihoods, which `crossmatch export scores` "
+            "writes for a vgpt: model, not probabilities or similarities"
+        )
+        if value < 0:
+            rule = _advice(value, "pair")
+        raise InputError(f"Group {ids[group]!r}, {where}: the score is {value:.4g}{',;'[value < 0]} {rule}.")
+
     def clusters(self, of_scores: Clusters | None) -> Clusters | None:
         """Groups that hang together once this prior is taken out of their scores: a caption has one for all of them.
 
         of_scores : groups whose scores hang together already.
         """
         return Clusters.joined(of_scores, Clusters.of_captions(self.caption_index))
-
-
-def _check_log_likelihoods(scores: np.ndarray, ids: Sequence[str], captions: np.ndarray | None) -> None:
-    """Raise InputError for scores (n, m, k) that are not all log P(t | image), with the place of the first."""
-    wrong = np.argwhere(_not_log_probs(scores))
-    if not len(wrong):
-        return
-    group, image, caption = wrong[0]
-    value = float(scores[group, image, caption])
-    where = f"image {image}, caption {caption} (counted from 0)"
-    if captions is not None:
-        where = f"image {image} (counted from 0), caption {str(captions[group, caption])!r}"
-    rule = (
-        "but log P(t | image) is at most 0; give logarithms of likelihoods, which `crossmatch export scores` writes "
-        "for a vgpt: model, not probabilities or similarities"
-    )
-    if value < 0:
-        rule = _advice(value, "pair")
-    raise InputError(f"Group {ids[group]!r}, {where}: the score is {value:.4g}{',;'[value < 0]} {rule}.")
 
 
 def check_log_prob(name: str) -> None:
