@@ -2,6 +2,8 @@
 
 import io
 import json
+import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +18,7 @@ from core.runs import engine
 from core.runs.store import RunStore
 from core.ttm import seeds
 from core.ttm.run import adaptation
+from core.ttm.seeds import SeedGroup
 
 TTM, GROUPS = "pages/4_Test-Time_Matching.py", "pages/1_Groups.py"
 
@@ -294,13 +297,10 @@ def test_the_page_gives_one_number_for_one_gain(app, made):  # noqa: F811
     """The tile said +16.6 points, "What changed" +16.7: the difference of what is shown, and the exact one."""
     for run in (*made.seeds, made.simplematch):
         test = app(TTM, run=run)
-        (said,) = ({each.value for each in test.markdown if "McNemar" in each.value},)
+        (said,) = (each.value for each in test.markdown if "McNemar" in each.value)
         for tile in (each for each in test.metric if "points" in str(each.delta)):
-            points = str(tile.delta).replace("-", "−")
-            assert any(f"**{tile.label}** {points} (95" in line.replace("\\", "") for line in said), (
-                points,
-                said,
-            )
+            assert "-" not in tile.delta
+            assert f"**{tile.label}** {tile.delta} (95" in said.replace("\\", "").replace("\u00a0", " ")
 
 
 def test_before_its_first_point_a_run_shows_the_axes_with_chance_levels_and_the_hint(app, made):  # noqa: F811
@@ -413,6 +413,49 @@ def test_a_run_that_waits_says_for_which_one_how_long_and_opens_it(app, made):  
     link = next(each.proto for each in test.get("page_link") if each.proto.label.startswith("Open mm"))
     assert ids[0] in link.query_string
     assert "This run begins when the one before it has ended." in text(test)
+
+
+def test_what_a_run_has_come_to_is_said_above_its_curves(app, made):  # noqa: F811
+    """Interval and p stood below the first screen, the tiles without them beside the curves."""
+    shown = [
+        each.value if each.type == "markdown" else each.type for each in app(TTM, run=made.seeds[0]).main
+    ]
+    said = next(i for i, value in enumerate(shown) if "McNemar" in value)
+    assert said < shown.index("metric") < shown.index("header")
+
+
+def test_seeds_at_work_are_named_and_the_time_left_is_that_of_all(app, made):  # noqa: F811
+    """“1 of 4 seeds are done; iteration 10 of 10: done, 0 s left” with one at its second and one that waited."""
+    store, config = RunStore(), RunStore().get(made.seeds[0]).config
+    for seed, (left, status) in enumerate([(0.0, "running"), (80.0, "running"), (None, "queued")]):
+        own = {**config, "group": "g-several", "ttm": {**config["ttm"], "seed": seed}}
+        run = store.create("ttm", f"mine · seed {seed}", own)
+        turn = store.queue_up(run.id)
+        if status == "running":
+            assert store.try_start(run.id, turn, 2) == 0
+            more = {"message": f"iteration {10 - 8 * seed} of 10: done", "seconds_left": left}
+            store.beat(run.id, turn, status, **more)
+    test = app(TTM, run="g-several")
+    (bar,) = test.get("progress")
+    said = bar.proto.text.replace("\\", "")
+    assert said.startswith("0 of 3 seeds have ended; seed 0: iteration 10 of 10; seed 1: iteration 2 of 10, ")
+    assert said.endswith("s left for all")
+
+
+def test_the_time_left_of_seeds_counts_those_that_wait():
+    now = time.time()
+    run = RunStore().create("ttm", "x", {})
+    ended = replace(run, status="finished", started=now - 100, ended=now - 60)
+    works, waits = (
+        replace(run, status="running", started=now - 10, seconds_left=20.0),
+        replace(run, status="queued"),
+    )
+    assert SeedGroup("", [ended, works]).seconds_left == 20.0
+    # Two that wait take 35 s each, the mean of 40 and 30; one is at work at a time.
+    assert SeedGroup("", [ended, works, waits, waits]).seconds_left == pytest.approx(20 + 2 * 35, abs=1)
+    assert SeedGroup("", [ended, works, works]).seconds_left == 20.0  # side by side
+    assert SeedGroup("", [waits]).seconds_left is None
+    assert SeedGroup("", [works, replace(works, seconds_left=None)]).seconds_left is None
 
 
 def test_a_sweep_shows_means_deviations_and_every_seed(app, made):  # noqa: F811

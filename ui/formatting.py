@@ -76,7 +76,8 @@ def change_text(before: float, now: float) -> dict[str, Any]:
     difference = _shown_change(before, now)
     if difference == 0:
         return {"delta": "no change", "delta_arrow": "off", "delta_color": "off"}
-    return {"delta": f"{difference:+.1f} points", "delta_color": "off"}
+    arrow = "up" if difference > 0 else "down"  # Streamlit knows a hyphen alone as a sign
+    return {"delta": true_minus(f"{difference:+.1f} points"), "delta_arrow": arrow, "delta_color": "off"}
 
 
 def metric_grid(count: int) -> Any:

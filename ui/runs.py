@@ -21,7 +21,7 @@ from core.metrics.statistics import Estimate
 from core.runs.engine import launch
 from core.runs.store import EXAMPLE_ID, Run, RunStore
 from core.ttm.run import RUNS, LedgerRun, adaptation
-from core.ttm.seeds import SeedGroup, group_runs, sweeps
+from core.ttm.seeds import SeedGroup, group_runs, seed_of, sweeps
 from ui.formatting import change_text
 from ui.navigation import TRAIN
 from ui.page import show_errors
@@ -253,12 +253,24 @@ def progress(runs: Sequence[Run], title: str = "", before: Sequence[Run] = ()) -
     share = sum(1.0 if run.status == "finished" else min(max(run.fraction, 0.0), 1.0) for run in runs) / len(
         runs
     )
-    working = next((run for run in live if run.status != "queued"), live[0])
-    left = f", {duration(working.seconds_left)} left" if working.seconds_left is not None else ""
-    several = f"{len(runs) - len(live)} of {len(runs)} seeds are done; " if len(runs) > 1 else ""
+    working = [run for run in live if run.status != "queued"]
     name = f"{title}: " if title else ""
-    said = _waiting_line(working, before) or f"{working.message or 'starting'}{left}"
+    several = f"{len(runs) - len(live)} of {len(runs)} seeds have ended; " if len(runs) > 1 else ""
+    said = _waiting_line((working or live)[0], before) or _working_line(runs, working or live[:1])
     st.progress(share, text=escape_markdown(f"{name}{several}{said}"))
+
+
+def _working_line(runs: Sequence[Run], working: Sequence[Run]) -> str:
+    """Where a run is and how long it still takes; of several seeds each that is at work, and the time of all."""
+    if len(runs) == 1:
+        return f"{working[0].message or 'starting'}{_left(working[0].seconds_left)}"
+    places = (f"seed {seed_of(run)}: {run.message.partition(':')[0] or 'starting'}" for run in working)
+    return f"{'; '.join(places)}{_left(SeedGroup('', list(runs)).seconds_left, ' for all')}"
+
+
+def _left(seconds: float | None, of: str = "") -> str:
+    """`, 2 min left`; "" where nobody knows."""
+    return "" if seconds is None else f", {duration(seconds)} left{of}"
 
 
 def runs_before(store: RunStore, runs: Sequence[Run]) -> list[Run]:
@@ -274,9 +286,8 @@ def _waiting_line(run: Run, before: Sequence[Run]) -> str:
     if run.status != "queued" or not run.message.startswith("waiting") or not before:
         return ""
     first, *_ = before
-    left = f", {duration(first.seconds_left)} left" if first.seconds_left is not None else ""
     several = "" if run.message == "waiting for 1 run to end" else f"{run.message}; at work: "
-    return f"{several or 'waiting for '}{first.title}{left}"
+    return f"{several or 'waiting for '}{first.title}{_left(first.seconds_left)}"
 
 
 def page_of(run: Run, name: str = "") -> tuple[str, dict[str, str]]:

@@ -33,7 +33,7 @@ from core.ttm.records import changes as paired_changes
 from core.ttm.records import divergence
 from core.ttm.run import adaptation
 from ui.export import chart, csv_button, export_section
-from ui.formatting import p_text, true_minus
+from ui.formatting import p_text, true_minus, unbroken
 from ui.images import draw_group
 from ui.ledger import gain_section
 from ui.loaders import evaluate
@@ -131,6 +131,8 @@ def forecast_check(run: Run, steps: Sequence[Mapping[str, Any]]) -> None:
 def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:
     """Everything that grows while a run works."""
     (run,), (records,) = runs, steps
+    if not run.live and run.done:
+        change_lines(run)
     warning = divergence(records, run.config)
     if warning:
         st.warning(escape_markdown(warning), icon=":material/trending_down:")
@@ -246,25 +248,31 @@ def margins(steps: Sequence[Mapping[str, Any]]) -> None:
 # ---- what changed
 
 
-def changes(store: RunStore, run: Run) -> None:
-    """Groups that the run fixed and broke, why, and whether the difference is more than noise."""
+def change_lines(run: Run) -> None:
+    """What a run that is over has changed, and whether that is more than noise: a line for each metric."""
     groups = run_groups(run.id, run.config)
     if groups.truth is None:
         return
-    st.header("What changed", anchor=False)
     before, after = (evaluation_at(run.id, i, run.attempt, run) for i in (0, run.done))
     parts = {side and f"{side} groups": mask for side, mask in _parts(run, groups).items()}
     compared = paired_changes(before, after, parts)
+    lines = []
     for label, change in compared.items():
         corrected = f" ({p_text(change.p_holm)} corrected for these {len(compared)} by Holm's method)"
-        st.markdown(
-            true_minus(
-                f"**{label}** {change.difference:+.1f} points (95 % interval {change.low:+.1f} to {change.high:+.1f}): "
-                f"{counted(change.fixed, 'group')} fixed, {change.broken} broken; McNemar's p "
-                f"{p_text(change.p_value)}{corrected if len(compared) > 1 else ''}."
-            )
+        lines.append(
+            f"**{label}** {change.difference:+.1f} points (95 % interval {change.low:+.1f} to {change.high:+.1f}): "
+            f"{counted(change.fixed, 'group')} fixed, {change.broken} broken; McNemar's p "
+            f"{p_text(change.p_value)}{corrected if len(compared) > 1 else ''}."
         )
-    explanations(store, run, after)
+    st.markdown(unbroken(true_minus("  \n".join(lines))))
+
+
+def changes(store: RunStore, run: Run) -> None:
+    """Groups that the run fixed and broke, and why."""
+    if run_groups(run.id, run.config).truth is None:
+        return
+    st.header("What changed", anchor=False)
+    explanations(store, run, evaluation_at(run.id, run.done, run.attempt, run))
 
 
 def _parts(run: Run, groups: GroupSet) -> dict[str, np.ndarray]:

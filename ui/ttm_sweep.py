@@ -78,8 +78,8 @@ def result(runs: Sequence[Run], steps: Sequence[Any], rows: Sequence[Mapping[str
 
 
 def spread(metric: Mapping[str, Any]) -> str:
-    """`79.6 ± 1.5 %`."""
-    std = "" if metric["std"] is None else f" ± {metric['std']:.1f}"
+    """`79.6 ± 1.5 %`; `79.6 %` where all seeds have the same, as before training."""
+    std = "" if not metric["std"] else f" ± {metric['std']:.1f}"
     return f"{metric['mean']:.1f}{std} %"
 
 
@@ -101,9 +101,10 @@ def table(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> 
     names = headline_metrics(
         {name for records in steps for record in records[-1:] for name in record["metrics"]}
     )
-    rows = []
+    rows: list[dict[str, Any]] = []
+    total = max(run.total for run in runs) or "–"  # one that waits does not know its own yet
     for run, records in zip(runs, steps, strict=True):
-        row = {"seed": seed_of(run), "status": run.status, "iterations": f"{run.done} of {run.total or '–'}"}
+        row = {"seed": seed_of(run), "status": run.status, "iterations": f"{run.done} of {total}"}
         for name in names:
             label = label_and_meaning(name)[0]
             row |= {

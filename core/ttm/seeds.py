@@ -7,6 +7,7 @@ last iteration, never its best one: choosing that would read the truth.
 from __future__ import annotations
 
 import secrets
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
@@ -66,6 +67,27 @@ class SeedGroup(NamedTuple):
 
     id: str  # of the group or of the run
     runs: list[Run]  # by seed
+
+    @property
+    def seconds_left(self) -> float | None:
+        """Until the last seed has ended; None where nobody knows yet, or where none is at work.
+
+        One that waits is expected to take as long as those take that have ended or are at work. As many as are at work
+        now are taken to share what is left.
+        """
+        own, lengths = [], []
+        for run in self.runs:
+            if run.live and run.status != "queued":
+                if run.seconds_left is None:
+                    return None
+                own.append(run.seconds_left)
+                lengths.append(time.time() - (run.started or time.time()) + run.seconds_left)
+            elif run.status == "finished" and run.started and run.ended:
+                lengths.append(run.ended - run.started)
+        if not own:
+            return None
+        waiting = sum(run.status == "queued" for run in self.runs)
+        return max(*own, (sum(own) + waiting * sum(lengths) / len(lengths)) / len(own))
 
     @property
     def title(self) -> str:
