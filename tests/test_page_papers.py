@@ -195,6 +195,28 @@ def test_shipped_numbers_have_their_interval_and_the_table_its_chance_levels(tmp
     )
 
 
+@pytest.mark.parametrize(
+    ("table", "levels"),
+    [
+        ("ttm/1", ["16.67", "50.00", "50.00"]),  # Winoground, MMVP-VLM, ColorSwap: 2 x 2, a served model's lines, too
+        ("ttm/2", ["16.67"]),  # and a matching of the whole set, which has none here
+        ("ttm/6", ["50.00", "50.00"]),  # SugarCrepe: 1 x 2
+        ("ttm/7", ["25.00", "25.00"]),  # WhatsUp: 1 x 4
+        ("ttm/9", ["16.67", "50.00", "50.00"]),
+    ],
+)
+def test_a_table_of_test_time_matching_says_what_chance_gives(tmp_path, table, levels):
+    """7.25 of GroupScore stood beside 60.00 of GroupMatch without 16.67 and 50."""
+    record = papers.table_plan(RunStore(tmp_path), table).record()
+    (chance,) = re.findall(r'<tr class="cm-chance">(.*?)</tr>', table_html.table_html(record))
+    assert re.findall(r"<span>(.*?)</span>", chance) == levels
+
+
+def test_rows_with_chance_levels_of_their_own_say_them_without_an_interval_too(tmp_path):
+    shown = table_html.table_html(papers.table_plan(RunStore(tmp_path), "world/alpha").record())
+    assert "<small>chance 50.0</small>" in shown and "<small>chance 25.0</small>" in shown
+
+
 def test_the_table_as_a_figure_is_drawn_once_it_is_opened(app):
     test = app(PAPERS, paper="Cola")
     assert not test.get("plotly_chart")

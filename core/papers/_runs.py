@@ -20,6 +20,7 @@ from core.ttm.run import AdaptationRun
 from core.ttm.seeds import seed_of
 from core.ttm.time_left import expected_seconds
 
+_GLOBAL = "@global"  # ends the name of a set that is matched as a whole
 _NEEDS = "needs: "  # begins the state of data and weights that are not here
 
 
@@ -83,11 +84,10 @@ def _count(benchmark: str, split: str) -> int:
 
 
 def chances(line: TableLine) -> dict[str, float]:
-    """Metric -> its chance level in percent, where a line's numbers are of one built-in set; {} elsewhere."""
-    job = line.job
-    if not isinstance(job, AdaptationRun) or line.more or datasets.benchmark_entry(job.benchmark) is not None:
-        return {}
-    shape = _shape(job.benchmark, job.split)
+    """Metric -> its chance level in percent, where a line's numbers are of one set of groups of one shape; {}
+    elsewhere."""
+    sets = {(job.benchmark.removesuffix(_GLOBAL), job.split) for job in line.jobs}
+    shape = _shape(*next(iter(sets))) if len(sets) == 1 else None
     return (
         {}
         if shape is None
@@ -97,7 +97,10 @@ def chances(line: TableLine) -> dict[str, float]:
 
 @cache
 def _shape(benchmark: str, split: str) -> tuple[int, int] | None:
-    """The one shape of a built-in set's groups; None where they have several, or it is flat."""
+    """The one shape of a set's groups; None where they have several, or it is for retrieval."""
+    entry = datasets.benchmark_entry(benchmark)
+    if entry is not None or benchmark in datasets.names(RETRIEVAL):
+        return None if entry is None else entry.shape
     shapes = datasets.load(benchmark, split).shapes
     return next(iter(shapes)) if len(shapes) == 1 else None
 

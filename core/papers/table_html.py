@@ -217,10 +217,10 @@ def unmeasured_lines(plan: Mapping[str, Any]) -> list[str]:
 
 
 def _interval_html(cell: Mapping[str, Any], whose: str, more: str) -> str:
-    """The 95 % interval of a cell's number; "" where it has none."""
+    """The 95 % interval of a cell's number, and more; "" where it has neither."""
     low, high = (cell.get(f"{whose}_{end}") for end in ("low", "high"))
     if low is None:
-        return ""
+        return f"<small>{more.removeprefix(', ')}</small>" if more else ""
     return f'<small title="95 % interval over groups">{low:.1f}–{high:.1f}{more}</small>'
 
 
