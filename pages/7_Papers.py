@@ -82,7 +82,7 @@ def runnable(name: str) -> None:
     table, place = st.container(), st.container()  # the table comes first, the setting below it
     seeds = 1
     if any(line.job is not None and line.seeds is None for line in papers.lines(name)):
-        with place.popover("Seeds"):
+        with place.popover("Seeds per line"):
             seeds = int(ui.number(st, "Seeds per line", 1, 64, papers.SEEDS, key="seeds") or papers.SEEDS)
             st.caption(
                 "Every line that trains is run with so many seeds; its number is their mean. Lines with a number of "
@@ -93,6 +93,7 @@ def runnable(name: str) -> None:
     busy = under_way(store, name, plan)
     with table:
         st.fragment(standing, run_every=3.0 if busy else None)(name, seeds, busy)
+    st.fragment(as_figure, run_every=3.0 if busy else None)(name, seeds)
     record = plan.record()
     figures = {"numbers": lambda: plots.papers_figure(plots.papers_data(record))}
     if name in shipped_results.OF_TABLE:
@@ -133,16 +134,17 @@ def standing(name: str, seeds: int, polled: bool) -> None:
         st.caption(reading(name, record, plan.deviation))
         states_line(plan)
         served_note(plan)
-        data = plots.papers_data(record)
-        figure = st.expander(
-            "As a figure", icon=":material/scatter_plot:", key="as-figure", on_change="rerun"
-        )
-        if figure.open:
-            alt = (
-                f"Numbers of the table {plan.title}, the reference hollow and yours filled, one row per line."
-            )
-            with figure:
-                ui.chart(plots.papers_figure(data), alt, "papers-figure")
+
+
+def as_figure(name: str, seeds: int) -> None:
+    """The table as a figure, once it is opened; drawn anew while the table is worked on."""
+    box = st.expander("As a figure", icon=":material/scatter_plot:", key="as-figure", on_change="rerun")
+    if not box.open:
+        return
+    with box, ui.show_errors():
+        plan = papers.table_plan(ui.VisitorStore(), name, seeds)
+        alt = f"Numbers of the table {plan.title}, the reference hollow and yours filled, one row per line."
+        ui.chart(plots.papers_figure(plots.papers_data(plan.record())), alt, "papers-figure")
 
 
 def reading(name: str, record: dict[str, Any], deviation: str) -> str:

@@ -17,7 +17,7 @@ from ui.export import export_section
 from ui.page import show_error
 
 _LABELS = {"image_choice": "Image choice"}  # of what is no metric of groups
-_MARK_WIDTH = 60  # pixels
+_ROWS, _HEIGHT = 12, 520  # a table of more rows scrolls in so many pixels, below its heads
 _HEADS = dict(
     zip(
         COLUMNS,
@@ -55,14 +55,12 @@ def section(store: RunStore) -> None:
         metric = right.selectbox("Metric", chosen.metrics, format_func=_label, key="published_metric")
         table = chosen.standing(metric, _own(chosen, store, metric))
         _say_own(table)
-        wanted = (
-            st.text_input("Only systems, methods or sources with", key="published_filter").strip().lower()
-        )
+        wanted = st.text_input("Filter by system, method or source", key="published_filter").strip().lower()
         text = table.astype(str).agg(" ".join, axis=1).str.lower()
         table = table[text.str.contains(wanted, regex=False)]
         _draw(table)
         st.caption(
-            "Numbers as printed, in percent; a click on a column's head sorts. A source gives no interval, and its "
+            "Numbers as printed, in percent, the highest first. A source gives no interval, and its "
             "preprocessing, prompts and version of the set may differ from yours. Chance is of scores that know "
             "nothing; a metric is compared with itself alone."
         )
@@ -71,18 +69,22 @@ def section(store: RunStore) -> None:
 
 def _draw(table: pd.DataFrame) -> None:
     """The table, and why some of its rows are not comparable: a mark at the head of a row stands where a phone shows
-    it, and the reasons are below."""
+    it, and the reasons are below. A plain table, whose lines break: no cell is cut."""
     reasons = dict.fromkeys(filter(None, table["caution"]))
     marks = {why: f"[{number}]" for number, why in enumerate(reasons, 1)}
-    heads = table.rename(columns=_HEADS)
+    heads = table.drop(columns=["caution", "address"]).assign(value=[f"{v:.2f}" for v in table["value"]])
+    heads = heads.map(lambda cell: escape_markdown(str(cell)))
+    heads["source"] = [
+        f"[{source}]({address})" if address else source
+        for source, address in zip(heads["source"], table["address"], strict=True)
+    ]
     if marks:
-        heads.insert(0, "Mark", [marks.get(why, "") for why in table["caution"]])
-    shown = {
-        "Mark": st.column_config.TextColumn(width=_MARK_WIDTH),
-        "Value (%)": st.column_config.NumberColumn(format="%.2f"),
-        "Read at": st.column_config.LinkColumn(),
-    }
-    st.dataframe(heads, hide_index=True, column_config=shown, key="published_table")
+        heads.insert(0, "Mark", [escape_markdown(marks.get(why, "")) for why in table["caution"]])
+    heads = heads.loc[:, (heads != "").any(axis=0)].rename(columns=_HEADS)
+    with st.container(key="published-table"):
+        st.table(
+            heads, hide_index=True, border="horizontal", height=_HEIGHT if len(heads) > _ROWS else "content"
+        )
     for why, mark in marks.items():
         st.caption(escape_markdown(f"{mark} Not comparable: {why}."))
 

@@ -13,6 +13,7 @@ from core.figures import ablations
 from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from ui.export import chart
+from ui.loaders import load_groups
 
 
 class _ShippedFigure(NamedTuple):
@@ -31,11 +32,15 @@ def _curves(table: pd.DataFrame, where: str) -> tuple[go.Figure, str]:
 
 
 def _first(table: pd.DataFrame, where: str) -> tuple[go.Figure, str]:
-    return _ends(ablations.first_threshold_data(table, _of(where)))
+    return _ends(ablations.first_threshold_data(table, _of(where), _shape(where)))
 
 
 def _iterations(table: pd.DataFrame, where: str) -> tuple[go.Figure, str]:
-    return _ends(ablations.iterations_data(table, _of(where)))
+    return _ends(ablations.iterations_data(table, _of(where), _shape(where)))
+
+
+def _shape(where: str) -> tuple[int, int]:
+    return load_groups(where, "test").shape
 
 
 def _ends(data: ablations.FinalResultsData) -> tuple[go.Figure, str]:

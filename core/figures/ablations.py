@@ -19,7 +19,7 @@ from core.base.paths import assets
 from core.figures._style import MARKS, OUTCOME_COLOURS, SERIES, band, layout, line, rows_axis
 from core.figures._ttm import steps_axis
 from core.figures.text import label_and_meaning
-from core.metrics.groups import GROUP_MATCH, description_of, headline_metrics
+from core.metrics.groups import GROUP_MATCH, METRICS, description_of, headline_metrics, metrics_of_shape
 
 # Settings as the file names them -> words.
 _SCHEDULE_NAMES = {
@@ -105,7 +105,8 @@ def curves_figure(data: _CurvesData) -> go.Figure:
         )
         more = np.column_stack([std, data.coverage[i], data.precision[i]])[known]
         line(figure, x[known], mean[known], name, colour, hover, dash=dash, marker={}, customdata=more)
-    figure.add_hline(y=data.chance, line={"color": OUTCOME_COLOURS["tie"], "width": 1.5, "dash": "dot"})
+    level, grey = np.full(len(x), data.chance), OUTCOME_COLOURS["tie"]
+    line(figure, x, level, "chance", grey, "chance %{y:.1f} %", dash="dot", width=1.5)
     steps_axis(figure, len(x) - 1, 360, label_and_meaning(data.metric)[0], percent=True)
     return _zoom(
         figure, [data.mean - np.nan_to_num(data.std), data.mean + np.nan_to_num(data.std), data.chance]
@@ -122,23 +123,30 @@ class FinalResultsData(NamedTuple):
     before: dict[str, float]
     # What training on exactly the right groups ends at; {} where not measured.
     skyline: dict[str, tuple[float, float]]
-    chance: float  # of GroupMatch
+    chance: dict[str, float]  # of each metric, as far as it is known
 
 
-def first_threshold_data(table: pd.DataFrame, where: Mapping[str, str] = _WHERE) -> FinalResultsData:
-    """Results by the share of the groups that tau_1 selects, and the oracle's ([TTM] Fig. 4)."""
+def first_threshold_data(
+    table: pd.DataFrame, where: Mapping[str, str] = _WHERE, shape: tuple[int, int] = (2, 2)
+) -> FinalResultsData:
+    """Results by the share of the groups that tau_1 selects, and the oracle's ([TTM] Fig. 4).
+
+    shape : images and captions of the groups, which say what chance gives.
+    """
     x = {s: 100 * float(s.partition("=")[2]) for s in _settings(table, where, "coverage_first=")}
-    data = _ends(table, where, {_PRESET: _PRESET_COVERAGE, **x}, "groups selected at first, %")
+    data = _ends(table, where, {_PRESET: _PRESET_COVERAGE, **x}, "groups selected at first, %", shape)
     ends = _last(_pick(table, where))
     oracle = ends[ends.setting == _ORACLE]
     skyline = {name: _spread(oracle[name]) for name in data.metrics} if len(oracle) else {}
     return data._replace(skyline=skyline)
 
 
-def iterations_data(table: pd.DataFrame, where: Mapping[str, str] = _WHERE) -> FinalResultsData:
-    """Results by the number of iterations T ([TTM] Table 9)."""
+def iterations_data(
+    table: pd.DataFrame, where: Mapping[str, str] = _WHERE, shape: tuple[int, int] = (2, 2)
+) -> FinalResultsData:
+    """Results by the number of iterations T ([TTM] Table 9); shape as above."""
     x = {s: float(s.partition("=")[2]) for s in _settings(table, where, "iterations=")}
-    return _ends(table, where, {_PRESET: _PRESET_ITERATIONS, **x}, "iterations T")
+    return _ends(table, where, {_PRESET: _PRESET_ITERATIONS, **x}, "iterations T", shape)
 
 
 def _settings(table: pd.DataFrame, where: Mapping[str, str], start: str) -> list[str]:
@@ -146,7 +154,11 @@ def _settings(table: pd.DataFrame, where: Mapping[str, str], start: str) -> list
 
 
 def _ends(
-    table: pd.DataFrame, where: Mapping[str, str], places: Mapping[str, float], label: str
+    table: pd.DataFrame,
+    where: Mapping[str, str],
+    places: Mapping[str, float],
+    label: str,
+    shape: tuple[int, int],
 ) -> FinalResultsData:
     own = _pick(table, where)
     ends = _last(own)
@@ -158,13 +170,15 @@ def _ends(
     }
     before = {name: float(own[own.iteration == 0][name].mean()) for name in metrics}
     seeds = np.array([(ends.setting == s).sum() for _, s in measured])
-    return FinalResultsData(
-        label, np.array([x for x, _ in measured]), metrics, seeds, before, {}, _chance(own)
-    )
+    chance = {
+        name: 100 * METRICS[name].chance(*shape) for name in metrics_of_shape(*shape) if name in metrics
+    }
+    return FinalResultsData(label, np.array([x for x, _ in measured]), metrics, seeds, before, {}, chance)
 
 
 def ends_figure(data: FinalResultsData) -> go.Figure:
-    """Means with bars of one standard deviation; dashed: before adaptation; dash-dotted: the oracle; dotted: chance."""
+    """Means with bars of one standard deviation; dashed: before adaptation; dash-dotted: the oracle; dotted, in each
+    metric's colour: its chance level."""
     figure = go.Figure()
     for name, values in data.metrics.items():
         colour, label = description_of(name).colour, description_of(name).label
@@ -178,15 +192,16 @@ def ends_figure(data: FinalResultsData) -> go.Figure:
         lines = [("before", data.before[name], "dash")]
         if name in data.skyline:
             lines.append(("oracle (uses the truth)", data.skyline[name][0], "dashdot"))
+        if name in data.chance:
+            lines.append(("chance", data.chance[name], "dot"))
         for what, level, dash in lines:
             y, hover = np.full(len(data.x), level), f"{what} %{{y:.1f}} %"
             line(figure, data.x, y, f"{label}, {what}", colour, hover, dash=dash, width=1.6)
-    figure.add_hline(y=data.chance, line={"color": OUTCOME_COLOURS["tie"], "width": 1.5, "dash": "dot"})
     layout(figure, 360, data.label, "", percent=True)
     figure.update_xaxes(tickvals=data.x)
     skylines = [mean for mean, _ in data.skyline.values()]
     drawn = [values[:, 0] for values in data.metrics.values()]
-    return _zoom(figure, [*drawn, *data.before.values(), *skylines, data.chance])
+    return _zoom(figure, [*drawn, *data.before.values(), *skylines, *data.chance.values()])
 
 
 class GainsData(NamedTuple):
