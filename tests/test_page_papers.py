@@ -198,7 +198,10 @@ def test_shipped_numbers_have_their_interval_and_the_table_its_chance_levels(tmp
 @pytest.mark.parametrize(
     ("table", "levels"),
     [
-        ("ttm/1", ["16.67", "50.00", "50.00"]),  # Winoground, MMVP-VLM, ColorSwap: 2 x 2, a served model's lines, too
+        (
+            "ttm/1",
+            ["16.67", "50.00", "50.00"],
+        ),  # Winoground, MMVP-VLM, ColorSwap: 2 x 2, a served model's lines, too
         ("ttm/2", ["16.67"]),  # and a matching of the whole set, which has none here
         ("ttm/6", ["50.00", "50.00"]),  # SugarCrepe: 1 x 2
         ("ttm/7", ["25.00", "25.00"]),  # WhatsUp: 1 x 4
