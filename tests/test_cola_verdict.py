@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from benchmarks.results import cola, cola_verdict
-from benchmarks.results.cola_verdict import CLAIMS, MeasuredRun, outcomes_of, verdicts
+from benchmarks.results.cola_verdict import CLAIMS, Length, MeasuredRun, outcomes_of, verdicts
 from benchmarks.results.readme import README
 from core.cola import rates, tasks
 from core.cola.run import StrategyRun
@@ -52,14 +52,14 @@ def of(found, first, second, measure):
     return next(c for c in found if (c["first"], c["second"], c["measure"]) == (first, second, measure))
 
 
-def decided(*named, longer=None, epochs=EPOCHS):
-    """Verdicts where the longer runs are these, or say what the protocol's say."""
-    longer = named if longer is None else longer
-    return verdicts(named, epochs, 3, cola_verdict.Longer(2 * epochs, longer))
+def decided(*named, longer=None, longest=(), epochs=EPOCHS):
+    """Verdicts where the runs of twice the epochs are these, or say what the protocol's say; and of four times."""
+    runs = (named, named if longer is None else longer, longest)
+    return verdicts([Length(2**i * epochs, each) for i, each in enumerate(runs)], 3)
 
 
 def test_without_runs_every_claim_is_open_and_says_that_nothing_is_measured():
-    found = verdicts([], EPOCHS, 3)
+    found = decided()
     assert len(found) == len(CLAIMS) and {c["verdict"] for c in found} == {"left open"}
     assert {c["decided_by"] for c in found} == {"Not measured yet: 0 of 3 seeds."}
 
@@ -85,7 +85,7 @@ def test_a_claim_is_confirmed_refuted_or_open_by_its_interval_and_every_seed(tes
 def test_the_model_before_is_compared_with_chance_and_needs_no_longer_training(test_set):
     """Half of 40 groups are right, where a quarter would be by chance."""
     runs = [run(test_set, "mm-adapter", s, 4.0, 0.9) for s in range(3)]
-    found = of(verdicts(runs, EPOCHS, 3), "base", "chance", "multi_object")
+    found = of(verdicts([Length(EPOCHS, runs)], 3), "base", "chance", "multi_object")
     assert found["by_seed"] == [25.0] * 3 and found["verdict"] == "refuted" and found["low"] > 0
 
 
@@ -141,8 +141,11 @@ def test_what_decided_it_names_words_position_and_how_training_ended(test_set, o
     said = found["decided_by"]
     assert "it holds of seen" in said and "materials" in said and set(found["parts"]) >= {"seen", "sizes"}
     # The protocol's curves end with 2, these with 9 and 7.
-    assert "8 epochs change MM-Adapter's validation mAP by +7.0 points, and it still rises then;" in said
-    assert said.endswith("8 epochs change FT all's validation mAP by +5.0 points.")
+    assert (
+        "8 epochs instead of 4 change MM-Adapter's validation mAP by +7.0 points, and it still rises then;"
+        in said
+    )
+    assert said.endswith("8 epochs instead of 4 change FT all's validation mAP by +5.0 points.")
 
 
 def test_word_kinds_are_those_of_the_queries():
@@ -167,28 +170,37 @@ def test_a_run_that_is_written_and_read_again_says_the_same(test_set, tmp_path):
     np.testing.assert_allclose(again.before["cola_map"], first.before["cola_map"], atol=5e-5)
 
 
-def test_the_first_table_holds_what_the_written_runs_say():
+def written_lengths():
+    """The runs of cola_runs.jsonl by length."""
     found = cola.written_runs()
-    whole, longer = (
-        [run for job, _, run in found if job["adapt"]["epochs"] == epochs] for epochs in (16, 32)
-    )
-    table = cola.summary_table(whole, pd.read_csv(cola.TABLE), longer)
+    epochs = (16, *(options["epochs"] for options in cola._LONGER))
+    return [Length(n, [run for job, _, run in found if job["adapt"]["epochs"] == n]) for n in epochs]
+
+
+def test_the_first_table_holds_what_the_written_runs_say():
+    lengths = written_lengths()
+    table = cola.summary_table(lengths, pd.read_csv(cola.TABLE))
     assert table in cola.PAGE.read_text(encoding="utf-8") and table in README.read_text(encoding="utf-8")
-    adapted = [run.after["multi_object"] for run in whole if run.strategy == "linear"]
+    adapted = [run.after["multi_object"] for run in lengths[0].of("linear")]
     (row,) = [line for line in table.splitlines() if line.startswith("| Linear, 3 seeds")]
     assert f"| {np.mean(adapted):.1f} [" in row
-    marked = {
-        line.removeprefix("| ").split(" | ")[0]
-        for line in table.splitlines()
-        if ", still improving |" in line
+    labels = [line.removeprefix("| ").split(" | ")[0] for line in table.splitlines()]
+    for length in lengths:
+        said = "" if length.epochs == 16 else f", {length.epochs} epochs"
+        for name in {run.strategy for run in length.runs}:
+            late = cola_verdict.still_improving(name, length.runs, length.epochs)
+            label = f"{STRATEGIES[name].label}{said}, {len(length.of(name))} seeds"
+            assert labels.count(f"{label}, still improving" if late else label) == 1
+
+
+def test_tables_say_of_how_many_epochs_their_rows_are():
+    rows = pd.concat([pd.read_csv(cola.TABLE), pd.read_csv(cola.TABLE_LONGER)])
+    seeds = rows[rows["strategy"] != "base"].groupby(["epochs", "strategy"])["seed"].nunique()
+    assert seeds.to_dict() == {
+        (length.epochs, name): len(length.of(name))
+        for length in written_lengths()
+        for name in {run.strategy for run in length.runs}
     }
-    for some, epochs in ((whole, 16), (longer, 32)):
-        late = {n for n in STRATEGIES if cola_verdict.still_improving(n, some, epochs)}
-        said = {n for n in STRATEGIES for row in marked if row.startswith(f"{STRATEGIES[n].label}, ")
-                and ("32 epochs" in row) == (epochs == 32)}  # fmt: skip
-        assert late == said
-    measured = {run.strategy for run in longer}
-    assert {n for n in STRATEGIES if f"| {STRATEGIES[n].label}, 32 epochs, " in table} == measured
 
 
 @pytest.fixture
@@ -209,8 +221,8 @@ def worse(test_set, one_claim):
     """MM-Adapter far worse than FT all by the protocol's runs; the verdict with these longer ones."""
     runs = [*seeds_of(test_set, "mm-adapter", 1.0), *seeds_of(test_set, "ft-all", 4.0)]
 
-    def verdict(*longer):
-        (found,) = decided(*runs, longer=longer)
+    def verdict(*longer, longest=()):
+        (found,) = decided(*runs, longer=longer, longest=longest)
         return found
 
     return verdict
@@ -236,27 +248,30 @@ def test_nothing_is_decided_before_both_have_trained_for_longer(test_set, worse,
 def test_a_claim_is_decided_by_the_longer_training_which_the_protocols_stands_beside(test_set, worse):
     found = worse(*seeds_of(test_set, "mm-adapter", 1.0), *seeds_of(test_set, "ft-all", 4.0))
     assert found["verdict"] == "refuted" and found["epochs"] == 8
-    assert found["protocol"]["high"] < 0 and found["difference"] == found["protocol"]["difference"]
-    assert found["decided_by"].startswith("With the 4 epochs of the protocol, too: -")
+    protocol = found["shorter"][4]
+    assert protocol["high"] < 0 and found["difference"] == protocol["difference"]
+    assert found["decided_by"].startswith("With 4 epochs, too: -")
 
 
 def test_what_as_much_more_training_would_undo_is_left_open(test_set, worse):
     """From -28 to -11 points is +17: twice the training once more would say +6."""
     found = worse(*seeds_of(test_set, "mm-adapter", 2.0), *seeds_of(test_set, "ft-all", 4.0))
-    change = found["difference"] - found["protocol"]["difference"]
+    change = found["difference"] - found["shorter"][4]["difference"]
     assert found["high"] < 0 < found["high"] + change and found["verdict"] == "left open"
     assert found["decided_by"].startswith(
         "The opposite holds, but as large a change by more training would undo"
     )
     little = worse(*seeds_of(test_set, "mm-adapter", 1.1), *seeds_of(test_set, "ft-all", 4.0))
-    change = little["difference"] - little["protocol"]["difference"]
+    change = little["difference"] - little["shorter"][4]["difference"]
     assert change > 0 > little["high"] + change and little["verdict"] == "refuted"
 
 
-def test_what_turns_round_is_left_open(test_set, worse):
+def test_what_turns_round_by_the_last_doubling_is_left_open(test_set, worse):
     found = worse(*seeds_of(test_set, "mm-adapter", 4.0), *seeds_of(test_set, "ft-all", 1.0))
-    assert found["verdict"] == "left open" and found["protocol"]["high"] < 0 < found["low"]
-    assert found["decided_by"].startswith("It holds, but the opposite with the 4 epochs of the protocol: -")
+    assert found["verdict"] == "left open" and found["shorter"][4]["high"] < 0 < found["low"]
+    assert found["decided_by"].startswith(
+        "It holds, but the opposite before the last doubling; with 4 epochs: -"
+    )
 
 
 def test_what_the_protocols_epochs_leave_undecided_the_longer_training_decides(test_set, one_claim):
@@ -264,34 +279,39 @@ def test_what_the_protocols_epochs_leave_undecided_the_longer_training_decides(t
     (found,) = decided(
         *runs, longer=[*seeds_of(test_set, "mm-adapter", 4.0), *seeds_of(test_set, "ft-all", 1.0)]
     )
-    assert found["protocol"]["difference"] == 0 and found["low"] > 0 and found["verdict"] == "confirmed"
-    assert found["decided_by"].startswith("With the 4 epochs of the protocol: +0.0 [")
+    assert found["shorter"][4]["difference"] == 0 and found["low"] > 0 and found["verdict"] == "confirmed"
+    assert found["decided_by"].startswith("With 4 epochs: +0.0 [")
 
 
-def test_a_check_says_what_ever_more_training_does_of_the_seeds_that_all_have(test_set):
-    lengths = [seeds_of(test_set, "mm-adapter", right) for right in (1.0, 2.0, 4.0)]
-    lengths[0] += seeds_of(test_set, "ft-all", 4.0)
-    found = cola_verdict.checks(lengths[0], lengths[1], lengths[2][1:])
-    assert {each["second"] for each in found} == {"base"} and {each["first"] for each in found} == {
-        "mm-adapter"
-    }
-    (whole,) = (each for each in found if each["measure"] == "cola_map all")
-    values = [each["difference"] for each in whole["differences"]]
-    assert whole["seeds"] == [1, 2] and values == sorted(values) and values[0] < values[2]
-    (text, table) = cola._checks(found)
-    assert "2 seeds" in text and f"| cola map all | {values[0]:+.1f} [" in table
-    assert cola._checks([]) == []
+def test_the_longest_training_decides_beside_the_one_before_it(test_set, worse):
+    """-58 with 4 epochs, +0 with 8, +58 with 16: what only the shortest says counts no longer, and is said."""
+    both = [*seeds_of(test_set, "mm-adapter", 4.0), *seeds_of(test_set, "ft-all", 4.0)]
+    best = [*seeds_of(test_set, "mm-adapter", 4.0), *seeds_of(test_set, "ft-all", 1.0)]
+    found = worse(*both, longest=best)
+    assert found["verdict"] == "confirmed" and found["epochs"] == 16 and set(found["shorter"]) == {4, 8}
+    low, none = (found["shorter"][n]["difference"] for n in (4, 8))
+    assert low < 0 == none < found["difference"]
+    assert found["decided_by"].startswith("With 8 epochs: +0.0 [-10.0, +10.0], with 4 epochs: -")
+    assert "16 epochs instead of 8 change MM-Adapter's validation mAP by +0.0 points" in found["decided_by"]
 
 
-def planned(monkeypatch, *arguments, epochs=32):
-    """Strategy and seed of every run that the command would carry out; nothing is trained, nothing written."""
+def test_a_length_that_one_side_lacks_decides_nothing(test_set, worse):
+    both = [*seeds_of(test_set, "mm-adapter", 1.0), *seeds_of(test_set, "ft-all", 4.0)]
+    alone = worse(*both, longest=seeds_of(test_set, "mm-adapter", 9.0))
+    assert alone["verdict"] == "refuted" and alone["epochs"] == 8 and set(alone["shorter"]) == {4}
+    # Of the strategy that has trained for longer its own last doubling is told.
+    assert "16 epochs instead of 8 change MM-Adapter's" in alone["decided_by"]
+    assert "8 epochs instead of 4 change FT all's" in alone["decided_by"]
+
+
+def planned(monkeypatch, *arguments, epochs=(32, 64)):
+    """Strategy, seed and epochs of every run that the command would carry out; nothing is trained, nothing written."""
     found = []
-    monkeypatch.setattr(cola, "_LONGER", cola._LONGER | {"epochs": epochs})
+    monkeypatch.setattr(cola, "_LONGER", [{"epochs": n, "patience": None} for n in epochs])
     monkeypatch.setattr(cola, "run_all", lambda store, runs, *rest: found.extend(each.job for each in runs))
     monkeypatch.setattr(cola, "write_verdict", lambda store: {})
     cola.main(list(arguments))
-    assert {job.settings.epochs for job in found} <= {epochs}
-    return [(job.settings.strategy, job.settings.seed) for job in found]
+    return [(job.settings.strategy, job.settings.seed, job.settings.epochs) for job in found]
 
 
 def test_runs_of_more_epochs_are_ended_by_no_patience(monkeypatch):
@@ -300,35 +320,32 @@ def test_runs_of_more_epochs_are_ended_by_no_patience(monkeypatch):
     monkeypatch.setattr(cola, "write_verdict", lambda store: {})
     monkeypatch.setattr(cola, "_measured", lambda store, job: {})
     cola.main(["--longer", *STRATEGIES])
-    assert len(found) == 3 * len(STRATEGIES)
-    assert {(job.settings.epochs, job.settings.patience) for job in found} == {(32, None)}
+    assert [job.settings.epochs for job in found] == 3 * len(STRATEGIES) * [32] + 3 * len(STRATEGIES) * [64]
+    assert {job.settings.patience for job in found} == {None}
 
 
 def test_what_is_written_of_more_epochs_has_trained_all_of_them():
     """The page says "all of them trained"."""
-    longer = [run for job, _, run in cola.written_runs() if job["adapt"]["epochs"] == 32]
-    assert longer and {len(run.curve) - 1 for run in longer} == {32}
+    for length in written_lengths()[1:]:
+        assert length.runs and {len(run.curve) - 1 for run in length.runs} == {length.epochs}
 
 
 def test_a_patience_that_ended_nothing_makes_no_other_run():
-    job = cola._job(cola._lines()[0], **cola._LONGER)
+    job = cola._job(cola._lines()[0], **cola._LONGER[0])
     config = job.written()
     cut = {**config, "adapt": {**config["adapt"], "patience": 5}}
     assert job.same(config) and not job.same(cut)
     assert cola._is_run_of(job, cut, 32) and not cola._is_run_of(job, cut, 31)
 
 
-def test_longer_trains_the_strategies_that_are_named(monkeypatch):
-    every = [(name, seed) for name in ("linear", "ft-late") for seed in range(3)]
-    assert planned(monkeypatch, "--longer", "linear", "ft-late", epochs=65) == every  # measured nowhere
+def test_longer_trains_the_strategies_that_are_named_the_shortest_first(monkeypatch):
+    every = [(name, seed, n) for n in (65, 66) for name in ("linear", "ft-late") for seed in range(3)]
+    assert planned(monkeypatch, "--longer", "linear", "ft-late", epochs=(65, 66)) == every  # measured nowhere
 
 
 def test_longer_alone_trains_every_strategy_that_is_not_measured(monkeypatch):
-    measured = {
-        (run.strategy, run.seed) for job, _, run in cola.written_runs() if job["adapt"]["epochs"] == 32
-    }
-    every = [(name, seed) for name in STRATEGIES for seed in range(3)]
-    assert planned(monkeypatch, "--longer", epochs=65) == every
+    measured = {(run.strategy, run.seed, job["adapt"]["epochs"]) for job, _, run in cola.written_runs()}
+    every = [(name, seed, n) for n in (32, 64) for name in STRATEGIES for seed in range(3)]
     assert planned(monkeypatch, "--longer") == [each for each in every if each not in measured]
 
 

@@ -265,7 +265,7 @@ def test_the_lesson_on_binding_shows_what_the_strategies_measured_once_it_ships(
     assert "no results are shipped yet" in text(opened())
     rows = [
         {"strategy": name, "fusion": "mdetr", "mix": "hard", "seed": 0, "metric": "cola_map", "part": "unseen",
-         "value": 20.0 + i, "low": 15.0, "high": 30.0, "chance": 12.0, "ties": 0}
+         "value": 20.0 + i, "low": 15.0, "high": 30.0, "chance": 12.0, "ties": 0, "improving": 0, "epochs": 16}
         for i, name in enumerate(("base", *STRATEGIES))
     ]  # fmt: skip
     pd.DataFrame(rows).to_csv(tmp_path / "results/cola.csv", index=False)

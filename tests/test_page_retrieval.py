@@ -179,34 +179,36 @@ def test_the_table_shows_the_papers_numbers_and_says_what_to_run(app, monkeypatc
 
 
 def shipped(monkeypatch, folder, **files):
-    """The app's results, as these files: each strategy's value for three seeds, and how many were improving."""
+    """The app's results, as these files: each strategy's value, whether it was improving, its seeds and epochs."""
     (folder / "results").mkdir()
     monkeypatch.setattr("core.base.paths.assets", lambda: folder)
     for name, strategies in files.items():
         rows = [
             {"strategy": s, "seed": seed, "metric": "cola_map", "part": "all", "value": value, "low": value - 1,
              "high": value + 1, "mean_low": value - 9, "mean_high": value + 9, "chance": 16.0, "ties": 0,
-             "improving": improving}
-            for s, value, improving, seeds in strategies for seed in range(seeds)
+             "improving": improving, "epochs": epochs}
+            for s, value, improving, seeds, epochs in strategies for seed in range(seeds)
         ]  # fmt: skip
         pd.DataFrame(rows).to_csv(folder / f"results/{name}.csv", index=False)
     return Measured.shipped()
 
 
-def test_twice_the_steps_are_shown_where_as_many_seeds_have_them(monkeypatch, tmp_path):
+def test_the_most_epochs_are_shown_that_as_many_seeds_have(monkeypatch, tmp_path):
     assert Measured.shipped() is not None  # ours
-    protocol = [("base", 38.0, 0, 1), ("linear", 41.0, 0, 3), ("ft-all", 44.0, 2, 3), ("ft-late", 33.0, 3, 3)]
-    twice = [("base", 38.0, 0, 1), ("linear", 50.0, 0, 3), ("ft-all", 46.0, 3, 3), ("ft-late", 60.0, 3, 2)]
-    found = shipped(monkeypatch, tmp_path, cola=protocol, cola_longer=twice)
+    protocol = [("base", 38.0, 0, 1, 16), ("linear", 41.0, 0, 3, 16), ("ft-all", 44.0, 1, 3, 16)]
+    protocol += [("ft-late", 33.0, 1, 3, 16)]
+    longer = [("base", 38.0, 0, 1, 32), ("linear", 45.0, 0, 3, 32), ("ft-all", 46.0, 1, 3, 32)]
+    longer += [("ft-late", 60.0, 0, 2, 32), ("base", 38.0, 0, 1, 64), ("linear", 50.0, 0, 3, 64)]
+    found = shipped(monkeypatch, tmp_path, cola=protocol, cola_longer=longer)
     data = strategies_data(found.rows)
     # Of FT late two seeds of three are not enough.
     assert dict(zip(data.strategies, data.value[0], strict=True)) == {
         "base": 38.0, "linear": 50.0, "ft-all": 46.0, "ft-late": 33.0,
     }  # fmt: skip
-    assert (found.shorter, found.improving) == (["ft-late"], ["ft-all", "ft-late"])
+    assert found.epochs == {"linear": 64, "ft-all": 32, "ft-late": 16}
+    assert found.improving == ["ft-all", "ft-late"] and len(found.rows) == 1 + 9
     assert found.said == (
-        " Of FT late there is no verdict: it was trained half as long as a verdict asks for. Still improving when the "
-        "training ended: FT all, FT late."
+        " After 64 epochs, FT all after 32, FT late after 16. Still improving then: FT all, FT late."
     )
     # The interval is over seeds and queries, as README's, not the mean of those over queries.
     assert (data.low[0, 1], data.high[0, 1]) == (41.0, 59.0)
@@ -225,7 +227,8 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
     (tmp_path / "results").mkdir()
     rows = [
         {"strategy": s, "model": "builtin/clip", "fusion": "mdetr", "mix": "hard", "seed": seed, "metric": "cola_map",
-         "part": part, "value": 30.0 + seed, "low": 28.0 + seed, "high": 33.0 + seed, "chance": 16.0, "ties": 0}
+         "part": part, "value": 30.0 + seed, "low": 28.0 + seed, "high": 33.0 + seed, "chance": 16.0, "ties": 0,
+         "improving": 0, "epochs": 16}
         for s in ("base", *STRATEGIES) for seed in (0, 1, 2) for part in ("all", "seen", "unseen")
     ]  # fmt: skip
     pd.DataFrame(rows).to_csv(tmp_path / "results/cola.csv", index=False)
@@ -277,7 +280,8 @@ def test_the_table_of_strategies_has_intervals_chance_and_who_has_no_verdict_and
     level = data.chance[2, 0]
     assert f"{level:.1f} %" in table.split("chance level")[1]
     assert "before, builtin/clip-details</th>" in table  # which is not the model that one trains by default
-    assert table.count("no verdict") == len(shipped.shorter)
+    shorter = [n for n in shipped.epochs.values() if n < shipped.most]
+    assert [table.count(f"{n} epochs") for n in set(shorter)] == [shorter.count(n) for n in set(shorter)]
     assert table.count("still improving") == len(shipped.improving) > 0
     told = text(test)
     assert told.index("Still improving") < told.index("is highest") and "the intervals overlap" in told
@@ -519,7 +523,7 @@ def test_views_without_fields_of_their_own_draw_no_sidebar_and_say_their_conditi
     assert test.sidebar.selectbox
     fine(test.segmented_control(key="view").set_value("What training changes").run())
     assert not test.sidebar.selectbox and not test.sidebar.get("html")
-    assert text(test).count("8,000 steps") == 1
+    assert text(test).count("250 steps an epoch") == 1
 
 
 def test_the_form_says_how_long_a_run_takes_by_the_last_one_of_its_kind(app):

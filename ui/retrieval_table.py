@@ -28,29 +28,31 @@ UNSEEN, PAIRS = 2, 4  # places in `StrategiesData.measures`
 
 
 class Measured(NamedTuple):
-    """Rows of every strategy's shipped runs: those of twice the protocol's epochs where there are as many seeds of
-    them, else the protocol's.
-    """
+    """Rows of every strategy's shipped runs: the longest of which there are as many seeds as of the protocol's."""
 
     rows: pd.DataFrame
-    shorter: list[str]  # strategies whose rows are of the protocol's epochs
-    improving: list[str]  # that were still improving when their rows' epochs ended
+    epochs: dict[str, int]  # by strategy
+    improving: list[str]  # strategies that were still improving when their epochs ended
 
     @classmethod
     def shipped(cls) -> Measured | None:
         """None where none are shipped."""
-        path, twice = (paths.assets() / "results" / f"cola{more}.csv" for more in ("", "_longer"))
+        path, longer = (paths.assets() / "results" / f"cola{more}.csv" for more in ("", "_longer"))
         if not path.is_file():
             return None
         rows = pd.read_csv(path)
-        more = pd.read_csv(twice) if twice.is_file() else rows[:0]
-        measured = [name for name in STRATEGIES if _seeds_of(rows, name)]
-        shorter = [name for name in measured if _seeds_of(more, name) < _seeds_of(rows, name)]
-        longer = [name for name in measured if name not in shorter]
-        kept = pd.concat([rows[~rows["strategy"].isin(longer)], more[more["strategy"].isin(longer)]])
-        kept = kept.reset_index(drop=True)
-        late = kept.get("improving", pd.Series(0, kept.index)) > 0
-        return cls(kept, shorter, [n for n in measured if late[kept["strategy"] == n].any()])
+        every = pd.concat([rows, pd.read_csv(longer)]) if longer.is_file() else rows
+        counts = every.groupby(["strategy", "epochs"])["seed"].nunique()
+        wanted = rows.groupby("strategy")["seed"].nunique()
+        epochs = {name: int(counts[name][counts[name] >= wanted[name]].index.max()) for name in wanted.index}
+        kept = every[every["epochs"] == every["strategy"].map(epochs)].reset_index(drop=True)
+        late = set(kept.loc[kept["improving"] > 0, "strategy"])
+        trained = {name: epochs[name] for name in STRATEGIES if name in epochs}
+        return cls(kept, trained, [name for name in trained if name in late])
+
+    @property
+    def most(self) -> int:
+        return max(self.epochs.values(), default=0)
 
     @property
     def base(self) -> str:
@@ -59,20 +61,11 @@ class Measured(NamedTuple):
 
     @property
     def said(self) -> str:
-        """` Of MM-Pred there is no verdict: it was trained half as long as the others. Still improving when the
-        training ended: FT late, MM-Adapter.`"""
-        shorter, improving = (
-            ", ".join(map(retrieval.label, names)) for names in (self.shorter, self.improving)
-        )
-        text = ""
-        if shorter:
-            was = "it was" if len(self.shorter) == 1 else "they were"
-            text += f" Of {shorter} there is no verdict: {was} trained half as long as a verdict asks for."
-        return f"{text} Still improving when the training ended: {improving}." if improving else text
-
-
-def _seeds_of(rows: pd.DataFrame, strategy: str) -> int:
-    return int(rows[rows["strategy"] == strategy]["seed"].nunique())
+        """` After 64 epochs, FT all after 32. Still improving then: FT late, MM-Adapter.`"""
+        fewer = [f"{retrieval.label(name)} after {n}" for name, n in self.epochs.items() if n < self.most]
+        text = f" After {self.most} epochs{''.join(f', {each}' for each in fewer)}."
+        improving = ", ".join(map(retrieval.label, self.improving))
+        return f"{text} Still improving then: {improving}." if improving else text
 
 
 def table() -> None:
@@ -164,8 +157,8 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
         st.caption(
             "Learning rates were chosen on validation queries after 1,000 steps. CREPE accuracy of the built-in world "
             "is that of 268 pairs of captions in CREPE's manner. `crossmatch reproduce cola/1 --row 'built-in world' "
-            "--run` makes the protocol's runs again, `python -m benchmarks.results.cola --longer` those shown, of "
-            "twice its steps. The paper's: Ray et al., Tables 1 and 2a."
+            "--run` makes the protocol's runs again, `python -m benchmarks.results.cola --longer` those of more "
+            "epochs, which are shown. The paper's: Ray et al., Tables 1 and 2a."
         )
 
 
@@ -213,9 +206,9 @@ def _glance(data: retrieval.StrategiesData, paper: retrieval.StrategiesData, mea
         j = data.strategies.index(name)
         known = name in STRATEGIES
         meaning = STRATEGIES[name].meaning if known else f"Nothing: {measured.base} as it was."
-        notes = ["no verdict"] * (name in measured.shorter) + ["still improving"] * (
-            name in measured.improving
-        )
+        epochs = measured.epochs.get(name, measured.most)
+        notes = [f"{epochs} epochs"] * (epochs < measured.most)
+        notes += ["still improving"] * (name in measured.improving)
         mark = f"<div><small>{', '.join(notes)}</small></div>" if notes else ""
         there = paper.value[UNSEEN, paper.strategies.index(name)] if name in paper.strategies else np.nan
         here = [array[UNSEEN, j] for array in (data.value, data.low, data.high)]

@@ -4,9 +4,8 @@
                                           rows of `crossmatch reproduce cola/1` on the built-in world ->
                                           cola_runs.jsonl, cola.csv, cola_verdict.json and benchmarks/COLA.md, written
                                           after each run
-    python -m benchmarks.results.cola --longer [STRATEGY ...]   twice the epochs, all of them trained, which decide the
-                                          claims, for some strategies; none named: for all
-    python -m benchmarks.results.cola --check     MM-Adapter with twice those: a check of the rule that decides claims
+    python -m benchmarks.results.cola --longer [STRATEGY ...]   twice the epochs and four times, all of them trained,
+                                          which decide the claims, for some strategies; none named: for all
     python -m benchmarks.results.cola --verdict   only writes what the store has
     python -m benchmarks.results.cola --costs     what the first seed of each strategy costs on the built-in group
                                           sets -> cola_cost.csv
@@ -30,10 +29,9 @@ import pandas as pd
 
 from benchmarks.results.cola_verdict import (
     WORDS,
-    Longer,
+    Length,
     MeasuredRun,
     by_part,
-    checks,
     interval_text,
     outcomes_of,
     still_improving,
@@ -138,11 +136,11 @@ def protocol(say: Any) -> None:
     write_verdict(store)
 
 
-_LONGER: dict[str, Any] = {"epochs": 32, "patience": None}
-_CHECK: dict[str, Any] = {"epochs": 64, "patience": None}
+# What is trained after the protocol's epochs, shortest first; nothing but their end ends these.
+_LONGER = tuple({"epochs": epochs, "patience": None} for epochs in (32, 64))
 
 
-def train_longer(strategies: Sequence[str], say: Any, length: Mapping[str, Any]) -> None:
+def train_longer(strategies: Sequence[str], say: Any) -> None:
     """The lines of some strategies, of all where none is named, with more epochs, written after each run."""
     store = RunStore()
 
@@ -150,11 +148,12 @@ def train_longer(strategies: Sequence[str], say: Any, length: Mapping[str, Any])
         say(text)
         write_verdict(store)
 
-    for line in _lines():
-        job = _job(line, **length)
-        if job.settings.strategy in (strategies or STRATEGIES):
-            title = f"{line.label}, {length['epochs']} epochs"
-            run_all(store, _owed(store, title, job, line.seeds or 0), ThisMachine(), report)
+    for options in _LONGER:
+        for line in _lines():
+            job = _job(line, **options)
+            if job.settings.strategy in (strategies or STRATEGIES):
+                title = f"{line.label}, {options['epochs']} epochs"
+                run_all(store, _owed(store, title, job, line.seeds or 0), ThisMachine(), report)
     write_verdict(store)
 
 
@@ -192,66 +191,53 @@ def write_verdict(store: RunStore) -> dict[str, Any]:
     its machine.
     """
     lines = _lines()
-    runs, longer, checked = (
+    every = [
         [run for line in lines for _, run in sorted(_measured(store, _job(line, **options)).items())]
-        for options in ({}, _LONGER, _CHECK)
-    )
-    every = (*runs, *longer, *checked)
-    text = "".join(f"{json.dumps(written(*run), separators=(',', ':'))}\n" for run in every)
+        for options in ({}, *_LONGER)
+    ]
+    text = "".join(f"{json.dumps(written(*run), separators=(',', ':'))}\n" for runs in every for run in runs)
     RUNS.write_text(text.replace(".0,", ",").replace(".0]", "]"), encoding="utf-8")
-    wanted, seeds = (
-        sum(line.seeds or 0 for line in lines),
-        max((line.seeds or 0 for line in lines), default=0),
-    )
+    epochs = (int(PROTOCOL["epochs"]), *(options["epochs"] for options in _LONGER))
+    lengths = [Length(each, [run for *_, run in runs]) for each, runs in zip(epochs, every, strict=True)]
     record = {
         "base": PROTOCOL_BASE,
         "protocol": PROTOCOL,
-        "runs": len(runs) + len(longer),
-        "wanted": 2 * wanted,
+        "runs": sum(map(len, every)),
+        "wanted": len(every) * sum(line.seeds or 0 for line in lines),
         "limits": _LIMITS,
-        "claims": verdicts(
-            [run for *_, run in runs],
-            int(PROTOCOL["epochs"]),
-            seeds,
-            Longer(_LONGER["epochs"], [run for *_, run in longer]),
-        ),
+        "claims": verdicts(lengths, max((line.seeds or 0 for line in lines), default=0)),
     }
     VERDICT.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    measured, measured_longer = map(_frame, (runs, longer))
-    for path, found in ((TABLE, measured), (TABLE_LONGER, measured_longer)):
-        if len(found):
-            found.to_csv(path, index=False)
+    frames = {each: _frame(runs, each) for each, runs in zip(epochs, every, strict=True) if runs}
+    longer = [found for each, found in frames.items() if each != epochs[0]]
+    for path, found in ((TABLE, [frames[n] for n in epochs[:1] if n in frames]), (TABLE_LONGER, longer)):
+        if found:
+            pd.concat(found, ignore_index=True).to_csv(path, index=False)
         else:
             path.unlink(missing_ok=True)
     summary = ""
-    if len(measured):
-        summary = summary_table([run for *_, run in runs], measured, [run for *_, run in longer])
+    if epochs[0] in frames:
+        summary = summary_table(lengths, frames[epochs[0]])
         put_table("cola", summary)
-    record["checks"] = (
-        checks(*([run for *_, run in some] for some in (runs, longer, checked))) if checked else []
-    )
-    PAGE.write_text(verdict_page(record, summary, measured, measured_longer), encoding="utf-8")
+    PAGE.write_text(verdict_page(record, summary, frames), encoding="utf-8")
     return record
 
 
-def _frame(runs: Sequence[_Measured]) -> pd.DataFrame:
-    """A row per run, metric and part; the base's once.
+def _frame(runs: Sequence[_Measured], epochs: int) -> pd.DataFrame:
+    """A row per run of so many epochs, metric and part; the base's once.
 
     Beside its own: what a strategy's runs have together, the interval over seeds and queries or groups (`mean_low`,
     `mean_high`, percent; of what is no mean over them: none), and whether validation was still `improving` (1) when
     their epochs ended.
     """
     rows = [row for job, facts, run in runs for row in _table_rows(job, facts, run)]
-    found = pd.DataFrame(rows)
-    if found.empty:
-        return found
+    found = pd.DataFrame(rows).assign(epochs=epochs)
     found = found.drop_duplicates(["strategy", "seed", "metric", "part"], ignore_index=True)
     every = [run for *_, run in runs]
     sides = {name: [by_part(run.after) for run in every if run.strategy == name] for name in STRATEGIES}
     sides[table.BASE] = [by_part(every[0].before)]
     ends = [_ends(sides[row["strategy"]], row["metric"], row["part"]) for _, row in found.iterrows()]
     found["mean_low"], found["mean_high"] = zip(*ends, strict=True)
-    epochs = max(job["adapt"]["epochs"] for job, *_ in runs)
     improving = {name: still_improving(name, every, epochs) for name in STRATEGIES}
     return found.assign(improving=found["strategy"].map(improving).fillna(0).astype(int)).round(4)
 
@@ -375,41 +361,37 @@ _LIMITS = (
 )
 
 
-def verdict_page(
-    record: Mapping[str, Any], summary: str, measured: pd.DataFrame, longer: pd.DataFrame
-) -> str:
-    """benchmarks/COLA.md: how much is measured, a table with intervals, a line per claim, all measures by strategy."""
+def verdict_page(record: Mapping[str, Any], summary: str, measured: Mapping[int, pd.DataFrame]) -> str:
+    """benchmarks/COLA.md: how much is measured, a table with intervals, a line per claim, all measures by strategy and
+    number of epochs.
+    """
     settings = ", ".join(f"{name} {value}" for name, value in record["protocol"].items())
+    longer = " and ".join(str(options["epochs"]) for options in _LONGER)
     parts = [
         "# Cola's claims on the built-in world",
         "Written by `python -m benchmarks.results.cola --verdict` from the records of the runs; not by hand.",
         f"**{record['runs']} of {record['wanted']} runs are measured.** Base {record['base']}; every strategy: "
-        f"{settings}. Differences in points, with paired 95 % intervals over "
-        f"seeds and queries or groups. {_LONGER['epochs']} epochs, all of them trained, decide a claim: where three "
-        "seeds and the interval (of unseen combinations also each of the four) lie on one side of 0, where as large a "
-        "change as that since the protocol's epochs would not undo it, and where those do not say the opposite.",
+        f"{settings}. Beside these runs others with {longer} epochs, all of them trained; the most that both sides of "
+        "a claim have three seeds of decide it. Differences in points, with paired 95 % intervals over seeds and "
+        "queries or groups. A claim is confirmed or refuted where three seeds and the interval (of unseen combinations "
+        "also each of the four) lie on one side of 0, where half as many epochs do not say the opposite, and where as "
+        "large a change as the last doubling's would not undo it.",
         _VALIDATED,
         _LIMITS,
         *((_SUMMARY, summary) if summary else ()),
         "| claim | where | measure | difference | verdict | what decided it |\n| --- | --- | --- | --- | --- | --- |\n"
         + "\n".join(map(_claim_row, record["claims"])),
-        *_checks(record.get("checks", [])),
     ]
-    if len(measured):
-        parts.append(strategies_table(measured))
-    if len(longer):
-        parts += [
-            f"The same with {_LONGER['epochs']} epochs, all of them trained:",
-            strategies_table(longer),
-        ]
+    for epochs, found in measured.items():
+        all_trained = ", all of them trained" if epochs != PROTOCOL["epochs"] else ""
+        parts += [f"All measures with {epochs} epochs{all_trained}:", strategies_table(found)]
     return "\n\n".join(parts) + "\n"
 
 
 _SUMMARY = (
     "In percent with 95 % intervals over seeds and queries or groups, of one seed over queries or groups alone; the "
     "last epoch is the result. *Still improving*: of every seed, validation was higher in the last quarter of the "
-    "epochs than in the quarter before; a row of 16 epochs without these words may have been ended by patience. Twice "
-    "the epochs stand below."
+    "epochs than in the quarter before; a row of 16 epochs without these words may have been ended by patience."
 )
 
 
@@ -439,26 +421,22 @@ _SUMMARISED = {
 }
 
 
-def summary_table(
-    runs: Sequence[MeasuredRun], measured: pd.DataFrame, longer: Sequence[MeasuredRun] = ()
-) -> str:
+def summary_table(lengths: Sequence[Length], measured: pd.DataFrame) -> str:
     """Every strategy's mean over its seeds with the interval over seeds and queries (or groups), percent; first the
-    chance levels (the last metric's is GroupMatch's) and the model before, of which there is one. A strategy of which
-    some run's best epoch on validation came late says so: more epochs may change its figures.
+    chance levels (the last metric's is GroupMatch's) and the model before, of which there is one. A strategy whose
+    validation still rose at the end says so: more epochs may change its figures. measured : the first length's rows.
     """
     lines = [["strategy", "weights", *_SUMMARISED.values()], ["---"] * (2 + len(_SUMMARISED))]
     lines.append(["chance", "", *(f"{_chance(measured, measure):.1f}" for measure in _SUMMARISED)])
-    lines.append([f"before, {PROTOCOL_BASE}", "0", *_means([runs[0].before])])
+    lines.append([f"before, {PROTOCOL_BASE}", "0", *_means([lengths[0].runs[0].before])])
     for name in STRATEGIES:
         weights = measured[measured["strategy"] == name]["trained"].max()
-        for some, epochs, note in (
-            (runs, int(PROTOCOL["epochs"]), ""),
-            (longer, _LONGER["epochs"], f", {_LONGER['epochs']} epochs"),
-        ):
-            sides = [run.after for run in some if run.strategy == name]
+        for length in lengths:
+            sides = [run.after for run in length.of(name)]
             if sides:
+                note = "" if length is lengths[0] else f", {length.epochs} epochs"
                 label = f"{STRATEGIES[name].label}{note}, {counted(len(sides), 'seed')}"
-                label += ", still improving" if still_improving(name, some, epochs) else ""
+                label += ", still improving" if still_improving(name, length.runs, length.epochs) else ""
                 lines.append([label, f"{int(weights):,}", *_means(sides)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
@@ -486,21 +464,6 @@ def _chance(measured: pd.DataFrame, measure: str) -> float:
 def _mean(values: pd.Series) -> str:
     spread = f" ± {values.std(ddof=1):.1f}" if len(values) > 1 else ""
     return f"{values.mean():.1f}{spread}" if len(values) else "–"
-
-
-def _checks(found: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Whether twice the epochs that decide goes on as the rule supposes; [] where nothing was trained so long."""
-    if not found:
-        return []
-    lengths = [PROTOCOL["epochs"], _LONGER["epochs"], _CHECK["epochs"]]
-    rows = [[each["measure"].replace("_", " "), *map(interval_text, each["differences"])] for each in found]
-    heads = ["MM-Adapter less the model before", *(f"{n} epochs" for n in lengths)]
-    lines = [heads, ["---"] * len(heads), *rows]
-    return [
-        f"A check of the rule: MM-Adapter with {_CHECK['epochs']} epochs, {counted(len(found[0]['seeds']), 'seed')}, "
-        "which decides nothing; shorter trainings of the same seeds beside it.",
-        "\n".join(f"| {' | '.join(line)} |" for line in lines),
-    ]
 
 
 def _claim_row(claim: Mapping[str, Any]) -> str:
@@ -542,9 +505,8 @@ def main(arguments: list[str]) -> None:
         nargs="*",
         choices=list(STRATEGIES),
         metavar="STRATEGY",
-        help="train these, or all, for twice as long",
+        help="train these, or all, for twice as long and for four times",
     )
-    parser.add_argument("--check", action="store_true", help="train MM-Adapter for four times as long")
     parser.add_argument("--verdict", action="store_true", help="write what the runs say so far")
     parser.add_argument("--costs", action="store_true", help="measure what finished runs cost on other sets")
     given = parser.parse_args(arguments)
@@ -553,9 +515,7 @@ def main(arguments: list[str]) -> None:
     if given.costs:
         costs(say, RunStore())
     elif given.longer is not None:
-        train_longer(given.longer, say, _LONGER)
-    elif given.check:
-        train_longer(["mm-adapter"], say, _CHECK)
+        train_longer(given.longer, say)
     elif given.verdict:
         write_verdict(RunStore())
     else:
