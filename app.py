@@ -22,8 +22,8 @@ LEAD = (
 )
 TWO_VERDICTS = (
     "The lines show which caption the built-in model gives to which image. It is right, and yet one of two common "
-    "metrics counts this group as wrong. **GroupMatch** judges the pairing as a whole, so it adds the scores of a "
-    "pairing and compares the sums. **GroupScore** judges each image and each caption alone."
+    "metrics counts this group as wrong. **GroupMatch** compares the sums of whole pairings, **GroupScore** judges "
+    "each image and each caption alone."
 )
 
 
@@ -49,11 +49,15 @@ def one_group(evaluation: Evaluation, groups: GroupSet, group: str, state: dict[
     with left, st.container(key="drawn-home"):
         ui.draw_group(groups[index], data)
     with right:
-        st.header("One group, two verdicts", anchor=False)
-        first_button(state)
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+            st.header("One group, two verdicts", anchor=False, width="content")
+            first_button(state)
         st.markdown(TWO_VERDICTS)
-        st.html(group_html.matrix_html(data, "Scores of images, down, with captions, across"))
-        st.caption("Scores. Outlined, with a dot: the model's matching. ✓: the true pairs.")
+        with st.container(horizontal=True, vertical_alignment="center", key="home-scores"):
+            st.html(
+                group_html.matrix_html(data, "Scores of images, down, with captions, across"), width="content"
+            )
+            st.caption("Scores. Outlined, with a dot: the model's matching. ✓: the true pairs.", width=200)
         both = (GROUP_MATCH, GROUP_SCORE)
         st.html(group_html.verdicts_html(data, both))
         with st.expander("The other metrics"):
