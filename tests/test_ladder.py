@@ -221,6 +221,23 @@ def test_the_record_is_json_has_every_rung_and_is_drawn(groups):
     )  # a missing rung has no place
 
 
+def test_neither_marks_nor_the_chance_line_lie_on_a_rung_s_label():
+    """Crosses lay on "92.5 %", and the dotted line ran through the labels."""
+    record = Ladder.shipped()[0]
+    figure = figures.ladder_figure(record)
+    half = 7 / 40  # of a line of text, where a rung has 40 pixels: on a phone
+    labels = [(note.y - half, note.y + half) for note in figure.layout.annotations]
+    marks = [(y - 4 / 40, y + 4 / 40) for trace in figure.data if trace.type == "scatter" for y in trace.y]
+    lines = [(shape.y0, shape.y1) for shape in figure.layout.shapes]
+    assert len(lines) == len(labels) and all(shape.x0 == 50 == shape.x1 for shape in figure.layout.shapes)
+    assert not [
+        (one, other)
+        for one in labels
+        for other in [*marks, *lines]
+        if one[0] < other[1] and other[0] < one[1]
+    ]
+
+
 def test_a_ladder_is_measured_once_and_shipped_records_are_known(monkeypatch):
     calls = []
 

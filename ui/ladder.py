@@ -17,7 +17,7 @@ from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
 from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, export_section
-from ui.formatting import p_text, true_minus
+from ui.formatting import p_text, true_minus, unbroken
 from ui.old_links import own_parameters
 from ui.selection import seed
 
@@ -36,7 +36,7 @@ SIGNS = {
     ): "○ on combinations of colour and shape that no training picture had",
     ("controls", "untrained"): "✕ of such a model before any training",
 }
-_SIGNS_BELOW = 0.15  # of a bar's height: its signs stand from 0.28 below it
+_SIGNS_BELOW = 0.15  # of a bar's height: its signs stand from 0.23 below it
 LIMITS = (
     "What a linear probe finds is there; what it does not find may be there in another form. An untrained model of "
     "the same architecture, drawn once, shows how much a probe finds without learning; labels dealt at random end at "
@@ -80,7 +80,7 @@ def _record(benchmark: str, model: str) -> dict[str, Any] | None:
 def draw(record: Mapping[str, Any], key: str) -> None:
     """The verdict in one sentence, the figure, and every number."""
     where, _, numbers = Ladder.headline(record).partition(". ")
-    st.markdown(f"**{escape_markdown(where)}.** {escape_markdown(numbers)}")
+    st.markdown(f"**{escape_markdown(where)}.** {escape_markdown(unbroken(numbers))}")
     there = [row for row in record["rungs"] if "missing" not in row]
     summary = "; ".join(f"{row['label']} {row[GROUP_MATCH]['value']:.1f} %" for row in there)
     chart(figures.ladder_figure(record), f"{TITLE} GroupMatch by rung: {summary}.", f"{key}-figure")

@@ -74,12 +74,15 @@ _LOOKS = {
     "both": ("image with caption", SERIES[3][0], "/"),
 }
 
+# Heights within a rung, which has 40 pixels on a phone: label, bar, marks; the next label begins below them.
+_LABEL_ABOVE, _HALF_BAR, _MARKS_BELOW, _RUNG_ENDS = 0.335, 0.15, (0.23, 0.34), 0.45
+
 
 def ladder_figure(record: Mapping[str, Any]) -> go.Figure:
     """GroupMatch of every rung as bars with 95 % intervals; GroupScore, unseen combinations and the control as marks.
 
     record : a ladder's, of which rungs that are missing take no place. Marks that often meet stand on two heights.
-    Dotted: the chance level of GroupMatch.
+    Dotted, between the labels: the chance level of GroupMatch.
     """
     data = _ladder_data({**record, "rungs": [row for row in record["rungs"] if "missing" not in row]})
     figure = go.Figure()
@@ -90,7 +93,7 @@ def ladder_figure(record: Mapping[str, Any]) -> go.Figure:
             figure.add_bar(
                 x=data.value[mask],
                 y=places[mask],
-                width=0.36,
+                width=2 * _HALF_BAR,
                 orientation="h",
                 name=name,
                 marker=hatched(colour, shape),
@@ -99,9 +102,21 @@ def ladder_figure(record: Mapping[str, Any]) -> go.Figure:
                 hovertemplate="%{x:.1f} % (95 % interval %{customdata[0]:.1f}–%{customdata[1]:.1f})",
             )
     marks = (
-        (f"{METRICS[GROUP_SCORE].label}, stricter", data.score, "diamond", METRICS[GROUP_SCORE].colour, 0.28),
-        ("GroupMatch, unseen combinations", data.unseen, "circle-open", OUTCOME_COLOURS["wrong"], 0.28),
-        ("GroupMatch, untrained model", data.untrained, "x-thin-open", COVERAGE_COLOUR, 0.46),
+        (
+            f"{METRICS[GROUP_SCORE].label}, stricter",
+            data.score,
+            "diamond",
+            METRICS[GROUP_SCORE].colour,
+            _MARKS_BELOW[0],
+        ),
+        (
+            "GroupMatch, unseen combinations",
+            data.unseen,
+            "circle-open",
+            OUTCOME_COLOURS["wrong"],
+            _MARKS_BELOW[0],
+        ),
+        ("GroupMatch, untrained model", data.untrained, "x-thin-open", COVERAGE_COLOUR, _MARKS_BELOW[1]),
     )
     for name, values, symbol, colour, below in marks:
         if not np.isnan(values).all():
@@ -121,9 +136,16 @@ def ladder_figure(record: Mapping[str, Any]) -> go.Figure:
     layout(figure, 128 + 46 * len(places), "", "")
     for place, label in zip(places, data.label, strict=True):
         figure.add_annotation(  # above its bar: on a phone there is no room beside it
-            x=0, y=place - 0.38, xref="paper", text=label, showarrow=False, xanchor="left"
+            x=0, y=place - _LABEL_ABOVE, xref="paper", text=label, showarrow=False, xanchor="left"
         )
-    figure.add_vline(x=data.chance[0], line={"color": COVERAGE_COLOUR, "width": 1.5, "dash": "dot"})
+        figure.add_shape(  # beside the labels, not through them
+            type="line",
+            x0=data.chance[0],
+            x1=data.chance[0],
+            y0=place - _HALF_BAR,
+            y1=place + _RUNG_ENDS,
+            line={"color": COVERAGE_COLOUR, "width": 1.5, "dash": "dot"},
+        )
     figure.update_layout(hovermode="closest", barmode="overlay", margin_l=LEFT)
     figure.update_xaxes(range=[0, 104], ticksuffix=" %", dtick=25)
     return figure.update_yaxes(
