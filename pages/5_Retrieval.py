@@ -96,8 +96,8 @@ def own_query(subset: part.RetrievalSubset, text: str, labels: Iterable[str]) ->
         near = ", ".join(f"“{text}”" for text in get_close_matches(text, labels, 3, 0.0))
         st.info(
             escape_markdown(
-                f"“{text}” is no query of this set, so nobody knows which pictures are right; the model ranks them all "
-                f"the same. The nearest queries are {near}."
+                f"“{text}” is no query of this set, so nobody knows which pictures are right; the model still ranks "
+                f"them. The nearest queries are {near}."
             ),
             icon=":material/edit:",
         )

@@ -477,7 +477,7 @@ def test_words_that_are_no_query_are_ranked_without_a_verdict_and_unknown_ones_a
     )
     assert html(test).count('cm-ranked"') == 8 and "score " in html(test) and "wrong</span>" not in html(test)
     (unknown,) = [warning.value for warning in test.warning]
-    assert "does not know 33 % of the words in “a purple dragon”, such as dragon" in unknown
+    assert "does not know the word dragon in “a purple dragon”. It reads it as an unknown word." in unknown
     assert "of the first 8 show" not in text(test)
 
 

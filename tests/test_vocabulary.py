@@ -20,6 +20,13 @@ def test_the_share_of_unknown_words_by_hand():
     assert "does not know 27 % of the words in these captions, such as giraffe, zebra" in said
 
 
+def test_a_short_text_has_its_unknown_words_named_and_no_share():
+    assert note("a green dragon").endswith(
+        "does not know the word dragon in these captions. It reads it as an unknown word."
+    )
+    assert "the words giraffe and zebra in" in note("a giraffe, a zebra")
+
+
 def test_a_word_is_unknown_where_the_tokenizer_has_no_token_for_it():
     from tokenizers import Tokenizer
 

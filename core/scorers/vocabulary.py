@@ -13,6 +13,8 @@ from typing import NamedTuple
 from core.scorers.hub import builtin_models
 
 _WORD = re.compile(r"\w+")  # as the tokenizers of the built-in models split
+_MOST = 5  # unknown words that are named
+_FEW = _MOST  # a text of so many words at most has all of its unknown ones named, and no share
 
 
 class _UnknownWords(NamedTuple):
@@ -38,7 +40,9 @@ def _unknown_words(captions: Iterable[str], folder: Path) -> _UnknownWords | Non
         return None
     words = Counter(word for caption in captions for word in _WORD.findall(caption.lower()))
     unknown = Counter({word: count for word, count in words.items() if word not in known})
-    return _UnknownWords(words.total(), unknown.total(), tuple(word for word, _ in unknown.most_common(5)))
+    return _UnknownWords(
+        words.total(), unknown.total(), tuple(word for word, _ in unknown.most_common(_MOST))
+    )
 
 
 def vocabulary_note(
@@ -63,9 +67,15 @@ def vocabulary_note(
         return None
     if not unknown.unknown:
         return f"{model} knows every word of {of}, but it was trained on drawn scenes alone."
+    begun = f"{model} was trained on drawn scenes alone and does not know"
+    if unknown.words <= _FEW:  # a query: its words are read in less time than a share
+        *more, last = unknown.most
+        named = f"{', '.join(more)} and {last}" if more else last
+        how = "all of them as one unknown word" if more else "it as an unknown word"
+        return f"{begun} the word{'s' if more else ''} {named} in {of}. It reads {how}."
     return (
-        f"{model} was trained on drawn scenes alone and does not know {100 * unknown.share:.0f} % of the words in "
-        f"{of}, such as {', '.join(unknown.most)}. It reads all of them as one unknown word."
+        f"{begun} {100 * unknown.share:.0f} % of the words in {of}, such as {', '.join(unknown.most)}. "
+        "It reads all of them as one unknown word."
     )
 
 
