@@ -33,6 +33,7 @@ def test_a_run_shows_its_parts_and_starts_its_controls_once(app, file, monkeypat
     assert TITLE in [h.value for h in test.header]
     assert "drawn at random" in text(test) and "chance 16.7 %" in text(test)
     assert len(test.get("plotly_chart")) > 3
+    assert "From GroupScore of the frozen model" in text(test) and "under each control" not in text(test)
     fine(button(test, "Run the controls").click().run())
     (found,) = launched
     assert store.get(found).kind == "ledger"
@@ -46,7 +47,7 @@ def test_a_ledger_is_gone_through_part_by_part(app, file):
     job = LedgerRun.of_file(file, options=SMALL, controls=["random-matchings", "transfer"])
     run = finish(RunStore(), "controls", job)
     test = app(TTM, run=run)
-    assert "a ledger of 4 runs" in text(test)
+    assert "a ledger of 4 runs" in text(test) and "below, GroupMatch under each control" in text(test)
     parts = test.get("button_group")[-1]
     assert len(parts.options) == 7
     for name in ("task", "set", "size"):

@@ -61,12 +61,15 @@ def test_histograms_share_bins_and_sum_to_a_hundred():
     assert found.edges.tolist() == [-5, -4, -3, -2, -1]
     assert found.true.sum() == pytest.approx(100) and found.false.sum() == pytest.approx(100)
     assert found.false.tolist() == [50, 50, 0, 0]
-    assert len(alpha.frequency_figure(found).data) == 2
+    figure = alpha.frequency_figure(found)
+    assert len(figure.data) == 2 and figure.layout.yaxis.title.text == "% of the captions of each kind"
 
 
 def test_without_false_captions_there_is_one_histogram():
     found = alpha.frequency_data(np.array([-1.0, -1.0]), np.array([]))
-    assert len(found.false) == 0 and len(alpha.frequency_figure(found).data) == 1
+    figure = alpha.frequency_figure(found)
+    assert len(found.false) == 0 and len(figure.data) == 1
+    assert figure.layout.yaxis.title.text == "% of the captions"
 
 
 def test_stability_has_one_line_per_kind_of_image_with_its_deviation():

@@ -229,7 +229,17 @@ def test_charts_are_drawn_to_scale():
     ]
     assert widths[1] == pytest.approx(2 * widths[0])  # 50 % and 100 %
     margins = margins_svg(margins_data(found.matches, found.outcomes["group_match"]))
-    assert "2 groups matched right and 0 matched wrong; 0 tied" in margins
+    assert "2 groups matched right and 0 matched wrong; 0 tied" in margins and ">groups</text>" in margins
+
+
+@pytest.mark.parametrize("scale", [0.403, 1234.0])
+def test_the_numbers_below_margins_stand_within_the_figure(scale):
+    """The last was cut at the right edge; a digit of this size is 8.3 pixels wide at most."""
+    found = Evaluation.of(np.array([[[scale, 0.0], [0.0, 0.0]]]), None)
+    margins = margins_svg(margins_data(found.matches, found.outcomes["group_match"]))
+    texts = re.findall(r'<text x="([\d.]+)" y="186.0" text-anchor="middle">([^<]*)<', margins)
+    assert len(texts) == 3 and f"{scale:.3g}" in dict(map(reversed, texts))
+    assert all(4 * len(text) < float(x) < 720 - 4.15 * len(text) for x, text in texts)
 
 
 def test_models_and_benchmarks_are_evaluated_once_each(toy_groups, toy_groups_mixed, monkeypatch):

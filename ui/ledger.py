@@ -33,10 +33,6 @@ NOT_IDENTIFIED = (
     "groups may be the task or the look of the pictures: what a control gains without a right label is the look alone. "
     "Whether another set would gain is not known from this one."
 )
-READING = (
-    "Above, from GroupScore of the frozen model to GroupMatch of the adapted one; below, GroupMatch under each control."
-    " Dashed: GroupMatch of the frozen model; dotted: its chance level; whiskers: 95 % intervals."
-)
 CONTROLS = (
     "Which part of it is knowledge? The controls train by the same code with one assumption taken away: random "
     "matchings, captions of other groups, images dealt anew, labels without the bijection, groups never trained on."
@@ -158,7 +154,7 @@ def draw(record: Mapping[str, Any], key: str) -> None:
     summary = "; ".join(f"{row['label']}: {row['difference']:+.1f} points" for row in rows.values())
     figure = figures.ledger_figure(record)
     chart(figure, f"{TITLE} {summary}.", f"{key}-figure")
-    st.caption(READING)
+    st.caption(_reading(record))
 
     def open_clicked(point: ChartPoint) -> None:
         label = min(figure.layout.annotations, key=lambda each: abs(each.y + 0.42 - point.y)).text
@@ -179,6 +175,16 @@ def draw(record: Mapping[str, Any], key: str) -> None:
     with st.expander("GroupScore and GroupMatch of every model", icon=":material/table_rows:"):
         st.dataframe(_models(record), hide_index=True)
     st.caption(NOT_IDENTIFIED)
+
+
+def _reading(record: Mapping[str, Any]) -> str:
+    """How the figure is read: with what stands below, as soon as there is a control."""
+    parts = "from GroupScore of the frozen model to GroupMatch of the adapted one"
+    controlled = any(row["kind"] == "control" for row in record["rows"])
+    shown = f"Above, {parts}; below, GroupMatch under each control." if controlled else f"F{parts[1:]}."
+    return (
+        f"{shown} Dashed: GroupMatch of the frozen model; dotted: its chance level; whiskers: 95 % intervals."
+    )
 
 
 def _part(row: Mapping[str, Any]) -> None:

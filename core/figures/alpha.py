@@ -129,7 +129,8 @@ def frequency_figure(data: _FrequencyData) -> go.Figure:
             opacity=0.62,
             hovertemplate="%{y:.1f} %",
         )
-    layout(figure, 300, "log P(t), the language prior", "% of its captions")
+    whose = "% of the captions of each kind" if len(data.false) else "% of the captions"
+    layout(figure, 300, "log P(t), the language prior", whose)
     return figure.update_layout(barmode="overlay")
 
 

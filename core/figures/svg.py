@@ -66,14 +66,14 @@ def margins_svg(data: MarginsData) -> str:
     """How many groups have which margin: those matched right, and on top of them, hatched, those matched wrong."""
     height, top = 170.0, max(1, int((data.right + data.wrong).max()))
     edges, last = data.edges, float(data.edges[-1])
-    span = _WIDE - 60
+    left, span = 64, _WIDE - 64 - 40  # the numbers stand below both ends, each as wide as `1.23e+03`
     parts = [
         '<defs><pattern id="cm-hatch" width="6" height="6" patternUnits="userSpaceOnUse" '
         'patternTransform="rotate(45)"><rect width="6" height="6" fill="#d9730d"/>'
         '<path d="M0 0V6" stroke="#fff" stroke-opacity=".6" stroke-width="2"/></pattern></defs>'
     ]
     for i, (right, wrong) in enumerate(zip(data.right, data.wrong, strict=True)):
-        x = 44 + float(edges[i]) / last * span
+        x = left + float(edges[i]) / last * span
         width = (float(edges[i + 1]) - float(edges[i])) / last * span - 1
         low, high = right / top * (height - 20), wrong / top * (height - 20)
         fills = ((height - low, low, OUTCOME_COLOURS["right"]), (height - low - high, high, "url(#cm-hatch)"))
@@ -81,9 +81,15 @@ def margins_svg(data: MarginsData) -> str:
             parts.append(
                 f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{tall:.1f}" fill="{fill}"/>'
             )
-    parts.append(f'<path d="M44 {height}H{_WIDE - 16}" stroke="currentColor"/>')
-    parts += [_text(44, height + 16, "0", "middle"), _text(44 + span, height + 16, f"{last:.3g}", "middle")]
-    parts += [_text(_WIDE / 2, height + 16, "margin", "middle"), _text(40, 24, str(top), "end")]
+    parts.append(f'<path d="M{left} {height}H{left + span}" stroke="currentColor"/>')
+    parts += [
+        _text(left, height + 16, "0", "middle"),
+        _text(left + span, height + 16, f"{last:.3g}", "middle"),
+    ]
+    parts += [_text(left + span / 2, height + 16, "margin", "middle"), _text(left - 6, 24, str(top), "end")]
+    parts.append(
+        f'<g transform="translate(14 {height / 2 + 10}) rotate(-90)">{_text(0, 0, "groups", "middle")}</g>'
+    )
     alt = f"Margins of {int(data.right.sum())} groups matched right and {int(data.wrong.sum())} matched wrong"
     return _svg("".join(parts), height + 24, f"{alt}; {data.tied} tied")
 
