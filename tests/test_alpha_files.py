@@ -660,10 +660,19 @@ def test_the_text_of_a_retrieval_set_names_the_tag_that_its_images_have(tmp_path
 
 
 @pytest.mark.parametrize(
-    ("difference", "verdict"),
-    [(7.3, "over all alphas tried its gain may be luck (p = 0.85): "), (0.0, "no alpha gives more: ")],
+    ("difference", "probably", "verdict"),
+    [
+        (7.3, False, "over all alphas tried its gain may be luck (p = 0.85): "),
+        (0.0, False, "no alpha gives more: "),
+        (
+            7.3,
+            True,
+            "alpha probably helps (p = 0.006, unless some rare kind of group loses much; allowing for that, it is not "
+            "proven: p = 0.85): ",
+        ),
+    ],
 )
-def test_a_gain_that_may_be_luck_is_not_called_none(difference, verdict):
+def test_a_gain_that_may_be_luck_is_not_called_none(difference, probably, verdict):
     """The best alpha's own interval leaves out 0 here, and with many alphas tried one of them would by luck."""
     gain = {"difference": difference, "low": 2.9, "high": 11.6, "p_value": 0.00058}
     best = {
@@ -672,7 +681,10 @@ def test_a_gain_that_may_be_luck_is_not_called_none(difference, verdict):
         "gain": gain,
         "p_any_alpha": 0.31,
         "p_any_alpha_holm": 0.85,
+        "p_random_signs": 0.002,
+        "p_random_signs_holm": 0.006,
         "better_than_0": False,
+        "probably": probably,
         "says": "a gain below 8.1 points could not be told",
     }
     assert _helps(best).startswith(verdict) and _helps(best).endswith("could not be told")

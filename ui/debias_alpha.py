@@ -11,7 +11,7 @@ import streamlit as st
 from core import figures as plots
 from core.base.text import _shown_change
 from core.debiasing.curves import _spans_text
-from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
+from core.debiasing.study import _UNPROVEN, TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
 from core.exchange.layouts import latex_rows
 from core.figures import alpha as figures
 from core.figures import group_html
@@ -219,15 +219,23 @@ def _verdict_text(study: AlphaStudy, metric: str) -> str:
         return f"{start}, but **{few}**."
     tests = len(study.gains)
     corrected = f", corrected for the {tests} metrics tested" if tests > 1 else ""
-    p = p_text(found.p_value)
-    p = f"p {'' if p.startswith('<') else '= '}{p}{corrected}"
+    p, signs = (_p_said(value) for value in (found.p_value, found.sign_p))
+    p = f"{p}{corrected}"
     if found.helps:
         return (
             f"{start}: **alpha helps on this set**, by more than luck among all alphas tried explains ({p})."
         )
+    if found.probably:
+        return f"{start}: **alpha probably helps** ({signs}{_UNPROVEN} {p})."
     if found.p_value <= 0.05:
         return f"{start}, but **this may be luck**: the interval reaches 0 ({p})."
     return f"{start}, but **over all alphas tried this may be luck** ({p})."
+
+
+def _p_said(p: float) -> str:
+    """`p = 0.03`, `p < 0.001`"""
+    text = p_text(p)
+    return f"p {'' if text.startswith('<') else '= '}{text}"
 
 
 def _power_text(study: AlphaStudy, metric: str) -> str:

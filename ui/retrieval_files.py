@@ -114,7 +114,9 @@ def _verdict(record: dict[str, Any]) -> str:
     points = _shown_change(*(record[name]["metrics"][IMAGE_TO_TEXT]["value"] for name in ("alpha_0", "best")))
     known = {
         True: "On this set alpha helps",
-        False: "Over all alphas tried this may be luck",
+        False: "On this set alpha probably helps"
+        if best["probably"]
+        else "Over all alphas tried this may be luck",
         None: "These images cannot tell whether alpha helps",
     }
     return (

@@ -8,7 +8,7 @@ from typing import Any
 from core.base.text import counted, p_digits, tie_count
 from core.cli._output import format_metrics
 from core.debiasing.curves import _spans_text
-from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW
+from core.debiasing.study import _UNPROVEN, TUNED_ON_TEST, TUNED_PER_ROW
 
 _HALVES = "held out (half/half x 10)"
 _HELD_OUT = (
@@ -106,16 +106,16 @@ def _helps(best: Mapping[str, Any]) -> str:
     if (best["alpha_low"], best["alpha_high"]) == (0, 1):
         return f"no alpha changes its value; {best['says']}"
     most = f"the best is {_gain(best['gain'])}, {TUNED_ON_TEST}"
-    luck = best.get("p_any_alpha_holm", best["p_any_alpha"])
-    known = {
-        True: "alpha helps",
-        False: f"over all alphas tried its gain may be luck (p = {p_digits(luck)})"
-        if best["gain"]["difference"] > 0
-        else "no alpha gives more",
-        None: "cannot tell whether alpha helps",
-    }
-    verdict = known[best["better_than_0"]]
-    return f"{verdict}: {most}; {best['says']}"
+    luck, signs = (
+        p_digits(best.get(f"{name}_holm", best[name])) for name in ("p_any_alpha", "p_random_signs")
+    )
+    not_found = "no alpha gives more"
+    if best["probably"]:
+        not_found = f"alpha probably helps (p = {signs}{_UNPROVEN} p = {luck})"
+    elif best["gain"]["difference"] > 0:
+        not_found = f"over all alphas tried its gain may be luck (p = {luck})"
+    known = {True: "alpha helps", False: not_found, None: "cannot tell whether alpha helps"}
+    return f"{known[best['better_than_0']]}: {most}; {best['says']}"
 
 
 def _holm_line(record: Mapping[str, Any]) -> list[str]:

@@ -334,7 +334,7 @@ class RecallCurve:
         self.curve = _curve(intervals)
         self.count = len(intervals.low)  # images
 
-    def gain(self, alpha: float) -> tuple[Comparison, float, float, int]:
+    def gain(self, alpha: float) -> tuple[Comparison, float, float, int, float]:
         """R@1 at the best alpha against alpha 0, p over all alphas, and what they rest on: `Comparison.of_best`."""
         return Comparison.of_best(*_outcomes_over_alpha(self._intervals), self.hits(alpha))
 

@@ -36,6 +36,8 @@ _FEWEST_UNITS = 30  # groups, or clusters of one size: what fewer show of alpha 
 _AS_LIKELY = 60.0  # percent of pairs: up to there true and false captions count as equally likely texts
 TUNED_ON_TEST = "tuned on test"  # said beside every optimum that was found on the groups it is reported on
 TUNED_PER_ROW = f"{TUNED_ON_TEST}, per row"  # where every metric, or every tag, has an alpha of its own
+# Between the p of random signs and that of any distribution, where only the first is small.
+_UNPROVEN = ", unless some rare kind of group loses much; allowing for that, it is not proven:"
 _Key = TypeVar("_Key", bound=Hashable)
 
 _STATES = {
@@ -113,23 +115,32 @@ class _BestGain(NamedTuple):
 
     gain : points, interval and p at that alpha, which are on the hopeful side: it was chosen for them. p_any : p over
     all alphas at once; units : how many independent clusters of one size, or groups, these are worth; largest : how
-    many groups the largest cluster holds (all three: `Comparison.of_best`). p_holm : p_any after Holm over all verdicts
-    that it is shown with, None of one alone.
+    many groups the largest cluster holds; signs : p over all alphas where changes have random signs, at most p_any (all
+    four: `Comparison.of_best`). p_holm, signs_holm : p_any and signs after Holm over all verdicts that it is shown
+    with, None of one alone.
     """
 
     gain: Comparison
     p_any: float
     units: float
     largest: int = 1
+    signs: float = 1.0
     p_holm: float | None = None
+    signs_holm: float | None = None
 
     @staticmethod
     def holm(found: Mapping[_Key, _BestGain]) -> dict[_Key, _BestGain]:
         """Verdicts shown together, corrected so that with no gain anywhere at most 5 % of outputs show one."""
         if len(found) < 2:
             return dict(found)
-        p_values = Comparison.corrected([gain.p_any for gain in found.values()])
-        return {key: g._replace(p_holm=p) for (key, g), p in zip(found.items(), p_values, strict=True)}
+        p_values, signs = (
+            Comparison.corrected([getattr(gain, name) for gain in found.values()])
+            for name in ("p_any", "signs")
+        )
+        return {
+            key: gain._replace(p_holm=p, signs_holm=sign)
+            for (key, gain), p, sign in zip(found.items(), p_values, signs, strict=True)
+        }
 
     @property
     def too_few(self) -> bool:
@@ -148,7 +159,23 @@ class _BestGain(NamedTuple):
         Wrong in at most 2.5 % of sets where, without a gain, each group's (or cluster's) change is as likely up as
         down, and in at most 5 % whatever the changes of clusters are, if none is larger than the largest one here.
         """
-        return not self.too_few and self.p_value <= 0.05 and (self.gain.clustered or self.gain).low > 0
+        return self._seen and self.p_value <= 0.05
+
+    @property
+    def probably(self) -> bool:
+        """Whether that holds only if without a gain each cluster's change is as likely up as down: no test of those
+        that were drawn can tell that none of another kind loses much.
+        """
+        return self._seen and not self.helps and self.sign_p <= 0.05
+
+    @property
+    def _seen(self) -> bool:
+        return not self.too_few and (self.gain.clustered or self.gain).low > 0
+
+    @property
+    def sign_p(self) -> float:
+        """`signs`, corrected where there are several verdicts."""
+        return self.signs if self.signs_holm is None else self.signs_holm
 
     @property
     def p_value(self) -> float:
@@ -156,13 +183,19 @@ class _BestGain(NamedTuple):
         return self.p_any if self.p_holm is None else self.p_holm
 
     def record(self) -> dict[str, Any]:
-        """JSON-safe. `better_than_0` : true, false where no alpha was found better, null where there are `too_few`."""
+        """JSON-safe. `better_than_0` : true, false where no alpha was found better, null where there are `too_few`.
+        `probably` : true where one is if clusters, or groups, gain and lose alike (`probably`).
+        """
         found = {"gain": self.gain.record(), "p_any_alpha": round(self.p_any, 4)}
-        if self.p_holm is not None:
-            found["p_any_alpha_holm"] = round(self.p_holm, 4)
+        found["p_random_signs"] = round(self.signs, 4)
+        if self.p_holm is not None and self.signs_holm is not None:
+            found |= {
+                "p_any_alpha_holm": round(self.p_holm, 4),
+                "p_random_signs_holm": round(self.signs_holm, 4),
+            }
         found |= {"units": round(self.units, 1), "largest_cluster": self.largest}
         better = None if self.too_few else bool(self.helps)
-        return found | {"better_than_0": better, "says": self.says}
+        return found | {"better_than_0": better, "probably": bool(self.probably), "says": self.says}
 
     @property
     def says(self) -> str:

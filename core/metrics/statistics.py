@@ -616,10 +616,10 @@ class Comparison(NamedTuple):
     @staticmethod
     def of_best(
         before: Array, after: Array, best: Array, clusters: Clusters | None = None
-    ) -> tuple[Comparison, float, float, int]:
+    ) -> tuple[Comparison, float, float, int, float]:
         """The best of many choices, made on these very groups, against what was before; a p that allows for it; how
-        many independent units the groups are worth (clusters of one size, by Kish's formula, or groups); and how many
-        groups the largest cluster holds.
+        many independent units the groups are worth (clusters of one size, by Kish's formula, or groups); how many
+        groups the largest cluster holds; and the p of random signs alone.
 
         before, best : outcomes (n,), 0 to 1. after : (n, a), with each of the choices that there were. The comparison
         is that of `compare`, whose interval and p are on the hopeful side: the best of many is ahead by chance. The
@@ -627,17 +627,19 @@ class Comparison(NamedTuple):
         standard error, is as far above 0 where the changes of each group, or cluster, have a random sign (Westfall and
         Young, Resampling-Based Multiple Testing, 1993). Random signs take a loss for as likely as a gain of its size.
         Clusters, and outcomes that are shares, may gain little often and lose much seldom; of them p is never below
-        `_p_of_any_distribution`. `detectable` is what a test that allows for the choice finds.
+        `_p_of_any_distribution`; what random signs say of them is the last value. `detectable` is what a test that
+        allows for the choice finds.
         """
         changes = to_numpy(after).astype(np.float32) - to_numpy(before).astype(np.float32)[:, None]
         labels, largest = (None, 1) if clusters is None else (clusters.labels, clusters.largest)
         units = len(changes) if labels is None else _effective(np.bincount(labels))
-        p, level = _p_of_largest(changes, labels)
+        signs, level = _p_of_largest(changes, labels)
+        p = signs
         found = compare(before, best, clusters, max(1, round((1 - _LEVEL) / level)))
         if labels is not None or not np.isin(changes, (-1, 0, 1)).all():
             p = max(p, _p_of_any_distribution(changes, labels, largest))
             found = _detectable_by_bets(found, largest / len(changes))
-        return found, p, float(units), largest
+        return found, p, float(units), largest, signs
 
     @staticmethod
     def detectable_difference(n: int, differ: float, tests: int = 1) -> float | None:
