@@ -218,7 +218,7 @@ class _BestGain(NamedTuple):
         least = (clustered or self.gain).detectable
         if least is None:
             return "no gain could be told on so few"
-        return f"a gain below {least:.1f} points could not be told"
+        return f"a gain below {least:.1f} points could not be {'proven' if self.probably else 'told'}"
 
 
 class PriorStability(NamedTuple):
