@@ -441,12 +441,15 @@ def _captions(path: Path) -> list[str]:
     return found
 
 
-def _at_hand(name: str, groups: GroupSet, cache: ScoreCache) -> np.ndarray | None:
-    """Scores (n, m, k) where all of them are shipped or cached, without loading the model."""
+def _pairs_of(groups: GroupSet) -> Pairs:
+    return Pairs.of((image.key, caption) for g in groups for image in g.images for caption in g.captions)
+
+
+def _at_hand(name: str, groups: GroupSet, pairs: Pairs, cache: ScoreCache) -> np.ndarray | None:
+    """Scores (n, m, k) where all of them are shipped or cached, without loading the model; pairs : of the groups."""
     key = scorer_key(name)
     if key is None:
         return None
-    pairs = Pairs.of((image.key, caption) for g in groups for image in g.images for caption in g.captions)
     if np.isnan(cache.get(key, pairs.take(np.arange(1)))).any():
         return None
     values = cache.get(key, pairs).reshape(len(groups), *groups.shape)
@@ -459,18 +462,19 @@ def _blind_scores(groups: GroupSet, names: Sequence[str], say: _Progress) -> dic
         check_blind(name)
         tell = lambda done, total, name=name: say(name, done / total)  # noqa: E731
         found[name] = score_groups(lazy_scorer(name), groups, cache, tell)
+    pairs = _pairs_of(groups)
     for name, kind in scorer_names().items():
         if name not in found and not KINDS[kind].reads_image:
-            values = _at_hand(name, groups, cache)
+            values = _at_hand(name, groups, pairs, cache)
             found |= {} if values is None else {name: values}
     return found
 
 
 def _systems(groups: GroupSet) -> dict[str, np.ndarray]:
     """Which groups each built-in model matches right, bool (n,), where its scores are at hand."""
-    cache, right = ScoreCache(), {}
+    cache, pairs, right = ScoreCache(), _pairs_of(groups), {}
     for name, kind in scorer_names().items():
-        if KINDS[kind].reads_image and (values := _at_hand(name, groups, cache)) is not None:
+        if KINDS[kind].reads_image and (values := _at_hand(name, groups, pairs, cache)) is not None:
             right[name] = Evaluation.of(values, groups.truth, groups.ids).outcomes[GROUP_MATCH].value == 1
     return right
 

@@ -13,8 +13,9 @@ from __future__ import annotations
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from functools import lru_cache
 from itertools import pairwise
-from math import comb, perm
+from math import comb, log, perm
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -271,13 +272,25 @@ class _Chosen(NamedTuple):
 def _p_value(hits: np.ndarray, tied: np.ndarray, m: int, k: int, labels: np.ndarray) -> float:
     """How often a rule does as well where the m right captions are any m of the k, and groups of one cluster are right
     together; simulated, and never below its own error."""
-    rng, drawn = np.random.default_rng(0), np.zeros(_DRAWS)
     order = np.lexsort((tied, labels))
     parts = np.split(tied[order], np.flatnonzero(np.diff(labels[order])) + 1)
-    for kinds, count in sorted(Counter(tuple(part.tolist()) for part in parts).items()):
+    clusters = Counter(tuple(part.tolist()) for part in parts)
+    drawn = _simulated(tuple(sorted(clusters.items())), m, k)
+    return float((1 + (drawn >= hits.sum() - 1e-9).sum()) / (1 + _DRAWS))
+
+
+@lru_cache(maxsize=16)
+def _simulated(clusters: tuple[tuple[tuple[int, ...], int], ...], m: int, k: int) -> np.ndarray:
+    """All hits of a rule by chance, float (draws,); not to be changed: most rules of a set, without ties, share it.
+
+    clusters : how many captions are chosen in each group of a cluster, and how many such clusters there are.
+    """
+    rng, drawn = np.random.default_rng(0), np.zeros(_DRAWS)
+    for kinds, count in clusters:
         values, chances = _together(kinds, m, k)
         drawn += rng.multinomial(count, chances, _DRAWS) @ values
-    return float((1 + (drawn >= hits.sum() - 1e-9).sum()) / (1 + _DRAWS))
+    drawn.flags.writeable = False
+    return drawn
 
 
 def _together(kinds: tuple[int, ...], m: int, k: int) -> tuple[np.ndarray, np.ndarray]:
@@ -549,9 +562,7 @@ def _parts(caption: str) -> set[object]:
 
 def _evidence(parts: set[object], seen: dict[bool, Counter[object]], totals: dict[bool, int]) -> float:
     a, b = totals[True] + 2 * _SMOOTHING, totals[False] + 2 * _SMOOTHING
-    return sum(
-        np.log((seen[True][p] + _SMOOTHING) / a) - np.log((seen[False][p] + _SMOOTHING) / b) for p in parts
-    )
+    return sum(log((seen[True][p] + _SMOOTHING) / a) - log((seen[False][p] + _SMOOTHING) / b) for p in parts)
 
 
 def blind_model(sample: Sample, name: str, scores: np.ndarray) -> Finding:

@@ -80,8 +80,9 @@ def find_scores(scorer: str, pairs: Pairs) -> np.ndarray:
         path = score_path(scorer, shifted)
         if not path.is_file() or not np.isnan(values).any():
             continue
-        shipped, scores = _pairs(folder(shifted) / PAIRS), _scores(path, _stamp(path), scorer)
-        if shipped is not None and scores is not None and scores[1] == shipped.key:
+        table = folder(shifted) / PAIRS
+        shipped, scores = _pairs(table), _scores(path, _stamp(path), scorer)
+        if shipped is not None and scores is not None and scores[1] == _key(table, _stamp(table)):
             unknown = np.flatnonzero(np.isnan(values))
             places = shipped.places(pairs.take(unknown))
             values[unknown[places >= 0]] = scores[0][places[places >= 0]]
@@ -106,6 +107,13 @@ def read_pairs(path: Path, stamp: tuple[int, int]) -> ShippedPairs | None:
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
         _damaged(path, error)
         return None
+
+
+@lru_cache(maxsize=4)
+def _key(path: Path, stamp: tuple[int, int]) -> str | None:
+    """The key of the pairs in a file: hashing them takes 4 ms, and every look for scores asks."""
+    shipped = read_pairs(path, stamp)
+    return None if shipped is None else shipped.key
 
 
 @lru_cache(maxsize=32)
