@@ -15,16 +15,16 @@ from core.metrics.evaluation import Evaluation
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 from core.teaching.single_group import record, user_group
-from demo_server import serving, turns, uploads
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _gradio():
-    """Two seconds, for the workers alone that run some of these tests."""
-    global gradio, gradio_app
+    """Two seconds and more, for the workers alone that run some of these tests: `demo_server` imports Gradio, too."""
+    global gradio, gradio_app, serving, turns, uploads
     import gradio
 
     import gradio_app
+    from demo_server import serving, turns, uploads
 
 
 @pytest.fixture(scope="module")
