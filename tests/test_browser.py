@@ -582,7 +582,7 @@ def test_nothing_is_cut_off_on_a_phone_in_the_dark(visit, path):
     page = visit(path, width=390, height=844, scheme="dark", motion="reduce")
     page.get_by_test_id("stHeading").first.wait_for()
     settle(page)
-    # The script has ended, and the browser still draws: until half a second adds nothing. A table may scroll in its frame.
+    # The script has ended, the browser still draws: until half a second adds nothing. A table may scroll in its frame.
     wide = page.evaluate("""async () => {
         const all = () => [...document.querySelectorAll('[data-testid=stMain] *')]
         for (let before = -1; before != all().length;) {
