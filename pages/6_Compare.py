@@ -87,6 +87,8 @@ def pick_other(selection: ui.Selection) -> str | None:
             ui.select(**{"set" if selection.is_file else "model": other, "other": selection.model})
         if selection.is_file:
             file_ways(selection)
+        else:
+            upload_other("Upload a file")
     return other
 
 
@@ -117,16 +119,20 @@ def beside_itself(selection: ui.Selection) -> None:
         ui.select(other=another)
 
 
-def file_ways(selection: ui.Selection) -> None:
-    """What a file can be compared with besides those in the list: another file, or a model on the benchmark that it was
-    made on."""
-    stored = st.session_state.get(
-        "stored_upload"
-    )  # with another key it closes over the one that has just come
-    with st.popover("Upload another file", icon=":material/upload_file:", key=f"another-file-{stored}"):
+def upload_other(label: str) -> None:
+    """A button below which a file can be uploaded; it becomes what the selection is compared with."""
+    # With another key it closes over the file that has just come.
+    stored = st.session_state.get("stored_upload")
+    with st.popover(label, icon=":material/upload_file:", key=f"another-file-{stored}"):
         entry = new_upload("other_file")
         if entry is not None:
             ui.select(other=entry)
+
+
+def file_ways(selection: ui.Selection) -> None:
+    """What a file can be compared with besides those in the list: another file, or a model on the benchmark that it was
+    made on."""
+    upload_other("Upload another file")
     benchmark = ui.benchmark_of(selection.groups)
     if benchmark is not None:
         state = {**benchmark, "model": selection.benchmark, "other": None}

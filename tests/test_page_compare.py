@@ -142,6 +142,18 @@ def test_the_two_are_swapped_and_the_difference_turns_round(app):
     assert np.allclose(test.dataframe[0].value["B − A"], -before)
 
 
+def test_beside_a_model_a_file_can_be_uploaded_here(app, tmp_path):
+    """A file against a model took the way over Your data."""
+    test = app(COMPARE, set=SET, model="builtin/clip")
+    groups = load(SET, "test")
+    scores = np.random.default_rng(0).normal(size=(len(groups), 2, 2))
+    write_scores(tmp_path / "mine.csv", scores, groups.ids, groups.truth)
+    (field,) = test.get("file_uploader")
+    test = fine(field.upload("mine.csv", (tmp_path / "mine.csv").read_bytes()).run())
+    assert test.selectbox(key="other").value == "upload/mine.csv"
+    assert "B: mine.csv" in test.dataframe[0].value
+
+
 @pytest.mark.parametrize("lost", ["run/none", "upload/gone.csv"])
 def test_a_link_to_what_is_gone_says_so_and_compares_with_another_one(app, lost):
     test = app(COMPARE, set=SET, model="builtin/clip", other=lost)
