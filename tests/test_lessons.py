@@ -102,6 +102,8 @@ def test_a_lesson_shows_a_group_and_its_metrics_and_asks_then_answers_and_ends_w
     assert not test.get("plotly_chart") and "A question to end with" not in shown
     predict(test)
     assert test.success or test.warning
+    prose = [each.value for kind in ("markdown", "success", "warning") for each in getattr(test, kind)]
+    assert not [line for line in prose if re.search(r"\d (%|points)", line)]  # no line ends before a unit
     assert test.slider or test.select_slider or test.get("button_group")  # at least one figure to move
     assert "A question to end with" in text(test)
     last = test.radio[-1]
@@ -180,8 +182,8 @@ def test_every_card_has_two_pictures_and_the_first_lesson_answers_with_its_group
     markup = html(app(PAGE))
     assert markup.count("cm-thumbs") == len(LESSONS) and markup.count("<img src") == 2 * len(LESSONS)
     test = predict(app(PAGE, lesson="matrix"), 2)
-    assert "6.29 + 9.70 = 15.99 > 4.90 + 10.15 = 15.05" in test.success[0].value
-    assert "caption 1 scores 10.15 with image B, and 6.29 with its own" in test.success[0].value
+    assert "6.29 + 9.70 = 15.99 > 4.90 + 10.15 = 15.05" in text(test)
+    assert "caption 1 scores 10.15 with image B, and 6.29 with its own" in text(test)
 
 
 def test_the_first_lesson_judges_the_numbers_of_the_matrix_and_follows_its_sliders(app):
@@ -223,7 +225,7 @@ def test_scores_and_totals_of_the_lesson_on_alpha_add_up_as_shown(app):
 
 def test_the_lesson_on_alpha_calls_what_never_changes_no_range(app):
     test = app(PAGE, lesson="alpha", answers="alpha-31")
-    (said,) = (box.value for box in test.success)
+    (said,) = (box.value.replace("\u00a0", " ") for box in test.success)
     assert re.search(r"GroupMatch ([\d.]+) % everywhere\.", said) and re.search(
         r"TextScore [\d.]+ to [\d.]+ %", said
     )

@@ -362,7 +362,7 @@ def test_simplematch_shows_its_three_numbers(app, made):  # noqa: F811
     steps = RunStore().steps(made.simplematch)
     wanted = [(0, "group_score"), (0, "group_match"), (-1, "group_score")]
     assert [m.value for m in test.metric] == [f"{steps[i]['metrics'][n]['value']:.1f} %" for i, n in wanted]
-    assert sum("95 % interval" in c.value and "chance" in c.value for c in test.caption) >= 3
+    assert sum("95\u00a0% interval" in c.value and "chance" in c.value for c in test.caption) >= 3
 
 
 def test_a_transfer_check_keeps_both_parts_apart(app, made):  # noqa: F811

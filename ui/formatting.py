@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import streamlit as st
 
 from core.base.text import _shown_change, duration, p_digits
-from core.figures.text import label_and_meaning
+from core.figures.text import _unbroken, label_and_meaning
 from core.metrics.groups import METRICS
 from core.metrics.statistics import Estimate
 
@@ -43,7 +43,7 @@ def unbroken(text: str) -> str:
     >>> unbroken("p < 0.001, 95 % interval").replace("\u00a0", "_")
     'p_<_0.001, 95_% interval'
     """
-    return re.sub(r"(?<=\d) (?=%|points?\b)|(?<=[<>=≥≤]) (?=[\d.−+])|(?<=\bp) (?=[<\d])", "\u00a0", text)
+    return _unbroken(text)
 
 
 def metric_card(name: str, estimate: Estimate, change: str | None = None) -> None:

@@ -11,7 +11,7 @@ import streamlit as st
 
 from core import figures
 from core.base.public_mode import is_public
-from core.figures.text import escape_markdown, metric_line
+from core.figures.text import escape_markdown
 from core.ladder.ladder import MORE, RUNGS, Ladder
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
@@ -96,7 +96,9 @@ def draw(record: Mapping[str, Any], key: str) -> None:
     if any(row["name"] == "ttm" for row in there):
         st.caption(f"**{RUNGS['ttm'].label}**: {RUNGS['ttm'].meaning}")
     with st.expander("What this shows, in words", icon=":material/notes:"):
-        st.markdown("\n".join(f"- {escape_markdown(true_minus(said))}" for said in record["verdict"]))
+        st.markdown(
+            "\n".join(f"- {escape_markdown(unbroken(true_minus(said)))}" for said in record["verdict"])
+        )
         st.caption(LIMITS)
     with st.expander("Every rung in numbers", icon=":material/table_rows:"):
         st.dataframe(_table(record), hide_index=True)
@@ -152,7 +154,12 @@ def _runs(record: Mapping[str, Any]) -> str:
 
 def line(estimate: Mapping[str, Any] | None) -> str:
     """An estimate of a record with its interval, chance and ties; a dash for none."""
-    return "–" if estimate is None else metric_line(Estimate.of_record(estimate))
+    return unbroken(_cell(estimate))
+
+
+def _cell(estimate: Mapping[str, Any] | None) -> str:
+    """The same as tables and files have it, with spaces as they are."""
+    return "–" if estimate is None else str(Estimate.of_record(estimate))
 
 
 def _table(record: Mapping[str, Any]) -> pd.DataFrame:
@@ -160,9 +167,9 @@ def _table(record: Mapping[str, Any]) -> pd.DataFrame:
         [
             {
                 "rung": row["label"],
-                **{METRICS[m].label: line(row.get(m)) for m in (GROUP_MATCH, GROUP_SCORE)},
+                **{METRICS[m].label: _cell(row.get(m)) for m in (GROUP_MATCH, GROUP_SCORE)},
                 **{
-                    f"GroupMatch, {name}": line(row.get(kind, {}).get(which, {}).get(GROUP_MATCH))
+                    f"GroupMatch, {name}": _cell(row.get(kind, {}).get(which, {}).get(GROUP_MATCH))
                     for kind, which, name in MORE
                 },
             }

@@ -23,7 +23,7 @@ from core.ttm.records import _shown_ledger
 from core.ttm.run import LedgerRun, adaptation
 from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, export_section
-from ui.formatting import true_minus
+from ui.formatting import true_minus, unbroken
 from ui.runs import live_section, open_run, run_groups, settings_line
 
 TITLE = "Where does the gain come from?"
@@ -205,10 +205,7 @@ def _models(record: Mapping[str, Any]) -> pd.DataFrame:
         [
             {
                 "model": CONTROL_LABELS.get(name, name),
-                **{
-                    METRICS[m].label: metric_line(Estimate.of_record(of[m]))
-                    for m in (GROUP_SCORE, GROUP_MATCH)
-                },
+                **{METRICS[m].label: str(Estimate.of_record(of[m])) for m in (GROUP_SCORE, GROUP_MATCH)},
             }
             for name, of in record["figures"].items()
         ]
@@ -220,4 +217,4 @@ def points_text(row: Mapping[str, Any]) -> str:
     interval = f"95 % interval {row['low']:+.1f} to {row['high']:+.1f}"
     if hanging := row.get("clustered"):
         interval += f", by {hanging['by']} {hanging['low']:+.1f} to {hanging['high']:+.1f}"
-    return true_minus(f"{row['difference']:+.1f} points ({interval})")
+    return unbroken(true_minus(f"{row['difference']:+.1f} points ({interval})"))

@@ -26,5 +26,11 @@ def escape_markdown(text: str) -> str:
 
 
 def metric_line(estimate: Estimate) -> str:
-    """An accuracy as it is always shown: with its interval, its chance level and its ties."""
-    return str(estimate)
+    """An accuracy as pages always show it: with its interval, its chance level and its ties. No line ends in a
+    number."""
+    return _unbroken(str(estimate))
+
+
+def _unbroken(text: str) -> str:
+    """A text in which no line ends between a number and its unit, nor between a sign or a p and its number."""
+    return re.sub(r"(?<=\d) (?=%|points?\b)|(?<=[<>=≥≤]) (?=[\d.−+])|(?<=\bp) (?=[<\d])", "\u00a0", text)

@@ -14,6 +14,7 @@ from core.figures.alpha import alpha_data, alpha_figure
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE
 from ui.chart_clicks import clicked_point
 from ui.export import chart
+from ui.formatting import unbroken
 from ui.lessons import elements
 
 MODEL = "builtin/blip-caption"  # its own kind: VisualGPTScore
@@ -109,7 +110,8 @@ def move_alpha(study: AlphaStudy, index: int) -> None:
     with right:
         one_group(study, index, alpha)
     st.markdown(
-        f"At α = {alpha:.2f} ({pmi_text(alpha)}): {values}. Subtracting α · log P(t) removes the **same** amount from "
+        unbroken(f"At α = {alpha:.2f} ({pmi_text(alpha)}): {values}. ")
+        + "Subtracting α · log P(t) removes the **same** amount from "
         "every score in a caption's column. Both ways to match two images with two captions use each column exactly "
         "once, so both totals fall equally: **GroupMatch never needed debiasing**. Nor does ImageScore, which "
         "compares within a column. Both hold where a group has as many images as captions and the score "

@@ -11,6 +11,7 @@ from core.figures.text import metric_line
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import TEXT_SCORE
 from ui.export import chart
+from ui.formatting import unbroken
 from ui.images import draw_group
 from ui.lessons import elements
 from ui.loaders import load_groups
@@ -141,10 +142,11 @@ def measured() -> None:
     )
     second = "ft-all" if best == "mm-adapter" else "mm-adapter"
     rest = f"; {retrieval.label(second)} has {unseen[second]:.1f} %" if second in unseen else ""
-    st.markdown(
+    said = (
         f"Measured on the built-in scenes: on unseen combinations **{retrieval.label(best)}** has the highest mAP, "
         f"{unseen[best]:.1f} %{rest}; before adaptation the model has {unseen['base']:.1f} %."
     )
+    st.markdown(unbroken(said))
     st.caption(
         "Lines: 95 % intervals over seeds and queries. Dots: seeds. Dotted lines: chance. The Retrieval page compares "
         "them with the paper's and says of each of its claims whether it holds here. Measured with "

@@ -16,6 +16,7 @@ from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
 from core.teaching import lessons
 from ui.export import chart
+from ui.formatting import unbroken
 from ui.lessons import elements
 
 SHAPES = [(2, 2), (3, 3), (4, 4), (1, 2), (1, 4), (2, 4), (3, 5)]
@@ -111,11 +112,12 @@ def random_draws() -> None:
         f"{subject} of {DRAWS} draws of {n} groups of {shape} with random scores: {summary}.",
         "chance",
     )
-    st.markdown(
+    said = (
         f"**{summary}.** On average at least 19 of 20 do: that is what 95 % means, and why one interval that misses "
         f"proves nothing. They are {width:.1f} points wide; more groups make them narrower. "
         f"The first draw: {metric_line(draws[0])}."
     )
+    st.markdown(unbroken(said))
     table = lessons.guessing_table(SHAPES)
     number = st.column_config.NumberColumn(format="%.2f %%")
     st.dataframe(table, hide_index=True, column_config={"GroupScore": number, "GroupMatch": number})

@@ -13,6 +13,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import GroupData
 from core.metrics.groups import METRICS
 from ui import loaders
+from ui.formatting import unbroken
 from ui.images import draw_group
 from ui.lessons import answers
 from ui.selection import page_button, whole_test_set
@@ -75,9 +76,10 @@ def predict(lesson: str, question: str, options: Sequence[str]) -> str | None:
 def verdict(choice: str, right: str, numbers: str) -> None:
     """Whether the prediction came true, and the numbers that say so; `right` follows from them, too."""
     if choice == right:
-        st.success(f"You predicted it: {right}. {numbers}", icon=":material/check:")
+        st.success(unbroken(f"You predicted it: {right}. {numbers}"), icon=":material/check:")
     else:
-        st.warning(f"You said “{choice}”; the answer: {right}. {numbers}", icon=":material/lightbulb:")
+        said = f"You said “{choice}”; the answer: {right}. {numbers}"
+        st.warning(unbroken(said), icon=":material/lightbulb:")
 
 
 def in_numbers(data: GroupData, *names: str) -> str:
@@ -102,7 +104,7 @@ def _choose(lesson: str, part: int, label: str, options: Sequence[str], key: str
     earlier = answers.chosen(lesson, part, len(options))
     if key not in st.session_state and earlier is not None:
         st.session_state[key] = options[earlier]
-    choice = st.radio(label, options, index=None, key=key)
+    choice = st.radio(unbroken(label), options, index=None, key=key)
     answers.store(lesson, part, None if choice is None else list(options).index(choice))
     return choice
 

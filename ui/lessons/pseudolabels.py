@@ -14,6 +14,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, METRICS
 from ui.chart_clicks import clicked_point
 from ui.export import chart
+from ui.formatting import unbroken
 from ui.images import draw_group
 from ui.lessons import elements
 
@@ -72,10 +73,11 @@ def compare_the_surest(evaluation: Evaluation, choice: str) -> None:
     both = f"{METRICS[GROUP_MATCH].label} {surest.value:.1f} % of these, {everyone.value:.1f} % of all."
     elements.verdict(choice, outcome, both)
     label = METRICS[GROUP_MATCH].label
-    st.markdown(
+    said = (
         f"- {label} of the most confident {100 * SUREST:.0f} %: {metric_line(surest)}\n"
         f"- {label} of all groups: {metric_line(everyone)}"
     )
+    st.markdown(unbroken(said))
 
 
 def move_threshold(evaluation: Evaluation) -> None:

@@ -11,7 +11,7 @@ from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.teaching.lessons import AdaptedPart, simplematch_transfer
 from ui.chart_clicks import clicked_point
 from ui.export import chart
-from ui.formatting import true_minus
+from ui.formatting import true_minus, unbroken
 from ui.lessons import elements
 from ui.loaders import load_groups
 
@@ -54,13 +54,14 @@ def show() -> None:
     gains = f"GroupScore {adapted:+.1f} points on the adapted half, {untouched:+.1f} on the untouched one."
     elements.verdict(choice, _outcome(adapted, untouched), true_minus(gains))
     watch_training(halves)
-    st.markdown(
+    said = (
         f"Adapted half: GroupScore {adapted:+.1f} points. Untouched half: {untouched:+.1f}. The gap is memory of the "
         "test set, not skill. GroupMatch of the adapted half hardly moves: the labels *are* its matchings. That is why "
         "Crossmatch offers the check wherever a model adapts. (Trained just now: one linear map for the embeddings of "
         "images and one for those of captions; test-time matching trains the whole model, and its page measures how "
         "much of the gain carries over.)"
     )
+    st.markdown(unbroken(said))
     elements.question(
         "transfer",
         "When is memorising the test groups acceptable?",
