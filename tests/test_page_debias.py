@@ -359,7 +359,7 @@ def test_the_prior_view_says_which_scenario_this_is(app, scored):
     test = app(view="Language prior")
     assert "Scenario 1" in text(test) and "Scenario 2" in text(test)
     found = scored[1][SET].frequency
-    assert f"{found.likelier.value:.1f} %" in text(test)
+    assert f"{found.likelier.value:.1f}\N{NO-BREAK SPACE}%" in text(test)
     assert found.scenario is None and not test.success  # 24 groups are too few
     assert any("Too few groups to tell" in i.value for i in test.info)
     assert "help neither the true nor the false captions" in text(
