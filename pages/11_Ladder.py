@@ -25,6 +25,6 @@ def page(selection: ui.Selection) -> None:
 
 
 ladder.first_visit()
-selection = ui.open_page("Ladder", LEAD, heading=ladder.TITLE)
+selection = ui.open_page("Ladder", LEAD, heading=ladder.HEADING)
 with ui.show_errors():
     page(selection)

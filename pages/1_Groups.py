@@ -75,11 +75,12 @@ def clear_filters() -> None:
 def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
     """The groups that pass the filters, as cards."""
     groups = selection.selected_groups
+    ui.warn_unknown_group(evaluation.ids)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="gallery-toolbar"):
         words, verdicts, order, margins = filters(evaluation)
         notable_group_buttons(selection, evaluation, "surprises")
         export = export_place()
-        ui.pick_group(list(evaluation.ids), label_visibility="collapsed", width=260)
+        ui.pick_group(list(evaluation.ids), warn=False, label_visibility="collapsed", width=260)
     indices = group_filters.filter_groups(groups, evaluation, words, verdicts, order, margins)
     active = [
         *(f"“{word}”" for word in words.split()),
@@ -171,7 +172,7 @@ def toolbar(selection: ui.Selection, evaluation: Evaluation, index: int) -> tupl
         st.button("Next", on_click=ui.open_group, args=(after,), icon=":material/chevron_right:", key="next")
         export = export_place()
         notable_group_buttons(selection, evaluation, "more-surprises")
-        ui.pick_group(ids, label_visibility="collapsed", width=260)
+        ui.pick_group(ids, warn=False, label_visibility="collapsed", width=260)
         hide = st.toggle(
             "Predict first",
             key="predict",
@@ -193,7 +194,7 @@ def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
         with st.container(key="drawn-group"):
             ui.draw_group(group, data, revealed, student)
     with right:
-        st.header(escape_markdown(group.id), anchor=False)
+        st.header(escape_markdown(ui.group_title(group.id)), anchor=False)
         if revealed:
             matrix(group, data)
         else:

@@ -20,7 +20,7 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import MAX_SLICES, Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from ui import ladder
-from ui.export import BARS_NOTE
+from ui.export import BARS_NOTE, MARGIN_NOTE
 from ui.selection import last_benchmark
 from ui.uploads import FORMATS, new_upload, show_left_out, stored_upload
 
@@ -173,7 +173,7 @@ def threshold_section(evaluation: Evaluation, name: str, description: str) -> No
         key: lambda figure=figure: figures.with_threshold_line(figure, tau) for key, figure in lines.items()
     }
     note = (
-        "Margin: how far the total of the model's matching leads the next best one's. Vertical line: the threshold "
+        f"{MARGIN_NOTE} Vertical line: the threshold "
         f"τ = {tau:g}. Coverage: groups from there on; precision: those of them matched right."
     )
     ui.export_section(

@@ -12,8 +12,8 @@ from ui.old_links import present_name, warn_without_effect
 from ui.retrieval_files import own_retrieval_set
 
 LEAD = (
-    "A captioner prefers common sentences. **Alpha** removes this preference, the language prior: "
-    "log P(t | image) − α · log P(t)."
+    "A captioner rates how likely a sentence is for a picture, and prefers common sentences whatever the picture. "
+    "**Alpha** takes this preference out, the language prior: log P(t | image) − α · log P(t)."
 )
 # As the page shows them and as the address has them; `ui.old_links` has what they were called before.
 ALPHA, PRIOR, BLIND, WORDS, SAMPLES, RETRIEVAL, TRAINSET = VIEWS = (

@@ -55,6 +55,8 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str) -> N
         with st.popover("Repeat with several seeds", icon=":material/stacked_line_chart:"):
             st.caption(SEEDS)
             seeds = int(ui.number(st, "Seeds", 2, 64, 4, key="seeds") or 4)
+            if seconds is not None:
+                st.caption(f"About {span(seconds * seeds)} for {seeds} seeds.")
             start_seeds = st.button(f"Run {seeds} seeds", icon=":material/play_arrow:")
         st.button("See a finished run", on_click=runs.open_run, args=(EXAMPLE,), icon=":material/visibility:")
     if seconds is None:
@@ -62,13 +64,12 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str) -> N
             "No time estimate: there is no earlier run to go by (`crossmatch doctor --rehearse` makes one)."
         )
     else:
-        time = f"{span(seconds)}, or {span(seconds * seeds)} for {seeds} seeds"
         known = (
             "a guess until a run has finished here"
             if source == "a rough estimate"
             else f"going by {source if source.startswith('a rehearsal') else f'runs of {source}'}"
         )
-        estimate = f"About {time} on a machine that does little else; {known}."
+        estimate = f"About {span(seconds)} on a machine that does little else; {known}."
     st.caption(f"{estimate}  \n{escape_markdown(forecast)}")
     if start_one:
         with st.spinner("Starting the run …"):

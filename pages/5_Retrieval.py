@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from difflib import get_close_matches
+from collections.abc import Sequence
 from typing import Any
 
 import streamlit as st
@@ -84,24 +83,31 @@ def pick_query(
     )  # fmt: skip
     if chosen in labels:
         return subset, labels[chosen]
-    return own_query(subset, str(chosen), labels), 0
+    return own_query(subset, str(chosen)), 0
 
 
-def own_query(subset: part.RetrievalSubset, text: str, labels: Iterable[str]) -> part.RetrievalSubset:
-    """The pictures with a query of the visitor's own, and what is known of it."""
+def own_query(subset: part.RetrievalSubset, text: str) -> part.RetrievalSubset:
+    """The pictures with a query of the visitor's own."""
     if len(text) > LONGEST:
         raise InputError(f"The query has {len(text)} characters; use at most {LONGEST}.")
-    asked = part.with_own_query(subset.name, len(subset), text)
+    return part.with_own_query(subset.name, len(subset), text)
+
+
+def say_what_is_known(
+    subset: part.RetrievalSubset, asked: part.RetrievalSubset, models: Sequence[str]
+) -> None:
+    """Of a query of the visitor's own, in one box: that nobody knows which pictures are right, the queries that are
+    nearest, and the words that a model does not know."""
+    text, said = asked.queries[0], []
     if asked.phrases is None:
-        near = ", ".join(f"“{text}”" for text in get_close_matches(text, labels, 3, 0.0))
-        st.info(
-            escape_markdown(
-                f"“{text}” is no query of this set, so nobody knows which pictures are right; the model still ranks "
-                f"them. The nearest queries are {near}."
-            ),
-            icon=":material/edit:",
-        )
-    return asked
+        said = ["This is no query of the set, so nobody knows which pictures are right."]
+        if near := part.nearest_queries(text, subset.queries):
+            said.append(f"Nearest queries: {', '.join(f'“{query}”' for query in near)}.")
+    unknown = [note for note in (part.unknown_words(model, text) for model in models) if note]
+    if unknown:
+        st.warning(escape_markdown(" ".join(said + unknown)), icon=":material/dictionary:")
+    elif said:
+        st.info(escape_markdown(" ".join(said)), icon=":material/edit:")
 
 
 def telling(subset: part.RetrievalSubset, keep: list[int]) -> int:
@@ -160,8 +166,7 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
         asked.queries[query],
     )
     if asked is not subset:
-        for note in filter(None, (part.unknown_words(model, asked.queries[0]) for model in chosen)):
-            st.warning(escape_markdown(note), icon=":material/dictionary:")
+        say_what_is_known(subset, asked, chosen)
         if asked.phrases is None:
             revealed = None
     ranked = {}
@@ -270,7 +275,7 @@ def measured(subset: part.RetrievalSubset, models: Sequence[str]) -> None:
             result = RetrievalEvaluation.of(subset, part.whole_scores(subset, model))
             st.markdown(f"**{escape_markdown(model)}**")
             for line in part.metric_lines(result, metric) or ["This set has no lists for this metric."]:
-                st.caption(escape_markdown(line))
+                st.caption(escape_markdown(ui.unbroken(line)))
 
 
 # ---- adapt

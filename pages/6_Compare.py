@@ -21,7 +21,8 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import Metric
 from core.metrics.groups import GROUP_MATCH, METRICS, yes_or_no
 from core.metrics.statistics import Clusters, Comparison
-from ui.compared import Compared, benchmark_of_file, compare_sides
+from ui.compared import Compared, Side, benchmark_of_file, compare_sides, sides_of
+from ui.export import BARS_NOTE
 from ui.formatting import p_text
 from ui.groups_needed import groups_needed
 from ui.old_links import seed_widgets_from_address
@@ -29,7 +30,7 @@ from ui.uploads import PREFIX, is_upload, new_upload, not_stored, upload_names
 
 PER_PAGE = 4
 WINNERS = ("only A right", "only B right")  # of `paired.SIDES`
-CLASSES = {  # as the page and the address have them: the second is the one that is chosen on the page
+CLASSES = {  # as the address has them; the page names the two
     "only the first right": "only A right",
     "only the second right": "only B right",
     "both right": "both right",
@@ -43,7 +44,6 @@ DETECTABLE = (
     "as many of them; of one comparison alone, so that after Holm's correction it takes more."
 )
 LEAD = "Is one better, or only luckier? What counts are the groups that only one of the two has right."
-_SHORT = 18  # letters of a name that heads a column
 _NO_BENCHMARK = ", or select the benchmark that it was made on, and the file as its model"
 
 
@@ -140,24 +140,6 @@ def file_ways(selection: ui.Selection) -> None:
         ui.page_button(label, THIS_PAGE, state, icon=":material/compare:")
 
 
-class Side(NamedTuple):
-    """One of the two as it is named: in a table that is exported, on the page, and at the head of a column."""
-
-    column: str
-    name: str
-    short: str
-
-
-def sides_of(first: str, second: str) -> tuple[Side, Side]:
-    """Both, told apart by their names: letters are those of images here."""
-    plain = [name.removeprefix(PREFIX) for name in (first, second)]
-    columns = [f"{letter}: {name}" for letter, name in zip("AB", plain, strict=True)]
-    shorts = [name.removeprefix("builtin/") for name in plain]
-    brief = all(len(short) <= _SHORT for short in shorts)
-    a, b = map(Side, columns, plain, shorts if brief else ("the first", "the second"))
-    return a, b
-
-
 def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> Any:
     """Who is ahead, and every metric of both as bars; gives the figure."""
     first, second = (side.name for side in sides)
@@ -189,7 +171,8 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     of = f"Percent of groups; {shares[0]}: of images." if shares else "Percent of groups."
     st.caption(
         escape_markdown(
-            f"{of} Difference: {second} − {first} in percentage points, with its paired 95 % interval. "
+            f"{of} Difference: {second} − {first} in percentage points, of the two as they are shown, with its "
+            f"paired 95 % interval. "
             f"p: McNemar's exact test{corrected}; above 0.05 it says that these groups cannot tell, not that "
             f"there is no difference.{'' if hanging is None else cluster_note(hanging)}"
         )
@@ -245,9 +228,13 @@ def columns_of(table: pd.DataFrame, sides: tuple[Side, Side], hanging: Clusters 
     heads |= {
         f"{side.column}: {what}": f"{side.short}: {what}" for side in sides for what in ("95 %", "tied")
     }
-    heads |= {apart: f"95 % by {by}", **{key: winner_text(key, sides) for key in WINNERS}}
+    heads |= {
+        apart: f"95 % by {by}",
+        **{key: winner_text(key, sides).removesuffix(" right") for key in WINNERS},
+    }
     helps = {"McNemar p": UNCORRECTED, "p, Holm": HOLM, test: HOLM, "detectable": DETECTABLE}
     names = [escape_markdown(side.name) for side in (a, b)]
+    helps |= {key: f"Groups that {name} alone has right." for key, name in zip(WINNERS, names, strict=True)}
     helps |= {a.column: names[0], b.column: names[1], "B − A": f"{names[1]} − {names[0]}"}
     config = {
         name: st.column_config.Column(heads.get(name), help=helps.get(name)) for name in [*measured, *rest]
@@ -259,8 +246,10 @@ def columns_of(table: pd.DataFrame, sides: tuple[Side, Side], hanging: Clusters 
 def difference_table(table: pd.DataFrame, columns: Columns, order: list[str]) -> None:
     """Some columns of the table of differences, which are shown as those of the accuracies beside them."""
     _, a, b, *_ = columns.measured
-    table = table.assign(**{"B − A": list(map(_shown_change, table[a], table[b]))})
+    change = [_shown_change(*ends, digits=2) for ends in zip(table[a], table[b], strict=True)]
+    table = table.assign(**{"B − A": change})
     written = {name: "{:.1f}".format for name in table if table[name].dtype == float}
+    written |= dict.fromkeys((a, b), "{:.2f}".format)  # one group of 400 is 0.25 points
     written |= {name: p_text for name in table if name.startswith(("p", "McNemar"))}
     written |= {name: signed_text for name in table if name.startswith("B − A")}
     ui.wide_table(table.style.format(written), column_config=columns.config, column_order=order)
@@ -268,13 +257,14 @@ def difference_table(table: pd.DataFrame, columns: Columns, order: list[str]) ->
 
 def signed_text(value: float | str) -> str:
     """Points with their sign, or an interval of them."""
-    return ui.true_minus(value if isinstance(value, str) else f"{value:+.1f}")
+    return ui.true_minus(value if isinstance(value, str) else f"{value:+.2f}")
 
 
 def winner_text(key: str, sides: tuple[Side, Side]) -> str:
     """A side of `paired.SIDES` with the names of the two: `only B right` as `only clip right`."""
     a, b = sides
-    return {"only B right": f"only {b.short} right", "only A right": f"only {a.short} right"}.get(key, key)
+    named = {"only B right": f"only {b.short} right", "only A right": f"only {a.short} right"}
+    return {**named, "both wrong": "neither right"}.get(key, key)
 
 
 def class_text(key: str, sides: tuple[Side, Side]) -> str:
@@ -295,15 +285,15 @@ def verdict(
     one is ahead where both interval and p say so. Markdown."""
     tested, by = (match, "") if match.clustered is None else (match.clustered, f" by {match.clustered.by}")
     a, b = names = [escape_markdown(name) for name in (first, second)]
-    x, y = values = [f"{each.metrics[GROUP_MATCH].value:.1f} %" for each in both]
+    x, y = values = [f"{each.metrics[GROUP_MATCH].value:.2f} %" for each in both]
     low, high = tested.low, tested.high
     if match.difference < 0:
         low, high = -high, -low
     else:
         names.reverse()
         values.reverse()
-    led = _shown_change(*(each.metrics[GROUP_MATCH].value for each in both))
-    points, p_value = f"{abs(led):.1f} points", tested.p_holm or tested.p_value
+    led = _shown_change(*(each.metrics[GROUP_MATCH].value for each in both), digits=2)
+    points, p_value = f"{abs(led):.2f} points", tested.p_holm or tested.p_value
     corrected = f", corrected for these {tests} metrics" if tests > 1 else ""
     p = f"p{by} {p_text(p_value)}{corrected}"
     if low <= 0 <= high or p_value > 0.05:
@@ -359,22 +349,37 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet, sides: tuple[Side,
         classes = paired.groups_by_winner(a, b, metric)
         alone = [name for name, side in CLASSES.items() if side in WINNERS]
         larger = max(alone, key=lambda name: int(classes[CLASSES[name]].sum()))
-        chosen = st.segmented_control(
-            "Groups",
-            list(CLASSES),
-            default=larger,
-            required=True,
-            key="side",
-            bind="query-params",
-            width="content",
-            on_change=first_cards,
-        )
-    sizes = ", ".join(f"{name} {int(classes[side].sum())}" for name, side in CLASSES.items())
+        chosen = pick_class(larger, sides)
+    sizes = ", ".join(f"{winner_text(side, sides)} {int(classes[side].sum())}" for side in CLASSES.values())
     st.caption(f"{METRICS[metric].label} on {counted(len(groups), 'group')}: {sizes}.")
     if opened is not None:
         with st.container(key="opened", border=True):  # which the history's script scrolls to
             one_group(a, b, groups, list(a.ids).index(opened), sides)
     cards((a, b), groups, np.flatnonzero(classes[CLASSES[chosen]]), metric, chosen, sides)
+
+
+def pick_class(larger: str, sides: tuple[Side, Side]) -> str:
+    """A class of `CLASSES`, named with the two; this one unless the address has another.
+
+    A widget that is bound to the address would write the names of the two into it.
+    """
+    if st.session_state.get("side") not in CLASSES:
+        asked = st.query_params.get("side", "")
+        st.session_state["side"] = asked if asked in CLASSES else larger
+    chosen = st.segmented_control(
+        "Groups",
+        list(CLASSES),
+        format_func=lambda name: winner_text(CLASSES[name], sides),
+        required=True,
+        key="side",
+        width="content",
+        on_change=first_cards,
+    )
+    if chosen != larger:
+        st.query_params["side"] = chosen
+    else:
+        st.query_params.pop("side", None)
+    return str(chosen)
 
 
 def first_cards() -> None:
@@ -419,17 +424,18 @@ def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, sides:
     """One group under both models, side by side: pictures and matching, scores, verdicts."""
     group = groups[index]
     with st.container(horizontal=True, vertical_alignment="center"):
-        st.header(escape_markdown(group.id), anchor=False, width="content")
+        st.header(escape_markdown(ui.group_title(group.id)), anchor=False, width="content")
         st.button("Close", on_click=ui.open_group, args=(None,), icon=":material/close:")
         ui.page_button(
             "Open in Groups", "pages/1_Groups.py", {"group": group.id}, icon=":material/grid_view:"
         )
-    for column, side, evaluation in zip(st.columns(2, gap="large"), sides, (a, b), strict=True):
+    both = [evaluation.group(index) for evaluation in (a, b)]
+    for column, side, data in zip(st.columns(2, gap="large"), sides, both, strict=True):
         with column:
-            data = evaluation.group(index)
             st.markdown(f"**{escape_markdown(side.name)}**")
             with st.container(key=f"drawn-{side.column}"):
                 ui.draw_group(group, data)
+            data = data.beside(both)
             st.html(group_html.matrix_html(data, escape(f"Scores of {group.id} by {side.name}")))
             st.html(group_html.verdicts_html(data, yes_or_no(data.kinds)))
     st.caption(
@@ -468,6 +474,9 @@ def exports(found: Compared, other: str) -> dict[str, Any]:
     """What `ui.export_section` takes besides: of both, with their difference."""
     model = found.selection.model
     given = ui.evaluation_exports(found.selection, {model: found.first, other: found.second})
+    names = " and ".join(name.removeprefix(PREFIX) for name in (model, other))
+    where = found.selection.groups.title or found.selection.benchmark
+    given |= {"title": f"{names} on {where}, {counted(len(found.first.ids), 'group')}", "note": BARS_NOTE}
     if found.line and given["command"]:
         given["command"] += " --common"
     return given

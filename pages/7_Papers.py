@@ -17,6 +17,7 @@ from core.papers import table_html
 from core.papers.background import is_working, start_table, stop_table
 from core.runs.store import RunStore
 from ui import published, runs, shipped_results
+from ui.formatting import unbroken
 from ui.missing import ways_to_get
 from ui.navigation import TRAIN
 
@@ -27,15 +28,17 @@ STATES = {
     "running": (":material/play_arrow:", "violet", "running"),
     "stopped": (":material/stop:", "orange", "interrupted"),
     "ready": (":material/circle:", "gray", "ready to run"),
+    "queued": (":material/schedule:", "gray", "waits its turn"),
     "begun": (":material/hourglass_bottom:", "gray", "with some of its seeds"),
     "missing": (":material/download:", "orange", "waiting for data or weights"),
     "served": (":material/cloud:", "orange", "waiting for an endpoint"),
     "printed": (":material/article:", "gray", "published numbers only"),
 }
+_MANY_ROWS, _TALL = 24, 620  # pixels of a table with more rows, which is scrolled by itself
 # Where else a paper's numbers are measured, on data that are here.
 ELSEWHERE = {
-    "vgpt": ("pages/3_Debias.py", "Debias: the same measurement on your selection"),
-    "cola": ("pages/5_Retrieval.py", "Retrieval: the same measurement on the built-in world"),
+    "vgpt": ("pages/3_Debias.py", "Measure the same on Debias"),
+    "cola": ("pages/5_Retrieval.py", "Measure the same on Retrieval"),
 }
 # Where a run of a kind is opened; the others in the list of all runs.
 # A small table of the built-in world that needs no download, by the papers' keys.
@@ -48,21 +51,38 @@ RUN_PAGES = {
 }
 
 
-def choose(place: Any) -> tuple[str, table_html.TableChoice]:
-    """Paper and table; where the address names neither, a table that runs here without any download."""
+def choose(left: Any, right: Any) -> tuple[str, table_html.TableChoice]:
+    """Paper and table; where the address names neither, a table that runs here without any download.
+
+    The field says of each table what it is of; the address has its name alone.
+    """
     names = [table_html.WORLD, *table_html.PAPERS]
     asked = st.query_params.get("table", "")
+    warn_unknown(names, asked)
     first = table_html.WORLD if asked in ("", *table_html.table_choices(table_html.WORLD)) else names[1]
-    with place:
-        paper = st.selectbox("Tables of", names, names.index(first), key="paper", bind="query-params")
-        tables = table_html.table_choices(paper)
-        opening = world_table(tables) if paper == table_html.WORLD else next(iter(tables))
-        if st.session_state.get("table", asked or opening) not in tables:
-            st.session_state["table"] = opening
-        table = st.selectbox(
-            "Table", list(tables), list(tables).index(opening), key="table", bind="query-params"
-        )
+    # Of four there is nothing to search: a word that was typed would stand there like a choice.
+    paper = left.selectbox(
+        "Tables of", names, names.index(first), key="paper", bind="query-params", filter_mode=None
+    )
+    tables = table_html.table_choices(paper)
+    opening = world_table(tables) if paper == table_html.WORLD else next(iter(tables))
+    chosen = st.session_state.get("table", asked)
+    st.session_state["table"] = chosen if chosen in tables else opening
+    table = right.selectbox(
+        "Table", list(tables), key="table", format_func=lambda name: f"{name}: {tables[name].title}"
+    )
+    if table != (asked or opening):
+        st.query_params["table"] = table
     return paper, tables[table]
+
+
+def warn_unknown(papers_here: Sequence[str], asked: str) -> None:
+    """Name in one sentence the paper or the table of the address that does not exist."""
+    known = {"paper": papers_here, "table": [t for p in papers_here for t in table_html.table_choices(p)]}
+    for key, name in {"paper": st.query_params.get("paper", ""), "table": asked}.items():
+        if name and name not in known[key]:
+            line = f"The address asks for {name[:40]!r}, which is no {key} here; another one is shown."
+            st.warning(escape_markdown(line), icon=":material/link_off:")
 
 
 def world_table(tables: Mapping[str, table_html.TableChoice]) -> str:
@@ -107,10 +127,12 @@ def runnable(name: str) -> None:
         table_html.plan_frame(record),
         figures,
         command=f"crossmatch reproduce {name}",
+        title=f"{name}: published, and measured here",
     )
 
 
 def under_way(store: RunStore, name: str, plan: papers.TablePlan) -> bool:
+    """Whether its numbers may change: this table is being run, or a run that somebody began elsewhere is of it."""
     return is_working(store, name) or any(status.state == "running" for status in plan.lines)
 
 
@@ -125,13 +147,15 @@ def standing(name: str, seeds: int, polled: bool) -> None:
         st.markdown(told(name, record))
         actions(store, plan, polled)
         plan_of_lines(store, plan)
-        empty = len(table_html.unmeasured_lines(record))
-        st.html(table_html.table_html(record, bool(empty) and st.session_state.get("empty", False)))
+        empty = len(table_html.empty_rows(record))
+        rows = len({line["line"] for line in record["lines"]}) - empty
+        with st.container(height=_TALL if rows > _MANY_ROWS else "content"):  # what is below it is soon there
+            st.html(table_html.table_html(record, bool(empty) and st.session_state.get("empty", False)))
         if empty:
             st.toggle(
-                f"Also the {counted(empty, 'line')} without any number", key="empty", bind="query-params"
+                f"Also the {counted(empty, 'row')} without any number", key="empty", bind="query-params"
             )
-        st.caption(reading(name, record, plan.deviation))
+        st.caption(f"{reading(record, plan.deviation)} {plan.remark}")
         states_line(plan)
         served_note(plan)
 
@@ -147,13 +171,14 @@ def as_figure(name: str, seeds: int) -> None:
         ui.chart(plots.papers_figure(plots.papers_data(plan.record())), alt, "papers-figure")
 
 
-def reading(name: str, record: dict[str, Any], deviation: str) -> str:
+def reading(record: dict[str, Any], deviation: str) -> str:
     """How to read the table's cells."""
-    source = "Shipped results" if name.startswith("world") else "The paper's numbers"
     cells = [cell for line in record["lines"] for cell in line["cells"]]
+    is_printed = any(cell["paper"] is not None for cell in cells)
+    source = "The paper's numbers" if is_printed else "Shipped results"
     text = f"{source}, in percent; a gain in points is in percentage points."
     if any(cell["yours"] is not None for cell in cells):
-        several = f"of several the mean ± standard deviation ({deviation})"
+        several = f"of several the mean ± standard deviation, {deviation}"
         text += f" Below, in bold: yours, of one seed its number, {several}."
     else:
         text += " Yours stand below them once you have run a line."
@@ -187,18 +212,20 @@ def state_of(status: papers.LineStatus) -> str:
 def told(key: str, record: dict[str, Any] | None = None) -> str:
     """The table's title and what it says, in Markdown."""
     title = f"**{escape_markdown(st.session_state['table'])}: {escape_markdown(chosen.title)}.**"
-    return f"{title} {escape_markdown(table_html.finding(key, record))}"
+    two = " A row is two lines of the plan: test-time matching, and SimpleMatch." if key == "world" else ""
+    return f"{title} {escape_markdown(unbroken(table_html.finding(key, record)))}{two}"
 
 
 def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
     """Run or stop everything that can run, and the time it takes; where nothing can, the nearest that does."""
     states = [state_of(status) for status in plan.lines]
     ready = [status for status in plan.lines if status.state in ("ready", "stopped")]
+    working = is_working(store, plan.name)
     with st.container(horizontal=True, vertical_alignment="center"):
-        if busy and not is_public():
+        if working and not is_public():
             stop = lambda: stop_table(store, plan.name, plan.seeds)  # noqa: E731
             help_text = "What is finished is kept, to the last whole iteration; the rest can be resumed here."
-            button = {"icon": ":material/stop:", "help": help_text}
+            button: dict[str, Any] = {"icon": ":material/stop:", "help": help_text}
             st.button("Stop running this table", on_click=runs.run_action, args=(stop,), **button)
         elif ready and not is_public():
             begin = lambda: start_table(store, plan.name, plan.seeds)  # noqa: E731
@@ -215,11 +242,12 @@ def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
             runs_here(store, plan)
     if ready and is_public():
         st.caption(f"{counted(len(ready), 'line')} can run on your own installation.")
-    elif ready and not busy:
+    elif ready:
         seconds = plan.seconds
         left = "no time estimate yet" if seconds is None else f"about {duration(seconds)}"
-        each = f"{seeds_text(ready)} each"
-        st.caption(f"{counted(len(ready), 'line')}, {each}: {left}. It continues when you close this page.")
+        beside = f", {plan.at_once} runs at a time" if plan.at_once > 1 and seconds is not None else ""
+        lines = f"{counted(len(ready), 'line')}{' to go' if working else ''}, {seeds_text(ready)} each"
+        st.caption(f"{lines}: {left}{beside}. It continues when you close this page.")
 
 
 def seeds_text(lines: Sequence[papers.LineStatus]) -> str:
@@ -293,18 +321,23 @@ def plan_of_lines(store: RunStore, plan: papers.TablePlan) -> None:
     if not box.open:
         return
     with box:
+        queued = is_working(store, plan.name)
         for i, status in enumerate(plan.lines):
-            line_row(store, status, f"line-{i}")
+            line_row(store, status, f"line-{i}", queued)
         if needs:
-            st.markdown("**Not on this machine.** With each, the lines that need it can be run here.")
+            st.markdown("**Not on this machine.** A line can be run once all that it waits for is here.")
         for item in needs:
             resource(item)
 
 
-def line_row(store: RunStore, status: papers.LineStatus, key: str) -> None:
-    """A line by itself: state, seeds, time, and one button with its next step, or what it waits for."""
+def line_row(store: RunStore, status: papers.LineStatus, key: str, queued: bool) -> None:
+    """A line by itself: state, seeds, time, and one button with its next step, or what it waits for.
+
+    queued : the whole table is being run, this line in its turn.
+    """
     what, state, seeds, step = st.columns([4, 3, 3, 3], vertical_alignment="center")
-    icon, colour, label = STATES[state_of(status)]
+    waits = queued and status.state in ("ready", "stopped")
+    icon, colour, label = STATES["queued" if waits else state_of(status)]
     what.markdown(f"**{escape_markdown(status.line.label)}**")
     state.badge(label, icon=icon, color=colour)  # type: ignore[arg-type]
     if status.line.jobs:
@@ -314,7 +347,8 @@ def line_row(store: RunStore, status: papers.LineStatus, key: str) -> None:
             escape_markdown(f"{len(status.complete)} of {counted(status.seeds_needed, 'seed')}{time}")
         )
     with step:
-        next_step(store, status, key)
+        if not waits:
+            next_step(store, status, key)
 
 
 def next_step(store: RunStore, status: papers.LineStatus, key: str) -> None:
@@ -351,7 +385,7 @@ def printed(paper: str, table: str) -> None:
     for number, note in enumerate(table_html.table_notes(paper, table), 1):
         st.caption(escape_markdown(f"[{number}] {note}"))
     ui.page_button(
-        "Matching: the same measurement on your selection",
+        "Measure the same on Matching",
         "pages/2_Matching.py",
         {},
         icon=":material/straighten:",
@@ -368,8 +402,7 @@ def printed(paper: str, table: str) -> None:
 
 ui.open_page("Papers", LEAD, pick=False)
 with ui.show_errors():
-    place = st.container(horizontal=True, vertical_alignment="bottom", gap="small")  # one row on a phone, too
-    paper, chosen = choose(place)
+    paper, chosen = choose(*st.columns([1, 2], gap="small"))
     short = table_html.PAPERS.get(paper, "TTM")
     if chosen.key in papers.TABLES:
         runnable(chosen.key)

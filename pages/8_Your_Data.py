@@ -26,6 +26,7 @@ from core.scorers import plugins
 from core.scoring.cache import ScoreCache
 from ui import import_workbench
 from ui.compute_queue import READING
+from ui.export import MARGIN_NOTE
 from ui.page import ask_beside, error_text, show_error
 from ui.uploads import (
     BESIDE,
@@ -38,6 +39,7 @@ from ui.uploads import (
     show_left_out,
     stored_upload,
     upload_evaluation,
+    upload_limit,
     upload_names,
     upload_store,
     why_no_prior,
@@ -48,7 +50,6 @@ HOSTED = (
     "This is a public server: it takes files of scores or embeddings, for you alone. Install Crossmatch on your own "
     "machine to add images and models."
 )
-UPLOAD_MB = 500
 # Two groups of two images and two captions; `topic` is a tag. In the first, GroupScore and GroupMatch disagree. The
 # scores are log-likelihoods, so that the prior below fits them: without it TextScore is right in both.
 EXAMPLE = """group,image,caption,score,match,topic
@@ -88,7 +89,7 @@ def images() -> None:
             "A zip with images and a manifest, or a Parquet file",
             type=["zip", *(ending[1:] for ending in READ)],
             key="set_upload",
-            max_upload_size=UPLOAD_MB,
+            max_upload_size=upload_limit(),
             help="Put a table (CSV, TSV, JSON) into a zip together with its images. A Parquet or Arrow file can "
             "hold the images itself.",
         )
@@ -201,7 +202,7 @@ def scores() -> None:
     left, right = st.columns([3, 2])
     try:
         with left:
-            entry = new_upload("scores_upload", megabytes=UPLOAD_MB)
+            entry = new_upload("scores_upload")
     except InputError as error:
         show_error(error)
         what_files_hold()
@@ -278,7 +279,11 @@ def file_section(entry: str, shape: str) -> None:
     ui.chart(figure, "Margins of right and wrong matchings", key="your-margins")
     with st.container(horizontal=True):
         ui.export_section(
-            "your-scores", ui.cached_on(evaluation, "table", evaluation.table), {"margins": figure}
+            "your-scores",
+            ui.cached_on(evaluation, "table", evaluation.table),
+            {"margins": figure},
+            title=f"{name}: {size}",
+            note=MARGIN_NOTE,
         )
         st.button(f"Remove {name}", on_click=remove_file, args=(entry,), icon=":material/delete:")
 

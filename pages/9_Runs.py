@@ -8,7 +8,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -210,8 +210,8 @@ COLUMNS: dict[str, Any] = {
 _NUMBERS = ("value", "low", "high", "chance")  # of a metric after an iteration
 _LETTERS = {"set": 22, "model": 16}  # that a column has room for on a laptop
 _LETTER = 5.8  # pixels of one, on average
-# On a laptop all of them fit; on a phone the first ones are in sight.
-FITTING = ("compared", "result", "before", "curve", "status", "set", "model", "settings", "seed", "time")
+# On a laptop all of them fit; on a phone the first ones are in sight: which run, and what came out.
+FITTING = ("compared", "set", "result", "before", "curve", "status", "model", "settings", "seed", "time")
 
 
 def curve_column(curves: Sequence[Sequence[float]]) -> Any:
@@ -242,7 +242,7 @@ def fitted(frame: pd.DataFrame, room: int) -> pd.DataFrame:
 
 
 def shown_columns(frame: pd.DataFrame, everything: bool) -> list[str]:
-    """The columns in the order of the screen: the result first; and no value twice."""
+    """The columns in the order of the screen: set and result first; and no value twice."""
     after = f"{metrics.METRICS[metrics.GROUP_MATCH].label} after"
     fitting = [name for name in FITTING if name in frame]
     rest = [str(name) for name in frame if everything and name not in (*fitting, after)]
@@ -553,8 +553,19 @@ def legend(*sweeps: SeedGroup) -> list[str]:
     return [", ".join(filter(None, names)) for names in zip(*apart, strict=True)]
 
 
-def overlay(chosen: Sequence[SeedGroup], store: RunStore) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
-    """The curves of three runs and more laid over each other, the oldest as A; figures and tables to take away."""
+class _Shown(NamedTuple):
+    """What a comparison shows that can be taken away, and how its figures are read."""
+
+    figures: dict[str, Any]
+    tables: dict[str, pd.DataFrame]
+    note: str
+
+
+NOTHING = _Shown({}, {}, "")
+
+
+def overlay(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
+    """The curves of three runs and more laid over each other, the oldest as A; what of it can be taken away."""
     st.header("Compared", anchor=False)
     sweeps = sorted(chosen, key=lambda sweep: sweep.created)
     every = {
@@ -564,7 +575,7 @@ def overlay(chosen: Sequence[SeedGroup], store: RunStore) -> tuple[dict[str, Any
     metric = pick_metric([name for data in every.values() for name in data.metrics])
     if metric is None:
         st.info("None of these runs has an iteration with a metric yet.", icon=":material/hourglass_top:")
-        return {}, {}
+        return NOTHING
     data = {name: each for name, each in every.items() if metric in each.metrics}
     label = label_and_meaning(metric)[0]
     figure = plots.ttm_compare_figure(data, metric)
@@ -575,7 +586,7 @@ def overlay(chosen: Sequence[SeedGroup], store: RunStore) -> tuple[dict[str, Any
     last = "; ".join(f"{name} {d.metrics[metric][-1, 0]:.1f} %" for name, d in data.items())
     line = f"Last iterations: {last}. Dotted: chance levels."
     st.caption(escape_markdown(f"{line}{lacking} A paired test takes two runs: tick two."))
-    return {label: figure}, {"All curves (CSV)": curve_table(data)}
+    return _Shown({label: figure}, {"All curves (CSV)": curve_table(data)}, line)
 
 
 def pick_metric(known: Sequence[str]) -> str | None:
@@ -599,9 +610,8 @@ def _is_headline(name: str) -> bool:
     return name == COLA_MAP or metrics.description_of(name).headline
 
 
-def compare(chosen: Sequence[SeedGroup], store: RunStore) -> tuple[dict[str, Any], dict[str, pd.DataFrame]]:
-    """Two laid over each other, the older as A, and the difference on the same groups; figures and tables to take
-    away."""
+def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
+    """Two laid over each other, the older as A, and the difference on the same groups; what of it can be taken away."""
     st.header("Compared", anchor=False)
     first, second = sorted(chosen, key=lambda sweep: sweep.created)
     apart, own = other_groups(first, second), legend(first, second)
@@ -616,7 +626,7 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> tuple[dict[str, Any
         st.markdown("  \n".join(lines))
         text = "One of the two has no finished iteration yet, or no ground truth."
         st.info(text, icon=":material/hourglass_top:")
-        return {}, {}
+        return NOTHING
     metric = pick_metric(shared_metrics)
     assert metric is not None
     label = lambda name: label_and_meaning(name)[0]  # noqa: E731
@@ -637,8 +647,9 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> tuple[dict[str, Any
     figure = plots.ttm_compare_figure(data, metric)
     last = ", ".join(f"{name} ends at {d.metrics[metric][-1, 0]:.1f} %" for name, d in data.items())
     ui.chart(figure, f"{label(metric)} per iteration of both: {last}.", "compare")
-    st.caption(escape_markdown(_bands(both, data, metric)))
-    return {label(metric): figure}, tables
+    bands = _bands(both, data, metric)
+    st.caption(escape_markdown(bands))
+    return _Shown({label(metric): figure}, tables, bands)
 
 
 def _bands(both: Mapping[str, SeedGroup], data: Mapping[str, plots.TTMData], metric: str) -> str:
@@ -699,11 +710,12 @@ def difference(ends: Mapping[str, Evaluation], metric: str) -> None:
     """The paired test on the last iterations of two runs."""
     paired = statistics.compare(*(e.outcomes[metric].value for e in ends.values()))
     what = "better" if metrics.METRICS[metric].share else "right"
-    shown = (e.metrics[metric].value for e in ends.values())
+    a, b = (e.metrics[metric].value for e in ends.values())
     st.markdown(
         true_minus(
             f"**B minus A, last iterations, same {counted(len(next(iter(ends.values())).ids), 'group')}:** "
-            f"{_shown_change(*shown):+.1f} points (95 % interval {paired.low:+.1f} to {paired.high:+.1f}); "
+            f"{b:.2f} − {a:.2f} = {_shown_change(a, b, digits=2):+.2f} points "
+            f"(95 % interval {paired.low:+.1f} to {paired.high:+.1f}); "
             f"{counted(paired.fixed, 'group')} {what} with B alone, {paired.broken} with A alone; "
             f"McNemar's p {p_text(paired.p_value)}.{could_show(paired)}"
         )
@@ -717,20 +729,46 @@ def could_show(found: statistics.Comparison) -> str:
     return f" These groups cannot tell: they show differences of {found.detectable:.1f} points or more (80 % power)."
 
 
+def outcomes_by_seed(sweep: SeedGroup, metric: str, store: RunStore) -> dict[int, np.ndarray]:
+    """Outcomes (n,) after the last iteration of every complete seed; {} where the groups have no ground truth."""
+    runs = [run for run in sweep.runs if adaptation(run.config).is_over(store.steps(run.id))]
+    truth = adaptation(sweep.runs[0].config).load_groups().truth
+    if truth is None or metric not in metrics.METRICS:
+        return {}
+    scores = {seed_of(run): store.scores(run.id, run.done) for run in runs}
+    return {seed: metrics.outcomes(each, truth, [metric])[metric].value for seed, each in scores.items()}
+
+
 def mean_over_seeds(sweep: SeedGroup, metric: str, store: RunStore) -> str:
     """The interval of the mean over complete seeds, seeds and groups being two sources of variance."""
-    runs = [run for run in sweep.runs if adaptation(run.config).is_over(store.steps(run.id))]
-    truth = adaptation(runs[0].config).load_groups().truth
-    if len(runs) < 2 or truth is None or metric not in metrics.METRICS:
+    found = outcomes_by_seed(sweep, metric, store)
+    if len(found) < 2:
         return ""
-    scores = [store.scores(run.id, run.done) for run in runs]
-    found = np.stack([metrics.outcomes(s, truth, [metric])[metric].value for s in scores])
-    parts = metrics.METRICS[metric].parts(scores[0].shape[1])
-    return f" ({statistics.Estimate.over_seeds(found, np.nan, parts).interval}, over seeds and groups)"
+    first = sweep.runs[0]
+    parts = metrics.METRICS[metric].parts(store.scores(first.id, first.done).shape[1])
+    whole = np.stack([*found.values()])
+    return f" ({statistics.Estimate.over_seeds(whole, np.nan, parts).interval}, over seeds and groups)"
+
+
+def difference_over_seeds(both: Mapping[str, SeedGroup], metric: str, store: RunStore) -> str:
+    """The paired difference of the seeds that both have complete, over seeds and groups; "" where they share none."""
+    first, second = (outcomes_by_seed(sweep, metric, store) for sweep in both.values())
+    shared_seeds = sorted({*first} & {*second})
+    if not shared_seeds:
+        return ""
+    one, other = (np.stack([side[seed] for seed in shared_seeds]).astype(float) for side in (first, second))
+    paired = statistics.Comparison.over_seeds(one, other)
+    a, b = (100 * side.mean() for side in (one, other))
+    return true_minus(
+        f"**B minus A, last iterations, mean over {counted(len(shared_seeds), 'seed')} of both, same "
+        f"{counted(one.shape[1], 'group')}:** {b:.2f} − {a:.2f} = {_shown_change(a, b, digits=2):+.2f} points "
+        f"(95 % interval over seeds and groups {paired.low:+.1f} to {paired.high:+.1f}); p {p_text(paired.p_value)}."
+        f"{could_show(paired)}"
+    )
 
 
 def means(both: dict[str, SeedGroup], metric: str, store: RunStore) -> None:
-    """The results of sweeps beside each other; choose single seeds for the paired test."""
+    """The results of sweeps beside each other, and the paired difference of the seeds that both have."""
     for name, sweep in both.items():
         row = final_values([store.steps(run.id) for run in sweep.runs], [run.config for run in sweep.runs])
         if row is None:
@@ -743,7 +781,8 @@ def means(both: dict[str, SeedGroup], metric: str, store: RunStore) -> None:
             f"{end['mean']:.1f}{std} %{mean_over_seeds(sweep, metric, store)}, "
             f"{counted(end['seeds'], 'complete seed')}, chance {end['chance']:.1f} %."
         )
-    st.caption("Turn off “Group the seeds of one run” and choose two runs for the paired test.")
+    paired = difference_over_seeds(both, metric, store)
+    st.markdown(paired or "They have no complete seed in common, so there is no paired difference.")
 
 
 def page() -> None:
@@ -770,16 +809,20 @@ def page() -> None:
     runs = [run for sweep in sweeps for run in sweep.runs]
     if any(run.live or run.resumable for run in runs):
         st.fragment(watch, run_every=2.0)(states(runs))
-    figures: dict[str, Any] = {}
-    tables: dict[str, pd.DataFrame] = {}
+    shown = NOTHING
     if len(chosen) == 2:
-        figures, tables = compare(chosen, store)
+        shown = compare(chosen, store)
     elif 2 < len(chosen) <= len(LETTERS):
-        figures, tables = overlay(chosen, store)
+        shown = overlay(chosen, store)
     runs = [run for sweep in chosen for run in sweep.runs]
     with st.container(horizontal=True):
-        more = partial(taken_away, runs, tables)
-        ui.export_section("runs", frame.drop(columns="curve"), figures, more=more)
+        more = partial(taken_away, runs, shown.tables)
+        title = "; ".join(
+            f"{letter}: {shared.group_label(sweep)}"
+            for letter, sweep in zip(LETTERS, sorted(chosen, key=lambda sweep: sweep.created), strict=False)
+        )
+        table_of_all = frame.drop(columns="curve")
+        ui.export_section("runs", table_of_all, shown.figures, more=more, title=title, note=shown.note)
         bring_in(store)
     if not is_public():
         live_sweeps()

@@ -10,7 +10,11 @@ from streamlit.components.v2 import manifest_scanner
 from streamlit.runtime.scriptrunner.script_cache import ScriptCache
 from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 
+from core.scenes import render
+
 ROOT = Path(__file__).resolve().parent.parent
+# Scenes as pages draw them, each once, however often the pages' own caches are emptied.
+_DRAWN = functools.lru_cache(maxsize=200)(render._render)
 PATIENCE = 600.0  # seconds that one run of a page may take on a busy machine
 
 # A server does these once; AppTest does them at every click: it looks for components in every installed distribution
@@ -47,6 +51,7 @@ def fresh_pages():
 @pytest.fixture
 def open_page(scored_home, tmp_path, monkeypatch):
     """Opens a page with query parameters, on a home of its own."""
+    monkeypatch.setattr(render, "_render", _DRAWN)
     home = tmp_path / "home"
     shutil.copytree(scored_home, home, dirs_exist_ok=True)
     monkeypatch.setenv("CROSSMATCH_HOME", str(home))
@@ -78,7 +83,7 @@ def text(test):
     """Everything a reader sees as text."""
     kinds = ("title", "header", "subheader", "markdown", "caption", "text", "info", "success", "warning")
     shown = "\n".join(str(e.value) for kind in kinds for e in getattr(test, kind))
-    return shown.replace("\u00a0", " ")  # where no line ends
+    return shown.replace("\u00a0", " ").replace("\u2060", "")  # where no line ends
 
 
 def html(test):

@@ -687,4 +687,6 @@ def test_a_gain_that_may_be_luck_is_not_called_none(difference, probably, verdic
         "probably": probably,
         "says": "a gain below 8.1 points could not be told",
     }
-    assert _helps(best).startswith(verdict) and _helps(best).endswith("could not be told")
+    said = _helps(best, {"value": 42.3}, {"value": 42.3 + difference})
+    assert said.startswith(verdict) and said.endswith("could not be told")
+    assert f" {difference:+.2f} points against alpha 0 (95 % interval +2.90 to +11.60, p = 0.00058)" in said

@@ -22,6 +22,7 @@ from core.datasets import load
 from core.datasets.score_files import write_scores
 from core.runs.store import RunStore
 from core.ttm.run import RUNS
+from ui.navigation import CHANGES
 
 NAMES = ["text_score", "image_score", "group_score", "group_match", "individual_match"]
 
@@ -352,7 +353,13 @@ def test_a_table_of_the_paper_without_data_says_what_to_do():
 def test_a_table_of_the_built_in_world_has_a_time():
     text = here("reproduce", "world/oracle")
     assert "ready to run, about" in text and "(a rough estimate)" in text
-    assert "what can run takes about" in text
+    assert re.search(r"what can run takes about .*, 2 runs of built-in models at a time$", text.strip())
+
+
+def test_what_a_reader_of_colas_lines_of_the_built_in_world_must_know_is_said():
+    text = here("reproduce", "cola/1", "--row", "built-in world")
+    assert "training takes 16 epochs" in text and f"see {CHANGES} on the Retrieval page" in text
+    assert "training takes 16 epochs" not in here("reproduce", "cola/1", "--row", "CLIP, Linear")
 
 
 @pytest.mark.parametrize("name", [name for name, command in COMMANDS.items() if command.example])

@@ -13,13 +13,17 @@ from typer.testing import CliRunner
 from core.base.errors import InputError
 from core.base.files import storage_errors
 from core.cli import _SECTIONS, COMMANDS, _load, app, cola
-from core.cli._output import ProgressPrinter
+from core.cli._alpha_text import _gain
+from core.cli._output import ProgressPrinter, format_differences
 from core.cola.forgetting import cost_table
 from core.datasets.embeddings import read_embeddings
 from core.datasets.score_files import read_scores
+from core.metrics.statistics import compare
 from core.runs import engine
 from core.runs.store import RunStore
 from core.scorers import devices
+from core.ttm.run import TTMRun
+from core.ttm.seeds import launch_seeds
 
 
 def test_progress_takes_ten_lines_not_a_hundred(capsys, monkeypatch):
@@ -285,6 +289,7 @@ def test_ttm_ends_with_what_changed_paired_over_the_groups():
         (("adapt", "--seed", "-1"), "seed"),
         (("recall", "scenes/retrieval", "--batch", "0"), "--batch is 0; it must be 1 or more."),
         (("adapt", "--adapter", "readme", "--fusion", "mdetr"), "leave out --fusion"),
+        (("adapt", "--batch", "100000"), "The setting batch is 100000; it must be 4096 or less."),
     ],
 )
 def test_a_number_out_of_range_and_a_fusion_that_has_no_effect_get_one_sentence(words, sentence):
@@ -395,3 +400,41 @@ def test_a_dry_run_of_several_seeds_says_how_many_its_time_is_for(monkeypatch):
     said = [CliRunner().invoke(app, [*words, *more]).stdout for more in ([], ["--seeds", "4"])]
     assert "where little else runs (measured before)" in said[0] and "seeds" not in said[0].splitlines()[1]
     assert "for 4 seeds, one after the other, where little else runs" in said[1]
+
+
+def test_every_command_prints_differences_of_the_numbers_that_it_prints(tmp_path):
+    """`rejudge`, `convert` and `alpha` printed exact ones: 66.67 from 33.33 was +33.33."""
+    rows = {
+        name: {"value": value, "low": 0.0, "high": 100.0, "chance": 50.0, "ties": 0}
+        for name, value in (("a", 100 / 3), ("b", 200 / 3))
+    }
+    found = compare(np.array([0, 1, 0]), np.array([1, 1, 0]))
+    text = format_differences(
+        "b minus a",
+        {"text_score": found},
+        ("a", "b"),
+        values=({"text_score": rows["a"]}, {"text_score": rows["b"]}),
+    )
+    assert "+33.34" in text and "of the numbers as they are printed" in text
+    assert (
+        _gain(found.record(), rows["a"], rows["b"]).startswith("+33.34 points against alpha 0 (95 % interval")
+        and "33.33" in f"{found.difference:.2f}"
+    )
+
+
+def test_an_audit_of_a_score_file_says_that_it_takes_captions_and_images(tmp_path):
+    file = tmp_path / "scores.npz"
+    file.write_bytes(b"")
+    with pytest.raises(
+        InputError, match="is a file; an audit looks at captions and images, so name the benchmark"
+    ):
+        CliRunner().invoke(app, ["audit", str(file)], catch_exceptions=False)
+
+
+def test_the_list_of_runs_names_the_group_of_a_seed_and_no_total_before_it_is_known(monkeypatch):
+    monkeypatch.setattr(engine, "launch", lambda *_, **__: None)
+    store = RunStore()
+    group = launch_seeds(store, "mine", TTMRun.of("scenes/left-right", "builtin/clip"), 2)[0]
+    lines = CliRunner().invoke(app, ["runs", "list"], catch_exceptions=False).stdout.splitlines()
+    assert [line.partition("mine · ")[2] for line in lines] == [f"seed {seed} of {group}" for seed in (1, 0)]
+    assert all(" 0/– " in line for line in lines)

@@ -6,6 +6,7 @@ import pytest
 from small_cola import SMALL_COLA
 
 from core.base.errors import InputError
+from core.cli.cola import adapt
 from core.cola import rates
 from core.cola._training_data import builtin_training_queries
 from core.cola.rates import _order, _RateTrial, find_rate
@@ -113,6 +114,18 @@ def test_a_run_that_stops_improving_ends_early_is_measured_and_is_complete(small
     assert [r["iteration"] for r in records] == [0, 1, 2, 3]
     assert ["test" in r for r in records] == [True, False, False, True]
     assert job.is_over(records) and not job.is_over(records[:3])
+
+
+def test_the_command_says_that_patience_ended_a_training_and_over_what_its_intervals_are(
+    small_world, monkeypatch, capsys
+):
+    values = iter([{"value": value, "low": 0.0, "high": 90.0} for value in (10.0, 12.0, 11.0)])
+    monkeypatch.setattr("core.cola.run._validation", lambda model, task: {"cola_map": {"all": next(values)}})
+    adapt(strategy="linear", epochs=4, steps=1, batch=4, patience=1, images=6)
+    text, notes = capsys.readouterr()
+    said = "training ended after epoch 2 of 4: validation mAP has not risen for 1 epoch; the last epoch is the result"
+    assert said in notes
+    assert text.splitlines()[-1].startswith("intervals: over queries, each wording for itself")
 
 
 def test_patience_counts_on_over_an_interruption(small_world, monkeypatch, tmp_path):

@@ -113,9 +113,7 @@ def test_one_combination_on_the_other_side_leaves_a_claim_of_unseen_queries_open
     found = of(decided(*runs), "mm-adapter", "base", "cola_map unseen")
     assert found["by_combination"]["green cube"] == pytest.approx(-1) and len(found["by_combination"]) == 4
     assert found["verdict"] == "left open" and "green cube -1.0" in found["decided_by"]
-    assert found["decided_by"].startswith(
-        "The interval, a seed or a combination lies on the other side of 0;"
-    )
+    assert found["decided_by"].startswith("The interval and combinations lie on both sides of 0;")
     claim = next(c for c in CLAIMS if c.measure == "cola_map unseen")
     clear = {"low": 1.0, "high": 9.0, "by_seed": [4.0, 5.0]}
     assert cola_verdict._side(claim, clear | {"by_combination": {"green cube": 1.0}}) == 1
@@ -129,7 +127,7 @@ def test_three_seeds_that_agree_by_chance_leave_a_claim_open(test_set):
     assert found["by_seed"] == [50.0, 10.0, 2.5]
     # Student's t of three seeds alone: 20.8 -+ 4.303 * 25.5 / sqrt(3) is -42.5 to +84.2.
     assert found["low"] < 0 < found["high"] and found["verdict"] == "left open"
-    assert found["decided_by"].startswith("The interval or a seed")
+    assert found["decided_by"].startswith("The interval lies on both sides of 0;")
 
 
 def test_what_decided_it_names_words_position_and_how_training_ended(test_set, one_claim):
@@ -257,20 +255,60 @@ def test_what_as_much_more_training_would_undo_is_left_open(test_set, worse):
     """From -28 to -11 points is +17: twice the training once more would say +6."""
     found = worse(*seeds_of(test_set, "mm-adapter", 2.0), *seeds_of(test_set, "ft-all", 4.0))
     change = found["difference"] - found["shorter"][4]["difference"]
-    assert found["high"] < 0 < found["high"] + change and found["verdict"] == "left open"
+    more = found["doubled_again"]
+    assert more["difference"] == pytest.approx(found["difference"] + change, abs=2e-3)
+    assert found["high"] < 0 < more["high"] and found["verdict"] == "left open"
     assert found["decided_by"].startswith(
-        "The opposite holds, but as large a change by more training would undo"
+        f"The opposite holds, but another doubling like the last might undo it ({more['difference']:+.1f} ["
     )
     little = worse(*seeds_of(test_set, "mm-adapter", 1.1), *seeds_of(test_set, "ft-all", 4.0))
-    change = little["difference"] - little["shorter"][4]["difference"]
-    assert change > 0 > little["high"] + change and little["verdict"] == "refuted"
+    assert little["difference"] < little["doubled_again"]["difference"] < little["doubled_again"]["high"] < 0
+    assert little["verdict"] == "refuted"
+
+
+def test_a_change_that_seeds_do_not_share_leaves_a_claim_open(test_set, one_claim):
+    """One seed gains what the others lose: the mean stands still, and that seed would be on the other side."""
+    full = seeds_of(test_set, "ft-all", 4.0)
+    half = [run(test_set, "mm-adapter", seed, right) for seed, right in enumerate((0.8, 3.0, 3.0))]
+    whole = [run(test_set, "mm-adapter", seed, right) for seed, right in enumerate((2.5, 2.0, 2.0))]
+    (found,) = decided(*half, *full, longer=[*whole, *full])
+    more = found["doubled_again"]
+    expected = 2 * np.array(found["by_seed"]) - found["shorter"][4]["by_seed"]
+    assert more["by_seed"] == pytest.approx(expected, abs=3e-3)
+    assert max(found["by_seed"]) < 0 < max(more["by_seed"])
+    assert found["high"] < 0 and more["difference"] < 0 and found["verdict"] == "left open"
+
+
+def test_a_verdict_that_the_shortest_training_contradicts_says_so(test_set, worse):
+    both = [*seeds_of(test_set, "mm-adapter", 4.0), *seeds_of(test_set, "ft-all", 4.0)]
+    found = worse(*both, longest=[*seeds_of(test_set, "mm-adapter", 4.0), *seeds_of(test_set, "ft-all", 1.0)])
+    assert found["turned"] and "with 4 epochs, the opposite: -" in found["decided_by"]
+    assert found["says"].rstrip(".") in cola._history([found])
+    same = worse(*seeds_of(test_set, "mm-adapter", 1.0), *seeds_of(test_set, "ft-all", 4.0))
+    assert not same["turned"] and "of the verdicts say" not in cola._history([same])
+
+
+def test_a_strategys_interval_is_over_questions_and_its_mean_over_queries(test_set):
+    """Two questions of 3 and 1 wordings: their weighted values have the mean of all four queries."""
+    questions = cola_verdict.Clusters("question", np.array([0, 0, 1, 0]))
+    found = cola_verdict.by_question(np.array([[0.2, 0.4, 0.9, 0.6]]), questions)
+    assert found.tolist() == [pytest.approx([1.2 / 2, 0.9 / 2])] and found.mean() == pytest.approx(2.1 / 4)
+
+
+def test_what_an_interval_without_caution_would_say_stands_beside_each_claim(test_set, worse):
+    found = worse(*seeds_of(test_set, "mm-adapter", 1.0), *seeds_of(test_set, "ft-all", 4.0))
+    usual = found["usual"]
+    assert found["low"] < usual["low"] < found["difference"] < usual["high"] < found["high"]
+    assert "By that one no verdict would be another, and 0 would say" in cola._history([found])
+    other = {**found, "usual": {**usual, "verdict": "left open"}}
+    assert f"1 verdict would be another ({found['says'].rstrip('.')}: left open)" in cola._history([other])
 
 
 def test_what_turns_round_by_the_last_doubling_is_left_open(test_set, worse):
     found = worse(*seeds_of(test_set, "mm-adapter", 4.0), *seeds_of(test_set, "ft-all", 1.0))
     assert found["verdict"] == "left open" and found["shorter"][4]["high"] < 0 < found["low"]
     assert found["decided_by"].startswith(
-        "It holds, but the opposite before the last doubling; with 4 epochs: -"
+        "It holds, but the opposite before the last doubling; with 4 epochs, the opposite: -"
     )
 
 
@@ -291,7 +329,9 @@ def test_the_longest_training_decides_beside_the_one_before_it(test_set, worse):
     assert found["verdict"] == "confirmed" and found["epochs"] == 16 and set(found["shorter"]) == {4, 8}
     low, none = (found["shorter"][n]["difference"] for n in (4, 8))
     assert low < 0 == none < found["difference"]
-    assert found["decided_by"].startswith("With 8 epochs: +0.0 [-10.0, +10.0], with 4 epochs: -")
+    assert found["decided_by"].startswith(
+        "With 8 epochs: +0.0 [-10.0, +10.0], with 4 epochs, the opposite: -"
+    )
     assert "16 epochs instead of 8 change MM-Adapter's validation mAP by +0.0 points" in found["decided_by"]
 
 

@@ -482,7 +482,7 @@ def test_a_damaged_open_clip_folder_is_one_sentence(tiny_open_clip_folder, tmp_p
         ("what is this?", "asks for an option that no score has"),
         (
             "openai/clip-vit-base-patch32",
-            "while HF_HUB_OFFLINE is set; unset it, or use a built-in model",
+            "while HF_HUB_OFFLINE is set; unset it, or choose a listed model",
         ),
         ("open_clip:ViT-B-32", r"names no weights; write open_clip:ViT-B-32/PRETRAINED with .* openai"),
         ("open_clip:ViT-B-33/openai", r"Unknown open_clip architecture 'ViT-B-33'; did you mean 'ViT-B-32"),

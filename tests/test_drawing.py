@@ -175,7 +175,9 @@ def test_a_matrix_has_the_decimals_that_its_decision_and_its_neighbour_need():
     assert "0.502 " in group_html.matrix_html(decided, "scores")
     plain, near = view([[1, 2], [3, 5]], TRUTH), view([[-0.734, -0.731], [2, 3]], TRUTH)
     assert "1.00 " in group_html.matrix_html(plain, "scores")
-    assert "1.000 " in group_html.matrix_html(plain, "scores", [plain, near])
+    assert "1.000 " in group_html.matrix_html(plain.beside([plain, near]), "scores")
+    verdicts = group_html.verdicts_html(plain.beside([near])).replace("\u00a0", " ")
+    assert "1.000 + 5.000 = 6.000" in verdicts  # what it decides by, too
 
 
 def test_a_square_group_s_verdict_says_nothing_of_fewer_images():

@@ -81,19 +81,22 @@ def test_a_forecast_by_hand(fitted):
     assert found.gain == pytest.approx(3 - 4 * 0.5 + 0)
     assert (found.low, found.high) == pytest.approx((-4, 7)) and found.verdict == "cannot tell"
     assert "GroupMatch may rise or fall, -4 to +7 points." in found.sentence()
-    assert "80 % ended in such an interval" in found.sentence()
+    assert "In tests 80 % of runs ended inside their forecast." in found.sentence()
     assert "changed by +8.0, outside of the interval" in found.sentence(8.0)
 
 
 def test_a_forecast_that_fails_on_the_set_says_so(fitted, monkeypatch):
     """It said -4 to +12 beside an example of +12.6, where four measured runs had +12.9 in the mean."""
-    for change, said in ((12.92, "here it fails: 4 runs of this model on this set changed it by +12.9 in the mean"),
-                         (3.0, "4 runs of this model on this set changed it by +3.0 in the mean, inside")):  # fmt: skip
+    for change, verdict in ((12.92, "fails"), (3.0, "holds")):
+        runs = "4 runs of this model on this set changed GroupMatch"
+        said = f"Here it {verdict}: {runs} by {change:+.1f} points on average."
         cell = {RUN.model: {RUN.benchmark: {"change": change, "runs": 4}}}
         monkeypatch.setitem(FITTED, "measured", cell)
         assert said in Forecast.of(RUN, lambda model: SCORES).sentence()
     monkeypatch.setitem(FITTED, "measured", {RUN.model: {}})
-    assert Forecast.of(RUN, lambda model: SCORES).sentence().endswith("% ended in such an interval.")
+    assert (
+        Forecast.of(RUN, lambda model: SCORES).sentence().endswith("% of runs ended inside their forecast.")
+    )
 
 
 @pytest.mark.parametrize(

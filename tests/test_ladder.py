@@ -388,4 +388,4 @@ def test_progress_says_which_run_it_is_of(monkeypatch):
     monkeypatch.setattr(Run, "of", classmethod(lambda *given: (given[-1]("encoding", 0.5), found)[1]))
     told = []
     Ladder.measure(NAME, "builtin/clip", "cpu", 0, 2, lambda *given: told.append(given))
-    assert told == [("run 1 of 2: encoding", 0.5), ("run 2 of 2: encoding", 0.5)]
+    assert told == [("run 1 of 2: encoding", 0.25), ("run 2 of 2: encoding", 0.75)]

@@ -154,7 +154,10 @@ ENDS = {
     ),
     "ledger": ("Test-time matching", lambda test: test.selectbox(key="ledger_set").value == LEDGER_SET),
     "binding": ("Retrieval", lambda test: test.selectbox(key="query").value),
-    "ladder": ("Where is the binding lost?", lambda test: "What a linear probe finds is there" in text(test)),
+    "ladder": (
+        "Ladder: where is the binding lost?",
+        lambda test: "What a linear probe finds is there" in text(test),
+    ),
 }
 
 

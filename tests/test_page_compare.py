@@ -13,6 +13,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
+from ui.compared import sides_of
 from ui.formatting import p_text
 
 COMPARE = "pages/6_Compare.py"
@@ -42,13 +43,13 @@ def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app)
     match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
     said = text(test).replace("\\", "")
     assert "these groups cannot tell builtin/clip and builtin/siglip apart" in said
-    lead = f"builtin/siglip leads by {match['B − A']:.1f} points (95 % interval by caption "
+    lead = f"builtin/siglip leads by {match['B − A']:.2f} points (95 % interval by caption "
     assert (
         match["B − A"] > 0 and (lead + match["B − A by caption: 95 %"]).replace("-", "−") + ", p by" in said
     )
     test = app(COMPARE, set="scenes/attribute-swap", model="builtin/clip", other="builtin/siglip")
     said = text(test).replace("\\", "")
-    lead = "builtin/clip is ahead of builtin/siglip by 11.4 points**, 82.7 % against 71.3 %"
+    lead = "builtin/clip is ahead of builtin/siglip by 11.34 points**, 82.67 % against 71.33 %"
     assert (
         f"{lead} (95 % interval by caption 5.1 to 17.2, p by caption < 0.001, corrected for these 5 metrics)."
         in said
@@ -75,7 +76,7 @@ def test_the_p_of_the_headline_is_that_of_the_table_and_decides_with_the_interva
     assert match["p, Holm"] == pytest.approx(5 * 2 / 2**7) and match["B − A: 95 %"].startswith("+")
     said = text(test).replace("\\", "")
     assert "these groups cannot tell worse.csv and right.csv apart" in said
-    assert "right.csv leads by 2.3 points (95 % interval +" in said
+    assert "right.csv leads by 2.33 points (95 % interval +" in said
     assert "p 0.078, corrected for these 5 metrics)." in said
 
 
@@ -89,7 +90,7 @@ def test_points_and_interval_are_those_by_which_the_named_one_leads_whichever_is
         )
         for a, b in (("builtin/clip", "builtin/siglip"), ("builtin/siglip", "builtin/clip"))
     ]
-    assert lines[0] == lines[1] and "11.4\u00a0points" in lines[0]  # where no line ends
+    assert lines[0] == lines[1] and "11.34\u00a0points" in lines[0]  # where no line ends
 
 
 @pytest.mark.parametrize(("name", "metrics"), [(SET, 5), ("scenes/replace", 1)])
@@ -163,11 +164,12 @@ def test_a_link_to_what_is_gone_says_so_and_compares_with_another_one(app, lost)
 
 
 def test_classes_are_named_counted_and_turned_page_by_page(app):
+    """“Only the first right”: which of the two that is had to be looked up above."""
     test = app(COMPARE, set="scenes/attribute-swap", model="builtin/clip", other="builtin/siglip")
     side = test.segmented_control(key="side")
-    assert side.options == ["only the first right", "only the second right", "both right", "neither right"]
-    assert side.value == "only the first right"
-    counts = "only the first right 55, only the second right 21, both right 193, neither right 31"
+    assert side.options == ["only clip right", "only siglip right", "both right", "neither right"]
+    assert side.value == "only the first right"  # in the address, which another pair may follow
+    counts = "only clip right 55, only siglip right 21, both right 193, neither right 31"
     assert f"GroupMatch on 300 groups: {counts}." in text(test)
     first = [b.label for b in test.button if b.label.startswith("Compare ")]
     test.session_state["cards"] = 2
@@ -175,6 +177,42 @@ def test_classes_are_named_counted_and_turned_page_by_page(app):
     assert not {*first} & {b.label for b in test.button if b.label.startswith("Compare ")}
     fine(test.segmented_control(key="side").set_value("neither right").run())
     assert test.session_state["cards"] == 1
+
+
+@pytest.mark.parametrize(
+    ("names", "short"),
+    [
+        (("builtin/clip", "itc:builtin/blip-itm"), ("clip", "itc:blip-itm")),
+        (("openai/clip-vit-base-patch32", "builtin/clip"), ("clip-vi…-patch32", "clip")),
+        (
+            ("openai/clip-vit-base-patch32", "laion/clip-vit-base-patch32"),
+            ("openai/…-patch32", "laion/c…-patch32"),
+        ),
+        (("run/20261124-031522-0123456789abcdef", "builtin/clip"), ("the run", "clip")),
+        (("results-of-monday-x-2026.csv", "results-of-tuesday-2026.csv"), ("the first", "the second")),
+    ],
+)
+def test_two_names_are_as_short_as_they_stay_apart(names, short):
+    assert tuple(side.short for side in sides_of(*names)) == short
+
+
+def test_a_class_in_the_address_is_opened_and_another_one_is_written_there(app):
+    test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip", side="both right")
+    assert test.segmented_control(key="side").value == "both right"
+    test = fine(test.segmented_control(key="side").set_value("neither right").run())
+    assert test.query_params["side"] == "neither right"
+
+
+def test_scores_side_by_side_have_the_same_decimals_and_a_number_is_called_a_group(app, tmp_path):
+    """0.2255 stood beside 0.26, in a group that was headed "1"."""
+    near, plain = np.tile(np.eye(2), (3, 1, 1)), np.tile(np.eye(2), (3, 1, 1))
+    near[1] = [[0.2255, 0.2251], [0.1, 0.2]]
+    first, second = uploaded(tmp_path, "a.csv", near), uploaded(tmp_path, "b.csv", plain)
+    test = app(COMPARE, set=first, other=second)
+    ids = test.selectbox(key="group").options
+    test = fine(test.selectbox(key="group").set_value(ids[1]).run())
+    assert html(test).count("1.000 ") >= 2 and "0.226 " in html(test)
+    assert f"Group {ids[1]}" in [header.value for header in test.header]
 
 
 def test_a_link_holds_models_side_and_group(app):
@@ -380,5 +418,5 @@ def test_the_difference_in_the_table_is_that_of_the_two_columns_beside_it(app):
     test = app(COMPARE, set="scenes/attribute-swap", model="builtin/clip", other="builtin/siglip")
     table = test.dataframe[0].value
     a, b = (name.removesuffix(": tied") for name in table if name.endswith(": tied"))
-    ends = (table[b].round(1) - table[a].round(1)).round(1)
+    ends = (table[b].round(2) - table[a].round(2)).round(2)
     assert (table["B − A"] == ends).all()

@@ -72,12 +72,12 @@ def test_matching_leads_to_the_ladder_near_its_top_and_an_old_link_still_does(ap
     assert kinds.index(("button", "Where is the binding lost?")) < [kind for kind, _ in kinds].index("metric")
     there = fine(button(test, "Where is the binding lost?").click().run())
     assert (
-        there.title[0].value == "Where is the binding lost?"
+        there.title[0].value == "Ladder: where is the binding lost?"
         and there.selectbox(key="set").value == "scenes/size-swap"
     )
     old = app(MATCHING, set="scenes/size-swap", ladder="true")
     assert (
-        old.title[0].value == "Where is the binding lost?"
+        old.title[0].value == "Ladder: where is the binding lost?"
         and old.selectbox(key="set").value == "scenes/size-swap"
     )
 

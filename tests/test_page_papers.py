@@ -9,6 +9,7 @@ from driving import button, fine, html, text
 
 from core import papers
 from core.datasets.paper_results import reference
+from core.figures import ablations
 from core.papers import background, table_html
 from core.papers._shipped_results import measured
 from core.papers._tables import lines
@@ -27,7 +28,7 @@ def opened(test):
 
 
 def plain(test):
-    return text(test).replace("\\", "")
+    return text(test).replace("\\", "").replace("\u00a0", " ")
 
 
 def test_the_first_table_shows_the_paper_s_numbers_and_exactly_what_is_missing(app):
@@ -71,11 +72,20 @@ def test_the_page_says_the_protocols_own_number_of_seeds_and_starts_no_other(app
     assert max(seeds) == 2
 
 
+@pytest.mark.parametrize("table", papers.TABLES)
+def test_every_table_has_a_record(tmp_path, table):
+    """Cola's Fig. 5 asked the training set of its runs for the shape of groups, and stopped with an error."""
+    assert papers.table_plan(RunStore(tmp_path), table).record()["lines"]
+
+
 @pytest.mark.parametrize("paper", [*table_html.PAPERS, table_html.WORLD])
 def test_every_table_of_every_paper_opens(app, paper):
     test = app(PAPERS, paper=paper)
     choices = table_html.table_choices(paper)
-    assert list(test.selectbox(key="table").options) == list(choices)
+    said = [
+        f"{name}: {choice.title}" for name, choice in choices.items()
+    ]  # "Table 1a" says nothing by itself
+    assert list(test.selectbox(key="table").options) == said
     for name in list(choices)[1::4]:
         fine(test.selectbox(key="table").set_value(name).run())
         assert choices[name].title.split(",")[0] in plain(test)
@@ -84,7 +94,29 @@ def test_every_table_of_every_paper_opens(app, paper):
 def test_a_link_opens_a_table_and_one_that_does_not_exist_falls_back(app):
     test = app(PAPERS, paper="Cola", table="Table 3")
     assert test.selectbox(key="table").value == "Table 3" and "harder lists of CLEVR" in plain(test)
-    assert app(PAPERS, paper="Cola", table="Table 99").selectbox(key="table").value == "Table 1"
+    assert not test.warning
+    test = app(PAPERS, paper="Cola", table="Table 99")
+    assert test.selectbox(key="table").value == "Table 1"
+    assert "asks for 'Table 99', which is no table here" in plain(test)
+    assert "asks for 'Foo', which is no paper here" in plain(app(PAPERS, paper="Foo"))
+
+
+def test_the_address_has_the_name_of_a_table_alone_and_follows_it(app):
+    test = app(PAPERS, paper="Cola", table="Table 3")
+    fine(test.selectbox(key="table").set_value("Section 7").run())
+    assert test.query_params["table"] == "Section 7"
+    fine(test.selectbox(key="paper").set_value("Language priors").run())
+    assert test.query_params["table"] == "Table 1a" and test.selectbox(key="table").value == "Table 1a"
+
+
+def test_two_ways_by_hand_do_not_begin_with_the_same_words(app):
+    """Of ColorSwap "Or by hand" stood twice."""
+    said = [each.value.replace("\\", "") for each in opened(app(PAPERS, **TTM)).caption]
+    assert len([each for each in said if each.startswith("Or by hand in another way:")]) == 1
+    start = next(i for i, each in enumerate(said) if "drive.google" in each)
+    assert said[start].startswith("Or by hand: save the archive") and said[start + 1].startswith(
+        "Or by hand in"
+    )
 
 
 def test_your_runs_stand_below_the_shipped_numbers(app, monkeypatch):
@@ -123,7 +155,9 @@ def test_what_can_run_is_started_once_and_stopped(app, monkeypatch):
     fine(button(test, "Run all available lines").click().run())
     assert [arguments[1:] for _, arguments, _ in started] == [["world/oracle", "4"]]
     working.add(1)
-    test = app(PAPERS, paper=table_html.WORLD, table="Oracle")
+    test = opened(app(PAPERS, paper=table_html.WORLD, table="Oracle"))
+    assert "2 lines to go, 4 seeds each" in text(test) and "waits its turn" in text(test)
+    assert not [each for each in test.button if each.label == "Run"]
     fine(button(test, "Stop running this table").click().run())
     assert not working and button(fine(test.run()), "Run all available lines")
 
@@ -142,6 +176,19 @@ def test_one_line_can_be_run_by_itself(app, monkeypatch):
         ("cosine", 0),
         ("cosine", 1),
     ]
+
+
+def test_a_run_that_was_begun_elsewhere_is_no_run_of_the_table(app, monkeypatch):
+    """It was offered "Stop running this table", which would have ended the visitor's own run, and nothing to start."""
+    job = lines("world/schedules")[0].job
+    store = RunStore()
+    run = store.create(job.kind, "mine", job.written())
+    assert store.try_start(run.id, store.queue_up(run.id), 1) == 0
+    assert papers.table_plan(store, "world/schedules").lines[0].state == "running"
+    test = app(PAPERS, paper=table_html.WORLD, table="Schedules")
+    assert button(test, "Run all available lines") and "1 running" in text(test)
+    assert not [each for each in test.button if each.label.startswith("Stop")]
+    assert "2 runs at a time" in text(test)
 
 
 def test_in_public_mode_nobody_starts_a_table(app, monkeypatch):
@@ -177,6 +224,28 @@ def test_a_table_of_the_built_in_world_has_its_own_figure_and_no_second_choice_o
     assert test.segmented_control(key="world").value == "Gains"
     fine(test.selectbox(key="table").set_value("Transfer").run())
     assert not test.get("plotly_chart")
+
+
+def test_table_figure_and_plan_of_all_sets_and_models_are_of_the_same_runs(tmp_path):
+    """The figure had blip-itm, which the table lacked; the table had models without any number."""
+    record = papers.table_plan(RunStore(tmp_path), "world").record()
+    rows = re.findall(r'<th scope="row">([^<]*)</th>', table_html.table_html(record))
+    data = ablations.gains_data(ablations.ablations())
+    drawn = {
+        f"{name}, {model}"
+        for i, model in enumerate(data.models)
+        for j, name in enumerate(data.sets)
+        if data.seeds[i, j] > 0
+    }
+    assert drawn == set(rows) == {line["line"].removesuffix(", SimpleMatch") for line in record["lines"]}
+    assert len(rows) == len(drawn) and not table_html.empty_rows(record)
+
+
+def test_a_table_whose_rows_are_two_lines_of_the_plan_says_so(app):
+    test = app(PAPERS, paper=table_html.WORLD, table="Sets and models")
+    said = "A row is two lines of the plan: test-time matching, and SimpleMatch."
+    assert said in plain(test) and not [each for each in test.toggle if each.key == "empty"]
+    assert said not in plain(app(PAPERS, paper=table_html.WORLD, table="Iterations"))
 
 
 def test_shipped_numbers_have_their_interval_and_the_table_its_chance_levels(tmp_path):
@@ -256,6 +325,20 @@ def test_lines_of_the_built_in_world_are_a_table_of_their_own_without_empty_colu
         assert all(any("–</span>" not in row[c] for row in rows) for c in range(columns))
 
 
+def test_a_figure_whose_numbers_the_paper_does_not_print_says_that_those_shown_are_not_its(app):
+    """Below Cola's Fig. 5 stood "The paper's numbers", and every line was of the built-in world."""
+    test = app(PAPERS, paper="Cola", table="Fig. 5")
+    assert "the paper prints no numbers here" in html(test) and "built-in world, Linear" not in html(test)
+    assert "Cola mAP, 2 attributes" in html(test) and "attributes-2" not in html(test)
+    assert "Shipped results, in percent" in plain(test) and "The paper's numbers, in" not in plain(test)
+
+
+def test_headings_of_recall_are_of_one_kind():
+    """Beside "COCO Image to text R@1" stood "COCO image to text r5"."""
+    heads = [cell.head for line in lines("vgpt/3a") for cell in line.cells]
+    assert {"COCO image to text R@1", "COCO image to text R@5"} <= {*heads}
+
+
 def test_every_number_of_a_printed_table_is_in_its_frame():
     from core.datasets.paper_results import reference
 
@@ -321,8 +404,16 @@ def test_every_number_in_what_a_table_says_is_printed_in_it():
 def test_the_page_says_what_its_table_shows_in_one_sentence(app):
     told = plain(app(PAPERS, **TTM))
     assert "Test-time matching raises GroupMatch on all 8 lines that measure it, most on ColorSwap" in told
-    told = plain(app(PAPERS, paper="Cola", table="Table 4"))
+    test = app(PAPERS, paper="Cola", table="Table 4")
+    assert any("65\u00a0% mAP" in each.value for each in test.markdown)  # where no line ends
+    told = plain(test)
     assert "CLIP alone has 0.65 % mAP on GQA and MM-Adapter 17.40 %" in told
+
+
+def test_a_table_with_one_measured_line_speaks_of_one(app):
+    """It said "on all 1 lines that measure it, most on scenes/left-right"."""
+    told = plain(app(PAPERS, paper=table_html.WORLD, table="Transfer"))
+    assert "of untouched groups on the one measured line, scenes/left-right" in told and "all 1" not in told
 
 
 def test_where_nothing_can_run_a_table_that_runs_comes_first(app):
@@ -354,20 +445,20 @@ def test_columns_of_one_method_stand_together_and_no_cell_is_blank(tmp_path):
     assert [head.split()[0] for head in heads] == sorted(
         (head.split()[0] for head in heads), key=["raw", "SimpleMatch", "TTM"].index
     )
-    (early,) = re.findall(r"<th[^>]*>scenes/left-right, builtin/clip-early</th>(.*?)</tr>", shown)
+    early = "scenes/left-right, builtin/clip-early"  # of which SimpleMatch was not measured
+    (early,) = re.findall(rf"<th[^>]*>{early}</th>(.*?)</tr>", shown)
     assert early.count("not run yet") == 1 and "<div></div>" not in shown
     printed = table_html.table_html(papers.table_plan(RunStore(tmp_path), "vgpt/1a").record())
     assert 'title="The paper has no number here.">–<' in printed and "not run yet" not in printed
 
 
-def test_lines_without_a_number_are_left_out_and_simplematch_stands_in_its_models_row(tmp_path):
-    plan = papers.table_plan(RunStore(tmp_path), "world").record()
-    shown = table_html.table_html(plan)
+def test_rows_without_a_number_are_left_out_and_simplematch_stands_in_its_models_row(tmp_path):
+    shown = table_html.table_html(papers.table_plan(RunStore(tmp_path), "world").record())
     assert ">scenes/left-right, builtin/clip<" in shown and "SimpleMatch<" not in shown
-    assert (
-        "builtin/clip-early" in shown and "scenes/triples, builtin/clip-early" not in shown
-    )  # one is measured
-    assert "scenes/triples, builtin/clip-early" in table_html.unmeasured_lines(plan)
+    plan = papers.table_plan(RunStore(tmp_path), "world/transfer").record()
+    row = "scenes/triples, builtin/clip"
+    assert row in table_html.empty_rows(plan) and row not in table_html.table_html(plan)
+    assert row in table_html.table_html(plan, empty=True)
 
 
 def test_a_served_model_waits_for_an_endpoint_and_for_no_weights(app, monkeypatch):
@@ -380,12 +471,12 @@ def test_a_served_model_waits_for_an_endpoint_and_for_no_weights(app, monkeypatc
     assert html(test).count(">not trained<") == 12  # four columns of TTM in three rows
 
 
-def test_lines_without_any_number_are_behind_a_switch_that_counts_them(app):
-    test = app(PAPERS, paper=table_html.WORLD, table="Sets and models")
-    record = papers.table_plan(RunStore(), "world").record()
+def test_rows_without_any_number_are_behind_a_switch_that_counts_them(app):
+    test = app(PAPERS, paper=table_html.WORLD, table="Transfer")
+    record = papers.table_plan(RunStore(), "world/transfer").record()
     known = [any(c["shipped"] is not None for c in line["cells"]) for line in record["lines"]]
-    assert test.toggle(key="empty").label == f"Also the {known.count(False)} lines without any number"
-    row = "scenes/triples, builtin/clip-early"
+    assert test.toggle(key="empty").label == f"Also the {known.count(False)} rows without any number"
+    row = "scenes/triples, builtin/clip"
     assert row not in html(test)
     assert row in html(fine(test.toggle(key="empty").set_value(True).run()))
 

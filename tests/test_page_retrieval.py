@@ -1,6 +1,8 @@
 """The retrieval page, driven from app.py: queries side by side, the table of strategies, runs of a strategy."""
 
 import json
+import os
+import shutil
 
 import bound_assets  # noqa: F401
 import numpy as np
@@ -11,16 +13,29 @@ from driving import button, fine, html, text
 
 from core.base.paths import assets
 from core.cola.run import StrategyRun
-from core.figures.retrieval import paper_data, strategies_data, strategies_figure, words_figure
+from core.figures.retrieval import (
+    _CurveData,
+    curve_figure,
+    paper_data,
+    strategies_data,
+    strategies_figure,
+    words_figure,
+)
 from core.figures.shared_words import _present_and_missing_words, ranked_images, shared_word_counts
 from core.runs.store import RunStore
 from core.scenes.retrieval import load_retrieval
 from core.scorers.cola_config import STRATEGIES
 from core.scoring.retrieval import RetrievalSubset, first_images
+from ui.retrieval import nearest_queries
 from ui.retrieval_table import Measured
 
 PAGE = "pages/5_Retrieval.py"
 QUERY = "a red cube"
+
+
+def plain(table):
+    """A table's words without what Markdown and line breaks need."""
+    return table.replace([r"\\", "\u00a0", "\u2060"], ["", " ", ""], regex=True)
 
 
 def some_query():
@@ -45,10 +60,30 @@ def quick(monkeypatch):
     monkeypatch.setattr("core.cola.tasks._PAIRS", 10)
 
 
-def finished(strategy="linear"):
-    options = {"epochs": 2, "steps": 2, "batch": 4, "strategy": strategy}
-    wanted = StrategyRun.of(images=12, device="cpu", options=options)
-    return finish(RunStore(), f"{strategy} for a test", wanted)
+@pytest.fixture(scope="module")
+def homes():
+    """Strategy -> a home with a finished run of it, and the run's id: each is trained once."""
+    return {}
+
+
+@pytest.fixture
+def finished(homes, quick, scored_home, tmp_path_factory):
+    """Puts a finished run of a strategy into the test's own home; the run's id."""
+
+    def put(strategy="linear"):
+        if strategy not in homes:
+            options = {"epochs": 2, "steps": 2, "batch": 4, "strategy": strategy}
+            wanted = StrategyRun.of(images=12, device="cpu", options=options)
+            with pytest.MonkeyPatch.context() as patch:
+                home = tmp_path_factory.mktemp("trained")
+                shutil.copytree(scored_home, home, dirs_exist_ok=True)
+                patch.setenv("CROSSMATCH_HOME", str(home))
+                homes[strategy] = home, finish(RunStore(), f"{strategy} for a test", wanted)
+        home, run = homes[strategy]
+        shutil.copytree(home, os.environ["CROSSMATCH_HOME"], dirs_exist_ok=True)
+        return run
+
+    return put
 
 
 def test_a_query_shows_ranked_images_with_verdicts_and_shared_words(app):
@@ -247,8 +282,10 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
         "low": -5.0,
         "high": -1.0,
         "epochs": 32,
+        "turned": True,
     }
     verdict = {"base": "builtin/clip-details", "runs": 4, "wanted": 21, "claims": [known, unknown, longer]}
+    verdict |= {"rule": "The rule as it is.", "protocol": {"epochs": 16}}
     (tmp_path / "results/cola_verdict.json").write_text(json.dumps(verdict))
     monkeypatch.setattr("core.base.paths.assets", lambda: tmp_path)
     test = app(PAGE, view="strategies")
@@ -258,6 +295,9 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
     assert own.loc["chance", "Cola mAP, all"] == "16.0" and own.loc["MM-Adapter", "seeds"] == "3"
     assert len(test.get("plotly_chart")) == 2  # ours and the paper's
     assert "**2 confirmed, 1 left open** (4 of 21 runs are measured)" in text(test)
+    assert "The rule as it is. 1 of the verdicts says the opposite of what 16 epochs said clearly." in text(
+        test
+    )
     assert "A claim. **Confirmed**, +3.0 (+1.0 to +5.0) points. So." in text(test)
     assert "A third. **Confirmed**, -3.0 (-5.0 to -1.0) points after 32 epochs. So." in text(test)
     assert "Another. **Left open**. Not measured yet: 0 of 3 seeds." in text(test)
@@ -275,9 +315,9 @@ def test_the_table_of_strategies_has_intervals_chance_and_who_has_no_verdict_and
     shipped, table = Measured.shipped(), html(test)
     data = strategies_data(shipped.rows)
     for j, name in enumerate(data.strategies):
-        low, high = data.low[2, j], data.high[2, j]
+        low, high = data.low[0, j], data.high[0, j]
         assert f"<small>{low:.1f}–{high:.1f}</small>" in table, name
-    level = data.chance[2, 0]
+    level = data.chance[0, 0]
     assert f"{level:.1f} %" in table.split("chance level")[1]
     assert "before, builtin/clip-details</th>" in table  # which is not the model that one trains by default
     shorter = [n for n in shipped.epochs.values() if n < shipped.most]
@@ -320,17 +360,28 @@ def test_a_set_offers_all_of_its_images_and_what_its_queries_name(app):
     assert says.startswith("3 queries name 2 objects and 4 attributes;")
 
 
-def test_a_finished_run_shows_curves_counts_and_results_and_its_model_is_offered(app, quick, open_page):
+def test_the_axis_of_a_run_ends_at_a_labelled_line_above_every_point():
+    """The curve rose to 46 %, and the top label was 40 %."""
+    one = np.array([[18.0, 16.0, 20.0, 18.4], [46.4, 44.0, 49.0, 18.4]])
+    for top, ticks in ((46.4, (50, 10)), (71.0, (80, 20)), (40.0, (40, 10))):
+        parts = {"all": np.where(one == 46.4, top, one)}
+        figure = curve_figure(_CurveData(np.arange(2), parts, np.full(2, np.nan), 1))
+        assert (figure.layout.yaxis.range[1] - 1, figure.layout.yaxis.dtick) == ticks
+        assert [trace.name for trace in figure.data] == ["all", "chance (all)"]
+
+
+def test_a_finished_run_shows_curves_counts_and_results_and_its_model_is_offered(app, finished, open_page):
     run = finished()
     test = app(PAGE, view="train", run=run)
     assert len(test.get("plotly_chart")) == 2
     assert "weights are trained" in text(test)
     said = text(test)
     assert "test queries: Cola mAP" in said
-    results = test.dataframe[0].value
+    shown = [plain(table.value) for table in test.table]  # plain tables: a grid cut the name of a metric
+    results = shown[0]
     assert {"all", "unseen", "2 attributes"} <= set(results["part"])
     assert results["change"].str.match(r"[+−]\d+\.\d \([+−]\d+\.\d to [+−]\d+\.\d\)").all()
-    results = pd.concat([table.value for table in test.dataframe])
+    results = pd.concat(shown)
     assert {"Cola mAP", "QueryAll mAP", "Multi-object accuracy", "CREPE accuracy"} <= set(results["metric"])
     assert f"run/{run}" in text(test).replace("\\", "")
     beside = app(PAGE, images="100", right=f"run/{run}")
@@ -340,7 +391,7 @@ def test_a_finished_run_shows_curves_counts_and_results_and_its_model_is_offered
     assert f"run/{run}" not in bases and "builtin/clip" in bases  # it scores, but cannot be adapted again
 
 
-def test_the_ranked_images_of_a_run_open_with_their_own_lead_and_address(app, quick):
+def test_the_ranked_images_of_a_run_open_with_their_own_lead_and_address(app, finished):
     run = finished()
     test = app(PAGE, view="Train a model", run=run)
     fine(button(test, "See its ranked images").click().run())
@@ -348,13 +399,13 @@ def test_the_ranked_images_of_a_run_open_with_their_own_lead_and_address(app, qu
     assert test.query_params["right"] == f"run/{run}"
 
 
-def test_an_adapted_model_serves_the_groups_page(app, quick):
+def test_an_adapted_model_serves_the_groups_page(app, finished):
     run = finished()
     test = app("pages/2_Matching.py", set="scenes/left-right", model=f"run/{run}")
     assert "GroupMatch" in {m.label for m in test.metric}
 
 
-def test_the_list_of_runs_opens_a_strategys_run_here(app, quick):
+def test_the_list_of_runs_opens_a_strategys_run_here(app, finished):
     run = finished()
     test = app("pages/9_Runs.py", runs=run)
     fine(button(test, "Open").click().run())
@@ -373,7 +424,7 @@ def test_a_failed_run_says_why(open_page):
     assert button(test, "Resume")
 
 
-def test_records_are_json(quick):
+def test_records_are_json(finished):
     run = finished()
     json.dumps(RunStore().steps(run), allow_nan=False)
 
@@ -406,7 +457,10 @@ def test_the_page_says_what_the_distractors_share(app):
     assert table["mean rank"].iloc[-1] is None or pd.isna(
         table["mean rank"].iloc[-1]
     )  # they are not ranked here
+    ranked = table["pictures"].iloc[:-1].sum()
+    assert f"Only the {ranked} with any of the words are ranked" in text(test)
     fine(test.selectbox(key="pool").set_value("everything").run())
+    assert "are ranked" not in text(test)
     everything = test.dataframe[0].value
     assert everything["pictures"].sum() == 100 and everything["mean rank"].notna().all()
     wrong = table[table["the picture has"].str.startswith("✗")]
@@ -422,7 +476,7 @@ def test_a_strategy_trains_on_other_sets_once_their_data_are_here(app, monkeypat
     assert test.selectbox(key="trainon").options[0] == "scenes/retrieval"
 
 
-def test_what_an_adaptation_costs_is_measured_on_the_page_and_kept(app, quick, monkeypatch):
+def test_what_an_adaptation_costs_is_measured_on_the_page_and_kept(app, finished, monkeypatch):
     monkeypatch.setattr("core.cola.forgetting.unadapted_sets", lambda benchmark: ["scenes/left-right"])
     run = finished()
     test = app(PAGE, view="train", run=run)
@@ -437,14 +491,16 @@ def test_what_an_adaptation_costs_is_measured_on_the_page_and_kept(app, quick, m
     assert shown["change"][0].startswith(f"{kept['difference'][0]:+.1f} (")
 
 
-def test_a_trained_strategy_is_a_model_on_every_page(app, quick):
+def test_a_trained_strategy_is_a_model_on_every_page(app, finished):
     run = finished("mm-adapter")
     for page in ("1_Groups", "2_Matching", "3_Debias", "4_Test-Time_Matching", "6_Compare"):
         test = app(f"pages/{page}.py", set="scenes/left-right", model=f"run/{run}")
         assert test.selectbox(key="model").value == f"run/{run}", page
 
 
-def test_a_trained_strategy_is_adapted_further_from_the_page_of_test_time_matching(app, quick, monkeypatch):
+def test_a_trained_strategy_is_adapted_further_from_the_page_of_test_time_matching(
+    app, finished, monkeypatch
+):
     from core.ttm import run as jobs
 
     run = finished("mm-adapter")
@@ -471,14 +527,21 @@ def test_a_link_to_a_strategy_that_is_gone_says_so_in_one_line(app):
 def test_words_that_are_no_query_are_ranked_without_a_verdict_and_unknown_ones_are_named(app):
     test = app(PAGE, query="a purple dragon", images="100")
     assert test.selectbox(key="query").value == "a purple dragon"
-    (said,) = [info.value for info in test.info]
-    assert (
-        "“a purple dragon” is no query of this set" in said and "a purple" in said.split("nearest queries")[1]
-    )
+    (said,) = [warning.value.replace("\\", "") for warning in test.warning]  # in one box: two filled a phone
+    assert not test.info and "This is no query of the set, so nobody knows which pictures are right." in said
+    assert "a purple" in said.split("Nearest queries: ")[1]
     assert html(test).count('cm-ranked"') == 8 and "score " in html(test) and "wrong</span>" not in html(test)
-    (unknown,) = [warning.value.replace("\\", "") for warning in test.warning]
-    assert "does not know the word dragon in “a purple dragon”. It reads it as an unknown word." in unknown
+    assert "does not know the word dragon in this query. It reads it as an unknown word." in said
     assert "of the first 8 show" not in text(test)
+
+
+def test_the_nearest_queries_share_words_with_what_was_asked():
+    """Of “two red cubes” they were a large, a rubber and a purple cube; of a zebra on a bicycle, a yellow cylinder."""
+    queries = load_retrieval("test").queries
+    near = nearest_queries("two red cubes", queries)
+    assert near and all("red" in query and "cube" in query for query in near)
+    assert nearest_queries("a zebra on a bicycle", queries) == [] == nearest_queries("zebra", [])
+    assert nearest_queries("Purple dragon!", ["a cube", "a purple cube"]) == ["a purple cube"]
 
 
 def test_a_query_of_ones_own_that_names_an_object_is_marked_as_the_sets_queries_are(app):

@@ -61,9 +61,10 @@ def test_the_table_says_kind_and_seed_and_takes_the_seeds_of_a_sweep_as_one(app,
     assert row["before"] == row["GroupMatch before"].partition(" (")[0]
 
 
-def test_the_result_is_the_first_column_so_that_a_phone_shows_it(app, made):  # noqa: F811
+def test_set_and_result_are_the_first_columns_so_that_a_phone_shows_both(app, made):  # noqa: F811
+    """The result alone was in sight there, of nobody knew which run."""
     order = list(app(RUNS).dataframe[0].proto.column_order)
-    assert next(name for name in order if name != "compared") == "result"
+    assert [name for name in order if name != "compared"][:2] == ["set", "result"]
 
 
 def test_the_table_names_the_settings_that_tell_runs_apart(app, made):  # noqa: F811
@@ -93,7 +94,21 @@ def test_seeds_by_themselves_have_their_intervals_and_a_paired_test(app, made): 
 def test_the_difference_is_that_of_the_last_iterations(app, made):  # noqa: F811
     test = choose(app(RUNS, together="false"), *made.seeds)
     ends = [RunStore().steps(run_id)[-1]["metrics"]["group_match"]["value"] for run_id in made.seeds]
-    assert f"{ends[1] - ends[0]:+.1f} points".replace("-", "−") in text(test)
+    a, b = (round(end, 2) for end in ends)
+    assert f"{b:.2f} − {a:.2f} = {b - a:+.2f} points".replace("-", "−") in text(test)
+
+
+def test_groups_of_seeds_have_the_paired_difference_of_the_seeds_that_both_have(app, made):  # noqa: F811
+    """It sent the reader to single seeds; SimpleMatch has seed 0 alone, the sweep 0 and 1."""
+    test = choose(app(RUNS), made.group, made.simplematch)
+    a, b = (
+        round(RunStore().steps(run_id)[-1]["metrics"]["group_match"]["value"], 2)
+        for run_id in (made.seeds[0], made.simplematch)
+    )
+    said = (
+        f"mean over 1 seed of both, same 24 groups:** {b:.2f} − {a:.2f} = {b - a:+.2f} points (95 % interval"
+    )
+    assert said.replace("-", "−") in text(test)
 
 
 def test_a_comparison_is_taken_away_as_tables(app, made):  # noqa: F811
@@ -416,7 +431,7 @@ def test_the_table_fits_a_laptop_and_shows_every_column_on_demand(app, made):  #
     test = app(RUNS)
     shown = json.loads(test.dataframe[0].proto.columns)
     order = list(test.dataframe[0].proto.column_order)
-    assert order[:7] == ["result", "before", "curve", "status", "set", "model", "settings"]
+    assert order[:7] == ["set", "result", "before", "curve", "status", "model", "settings"]
     assert "started" not in order and "GroupMatch before" not in order
     assert sum(shown[name]["width"] for name in order) <= 1326 - 33  # 1366 less the margins, and the ticks
     order = list(fine(test.toggle(key="columns").set_value(True).run()).dataframe[0].proto.column_order)

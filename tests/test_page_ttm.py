@@ -19,6 +19,7 @@ from core.runs.store import RunStore
 from core.ttm import seeds
 from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup
+from ui.selection import group_title
 
 TTM, GROUPS = "pages/4_Test-Time_Matching.py", "pages/1_Groups.py"
 
@@ -179,6 +180,17 @@ def test_four_seeds_are_one_action(app, started):
     assert len({run.config["group"] for run in found}) == 1
     assert test.session_state["run"] == found[0].config["group"]
     assert any("seeds 0–3" in each for each in test.selectbox(key="shown").options)
+
+
+def test_how_long_the_seeds_take_stands_beside_the_button_that_starts_them(app):
+    test = app(TTM, set=SET, T="2")
+    captions = [caption.value for caption in test.caption]
+    one = next(c for c in captions if "on a machine that does little else" in c)
+    several = next(c for c in captions if c.endswith(" for 4 seeds."))
+    assert "seeds" not in one.partition("  \n")[0]  # the open popover covers this line
+    fine(test.number_input(key="seeds").set_value(8).run())
+    longer = next(c.value for c in test.caption if c.value.endswith(" for 8 seeds."))
+    assert longer.partition(" for ")[0] != several.partition(" for ")[0]
 
 
 def test_simplematch_is_a_method_of_the_form(app, started):
@@ -347,8 +359,9 @@ def test_fixed_and_broken_groups_tell_their_story_and_open_with_the_model(app, m
     table = [t.label for t in test.tabs]
     assert table[0].startswith("✓ Fixed by TTM (") and table[1].startswith("✗ Broken by TTM (")
     assert "First trained on in iteration" in plain(test) and "became right in iteration" in plain(test)
-    shown = button(test, "Open with this model")
+    shown = next(b for b in test.button if b.label.endswith(" with this model"))
     group = shown.key.removeprefix("open-")
+    assert shown.label.replace("\\", "") == f"Open {group_title(group)} with this model"
     state = shown.click().run().session_state
     assert (state["group"], state["model"], state["predict"]) == (group, f"run/{made.seeds[0]}", False)
     page = app(GROUPS, set=SET, group=group, model=f"run/{made.seeds[0]}")
@@ -391,7 +404,11 @@ def test_a_run_on_embeddings_shows_scores_and_opens_the_groups_of_its_file(app, 
     assert "continues when you close" not in text(test)  # it is over
     UploadStore().add("mine.npz", Path(RunStore().get(made.file).config["embeddings"]).read_bytes(), "2x2")
     test = app(TTM, run=made.file, explain_by="GroupScore")
-    shown = button(test, "Open in your file")
+    cards = [b.label for b in test.button if b.label.endswith(" in your file")]
+    assert cards and len({*cards}) == len(cards)  # each names its group
+    shown = button(test, cards[0])
+    assert cards[0] == f"Open Group {shown.key.removeprefix('open-')} in your file"
+    assert f"**Group {shown.key.removeprefix('open-')}.**" in text(test)
     state = fine(shown.click().run()).session_state
     assert (state["set"], state["group"]) == ("upload/mine.npz", shown.key.removeprefix("open-"))
 

@@ -1,5 +1,6 @@
 """Every page, driven from app.py without a browser: visible content, interactions, no exception and no error box."""
 
+import ast
 import re
 import runpy
 from base64 import b64decode
@@ -270,7 +271,7 @@ def test_groups_of_a_file_are_cards_with_their_scores_and_not_with_names_of_pict
     fine(upload(app(MATCHING), "cards.csv", "\n".join(rows).encode()))
     test = app(GROUPS, set="upload/cards.csv")
     assert html(test).count("cm-card") == 3 and ">23.00 " in html(test) and "<li>" not in html(test)
-    fine(button(test, "Open 1").click().run())
+    fine(button(test, "Open Group 1").click().run())
     assert list(test.query_params["group"]) == ["1"]
 
 
@@ -447,3 +448,21 @@ def test_a_button_to_another_page_changes_nothing_of_its_own(monkeypatch):
     test.button[0].click().run()
     assert test.session_state["set"] == "scenes/left-right"
     assert test.session_state["carried"] == {"set": "scenes/word-order", "tag": []}
+
+
+def test_every_figure_that_is_exported_says_what_it_was_measured_on():
+    """Those of runs, the ladder and Compare had neither title nor note: a slide has nothing else."""
+    places = [path for folder in ("ui", "pages") for path in sorted((ROOT / folder).rglob("*.py"))]
+    calls = [
+        (f"{path.name}:{node.lineno}", node)
+        for path in places
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith("export_section")
+    ]
+    named = {where: {word.arg for word in node.keywords} for where, node in calls}
+    without = [
+        where
+        for where, node in calls
+        if (len(node.args) > 2 or "figures" in named[where]) and not {"title", None} & named[where]
+    ]
+    assert len(calls) > 12 and not without

@@ -116,6 +116,11 @@ def test_models_that_are_compared_stand_side_by_side_at_each_metric():
         "siglip": {"group_score": Estimate(20, 15, 25, 16, 0), "group_match": Estimate(80, 75, 85, 50, 0)},
     }
     figure = figures.paired_bars_figure(figures.bars_data(rows, ["group_score", "group_match"]))
+    said = [
+        bar.hovertext[0] for bar in figure.data if bar.type == "bar"
+    ]  # "1.8", the bar's place, stood above it
+    assert [text.partition("<br>")[0] for text in said] == [f"GroupScore, {name}" for name in rows]
+    assert figure.layout.hovermode == "closest"
     bars = [trace for trace in figure.data if trace.type == "bar"]
     assert [(bar.name, list(bar.y)) for bar in bars] == [("clip", [10, 60]), ("siglip", [20, 80])]
     assert bars[0].marker.pattern.shape != bars[1].marker.pattern.shape
@@ -203,6 +208,23 @@ def test_right_and_wrong_differ_by_more_than_colour():
 
 def test_the_shades_of_a_score_matrix_run_from_light_to_dark():
     assert _style.score_colour(0) == "#e9e7fb" and _style.score_colour(1) == "#2f2880"
+
+
+def test_a_name_below_bars_keeps_its_hyphens():
+    """“attribute swap” and “test time matching” stood beside “left-right”."""
+    one = {"group_match": Estimate(60.0, 55.0, 65.0, 50.0, 0)}
+    rows = dict.fromkeys(("left-right", "attribute-swap", "test-time matching", "relations-1x4"), one)
+    axis = figures.bars_figure(figures.bars_data(rows, ["group_match"])).layout.xaxis
+    joined = [text.replace("-<br>", "-").replace("<br>", " ") for text in axis.ticktext]
+    assert joined == list(rows)
+
+
+def test_the_lowest_of_captions_says_so_though_its_bar_has_no_length():
+    from core.figures.teaching import caption_bars_data, caption_bars_figure
+
+    figure = caption_bars_figure(caption_bars_data(["a ball", "a cube"], np.array([1.0, 3.5]), 1))
+    assert [note.text[2:] for note in figure.layout.annotations] == ["a cube · +2.50", "a ball · lowest"]
+    assert figure.layout.showlegend is False  # it promised a colour that is not seen
 
 
 def test_every_strategy_keeps_its_label_where_there_is_little_room():

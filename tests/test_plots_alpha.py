@@ -87,4 +87,6 @@ def test_the_training_set_has_one_curve_per_size_and_a_mark_at_its_best():
     records = [{"size": n, "curve": curve, "alpha": 0.5, "best": {"value": 60.0}} for n in (50, 100)]
     found = alpha.trainset_data(records)
     assert found.best == {50: (0.5, 60.0), 100: (0.5, 60.0)}
-    assert [t.mode for t in alpha.trainset_figure(found).data] == ["lines", "markers"] * 2
+    figure = alpha.trainset_figure(found)
+    assert [t.mode for t in figure.data] == ["lines", "markers"] * 2
+    assert figure.layout.yaxis.title.text == "R@1, image to text"  # of what, the axis did not say

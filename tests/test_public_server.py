@@ -36,8 +36,8 @@ MB = 1 << 20
 
 @pytest.fixture(scope="module")
 def public(tmp_path_factory):
-    """A server in public mode: its address, its process and its home."""
-    with server(home=tmp_path_factory.mktemp("public")) as found:
+    """A server in public mode, without a worker on standby: its address, its process and its home."""
+    with server(home=tmp_path_factory.mktemp("public"), app=("tests/gated_app.py",)) as found:
         yield found
 
 

@@ -113,7 +113,7 @@ def test_models_on_the_same_groups_have_their_paired_differences_on_the_page_and
         first, second = (s.evaluation.outcomes[name].value.astype(float) for s in (one, two))
         assert found["difference"] == pytest.approx(100 * (second - first).mean())
         assert (found["fixed"], found["broken"]) == ((second > first).sum(), (second < first).sum())
-        assert f"[{found['low']:+.1f}, {found['high']:+.1f}]" in words
+        assert f"[{found['low']:+.2f}, {found['high']:+.2f}]" in words
         assert found["p_value"] <= found["p_holm"] <= 1
     assert f"corrected for all {len(pair['metrics'])} comparisons" in words
     assert "Differences" not in report_html([one, elsewhere])
@@ -265,3 +265,23 @@ def test_a_small_p_has_a_raised_exponent_and_stays_on_one_line():
     assert report._p_cell(5e-10) == '<td class="num">5×10<sup>−10</sup></td>'
     assert report._p_cell(0.032) == '<td class="num">0.032</td>'
     assert (_raised(5e-10), _raised(None)) == (r"$5 \times 10^{-10}$", "--")
+
+
+def test_a_model_before_and_after_is_named_once(toy_groups):
+    before, after = (section(toy_groups, "", seed=seed, model=f"a.npz · embeddings, {when}")
+                     for seed, when in ((3, "before"), (4, "after 10 iterations")))  # fmt: skip
+    text = report_html([before, after])
+    words = " ".join(parsed(text).words)
+    assert "a.npz · embeddings: before compared with after 10 iterations" in words
+    assert "after 10 iterations − before" in words
+    one, two = (section(toy_groups, "", seed=seed, model=name) for seed, name in ((3, "a.csv"), (4, "b.csv")))
+    assert "a.csv compared with b.csv, 6 groups" in " ".join(parsed(report_html([one, two])).words)
+
+
+def test_a_difference_is_that_of_the_values_that_stand_beside_it(toy_groups):
+    """34.75 to 34.25 is -0.50; rounded to one decimal first it was -0.6."""
+    one, two = section(toy_groups), section(toy_groups, seed=4, model="you")
+    words = " ".join(parsed(report_html([one, two])).words)
+    for name in ("group_score", "group_match"):
+        first, second = (round(each.evaluation.metrics[name].value, 2) for each in (one, two))
+        assert f"{second - first:+.2f}" in words and f"{first:.2f}" in words and f"{second:.2f}" in words

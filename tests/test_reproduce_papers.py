@@ -313,7 +313,7 @@ def test_table_3a_has_the_mean_over_the_held_out_halves_where_it_prints_one():
     zero = next(each for each in lines("vgpt/3a") if each.label == "BLIP, VisualGPTScore α=0")
     cells = {cell.head: cell.base for cell in zero.cells}
     assert (
-        cells["Winoground TextScore"] == "validated alpha_0" and cells["COCO Image to text R@1"] == "alpha_0"
+        cells["Winoground TextScore"] == "validated alpha_0" and cells["COCO image to text R@1"] == "alpha_0"
     )
     held = {"alpha_0": {"mean": 27.5, "std": 2.3}, "value": {"mean": 36.6, "std": 2.6}}
     record = {"alpha": {"text_score": {"validated": held, "alpha_0": {"value": 27.0}}}}

@@ -57,6 +57,14 @@ PLAIN |= {
     "config",
     "queryParamKey",
 }
+# Shown letter by letter; a column's head is drawn on a canvas, and plain in the menus of its table.
+PLAIN_PLACES = {
+    "text.body",
+    "code.codeText",
+    "dataframe.columnOrder",
+    "dataframe.columns.settings.label",
+    "plotly_chart.alt",
+}
 
 
 @pytest.fixture(scope="module")
@@ -141,7 +149,7 @@ def texts(value, where):
     elif isinstance(value, list):
         for each in value:
             yield from texts(each, where)
-    elif isinstance(value, str) and where == "dataframe.columns":  # heads of columns are drawn on a canvas
+    elif isinstance(value, str) and where == "dataframe.columns":
         yield from texts(list(json.loads(value or "{}").values()), f"{where}.settings")
     elif isinstance(value, str):
         yield where, value
@@ -152,7 +160,7 @@ def check(test):
     seen = 0
     for where, found in shown(test):
         seen += "canary" in found
-        if where in ("text.body", "code.codeText", "dataframe.columnOrder", "plotly_chart.alt"):
+        if where in PLAIN_PLACES:
             continue  # shown letter by letter
         if where == "plotly_chart.spec":  # Plotly acts upon tags alone, which its JSON spells like this
             assert "\\u003ccanary" not in found and "\\u003cscript" not in found, (where, found[:500])
@@ -244,6 +252,14 @@ def test_every_uploader_says_how_much_it_takes_or_takes_the_bounded_default():
                 assert names & {"type", "max_upload_size"}, (
                     f"{path.name}: an uploader takes anything of any size"
                 )
+
+
+@pytest.mark.parametrize("way", ["Images and captions", "Scores or embeddings"])
+def test_a_field_promises_no_larger_file_than_the_server_takes(open_page, way):
+    """Your data said 500 MB where the server refuses more than 100."""
+    field = open_page("pages/8_Your_Data.py", way=way).get("file_uploader")[0]
+    config = tomllib.loads((ROOT / ".streamlit/config.toml").read_text())
+    assert field.proto.max_upload_size_mb <= config["server"]["maxUploadSize"]
 
 
 UPLOADERS = [("pages/2_Matching.py", {}), ("pages/8_Your_Data.py", {"way": "Scores or embeddings"})]

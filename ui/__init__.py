@@ -15,6 +15,7 @@ from ui.selection import (
     another_model,
     benchmark_of,
     benchmarks,
+    group_title,
     model_field,
     model_names,
     offer_nearest,
@@ -28,6 +29,7 @@ from ui.selection import (
     set_state,
     switch_page,
     warn_unknown,
+    warn_unknown_group,
     whole_test_set,
 )
 from ui.visitor import VisitorStore
@@ -51,6 +53,7 @@ __all__ = [
     "export_section",
     "group_card",
     "group_exports",
+    "group_title",
     "image_tags",
     "link",
     "load_groups",
@@ -80,6 +83,7 @@ __all__ = [
     "unbroken",
     "warn_number",
     "warn_unknown",
+    "warn_unknown_group",
     "whole_test_set",
     "wide_table",
 ]

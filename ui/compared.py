@@ -1,7 +1,9 @@
-"""What the two sides of a comparison are measured on: the selected groups, or those of them that both sides have."""
+"""The two sides of a comparison: how they are named, and what they are measured on: the selected groups, or those of
+them that both have."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -12,6 +14,8 @@ from ui.cached import cached_on
 from ui.loaders import evaluate, measured_on
 from ui.selection import Selection, benchmark_of
 from ui.uploads import PREFIX, is_upload, upload_captions, upload_evaluation, upload_groups
+
+_SHORT = 16  # letters of a name that heads a column
 
 
 class Compared(NamedTuple):
@@ -73,3 +77,38 @@ def benchmark_of_file(entries: tuple[str, ...]) -> dict[str, str] | None:
     None where it is not known."""
     files = [entry for entry in entries if is_upload(entry)]
     return benchmark_of(upload_groups(files[0])) if files else None
+
+
+class Side(NamedTuple):
+    """One of the two as it is named: in a table that is exported, on the page, and at the head of a column."""
+
+    column: str
+    name: str
+    short: str
+
+
+def sides_of(first: str, second: str) -> tuple[Side, Side]:
+    """Both, told apart by their names: letters are those of images here."""
+    plain = [name.removeprefix(PREFIX) for name in (first, second)]
+    columns = [f"{letter}: {name}" for letter, name in zip("AB", plain, strict=True)]
+    a, b = map(Side, columns, plain, short_names(plain))
+    return a, b
+
+
+def short_names(names: Sequence[str]) -> Sequence[str]:
+    """Two names as short as they stay apart: without `builtin/` and what is before the last slash, the middle left out.
+    Of one that a run adapted it says that: its id says nothing."""
+    of_runs = ["run/" in name for name in names]
+    if sum(of_runs) == 1:
+        names = ["the run" if of_run else name for name, of_run in zip(names, of_runs, strict=True)]
+    brief = [name.replace("builtin/", "") for name in names]
+    for shortened in (str, lambda name: name.rpartition("/")[2], _ends):
+        kept = [shortened(name) if len(name) > _SHORT else name for name in brief]
+        brief = kept if len({*kept}) == len(names) else brief
+    return brief if all(len(name) <= _SHORT for name in brief) else ("the first", "the second")
+
+
+def _ends(name: str) -> str:
+    """`clip-vit-base-patch32` as `clip-vi…-patch32`."""
+    half = _SHORT // 2
+    return name if len(name) <= _SHORT else f"{name[: half - 1]}…{name[-half:]}"

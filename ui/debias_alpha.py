@@ -11,7 +11,7 @@ import streamlit as st
 from core import figures as plots
 from core.base.text import _shown_change
 from core.debiasing.curves import _spans_text
-from core.debiasing.study import _UNPROVEN, TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
+from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
 from core.exchange.layouts import latex_rows
 from core.figures import alpha as figures
 from core.figures import group_html
@@ -23,7 +23,7 @@ from ui.chart_clicks import clicked_point
 from ui.debias import DebiasInputs
 from ui.export import chart, export_section
 from ui.fields import warn_number
-from ui.formatting import interval_text, metric_card, metric_grid, p_text, true_minus
+from ui.formatting import interval_text, metric_card, metric_grid, p_text, true_minus, unbroken
 from ui.images import draw_group
 from ui.moving_line import axis_position, moving_lines
 from ui.old_links import warn_without_effect
@@ -49,7 +49,7 @@ _ALPHAS = (
     "The slider starts at 0, the captioner's own scores; 1 removes all of the prior. “Highest here” is an alpha with "
     "the most {label} on these very groups ({tuned})."
 )
-_HEIGHT = 300  # of the figure: on a laptop it ends above the fold
+_HEIGHT = 282  # of the figure: on a laptop it ends above the fold
 
 _PMI = (
     "At α = 0 a caption is as good as it is likely for this image. At α = 1 it is as good as the image makes it "
@@ -73,16 +73,21 @@ def alpha_section(inputs: DebiasInputs, groups: GroupSet, note: str = "") -> Non
 
 def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet, note: str) -> None:
     study = inputs.study
-    # On a phone the style puts the figure above the controls, and both above the choice of views.
-    verdict, controls, drawn = (
-        st.container(key=f"alpha-{part}") for part in ("verdict", "controls", "figure")
+    # On a phone the style puts the controls right below the figure, then the choice of views, then the notes.
+    verdict, controls, drawn, notes = (
+        st.container(key=f"alpha-{part}") for part in ("verdict", "controls", "figure", "notes")
     )
     with controls:
         alpha, metric = _controls(study)
-    verdict.markdown(_verdict_text(study, metric).replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"))
+    said = unbroken(_verdict_text(study, metric))
+    verdict.markdown(
+        said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"), help=_why_not_proven(study, metric)
+    )
     figure = _curve_figure(study, metric)
     with drawn:
         _curve_section(study, figure, alpha, metric)
+    with notes:
+        _curve_notes(study, alpha, metric)
         if note:
             st.caption(escape_markdown(note))
     with st.container(key="metric-cards"):
@@ -125,25 +130,35 @@ def _curve_figure(study: AlphaStudy, metric: str) -> go.Figure:
 
 
 def _curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: str) -> None:
-    """The figure with a line at alpha, and what it shows."""
+    """The figure with a line at alpha; a click moves alpha there."""
     moving_lines("alpha-line", {"alpha-curve": axis_position(alpha, figure.layout.xaxis.range)})
-    best, label = study.best(metric), METRICS[metric].label
-    where = f"{best.value:.1f} %, at α = {_spans_text(best.intervals)}"
+    label = METRICS[metric].label
     chart(
         figure,
-        f"Every metric over alpha as steps. {label} is highest, {where}.",
+        f"Every metric over alpha as steps. {label} is highest, {_where_highest(study, metric)}.",
         "alpha-curve",
     )
     low, high = figure.layout.xaxis.range
     clicked_point("alpha-curve", lambda point: _set_alpha(low + point.share * (high - low)))
+
+
+def _where_highest(study: AlphaStudy, metric: str) -> str:
+    """`49.7 %, at α = 0.201–0.216`"""
+    best = study.best(metric)
+    return f"{best.value:.1f} %, at α = {_spans_text(best.intervals)}"
+
+
+def _curve_notes(study: AlphaStudy, alpha: float, metric: str) -> None:
+    """What the figure shows, and whether the prior helps."""
+    label = METRICS[metric].label
     minus = f" − {alpha:.3f} · log P(t)" if alpha else ""
     st.caption(
         f"Captions are ranked by log P(t | image){minus}. {_ALPHAS.format(label=label, tuned=TUNED_ON_TEST)} A click "
         "on the figure moves alpha there."
     )
     st.caption(
-        f"Shaded: where {label} is highest, {where}, and its 95 % band. Dotted: its chance level. The curves "
-        f"are exact: a metric changes only where two scores cross, and all crossings are computed. "
+        f"Shaded: where {label} is highest, {_where_highest(study, metric)}, and its 95 % band. Dotted: its chance "
+        f"level. The curves are exact: a metric changes only where two scores cross, and all crossings are computed. "
         f"{_power_text(study, metric)}"
     )
     if study.frequency.likelier is not None:
@@ -169,17 +184,19 @@ def _controls(study: AlphaStudy) -> tuple[float, str]:
             label_visibility="collapsed", width=340,
         )  # fmt: skip
         buttons = st.container(horizontal=True, gap="small", width="content")
-        st.caption("Metric", width="content")
-        metric = movable[
-            st.selectbox(
-                "Metric",
-                list(movable),
-                key="metric",
-                bind="query-params",
-                label_visibility="collapsed",
-                width=170,
-            )
-        ]
+        # One block, so that no line ends between the word and its field.
+        with st.container(horizontal=True, vertical_alignment="center", gap="small", width="content"):
+            st.caption("Metric", width="content")
+            metric = movable[
+                st.selectbox(
+                    "Metric",
+                    list(movable),
+                    key="metric",
+                    bind="query-params",
+                    label_visibility="collapsed",
+                    width=170,
+                )
+            ]
     for name, value in _shortcuts(study, metric).items():
         buttons.button(f"α = {name}", on_click=_set_alpha, args=(value,), key=f"at-{name}")
     return alpha, metric
@@ -210,26 +227,44 @@ def _verdict_text(study: AlphaStudy, metric: str) -> str:
         start = f"**No alpha gives more {label} than α = 0 on these groups**, {zero:.1f} %"
         return f"{start}{same} ({TUNED_ON_TEST}){end}."
     tested, by = (gain, "") if gain.clustered is None else (gain.clustered, f" by {gain.clustered.by}")
-    start = true_minus(
-        f"**{label} is {_shown_change(zero, most):.1f} points higher at α = {best.alpha:.3f}, {most:.1f} %, than at "
-        f"α = 0, {zero:.1f} %** (95 % interval{by} "
-        f"{tested.low:+.1f} to {tested.high:+.1f}, {TUNED_ON_TEST})"
+    rise = (
+        f"{label} rises from {zero:.1f} % at α = 0 to {most:.1f} % at α = {best.alpha:.3f}, by "
+        f"{_shown_change(zero, most):.1f} points"
     )
+    interval = f"(95 % interval{by} {tested.low:+.1f} to {tested.high:+.1f}; {TUNED_ON_TEST})"
+    interval = true_minus(interval)
     if found.too_few:
-        return f"{start}, but **{few}**."
-    tests = len(study.gains)
-    corrected = f", corrected for the {tests} metrics tested" if tests > 1 else ""
-    p, signs = (_p_said(value) for value in (found.p_value, found.sign_p))
-    p = f"{p}{corrected}"
+        return f"**{rise}, but {few}** {interval}."
+    p = f"{_p_said(found.p_value)}{_corrected(study)}"
     if found.helps:
-        return (
-            f"{start}: **alpha helps on this set**, by more than luck among all alphas tried explains ({p})."
-        )
+        return f"**Alpha helps here: {rise}** {interval}, by more than luck among all alphas explains ({p})."
     if found.probably:
-        return f"{start}: **alpha probably helps** ({signs}{_UNPROVEN} {p})."
-    if found.p_value <= 0.05:
-        return f"{start}, but **this may be luck**: the interval reaches 0 ({p})."
-    return f"{start}, but **over all alphas tried this may be luck** ({p})."
+        signs = f"{_p_said(found.sign_p)}{_corrected(study)}"
+        said = f"**Alpha probably helps here: {rise}** {interval}."
+        return f"{said} Luck seldom does so much ({signs}), but that is no proof."
+    why = (
+        "the interval reaches 0"
+        if found.p_value <= 0.05
+        else "the best of all alphas is some points up by luck, too"
+    )
+    return f"**Alpha may help here, or this is luck: {rise}** {interval}; {why} ({p})."
+
+
+def _why_not_proven(study: AlphaStudy, metric: str) -> str | None:
+    """What a gain that is only probable would need to be proven, with the p of the stricter test; None of others."""
+    found = study.verdict(metric)
+    if not found.probably:
+        return None
+    return (
+        "**Why “probably”?** If a rare kind of group loses much by alpha, these groups need not hold any of it. A "
+        f"stricter test, which allows for such a kind, has {_p_said(found.p_value)}{_corrected(study)}: it cannot "
+        "prove that alpha helps."
+    )
+
+
+def _corrected(study: AlphaStudy) -> str:
+    """Said after a p: of how many metrics the page tests it is one; nothing where it is the only one."""
+    return f", corrected for the {len(study.gains)} metrics tested" if len(study.gains) > 1 else ""
 
 
 def _p_said(p: float) -> str:
@@ -289,7 +324,7 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -
         with column:
             st.markdown(f"### α = {value:.3f}")
             draw_group(group, data)
-            st.html(group_html.matrix_html(data, f"Debiased log scores at alpha {value:.3f}", shown))
+            st.html(group_html.matrix_html(data.beside(shown), f"Debiased log scores at alpha {value:.3f}"))
             outcomes = (
                 f"{plots.OUTCOME_SYMBOLS[kind]} {METRICS[name].label} {kind}"
                 for name, kind in data.kinds.items()

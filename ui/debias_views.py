@@ -410,18 +410,19 @@ def retrieval_view() -> None:
     )
     table = _retrieval_table(stored)
     st.dataframe(table, hide_index=True)
+    note = f"Star: the best alpha ({TUNED_ON_TEST})."
     gain = stored["from_validation"]["gain"]
     ends = (stored[name]["metrics"][IMAGE_TO_TEXT]["value"] for name in ("alpha_0", "from_validation"))
     interval = f"95 % interval {gain['low']:.1f} to {gain['high']:.1f}, McNemar's p {p_text(gain['p_value'])}"
     st.caption(
-        f"Percent with 95 % intervals. The alpha from the validation split gains {_shown_change(*ends):+.1f} points of "
-        f"R@1 over alpha 0 ({interval}). From text to image nothing changes. For another set, run `crossmatch alpha "
-        "--benchmark coco`; for any model, `crossmatch recall`."
+        f"{note} Percent with 95 % intervals. The alpha from the validation split gains "
+        f"{_shown_change(*ends):+.1f} points of R@1 over alpha 0 ({interval}). "
+        "From text to image nothing changes. For another set, run `crossmatch alpha --benchmark "
+        "coco`; for any model, `crossmatch recall`."
     )
     with st.expander("The paper's numbers (Table 7, BLIP on COCO and Flickr30k)"):
         st.dataframe(reference("VGPT", "Table 7")[["dataset", "method", "metric", "value"]], hide_index=True)
     about = f"{stored['model']} on {stored['benchmark']}, R@1 from image to text: {sizes}"
-    note = f"Star: the best alpha ({TUNED_ON_TEST})."
     export_section("retrieval", table, {"retrieval": figure}, papers=("VGPT",), title=about, note=note)
 
 

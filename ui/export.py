@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 # How bars are read, said below them on a page and in the figure that is exported.
 BARS_NOTE = "Thin lines: 95 % intervals. Dotted lines: chance levels, what guessing would give."
+MARGIN_NOTE = "Margin: how far the total of the model's matching leads the next best one's."
 # In a line of an exported figure, which is 900 pixels wide: characters of its title and its note, names of its legend.
 _TITLE_LINE, _NOTE_LINE, _LEGEND_ENTRIES = 100, 130, 5
 # One look for all charts: no logo, a camera that saves an SVG, no zoom that a finger triggers by accident.
@@ -113,7 +114,7 @@ def _titled(figure: go.Figure | Callable[[], go.Figure], title: str, note: str) 
         ]  # Plotly acts on some tags
         for part, text, width in (("title", title, _TITLE_LINE), ("note", note, _NOTE_LINE))
     }
-    above = 24 + 22 * len(lines["title"]) + 18 * len(lines["note"]) + 22 * _legend_lines(drawn)
+    above = 14 + 32 * len(lines["title"]) + 18 * len(lines["note"]) + 22 * _legend_lines(drawn)
     head = {
         "text": "<br>".join(lines["title"]),
         "subtitle": {"text": "<br>".join(lines["note"]), "font": {"size": 12}},

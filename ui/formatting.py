@@ -38,10 +38,11 @@ def true_minus(text: str) -> str:
 
 
 def unbroken(text: str) -> str:
-    """A text in which no line ends between a number and its unit, nor between a sign or a p and its number.
+    """A text in which no line ends between a number and its unit, between a sign or a p and its number, or within an
+    interval.
 
-    >>> unbroken("p < 0.001, 95 % interval").replace("\u00a0", "_")
-    'p_<_0.001, 95_% interval'
+    >>> unbroken("p < 0.001, 95 % interval 7.4–14.7").replace("\u00a0", "_").replace("\u2060", "+")
+    'p_<_0.001, 95_% interval 7.4–+14.7'
     """
     return _unbroken(text)
 
@@ -86,12 +87,17 @@ def metric_grid(count: int) -> Any:
     return st.grid(-(-count // rows), min_column_width=150)
 
 
+def swipe_hint() -> None:
+    """Say above a table, on a phone alone, that it goes on."""
+    st.html('<p class="cm-swipe">Swipe the table sideways: it has more columns. →</p>')
+
+
 def wide_table(table: pd.DataFrame | Styler, **how: Any) -> Any:
     """A table without its index, with a dash where a value is missing. On a phone a line above it says that it goes on.
 
     how : what else `st.dataframe` takes, whose answer is returned.
     """
-    st.html('<p class="cm-swipe">Swipe the table sideways: it has more columns. →</p>')
+    swipe_hint()
     return st.dataframe(table, hide_index=True, placeholder="–", **how)
 
 

@@ -13,7 +13,7 @@ from core.figures.text import escape_markdown
 from core.groups import Group, ImageRef
 from core.metrics.group_metrics import GroupData
 from ui.compute_queue import PICTURES
-from ui.selection import open_group
+from ui.selection import group_title, open_group
 
 _LARGE = 1000  # pixels of an enlarged image's longer side
 _SHOWN = 480  # pixels of an image in a view; pages draw it 240 wide or more, on screens of up to twice that density
@@ -109,7 +109,8 @@ def _matrices(group: Group, scores: Mapping[str, GroupData]) -> str:
     for name, data in small.items():
         head = f"<b>{escape(name)}</b>" if len(small) > 1 else ""
         title = escape(f"Scores of {group.id} by {name}: images down, captions across")
-        drawn.append(f"<div>{head}{group_html.matrix_html(data, title)}</div>")
+        matrix = group_html.matrix_html(data.beside(small.values()), title)
+        drawn.append(f"<div>{head}{matrix}</div>")
     return f'<div class="cm-matrices">{"".join(drawn)}</div>'
 
 
@@ -117,7 +118,7 @@ def _open_button(group: str, action: str, key: str, note: str = "") -> None:
     """The one button of a card, a note below it, in galleries of any width. The style sheet stretches it: a click
     anywhere on the card is one on it."""
     with st.container(gap="xsmall"):
-        label = f"{action} {escape_markdown(group)}"
+        label = f"{action} {escape_markdown(group_title(group))}"
         st.button(label, key=f"{key}-{group}", on_click=open_group, args=(group,))
         if note:
             st.caption(escape_markdown(note))

@@ -22,11 +22,12 @@ from ui.old_links import own_parameters
 from ui.selection import seed
 
 TITLE = "Where is the binding lost?"
+HEADING = f"Ladder: {TITLE[0].lower()}{TITLE[1:]}"  # with the name that the menu has
 PAGE = "pages/11_Ladder.py"
 FIRST_SET = "scenes/left-right"  # of a visit that asks for nothing
 READING = (
-    "All rungs are of the same test groups. A probe reads one tower, and what the other side says is known exactly; "
-    "probes and map are trained on fresh groups of the training split, {runs}."
+    "All rungs are of the same test groups. A probe reads one tower and is given what the other side says, without "
+    "error; probes and map are trained on fresh groups of the training split, {runs}."
 )
 # Of the signs below a bar: what has to be there for one, and what it is.
 SIGNS = {
@@ -59,7 +60,15 @@ def section(benchmark: str, model: str) -> None:
     if record is not None:
         draw(record, "ladder")
         shown = {"ladder": lambda: figures.ladder_figure(record)}
-        export_section("ladder", lambda: _table(record), shown, label="Export the ladder")
+        signs = _signs([row for row in record["rungs"] if "missing" not in row])
+        export_section(
+            "ladder",
+            lambda: _table(record),
+            shown,
+            label="Export the ladder",
+            title=f"{TITLE} {model} on {benchmark}",
+            note=signs,
+        )
     elif is_public():
         st.info("It has not been measured for this model; those of the built-in models have.")
     else:
@@ -148,8 +157,8 @@ def _one_rung(record: Mapping[str, Any], figure: str) -> None:
 def _runs(record: Mapping[str, Any]) -> str:
     runs = record.get("runs", 1)
     if runs == 1:
-        return "once: with other training groups they may say something else, which the intervals do not know"
-    return f"{runs} times on groups of their own, and the intervals know runs and groups as two sources of variance"
+        return "once: with other training groups they may say something else, which the intervals leave out"
+    return f"{runs} times, each on other groups; the intervals allow for the choice of these and of the test groups"
 
 
 def line(estimate: Mapping[str, Any] | None) -> str:

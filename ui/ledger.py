@@ -96,6 +96,8 @@ def view(store: RunStore, run_id: str) -> None:
         {"ledger": figures.ledger_figure(found)},
         command="" if is_public() else f"crossmatch ledger run/{run_id}",
         groups=run_groups(run_id, run.config),
+        title=run.title,
+        note=_reading(found),
     )
 
 

@@ -23,7 +23,7 @@ def missing_set(name: str, needs: str, instead: str = "", use: Callable[[], None
     if item.ways[1:]:
         with st.expander("Get it by hand", icon=":material/checklist:", key=f"by-hand-{name}"):
             for i, way in enumerate(item.ways[1:]):
-                _by_hand(way, "Or " if i else "")
+                _by_hand(way, "Or in another way" if i else "")
     if instead:
         st.button(
             f"Use {instead}, which is here",
@@ -39,8 +39,8 @@ def ways_to_get(ways: Any) -> None:
     ways : of an entry of `core.papers.table_html.missing_resources`.
     """
     _first_way(ways[0])
-    for way in ways[1:]:
-        _by_hand(way, "Or ")
+    for i, way in enumerate(ways[1:]):
+        _by_hand(way, "Or by hand in another way" if i else "Or by hand")
 
 
 def _first_way(steps: Any) -> None:
@@ -56,12 +56,12 @@ def _first_way(steps: Any) -> None:
 
 
 def _by_hand(way: Any, begin: str = "") -> None:
-    """The steps of a way in order, then what there is to know. begin : "Or " after another way."""
+    """The steps of a way in order, then what there is to know. begin : "Or by hand" after another way."""
     steps, remarks = ([step for step in way if _is_remark(step) is kind] for kind in (False, True))
     if len(steps) == 1:
-        _step(f"{begin}by hand:" if begin else "", steps[0])
+        _step(f"{begin}:" if begin else "", steps[0])
     else:
-        st.caption(f"{begin}by hand:".capitalize())
+        st.caption(f"{begin or 'By hand'}:")
         for place, step in enumerate(steps, 1):
             _step(f"{place}.", step if step.text else step._replace(text="run"))
     for step in remarks:

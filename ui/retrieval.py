@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
 from functools import partial
 from html import escape
 from typing import Any
@@ -19,9 +20,8 @@ from core.cola.run import StrategyRun
 from core.cola.tasks import BUILTIN, IMAGES
 from core.datasets.base import RETRIEVAL
 from core.figures import retrieval
-from core.figures.retrieval import _part_text
 from core.figures.shared_words import RankedImage, SharedWords, shared_word_counts
-from core.figures.text import escape_markdown
+from core.figures.text import _part_text, escape_markdown
 from core.groups import ImageRef
 from core.metrics.retrieval import COLA_MAP, METRICS, RetrievalEvaluation
 from core.metrics.statistics import Comparison, compare
@@ -33,7 +33,7 @@ from core.scoring.load import scorer_names
 from core.scoring.retrieval import RetrievalSubset, first_images, score_retrieval
 from ui import choices
 from ui.export import chart, export_section
-from ui.formatting import progress, true_minus, unbroken, wide_table
+from ui.formatting import progress, swipe_hint, true_minus, unbroken
 from ui.images import enlargeable_image
 from ui.loaders import LazyScorer, model_source
 
@@ -81,8 +81,27 @@ def with_own_query(name: str, images: int, text: str) -> RetrievalSubset:
 
 def unknown_words(model: str, text: str) -> str | None:
     """Which words of a query a built-in model does not know; None where it knows all, and of any other model."""
-    name = f"“{text}”"
-    return vocabulary_note(model, model_source(model), "", [text], even_if_known=False, of=name)
+    return vocabulary_note(model, model_source(model), "", [text], even_if_known=False, of="this query")
+
+
+_LITTLE_WORDS = frozenset(
+    ("a", "an", "and", "are", "at", "by", "in", "is", "of", "on", "the", "there", "to", "with")
+)
+
+
+def nearest_queries(text: str, queries: Sequence[str], most: int = 3) -> list[str]:
+    """Of the queries that share the most words with a text, at most so many, the most alike first; none that shares no
+    word. Articles and prepositions are no words here, and a plural is its singular."""
+
+    def words(said: str) -> set[str]:
+        found = {word.strip(".,;:!?") for word in said.lower().split()}
+        return {word.removesuffix("s") for word in found - _LITTLE_WORDS}
+
+    wanted = words(text)
+    shared = {query: len(wanted & words(query)) for query in queries}
+    highest = max(shared.values(), default=0)
+    candidates = [query for query, count in shared.items() if count == highest > 0]
+    return get_close_matches(text.lower(), candidates, most, 0.0)
 
 
 def query_scores(found: RetrievalSubset, query: int, model: str) -> np.ndarray:
@@ -213,9 +232,12 @@ def shared_words_table(found: RetrievalSubset, query: int, scores: np.ndarray, p
     everything = sum(value is not None for _, value in found.phrases[query].attributes())
     unranked = len(scores) - sum(s.images for s in shares)
     st.header("What gets in the way", anchor=False)
+    ranked = (
+        f" Only the {len(scores) - unranked} with {POOLS[pool].partition(' (')[0]} are ranked (“Options”)."
+    )
     st.caption(
         f"All {len(scores)} pictures by the words of the query that they have: the right ones, then the wrong ones, "
-        f"the best placed first.{'' if unranked == 0 else ' Those without a rank are not on this list (“Options”).'}"
+        f"the best placed first.{ranked if unranked else ''}"
     )
     rows = [
         {
@@ -229,7 +251,8 @@ def shared_words_table(found: RetrievalSubset, query: int, scores: np.ndarray, p
     if unranked:
         what = "none of the words" if pool == "any_word" else "not all of the words"
         rows.append({"the picture has": f"✗ {what}", "pictures": unranked, f"among the first {most}": 0})
-    st.dataframe(pd.DataFrame(rows), hide_index=True, placeholder="–")
+    shown = {"mean rank": st.column_config.NumberColumn(format="%.1f")}
+    st.dataframe(pd.DataFrame(rows), hide_index=True, placeholder="–", column_config=shown)
 
 
 def _shared_words(share: SharedWords, everything: int) -> str:
@@ -324,7 +347,7 @@ def curves(run: Run, steps: Sequence[dict[str, Any]]) -> None:
         if data.parts:
             st.caption(
                 "Cola mAP on **validation** queries, fewer and other ones than the test’s. Epoch 0 is the strategy "
-                "before training, not the model as it was: a new network knows nothing yet. Dotted: chance."
+                "before training, not the model as it was: a new network knows nothing yet."
             )
             ends = ", ".join(f"{name} {v[0, 0]:.1f} to {v[-1, 0]:.1f} %" for name, v in data.parts.items())
             chart(
@@ -356,14 +379,23 @@ def tests(run: Run, steps: Sequence[dict[str, Any]]) -> None:
     )
     ours = table["metric"] == METRICS[COLA_MAP].label
     others = table["metric"].isin([spec.label for spec in METRICS.values()]) & ~ours
-    wide_table(table[~others])
+    _results(table[~others], "test-results")
     st.caption(
         "Percent, in brackets 95 % intervals over queries (groups), of the change paired. A tie never favours the "
         "relevant image. Queries without a relevant image in their list are skipped and counted."
     )
     with st.expander("Other metrics of the same queries", icon=":material/table:"):
-        wide_table(table[others])
+        _results(table[others], "other-results")
         st.caption("Percent, or ranks, of which 1 is best.")
+
+
+def _results(table: pd.DataFrame, key: str) -> None:
+    """A plain table, whose lines break: the whole name of a metric is read on a phone, where the table is scrolled."""
+    swipe_hint()
+    with st.container(key=key):
+        st.table(
+            table.map(lambda cell: escape_markdown(unbroken(str(cell)))), hide_index=True, border="horizontal"
+        )
 
 
 def export_run(run: Run, steps: Sequence[dict[str, Any]]) -> None:
@@ -378,4 +410,6 @@ def export_run(run: Run, steps: Sequence[dict[str, Any]]) -> None:
         {name: partial(draw, data) for name, draw in drawn.items()},
         command="" if public_mode.is_public() else StrategyRun.read(run.config).command_line,
         papers=("Cola",),
+        title=run.title,
+        note="Cola mAP of validation queries after each epoch; training loss: its mean over the epoch.",
     )

@@ -9,7 +9,6 @@ from typing import Any
 import pandas as pd
 import streamlit as st
 
-from core.base import public_mode
 from core.base.errors import InputError
 from core.base.text import _shown_change
 from core.datasets.retrieval_files import RetrievalFile
@@ -22,7 +21,7 @@ from core.metrics.groups import IMAGE_TO_TEXT, TEXT_TO_IMAGE
 from ui.compute_queue import READING
 from ui.formatting import interval_text, true_minus
 from ui.page import show_errors
-from ui.uploads import show_form
+from ui.uploads import show_form, upload_limit
 
 # Of each field its label, what its file holds, and the first lines of one.
 _FIELDS = {
@@ -48,11 +47,10 @@ def own_retrieval_set() -> None:
     if not box.open:
         return
     with box, show_errors():
-        most = public_mode.upload_megabytes(100)
         given = []
         for column, (name, (label, holds, example)) in zip(st.columns(2), _FIELDS.items(), strict=True):
             kinds, key = ["csv", "parquet", "npz"], f"own-{name}"
-            given.append(column.file_uploader(label, kinds, key=key, max_upload_size=most))
+            given.append(column.file_uploader(label, kinds, key=key, max_upload_size=upload_limit()))
             show_form(holds, example, column)
         if not all(given):
             return
@@ -114,9 +112,7 @@ def _verdict(record: dict[str, Any]) -> str:
     points = _shown_change(*(record[name]["metrics"][IMAGE_TO_TEXT]["value"] for name in ("alpha_0", "best")))
     known = {
         True: "On this set alpha helps",
-        False: "On this set alpha probably helps"
-        if best["probably"]
-        else "Over all alphas tried this may be luck",
+        False: "Over all alphas tried this may be luck",
         None: "These images cannot tell whether alpha helps",
     }
     return (

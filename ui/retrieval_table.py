@@ -24,7 +24,7 @@ _COST_BUDGET = (
     "Measured after a shorter training than above: builtin/clip, which never read sizes or materials, 1,200 steps "
     "without exchanged attributes, one seed."
 )
-UNSEEN, PAIRS = 2, 4  # places in `StrategiesData.measures`
+ALL, UNSEEN, PAIRS = 0, 2, 4  # places in `StrategiesData.measures`
 
 
 class Measured(NamedTuple):
@@ -78,7 +78,13 @@ def table() -> None:
         _verdicts()
         _forgetting()
         _paper_table()
-        export_section("cola", rows, {"strategies": retrieval.strategies_figure(data)})
+        export_section(
+            "cola",
+            rows,
+            {"strategies": retrieval.strategies_figure(data)},
+            title=f"Cola's strategies on {measured.base}",
+            note=f"{_seeds(data)} Thin lines: 95 % intervals. Dotted: chance levels.{measured.said}",
+        )
     else:
         st.info(
             "No results yet: run `crossmatch reproduce cola/1 --row 'built-in world' --run`.",
@@ -117,17 +123,18 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
     """The measured strategies beside the paper's: in one sentence, at a glance, as figures and as one table."""
     paper = retrieval.paper_data("CLIP")
     st.markdown(
-        f"{_undecided()}Data, models and length of training are not the paper's: compare the order, not the level."
+        f"{_counted()}Data, models and length of training are not the paper's: compare the order, not the level."
         f"{measured.said}"
     )
     st.html(_glance(data, paper, measured))
     st.caption(
-        "Combinations that training never showed, by mean average precision (mAP): 100 % where every right picture "
-        "stands before every wrong one. Below each value its 95 % interval over seeds and queries; the paper prints "
-        f"none, and no chance level.{_ties(data)}"
+        "Mean average precision (mAP) of all queries: 100 % where every right picture stands before every wrong one. "
+        "Below each value its 95 % interval over seeds and questions, of which queries for one colour and shape are "
+        f"one; the paper prints none, and no chance level.{_ties(data)}"
     )
     for what, measure in (
-        ("Combinations that training never showed", UNSEEN),
+        ("All queries", ALL),
+        ("Combinations that training never showed, four here", UNSEEN),
         ("Two objects that exchange their attributes", PAIRS),
     ):
         here = _best(data, measure, "on the built-in world")
@@ -149,8 +156,8 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
     st.caption(
         "“Seen” and “unseen”: mAP for combinations of words that training showed or did not show. Multi-object "
         "accuracy: how often the right one of two pictures with exchanged attributes is found. "
-        "Thin lines are 95 % intervals over seeds and queries or pairs, dotted lines chance levels. The built-in world "
-        f"was measured with {retrieval.BUDGET}."
+        "Thin lines are 95 % intervals over seeds and questions or pairs, dotted lines chance levels. The built-in "
+        f"world was measured with {retrieval.BUDGET}."
     )
     with st.expander("All numbers, and how they were measured", icon=":material/table:"):
         st.dataframe(retrieval.strategies_table(data, paper), hide_index=True)
@@ -162,15 +169,15 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
         )
 
 
-def _undecided() -> str:
-    """`**12 of the 13 claims below are left open.** `; "" where no verdict is shipped."""
+def _counted() -> str:
+    """`**Of the 35 claims below 16 are confirmed, 16 left open, 3 refuted.** `; "" where no verdict is shipped."""
     record = _verdict_record()
     if record is None:
         return ""
-    left = sum(claim["verdict"] == "left open" for claim in record["claims"])
-    return (
-        f"**{left} of the {len(record['claims'])} claims below {'is' if left == 1 else 'are'} left open.** "
-    )
+    (first, count), *others = Counter(claim["verdict"] for claim in record["claims"]).most_common()
+    more = "".join(f", {n} {verdict}" for verdict, n in others)
+    be = "is" if count == 1 else "are"
+    return f"**Of the {len(record['claims'])} claims below {count} {be} {first}{more}.** "
 
 
 def _best(data: retrieval.StrategiesData, measure: int, where: str) -> str:
@@ -193,14 +200,14 @@ def _best(data: retrieval.StrategiesData, measure: int, where: str) -> str:
 
 def _ties(data: retrieval.StrategiesData) -> str:
     """` Queries with a tie, mean over seeds: Token map 0.3.`"""
-    counts = zip(data.strategies, data.ties[UNSEEN], strict=True)
+    counts = zip(data.strategies, data.ties[ALL], strict=True)
     tied = [f"{retrieval.label(name)} {count:.1f}" for name, count in counts if count > 0]
     return f" Queries with a tie, mean over seeds: {', '.join(tied)}." if tied else " No query is tied."
 
 
 def _glance(data: retrieval.StrategiesData, paper: retrieval.StrategiesData, measured: Measured) -> str:
-    """Every strategy on one line: what it trains, and its unseen mAP here and in the paper; the chance level first."""
-    level = _cell(float(np.nanmean(data.chance[UNSEEN])))
+    """Every strategy on one line: what it trains, and its mAP here and in the paper; the chance level first."""
+    level = _cell(float(np.nanmean(data.chance[ALL])))
     lines = [_glance_line("chance level", "Pictures in random order.", level + _cell(np.nan))]
     for name in data.strategies:
         j = data.strategies.index(name)
@@ -210,14 +217,14 @@ def _glance(data: retrieval.StrategiesData, paper: retrieval.StrategiesData, mea
         notes = [f"{epochs} epochs"] * (epochs < measured.most)
         notes += ["still improving"] * (name in measured.improving)
         mark = f"<div><small>{', '.join(notes)}</small></div>" if notes else ""
-        there = paper.value[UNSEEN, paper.strategies.index(name)] if name in paper.strategies else np.nan
-        here = [array[UNSEEN, j] for array in (data.value, data.low, data.high)]
+        there = paper.value[ALL, paper.strategies.index(name)] if name in paper.strategies else np.nan
+        here = [array[ALL, j] for array in (data.value, data.low, data.high)]
         head = escape(retrieval.label(name) if known else f"before, {measured.base}")
         lines.append(_glance_line(f"{head}{mark}", meaning, _cell(*here) + _cell(there)))
     return (
         '<div class="cm-scroll"><table class="cm-cells"><thead><tr><th scope="col" class="cm-words">strategy</th>'
-        '<th scope="col" class="cm-words">what is trained</th><th scope="col">unseen combinations, here</th>'
-        f'<th scope="col">unseen combinations, paper</th></tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
+        '<th scope="col" class="cm-words">what is trained</th><th scope="col">all queries, here</th>'
+        f'<th scope="col">all queries, paper</th></tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
     )
 
 
@@ -253,22 +260,35 @@ def _verdicts() -> None:
     record = _verdict_record()
     if record is None:
         return
-    st.header("The paper's claims, one by one", anchor=False)
+    st.header("Claims of the papers, one by one", anchor=False)
     counts = Counter(claim["verdict"] for claim in record["claims"])
     said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
     st.markdown(
-        f"On the built-in world: **{said}** ({record['runs']} of {record['wanted']} runs are measured). A claim is "
-        "decided where, after twice the protocol's training, the paired 95 % interval and each of three seeds (of "
-        "unseen combinations each of the four, too) lie on the same side of 0, and neither the protocol's training "
-        "says the opposite nor would as large a change by more training undo it."
+        f"Of Cola, one of LABCLIP; on the built-in world: **{said}** ({record['runs']} of {record['wanted']} runs are "
+        f"measured). {record['rule']}{_turned(record)}"
     )
     with st.expander("Every claim, and what decided it", icon=":material/gavel:"):
-        st.markdown("\n".join(map(_claim_line, record["claims"])))
+        for verdict in counts:
+            st.subheader(verdict.capitalize(), anchor=False)
+            st.markdown(
+                "\n".join(_claim_line(claim) for claim in record["claims"] if claim["verdict"] == verdict)
+            )
+        st.caption(record.get("history", ""))
         st.caption(record.get("limits", ""))
         st.caption(
-            "Differences in points, means over seeds, intervals over seeds and queries or groups. Written from the "
+            "Differences in points, means over seeds, intervals over seeds and questions or groups. Written from the "
             "records of the runs by `python -m benchmarks.results.cola`."
         )
+
+
+def _turned(record: Mapping[str, Any]) -> str:
+    """How many verdicts say the opposite of what the protocol's own epochs said; "" where none does."""
+    count = sum(claim.get("turned", False) for claim in record["claims"])
+    epochs = record["protocol"]["epochs"]
+    say = "says" if count == 1 else "say"
+    return (
+        f" {count} of the verdicts {say} the opposite of what {epochs} epochs said clearly." if count else ""
+    )
 
 
 def _verdict_record() -> dict[str, Any] | None:
@@ -283,7 +303,8 @@ def _claim_line(claim: Mapping[str, Any]) -> str:
     if "difference" in claim:
         number = f", {claim['difference']:+.1f} ({claim['low']:+.1f} to {claim['high']:+.1f}) points"
         number += f" after {claim['epochs']} epochs" if "epochs" in claim else ""
-    return f"- {claim['says']} **{claim['verdict'].capitalize()}**{number}. {claim['decided_by']}"
+    source = f" ({claim['source']})" if "source" in claim else ""
+    return f"- {claim['says'].rstrip('.')}{source}. **{claim['verdict'].capitalize()}**{number}. {claim['decided_by']}"
 
 
 def _forgetting() -> None:

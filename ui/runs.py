@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from html import escape
 from typing import Any, Literal
 
 import streamlit as st
@@ -108,13 +109,19 @@ def pick_run(store: RunStore, shown: str, key: str, kinds: Collection[str] = KIN
         label_visibility="collapsed",  # it stands where the heading of a run would: its title
         on_change=lambda: open_run(st.session_state[key]),
     )
+    if shown != NEW:  # its field is too short for it on a phone
+        st.html(f'<p class="cm-whole">{escape(labels[shown])}</p>')
 
 
 def settings_line(runs: Sequence[Run]) -> None:
-    """What was run: benchmark, split, groups, model, settings, and of several seeds their number."""
+    """What was run, on the page."""
+    st.caption(f"**What ran:** {escape_markdown(what_ran(runs))}")
+
+
+def what_ran(runs: Sequence[Run]) -> str:
+    """Benchmark, split, groups, model, settings, and of several seeds their number."""
     line = adaptation(runs[0].config).describe()
-    line = line if len(runs) == 1 else f"{line.rpartition(' · ')[0]} · {len(runs)} seeds"
-    st.caption(f"**What ran:** {escape_markdown(line)}")
+    return line if len(runs) == 1 else f"{line.rpartition(' · ')[0]} · {len(runs)} seeds"
 
 
 def group_label(sweep: SeedGroup) -> str:

@@ -282,12 +282,19 @@ def open_group(group: str | None) -> None:
     st.session_state["group"] = group
 
 
-def pick_group(ids: Sequence[str], **look: Any) -> str | None:
+def warn_unknown_group(ids: Sequence[str]) -> None:
+    """Say which group of the address is not among these."""
+    warn_unknown("group", st.query_params.get_all("group"), ids, _GROUP_FIELD)
+
+
+def pick_group(ids: Sequence[str], warn: bool = True, **look: Any) -> str | None:
     """The group that is open on this page, if any: chosen from a list, by a button or by the address.
 
-    look : what else `st.selectbox` takes.
+    warn : whether to say above the field that the address has an unknown one; a row of fields has no room for it, and
+    says so before it begins (`warn_unknown_group`). look : what else `st.selectbox` takes.
     """
-    warn_unknown("group", st.query_params.get_all("group"), ids, _GROUP_FIELD)
+    if warn:
+        warn_unknown_group(ids)
     if st.session_state.get("group") not in (None, *ids):
         open_group(None)
     return st.selectbox(
@@ -301,9 +308,14 @@ def pick_group(ids: Sequence[str], **look: Any) -> str | None:
     )
 
 
+def group_title(group: str) -> str:
+    """A group's name where nothing beside it says what it is: `Group 310` of one that is a number alone."""
+    return f"Group {group}" if group.isdecimal() else group
+
+
 def group_line(group: str, ids: Sequence[str]) -> str:
     """Which group is shown where a page opens one by itself; Markdown."""
-    return f"**{escape_markdown(group)}**, group {ids.index(group) + 1} of {len(ids)}"
+    return f"**{escape_markdown(group_title(group))}**, group {ids.index(group) + 1} of {len(ids)}"
 
 
 def warn_unknown(kind: str, asked: Iterable[str], known: Collection[str], field: str = "") -> None:
@@ -533,6 +545,7 @@ def model_field(label: str, names: Sequence[str], key: str, **more: Any) -> str 
         key=key,
         bind="query-params",
         accept_new_options=not is_public(),
+        filter_mode="contains",  # the first name in the list is the one that `_complete_name` takes
         on_change=_complete_name,
         args=(key, tuple(names)),
         **more,

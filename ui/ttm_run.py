@@ -37,8 +37,16 @@ from ui.formatting import p_text, true_minus, unbroken
 from ui.images import draw_group
 from ui.ledger import gain_section
 from ui.loaders import evaluate
-from ui.runs import before_and_after, evaluation_at, live_section, run_groups, settings_line, waiting_hint
-from ui.selection import page_button, whole_set
+from ui.runs import (
+    before_and_after,
+    evaluation_at,
+    live_section,
+    run_groups,
+    settings_line,
+    waiting_hint,
+    what_ran,
+)
+from ui.selection import group_title, page_button, whole_set
 from ui.uploads import upload_of
 
 _HEIGHT = 340  # of the curves: on a laptop all of them stand on the first screen
@@ -108,6 +116,9 @@ def view(store: RunStore, run_id: str) -> None:
             command="" if is_public() else command_line(adaptation(run.config)),
             report=partial(_report, run, groups) if is_measured else None,
             groups=groups,
+            title=run.title,
+            note=f"{what_ran([run])}. One curve per metric over the iterations; bands: 95 % intervals; dotted: chance "
+            "levels. The last iteration is the result.",
         )
 
 
@@ -356,12 +367,13 @@ def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> Non
         draw_group(group, after.group(index))
     is_global = run.config.get("ttm", {}).get("variant") == "global"
     history = group_history_text(row, len(group.captions) if is_global else None)
-    st.caption(f"**{escape_markdown(group.id)}.** {escape_markdown(history)}")
+    name = escape_markdown(group_title(group.id))
+    st.caption(f"**{name}.** {escape_markdown(history)}")
     if run.config.get("embeddings"):
         file = upload_of(run.config["embeddings"])
         if file:
             state = {"set": file, "shape": run.config["shape"], "tag": [], "group": group.id}
-            page_button("Open in your file", "pages/1_Groups.py", state, key=f"open-{group.id}")
+            page_button(f"Open {name} in your file", "pages/1_Groups.py", state, key=f"open-{group.id}")
     elif run.status == "finished":
         state = {
             "set": run.config["benchmark"],
@@ -371,9 +383,8 @@ def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> Non
             "tag": [],
             "predict": False,
         }
-        page_button(
-            "Open with this model", "pages/1_Groups.py", {**state, "group": group.id}, key=f"open-{group.id}"
-        )
+        label = f"Open {name} with this model"
+        page_button(label, "pages/1_Groups.py", {**state, "group": group.id}, key=f"open-{group.id}")
 
 
 def _scores_before_and_after(run: Run, after: Evaluation, index: int) -> None:
@@ -382,7 +393,7 @@ def _scores_before_and_after(run: Run, after: Evaluation, index: int) -> None:
     for column, when, data in zip(st.columns(2), ("Before", "After"), both, strict=True):
         with column:
             st.caption(when)
-            st.html(matrix_html(data, f"Scores {when.lower()}", both))
+            st.html(matrix_html(data.beside(both), f"Scores {when.lower()}"))
 
 
 def configuration(store: RunStore, run: Run) -> None:

@@ -16,10 +16,10 @@ from core.metrics.groups import headline_metrics
 from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
 from core.ttm.run import adaptation
-from core.ttm.seeds import final_values, group_runs, seed_of, summary
+from core.ttm.seeds import SeedGroup, final_values, group_runs, seed_of, summary
 from ui.export import chart, export_section
 from ui.formatting import change_text
-from ui.runs import live_section, open_run, run_groups, settings_line
+from ui.runs import live_section, open_run, run_groups, settings_line, what_ran
 
 _HEIGHT = 340  # of the curves: on a laptop all of them stand on the first screen
 RESULT = (
@@ -42,6 +42,9 @@ def view(store: RunStore, group: str) -> None:
             {"accuracy": figures.ttm_metrics_figure(data)},
             command="" if is_public() or not command else f"{command} --seeds {len(runs)}",
             groups=run_groups(runs[0].id, runs[0].config),
+            title=SeedGroup(group, list(runs)).title,
+            note=f"{what_ran(runs)}. Mean over seeds; bands: one standard deviation; dotted: chance levels. The last "
+            "iteration is the result.",
         )
 
 

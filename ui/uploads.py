@@ -82,7 +82,12 @@ def not_stored(entry: str) -> InputError:
     return UploadStore.missing(entry.removeprefix(PREFIX))
 
 
-def new_upload(key: str, megabytes: int = 100) -> str | None:
+def upload_limit() -> int:
+    """Megabytes of one file: what the server takes, which refuses more whatever a field says."""
+    return public_mode.upload_megabytes(st.get_option("server.maxUploadSize"))
+
+
+def new_upload(key: str) -> str | None:
     """A field for a file; the entry of one that has just been stored, None on every other run.
 
     Raises InputError for a file that cannot be read; it is not stored.
@@ -91,7 +96,7 @@ def new_upload(key: str, megabytes: int = 100) -> str | None:
         "File of scores or embeddings",
         FILES,
         key=key,
-        max_upload_size=public_mode.upload_megabytes(megabytes),
+        max_upload_size=upload_limit(),
     )
     if file is None or st.session_state.get("stored_upload") == file.file_id:
         return None
@@ -254,8 +259,7 @@ def put_beside(entry: str, what: str) -> bool:
     Raises InputError for one that does not fit the file's groups.
     """
     label, kinds, _ = BESIDE[what]
-    most = public_mode.upload_megabytes(100)
-    file = st.file_uploader(label, kinds, key=f"{what}-{entry}", max_upload_size=most)
+    file = st.file_uploader(label, kinds, key=f"{what}-{entry}", max_upload_size=upload_limit())
     if file is None or st.session_state.get(f"stored_{what}") == file.file_id:
         return False
     evaluation, content = upload_evaluation(entry), file.getvalue()

@@ -80,15 +80,21 @@ def free_port() -> int:
 
 @contextmanager
 def server(
-    port: int = 0, home: Path | None = None, public: bool = True
+    port: int = 0,
+    home: Path | None = None,
+    public: bool = True,
+    app: Sequence[str] = ("-m", "streamlit", "run", "app.py"),
 ) -> Iterator[tuple[str, psutil.Process, Path]]:
-    """The app, in public mode or not: its address, its process, and its home (a new one, unless one is named)."""
+    """The app, in public mode or not: its address, its process, and its home (a new one, unless one is named).
+
+    `app` is what Python starts; a test may name a program of its own that starts the app.
+    """
     port = port or free_port()
     with tempfile.TemporaryDirectory(prefix="crossmatch-load-") as folder:
         place = home or Path(folder)
         environment = {**os.environ, "CROSSMATCH_HOME": str(place), "HF_HUB_OFFLINE": "1"}
         environment["CROSSMATCH_PUBLIC"] = "1" if public else ""
-        command = [sys.executable, "-m", "streamlit", "run", "app.py", "--server.port", str(port)]
+        command = [sys.executable, *app, "--server.port", str(port)]
         command += ["--server.headless", "true", "--server.address", "127.0.0.1"]
         with open(place / "server.log", "wb") as log:
             process = subprocess.Popen(command, cwd=ROOT, env=environment, stdout=log, stderr=log)

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from core.base.text import counted, p_digits, tie_count
+from core.base.text import _shown_change, counted, p_digits, tie_count
 from core.cli._output import format_metrics
 from core.debiasing.curves import _spans_text
 from core.debiasing.study import _UNPROVEN, TUNED_ON_TEST, TUNED_PER_ROW
+from core.metrics.groups import IMAGE_TO_TEXT
 
 _HALVES = "held out (half/half x 10)"
 _HELD_OUT = (
@@ -26,7 +27,8 @@ def format_groups(record: Mapping[str, Any]) -> str:
     where = record.get("tuned_on", {})
     for name, row in where.get("metrics", {}).items():
         lines.append(
-            f"alpha {row['alpha']:.3f} from {where['split']}: {name} {_number(row)}; {_gain(row['gain'])}"
+            f"alpha {row['alpha']:.3f} from {where['split']}: {name} {_number(row)}; "
+            + _gain(row["gain"], record["metrics"][name]["alpha_0"], row)
         )
     for column, values in record.get("slices", {}).items():
         for value, part in values.items():
@@ -46,9 +48,15 @@ def _metric_lines(record: Mapping[str, Any], whole: str) -> list[str]:
         lines.append(_HELD_OUT)
     moved = {name: metric["best"] for name, metric in record["metrics"].items() if metric["depends_on_alpha"]}
     if record["shape"].startswith("1x") and moved:
-        lines.append(f"{', '.join(moved)}, one test: {_helps(next(iter(moved.values())))}")
+        name, best = next(iter(moved.items()))
+        lines.append(
+            f"{', '.join(moved)}, one test: {_helps(best, record['metrics'][name]['alpha_0'], best)}"
+        )
     else:
-        lines += [f"{name}: {_helps(best)}" for name, best in moved.items()]
+        lines += [
+            f"{name}: {_helps(best, record['metrics'][name]['alpha_0'], best)}"
+            for name, best in moved.items()
+        ]
     language = record["language"]
     if (likelier := language["true_caption_likelier"]) is not None:
         bias = (
@@ -88,24 +96,25 @@ def _values(e: Mapping[str, Any]) -> str:
 def _number(e: Mapping[str, Any]) -> str:
     """The same in a sentence."""
     c = e.get("clustered")
-    by_cluster = f", by {c['by']} {c['low']:.1f} to {c['high']:.1f}" if c else ""
-    interval = f"95 % interval {e['low']:.1f} to {e['high']:.1f}{by_cluster}"
-    return f"{e['value']:.1f} % ({interval}; chance {e['chance']:.1f}, ties {tie_count(e['ties'])})"
+    by_cluster = f", by {c['by']} {c['low']:.2f} to {c['high']:.2f}" if c else ""
+    interval = f"95 % interval {e['low']:.2f} to {e['high']:.2f}{by_cluster}"
+    return f"{e['value']:.2f} % ({interval}; chance {e['chance']:.2f}, ties {tie_count(e['ties'])})"
 
 
-def _gain(gain: Mapping[str, Any]) -> str:
-    """A paired comparison with alpha 0, by cluster where groups hang together."""
+def _gain(gain: Mapping[str, Any], zero: Mapping[str, Any], found: Mapping[str, Any]) -> str:
+    """A paired comparison with alpha 0, by cluster where groups hang together; points are those of both as printed."""
     tested = gain.get("clustered") or gain
     by = f" by {tested['by']}" if "by" in tested else ""
-    interval = f"95 % interval{by} {tested['low']:+.1f} to {tested['high']:+.1f}"
-    return f"{gain['difference']:+.1f} points against alpha 0 ({interval}, p = {p_digits(tested['p_value'])})"
+    interval = f"95 % interval{by} {tested['low']:+.2f} to {tested['high']:+.2f}"
+    points = _shown_change(zero["value"], found["value"], digits=2)
+    return f"{points:+.2f} points against alpha 0 ({interval}, p = {p_digits(tested['p_value'])})"
 
 
-def _helps(best: Mapping[str, Any]) -> str:
+def _helps(best: Mapping[str, Any], zero: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     """Whether any alpha is better than 0, by how much, and what could not be told."""
     if (best["alpha_low"], best["alpha_high"]) == (0, 1):
         return f"no alpha changes its value; {best['says']}"
-    most = f"the best is {_gain(best['gain'])}, {TUNED_ON_TEST}"
+    most = f"the best is {_gain(best['gain'], zero, found)}, {TUNED_ON_TEST}"
     luck, signs = (
         p_digits(best.get(f"{name}_holm", best[name])) for name in ("p_any_alpha", "p_random_signs")
     )
@@ -151,19 +160,26 @@ def _recall_lines(record: Mapping[str, Any], whole: str) -> list[str]:
     lines = []
     for name in (name for name in labels if name in record):
         lines += ["", labels[name].format(**record[name], whole=whole), format_metrics(record[name])]
-    lines += ["", f"R@1 from image to text: {_helps(record['best'])}"]
+    lines += ["", f"R@1 from image to text: {_helps(record['best'], *_r1(record, 'best'))}"]
     if (held := record["validated"]) is not None:
         at, value, zero = _spread(held["alpha"], 2), _spread(held["value"], 1), _spread(held["alpha_0"], 1)
         lines.append(f"R@1 from image to text, {_HALVES}: {value} % at {at}; at alpha 0 {zero} %")
         lines.append(_HELD_OUT)
-    return lines + (["", _transferred(record["tuned_on"])] if "tuned_on" in record else [])
+    return lines + (["", _transferred(record)] if "tuned_on" in record else [])
 
 
-def _transferred(found: Mapping[str, Any]) -> str:
+def _r1(record: Mapping[str, Any], chosen: str) -> list[Mapping[str, Any]]:
+    """R@1 from image to text at alpha 0 and at a chosen one."""
+    return [record[name]["metrics"][IMAGE_TO_TEXT] for name in ("alpha_0", chosen)]
+
+
+def _transferred(record: Mapping[str, Any]) -> str:
     """What an alpha from elsewhere is worth, and how alike the two curves are."""
+    found = record["tuned_on"]
     there, correlation = found["chosen_on"], found["correlation"]
     alike = "" if correlation is None else f"; both curves over alpha correlate by {correlation:.3f}"
     return (
-        f"R@1 from image to text with the alpha of {found['split']}: {_gain(found['gain'])}; there it is "
+        f"R@1 from image to text with the alpha of {found['split']}: "
+        f"{_gain(found['gain'], *_r1(record, 'tuned_on'))}; there it is "
         f"{_number(there)} at {there['alpha_low']:.3f}–{there['alpha_high']:.3f}{alike}"
     )

@@ -9,6 +9,7 @@ import typer
 
 from core import datasets
 from core.audit import Audit
+from core.base.errors import InputError
 from core.cli import options
 from core.cli._output import ProgressPrinter, print_note, show_json
 from core.datasets.shapes import of_shape
@@ -43,6 +44,11 @@ def audit(
     as_json: options.Json = False,
 ) -> None:
     """Is a benchmark sound? Solved without looking, duplicates, contradictions, size: each with a verdict."""
+    if Path(benchmark).is_file():
+        raise InputError(
+            f"{benchmark} is a file; an audit looks at captions and images, so name the benchmark that its groups are "
+            "from, such as scenes/left-right."
+        )
     files = [name for name in datasets.names() if name.startswith(f"{benchmark}/")] or [benchmark]
     sets = [with_tags(of_shape(datasets.load(name, split, images=False), shape), tag or ()) for name in files]
     captions = [caption for groups in sets for group in groups for caption in group.captions]

@@ -17,7 +17,7 @@ from core.cli._given_options import refuse_unused
 from core.cli._output import format_differences, format_metrics, print_note, show_json, writing
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
-from core.metrics.paired import _shown_differences, common_groups, comparison_table, differences
+from core.metrics.paired import common_groups, comparison_table, differences
 from core.metrics.statistics import Comparison
 from core.teaching.single_group import holds_embeddings
 from core.ttm.defaults import full_name
@@ -71,7 +71,9 @@ def compare(
     on = "" if benchmark is None else f" on {benchmark}, split {split}"
     for name, source, side in (("A", a, first), ("B", b, second)):
         print(f"{name}: {source if _is_file(source) else f'{source}{on}'}; {_measured(side)}\n")
-    print(format_differences("B minus A", _shown_differences(first, second), ("A better", "B better")))
+    values = first.record()["metrics"], second.record()["metrics"]
+    found = differences(first, second)
+    print(format_differences("B minus A", found, ("A better", "B better"), values=values))
 
 
 def _check_sides(a: str, b: str, benchmark: str | None, embedded: Sequence[bool]) -> None:

@@ -87,5 +87,7 @@ def _print(record: dict[str, Any], scored: dict[bool, Evaluation], tests: dict[s
         )
         print(format_metrics({**own, "metrics": {name: own["metrics"][name] for name in _METRICS}}))
     first, second = (_FUNCTIONS[quick] for quick in scored)
-    print(f"\n{format_differences(f'{second} - {first}', tests, (f'{first}', f'{second}'))}")
+    one, other = (each.record()["metrics"] for each in scored.values())
+    sides = f"{first}", f"{second}"
+    print(f"\n{format_differences(f'{second} - {first}', tests, sides, values=(one, other))}")
     print(f"\nwrote {record['folder']}: crossmatch evaluate scenes/left-right --model {record['folder']}")

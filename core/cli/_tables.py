@@ -80,10 +80,11 @@ def _format_plan(plan: TablePlan, needs: bool) -> str:
     """A plan as text, one block a line of the table. needs : say what each line reads."""
     blocks = [_format_line(status, needs) for status in plan.lines]
     left = plan.seconds
-    end = f"what can run takes about {duration(left)}" if left else "nothing can run now"
+    beside = f", {plan.at_once} runs of built-in models at a time" if plan.at_once > 1 else ""
+    end = f"what can run takes about {duration(left)}{beside}" if left else "nothing can run now"
     done = all(status.state in ("done", "printed") for status in plan.lines)
     head = f"{plan.name}: {plan.title}; {plan.seeds_text}; ± of yours: {plan.deviation}"
-    return "\n\n".join([head, *blocks, "all done" if done else end])
+    return "\n\n".join([head, *blocks, *filter(None, [plan.remark]), "all done" if done else end])
 
 
 def _format_line(status: LineStatus, needs: bool) -> str:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from core.base.errors import InputError, unknown_name
-from core.base.text import duration
+from core.base.text import counted, duration
 from core.cli import options as o
 from core.cli._given_options import benchmark_argument, refuse_unused
 from core.cli._output import ProgressPrinter, make_folder, print_note, show_json, writing
@@ -21,7 +21,7 @@ from core.cola.table import jobs, run_jobs, summary
 from core.metrics.retrieval import COLA_MAP
 from core.runs.engine import start
 from core.runs.store import RunStore
-from core.scorers.cola_config import GROUP_RESULTS, PAPER_SCALE
+from core.scorers.cola_config import GROUP_RESULTS, PAPER_SCALE, AdaptConfig
 
 Strategy = Annotated[
     str, typer.Option(help="linear, prompt-tune, ft-all, ft-late, mm-pred, mm-adapter or token-map.")
@@ -45,7 +45,11 @@ Fusion = Annotated[
 Adapter = Annotated[
     o.Text, typer.Option(help="Form of MM-Adapter: text (the paper's) or readme (its authors' code).")
 ]
-Mix = Annotated[o.Text, typer.Option(help="Training queries: region, single, multi, hard or combined.")]
+_USUAL = AdaptConfig()
+Mix = Annotated[
+    o.Text,
+    typer.Option(help=f"Training queries: region, single, multi, hard or combined (default: {_USUAL.mix})."),
+]
 Images = Annotated[
     o.Whole,
     typer.Option(help="Use only this many test images, the first ones (default on the built-in set: 500)."),
@@ -59,11 +63,25 @@ Preset = Annotated[
         help="paper: ten passes over the training pairs, 32 at a time; other options given count first."
     ),
 ]
-Epochs = Annotated[o.Whole, typer.Option(help="Epochs; after each one the model is measured and saved.")]
-Steps = Annotated[
-    o.Whole, typer.Option(help="Steps per epoch; 0: one pass over the training pairs, each once.")
+Epochs = Annotated[
+    o.Whole,
+    typer.Option(
+        help=f"Epochs (default: {_USUAL.epochs}); after each one the model is measured and saved, and the last one "
+        "trained is the result."
+    ),
 ]
-Batch = Annotated[o.Whole, typer.Option(help="Images and queries of a step: batch x batch pairs.")]
+Steps = Annotated[
+    o.Whole,
+    typer.Option(
+        help=f"Steps per epoch (default: {_USUAL.steps}); 0: one pass over the training pairs, each once."
+    ),
+]
+Batch = Annotated[
+    o.Whole,
+    typer.Option(
+        help=f"Images and queries of a step, 2 to 4096 (default: {_USUAL.batch}): batch x batch pairs."
+    ),
+]
 Rate = Annotated[o.Number, typer.Option(help="Learning rate (default: depends on strategy and model).")]
 Seed = Annotated[
     int,
@@ -73,7 +91,10 @@ Seed = Annotated[
 ]
 Patience = Annotated[
     o.Whole,
-    typer.Option(help="Stop after so many epochs without a higher validation mAP (default: never early)."),
+    typer.Option(
+        help="Stop after so many epochs without a higher validation mAP (default: never early); the last one trained "
+        "is the result."
+    ),
 ]
 FindRate = Annotated[
     bool,
@@ -197,6 +218,12 @@ def _run(job: StrategyRun, save: Path | None, as_json: bool) -> None:
     if save is not None and last is not None and last.model is not None:
         last.model.save(save)
         print_note(f"wrote the adapted model to {save}")
+    if last is not None and last.record["iteration"] < job.settings.epochs:
+        waited = counted(job.settings.patience or 0, "epoch")
+        print_note(
+            f"training ended after epoch {last.record['iteration']} of {job.settings.epochs}: validation mAP has not "
+            f"risen for {waited}; the last epoch is the result"
+        )
     if not as_json and first is not None and last is not None:
         print(_format_tests(first["test"], last.record["test"]))
 
@@ -232,6 +259,9 @@ def _format_tests(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
             f"{name:<22}{part:<14}{cells[0]:>24}{cells[1]:>24}{now['chance']:>8.2f}{count:>9}"
             f"{now.get('skipped', 0):>9}{now['ties']:>6}"
         )
+    lines.append(
+        "intervals: over queries, each wording for itself, or groups; of this seed and these pictures"
+    )
     return "\n".join(lines)
 
 

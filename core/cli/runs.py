@@ -45,7 +45,9 @@ def _list(as_json: options.Json = False) -> None:
         show_json([run.record() for run in runs])
         return
     for run in runs:
-        print(f"{run.id}  {run.status:<12}{run.done}/{run.total:<5}{_result(store, run):<28}{run.title}")
+        total, group = run.total or "–", run.config.get("group")  # one that waits does not know its own yet
+        of = f" of {group}" if group else ""
+        print(f"{run.id}  {run.status:<12}{run.done}/{total:<5}{_result(store, run):<28}{run.title}{of}")
     if not runs:
         print("no runs yet; start one with `crossmatch ttm --background` or on the test-time matching page")
 

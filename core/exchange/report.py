@@ -12,6 +12,7 @@ from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib.metadata import PackageNotFoundError, version
+from itertools import takewhile
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -118,9 +119,32 @@ def _title(sections: Sequence[ReportSection], pairs: Sequence[_Pair]) -> str:
     models = list(dict.fromkeys(s.model for s in sections))
     where = [name for name in dict.fromkeys(s.benchmark for s in sections) if name]
     if len(sections) == 2 and pairs:
-        both = " compared with ".join(s.model for s in sections)
-        return _on(both, where[0]) if where else f"{both}, {counted(len(sections[0].groups), 'group')}"
+        both = _compared(*(section.model for section in sections))
+        known = not where or any(where[0] in section.model for section in sections)
+        return (
+            both
+            if where and known
+            else _on(both, where[0])
+            if where
+            else f"{both}, {counted(len(sections[0].groups), 'group')}"
+        )
     return _on(", ".join(models), ", ".join(where))
+
+
+def _told_apart(first: str, second: str) -> tuple[str, str, str]:
+    """What two names share, up to a comma, and what is left of each: `clip, before`, `clip, after` have `clip`."""
+    parts = first.split(", "), second.split(", ")
+    shared = len(
+        [*takewhile(lambda pair: pair[0] == pair[1], zip(parts[0][:-1], parts[1][:-1], strict=False))]
+    )
+    short, other = (", ".join(names[shared:]) for names in parts)
+    return ", ".join(parts[0][:shared]), short, other
+
+
+def _compared(first: str, second: str) -> str:
+    """`a.csv compared with b.csv`; of one model twice its name once: `clip: before compared with after`."""
+    stem, *parts = _told_apart(first, second)
+    return f"{stem}: {' compared with '.join(parts)}" if stem else " compared with ".join(parts)
 
 
 def report_page(title: str, body: str, numbers: Mapping[str, Any]) -> str:
@@ -153,9 +177,15 @@ class _Pair(NamedTuple):
     metrics: dict[str, Comparison]
     tests: dict[str, list[str]]  # metrics that are one, as on groups of one image, are one test
 
+    @property
+    def names(self) -> tuple[str, str]:
+        """The second and the first, without what both names begin with."""
+        _, first, second = _told_apart(self.first.model, self.second.model)
+        return second, first
+
     def shown(self, metric: str) -> float:
         """The difference in points, as it is shown beside both accuracies."""
-        return _shown_change(*(side.evaluation.metrics[metric].value for side in self[:2]))
+        return _shown_change(*(side.evaluation.metrics[metric].value for side in self[:2]), digits=2)
 
 
 def _pairs(sections: Sequence[ReportSection]) -> list[_Pair]:
@@ -204,7 +234,8 @@ def _provenance_line() -> str:
 
 def _overview(sections: Sequence[ReportSection]) -> str:
     rows = "".join(
-        f'<tr><td>{escape(s.model)}</td><td><a href="#s{i}">{escape(s.benchmark or _OWN)}</a></td>'
+        f'<tr><td class="name">{escape(s.model)}</td>'
+        f'<td class="name"><a href="#s{i}">{escape(s.benchmark or _OWN)}</a></td>'
         f"<td>{len(s.evaluation.scores)} of {_shape(s)}</td>"
         + "".join(_cell(s.evaluation.metrics.get(name)) for name in headline_metrics())
         + "</tr>"
@@ -217,11 +248,11 @@ def _overview(sections: Sequence[ReportSection]) -> str:
 def _difference_table(pairs: Sequence[_Pair]) -> str:
     """Second minus first in points, paired over the groups; "" where no two models share their groups."""
     rows = "".join(
-        f"<tr><td>{escape(pair.second.model)} − {escape(pair.first.model)}</td>"
-        f"<td>{escape(pair.first.benchmark or _OWN)}</td>"
+        f'<tr><td class="name">{" − ".join(map(escape, pair.names))}</td>'
+        f'<td class="name">{escape(pair.first.benchmark or _OWN)}</td>'
         f"<td>{escape(', '.join(METRICS[each].label for each in names))}</td>"
-        f'<td class="num"><b>{pair.shown(name):+.1f}</b> '
-        f"[{found.low:+.1f}, {found.high:+.1f}]{_by_cluster(found)}</td><td>{found.fixed}</td>"
+        f'<td class="num"><b>{pair.shown(name):+.2f}</b> '
+        f"[{found.low:+.2f}, {found.high:+.2f}]{_by_cluster(found)}</td><td>{found.fixed}</td>"
         f"<td>{found.broken}</td>{_p_cell(found.p_value)}{_p_cell(found.p_holm)}</tr>"
         for pair in pairs
         for name, names in pair.tests.items()
@@ -257,7 +288,7 @@ def _by_cluster(found: Comparison) -> str:
     c = found.clustered
     if c is None:
         return ""
-    return f'<br><span class="quiet">by {escape(c.by)} [{c.low:+.1f}, {c.high:+.1f}]{c.dominated}</span>'
+    return f'<br><span class="quiet">by {escape(c.by)} [{c.low:+.2f}, {c.high:+.2f}]{c.dominated}</span>'
 
 
 def _shape(section: ReportSection) -> str:
@@ -273,7 +304,7 @@ def _cell(found: Estimate | None) -> str:
         return "<td>–</td>"
     tied = f", {found.ties} tied" if found.ties else ""
     return (
-        f"<td><b>{found.value:.1f}</b> [{found.low:.1f}, {found.high:.1f}]"
+        f"<td><b>{found.value:.2f}</b> [{found.low:.2f}, {found.high:.2f}]"
         f'<br><span class="quiet">chance {found.chance:.1f}{tied}</span></td>'
     )
 
@@ -457,13 +488,14 @@ GroupScore, and its chance level is higher: of two images and two captions 50 % 
 
 
 _STYLE = """:root{color-scheme:light dark;--ink:#1c1e26;--paper:#fff;--line:rgba(134,140,155,.35)}
+h1{font-size:1.6rem;line-height:1.25;overflow-wrap:anywhere}th{overflow-wrap:anywhere}
 @media(prefers-color-scheme:dark){:root{--ink:#e8e8ee;--paper:#14151b}}
-body{max-width:900px;margin:2rem auto;padding:0 1rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);
+body{max-width:1180px;margin:2rem auto;padding:0 1rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);
 background:var(--paper)}h2{margin-top:2.5rem;border-top:1px solid var(--line);padding-top:1.2rem}
 h4{margin:1.4rem 0 .4rem}table{border-collapse:collapse;width:100%;margin:.6rem 0}.wide{overflow-x:auto}
 th,td{text-align:left;padding:.35rem .6rem;border-bottom:1px solid var(--line);vertical-align:top}
 td{font-variant-numeric:tabular-nums}svg{width:100%;height:auto;margin:.4rem 0}.num{white-space:nowrap}
-.quiet{opacity:.75;font-size:.9em}
+.name{overflow-wrap:anywhere;min-width:9rem}.quiet{opacity:.75;font-size:.9em}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;font-size:.85em}summary{cursor:pointer;margin:.6rem 0}
 dd{margin:0 0 .5rem}a{color:inherit}.none{opacity:.7;font-style:italic}
 .cm-match{display:grid;grid-template-columns:minmax(90px,34%) minmax(40px,1fr) minmax(120px,44%)}

@@ -5,12 +5,13 @@ from __future__ import annotations
 import html
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 import plotly.graph_objects as go
 
+from core.base.text import counted
 from core.figures._style import OUTCOME_COLOURS, SERIES, hatched, layout, outlined_whiskers
 from core.metrics.groups import GLOBAL, METRICS, description_of
 from core.metrics.statistics import Estimate
@@ -43,14 +44,12 @@ def bars_figure(data: BarsData, height: int = 340) -> go.Figure:
     """Grouped bars, one group per row, metrics by colour: value, 95 % interval, chance level as a dotted line."""
     colours = [description_of(name).colour for name in data.metrics]
     labels = [description_of(name).label for name in data.metrics]
-    figure = _grouped_bars(data, labels, [{"color": colour} for colour in colours], height)
+    figure = _grouped_bars(data, labels, data.rows, [{"color": colour} for colour in colours], height)
     if len(data.rows) == 1:  # the metrics label themselves
         places = (np.arange(len(labels)) - (len(labels) - 1) / 2) * 0.8 / len(labels)
         figure.update_layout(showlegend=False)
         return figure.update_xaxes(tickvals=places, ticktext=[_two_lines(label) for label in labels])
-    names = [
-        "<br>".join(textwrap.wrap(row.replace("-", " "), 11)) if len(row) > 10 else row for row in data.rows
-    ]
+    names = ["<br>".join(textwrap.wrap(row, 11)) if len(row) > 10 else row for row in data.rows]
     return figure.update_xaxes(tickvals=np.arange(len(names), dtype=float), ticktext=names)
 
 
@@ -58,15 +57,20 @@ def paired_bars_figure(data: BarsData) -> go.Figure:
     """Grouped bars, one group per metric, rows (models that are compared) by colour and hatching, side by side."""
     by_metric = data._replace(**{f: getattr(data, f).T for f in ("value", "low", "high", "chance", "ties")})
     looks = [hatched(colour, shape) for (colour, _), shape in zip(SERIES, ("", "/", ".", "x"), strict=True)]
-    figure = _grouped_bars(by_metric, data.rows, looks, 340)
-    labels = [_two_lines(description_of(name).label) for name in data.metrics]
-    return figure.update_xaxes(tickvals=np.arange(len(labels), dtype=float), ticktext=labels)
+    labels = [description_of(name).label for name in data.metrics]
+    figure = _grouped_bars(by_metric, data.rows, labels, looks, 340)
+    texts = list(map(_two_lines, labels))
+    return figure.update_xaxes(tickvals=np.arange(len(labels), dtype=float), ticktext=texts)
 
 
 def _grouped_bars(
-    data: BarsData, names: Sequence[str], looks: Sequence[dict[str, Any]], height: int
+    data: BarsData,
+    names: Sequence[str],
+    places_named: Sequence[str],
+    looks: Sequence[dict[str, Any]],
+    height: int,
 ) -> go.Figure:
-    """Bars of arrays (series, places) with the series' names and looks."""
+    """Bars of arrays (series, places) with the names of both and the looks of the series."""
     figure = go.Figure()
     count, length = data.value.shape
     width, places = 0.8 / count, np.arange(length, dtype=float)
@@ -79,9 +83,10 @@ def _grouped_bars(
             width=0.9 * width,
             name=html.escape(name),  # it may be that of a file, and Plotly acts upon some tags
             marker=look,
-            customdata=np.stack([data.low[i], data.high[i], data.chance[i], data.ties[i]], axis=-1),
-            hovertemplate="%{y:.1f} % (95 % interval %{customdata[0]:.1f}–%{customdata[1]:.1f}), "
-            "chance %{customdata[2]:.1f}, %{customdata[3]:.0f} ties",
+            hovertext=[
+                _said(data, i, j, filter(None, (place, name))) for j, place in enumerate(places_named)
+            ],
+            hovertemplate="%{hovertext}<extra></extra>",
         )
         outlined_whiskers(figure, x, data.value[i], up, down)
         figure.add_scatter(
@@ -99,7 +104,16 @@ def _grouped_bars(
     figure.add_scatter(**marks)
     layout(figure, height, "", "", percent=True)
     figure.update_yaxes(range=[0, 114])
+    figure.update_layout(hovermode="closest")  # the bars' places are no numbers that anybody reads
     return figure.update_xaxes(showgrid=False)
+
+
+def _said(data: BarsData, i: int, j: int, of: Iterable[str]) -> str:
+    """What is said of a bar that is pointed at: `GroupScore, builtin/clip`, and below it its numbers."""
+    value, low, high, chance, ties = (each[i, j] for each in data[2:])
+    tied = "" if np.isnan(ties) else f", {counted(int(ties), 'tie')}"
+    numbers = f"{value:.1f} % (95 % interval {low:.1f}–{high:.1f}), chance {chance:.1f} %{tied}"
+    return f"{html.escape(', '.join(of))}<br>{numbers}"
 
 
 def _two_lines(label: str) -> str:

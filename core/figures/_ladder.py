@@ -101,6 +101,29 @@ def ladder_figure(record: Mapping[str, Any]) -> go.Figure:
                 customdata=np.stack([data.low, data.high], axis=-1)[mask],
                 hovertemplate="%{x:.1f} % (95 % interval %{customdata[0]:.1f}–%{customdata[1]:.1f})",
             )
+    _add_marks(figure, data, places)
+    layout(figure, 128 + 46 * len(places), "", "")
+    for place, label in zip(places, data.label, strict=True):
+        figure.add_annotation(  # above its bar: on a phone there is no room beside it
+            x=0, y=place - _LABEL_ABOVE, xref="paper", text=label, showarrow=False, xanchor="left"
+        )
+        figure.add_shape(  # beside the labels, not through them
+            type="line",
+            x0=data.chance[0],
+            x1=data.chance[0],
+            y0=place - _HALF_BAR,
+            y1=place + _RUNG_ENDS,
+            line={"color": COVERAGE_COLOUR, "width": 1.5, "dash": "dot"},
+        )
+    figure.update_layout(hovermode="closest", barmode="overlay", margin_l=LEFT)
+    figure.update_xaxes(range=[0, 104], ticksuffix=" %", dtick=25)
+    return figure.update_yaxes(
+        range=[places[-1] + 0.55, -0.7], showticklabels=False, showgrid=False, rangemode="normal"
+    )
+
+
+def _add_marks(figure: go.Figure, data: _LadderData, places: np.ndarray) -> None:
+    """What else was measured of each rung, on two heights below its bar; a kind that no rung has is left out."""
     marks = (
         (
             f"{METRICS[GROUP_SCORE].label}, stricter",
@@ -133,21 +156,3 @@ def ladder_figure(record: Mapping[str, Any]) -> go.Figure:
                 },
                 hovertemplate="%{x:.1f} %",
             )
-    layout(figure, 128 + 46 * len(places), "", "")
-    for place, label in zip(places, data.label, strict=True):
-        figure.add_annotation(  # above its bar: on a phone there is no room beside it
-            x=0, y=place - _LABEL_ABOVE, xref="paper", text=label, showarrow=False, xanchor="left"
-        )
-        figure.add_shape(  # beside the labels, not through them
-            type="line",
-            x0=data.chance[0],
-            x1=data.chance[0],
-            y0=place - _HALF_BAR,
-            y1=place + _RUNG_ENDS,
-            line={"color": COVERAGE_COLOUR, "width": 1.5, "dash": "dot"},
-        )
-    figure.update_layout(hovermode="closest", barmode="overlay", margin_l=LEFT)
-    figure.update_xaxes(range=[0, 104], ticksuffix=" %", dtick=25)
-    return figure.update_yaxes(
-        range=[places[-1] + 0.55, -0.7], showticklabels=False, showgrid=False, rangemode="normal"
-    )

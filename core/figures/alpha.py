@@ -185,7 +185,7 @@ def trainset_figure(data: _TrainsetData) -> go.Figure:
             showlegend=False,
             hovertemplate=f"best alpha {x:.3f}: %{{y:.1f}} %",
         )
-    layout(figure, 340, "alpha", "", percent=True)
+    layout(figure, 340, "alpha", "R@1, image to text", percent=True)
     lowest = min(float(values.min()) for values in data.values.values())
     figure.update_yaxes(range=[_floor(lowest), 104])
     return figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25)

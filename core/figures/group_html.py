@@ -62,12 +62,9 @@ _DARK = (
 )
 
 
-def matrix_cells(data: GroupData, digits: int = 0) -> list[list[_Cell]]:
-    """The score matrix: images down, captions across; shades from its lowest to its highest score.
-
-    digits : decimals of what is drawn beside it, where that needs more.
-    """
-    digits = max(digits, data.digits)
+def matrix_cells(data: GroupData) -> list[list[_Cell]]:
+    """The score matrix: images down, captions across; shades from its lowest to its highest score."""
+    digits = data.digits
     low, spread = data.scores.min(), float(np.ptp(data.scores)) or 1.0
 
     def cell(i: int, j: int, score: float) -> _Cell:
@@ -80,12 +77,9 @@ def matrix_cells(data: GroupData, digits: int = 0) -> list[list[_Cell]]:
     return [[cell(i, j, score) for j, score in enumerate(row)] for i, row in enumerate(data.scores.tolist())]
 
 
-def matrix_html(data: GroupData, title: str, beside: Sequence[GroupData] = ()) -> str:
-    """The matrix as a table. Outlined and with a dot: the induced matching. Ticked: the true pairs.
-
-    beside : what else is drawn to be compared with it, with as many decimals.
-    """
-    rows = matrix_cells(data, max((each.digits for each in beside), default=0))
+def matrix_html(data: GroupData, title: str) -> str:
+    """The matrix as a table. Outlined and with a dot: the induced matching. Ticked: the true pairs."""
+    rows = matrix_cells(data)
     named = "caption " if len(rows[0]) <= _MOST_BESIDE else ""
     head = "".join(f'<th scope="col" style="{_HEAD}">{named}{cell.caption}</th>' for cell in rows[0])
     body = "".join(

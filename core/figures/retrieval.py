@@ -11,9 +11,10 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.base.lazy import pandas as pd
-from core.base.text import _shown_change, counted
+from core.base.text import _shown_change
 from core.datasets.paper_results import reference
 from core.figures._style import OUTCOME_COLOURS, SERIES, layout, line, whiskers
+from core.figures.text import _part_text
 from core.metrics.groups import IMAGE_SCORE, TEXT_SCORE
 from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP
 from core.metrics.statistics import Comparison
@@ -84,10 +85,15 @@ def curve_figure(data: _CurveData, height: int = 320) -> go.Figure:
         more = values[:, 1:]
         line(figure, data.epoch, values[:, 0], part, colour, hover, dash=dash, marker={}, customdata=more)
     if "all" in data.parts:
-        figure.add_hline(
-            y=data.parts["all"][0, 3], line={"color": OUTCOME_COLOURS["tie"], "width": 2, "dash": "dot"}
-        )
-    return _epochs(figure, data, height).update_yaxes(ticksuffix=" %")
+        level = np.full(len(data.epoch), data.parts["all"][0, 3])
+        grey = OUTCOME_COLOURS["tie"]
+        line(figure, data.epoch, level, "chance (all)", grey, "%{y:.1f} %", dash="dash", width=1.5)
+    _epochs(figure, data, height)
+    if not data.parts:
+        return figure
+    step = 10 if (top := max(values[:, 0].max() for values in data.parts.values())) <= 50 else 20
+    # To a labelled line above every point: no value is read off where there is none.
+    return figure.update_yaxes(ticksuffix=" %", dtick=step, range=[0, step * np.ceil(top / step) + 1])
 
 
 def loss_figure(data: _CurveData, height: int = 320) -> go.Figure:
@@ -197,7 +203,7 @@ def strategies_figure(
                 hoverinfo="skip",
             )
     _name_marks(figure, data)
-    layout(figure, 360, "strategy", "mAP or accuracy, in percent")
+    layout(figure, 360, "mAP or accuracy, in percent, by strategy", "")  # aside it would take room
     figure.update_layout(hovermode="closest")
     figure.update_yaxes(ticksuffix=" %")
     if beside is not None:
@@ -209,8 +215,11 @@ def strategies_figure(
         figure.update_yaxes(range=[0, 10 * np.ceil(most / 10)])
     # Upright and on two lines: turned by Plotly where there is little room, the last one would be dropped.
     names = [label(name).replace("-", "-<br>").replace(" ", "<br>") for name in data.strategies]
-    # So small that eight of them stand apart on a phone.
-    figure.update_xaxes(tickvals=places, ticktext=names, tickangle=0, tickfont_size=10.5, showgrid=False)
+    # So small, and with so little on both sides, that eight of them stand apart on a phone.
+    ends = [-0.52, len(names) - 0.48]
+    figure.update_xaxes(
+        tickvals=places, ticktext=names, tickangle=0, tickfont_size=10.5, showgrid=False, range=ends
+    )
     return figure
 
 
@@ -379,12 +388,6 @@ def results_table(
             cells = _cells(before[name], after[name], changes.get((name, "all")))
             rows.append({"metric": title[0].upper() + title[1:], "part": "all", **cells})
     return pd.DataFrame(rows)
-
-
-def _part_text(part: str) -> str:
-    """A part of the queries in words: `attributes-2` as `2 attributes`."""
-    name, _, count = part.partition("-")
-    return counted(int(count), "attribute") if name == "attributes" else part
 
 
 def _cells(first: Mapping[str, Any], now: Mapping[str, Any], change: Comparison | None) -> dict[str, Any]:

@@ -81,7 +81,8 @@ def caption_bars_data(captions: Sequence[str], scores: np.ndarray, true: int) ->
 
 
 def caption_bars_figure(data: _CaptionBarsData) -> go.Figure:
-    """How far each caption's score lies above the lowest, as horizontal bars; the true caption has a tick."""
+    """How far each caption's score lies above the lowest, as horizontal bars; the true caption has a tick, a
+    wrong one a cross."""
     places = np.arange(len(data.captions), dtype=float)
     ahead = data.scores - data.scores.min()
     figure = go.Figure()
@@ -96,13 +97,16 @@ def caption_bars_figure(data: _CaptionBarsData) -> go.Figure:
             customdata=data.scores[mask],
             hovertemplate="score %{customdata:.3f}",
         )
+    figure.update_layout(showlegend=False)  # every bar says which it is
     layout(figure, 70 + 56 * len(places), "score above the lowest", "")
-    for place, caption, true in zip(places, data.captions, data.true, strict=True):
+    for place, caption, true, lead in zip(places, data.captions, data.true, ahead, strict=True):
+        mark = OUTCOME_SYMBOLS["right" if true else "wrong"]
+        number = f"+{lead:.2f}" if lead else "lowest"  # whose bar has no length
         figure.add_annotation(  # above its bar: on a phone there is no room beside it
             x=0,
             y=place - 0.42,
             xref="paper",
-            text=f"{OUTCOME_SYMBOLS['right']} {caption}" if true else caption,
+            text=f"{mark} {caption} · {number}",
             showarrow=False,
             xanchor="left",
         )

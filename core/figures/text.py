@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from core.base.text import counted
 from core.metrics.groups import description_of
 from core.metrics.statistics import Estimate
 
@@ -20,6 +21,12 @@ def label_and_meaning(metric: str) -> tuple[str, str]:
     return entry.label, entry.meaning
 
 
+def _part_text(part: str) -> str:
+    """A part of the queries in words: `attributes-2` as `2 attributes`."""
+    name, _, count = part.partition("-")
+    return counted(int(count), "attribute") if name == "attributes" else part
+
+
 def escape_markdown(text: str) -> str:
     """Text from data or from an error, with everything that Markdown would act upon escaped."""
     return re.sub(r"([\\`*_{}\[\]()#+\-.!|<>~$:&])", r"\\\1", text)
@@ -32,5 +39,7 @@ def metric_line(estimate: Estimate) -> str:
 
 
 def _unbroken(text: str) -> str:
-    """A text in which no line ends between a number and its unit, nor between a sign or a p and its number."""
+    """A text in which no line ends between a number and its unit, between a sign or a p and its number, or within an
+    interval."""
+    text = re.sub(r"(?<=\d)–(?=\d)", "–\u2060", text)  # a line may end after a dash
     return re.sub(r"(?<=\d) (?=%|points?\b)|(?<=[<>=≥≤]) (?=[\d.−+])|(?<=\bp) (?=[<\d])", "\u00a0", text)

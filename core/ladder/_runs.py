@@ -63,14 +63,14 @@ class Run(NamedTuple):
         train, test = _groups(benchmark, seed)
         scorer: Any = load_scorer(model, device)
         own, scale = score_groups(scorer, test, ScoreCache()), _scale(scorer)
-        towers = _encoded(scorer, train, test, partial(progress, "encoding pictures and captions"))
-        progress("training the linear probes", 0.0)
+        towers = _encoded(scorer, train, test, partial(progress, "encoding pictures and captions"), 0.0, 0.4)
+        progress("training the linear probes", 0.4)
         rungs = climb(train, test, *towers, scale, seed)
         shuffled = climb(train, test, *towers, scale, seed, shuffle=True) if rungs else {}
         blank: _Scores = {}
         if seed == 0 and has_tokens(scorer):
             what = "encoding by an untrained model, a control"
-            twin = _encoded(untrained(scorer, seed), train, test, partial(progress, what))
+            twin = _encoded(untrained(scorer, seed), train, test, partial(progress, what), 0.6, 0.9)
             blank = climb(train, test, *twin, scale, seed)
         progress("training the linear probes", 1.0)
         return cls(own, rungs, shuffled, blank, towers[0].missing)
@@ -133,9 +133,15 @@ def _groups(benchmark: str, seed: int) -> tuple[GroupSet, GroupSet]:
 
 
 def _encoded(
-    scorer: Any, train: GroupSet, test: GroupSet, progress: Callable[[float], None]
+    scorer: Any, train: GroupSet, test: GroupSet, progress: Callable[[float], None], start: float, end: float
 ) -> tuple[Towers, Towers]:
-    return Towers.of(scorer, train, progress), Towers.of(scorer, test, progress)
+    """Both sets through the towers; start, end : which part of the run that is, of which training groups are most."""
+    middle = start + 0.75 * (end - start)
+
+    def told(low: float, high: float) -> Callable[[float], None]:
+        return lambda share: progress(low + share * (high - low))
+
+    return Towers.of(scorer, train, told(start, middle)), Towers.of(scorer, test, told(middle, end))
 
 
 def _scale(scorer: Any) -> float:

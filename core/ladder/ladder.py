@@ -182,7 +182,7 @@ class Ladder:
         seeds = range(seed, seed + runs)
         found = []
         for number, each in enumerate(seeds, 1):
-            told = partial(_told, progress, f"run {number} of {runs}: ")
+            told = partial(_told, progress, number, runs)
             found.append(Run.of(benchmark, model, device, each, told))
         controls = {
             name: judged
@@ -390,9 +390,9 @@ def _apart(own: np.ndarray, after: np.ndarray, tests: int) -> Comparison:
     return Comparison.over_seeds(np.sort(own)[None, ::-1], after, tests=tests)
 
 
-def _told(progress: Progress, head: str, what: str, share: float) -> None:
-    """Progress of one run, which says of how many."""
-    progress(f"{head}{what}", share)
+def _told(progress: Progress, number: int, runs: int, what: str, share: float) -> None:
+    """Progress of one run as that of all of them."""
+    progress(f"run {number} of {runs}: {what}", (number - 1 + share) / runs)
 
 
 # --- what a record says

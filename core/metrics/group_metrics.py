@@ -8,7 +8,7 @@ names metrics one by one, and an entry that lacks a part is refused when this mo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, fields
 from math import factorial, perm
 from typing import Any, NamedTuple
@@ -50,6 +50,11 @@ class GroupData(NamedTuple):
     kinds: dict[str, str]  # each metric's verdict, a key of `SYMBOLS`
     # The caption of each image in the best other matching; of one image, its best other caption.
     rival: list[int]
+    least_digits: int = 2  # decimals with which its scores are shown at least
+
+    def beside(self, others: Iterable[GroupData]) -> GroupData:
+        """Itself, shown with as many decimals as the one of these that needs most: they are read side by side."""
+        return self._replace(least_digits=max(self.digits, *(each.digits for each in others)))
 
     @property
     def truth_pairs(self) -> list[tuple[int, int]]:
@@ -59,8 +64,8 @@ class GroupData(NamedTuple):
 
     @property
     def digits(self) -> int:
-        """Decimals with which its scores are shown: two, and up to six where with fewer different scores would look
-        the same, or the totals of what is shown would decide otherwise than they do."""
+        """Decimals with which its scores are shown: `least_digits`, and up to six where with fewer different scores
+        would look the same, or the totals of what is shown would decide otherwise than they do."""
         tied = self.kinds.get(GROUP_MATCH) == "tie"
         order = 0 if tied else np.sign(self.true_total - self.rival_total)
         count = len(np.unique(self.scores))
@@ -70,7 +75,7 @@ class GroupData(NamedTuple):
             same = len(np.unique(self.scores.round(digits))) == count
             return same and np.sign(round(true - rival, digits)) == order
 
-        return next((digits for digits in range(2, 6) if enough(digits)), 6)
+        return next((digits for digits in range(self.least_digits, 6) if enough(digits)), 6)
 
     def _totals(self, digits: int) -> tuple[float, float]:
         """Totals of the true and of the best other matching, of scores that are rounded first."""

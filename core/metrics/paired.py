@@ -171,16 +171,6 @@ def differences(a: Evaluation, b: Evaluation, metrics: Sequence[str] | None = No
     return ByName(Comparison.holm(found))
 
 
-def _shown_differences(a: Evaluation, b: Evaluation, digits: int = 2) -> dict[str, Comparison]:
-    """`differences` for people who see both evaluations with so many digits: each that of the two as they are shown."""
-    return ByName(
-        {
-            name: found._between(a.metrics[name].value, b.metrics[name].value, digits=digits)
-            for name, found in differences(a, b).items()
-        }
-    )
-
-
 def groups_by_winner(a: Evaluation, b: Evaluation, metric: str) -> dict[str, np.ndarray]:
     """Which of the two has each group right by a metric: side of `SIDES` -> bool (n,)."""
     _check_same_groups(a, b)

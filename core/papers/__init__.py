@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from core.base.errors import unknown_name
 from core.cola.run import StrategyRun
-from core.papers import _runs, _shipped_results, _table_rows, _tables
+from core.papers import _cola, _runs, _shipped_results, _table_rows, _tables
 from core.papers._runs import missing_data
 from core.papers._tables import SEEDS, TABLES, lines
 from core.runs import engine
@@ -128,6 +128,19 @@ class TablePlan(NamedTuple):
         return sum(alone.values()) + max(longest, sum(beside.values()) / _together())
 
     @property
+    def at_once(self) -> int:
+        """How many runs of built-in models work side by side where it is run; 1 where it has not so many."""
+        waiting = [s for s in self.lines if s.state in ("ready", "stopped") and s.seconds is not None]
+        small = [s for s in waiting if all(job.model.startswith("builtin/") for job in s.line.jobs)]
+        return min(_together(), sum(s.seeds_needed - len(s.complete) for s in small)) if small else 1
+
+    @property
+    def remark(self) -> str:
+        """What a reader of some of its lines must know; "" where there is nothing."""
+        labels = [status.line.label for status in self.lines]
+        return _cola.REMARK if any(label.startswith(_cola._BUILT_IN) for label in labels) else ""
+
+    @property
     def seeds_text(self) -> str:
         """How many seeds its lines have: "3 seeds per line", "1 or 3 seeds per line"."""
         numbers = sorted({status.seeds_needed for status in self.lines if status.line.jobs}) or [self.seeds]
@@ -143,6 +156,7 @@ class TablePlan(NamedTuple):
             "title": self.title,
             "seeds": self.seeds,
             "deviation": self.deviation,
+            "remark": self.remark,
             "seconds": self.seconds,
             "lines": lines,
         }
@@ -281,9 +295,7 @@ def _shipped(
     line: _tables.TableLine,
 ) -> tuple[tuple[SeedSpread | None, ...], tuple[tuple[float, float] | None, ...]]:
     """The shipped numbers of a line's cells, and their intervals."""
-    shipped = (
-        () if line.job is None else [m for m in _shipped_results.measured() if line.job.same(m.job.written())]
-    )
+    shipped = () if line.job is None else [m for m in _shipped_results.measured() if line.job.same(m.written)]
     pairs = [
         next(
             ((value, m.interval(cell)) for m in shipped if (value := m.read(cell)) is not None), (None, None)

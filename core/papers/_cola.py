@@ -15,6 +15,7 @@ from core.base.lazy import pandas as pd
 from core.base.paths import assets
 from core.cola.run import StrategyRun
 from core.datasets.paper_results import reference
+from core.figures.text import _part_text
 from core.metrics.retrieval import COLA_MAP, METRICS, QUERY_ALL_MAP
 from core.papers._table_rows import TableCell, TableLine
 from core.scorers.cola_config import GROUP_RESULTS, PAPER_SCALE, PROTOCOL, PROTOCOL_BASE, STRATEGIES
@@ -155,6 +156,12 @@ _WORLD_CELLS = (
 )
 PROTOCOL_SEEDS = 3
 _BUILT_IN = "built-in world"  # begins the labels of the lines that need no data
+# What a reader of those lines must know.
+REMARK = (
+    f"On the built-in world training takes {PROTOCOL['epochs']} epochs, which validation may end early. The paper's "
+    "claims are decided by more, after which the strategies stand in another order: see What training changes on the "
+    "Retrieval page, and benchmarks/COLA.md."
+)
 
 
 def protocol_lines(cells: Sequence[tuple[str, str]] = (*_WORLD_CELLS, ("forgetting", ""))) -> list[TableLine]:
@@ -195,7 +202,14 @@ def _strategy_line(
     cells: Sequence[tuple[str, str]] = _WORLD_CELLS,
 ) -> TableLine:
     found = tuple(
-        TestCell(method, name, when, name, part=part, head=f"{_HEADS[name]}{f', {part}' if part else ''}")
+        TestCell(
+            method,
+            name,
+            when,
+            name,
+            part=part,
+            head=f"{_HEADS[name]}{f', {_part_text(part)}' if part else ''}",
+        )
         for name, part in cells
     )
     return TableLine(label, found, job, seeds=1 if when == "before" else None)

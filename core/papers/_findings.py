@@ -36,19 +36,30 @@ def _gains(plan: Mapping[str, Any], part: str) -> str:
     metric = label_and_meaning(found[0][1])[0] + (f" of {part} groups" if part else "")
     raised = [row for row in found if row[3] > row[2]]
     every = "every line" if len(found) == len(plan["lines"]) else f"all {len(found)} lines that measure it"
+    if raised and len(found) == 1:
+        line, _, before, after, _ = raised[0]
+        where = f"on the one measured line, {line}"
+        return f"Test-time matching raises {metric} {where}: from {before:.1f} to {after:.1f} %."
     many = every if len(raised) == len(found) else f"{len(raised)} of the {len(found)} measured lines"
     text = f"Test-time matching raises {metric} on {many}"
     if raised:
-        line, _, before, after = max(raised, key=lambda row: row[3] - row[2])
+        line, _, before, after, _ = max(raised, key=lambda row: row[3] - row[2])
         text += f", most on {line}: from {before:.1f} to {after:.1f} %"
-    line, _, before, after = min(found, key=lambda row: row[3] - row[2])
+    within = [row[0] for row in raised if row[4] is not None and row[4] <= row[2]]
+    if within:
+        names = within[0] if len(within) == 1 else f"{len(within)} of them"
+        text += f"; on {names} the value before lies within the interval after"
+    line, _, before, after, _ = min(found, key=lambda row: row[3] - row[2])
     return f"{text}. " + (
         f"It falls most on {line}: from {before:.1f} to {after:.1f} %." if after < before else ""
     )
 
 
-def _before_and_after(plan: Mapping[str, Any], part: str) -> Iterator[tuple[str, str, float, float]]:
-    """Every measured line: its name, the metric, and its value before and after; the paper's, else the shipped one."""
+def _before_and_after(
+    plan: Mapping[str, Any], part: str
+) -> Iterator[tuple[str, str, float, float, float | None]]:
+    """Every measured line: its name, the metric, its value before and after, and the lower end of the latter's interval
+    where it has one; the paper's, else the shipped ones."""
     for line in plan["lines"]:
         cells = [(cell, _known(cell)) for cell in line["cells"] if cell["part"] == part]
         for start in ("SimpleMatch", "raw"):
@@ -57,11 +68,14 @@ def _before_and_after(plan: Mapping[str, Any], part: str) -> Iterator[tuple[str,
                 break
         if before is None or before[1] is None:
             continue
-        after = next(
-            (v for c, v in cells if c["method"].startswith("TTM") and c["metric"] == before[0]), None
+        ends = (
+            (v, c.get("shipped_low"))
+            for c, v in cells
+            if c["method"].startswith("TTM") and c["metric"] == before[0]
         )
+        after, low = next(ends, (None, None))
         if after is not None:
-            yield line["line"], before[0], before[1], after
+            yield line["line"], before[0], before[1], after, low
 
 
 def _known(cell: Mapping[str, Any]) -> float | None:

@@ -85,7 +85,9 @@ def _count(benchmark: str, split: str) -> int:
 
 def chances(line: TableLine) -> dict[str, float]:
     """Metric -> its chance level in percent, where a line's numbers are of one set of groups of one shape; {}
-    elsewhere."""
+    elsewhere: a strategy's run trains on its benchmark, and its numbers are of other sets."""
+    if any(isinstance(job, StrategyRun) for job in line.jobs):
+        return {}
     sets = {(job.benchmark.removesuffix(_GLOBAL), job.split) for job in line.jobs}
     shape = _shape(*next(iter(sets))) if len(sets) == 1 else None
     return (

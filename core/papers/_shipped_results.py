@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
+from functools import cache, cached_property
 from statistics import fmean
 from typing import Any
 
@@ -38,6 +38,11 @@ class ShippedRuns:
 
     def __init__(self, job: RunDescription, seeds: Sequence[Sequence[Mapping[str, Any]]]) -> None:
         self.job, self.seeds = job, seeds
+
+    @cached_property
+    def written(self) -> dict[str, Any]:
+        """The job as it is stored: every line of every table is compared with it."""
+        return self.job.written()
 
     def read(self, cell: TableCell) -> SeedSpread | None:
         """A cell's number over the seeds; None where these runs do not have it.

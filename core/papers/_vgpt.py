@@ -276,6 +276,8 @@ def _cell(
         name = {"alpha": "α", "groups": "groups"}.get(metric) or label_and_meaning(metric)[0]
     except KeyError:
         name = metric.replace("_", " ")
+    if where and re.search(r"_r\d+$", metric):  # beside each other, and not every K is a metric here
+        name = re.sub(r"_r(?=\d+$)", " R@", metric).replace("_", " ")
     parts = zip(_benchmarks(row), _weights(row), strict=True) if benchmarks else ()
     facts: dict[str, Any] = {
         **TableCell.printed(row, remark),

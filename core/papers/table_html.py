@@ -22,6 +22,7 @@ __all__ = [
     "PAPERS",
     "WORLD",
     "TableChoice",
+    "empty_rows",
     "finding",
     "missing_resources",
     "paper_frame",
@@ -29,11 +30,11 @@ __all__ = [
     "table_choices",
     "table_html",
     "table_notes",
-    "unmeasured_lines",
 ]
 
 PAPERS = {"Test-Time Matching": "TTM", "Language priors": "VGPT", "Cola": "Cola"}
 WORLD = "The built-in world"
+_SIMPLEMATCH = ", SimpleMatch"  # ends such a line, beside that of test-time matching
 _ON_WORLD = "built-in world, "  # begins the lines of a paper's table that are measured there
 _SOURCES = ("paper", "shipped", "yours")  # of a cell's numbers
 # What stands in a cell without a number, and why.
@@ -116,23 +117,26 @@ def table_html(plan: Mapping[str, Any], empty: bool = False) -> str:
     """`core.papers.TablePlan.record()` as markup: in every cell the paper's (or the shipped) number, and yours below,
     with its interval, as soon as the line has any.
 
-    Lines of the built-in world in a paper's table are a table of their own below it. empty : also the lines without
+    Lines of the built-in world in a paper's table are a table of their own below it. empty : also the rows without
     any number.
     """
-    left_out = () if empty else unmeasured_lines(plan)
+    left_out = () if empty else empty_rows(plan)
     of_world = str(plan.get("table", "")).startswith("world")
     papers_own: list[Mapping[str, Any]] = []
     built_in: list[Mapping[str, Any]] = []
     for line in plan["lines"]:
-        if line["line"] not in left_out:
+        if _row(line) not in left_out:
             is_below = not of_world and line["line"].startswith(_ON_WORLD)
             (built_in if is_below else papers_own).append(line)
-    if not papers_own or not built_in:
-        return _one_table([*papers_own, *built_in], of_world)
+    if not built_in:
+        return _one_table(papers_own, of_world)
     below = [{**line, "line": line["line"].removeprefix(_ON_WORLD)} for line in built_in]
     label = (
         "<p><b>The same on the built-in world</b>: results that ship with Crossmatch, not the paper's.</p>"
     )
+    if not papers_own:  # of a figure, whose numbers the paper does not print
+        label = "<p>Results on the built-in world that ship with Crossmatch: the paper prints no numbers here.</p>"
+        return label + _one_table(below, of_world)
     return _one_table(papers_own, of_world) + label + _one_table(below, of_world)
 
 
@@ -141,7 +145,7 @@ def _one_table(lines: Sequence[Mapping[str, Any]], of_world: bool) -> str:
     rows: dict[str, dict[str, Mapping[str, Any]]] = {}
     served = {line["line"] for line in lines if line.get("served")}
     for line in lines:  # SimpleMatch of a model stands in the model's own row
-        row = rows.setdefault(line["line"].removesuffix(", SimpleMatch"), {})
+        row = rows.setdefault(_row(line), {})
         row |= {_heading(cell): {**cell, "wanted": line.get("wanted", 0)} for cell in line["cells"]}
     heads, none = _headings(lines), _NOT_RUN if of_world else _NOT_PRINTED
     known = [head for head in heads if any(head in row and _is_known(row[head]) for row in rows.values())]
@@ -210,10 +214,17 @@ def _is_known(cell: Mapping[str, Any]) -> bool:
     return any(cell[name] is not None for name in _SOURCES)
 
 
-def unmeasured_lines(plan: Mapping[str, Any]) -> list[str]:
-    """Lines without any number yet, by name; [] where no line has one."""
-    empty = [line["line"] for line in plan["lines"] if not any(map(_is_known, line["cells"]))]
-    return empty if len(empty) < len(plan["lines"]) else []
+def _row(line: Mapping[str, Any]) -> str:
+    """The row of the table in which a line of the plan stands: SimpleMatch of a model in the model's own."""
+    return line["line"].removesuffix(_SIMPLEMATCH)
+
+
+def empty_rows(plan: Mapping[str, Any]) -> list[str]:
+    """Rows without any number yet, by name; [] where no row has one."""
+    known = dict.fromkeys(map(_row, plan["lines"]), False)
+    for line in plan["lines"]:
+        known[_row(line)] |= any(map(_is_known, line["cells"]))
+    return [row for row, is_known in known.items() if not is_known] if any(known.values()) else []
 
 
 def _interval_html(cell: Mapping[str, Any], whose: str, more: str) -> str:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 from itertools import permutations
 from typing import Any, Protocol
@@ -178,9 +178,9 @@ class Scene:
     def to_dict(self) -> dict[str, Any]:
         """Plain lists and numbers, in a fixed order."""
         return {
-            "objects": [list(astuple(o)) for o in self.objects],
-            "camera": list(astuple(self.camera)),
-            "light": list(astuple(self.light)),
+            "objects": [_values(o) for o in self.objects],
+            "camera": _values(self.camera),
+            "light": _values(self.light),
             "floor": self.floor,
             "noise": self.noise,
         }
@@ -245,6 +245,11 @@ class Scene:
         return None
 
 
+def _values(part: SceneObject | Camera | Light) -> list[Any]:
+    """The fields' values in their order; `dataclasses.astuple` would copy each of these numbers and words."""
+    return [getattr(part, name) for name in part.__dataclass_fields__]
+
+
 def _check(scene: Scene) -> None:
     known = {"shape": SHAPES, "colour": COLOURS, "size": SIZES, "material": MATERIALS}
     for item in scene.objects:
@@ -252,7 +257,7 @@ def _check(scene: Scene) -> None:
             if getattr(item, name) not in values:
                 raise ValueError(f"{name} {getattr(item, name)!r} is none of {', '.join(values)}")
     numbers = [n for o in scene.objects for n in (o.x, o.y, o.rotation)]
-    numbers += [*astuple(scene.camera), *astuple(scene.light), scene.floor]
+    numbers += [*_values(scene.camera), *_values(scene.light), scene.floor]
     if not all(math.isfinite(number) for number in numbers):
         raise ValueError("a number is not finite")
     if not 0 <= scene.noise < 2**32 or scene.noise % 4 >= len(SPLITS):

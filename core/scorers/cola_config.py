@@ -124,7 +124,8 @@ class AdaptConfig(Settings):
     mix: Annotated[str, one_of("data mix", MIXES)] = "single"  # of the paper's Table 1
     epochs: Count = 8  # parts of the run after which it is measured and can be stopped
     steps: Annotated[int, Field(ge=0)] = 150  # per epoch; 0: one pass over the training pairs
-    batch: Annotated[int, Field(ge=2)] = 12  # images and queries of a step: batch x batch pairs
+    # Images and queries of a step: batch x batch pairs, 17 million at the most.
+    batch: Annotated[int, Field(ge=2, le=4096)] = 12
     # Epochs without a higher validation mAP after which training ends; None: never before the last. The learning rate
     # falls over all epochs asked for, and the last one trained is the result.
     patience: Count | None = None

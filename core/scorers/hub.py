@@ -89,7 +89,7 @@ def snapshot(name: str, patterns: Sequence[str], need: str) -> Path:
         raise InputError(
             f"{name!r} is neither an existing folder nor a valid hub name; check its spelling."
         ) from None
-    with hub_request(name, "use a built-in model, or one on this disk"):
+    with hub_request(name, f"choose a listed model: none on this machine is called {name!r}"):
         _check_fits(name, HfApi().model_info(name, timeout=_TIMEOUT, files_metadata=True), patterns)
         return Path(snapshot_download(name, allow_patterns=list(patterns)))
 

@@ -65,8 +65,8 @@ class Forecast(NamedTuple):
         change_is = "may rise or fall" if self.low <= 0 <= self.high else f"will likely {self._direction}"
         line = f"Forecast from the scores before the run, without labels: GroupMatch {change_is}, {self.span} points."
         if change is None:
-            tested = f"Of the runs that it was tested on, {100 * self.level:.0f} % ended in such an interval"
-            return f"{line} {tested}{self._here}."
+            tested = f"In tests {100 * self.level:.0f} % of runs ended inside their forecast."
+            return f"{line} {tested}{self._here}"
         inside = "inside" if self.low <= change <= self.high else "outside"
         return f"{line} It changed by {change:+.1f}, {inside} of the interval {self.span}."
 
@@ -75,11 +75,10 @@ class Forecast(NamedTuple):
         """How measured runs on this very set ended: a forecast that fails on it says so itself."""
         if not self.runs:
             return ""
-        ended = f"{counted(self.runs, 'run')} of this model on this set changed it by {self.measured:+.1f}"
-        mean = f"{ended} in the mean" if self.runs > 1 else ended
-        if self.low <= self.measured <= self.high:
-            return f"; {mean}, inside this one"
-        return f"; here it fails: {mean}"
+        held = "holds" if self.low <= self.measured <= self.high else "fails"
+        mean = " on average" if self.runs > 1 else ""
+        runs = f"{counted(self.runs, 'run')} of this model on this set changed GroupMatch"
+        return f" Here it {held}: {runs} by {self.measured:+.1f} points{mean}."
 
     @staticmethod
     def partner(model: str) -> str:

@@ -115,7 +115,8 @@ def move_alpha(study: AlphaStudy, index: int) -> None:
         "every score in a caption's column. Both ways to match two images with two captions use each column exactly "
         "once, so both totals fall equally: **GroupMatch never needed debiasing**. Nor does ImageScore, which "
         "compares within a column. Both hold where a group has as many images as captions and the score "
-        "is a logarithm. (PMI^k is pointwise mutual information with more weight on the likelihood, the larger k.)"
+        "is a logarithm. (PMI, pointwise mutual information, is how much likelier the image makes a caption than it is "
+        "on its own. At α = 1 that alone counts; a smaller α, and so a larger k = 1 / α, keeps more of the likelihood.)"
     )
 
 

@@ -70,9 +70,11 @@ def guessed_group(left: Any) -> None:
     data = Evaluation.of(scores, np.array([group.truth]), [group.id]).group(0)
     with left:
         elements.draw_pair(group, data, revealed=True)
-        st.button("Draw again", on_click=_again, icon=":material/casino:")
     st.markdown("Random scores for this pair; ● the matching of these scores, ✓ the true pairs:")
-    st.html(group_html.matrix_html(data, "Random scores of one group"))
+    # Beside the table: below the pictures it pushed the answer out of a laptop's first screen.
+    with st.container(horizontal=True, vertical_alignment="center", gap="medium"):
+        st.html(group_html.matrix_html(data, "Random scores of one group"), width="content")
+        st.button("Draw again", on_click=_again, icon=":material/casino:")
     marks = (
         f"{SYMBOLS[data.kinds[name]]} {METRICS[name].label} {data.kinds[name]}"
         for name in (GROUP_SCORE, GROUP_MATCH)

@@ -55,8 +55,8 @@ def show() -> None:
         f"Before: {metric_line(score)}.  \nAfter training on random matchings: {metric_line(drawn[GROUP_SCORE])}.  \n"
         f"GroupMatch changes by {points_text(row)}.\n\nThe frozen model prefers one caption for both images of "
         "most groups, so GroupScore's test fails whatever is right; to learn *any* matchings takes that preference "
-        "away. **A GroupScore that rises up to its chance level needs no knowledge.** That is why the ledger follows "
-        "GroupMatch, and asks what scores gain that have nothing to do with what is right."
+        "away. **A GroupScore that rises up to its chance level needs no knowledge.** So the gain is counted by "
+        "GroupMatch below, and set beside what training on labels that know nothing gains."
     )
     compare_models(record)
     st.subheader("The whole gain, part by part", anchor=False)
