@@ -351,7 +351,7 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet, sides: tuple[Side,
         larger = max(alone, key=lambda name: int(classes[CLASSES[name]].sum()))
         chosen = pick_class(larger, sides)
     sizes = ", ".join(f"{winner_text(side, sides)} {int(classes[side].sum())}" for side in CLASSES.values())
-    st.caption(f"{METRICS[metric].label} on {counted(len(groups), 'group')}: {sizes}.")
+    st.caption(escape_markdown(f"{METRICS[metric].label} on {counted(len(groups), 'group')}: {sizes}."))
     if opened is not None:
         with st.container(key="opened", border=True):  # which the history's script scrolls to
             one_group(a, b, groups, list(a.ids).index(opened), sides)

@@ -21,7 +21,13 @@ os.environ["HF_HUB_OFFLINE"] = "1"
 os.environ["HF_HUB_DISABLE_PROGRESS_BARS"] = "1"
 
 import pytest
-from driving import app, fresh_pages, open_page, scored_home  # noqa: F401  fixtures of the page tests
+from driving import (  # noqa: F401  fixtures of the page tests
+    app,
+    drawn_folder,
+    fresh_pages,
+    open_page,
+    scored_home,
+)
 from needed import (  # noqa: F401  what not every machine has
     every_eval_ever,
     mteb,

@@ -1,9 +1,11 @@
 """Drives the pages from app.py without a browser: the fixture `app` (everywhere, by conftest.py) and its readers."""
 
 import functools
+import os
 import shutil
 from pathlib import Path
 
+import drawn_once
 import pytest
 import streamlit as st
 from streamlit.components.v2 import manifest_scanner
@@ -13,8 +15,6 @@ from streamlit.testing.v1 import AppTest, app_test, local_script_runner
 from core.scenes import render
 
 ROOT = Path(__file__).resolve().parent.parent
-# Scenes as pages draw them, each once, however often the pages' own caches are emptied.
-_DRAWN = functools.lru_cache(maxsize=200)(render._render)
 PATIENCE = 600.0  # seconds that one run of a page may take on a busy machine
 
 # A server does these once; AppTest does them at every click: it looks for components in every installed distribution
@@ -48,10 +48,21 @@ def fresh_pages():
         kept.clear()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def drawn_folder(tmp_path_factory):
+    """The folder of drawn scenes: one for all workers, and for the servers that they start."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "drawn"
+    folder.mkdir(exist_ok=True)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(drawn_once.VARIABLE, str(folder))
+        yield
+
+
 @pytest.fixture
 def open_page(scored_home, tmp_path, monkeypatch):
     """Opens a page with query parameters, on a home of its own."""
-    monkeypatch.setattr(render, "_render", _DRAWN)
+    monkeypatch.setattr(render, "_render", drawn_once.drawn)
     home = tmp_path / "home"
     shutil.copytree(scored_home, home, dirs_exist_ok=True)
     monkeypatch.setenv("CROSSMATCH_HOME", str(home))
