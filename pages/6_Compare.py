@@ -261,9 +261,12 @@ def signed_text(value: float | str) -> str:
 
 
 def winner_text(key: str, sides: tuple[Side, Side]) -> str:
-    """A side of `paired.SIDES` with the names of the two: `only B right` as `only clip right`."""
+    """A side of `paired.SIDES` with the names of the two, Markdown: `only B right` as `only clip right`."""
     a, b = sides
-    named = {"only B right": f"only {b.short} right", "only A right": f"only {a.short} right"}
+    named = {
+        "only B right": f"only {escape_markdown(b.short)} right",
+        "only A right": f"only {escape_markdown(a.short)} right",
+    }
     return {**named, "both wrong": "neither right"}.get(key, key)
 
 
@@ -351,7 +354,7 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet, sides: tuple[Side,
         larger = max(alone, key=lambda name: int(classes[CLASSES[name]].sum()))
         chosen = pick_class(larger, sides)
     sizes = ", ".join(f"{winner_text(side, sides)} {int(classes[side].sum())}" for side in CLASSES.values())
-    st.caption(escape_markdown(f"{METRICS[metric].label} on {counted(len(groups), 'group')}: {sizes}."))
+    st.caption(f"{METRICS[metric].label} on {counted(len(groups), 'group')}: {sizes}.")
     if opened is not None:
         with st.container(key="opened", border=True):  # which the history's script scrolls to
             one_group(a, b, groups, list(a.ids).index(opened), sides)
