@@ -262,6 +262,13 @@ def test_a_loss_that_is_not_finite_says_so(material):
         list(train(model, material, model.config))
 
 
+@pytest.mark.parametrize("strategy", ["linear", "mm-pred"])
+def test_scores_that_are_not_finite_after_training_are_its_rate_s_fault(strategy, quick):
+    """After so few steps the loss is still a number; the first scores are not."""
+    with pytest.raises(InputError, match=r"learning rate of 1e\+30.*; lower lr"):
+        list(job(strategy, lr=1e30, epochs=1, steps=2).execute())
+
+
 # --- bases
 
 

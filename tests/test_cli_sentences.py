@@ -287,6 +287,8 @@ def test_ttm_ends_with_what_changed_paired_over_the_groups():
     ("words", "sentence"),
     [
         (("adapt", "--seed", "-1"), "seed"),
+        (("adapt", "--seed", str(2**64)), "seed"),
+        (("ttm", "scenes/left-right", "--seed", str(2**64)), "seed"),
         (("recall", "scenes/retrieval", "--batch", "0"), "--batch is 0; it must be 1 or more."),
         (("adapt", "--adapter", "readme", "--fusion", "mdetr"), "leave out --fusion"),
         (("adapt", "--batch", "100000"), "The setting batch is 100000; it must be 4096 or less."),

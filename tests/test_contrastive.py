@@ -457,6 +457,11 @@ def test_weights_in_parts_load_and_score_the_same(tiny_clip_folder, tmp_path):
     )
 
 
+def test_a_prefix_for_another_kind_of_model_says_so(tiny_clip_folder):
+    with pytest.raises(InputError, match=r"of another kind than the prefix says \(CLIPConfig\); leave the prefix out"):
+        load_scorer(f"vqa:{tiny_clip_folder}", "cpu")
+
+
 def test_a_damaged_open_clip_folder_is_one_sentence(tiny_open_clip_folder, tmp_path):
     place = shutil.copytree(tiny_open_clip_folder, tmp_path / "model")
     weights = place / "open_clip_model.safetensors"

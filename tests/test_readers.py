@@ -759,8 +759,12 @@ def test_loading_checks_the_shape_and_the_number_of_queries(tmp_path):
 
 
 def test_a_wrong_kind_a_wrong_split_and_a_wrong_folder_are_sentences(tmp_path):
-    with pytest.raises(InputError, match="coco is a benchmark of retrieval, not of groups"):
+    with pytest.raises(
+        InputError, match=r"coco is a benchmark of retrieval, not of groups; .*`crossmatch recall`"
+    ):
         datasets.load("coco")
+    with pytest.raises(InputError, match=r"winoground is a benchmark of groups, .*`crossmatch evaluate`"):
+        datasets.load_retrieval("winoground")
     with pytest.raises(InputError, match="Unknown split 'dev'"):
         datasets.load("winoground", "dev")
     with pytest.raises(InputError, match="does not exist"):

@@ -20,8 +20,8 @@ from core.debiasing.curves import recall_curve
 from core.debiasing.debias import debias, prior_from_samples
 from core.debiasing.retrieval import score_table
 from core.papers import _cola as cola
+from core.papers import _runs, table_html
 from core.papers import _vgpt as vgpt
-from core.papers import table_html
 from core.papers._runs import missing_of
 from core.papers._shipped_results import measured
 from core.papers._tables import lines
@@ -211,6 +211,19 @@ def test_a_strategy_s_cell_reads_the_test_results_before_or_after():
     assert make("m", "cola_map", "after", "cola_map", part="unseen").read(records) is None
     assert make("m", "image_score", "after", "multi_object").read(records) == 40.0
     assert make("m", "parameters", "after", "parameters").read(records) == 1.5
+
+
+def test_another_strategy_s_pace_says_nothing_of_this_one_s_time(store):
+    """A step of MM-Adapter takes forty of Linear's; a finished run of Linear must not foretell it."""
+    slow = StrategyRun.of(options={"strategy": "mm-adapter"})
+    before = _runs.expected_time(store, slow, 3)
+    run = store.create("adapt", "t", StrategyRun.of(options={"strategy": "linear"}).written())
+    work = RunAttempt(store, run.id, store.queue_up(run.id))
+    work.wait_for_turn()
+    work.append({"iteration": 0, "seconds": 0.01})
+    store.conclude(run.id, work.attempt, "finished")
+    assert store.get(run.id).status == "finished"
+    assert _runs.expected_time(store, slow, 3) == before
 
 
 def test_runs_of_other_kinds_and_settings_do_not_count():

@@ -19,6 +19,10 @@ class InputError(ValueError):
         super().__init__(_one_line(message))
 
 
+class NotFiniteError(InputError):
+    """A score is no finite number."""
+
+
 _LONGEST = 2000  # characters
 
 

@@ -10,7 +10,8 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, Strict, Valid
 from core.base.errors import InputError, _requirement, unknown_name
 
 Count = Annotated[int, Field(ge=1)]
-Seed = Annotated[int, Field(ge=0)]
+LARGEST_SEED = 2**63 - 1  # what every generator of random numbers takes
+Seed = Annotated[int, Field(ge=0, le=LARGEST_SEED)]
 Positive = Annotated[float, Field(gt=0)]
 Share = Annotated[float, Field(gt=0, le=1)]
 Names = Annotated[tuple[str, ...], Strict(False)]  # a list, as JSON and YAML have it, is one too

@@ -27,7 +27,8 @@ def recall(
     items: options.Images = None,
     as_json: options.Json = False,
 ) -> None:
-    """R@1, R@5 and R@10 both ways, with any number of captions per image; accuracy where captions name classes.
+    """R@1, R@5 and R@10 both ways, with any number of captions per image; Cola mAP where queries have hard distractors;
+    accuracy where captions name classes.
 
     A set whose captions choose among a few images of their own (imagecode/full, spec/count-text-to-image,
     svo-probes/verb) has image_choice alone: the share of captions whose right image scores above the others.

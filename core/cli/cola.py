@@ -83,12 +83,6 @@ Batch = Annotated[
     ),
 ]
 Rate = Annotated[o.Number, typer.Option(help="Learning rate (default: depends on strategy and model).")]
-Seed = Annotated[
-    int,
-    typer.Option(
-        help="Seed of everything random. It fixes the result on one machine; another one rounds differently."
-    ),
-]
 Patience = Annotated[
     o.Whole,
     typer.Option(
@@ -134,7 +128,7 @@ def adapt(
     images: Images = None,
     folder: Folder = None,
     device: o.Device = "auto",
-    seed: Seed = 0,
+    seed: o.Seed = 0,
     save: o.Save = None,
     background: o.Background = False,
     dry_run: DryRun = False,

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypeAlias
 
 import typer
 
+from core.base.settings import LARGEST_SEED
 from core.runs.description import check_device
 from core.ttm.defaults import full_name
 from core.ttm.schedules import SCHEDULES
@@ -34,6 +35,7 @@ Seed = Annotated[
     typer.Option(
         help="Seed of everything random. It fixes the result on one machine; another one rounds differently.",
         min=0,
+        max=LARGEST_SEED,
     ),
 ]
 Cluster = Annotated[
@@ -108,7 +110,8 @@ AdaptOn = Annotated[
     typer.Option(help="Transfer check: adapt on this share of the groups, report the rest separately."),
 ]
 SplitSeed = Annotated[
-    Whole, typer.Option(help="Seed that draws the groups of --adapt-on (default: 0).", min=0)
+    Whole,
+    typer.Option(help="Seed that draws the groups of --adapt-on (default: 0).", min=0, max=LARGEST_SEED),
 ]
 Seeds = Annotated[
     int, typer.Option(help="How many seeds, from --seed on; of several, also mean and standard deviation.")

@@ -8,6 +8,7 @@ disk (core/cola/_feature_store.py). Everything random comes from
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from math import cos, pi
 from time import perf_counter
@@ -17,10 +18,10 @@ from weakref import WeakKeyDictionary
 import numpy as np
 import torch
 
-from core.base.errors import InputError
+from core.base.errors import InputError, NotFiniteError
 from core.cola._feature_store import StoredFeatures, disk_bytes, features_key, in_blocks, stored_features
 from core.cola._training_data import TrainingQueries
-from core.scorers.base import Prepared
+from core.scorers.base import Prepared, Scorer
 from core.scorers.cola_adapted import AdaptedModel
 from core.scorers.cola_config import AdaptConfig
 from core.scorers.cola_features import Features
@@ -37,6 +38,19 @@ class TrainingStopped(Exception):
 
 class TrainingDivergedError(InputError):
     """The loss is no longer a finite number."""
+
+
+@contextmanager
+def training_that_scores(scorer: Scorer) -> Iterator[None]:
+    """Scores that are not finite within are the fault of the training, where `scorer` was trained here."""
+    try:
+        yield
+    except NotFiniteError:
+        if not isinstance(scorer, AdaptedModel):
+            raise
+        raise TrainingDivergedError(
+            f"After training at a learning rate of {scorer.rate:g} scores are no longer finite numbers; lower lr."
+        ) from None
 
 
 class EpochReport(NamedTuple):

@@ -181,7 +181,7 @@ class StrategyRun(RunDescription):
         final : measure on the test set before and after; without it the curve on validation queries is all there is.
         before : False leaves the base unmeasured.
         """
-        from core.cola._training import train  # torch
+        from core.cola._training import train, training_that_scores  # torch
         from core.scorers.cola_adapted import AdaptedModel, load  # torch
 
         settings, trained = self.settings, 1 - _MEASURED[STRATEGIES[self.settings.strategy].joint] * final
@@ -216,8 +216,9 @@ class StrategyRun(RunDescription):
                 "note": "",
                 "metrics": {},
                 "parameters": model.parameters,
-                "validation": _validation(model, task),
             }
+            with training_that_scores(model):
+                record["validation"] = _validation(model, task)
             if record["validation"]:
                 record["metrics"] = {COLA_MAP: record["validation"][COLA_MAP]["all"]}
             records[report.epoch :] = [record]  # from a checkpoint of epoch 0 on, that one comes again
@@ -227,7 +228,8 @@ class StrategyRun(RunDescription):
                 report_measured()
                 scorer = load_base(model.base_name, self.device) if report.epoch == 0 else model
                 started = perf_counter()
-                record["test"], outcomes = _measure(scorer, task, report_measured)
+                with training_that_scores(scorer):
+                    record["test"], outcomes = _measure(scorer, task, report_measured)
                 record["measured_in"] = perf_counter() - started
                 arrays |= outcomes
             yield Iteration(record, arrays, model, partial(_save_state, state=now))

@@ -93,6 +93,10 @@ def load_graphs(
     return _source(name, GRAPHS).load(name, split, folder, images, partial)
 
 
+# What measures a benchmark of the other kind, as the error for it says.
+_MEASURED_BY = {GROUPS: "crossmatch evaluate", RETRIEVAL: "crossmatch recall"}
+
+
 def _source(name: str, kind: str | None) -> _sources.Source:
     """The source of a benchmark that exists and is of the wanted kind."""
     base = _variants.parse(name, names).base
@@ -100,5 +104,8 @@ def _source(name: str, kind: str | None) -> _sources.Source:
         return DATASETS[base.partition("/")[0]]
     for other in (GROUPS, RETRIEVAL, GRAPHS):
         if kind is not None and name in names(other):
-            raise InputError(f"{name} is a benchmark of {other}, not of {kind}; choose one of {kind}.")
+            measured = f", or measure it with `{_MEASURED_BY[other]}`" if other in _MEASURED_BY else ""
+            raise InputError(
+                f"{name} is a benchmark of {other}, not of {kind}; choose one of {kind}{measured}."
+            )
     raise unknown_name("benchmark", name, names(kind))

@@ -14,7 +14,7 @@ import scipy
 from array_api_compat import array_namespace, device
 
 from core.base.arrays import Array, as_array, as_float64, like, to_numpy
-from core.base.errors import InputError
+from core.base.errors import InputError, NotFiniteError
 from core.base.interrupt import between_blocks
 from core.base.limits import check_shape
 from core.base.text import counted
@@ -89,11 +89,11 @@ def check_form(scores: Array) -> Array:
     return array
 
 
-def _not_finite_error(scores: Array, ids: Sequence[str] | None = None) -> InputError:
+def _not_finite_error(scores: Array, ids: Sequence[str] | None = None) -> NotFiniteError:
     """The error that names the first group with a score that is not a finite number."""
     row = int((~np.isfinite(to_numpy(scores))).any(axis=(1, 2)).argmax())
     name = ids[row] if ids is not None else row
-    return InputError(
+    return NotFiniteError(
         f"Group {name!r} has a score that is not a finite number; score it again or leave it out."
     )
 

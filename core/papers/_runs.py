@@ -7,7 +7,7 @@ from functools import cache
 
 from core import datasets
 from core.cola.run import StrategyRun
-from core.cola.run_time import _LAST_RUN, _seconds_of_run
+from core.cola.run_time import _seconds_of_run
 from core.cola.tasks import SCENE_GRAPHS, AdaptationTask
 from core.datasets.base import RETRIEVAL
 from core.metrics.groups import METRICS, metrics_of_shape
@@ -114,9 +114,6 @@ def expected_time(store: RunStore, job: RunDescription, seeds: int) -> tuple[flo
         seconds, pace = expected_seconds(store, job, count) if count else (None, "")
     elif isinstance(job, StrategyRun):
         seconds, pace = _seconds_of_run(store, job)
-        if pace != _LAST_RUN:  # the pace of another strategy on this model is better than a guess
-            other, of_other = _time_of_similar_run(store, job)
-            seconds, pace = (seconds, pace) if other is None else (other, of_other)
     else:
         seconds, pace = _time_of_similar_run(store, job)
     return None if seconds is None else seconds * seeds, pace
@@ -148,26 +145,11 @@ def trial_seconds(job: AdaptationRun | StrategyRun) -> float:
 
 
 def _time_of_similar_run(store: RunStore, job: RunDescription) -> tuple[float | None, str]:
-    """From the newest finished run of the same kind and model; of a strategy by its steps, else by the groups."""
-    done = [
-        (run, type(job).read(run.config))
-        for run in store.list(job.kind)
-        if run.status == "finished" and run.config["model"] == job.model
-    ]
-    alike = [pair for pair in done if _strategy(pair[1]) == _strategy(job)]
-    for run, other in [*alike, *done]:
-        work, seconds = _work(other), sum(step["seconds"] for step in store.steps(run.id))
-        if (units := _work(job)) and work and seconds:
-            return seconds * units / work, "this model"
+    """From the newest finished run of the same kind and model, by the groups."""
+    for run in store.list(job.kind):
+        if run.status != "finished" or run.config["model"] != job.model:
+            continue
+        count, seconds = _count_of(type(job).read(run.config)), sum(s["seconds"] for s in store.steps(run.id))
+        if (wanted := _count_of(job)) and count and seconds:
+            return seconds * wanted / count, "this model"
     return None, "no earlier run to go by"
-
-
-def _strategy(job: RunDescription) -> str | None:
-    return job.settings.strategy if isinstance(job, StrategyRun) else None
-
-
-def _work(job: RunDescription) -> float | None:
-    """What a run's time is proportional to."""
-    if isinstance(job, StrategyRun):
-        return job.settings.epochs * job.settings.steps * job.settings.batch
-    return _count_of(job)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from fnmatch import fnmatch
@@ -78,6 +79,11 @@ def load_errors(folder: Path) -> Iterator[None]:
         raise InputError(f"The model in {folder} needs a library that is not installed: {reason}") from error
     except Exception as error:  # configuration, weights and tokenizer each fail in their own ways
         reason = (str(error).strip() or type(error).__name__).splitlines()[0].rstrip(".")
+        if found := re.match(r"Unrecognized configuration class .*?(\w+)'>", reason):
+            raise InputError(
+                f"The model in {folder} is of another kind than the prefix says ({found[1]}); leave the prefix out or "
+                "choose another model."
+            ) from error
         raise InputError(
             f"The model in {folder} does not load ({reason}); fetch it again or choose another."
         ) from error

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
-from core.base.errors import InputError
+from core.base.errors import InputError, NotFiniteError
 from core.base.limits import check_memory
 from core.groups import GroupSet, ImageRef
 from core.matching.groups import check_scores
@@ -71,12 +71,13 @@ def score_matrix(
 ) -> np.ndarray:
     """Scores of every image with every caption, float32 (images, captions): for priors and retrieval.
 
-    Arguments as in `score_groups`. Raises InputError for an image that does not open or a score that is not finite.
+    Arguments as in `score_groups`. Raises InputError for an image that does not open, NotFiniteError for a score that
+    is not finite.
     """
     table = _table(scorer, images, captions, cache, progress)
     bad = np.flatnonzero(~np.isfinite(table))
     if len(bad):
-        raise InputError(
+        raise NotFiniteError(
             f"{scorer.name} gives the caption {captions[bad[0] % len(captions)]!r} a score that is not a finite "
             "number; leave it out or use another model."
         )
@@ -103,7 +104,7 @@ def _score_choices(
     values = _pair_scores(scorer, images, list(texts), pairs, cache, progress)
     bad = np.flatnonzero(~np.isfinite(values))
     if len(bad):
-        raise InputError(
+        raise NotFiniteError(
             f"{scorer.name} gives the caption {texts[pairs[bad[0], 1]]!r} a score that is not a finite number; leave "
             "it out or use another model."
         )
