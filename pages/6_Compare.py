@@ -12,7 +12,7 @@ import streamlit as st
 import ui
 from core import figures
 from core.base.errors import InputError
-from core.base.text import _shown_change, counted
+from core.base.text import _change_in_points, _exact_differences, counted
 from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
@@ -171,8 +171,8 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     of = f"Percent of groups; {shares[0]}: of images." if shares else "Percent of groups."
     st.caption(
         escape_markdown(
-            f"{of} Difference: {second} − {first} in percentage points, of the two as they are shown, with its "
-            f"paired 95 % interval. "
+            f"{of} Difference: {second} − {first} in percentage points, with its "
+            f"paired 95 % interval. {_exact_differences(2)} "
             f"p: McNemar's exact test{corrected}; above 0.05 it says that these groups cannot tell, not that "
             f"there is no difference.{'' if hanging is None else cluster_note(hanging)}"
         )
@@ -246,8 +246,6 @@ def columns_of(table: pd.DataFrame, sides: tuple[Side, Side], hanging: Clusters 
 def difference_table(table: pd.DataFrame, columns: Columns, order: list[str]) -> None:
     """Some columns of the table of differences, which are shown as those of the accuracies beside them."""
     _, a, b, *_ = columns.measured
-    change = [_shown_change(*ends, digits=2) for ends in zip(table[a], table[b], strict=True)]
-    table = table.assign(**{"B − A": change})
     written = {name: "{:.1f}".format for name in table if table[name].dtype == float}
     written |= dict.fromkeys((a, b), "{:.2f}".format)  # one group of 400 is 0.25 points
     written |= {name: p_text for name in table if name.startswith(("p", "McNemar"))}
@@ -295,7 +293,7 @@ def verdict(
     else:
         names.reverse()
         values.reverse()
-    led = _shown_change(*(each.metrics[GROUP_MATCH].value for each in both), digits=2)
+    led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both), digits=2)
     points, p_value = f"{abs(led):.2f} points", tested.p_holm or tested.p_value
     corrected = f", corrected for these {tests} metrics" if tests > 1 else ""
     p = f"p{by} {p_text(p_value)}{corrected}"

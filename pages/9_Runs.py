@@ -17,7 +17,7 @@ import streamlit as st
 import ui
 from core import figures as plots
 from core.base.public_mode import is_public
-from core.base.text import _shown_change, counted, duration
+from core.base.text import _change_in_points, _exact_differences, counted, duration
 from core.cola.judged import _judged_by
 from core.exchange.example import EXAMPLE, EXAMPLE_ID
 from core.exchange.runs import export_run, import_run
@@ -714,10 +714,10 @@ def difference(ends: Mapping[str, Evaluation], metric: str) -> None:
     st.markdown(
         true_minus(
             f"**B minus A, last iterations, same {counted(len(next(iter(ends.values())).ids), 'group')}:** "
-            f"{b:.2f} − {a:.2f} = {_shown_change(a, b, digits=2):+.2f} points "
+            f"{_change_in_points(a, b, digits=2):+.2f} points, {b:.2f} % against {a:.2f} % "
             f"(95 % interval {paired.low:+.1f} to {paired.high:+.1f}); "
             f"{counted(paired.fixed, 'group')} {what} with B alone, {paired.broken} with A alone; "
-            f"McNemar's p {p_text(paired.p_value)}.{could_show(paired)}"
+            f"McNemar's p {p_text(paired.p_value)}.{could_show(paired)} {_exact_differences(2)}"
         )
     )
 
@@ -761,9 +761,9 @@ def difference_over_seeds(both: Mapping[str, SeedGroup], metric: str, store: Run
     a, b = (100 * side.mean() for side in (one, other))
     return true_minus(
         f"**B minus A, last iterations, mean over {counted(len(shared_seeds), 'seed')} of both, same "
-        f"{counted(one.shape[1], 'group')}:** {b:.2f} − {a:.2f} = {_shown_change(a, b, digits=2):+.2f} points "
-        f"(95 % interval over seeds and groups {paired.low:+.1f} to {paired.high:+.1f}); p {p_text(paired.p_value)}."
-        f"{could_show(paired)}"
+        f"{counted(one.shape[1], 'group')}:** {_change_in_points(a, b, digits=2):+.2f} points, {b:.2f} % against "
+        f"{a:.2f} % (95 % interval over seeds and groups {paired.low:+.1f} to {paired.high:+.1f}); "
+        f"p {p_text(paired.p_value)}.{could_show(paired)} {_exact_differences(2)}"
     )
 
 

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 
 from core.base.errors import InputError
 from core.base.files import storage_errors
+from core.base.text import _exact_differences
 from core.cli import _SECTIONS, COMMANDS, _load, app, cola
 from core.cli._alpha_text import _gain
 from core.cli._output import ProgressPrinter, format_differences
@@ -279,8 +280,7 @@ def test_ttm_ends_with_what_changed_paired_over_the_groups():
     for row, label in zip(rows, ("GroupScore", "GroupMatch"), strict=False):
         name, points, _low, _high, broken, fixed = row.split()[:6]
         exact = 100 * (int(fixed) - int(broken)) / 24
-        # The difference of both ends as they are shown, each rounded to two digits.
-        assert name == label and float(points) == pytest.approx(exact, abs=0.0101)
+        assert name == label and float(points) == pytest.approx(exact, abs=0.0051)
 
 
 @pytest.mark.parametrize(
@@ -404,23 +404,17 @@ def test_a_dry_run_of_several_seeds_says_how_many_its_time_is_for(monkeypatch):
     assert "for 4 seeds, one after the other, where little else runs" in said[1]
 
 
-def test_every_command_prints_differences_of_the_numbers_that_it_prints(tmp_path):
-    """`rejudge`, `convert` and `alpha` printed exact ones: 66.67 from 33.33 was +33.33."""
+def test_every_command_prints_exact_differences_and_says_so():
+    """66.67 from 33.33 is +33.33 points, as one of three groups is: not +33.34."""
     rows = {
         name: {"value": value, "low": 0.0, "high": 100.0, "chance": 50.0, "ties": 0}
         for name, value in (("a", 100 / 3), ("b", 200 / 3))
     }
     found = compare(np.array([0, 1, 0]), np.array([1, 1, 0]))
-    text = format_differences(
-        "b minus a",
-        {"text_score": found},
-        ("a", "b"),
-        values=({"text_score": rows["a"]}, {"text_score": rows["b"]}),
-    )
-    assert "+33.34" in text and "of the numbers as they are printed" in text
-    assert (
-        _gain(found.record(), rows["a"], rows["b"]).startswith("+33.34 points against alpha 0 (95 % interval")
-        and "33.33" in f"{found.difference:.2f}"
+    text = format_differences("b minus a", {"text_score": found}, ("a", "b"))
+    assert "+33.33" in text and _exact_differences(2) in " ".join(text.split())
+    assert _gain(found.record(), rows["a"], rows["b"]).startswith(
+        "+33.33 points against alpha 0 (95 % interval"
     )
 
 

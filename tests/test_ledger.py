@@ -2,7 +2,6 @@
 
 import json
 from dataclasses import replace
-from decimal import Decimal
 from itertools import permutations
 from types import SimpleNamespace
 
@@ -23,7 +22,6 @@ from core.ttm._controls import CONTROLS, ITSELF, arm, arms
 from core.ttm._ledger import PARTS, Ledger, halves
 from core.ttm._pseudolabels import ScoredGroups, match_scored, prepare
 from core.ttm.config import TTMConfig
-from core.ttm.records import _shown_ledger
 from core.ttm.run import LedgerRun, SimpleMatchRun, TTMRun
 
 IDENTITY = np.eye(2)
@@ -360,20 +358,25 @@ def test_the_figures_bars_start_where_the_one_before_ends(finished):
     assert len([trace for trace in figures.ledger_figure(record).data if trace.type == "bar"]) == 7
 
 
-def test_what_the_shipped_ledgers_show_adds_up():
-    """Lesson 7's parts had 73.1 beside a GroupMatch of 73.0."""
+def test_what_the_shipped_ledgers_show_is_exact():
+    """Each difference is that of its two figures before they are rounded; the parts add up but for rounding."""
     lines = (assets() / "results" / "ledger.jsonl").read_text().splitlines()
-    shown = lambda value: Decimal(f"{value:.1f}")  # noqa: E731
     for record in map(json.loads, lines):
-        points = {row["name"]: shown(row["difference"]) for row in _shown_ledger(record)}
-        start = shown(record["figures"]["frozen"]["group_score"]["value"])
-        end = shown(record["figures"]["adapted"]["group_match"]["value"])
-        assert start + points["metric"] + points["bijections"] + points["training"] == end
-        assert points["task"] + points["set"] + points["size"] == points["training"]
-        for row in _shown_ledger(record):
-            assert points[row["name"]] == shown(row["after"]["value"]) - shown(row["before"]["value"])
-            if row["beyond"]:
-                assert shown(row["beyond"]["difference"]) == end - shown(row["after"]["value"])
+        rows = {row["name"]: row for row in record["rows"]}
+        points = {name: row["difference"] for name, row in rows.items()}
+        start = record["figures"]["frozen"]["group_score"]["value"]
+        end = record["figures"]["adapted"]["group_match"]["value"]
+        assert start + points["metric"] + points["bijections"] + points["training"] == pytest.approx(
+            end, abs=1e-3
+        )
+        assert points["task"] + points["set"] + points["size"] == pytest.approx(points["training"], abs=1e-3)
+        labels = ledger_data(record).label
+        for name, row in rows.items():
+            exact = row["after"]["value"] - row["before"]["value"]
+            assert points[name] == pytest.approx(exact, abs=1e-3)
+            assert f"{row['label']}: {points[name]:+.1f}".replace("-", "−") in {
+                each.replace("-", "−") for each in labels
+            }
     assert lines
 
 

@@ -9,6 +9,7 @@ import streamlit as st
 from adapted import SET, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, text
 
+from core.base.text import _exact_differences
 from core.cli import app as cli
 from core.exchange.example import ARCHIVE, EXAMPLE_ID, example_run
 from core.exchange.runs import export_run
@@ -94,20 +95,19 @@ def test_seeds_by_themselves_have_their_intervals_and_a_paired_test(app, made): 
 def test_the_difference_is_that_of_the_last_iterations(app, made):  # noqa: F811
     test = choose(app(RUNS, together="false"), *made.seeds)
     ends = [RunStore().steps(run_id)[-1]["metrics"]["group_match"]["value"] for run_id in made.seeds]
-    a, b = (round(end, 2) for end in ends)
-    assert f"{b:.2f} − {a:.2f} = {b - a:+.2f} points".replace("-", "−") in text(test)
+    a, b = ends
+    assert f"{b - a:+.2f} points, {b:.2f} % against {a:.2f} %".replace("-", "−") in text(test)
+    assert _exact_differences(2) in text(test)
 
 
 def test_groups_of_seeds_have_the_paired_difference_of_the_seeds_that_both_have(app, made):  # noqa: F811
     """It sent the reader to single seeds; SimpleMatch has seed 0 alone, the sweep 0 and 1."""
     test = choose(app(RUNS), made.group, made.simplematch)
     a, b = (
-        round(RunStore().steps(run_id)[-1]["metrics"]["group_match"]["value"], 2)
+        RunStore().steps(run_id)[-1]["metrics"]["group_match"]["value"]
         for run_id in (made.seeds[0], made.simplematch)
     )
-    said = (
-        f"mean over 1 seed of both, same 24 groups:** {b:.2f} − {a:.2f} = {b - a:+.2f} points (95 % interval"
-    )
+    said = f"mean over 1 seed of both, same 24 groups:** {b - a:+.2f} points, {b:.2f} % against {a:.2f} % (95"
     assert said.replace("-", "−") in text(test)
 
 

@@ -8,6 +8,7 @@ import scipy
 
 from benchmarks.results import binomials
 from core.base.errors import InputError
+from core.base.text import _change_in_points
 from core.groups import BytesImage, Group, GroupSet
 from core.metrics.statistics import (
     Clusters,
@@ -579,10 +580,16 @@ def test_groups_of_a_file_hang_together_by_the_names_of_their_images_and_caption
     assert Clusters.of_names(None, only_counted) is None and Clusters.of_names(None, None) is None
 
 
-def test_a_difference_beside_its_ends_is_that_of_what_is_shown():
-    """200 and 250 of 300 groups: 66.7 and 83.3 % stood beside +16.7 points in one place and +16.6 in another."""
-    first, second = np.arange(300) < 200, np.arange(300) < 250
-    found = compare(first, second)
-    for digits, points in ((1, 16.6), (2, 16.66)):
-        assert found._between(100 * first.mean(), 100 * second.mean(), digits=digits).difference == points
-    assert found.difference == pytest.approx(50 / 3)  # files and the interface keep the exact one
+def test_a_difference_is_that_of_the_unrounded_values_rounded_once():
+    """200 and 238 of 300 groups are 66.7 and 79.3 %: 38 of 300 are 12.67 points, and +12.6 was printed."""
+    first, second = np.arange(300) < 200, np.arange(300) < 238
+    ends = 100 * first.mean(), 100 * second.mean()
+    assert compare(first, second).difference == pytest.approx(38 / 3)
+    assert [_change_in_points(*ends, digits=digits) for digits in (1, 2)] == [12.7, 12.67]
+    assert [_change_in_points(*ends[::-1], digits=digits) for digits in (1, 2)] == [-12.7, -12.67]
+    assert f"{_change_in_points(50.0, 49.97):+.1f}" == "+0.0"
+
+
+def test_a_difference_that_ends_in_a_five_is_rounded_alike_however_it_was_summed():
+    """12.25 points between counts, 78.75 and 66.5 %; their shares may differ by 12.250000000000004."""
+    assert _change_in_points(66.5, 78.75) == _change_in_points(66.5, 78.75000000000004) == 12.2

@@ -16,7 +16,7 @@ import streamlit as st
 
 from core import datasets
 from core.base import public_mode
-from core.base.text import _shown_change, counted, p_digits
+from core.base.text import _change_in_points, _exact_differences, counted, p_digits
 from core.datasets.base import RETRIEVAL
 from core.datasets.sets import RetrievalSet
 from core.figures.text import escape_markdown
@@ -170,7 +170,7 @@ def headline(found: RetrievalSet, choices: Mapping[str, Choices]) -> None:
             else f" By image: captions that share one count together, as {counted(c.clusters, 'cluster')}."
         )
     if len(choices) > 1:
-        what += f" {_difference(choices)}"
+        what += f" {_difference(choices)} {_exact_differences()}"
     st.caption(what)
 
 
@@ -179,7 +179,7 @@ def _difference(choices: Mapping[str, Choices]) -> str:
     (one, other), each = map(escape_markdown, choices), list(choices.values())
     first, second = ((c.outcomes() == "right").astype(float) for c in each)
     alone = compare(first, second, each[0].clusters())
-    points = _shown_change(*(c.result().recall[METRIC].value for c in each))
+    points = _change_in_points(*(c.result().recall[METRIC].value for c in each))
     by, tested = "", alone.clustered
     if tested is not None and not tested.dominated:
         by = f", by image {tested.low:+.1f} to {tested.high:+.1f}, p {p_digits(tested.p_value)}"

@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from core import figures as plots
-from core.base.text import _shown_change
+from core.base.text import _change_in_points, _exact_differences
 from core.debiasing.curves import _spans_text
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
 from core.exchange.layouts import latex_rows
@@ -159,7 +159,7 @@ def _curve_notes(study: AlphaStudy, alpha: float, metric: str) -> None:
     st.caption(
         f"Shaded: where {label} is highest, {_where_highest(study, metric)}, and its 95 % band. Dotted: its chance "
         f"level. The curves are exact: a metric changes only where two scores cross, and all crossings are computed. "
-        f"{_power_text(study, metric)}"
+        f"{_exact_differences()} {_power_text(study, metric)}"
     )
     if study.frequency.likelier is not None:
         st.markdown(scenario_text(study))
@@ -229,7 +229,7 @@ def _verdict_text(study: AlphaStudy, metric: str) -> str:
     tested, by = (gain, "") if gain.clustered is None else (gain.clustered, f" by {gain.clustered.by}")
     rise = (
         f"{label} rises from {zero:.1f} % at α = 0 to {most:.1f} % at α = {best.alpha:.3f}, by "
-        f"{_shown_change(zero, most):.1f} points"
+        f"{_change_in_points(zero, most):.1f} points"
     )
     interval = f"(95 % interval{by} {tested.low:+.1f} to {tested.high:+.1f}; {TUNED_ON_TEST})"
     interval = true_minus(interval)
@@ -289,7 +289,7 @@ def _cards(study: AlphaStudy, alpha: float) -> None:
     now, before = study.evaluation(alpha).metrics, study.evaluation(0.0).metrics
     grid = metric_grid(len(now))
     for name, estimate in now.items():
-        difference = _shown_change(before[name].value, estimate.value)
+        difference = _change_in_points(before[name].value, estimate.value)
         with grid.cell():
             moved = true_minus(f"{difference:+.1f} against α = 0") if alpha else "at α = 0"
             change = moved if study.depends(name) else "the same at every α"

@@ -12,7 +12,7 @@ import streamlit as st
 from core import figures as plots
 from core.base import public_mode
 from core.base.paths import assets
-from core.base.text import _shown_change
+from core.base.text import _change_in_points, _exact_differences
 from core.datasets.paper_results import reference
 from core.debiasing.blind import METRIC, blind_baseline
 from core.debiasing.curves import _span_text, _spans_text
@@ -317,7 +317,7 @@ def _bias_interpretation(rows: list[dict]) -> None:
     last = rows[-1]
     gain = last["gain"]
     size = "larger than its resampling error" if gain["low"] > 0 else "not distinguishable from zero"
-    points = _shown_change(last["alpha_0"]["value"], last["best"]["value"])
+    points = _change_in_points(last["alpha_0"]["value"], last["best"]["value"])
     interval = true_minus(
         f"{points:+.1f} points, 95 % interval {gain['low']:+.1f} to {gain['high']:+.1f}, {TUNED_ON_TEST}"
     )
@@ -327,7 +327,8 @@ def _bias_interpretation(rows: list[dict]) -> None:
     )
     beta = "" if last["beta"] is None else f" Here β = {last['beta']:.2f}."
     st.markdown(
-        f"{verdict}\n\n**The biased estimator.** The paper explains a best alpha above 0 on training data by a model "
+        f"{verdict} {_exact_differences()}\n\n"
+        "**The biased estimator.** The paper explains a best alpha above 0 on training data by a model "
         "that overrates common captions: its P(t | image) is the true one times P(t) to the power β. Then the best "
         "alpha is β / (1 + β), and β = α / (1 − α)." + beta
     )
@@ -416,9 +417,9 @@ def retrieval_view() -> None:
     interval = f"95 % interval {gain['low']:.1f} to {gain['high']:.1f}, McNemar's p {p_text(gain['p_value'])}"
     st.caption(
         f"{note} Percent with 95 % intervals. The alpha from the validation split gains "
-        f"{_shown_change(*ends):+.1f} points of R@1 over alpha 0 ({interval}). "
-        "From text to image nothing changes. For another set, run `crossmatch alpha --benchmark "
-        "coco`; for any model, `crossmatch recall`."
+        f"{_change_in_points(*ends):+.1f} points of R@1 over alpha 0 ({interval}). "
+        f"{_exact_differences()} From text to image nothing changes. For another set, run `crossmatch alpha "
+        "--benchmark coco`; for any model, `crossmatch recall`."
     )
     with st.expander("The paper's numbers (Table 7, BLIP on COCO and Flickr30k)"):
         st.dataframe(reference("VGPT", "Table 7")[["dataset", "method", "metric", "value"]], hide_index=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.base.text import _shown_change, duration, p_digits
+from core.base.text import _change_in_points, duration, p_digits
 from core.figures.text import _unbroken, label_and_meaning
 from core.metrics.groups import METRICS
 from core.metrics.statistics import Estimate
@@ -74,7 +74,7 @@ def metric_card(name: str, estimate: Estimate, change: str | None = None) -> Non
 
 def change_text(before: float, now: float) -> dict[str, Any]:
     """How `st.metric` shows a change in points: with an arrow up or down, or none where nothing changed."""
-    difference = _shown_change(before, now)
+    difference = _change_in_points(before, now)
     if difference == 0:
         return {"delta": "no change", "delta_arrow": "off", "delta_color": "off"}
     arrow = "up" if difference > 0 else "down"  # Streamlit knows a hyphen alone as a sign

@@ -11,6 +11,7 @@ import streamlit as st
 
 from core import figures
 from core.base.public_mode import is_public
+from core.base.text import _exact_differences
 from core.figures.text import escape_markdown
 from core.ladder.ladder import MORE, RUNGS, Ladder
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
@@ -27,7 +28,8 @@ PAGE = "pages/11_Ladder.py"
 FIRST_SET = "scenes/left-right"  # of a visit that asks for nothing
 READING = (
     "All rungs are of the same test groups. A probe reads one tower and is given what the other side says, without "
-    "error; probes and map are trained on fresh groups of the training split, {runs}."
+    "error; probes and map are trained on fresh groups of the training split, {runs}. "
+    f"{_exact_differences()}"
 )
 # Of the signs below a bar: what has to be there for one, and what it is.
 SIGNS = {

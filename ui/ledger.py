@@ -14,12 +14,12 @@ from core import figures
 from core.base.errors import InputError
 from core.base.paths import assets
 from core.base.public_mode import is_public
+from core.base.text import _exact_differences
 from core.figures.text import escape_markdown, metric_line
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
 from core.runs.engine import start
 from core.runs.store import Run, RunStore
-from core.ttm.records import _shown_ledger
 from core.ttm.run import LedgerRun, adaptation
 from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, export_section
@@ -152,7 +152,7 @@ def _shipped() -> list[dict[str, Any]]:
 
 def draw(record: Mapping[str, Any], key: str) -> None:
     """The figure, one part after the other in words and numbers, and what none of them says."""
-    rows = {row["name"]: row for row in _shown_ledger(record)}
+    rows = {row["name"]: row for row in record["rows"]}
     summary = "; ".join(f"{row['label']}: {row['difference']:+.1f} points" for row in rows.values())
     figure = figures.ledger_figure(record)
     chart(figure, f"{TITLE} {summary}.", f"{key}-figure")
@@ -185,7 +185,8 @@ def _reading(record: Mapping[str, Any]) -> str:
     controlled = any(row["kind"] == "control" for row in record["rows"])
     shown = f"Above, {parts}; below, GroupMatch under each control." if controlled else f"F{parts[1:]}."
     return (
-        f"{shown} Dashed: GroupMatch of the frozen model; dotted: its chance level; whiskers: 95 % intervals."
+        f"{shown} Dashed: GroupMatch of the frozen model; dotted: its chance level; whiskers: 95 % intervals. "
+        f"{_exact_differences()}"
     )
 
 

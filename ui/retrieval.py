@@ -15,7 +15,7 @@ import streamlit as st
 from core import datasets
 from core.base import public_mode
 from core.base.errors import InputError
-from core.base.text import _shown_change, counted
+from core.base.text import _change_in_points, _exact_differences, counted
 from core.cola.run import StrategyRun
 from core.cola.tasks import BUILTIN, IMAGES
 from core.datasets.base import RETRIEVAL
@@ -283,7 +283,7 @@ def result(run: Run, steps: Sequence[dict[str, Any]]) -> None:
         return
     was, now = (each["retrieval"][COLA_MAP]["all"] for each in (first, last))
     change = paired_changes(run.id, run.done, run.attempt, run).get((COLA_MAP, "all"))
-    said, interval = f"{_shown_change(was['value'], now['value']):+.1f} points", "no paired interval"
+    said, interval = f"{_change_in_points(was['value'], now['value']):+.1f} points", "no paired interval"
     verdict = "Changed"
     if change is not None:
         better = change.low > 0
@@ -382,7 +382,8 @@ def tests(run: Run, steps: Sequence[dict[str, Any]]) -> None:
     _results(table[~others], "test-results")
     st.caption(
         "Percent, in brackets 95 % intervals over queries (groups), of the change paired. A tie never favours the "
-        "relevant image. Queries without a relevant image in their list are skipped and counted."
+        "relevant image. Queries without a relevant image in their list are skipped and counted. "
+        f"{_exact_differences()}"
     )
     with st.expander("Other metrics of the same queries", icon=":material/table:"):
         _results(table[others], "other-results")

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from core.base.errors import InputError
-from core.base.text import _shown_change
+from core.base.text import _change_in_points, _exact_differences
 from core.datasets.retrieval_files import RetrievalFile
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import Prior
@@ -64,7 +64,8 @@ def own_retrieval_set() -> None:
         st.dataframe(_table(record), hide_index=True)
         st.caption(
             "Percent with 95 % intervals; held out: mean ± standard deviation over ten halvings, which is no interval. "
-            "log P(t) of several null images is averaged as probabilities."
+            "log P(t) of several null images is averaged as probabilities. "
+            f"{_exact_differences()}"
         )
         st.code(
             shlex.join(["crossmatch", "alpha", "--scores", names[0], "--prior", names[1]]), language="bash"
@@ -109,7 +110,9 @@ def _table(record: dict[str, Any]) -> pd.DataFrame:
 def _verdict(record: dict[str, Any]) -> str:
     """Whether some alpha is better than 0 for R@1 from image to text, as the command says it; Markdown."""
     best, gain = record["best"], record["best"]["gain"]
-    points = _shown_change(*(record[name]["metrics"][IMAGE_TO_TEXT]["value"] for name in ("alpha_0", "best")))
+    points = _change_in_points(
+        *(record[name]["metrics"][IMAGE_TO_TEXT]["value"] for name in ("alpha_0", "best"))
+    )
     known = {
         True: "On this set alpha helps",
         False: "Over all alphas tried this may be luck",

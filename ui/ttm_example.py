@@ -10,7 +10,7 @@ from zipfile import ZipFile
 import streamlit as st
 
 from core import figures as plots
-from core.base.text import _shown_change
+from core.base.text import _change_in_points, _exact_differences
 from core.exchange.example import ARCHIVE
 from core.figures.text import escape_markdown, metric_line
 from core.metrics.groups import GROUP_MATCH, METRICS
@@ -37,7 +37,8 @@ def section(store: RunStore) -> None:
             st.markdown(_line(steps))
             st.caption(
                 "One curve per metric, iteration 0 is before the run; no label was used for training. This run gained; "
-                "others lose, see “Where it helps and where it harms”."
+                "others lose, see “Where it helps and where it harms”. "
+                f"{_exact_differences()}"
             )
 
 
@@ -45,7 +46,7 @@ def _line(steps: Sequence[Mapping[str, Any]]) -> str:
     """GroupMatch before and after, and what it changed by."""
     before, after = (estimate_of(step, GROUP_MATCH) for step in (steps[0], steps[-1]))
     assert before is not None and after is not None
-    change = true_minus(f"{_shown_change(before.value, after.value):+.1f}")
+    change = true_minus(f"{_change_in_points(before.value, after.value):+.1f}")
     label = METRICS[GROUP_MATCH].label
     return f"{label} before: {metric_line(before)}. After: {metric_line(after)}; {change} points."
 

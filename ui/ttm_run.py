@@ -13,7 +13,7 @@ import streamlit as st
 
 from core import figures as plots
 from core.base.public_mode import is_public
-from core.base.text import _shown_change, counted
+from core.base.text import _change_in_points, _exact_differences, counted
 from core.exchange.layouts import latex_rows
 from core.exchange.report import ReportSection, report_html
 from core.figures.group_html import matrix_html
@@ -59,7 +59,8 @@ _WAITING = (
 )
 RESULT = (
     "The last iteration is the result; choosing the best one from the curve would use the truth. GroupScore rises "
-    "towards GroupMatch as the model memorises its own matchings; only a rise of GroupMatch is a real gain."
+    "towards GroupMatch as the model memorises its own matchings; only a rise of GroupMatch is a real gain. "
+    f"{_exact_differences()}"
 )
 PANELS = {
     "ttm": {
@@ -135,7 +136,7 @@ def forecast_check(run: Run, steps: Sequence[Mapping[str, Any]]) -> None:
     found = Forecast.of(job, scores_of)
     if not found.why:
         before, after = (step["metrics"].get(metrics.GROUP_MATCH) for step in (steps[0], steps[-1]))
-        change = _shown_change(before["value"], after["value"]) if before and after else None
+        change = _change_in_points(before["value"], after["value"]) if before and after else None
         st.caption(escape_markdown(true_minus(found.sentence(change))))
 
 

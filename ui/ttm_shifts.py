@@ -7,6 +7,7 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from core.base.paths import assets
+from core.base.text import _exact_differences
 from core.datasets import SHIFTS
 from core.figures.ablations import ablations
 from core.figures.text import escape_markdown
@@ -50,7 +51,8 @@ def section() -> None:
         st.caption(
             "GroupMatch in percent of 300 test groups: before with its 95 % interval (low, high), after the last "
             "iteration, with mean and standard deviation (±) over seeds. One seed has no deviation; its interval over "
-            "groups is as wide as the one before. Unseen: compositions that no training scene holds. –: not measured."
+            "groups is as wide as the one before. Unseen: compositions that no training scene holds. –: not measured. "
+            f"{_exact_differences()}"
         )
         csv_button("All runs", _rows, "ttm-shifts")
 
@@ -93,7 +95,7 @@ def _table() -> pd.DataFrame:
     done = last.xs("all", level="part")
     found = pd.DataFrame(
         {
-            "gain": (done["mean"].round(1) - whole[GROUP_MATCH].round(1)).round(1),  # as shown beside both
+            "gain": done["mean"] - whole[GROUP_MATCH],
             "before": whole[GROUP_MATCH],
             "low": whole[f"{GROUP_MATCH}_low"],
             "high": whole[f"{GROUP_MATCH}_high"],

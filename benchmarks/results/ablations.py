@@ -20,7 +20,7 @@ import numpy as np
 from scipy.special import stdtrit
 
 from benchmarks.results.readme import put_table
-from core.base.text import _shown_change
+from core.base.text import _change_in_points, _exact_differences
 from core.ttm.run import RUNS, AdaptationRun
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -189,7 +189,7 @@ def short_table() -> str:
         gains = _gains(starts, ends)
         cells = [spread(starts[:1], "group_match"), spread(ends, "group_match")]
         after = float(np.mean([float(row["group_match"]) for row in ends]))
-        gain = _shown_change(float(starts[0]["group_match"]), after)
+        gain = _change_in_points(float(starts[0]["group_match"]), after)
         cells += [f"{gain:+.1f}", "{:+.1f} to {:+.1f}".format(*one_more(gains))]
         cells += [spread(starts[:1], "group_score"), spread(ends, "group_score")]
         lines.append(f"| {name.removeprefix('scenes/')} | " + " | ".join(cells) + " |")
@@ -218,7 +218,7 @@ _TITLE = (
     "round) of each run, mean ± standard deviation over seeds; ties are the most that a seed ended with. Precision is",
     "that of the pseudo-labels, chosen by truth for the oracle alone. Written by `python -m",
     "benchmarks.results.ablations tables` from `assets/results/ttm_ablations.csv`; what follows from it is in",
-    "[LOG.md](LOG.md).",
+    f"[LOG.md](LOG.md). {_exact_differences()}",
 )
 _HEAD = (
     "| run | seeds | GroupMatch before | after | gain by seed | ties | GroupScore before | after "
@@ -246,7 +246,7 @@ def _line(rows: list[dict[str, str]], key: tuple[str, ...], what: str) -> list[s
     # All seeds start from one model; the split of a transfer check has a seed of its own and is the same for all.
     before = f"{float(starts[0]['group_match']):.1f} [{low:.1f}, {high:.1f}], chance {float(starts[0]['chance']):.1f}"
     pairs = zip(starts, ends, strict=True)
-    gains = [_shown_change(float(s["group_match"]), float(e["group_match"])) for s, e in pairs]
+    gains = [_change_in_points(float(s["group_match"]), float(e["group_match"])) for s, e in pairs]
     cells = [f"{' '.join(key)}{what}", str(len(runs)), before, spread(ends, "group_match")]
     cells += [
         " ".join(f"{gain:+.1f}" for gain in gains),

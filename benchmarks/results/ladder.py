@@ -21,7 +21,7 @@ from typing import Any
 
 import torch
 
-from core.base.text import p_digits
+from core.base.text import _exact_differences, p_digits
 from core.ladder._runs import Run
 from core.ladder.ladder import RUNGS, RUNS, SETS, Ladder
 from core.scoring.load import scorer_key
@@ -76,7 +76,7 @@ GroupMatch of a rung minus that of the one before; p is the largest over groups,
 correction for the steps of a ladder. The map reads the pooled vectors of both towers; its step (`map`) starts from the
 one of them with the lower GroupMatch, which *from* names: {_starts(found)}.
 After test-time matching: were it right on groups as different as can be from those that the model's own scores have
-right, as its runs ship without them.
+right, as its runs ship without them. {_exact_differences()}
 
 {_steps(found)}
 

@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from core import datasets
+from core.base.text import _exact_differences
 from core.teaching.lessons import _frozen
-from core.ttm.records import _shown_ledger
 from core.ttm.run import LedgerRun
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -98,6 +98,7 @@ Written by `python -m benchmarks.results.ledger`; every figure with its interval
 whole model for five iterations of the preset `builtin`, and one map per modality on its frozen features for ten of the
 preset `embeddings`. Points of accuracy with paired 95 % intervals over groups; another seed is another line. GroupScore
 of the frozen model and the first three parts add up to GroupMatch of the adapted one; the last three to training.
+{_exact_differences()}
 
 {_table(found, "parts", PARTS)}
 
@@ -117,7 +118,7 @@ def _table(records: Sequence[dict[str, Any]], kind: str, names: Sequence[str]) -
     heads = ["set", "seed", ends[0], *(name.replace("-", " ") for name in names), *filter(None, ends[1:])]
     lines = [f"| {' | '.join(heads)} |", f"|{' --- |' * len(heads)}"]
     for record in records:
-        rows, figures = {row["name"]: row for row in _shown_ledger(record)}, record["figures"]
+        rows, figures = {row["name"]: row for row in record["rows"]}, record["figures"]
         first = _value(figures["frozen"]["group_score"]) if kind == "parts" else _points(rows["training"])
         last = [_value(figures["adapted"]["group_match"])] if kind == "parts" else []
         cells_of = [_points(rows[name]) if name in rows else "–" for name in names]

@@ -31,7 +31,7 @@ from benchmarks.results import ablations
 from benchmarks.results._several import several
 from benchmarks.results.readme import put_table
 from core import datasets
-from core.base.text import _shown_change
+from core.base.text import _change_in_points, _exact_differences
 from core.datasets import SHIFTS
 from core.groups import GroupSet
 from core.matching.groups import match
@@ -221,7 +221,7 @@ class Line(NamedTuple):
 
     @property
     def gain(self) -> float:
-        return _shown_change(self.before[0], float(np.mean(self.after)))
+        return _change_in_points(self.before[0], float(np.mean(self.after)))
 
     @property
     def told(self) -> str:
@@ -306,7 +306,8 @@ TITLE = (
     "Percent of 300 test groups (about four fifths of compositions that the models saw in training, the rest unseen). "
     "Before: with its 95 % interval. After: the last iteration; one seed with its 95 % interval over groups, several "
     "as mean and standard deviation over seeds. The shifts: `crossmatch list shifts`. Written by `python -m "
-    "benchmarks.results.shifts tables`; the numbers of every run are in assets/results/ttm_shifts.csv.",
+    "benchmarks.results.shifts tables`; the numbers of every run are in assets/results/ttm_shifts.csv. "
+    f"{_exact_differences()}",
 )
 AT_A_GLANCE = (
     "## At a glance",

@@ -43,11 +43,17 @@ def counted(count: int, what: str) -> str:
     return f"{count} {what if count == 1 else plural}"
 
 
-def _shown_change(before: float, after: float, *, digits: int = 1) -> float:
-    """From one percentage to another in points, as it is written beside both: of the two as they are shown, so that a
-    reader who subtracts one from the other finds it. digits : behind the point, of all three.
+def _change_in_points(before: float, after: float, *, digits: int = 1) -> float:
+    """From one percentage to another in points: the exact difference, rounded once, and never -0.
 
-    >>> _shown_change(92.533, 66.667), _shown_change(50.0, 50.04)
-    (-25.8, 0.0)
+    >>> _change_in_points(200 / 3, 238 / 3), _change_in_points(50.0, 49.96)  # 66.7 and 79.3 %, as they are printed
+    (12.7, 0.0)
     """
-    return round(round(after, digits) - round(before, digits), digits) + 0.0
+    exact = round(after - before, 9)  # 12.25 as the difference of two sums may be 12.250000000000004
+    return round(exact, digits) + 0.0
+
+
+def _exact_differences(digits: int = 1) -> str:
+    """What is said once where both percentages and their difference are shown with so many digits."""
+    off = f"{10**-digits:.{digits}f}"
+    return f"Differences are of the unrounded values, so they may differ by {off} from what you subtract."

@@ -235,9 +235,7 @@ def _print_change(job: AdaptationRun, first: Iteration, last: Iteration, what: s
     print(
         f"\n{what} {number}, which is the result, minus {what} 0, on the same {counted(len(groups), 'group')}"
     )
-    print(
-        format_differences("after minus before", changes(before, after, parts, digits=2), ("broken", "fixed"))
-    )
+    print(format_differences("after minus before", changes(before, after, parts), ("broken", "fixed")))
 
 
 def _warn_of_divergence(records: list[dict[str, Any]], job: AdaptationRun) -> None:

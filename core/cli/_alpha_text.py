@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from core.base.text import _shown_change, counted, p_digits, tie_count
+from core.base.text import _change_in_points, _exact_differences, counted, p_digits, tie_count
 from core.cli._output import format_metrics
 from core.debiasing.curves import _spans_text
 from core.debiasing.study import _UNPROVEN, TUNED_ON_TEST, TUNED_PER_ROW
@@ -57,6 +57,7 @@ def _metric_lines(record: Mapping[str, Any], whole: str) -> list[str]:
             f"{name}: {_helps(best, record['metrics'][name]['alpha_0'], best)}"
             for name, best in moved.items()
         ]
+    lines += [_exact_differences(2)] if moved else []
     language = record["language"]
     if (likelier := language["true_caption_likelier"]) is not None:
         bias = (
@@ -102,11 +103,11 @@ def _number(e: Mapping[str, Any]) -> str:
 
 
 def _gain(gain: Mapping[str, Any], zero: Mapping[str, Any], found: Mapping[str, Any]) -> str:
-    """A paired comparison with alpha 0, by cluster where groups hang together; points are those of both as printed."""
+    """A paired comparison with alpha 0, by cluster where groups hang together; points are exact."""
     tested = gain.get("clustered") or gain
     by = f" by {tested['by']}" if "by" in tested else ""
     interval = f"95 % interval{by} {tested['low']:+.2f} to {tested['high']:+.2f}"
-    points = _shown_change(zero["value"], found["value"], digits=2)
+    points = _change_in_points(zero["value"], found["value"], digits=2)
     return f"{points:+.2f} points against alpha 0 ({interval}, p = {p_digits(tested['p_value'])})"
 
 
@@ -181,5 +182,6 @@ def _transferred(record: Mapping[str, Any]) -> str:
     return (
         f"R@1 from image to text with the alpha of {found['split']}: "
         f"{_gain(found['gain'], *_r1(record, 'tuned_on'))}; there it is "
-        f"{_number(there)} at {there['alpha_low']:.3f}–{there['alpha_high']:.3f}{alike}"
+        f"{_number(there)} at {there['alpha_low']:.3f}–{there['alpha_high']:.3f}{alike}. "
+        f"{_exact_differences(2)}"
     )

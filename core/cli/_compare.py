@@ -71,9 +71,8 @@ def compare(
     on = "" if benchmark is None else f" on {benchmark}, split {split}"
     for name, source, side in (("A", a, first), ("B", b, second)):
         print(f"{name}: {source if _is_file(source) else f'{source}{on}'}; {_measured(side)}\n")
-    values = first.record()["metrics"], second.record()["metrics"]
     found = differences(first, second)
-    print(format_differences("B minus A", found, ("A better", "B better"), values=values))
+    print(format_differences("B minus A", found, ("A better", "B better")))
 
 
 def _check_sides(a: str, b: str, benchmark: str | None, embedded: Sequence[bool]) -> None:

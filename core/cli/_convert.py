@@ -87,7 +87,6 @@ def _print(record: dict[str, Any], scored: dict[bool, Evaluation], tests: dict[s
         )
         print(format_metrics({**own, "metrics": {name: own["metrics"][name] for name in _METRICS}}))
     first, second = (_FUNCTIONS[quick] for quick in scored)
-    one, other = (each.record()["metrics"] for each in scored.values())
     sides = f"{first}", f"{second}"
-    print(f"\n{format_differences(f'{second} - {first}', tests, sides, values=(one, other))}")
+    print(f"\n{format_differences(f'{second} - {first}', tests, sides)}")
     print(f"\nwrote {record['folder']}: crossmatch evaluate scenes/left-right --model {record['folder']}")

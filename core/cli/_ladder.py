@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from core.base.files import storage_errors, write_json
-from core.base.text import counted, p_digits, tie_count
+from core.base.text import _exact_differences, counted, p_digits, tie_count
 from core.cli import options
 from core.cli._output import ProgressPrinter, print_note, show_json
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
@@ -138,7 +138,8 @@ def _steps(record: Mapping[str, Any]) -> list[str]:
     for step in steps:
         points = {"difference": Ladder.points(record, step)}
         lines += _step(f"{_SHORT[step['before']]} -> {_SHORT[step['after']]}", {**step, **points})
-    note = "Points of GroupMatch, paired over the same groups; p corrected for all steps (Holm)."
+    note = "Points of GroupMatch, paired over the same groups; p corrected for all steps (Holm). "
+    note += _exact_differences()
     return [*lines, *wrap(note, _WIDTH)] if steps else []
 
 

@@ -11,13 +11,12 @@ import typer
 from core.base.errors import InputError
 from core.base.files import storage_errors, write_json
 from core.base.table_formats import write_table
-from core.base.text import counted, tie_count
+from core.base.text import _exact_differences, counted, tie_count
 from core.cli import options
 from core.cli._adaptation import comma_list, described, start_in_background
 from core.cli._given_options import refuse_unused
 from core.cli._output import ProgressPrinter, print_note, show_json
 from core.runs.store import RunStore
-from core.ttm.records import _shown_ledger
 from core.ttm.run import AdaptationRun, LedgerRun, adaptation
 
 
@@ -108,12 +107,13 @@ def _format_ledger(record: Mapping[str, Any]) -> str:
     """A ledger as text: every row, and both metrics of every model."""
     lines = [f"{record['run']}\n{counted(record['n_groups'], 'group')} of {record['shape']}\n"]
     lines.append(f"{'points':>44}{'95 % interval':>18}  {'of':<28}{'run beyond it':>16}")
-    for row in _shown_ledger(record):
+    for row in record["rows"]:
         interval = f"[{row['low']:+.1f}, {row['high']:+.1f}]"
         sides = f"{row['before']['value']:.1f} -> {row['after']['value']:.1f} %"
         more = row["beyond"]
         beyond = f"{more['difference']:+.1f} [{more['low']:+.1f}, {more['high']:+.1f}]" if more else ""
         lines.append(f"{row['label']:<37}{row['difference']:>+7.1f}{interval:>18}  {sides:<22}{beyond:>22}")
+    lines.append(_exact_differences())
     lines.append(f"\n{'model':<20}{'GroupScore':>34}{'GroupMatch':>36}")
     for name, figures in record["figures"].items():
         cells = [

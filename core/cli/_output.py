@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.base.errors import InputError
-from core.base.text import _shown_change, p_digits, tie_count
+from core.base.text import _exact_differences, p_digits, tie_count
 
 if TYPE_CHECKING:
     from core.metrics.statistics import Comparison
@@ -115,13 +115,11 @@ def format_differences(
     found: Mapping[str, Comparison],
     sides: tuple[str, str],
     tests: int | None = None,
-    values: tuple[Mapping[str, Any], Mapping[str, Any]] | None = None,
 ) -> str:
     """Paired differences as aligned text, by cluster too where groups hang together, and what the columns say.
 
     title : of what is subtracted from what. sides : heads of the groups that the first, the second alone has right.
-    tests : for how many p is corrected, where that is more than these. values : the metrics of both as
-    `format_metrics` prints them; then points are those of the printed numbers, else they are as they are given.
+    tests : for how many p is corrected, where that is more than these.
     """
     from core.metrics.group_metrics import METRICS, Metric  # scipy
 
@@ -134,9 +132,7 @@ def format_differences(
     for name in names:
         each = found[name]
         counts = f"{each.broken:>10}{each.fixed:>10}"
-        ends = [side[name]["value"] for side in values or ()]
-        points = _shown_change(*ends, digits=2) if ends else each.difference
-        lines.append(f"{name:<{width}}{points:>+8.2f}{_test(each, counts)}")
+        lines.append(f"{name:<{width}}{each.difference:>+8.2f}{_test(each, counts)}")
         if each.clustered is not None:
             by = f"  by {each.clustered.by}"
             test = _test(each.clustered, " " * 20)
@@ -146,7 +142,7 @@ def format_differences(
         several = f"Holm: p corrected for all {tests} tests of this output. "
     lines.append(
         f"{several}Detectable: the smallest difference in points that these groups show with 80 % power, in one "
-        "comparison alone, uncorrected. Points: of the numbers as they are printed."
+        f"comparison alone, uncorrected. {_exact_differences(2)}"
     )
     lines += [
         f"{name} may be right on a part of a group: its interval is of points, but {sides[0]}, {sides[1]} and p count "

@@ -52,5 +52,4 @@ def rejudge(
     tests = sum(len(Metric.same(metrics)) for *_, metrics in found.differences)
     for a, b, metrics in found.differences:
         print(f"B: {b.submission.title}\nA: {a.submission.title}")
-        values = a.record()["metrics"], b.record()["metrics"]
-        print(format_differences("B minus A", metrics, ("A better", "B better"), tests, values), end="\n\n")
+        print(format_differences("B minus A", metrics, ("A better", "B better"), tests), end="\n\n")

@@ -22,7 +22,7 @@ import numpy as np
 from core import datasets
 from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
-from core.base.text import _shown_change, counted, p_digits
+from core.base.text import _change_in_points, _exact_differences, counted, p_digits
 from core.datasets.paper_results import load_results
 from core.metrics.groups import (
     GROUP_MATCH,
@@ -146,7 +146,7 @@ def latex_rows(
     if compared:
         (first, _), (second, _) = results
         ends = {name: [metrics[name].value for _, metrics in results] for name in names}
-        points = [f"{_shown_change(*ends[name], digits=2):+.2f}".replace("-", "−") for name in names]
+        points = [f"{_change_in_points(*ends[name], digits=2):+.2f}".replace("-", "−") for name in names]
         lines += _difference_rows(f"{second} − {first}", points, {name: compared[name] for name in names})
     return "\n".join(lines)
 
@@ -160,7 +160,7 @@ def _difference_rows(label: str, points: Sequence[str], compared: Mapping[str, C
     alone = (f"{METRICS[n].label} {p_digits(t.p_value)}" for n, t in tested.items())
     return [
         _latex_line([label, *points]),
-        "% 95 % " + "; ".join(intervals),
+        f"% 95 % {'; '.join(intervals)}. {_exact_differences(2)}",
         " & ".join([_escaped(f"p ({by}Holm)"), *map(_raised, corrected)]) + r" \\",
         "% p of each metric alone: " + "; ".join(alone),
     ]

@@ -21,7 +21,7 @@ import numpy as np
 from core import datasets
 from core.base.errors import InputError
 from core.base.files import storage_errors, write_bytes
-from core.base.text import _shown_change, counted, p_digits, tie_count
+from core.base.text import _exact_differences, counted, p_digits, tie_count
 from core.datasets.embeddings import RowImage
 from core.datasets.paper_results import load_results
 from core.figures import bars_data, group_html, margins_data
@@ -183,10 +183,6 @@ class _Pair(NamedTuple):
         _, first, second = _told_apart(self.first.model, self.second.model)
         return second, first
 
-    def shown(self, metric: str) -> float:
-        """The difference in points, as it is shown beside both accuracies."""
-        return _shown_change(*(side.evaluation.metrics[metric].value for side in self[:2]), digits=2)
-
 
 def _pairs(sections: Sequence[ReportSection]) -> list[_Pair]:
     """The first model on some groups with every other one on them; p values corrected for all of the page (Holm)."""
@@ -251,7 +247,7 @@ def _difference_table(pairs: Sequence[_Pair]) -> str:
         f'<tr><td class="name">{" − ".join(map(escape, pair.names))}</td>'
         f'<td class="name">{escape(pair.first.benchmark or _OWN)}</td>'
         f"<td>{escape(', '.join(METRICS[each].label for each in names))}</td>"
-        f'<td class="num"><b>{pair.shown(name):+.2f}</b> '
+        f'<td class="num"><b>{found.difference:+.2f}</b> '
         f"[{found.low:+.2f}, {found.high:+.2f}]{_by_cluster(found)}</td><td>{found.fixed}</td>"
         f"<td>{found.broken}</td>{_p_cell(found.p_value)}{_p_cell(found.p_holm)}</tr>"
         for pair in pairs
@@ -268,7 +264,7 @@ def _difference_table(pairs: Sequence[_Pair]) -> str:
     corrected = f"; Holm: its p corrected for all {tests} comparisons of this page" if tests > 1 else ""
     note = (
         "The same groups under both models: percentage points with their paired 95 % interval, the groups that only "
-        f"one of them has right, and the exact McNemar test on these{corrected}."
+        f"one of them has right, and the exact McNemar test on these{corrected}. {_exact_differences(2)}"
     )
     return (
         f'<h3>Differences</h3><p class="quiet">{note}</p>'

@@ -10,7 +10,6 @@ import plotly.graph_objects as go
 
 from core.figures._style import COVERAGE_COLOUR, LEFT, SERIES, faint, hatched, layout, outlined_whiskers
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
-from core.ttm.records import _shown_ledger
 
 _SUM = ("task", "set", "size")  # what `training` is the sum of
 _PARTS = {
@@ -38,7 +37,7 @@ class _LedgerData(NamedTuple):
 def ledger_data(record: Mapping[str, Any]) -> _LedgerData:
     """From a ledger's record. Below training stand the parts that it is the sum of, as far as they are known."""
     rows = {row["name"]: row for row in record["rows"]}
-    text = {row["name"]: f"{row['label']}: {_points(row)}" for row in _shown_ledger(record)}
+    text = {row["name"]: f"{row['label']}: {_points(row)}" for row in record["rows"]}
     figures = record["figures"]
     frozen, match = figures["frozen"][GROUP_SCORE], figures["frozen"][GROUP_MATCH]
     label = f"{METRICS[GROUP_SCORE].label}, frozen model: {frozen['value']:.1f} %"

@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.base.lazy import pandas as pd
-from core.base.text import _shown_change
+from core.base.text import _change_in_points
 from core.datasets.paper_results import reference
 from core.figures._style import OUTCOME_COLOURS, SERIES, layout, line, whiskers
 from core.figures.text import _part_text
@@ -392,7 +392,7 @@ def results_table(
 
 def _cells(first: Mapping[str, Any], now: Mapping[str, Any], change: Comparison | None) -> dict[str, Any]:
     texts = [f"{e['value']:.1f} ({e['low']:.1f}–{e['high']:.1f})" for e in (first, now)]
-    difference = f"{_shown_change(first['value'], now['value']):+.1f}"
+    difference = f"{_change_in_points(first['value'], now['value']):+.1f}"
     if change is not None:
         difference += f" ({change.low:+.1f} to {change.high:+.1f})"
     return {

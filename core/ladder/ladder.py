@@ -36,7 +36,7 @@ from core import datasets
 from core.base import paths
 from core.base.files import write_json
 from core.base.lazy import pandas as pd
-from core.base.text import _shown_change, p_digits
+from core.base.text import _change_in_points, p_digits
 from core.groups import GroupSet
 from core.ladder._facts import Questions
 from core.ladder._runs import TRAINED_ON, Progress, Run, cache_path
@@ -312,11 +312,11 @@ class Ladder:
 
     @staticmethod
     def points(record: Mapping[str, Any], step: Mapping[str, Any]) -> float:
-        """Points of GroupMatch of a step or of the recovery of a record, as they are shown beside both of its rungs."""
+        """Points of GroupMatch of a step or of the recovery of a record: the exact difference of its two rungs."""
         rows = {row["name"]: row.get(GROUP_MATCH) for row in record["rungs"]}
         ends = (step.get("before", "own"), step.get("after", "ttm"))
         before, after = (rows[name]["value"] for name in ends)
-        return _shown_change(before, after)
+        return _change_in_points(before, after)
 
     @staticmethod
     def headline(record: Mapping[str, Any]) -> str:
@@ -333,7 +333,7 @@ class Ladder:
             return f"No step of this model is shown to lose anything. Its own scores reach GroupMatch {own}."
         most = min(lost, key=lambda step: step["difference"])
         before, after = (rows[most[end]]["value"] for end in ("before", "after"))
-        fall = -_shown_change(before, after)
+        fall = -_change_in_points(before, after)
         return (
             f"{'Most of the' if len(lost) > 1 else 'The'} binding is lost {_STEPS[most['name']].said}. GroupMatch "
             f"falls from {before:.1f} to {after:.1f} %, by {fall:.1f} points (95 % interval "

@@ -21,7 +21,7 @@ import scipy
 from core.base.arrays import Array, to_numpy
 from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
-from core.base.text import _shown_change, p_digits
+from core.base.text import p_digits
 
 if TYPE_CHECKING:
     from core.groups import GroupSet
@@ -697,10 +697,6 @@ class Comparison(NamedTuple):
         found = np.empty_like(array)
         found[order] = np.minimum(stepped, 1.0)
         return found.tolist()
-
-    def _between(self, first: float, second: float, *, digits: int = 1) -> Comparison:
-        """For people, who see both percentages beside it: the difference of the two as they are shown."""
-        return self._replace(difference=_shown_change(first, second, digits=digits))
 
     def record(self) -> dict[str, Any]:
         """JSON-safe; `clustered` where there are clusters."""

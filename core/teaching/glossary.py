@@ -21,9 +21,8 @@ _TERMS = {
     "where the interval of a paired difference holds 0, these groups cannot tell which of two models is better.",
     "clustered interval": "The interval where groups that share an image, a caption or a tag count together: they are "
     "no independent evidence.",
-    "points": "Percentage points: 60 % is 10 points more than 50 %. Where both percentages are shown, their "
-    "difference is that of the two as they are rounded, so that you can subtract one from the other; tables that are "
-    "exported hold the exact one.",
+    "points": "Percentage points: 60 % is 10 points more than 50 %. A difference is that of the unrounded percentages: "
+    "it may differ by 0.1 from that of the two as they are printed, rounded to one decimal.",
     "detectable difference": "The smallest difference that so many groups show with 80 % power.",
     "Holm": "A correction of p values for several comparisons on one page: with no difference anywhere, one in 20 such "
     "pages shows any.",

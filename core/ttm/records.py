@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from core.base.text import _shown_change
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.statistics import Comparison, compare
@@ -76,13 +75,10 @@ def _histogram(step: TTMStep, truth: np.ndarray | None) -> dict[str, Any]:
     }
 
 
-def changes(
-    before: Evaluation, after: Evaluation, parts: Mapping[str, np.ndarray], digits: int = 1
-) -> dict[str, Comparison]:
+def changes(before: Evaluation, after: Evaluation, parts: Mapping[str, np.ndarray]) -> dict[str, Comparison]:
     """After minus before for the main metrics, paired over the groups, p values corrected for all that are returned.
 
     parts : what is measured by itself, name -> bool (n,): {"": all of them}, or the two parts of a transfer check.
-    digits : with which the accuracies stand beside it; a difference is that of both as they are shown.
     Keys are the metric's label, followed by the part's name where it has one. On groups of one image GroupScore and
     GroupMatch are one: the latter.
     """
@@ -91,8 +87,7 @@ def changes(
     for part, mask in parts.items():
         for name in names:
             first, last = (e.outcomes[name].value[mask] for e in (before, after))
-            change = compare(first, last)._between(100 * first.mean(), 100 * last.mean(), digits=digits)
-            found[f"{metrics.METRICS[name].label}{f', {part}' if part else ''}"] = change
+            found[f"{metrics.METRICS[name].label}{f', {part}' if part else ''}"] = compare(first, last)
     return Comparison.holm(found)
 
 
@@ -123,31 +118,3 @@ def divergence(records: Sequence[Mapping[str, Any]], config: Mapping[str, Any]) 
 def _tied_share(record: Mapping[str, Any]) -> float:
     margins = record.get("margins") or {"counts": [], "tied": 0}
     return margins["tied"] / max(1, margins["tied"] + sum(margins["counts"]))
-
-
-def _shown_ledger(record: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """The rows of a ledger's record with the numbers that are shown, to one digit.
-
-    The difference of a row is that of its figures as they are shown, and what is a difference itself (GroupMatch minus
-    GroupScore) that of the two metrics. So what is shown adds up: the parts to GroupMatch of the adapted model, the
-    details to training.
-    """
-    rows = {row["name"]: row for row in record["rows"]}
-    frozen = {m: {"value": of["value"]} for m, of in record["figures"]["frozen"].items()}
-    rise = _difference({"before": frozen[metrics.GROUP_SCORE], "after": frozen[metrics.GROUP_MATCH]})
-    rises = {"bijections": {"before": _difference(rows["metric"]), "after": rise}}
-    found = []
-    for name, row in rows.items():
-        values = {side: row[side]["value"] for side in ("before", "after")} | rises.get(name, {})
-        sides = {side: {**row[side], "value": round(value, 1)} for side, value in values.items()}
-        changed = {**row, **sides, "difference": _difference(sides)}
-        if row["beyond"]:
-            last = {"before": row["after"], "after": record["figures"]["adapted"][metrics.GROUP_MATCH]}
-            changed["beyond"] = {**row["beyond"], "difference": _difference(last)}
-        found.append(changed)
-    return found
-
-
-def _difference(row: Mapping[str, Any]) -> float:
-    """From a row's one figure to the other, as it is written beside both."""
-    return _shown_change(row["before"]["value"], row["after"]["value"])

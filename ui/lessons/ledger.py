@@ -13,7 +13,6 @@ from core.figures.text import metric_line
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
-from core.ttm.records import _shown_ledger
 from ui.export import chart
 from ui.ledger import CONTROL_LABELS, draw, points_text, shipped_record
 from ui.lessons import elements
@@ -50,7 +49,7 @@ def show() -> None:
     after = drawn[GROUP_SCORE]
     change = f"GroupScore {score.value:.1f} % before, {after.value:.1f} % after; chance {after.chance:.1f} %."
     elements.verdict(choice, _outcome(score, after), change)
-    (row,) = (row for row in _shown_ledger(record) if row["name"] == RANDOM)
+    (row,) = (row for row in record["rows"] if row["name"] == RANDOM)
     st.markdown(
         f"Before: {metric_line(score)}.  \nAfter training on random matchings: {metric_line(drawn[GROUP_SCORE])}.  \n"
         f"GroupMatch changes by {points_text(row)}.\n\nThe frozen model prefers one caption for both images of "

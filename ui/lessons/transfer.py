@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.base.text import _shown_change
+from core.base.text import _change_in_points
 from core.figures.teaching import rounds_data, rounds_figure
 from core.figures.text import metric_line
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
@@ -48,7 +48,7 @@ def show() -> None:
         return
     halves = dict(zip(PARTS, load_halves(elements.SET, elements.MODEL), strict=True))
     adapted, untouched = (
-        _shown_change(half.before.metrics[GROUP_SCORE].value, half.after.metrics[GROUP_SCORE].value)
+        _change_in_points(half.before.metrics[GROUP_SCORE].value, half.after.metrics[GROUP_SCORE].value)
         for half in halves.values()
     )
     gains = f"GroupScore {adapted:+.1f} points on the adapted half, {untouched:+.1f} on the untouched one."
