@@ -221,6 +221,13 @@ def test_the_record_is_json_has_every_rung_and_is_drawn(groups):
     )  # a missing rung has no place
 
 
+def test_the_chance_line_is_seen_on_bars_of_both_pages():
+    """It was as dark as the bars on the dark page: dark dots on a white line are seen on either."""
+    white, dots = figures.ladder_figure(Ladder.shipped()[0]).layout.shapes[:2]
+    assert (white.line.color, dots.line.dash) == ("#ffffff", "dot") and white.line.width > dots.line.width
+    assert (white.x0, white.y0, white.y1) == (dots.x0, dots.y0, dots.y1)
+
+
 def test_neither_marks_nor_the_chance_line_lie_on_a_rung_s_label():
     """Crosses lay on "92.5 %", and the dotted line ran through the labels."""
     record = Ladder.shipped()[0]
@@ -229,7 +236,7 @@ def test_neither_marks_nor_the_chance_line_lie_on_a_rung_s_label():
     labels = [(note.y - half, note.y + half) for note in figure.layout.annotations]
     marks = [(y - 4 / 40, y + 4 / 40) for trace in figure.data if trace.type == "scatter" for y in trace.y]
     lines = [(shape.y0, shape.y1) for shape in figure.layout.shapes]
-    assert len(lines) == len(labels) and all(shape.x0 == 50 == shape.x1 for shape in figure.layout.shapes)
+    assert len(lines) == 2 * len(labels) and all(shape.x0 == 50 == shape.x1 for shape in figure.layout.shapes)
     assert not [
         (one, other)
         for one in labels

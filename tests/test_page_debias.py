@@ -464,6 +464,23 @@ def test_a_model_without_likelihoods_is_replaced_by_the_captioner_and_told(app, 
     assert shown(test) == expected(scored[1][SET], 0.0)
 
 
+def test_the_pages_own_captioner_is_in_no_link_to_another_page_and_gone_after_a_reload(app):
+    """After Debias had replaced builtin/clip, a reload and the next page had builtin/blip-caption selected."""
+    test = app(bare=True, set=SET, model="builtin/siglip")
+    links = {link.proto.page: link.proto.query_string for link in test.get("page_link")}
+    assert "builtin%2Fsiglip" in links["Ladder"] and "blip-caption" not in "".join(links.values())
+    reloaded = app(bare=True, set=SET, model=MODEL, instead_of="builtin/siglip")
+    assert reloaded.selectbox(key="model").value == MODEL and "keep builtin/siglip" in text(reloaded)
+    for page in ("pages/11_Ladder.py", "pages/4_Test-Time_Matching.py"):
+        assert reloaded.switch_page(page).run().selectbox(key="model").value == "builtin/siglip"
+        assert "instead_of" not in reloaded.query_params
+
+
+def test_a_captioner_that_was_chosen_stays_chosen(app):
+    chosen = app(bare=True, set=SET, model=MODEL)
+    assert chosen.switch_page("pages/11_Ladder.py").run().selectbox(key="model").value == MODEL
+
+
 def test_a_link_with_a_model_that_is_no_captioner_shows_the_built_in_one(open_page):
     test = open_page(PAGE, set="scenes/left-right", model="builtin/siglip")
     assert not test.error and not test.exception

@@ -7,6 +7,7 @@ from driving import button, fine, text
 
 from core.ladder.ladder import SETS, Ladder
 from core.metrics.groups import GROUP_MATCH
+from ui.ladder import _signs
 
 MATCHING, LADDER = "pages/2_Matching.py", "pages/11_Ladder.py"
 
@@ -32,7 +33,7 @@ def test_the_verdict_comes_first_in_one_sentence_then_the_figure_then_the_words(
     )
     assert "stored no count of ties, so none is given" in shown
     fine(test.selectbox(key="model").set_value("builtin/blip-itm").run())
-    assert "only together with the image" in text(test) and "This model has no two towers" in text(test)
+    assert "This model has no ladder" in text(test)
 
 
 def test_the_signs_are_explained_below_the_figure_whose_legend_names_them_and_a_rung_opens_in_words(app):
@@ -44,13 +45,49 @@ def test_the_signs_are_explained_below_the_figure_whose_legend_names_them_and_a_
     assert "**The model's own scores.**" in text(test)
     fine(test.get("button_group")[-1].set_value("image-tokens").run())
     assert "**Image tokens.** A linear probe of every image patch" in text(test)
-    fine(test.selectbox(key="model").set_value("builtin/blind-lm").run())  # which has no tokens of its own
-    assert "**The model's own scores.**" in text(test) and "before any training" not in text(test)
 
 
-def test_where_no_loss_is_found_none_is_named(app):
+@pytest.mark.parametrize("model", ["builtin/blip-caption", "builtin/blind-lm"])
+def test_a_model_without_two_towers_gets_a_sentence_and_the_way_to_one_with_a_ladder(app, model):
+    """A nearly empty figure stood there, with “Both vectors as they are” and a sign in the caption that it lacked."""
+    test = app(LADDER, set="scenes/attribute-swap", model=model)
+    assert "has no ladder" in text(test) and "oth vectors" not in text(test)
+    assert not test.get("plotly_chart") and not test.get("button_group")
+    there = fine(button(test, "Show the ladder of builtin/clip").click().run())
+    assert there.selectbox(key="model").value == "builtin/clip" and there.get("plotly_chart")
+    assert there.selectbox(key="set").value == "scenes/attribute-swap"
+
+
+def test_the_line_of_signs_names_those_that_the_figure_has(app, monkeypatch):
+    assert _signs([{"combinations": {"unseen": {}}}]).startswith("Bars and ○: GroupMatch")
+    assert _signs([{"controls": {"untrained": {}}, "combinations": {"unseen": {}}}]).startswith(
+        "Bars, ○ and ✕:"
+    )
+    assert _signs([{}]).startswith("Bars: GroupMatch")
+
+
+def test_where_no_step_loses_anything_but_the_tokens_lack_it_already_that_is_said_and_a_loss_is_offered(app):
+    """“No step of this model is shown to lose anything”, of image tokens with 81.7 % beside captions' 100 %."""
     test = app(LADDER, set="scenes/attribute-swap", model="builtin/clip")
-    assert "No step of this model is shown to lose anything" in text(test)
+    assert "missing before the first step, in the image tokens" in text(test)
+    there = fine(button(test, "Show a set where a step loses much: scenes/left-right").click().run())
+    assert there.selectbox(key="set").value == "scenes/left-right" and "GroupMatch falls" in text(there)
+    assert not [each for each in there.button if each.label.startswith("Show a set where")]
+
+
+def test_where_both_towers_begin_alike_nothing_is_missing_before_the_first_step():
+    record = next(
+        r
+        for r in Ladder.shipped()
+        if (r["benchmark"], r["model"]) == ("scenes/attribute-swap", "builtin/clip")
+    )
+    image = next(row for row in record["rungs"] if row["name"] == "image-tokens")
+    alike = [
+        {**row, GROUP_MATCH: image[GROUP_MATCH]} if row["name"] == "caption-tokens" else row
+        for row in record["rungs"]
+    ]
+    said = Ladder.headline({**record, "rungs": alike})
+    assert said.startswith("No step of this model is shown to lose anything.")
 
 
 @pytest.mark.parametrize(

@@ -85,7 +85,8 @@ def nearest_captioner(model: str) -> NearestModel:
         return NearestModel(CAPTIONER, opening_line(), said=True)
     return NearestModel(
         CAPTIONER,
-        f"{model} gives no log P(caption | image) ({kind.label} is another score): this page shows {CAPTIONER}.",
+        f"{model} gives no log P(caption | image) ({kind.label} is another score): this page shows {CAPTIONER}, "
+        f"the other pages keep {model}.",
     )
 
 

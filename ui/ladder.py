@@ -20,7 +20,7 @@ from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, export_section
 from ui.formatting import p_text, true_minus, unbroken
 from ui.old_links import own_parameters
-from ui.selection import seed
+from ui.selection import offer_nearest, page_button, seed
 
 TITLE = "Where is the binding lost?"
 HEADING = f"Ladder: {TITLE[0].lower()}{TITLE[1:]}"  # with the name that the menu has
@@ -59,7 +59,9 @@ def first_visit() -> None:
 def section(benchmark: str, model: str) -> None:
     """The ladder of a model on one of `SETS`, or how to measure it."""
     record = _record(benchmark, model)
-    if record is not None:
+    if record is not None and not record["steps"]:
+        _without_ladder(record)
+    elif record is not None:
         draw(record, "ladder")
         shown = {"ladder": lambda: figures.ladder_figure(record)}
         signs = _signs([row for row in record["rungs"] if "missing" not in row])
@@ -92,6 +94,7 @@ def draw(record: Mapping[str, Any], key: str) -> None:
     """The verdict in one sentence, the figure, and every number."""
     where, _, numbers = Ladder.headline(record).partition(". ")
     st.markdown(f"**{escape_markdown(where)}.** {escape_markdown(unbroken(numbers))}")
+    _offer_loss(record)
     there = [row for row in record["rungs"] if "missing" not in row]
     summary = "; ".join(f"{row['label']} {row[GROUP_MATCH]['value']:.1f} %" for row in there)
     chart(figures.ladder_figure(record), f"{TITLE} GroupMatch by rung: {summary}.", f"{key}-figure")
@@ -117,13 +120,43 @@ def draw(record: Mapping[str, Any], key: str) -> None:
             st.dataframe(_steps(record), hide_index=True)
 
 
+def _without_ladder(record: Mapping[str, Any]) -> None:
+    """Of a model without two towers: why there is nothing to draw, what its scores reach, and one that has a ladder."""
+    said = unbroken(f"{Ladder.headline(record)}{_token_line(record)}")
+    nearest = next(
+        model for (name, model), r in shipped().items() if name == record["benchmark"] and r["steps"]
+    )
+    offer_nearest(said, f"Show the ladder of {nearest}", PAGE, {"set": record["benchmark"], "model": nearest})
+
+
+def _token_line(record: Mapping[str, Any]) -> str:
+    """What a probe finds in the image tokens of a model that has them."""
+    found = next(
+        (row for row in record["rungs"] if row["name"] == "image-tokens" and GROUP_MATCH in row), None
+    )
+    return "" if found is None else f" A linear probe of its image tokens: {line(found[GROUP_MATCH])}."
+
+
+def _offer_loss(record: Mapping[str, Any]) -> None:
+    """Where no step loses anything: the way to a set where a step of this model loses much."""
+    other = shipped().get((FIRST_SET, record["model"]))
+    if other is None or Ladder.loses(record) or not Ladder.loses(other):
+        return
+    state = {"set": FIRST_SET, "model": record["model"]}
+    page_button(
+        f"Show a set where a step loses much: {FIRST_SET}", PAGE, state, icon=":material/arrow_forward:"
+    )
+
+
 def _signs(rungs: Sequence[Mapping[str, Any]]) -> str:
     """What the bars and the signs of the figure are, as far as these rungs have them."""
     signs = [
         said for (kind, which), said in SIGNS.items() if any(which in row.get(kind, {}) for row in rungs)
     ]
     told = "; ".join([f"◆ {METRICS[GROUP_SCORE].label}, the stricter metric", *signs])
-    return f"Bars, ○ and ✕: GroupMatch; bars with 95 % interval; dotted: chance. {told}."
+    drawn = ["Bars", *(said[0] for said in signs)]
+    of = f"{', '.join(drawn[:-1])} and {drawn[-1]}" if signs else drawn[0]
+    return f"{of}: GroupMatch; bars with 95 % interval; dotted: chance. {told}."
 
 
 def _one_rung(record: Mapping[str, Any], figure: str) -> None:

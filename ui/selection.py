@@ -41,6 +41,10 @@ _TWO_TOWERS = ("builtin/siglip", "builtin/clip")
 _OF_BENCHMARKS = ("split", "model")  # a file has neither
 
 
+_INSTEAD_OF = (
+    "instead_of"  # in the address: whose place the model has taken, on a page that cannot use that one
+)
+
 _GLOBAL, _SHIFT = "@global", "~"  # ends of a set's name
 _PLAIN = "as they are"
 _TAGS_FIELD = "Only groups with"
@@ -210,6 +214,9 @@ def shared_parameters() -> dict[str, Any]:
             selected[key] = st.session_state[key]
         elif key in st.query_params:
             selected[key] = st.query_params.get_all(key)
+    wanted, nearest = st.session_state.get("replaced_model", (None, None))
+    if nearest is not None and selected.get("model") == nearest.name:
+        selected["model"] = wanted
     return _parameters(selected)
 
 
@@ -254,6 +261,8 @@ def put_off_selection() -> None:
     said = [key for key in _SHARED if key in st.query_params and key not in st.session_state]
     asked = {key: st.query_params.get_all(key) for key in said}
     state = {key: names if key == "tag" else names[0] for key, names in asked.items()}
+    if "model" in state:
+        state["model"] = _model_before() or state["model"]
     st.session_state.update(state)
     _remember(state)
 
@@ -342,8 +351,8 @@ def _use_nearest(nearest_model: Callable[[str], NearestModel] | None) -> None:
     state = st.session_state
     if is_upload(str(state.get("set", st.query_params.get("set", "")))):  # a file takes the model's place
         nearest_model = None
-    wanted, nearest = state.get("replaced_model", (None, NearestModel("")))
     now = state.get("model", st.query_params.get("model", _default("model")))
+    wanted, nearest = state.get("replaced_model") or _replaced_by_link(now, nearest_model)
     if wanted is not None and now != nearest.name:  # another one was chosen meanwhile
         wanted = None
     elif wanted is not None and nearest_model is None:
@@ -354,8 +363,37 @@ def _use_nearest(nearest_model: Callable[[str], NearestModel] | None) -> None:
         if not nearest.why:
             return
         state["replaced_model"], state["model"] = (now, nearest), nearest.name
+    else:
+        state["replaced_model"] = wanted, nearest
     if not nearest.said:
         st.caption(f":material/swap_horiz: {escape_markdown(nearest.why)}")
+
+
+def _replaced_by_link(
+    now: str | None, nearest_model: Callable[[str], NearestModel] | None
+) -> tuple[str | None, NearestModel]:
+    """The model whose place the address says that its model has taken, as after a reload, and what stands there now."""
+    wanted = _model_before()
+    if wanted is None or nearest_model is None:
+        return None, NearestModel("")
+    nearest = nearest_model(wanted)
+    return (wanted, nearest) if nearest.why and nearest.name == now else (None, NearestModel(""))
+
+
+def _model_before() -> str | None:
+    """The model whose place the address says that its model has taken; of a visitor's link only a known one."""
+    said = st.query_params.get(_INSTEAD_OF)
+    return said if said and (not is_public() or said in model_names()) else None
+
+
+def _mark_replaced_model() -> None:
+    """Say in the address whose place its model has taken: a reload knows then what other pages get back."""
+    wanted, nearest = st.session_state.get("replaced_model", (None, None))
+    said = wanted if nearest is not None and st.query_params.get("model") == nearest.name else None
+    if said is None:
+        st.query_params.pop(_INSTEAD_OF, None)
+    elif st.query_params.get(_INSTEAD_OF) != said:
+        st.query_params[_INSTEAD_OF] = said
 
 
 def pick_selection(page: str, nearest_model: Callable[[str], NearestModel] | None = None) -> Selection:
@@ -389,6 +427,7 @@ def pick_selection(page: str, nearest_model: Callable[[str], NearestModel] | Non
         else:
             selection = _pick_of_benchmark(benchmark, files, needs.get(benchmark, ""))
         st.button("Reset selection", on_click=_reset, icon=":material/restart_alt:", type="tertiary")
+    _mark_replaced_model()
     if selection is None:
         here = next(iter(needs))
         missing_set(benchmark, needs[benchmark], here, lambda: set_state({"set": here}))

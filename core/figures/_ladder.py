@@ -107,19 +107,20 @@ def ladder_figure(record: Mapping[str, Any]) -> go.Figure:
         figure.add_annotation(  # above its bar: on a phone there is no room beside it
             x=0, y=place - _LABEL_ABOVE, xref="paper", text=label, showarrow=False, xanchor="left"
         )
-        figure.add_shape(  # beside the labels, not through them
-            type="line",
-            x0=data.chance[0],
-            x1=data.chance[0],
-            y0=place - _HALF_BAR,
-            y1=place + _RUNG_ENDS,
-            line={"color": COVERAGE_COLOUR, "width": 1.5, "dash": "dot"},
-        )
+        _add_chance(figure, data.chance[0], place)
     figure.update_layout(hovermode="closest", barmode="overlay", margin_l=LEFT)
     figure.update_xaxes(range=[0, 104], ticksuffix=" %", dtick=25)
     return figure.update_yaxes(
         range=[places[-1] + 0.55, -0.7], showticklabels=False, showgrid=False, rangemode="normal"
     )
+
+
+def _add_chance(figure: go.Figure, chance: float, place: float) -> None:
+    """The chance level of a rung: beside the labels, not through them; seen on bars and on both pages."""
+    for look in ({"color": "#ffffff", "width": 3.5}, {"color": "#1c1e26", "width": 1.8, "dash": "dot"}):
+        figure.add_shape(
+            type="line", x0=chance, x1=chance, y0=place - _HALF_BAR, y1=place + _RUNG_ENDS, line=look
+        )
 
 
 def _add_marks(figure: go.Figure, data: _LadderData, places: np.ndarray) -> None:

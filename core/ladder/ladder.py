@@ -319,6 +319,11 @@ class Ladder:
         return _change_in_points(before, after)
 
     @staticmethod
+    def loses(record: Mapping[str, Any]) -> bool:
+        """Whether some step of a record is shown to lose anything."""
+        return any(map(_lost, record["steps"]))
+
+    @staticmethod
     def headline(record: Mapping[str, Any]) -> str:
         """Of a record, in plain words: where most is lost and how much, or why that cannot be told."""
         rows = {row["name"]: row[GROUP_MATCH] for row in record["rungs"] if GROUP_MATCH in row}
@@ -326,11 +331,12 @@ class Ladder:
         lost = [step for step in record["steps"] if _lost(step)]
         if not record["steps"]:
             return (
-                "This model has no two towers, so there is no step between them to judge. Its own scores reach "
-                f"GroupMatch {own}."
+                "This model has no ladder: it has no two towers, one for pictures and one for captions, whose steps "
+                f"could be compared. Its own scores reach GroupMatch {own}."
             )
         if not lost:
-            return f"No step of this model is shown to lose anything. Its own scores reach GroupMatch {own}."
+            before = _before_steps(rows) or "No step of this model is shown to lose anything."
+            return f"{before} Its own scores reach GroupMatch {own}."
         most = min(lost, key=lambda step: step["difference"])
         before, after = (rows[most[end]]["value"] for end in ("before", "after"))
         fall = -_change_in_points(before, after)
@@ -436,7 +442,10 @@ def _where_lost(record: Mapping[str, Any], once: bool) -> list[str]:
     lost = [step for step in steps if _lost(step)]
     if not lost:
         where = " in this run: no step loses what these groups could show" if once else _NO_STEP
-        return [f"Cannot tell where anything is lost{where}{_missed(record, once)}."]
+        before = _before_steps(
+            {row["name"]: row[GROUP_MATCH] for row in record["rungs"] if GROUP_MATCH in row}
+        )
+        return [*filter(None, [before]), f"Cannot tell where anything is lost{where}{_missed(record, once)}."]
     first, most = lost[0], min(lost, key=lambda step: step["difference"])
     head = "In this run what" if once else "What"
     found = [f"{head} is lost first is lost in {first['where']}: {_points(record, first)}."]
@@ -481,6 +490,27 @@ def _after_ttm(record: Mapping[str, Any]) -> list[str]:
     return [
         f"Test-time matching {said}: {_points(record, change)}, were they right on groups as different as can be."
     ]
+
+
+def _before_steps(rows: Mapping[str, Mapping[str, Any]]) -> str:
+    """Where no step loses anything: that the tokens of one tower, where the ladder begins, lack what the other's have.
+
+    rows : GroupMatch by rung. "" where their intervals overlap.
+    """
+    estimates = {name: Estimate.of_record(rows[name]) for name in _TOKENS if name in rows}
+    if len(estimates) < 2:
+        return ""
+    low, high = sorted(estimates, key=lambda name: estimates[name].value)
+    if estimates[low].bounds[1] >= estimates[high].bounds[0]:
+        return ""
+    return (
+        f"Part of the binding is missing before the first step, in {RUNGS[low].within}. A linear probe of them is "
+        f"right in {estimates[low].value:.1f} % of the groups, of {RUNGS[high].within} in "
+        f"{estimates[high].value:.1f} %; no later step is shown to lose more."
+    )
+
+
+_TOKENS = ("image-tokens", "caption-tokens")  # where the ladder begins
 
 
 def _lost(change: Mapping[str, Any]) -> bool:
