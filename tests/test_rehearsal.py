@@ -1,13 +1,15 @@
 """Tiny twins of the rehearsal with models and data of real size (`benchmarks.safety.rehearsal`), and its forecasts."""
 
 import shutil
+from functools import partial
 
 import numpy as np
 import pytest
 
-from benchmarks.safety.rehearsal import into_cache, winoground
+from benchmarks.safety import rehearsal_data
+from benchmarks.safety.rehearsal import into_cache
 from core.base.errors import InputError
-from core.datasets import load
+from core.datasets import load, load_graphs, load_retrieval
 from core.doctor import rehearsal
 from core.runs.store import RunStore
 from core.scorers import _random_weights
@@ -30,15 +32,52 @@ def test_a_model_in_the_cache_of_the_hub_is_found_by_its_name_offline(
 
 
 def test_pictures_as_users_have_them_are_read(tmp_path):
-    """Progressive, CMYK, turned by EXIF, grey, palette, alpha, large: all are RGB.
+    """Progressive, CMYK, turned by EXIF, grey, palette, alpha, 16 bits, a GIF named .jpg: all are RGB, none is white.
 
     As the papers' code reads a benchmark, EXIF turns nothing; a user's own pictures are set upright at their import.
     """
-    winoground(tmp_path, groups=4, large=(1200, 800))
+    rehearsal_data.winoground(tmp_path, groups=4, large=False)
     groups = load("winoground", folder=tmp_path, partial=True)
     images = [image.open() for group in groups for image in group.images]
     assert [image.mode for image in images] == ["RGB"] * 8
-    assert all(image.width > image.height for image in images)
+    assert all(image.width >= image.height for image in images)
+    assert all(np.asarray(image).std() > 20 for image in images)
+
+
+SMALL = {
+    "mmvp-vlm": (partial(rehearsal_data.mmvp, pairs=1, large=False), 9),
+    "sugarcrepe/swap_obj": (partial(rehearsal_data.sugarcrepe, groups=3, images=4, large=False), 3),
+    "whatsup/a-left-right": (partial(rehearsal_data.whatsup, sets=2), 2),
+    "eqben/full": (partial(rehearsal_data.eqben, share=0.001, distinct=3), 196 + 46 + 2 * 5),
+    "cola/multi-object": (partial(rehearsal_data.cola, groups=3, images=8, queries=4), 3),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_data_of_the_rehearsal_are_found_by_their_names_and_open(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_DATA", str(tmp_path))
+    write, count = SMALL[name]
+    write(tmp_path / name.partition("/")[0])
+    groups = load(name, partial=True)
+    assert len(groups) == count
+    assert all(image.open().mode == "RGB" for group in groups for image in group.images)
+
+
+def test_retrieval_sets_and_scene_graphs_of_the_rehearsal_are_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_DATA", str(tmp_path))
+    rehearsal_data.coco(tmp_path / "coco", images=4, distinct=3)
+    rehearsal_data.cola(tmp_path / "cola", groups=2, images=4, queries=4)
+    rehearsal_data.gqa(tmp_path / "gqa", train=2, validation=2)
+    assert len(load_retrieval("coco", partial=True).queries) == 20
+    assert load_retrieval("cola/single-gqa", partial=True).any_word.shape == (4, 4)
+    assert len(load_graphs("gqa", "train", partial=True).graphs) == 2
+
+
+def test_a_damaged_picture_is_one_sentence_that_names_it(tmp_path):
+    rehearsal_data.whatsup(tmp_path, sets=1)
+    last = load("whatsup/b-1x4", folder=tmp_path, partial=True)[-1].images[0]
+    with pytest.raises(InputError, match=r"behind.*jpeg does not open \(image file is truncated"):
+        last.open()
 
 
 # ---- forecasts (core/doctor/rehearsal.py)
@@ -50,10 +89,18 @@ def small_sizes(monkeypatch):
     tiny = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
     monkeypatch.setattr(_random_weights, "_BASE", tiny)
     monkeypatch.setattr(_random_weights, "_WIDTHS", {"base": tiny})
+    monkeypatch.setattr(_random_weights, "_VIT_G", tiny)
     monkeypatch.setattr(_random_weights, "_SMOL", {"256M": (64, 64, 1, 2, 1)})
 
 
-@pytest.mark.parametrize("name", ["google/siglip-base-patch16-224", "HuggingFaceTB/SmolVLM-256M-Instruct"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "google/siglip-base-patch16-224",
+        "Salesforce/blip2-itm-vit-g",
+        "HuggingFaceTB/SmolVLM-256M-Instruct",
+    ],
+)
 def test_a_model_of_a_published_name_with_random_weights_loads_and_scores(
     name, tmp_path, small_sizes, toy_groups
 ):
