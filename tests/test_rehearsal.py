@@ -9,6 +9,7 @@ import pytest
 from benchmarks.safety import rehearsal_data
 from benchmarks.safety.rehearsal import into_cache
 from core.base.errors import InputError
+from core.cli._adapt import _estimate
 from core.datasets import load, load_graphs, load_retrieval
 from core.doctor import rehearsal
 from core.runs.store import RunStore
@@ -171,7 +172,12 @@ def test_a_rehearsal_tells_time_and_memory_of_scoring_and_of_an_iteration(make, 
     )
     ttm, memory = found["ttm"], found["memory"]
     assert found["scoring"]["processor_seconds"] > 0 and found["notes"] == []
-    assert ttm["seconds_per_iteration"] > 0 and ttm["epochs"] == 20
+    parts = ("seconds_per_group_and_epoch", "seconds_per_group_and_scoring", "seconds_per_group_before")
+    assert all(ttm[part] > 0 for part in (*parts, "start_seconds"))
+    iteration = 300 * (20 * ttm[parts[0]] + ttm[parts[1]])
+    assert (
+        ttm["seconds_per_iteration"] == pytest.approx(iteration, rel=0.01, abs=0.06) and ttm["epochs"] == 20
+    )
     assert memory["simplematch"] >= memory["ttm"] > 50e6 and memory["scoring"] > 50e6
 
 
@@ -183,15 +189,25 @@ def test_what_a_step_keeps_for_its_backward_pass_grows_with_its_groups_alone(mak
 
 
 def test_a_run_is_forecast_by_its_rehearsal_until_one_has_finished(monkeypatch, tmp_path):
+    """Start, first scoring, and in every iteration its epochs and one scoring, which few epochs do not hide."""
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
     (tmp_path / "cache").mkdir()
+    parts = {"and_epoch": 0.5, "and_scoring": 2.0, "before": 2.5}
     record = {
-        "ttm": {"seconds_per_group_and_epoch": 0.5},
+        "ttm": {"start_seconds": 7.0, **{f"seconds_per_group_{part}": s for part, s in parts.items()}},
         "memory": {"ttm": 2_000_000_000, "simplematch": 3e9},
     }
     rehearsal._note("openai/clip-vit-base-patch32", "winoground", "auto", record)
     run = TTMRun.of("winoground", "openai/clip-vit-base-patch32", options={"iterations": 2, "epochs": 3})
     seconds, source = expected_seconds(RunStore(), run, 10)
-    assert seconds == pytest.approx(0.5 * 10 * 3 * 2) and "2.0 GB" in source
+    assert seconds == pytest.approx(7.0 + 10 * (2.5 + 2 * (3 * 0.5 + 2.0))) and "2.0 GB" in source
     other = TTMRun.of("winoground", "openai/clip-vit-base-patch16")
     assert expected_seconds(RunStore(), other, 10) == (None, "no earlier run to go by")
+
+
+def test_a_run_without_an_estimate_is_told_how_to_get_one(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
+    job = TTMRun.of("scenes/left-right", "openai/clip-vit-base-patch16")
+    _estimate(job, seeds=1, as_json=False)
+    wanted = "`crossmatch doctor --rehearse openai/clip-vit-base-patch16 scenes/left-right` makes one"
+    assert f"no time estimate (no earlier run to go by; {wanted})" in capsys.readouterr().out

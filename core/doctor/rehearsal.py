@@ -207,6 +207,7 @@ def _measure(spec: dict[str, str]) -> dict[str, Any]:
         return record
     peaks = trained.pop("memory")
     record["memory"] |= peaks
+    trained["start_seconds"] = round(start.seconds, 1)
     trained["seconds_before"] = round(start.seconds + trained["seconds_before"], 1)
     trained["processor_seconds"] = round(start.busy + trained["processor_seconds"], 1)
     record["ttm"] = trained
@@ -344,7 +345,9 @@ def _training(
         "processor_seconds_per_iteration": round(float(iteration[1]), 1),
         "processor_seconds_per_epoch": round(float(epoch[1]), 1),
         "processor_seconds_per_scoring": round(float(scored[1]), 1),
-        "seconds_per_group_and_epoch": float(iteration[0] / config.epochs / counts.groups),
+        "seconds_per_group_and_epoch": float(epoch[0] / counts.groups),
+        "seconds_per_group_and_scoring": float(scored[0] / counts.groups),
+        "seconds_per_group_before": float((prepare[0] + scored[0]) / counts.groups),
         "measured_groups": some,
         "memory": {
             "ttm": int(max(training, looking)),
