@@ -188,6 +188,17 @@ def test_what_a_step_keeps_for_its_backward_pass_grows_with_its_groups_alone(mak
     assert many == pytest.approx(2 * few, rel=0.1)
 
 
+def test_the_rehearsed_step_is_no_larger_than_memory_allows(make, monkeypatch):
+    """BLIP's matching head keeps 1.4 GB a group: a rehearsal of six groups alone held 8.6 GB."""
+    monkeypatch.setattr(rehearsal, "_SECONDS", 5.0)
+    model, (groups, counts) = load_scorer(str(make("clip")), "cpu"), rehearsal._groups("scenes/left-right")
+    measured = {}
+    for left in (100e9, 1e6):
+        monkeypatch.setattr(rehearsal, "memory_left", lambda left=left: left)
+        measured[left] = rehearsal._training(model, groups[:30], counts, "scenes/left-right", "clip")
+    assert measured[1e6]["measured_groups"] == 3 < measured[100e9]["measured_groups"]
+
+
 def test_a_run_is_forecast_by_its_rehearsal_until_one_has_finished(monkeypatch, tmp_path):
     """Start, first scoring, and in every iteration its epochs and one scoring, which few epochs do not hide."""
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
