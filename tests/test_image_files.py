@@ -32,6 +32,7 @@ OTHERS = [Image.fromarray(PIXELS[::-1].copy())]
 NOTES = {"exif": exif(6), "icc_profile": b"profile" * 20_000}
 FILES = {
     **{f"PNG {mode}": saved("PNG", mode) for mode in ("1", "L", "LA", "I;16", "P", "RGB", "RGBA")},
+    "PNG I;16 turned": saved("PNG", "I;16", exif=exif(6)),
     "PNG transparent": saved("PNG", "P", transparency=3),
     "PNG notes": saved("PNG", **NOTES),
     "PNG animated": saved("PNG", "RGBA", save_all=True, append_images=OTHERS),
@@ -59,6 +60,25 @@ FILES = {
 }
 
 
+def shown(image: Image.Image) -> Image.Image:
+    """RGB as every viewer shows it: of 16 bits the upper eight, where Pillow makes all above 255 white."""
+    if image.mode.startswith("I;16"):
+        image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+    return image.convert("RGB")
+
+
+@pytest.mark.parametrize("side", [None, 20])
+@pytest.mark.parametrize("kind", ["PNG", "TIFF", "PPM"])
+def test_a_grey_picture_of_16_bits_is_grey_and_not_white(kind, side):
+    ramp = np.linspace(0, 65_535, 40 * 30).reshape(40, 30).astype(np.uint16)
+    file = io.BytesIO()
+    Image.fromarray(ramp).save(file, kind)
+    found = np.asarray(ImageFile(file.getvalue()).decode("x", side))[..., 0]
+    assert found.min() < 8 and found.max() > 247 and 120 < found.mean() < 136
+    if side is None:
+        np.testing.assert_array_equal(found, ramp >> 8)
+
+
 @pytest.mark.parametrize("name", FILES)
 def test_the_pixels_are_those_that_pillow_finds_and_so_is_how_it_was_held(name):
     for own in (FILES[name], FILES[name] + b"\0more behind it"):
@@ -66,10 +86,10 @@ def test_the_pixels_are_those_that_pillow_finds_and_so_is_how_it_was_held(name):
         found = Image.open(io.BytesIO(ImageFile(own).data))
         assert found.mode == expected.mode and ImageFile(own).refusal is None
         assert found.getexif().get(0x0112, 1) == expected.getexif().get(0x0112, 1)
-        for left, right in ((found, expected), (ImageFile(own).decode("x"), expected.convert("RGB"))):
+        for left, right in ((found, expected), (ImageFile(own).decode("x"), shown(expected))):
             assert np.array_equal(np.asarray(left), np.asarray(right))
         kept, _ = verify_image(own, "x") if not name.startswith("PPM") else (None, None)
-        upright = ImageOps.exif_transpose(expected).convert("RGB")
+        upright = shown(ImageOps.exif_transpose(expected))
         assert kept is None or np.array_equal(np.asarray(ImageFile(kept).decode("x")), np.asarray(upright))
 
 

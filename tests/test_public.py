@@ -451,6 +451,16 @@ def test_pages_offer_built_in_models_and_sets_only_and_refuse_others_in_the_addr
     assert shown.value == "builtin/clip" and "Unknown model '/etc'" in test.warning[0].value
 
 
+def test_a_link_from_elsewhere_to_a_public_server_says_where_its_set_and_model_are(open_page, monkeypatch):
+    """A colleague's link to Winoground is no typing error: "Unknown benchmark" misled."""
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    test = open_page("pages/2_Matching.py", set="winoground", model="openai/clip-vit-base-patch32")
+    benchmark, model = (line.value.replace("\\", "") for line in test.warning[:2])
+    end = "is not available on this server; choose {}, or run Crossmatch yourself."
+    assert benchmark == "The benchmark 'winoground' " + end.format("a built-in set")
+    assert model == "The model 'openai/clip-vit-base-patch32' " + end.format("one from the list")
+
+
 def test_a_run_that_works_too_long_is_asked_to_stop_and_says_why(opened, monkeypatch):
     from core.runs import attempt
 

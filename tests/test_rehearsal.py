@@ -1,13 +1,16 @@
 """Tiny twins of the rehearsal with models and data of real size (`benchmarks.safety.rehearsal`), and its forecasts."""
 
 import shutil
+from functools import partial
 
 import numpy as np
 import pytest
 
-from benchmarks.safety.rehearsal import into_cache, winoground
+from benchmarks.safety import rehearsal_data
+from benchmarks.safety.rehearsal import into_cache
 from core.base.errors import InputError
-from core.datasets import load
+from core.cli._adapt import _estimate
+from core.datasets import load, load_graphs, load_retrieval
 from core.doctor import rehearsal
 from core.runs.store import RunStore
 from core.scorers import _random_weights
@@ -30,15 +33,52 @@ def test_a_model_in_the_cache_of_the_hub_is_found_by_its_name_offline(
 
 
 def test_pictures_as_users_have_them_are_read(tmp_path):
-    """Progressive, CMYK, turned by EXIF, grey, palette, alpha, large: all are RGB.
+    """Progressive, CMYK, turned by EXIF, grey, palette, alpha, 16 bits, a GIF named .jpg: all are RGB, none is white.
 
     As the papers' code reads a benchmark, EXIF turns nothing; a user's own pictures are set upright at their import.
     """
-    winoground(tmp_path, groups=4, large=(1200, 800))
+    rehearsal_data.winoground(tmp_path, groups=4, large=False)
     groups = load("winoground", folder=tmp_path, partial=True)
     images = [image.open() for group in groups for image in group.images]
     assert [image.mode for image in images] == ["RGB"] * 8
-    assert all(image.width > image.height for image in images)
+    assert all(image.width >= image.height for image in images)
+    assert all(np.asarray(image).std() > 20 for image in images)
+
+
+SMALL = {
+    "mmvp-vlm": (partial(rehearsal_data.mmvp, pairs=1, large=False), 9),
+    "sugarcrepe/swap_obj": (partial(rehearsal_data.sugarcrepe, groups=3, images=4, large=False), 3),
+    "whatsup/a-left-right": (partial(rehearsal_data.whatsup, sets=2), 2),
+    "eqben/full": (partial(rehearsal_data.eqben, share=0.001, distinct=3), 196 + 46 + 2 * 5),
+    "cola/multi-object": (partial(rehearsal_data.cola, groups=3, images=8, queries=4), 3),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_data_of_the_rehearsal_are_found_by_their_names_and_open(name, tmp_path, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_DATA", str(tmp_path))
+    write, count = SMALL[name]
+    write(tmp_path / name.partition("/")[0])
+    groups = load(name, partial=True)
+    assert len(groups) == count
+    assert all(image.open().mode == "RGB" for group in groups for image in group.images)
+
+
+def test_retrieval_sets_and_scene_graphs_of_the_rehearsal_are_found(tmp_path, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_DATA", str(tmp_path))
+    rehearsal_data.coco(tmp_path / "coco", images=4, distinct=3)
+    rehearsal_data.cola(tmp_path / "cola", groups=2, images=4, queries=4)
+    rehearsal_data.gqa(tmp_path / "gqa", train=2, validation=2)
+    assert len(load_retrieval("coco", partial=True).queries) == 20
+    assert load_retrieval("cola/single-gqa", partial=True).any_word.shape == (4, 4)
+    assert len(load_graphs("gqa", "train", partial=True).graphs) == 2
+
+
+def test_a_damaged_picture_is_one_sentence_that_names_it(tmp_path):
+    rehearsal_data.whatsup(tmp_path, sets=1)
+    last = load("whatsup/b-1x4", folder=tmp_path, partial=True)[-1].images[0]
+    with pytest.raises(InputError, match=r"behind.*jpeg does not open \(image file is truncated"):
+        last.open()
 
 
 # ---- forecasts (core/doctor/rehearsal.py)
@@ -50,10 +90,18 @@ def small_sizes(monkeypatch):
     tiny = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 1, "num_attention_heads": 2}
     monkeypatch.setattr(_random_weights, "_BASE", tiny)
     monkeypatch.setattr(_random_weights, "_WIDTHS", {"base": tiny})
+    monkeypatch.setattr(_random_weights, "_VIT_G", tiny)
     monkeypatch.setattr(_random_weights, "_SMOL", {"256M": (64, 64, 1, 2, 1)})
 
 
-@pytest.mark.parametrize("name", ["google/siglip-base-patch16-224", "HuggingFaceTB/SmolVLM-256M-Instruct"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "google/siglip-base-patch16-224",
+        "Salesforce/blip2-itm-vit-g",
+        "HuggingFaceTB/SmolVLM-256M-Instruct",
+    ],
+)
 def test_a_model_of_a_published_name_with_random_weights_loads_and_scores(
     name, tmp_path, small_sizes, toy_groups
 ):
@@ -124,7 +172,12 @@ def test_a_rehearsal_tells_time_and_memory_of_scoring_and_of_an_iteration(make, 
     )
     ttm, memory = found["ttm"], found["memory"]
     assert found["scoring"]["processor_seconds"] > 0 and found["notes"] == []
-    assert ttm["seconds_per_iteration"] > 0 and ttm["epochs"] == 20
+    parts = ("seconds_per_group_and_epoch", "seconds_per_group_and_scoring", "seconds_per_group_before")
+    assert all(ttm[part] > 0 for part in (*parts, "start_seconds"))
+    iteration = 300 * (20 * ttm[parts[0]] + ttm[parts[1]])
+    assert (
+        ttm["seconds_per_iteration"] == pytest.approx(iteration, rel=0.01, abs=0.06) and ttm["epochs"] == 20
+    )
     assert memory["simplematch"] >= memory["ttm"] > 50e6 and memory["scoring"] > 50e6
 
 
@@ -135,16 +188,37 @@ def test_what_a_step_keeps_for_its_backward_pass_grows_with_its_groups_alone(mak
     assert many == pytest.approx(2 * few, rel=0.1)
 
 
+def test_the_rehearsed_step_is_no_larger_than_memory_allows(make, monkeypatch):
+    """BLIP's matching head keeps 1.4 GB a group: a rehearsal of six groups alone held 8.6 GB."""
+    monkeypatch.setattr(rehearsal, "_SECONDS", 5.0)
+    model, (groups, counts) = load_scorer(str(make("clip")), "cpu"), rehearsal._groups("scenes/left-right")
+    measured = {}
+    for left in (100e9, 1e6):
+        monkeypatch.setattr(rehearsal, "memory_left", lambda left=left: left)
+        measured[left] = rehearsal._training(model, groups[:30], counts, "scenes/left-right", "clip")
+    assert measured[1e6]["measured_groups"] == 3 < measured[100e9]["measured_groups"]
+
+
 def test_a_run_is_forecast_by_its_rehearsal_until_one_has_finished(monkeypatch, tmp_path):
+    """Start, first scoring, and in every iteration its epochs and one scoring, which few epochs do not hide."""
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
     (tmp_path / "cache").mkdir()
+    parts = {"and_epoch": 0.5, "and_scoring": 2.0, "before": 2.5}
     record = {
-        "ttm": {"seconds_per_group_and_epoch": 0.5},
+        "ttm": {"start_seconds": 7.0, **{f"seconds_per_group_{part}": s for part, s in parts.items()}},
         "memory": {"ttm": 2_000_000_000, "simplematch": 3e9},
     }
     rehearsal._note("openai/clip-vit-base-patch32", "winoground", "auto", record)
     run = TTMRun.of("winoground", "openai/clip-vit-base-patch32", options={"iterations": 2, "epochs": 3})
     seconds, source = expected_seconds(RunStore(), run, 10)
-    assert seconds == pytest.approx(0.5 * 10 * 3 * 2) and "2.0 GB" in source
+    assert seconds == pytest.approx(7.0 + 10 * (2.5 + 2 * (3 * 0.5 + 2.0))) and "2.0 GB" in source
     other = TTMRun.of("winoground", "openai/clip-vit-base-patch16")
     assert expected_seconds(RunStore(), other, 10) == (None, "no earlier run to go by")
+
+
+def test_a_run_without_an_estimate_is_told_how_to_get_one(monkeypatch, tmp_path, capsys):
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
+    job = TTMRun.of("scenes/left-right", "openai/clip-vit-base-patch16")
+    _estimate(job, seeds=1, as_json=False)
+    wanted = "`crossmatch doctor --rehearse openai/clip-vit-base-patch16 scenes/left-right` makes one"
+    assert f"no time estimate (no earlier run to go by; {wanted})" in capsys.readouterr().out

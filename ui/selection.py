@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -15,7 +16,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 from core import datasets
 from core.base.errors import InputError, unknown_name
-from core.base.public_mode import is_public, may_be_shifted
+from core.base.public_mode import check_benchmark, check_source, is_public, may_be_shifted
 from core.base.text import counted
 from core.datasets import SHIFTS
 from core.figures.text import escape_markdown
@@ -335,12 +336,24 @@ def warn_unknown(kind: str, asked: Iterable[str], known: Collection[str], field:
     """
     for name in asked:
         if name and name not in known:
-            said = str(unknown_name(kind, name, known))
+            said = _elsewhere(kind, name) or str(unknown_name(kind, name, known))
             if field and "did you mean" not in said:
                 said = f"{said.partition(';')[0]}; choose one of {len(known)} in the field “{field}”."
             if field and not known:
                 said = f"These groups carry no {kind}s, so {name!r} is left out."
             st.warning(escape_markdown(said), icon=":material/link_off:")
+
+
+def _elsewhere(kind: str, name: str) -> str:
+    """What a public server says of a benchmark or a model that one's own installation has; "" of any other name."""
+    try:
+        if kind == "benchmark" and name in datasets.names(None):
+            check_benchmark(name)
+        elif kind == "model" and re.fullmatch(r"[\w.-]+/[\w.-]+", name):
+            check_source(name)
+    except InputError as error:
+        return str(error)
+    return ""
 
 
 # --- the sidebar

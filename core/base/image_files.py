@@ -13,6 +13,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 
+import numpy as np
 from PIL import Image, UnidentifiedImageError
 
 from core.base.errors import InputError
@@ -70,6 +71,15 @@ _BYTES = {
 }
 
 
+def to_rgb(image: Image.Image) -> Image.Image:
+    """RGB pixels, uint8; of 16 bits of grey the upper eight, as Pillow takes of 16 bits of colour (it makes all grey
+    above 255 white)."""
+    deep = image.mode.startswith("I;16") or (image.format == "PPM" and image.mode == "I")
+    if deep:
+        image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+    return image.convert("RGB")
+
+
 class ImageFile:
     """An encoded image as strangers may bring it.
 
@@ -113,9 +123,9 @@ class ImageFile:
             image = Image.open(io.BytesIO(self.data), formats=[self.kind])
             self._check_pixels(image.size, where)
             if side is None:
-                return image.convert("RGB")
+                return to_rgb(image)
             image.draft("RGB", (side, side))  # a JPEG is decoded no larger than that takes
-            picture = image if image.mode == "RGB" else image.convert("RGB")  # no second copy of the whole
+            picture = image if image.mode == "RGB" else to_rgb(image)  # no second copy of the whole
             picture.thumbnail((side, side))
             return picture
         except InputError:

@@ -203,7 +203,9 @@ def _estimate(job: AdaptationRun, seeds: int, as_json: bool) -> None:
         return
     several = f" for {seeds} seeds, one after the other," if seeds > 1 else ""
     known = "no time estimate"
-    if seconds is not None:
+    if seconds is None and not job.embeddings:
+        source += f"; `crossmatch doctor --rehearse {job.model} {job.benchmark}` makes one"
+    elif seconds is not None:
         known = f"about {duration(seconds * seeds)}{several} where little else runs"
     print(f"{job.describe()}\n{known} ({source})\n{found.sentence()}")
 

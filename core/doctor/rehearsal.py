@@ -48,6 +48,7 @@ from core.ttm.time_left import REHEARSALS
 
 _BUILDER = "core.scorers._random_weights"  # a process of its own: its memory is not what is measured
 _SECONDS = 20.0  # of processor time that one part of the measurement may take, about
+_SHARE = 0.3  # of the memory that is left, for what the measured step keeps for its backward pass
 _PICTURE = (500, 375)  # pixels of a picture where the set's own are not here
 _SCORED = 256  # images that pass a model at once when test-time matching scores
 _WORDS = [f"{a}{b}" for a in ("man", "dog", "tree", "old", "red") for b in ("", "s", "ly", "er")]
@@ -207,6 +208,7 @@ def _measure(spec: dict[str, str]) -> dict[str, Any]:
         return record
     peaks = trained.pop("memory")
     record["memory"] |= peaks
+    trained["start_seconds"] = round(start.seconds, 1)
     trained["seconds_before"] = round(start.seconds + trained["seconds_before"], 1)
     trained["processor_seconds"] = round(start.busy + trained["processor_seconds"], 1)
     record["ttm"] = trained
@@ -315,7 +317,9 @@ def _training(
     weights = sum(p.numel() * 4 for p in model.module.parameters())
     first = min(2, len(groups))
     base, one = _held(), _step(model, groups.select(range(first)), config)
-    some = int(min(len(groups), batch, max(4, _SECONDS / max(one.train.busy / first, 1e-6))))
+    wanted = max(4, _SECONDS / max(one.train.busy / first, 1e-6))
+    fitting = max(first + 1, _SHARE * memory_left() / max(one.kept / first, 1))  # a second step, or none
+    some = int(min(len(groups), batch, wanted, fitting))
     more = _step(model, groups.select(np.linspace(0, len(groups) - 1, some).astype(int)), config)
     pixels = more.pixels / some
     prepared = (
@@ -344,7 +348,9 @@ def _training(
         "processor_seconds_per_iteration": round(float(iteration[1]), 1),
         "processor_seconds_per_epoch": round(float(epoch[1]), 1),
         "processor_seconds_per_scoring": round(float(scored[1]), 1),
-        "seconds_per_group_and_epoch": float(iteration[0] / config.epochs / counts.groups),
+        "seconds_per_group_and_epoch": float(epoch[0] / counts.groups),
+        "seconds_per_group_and_scoring": float(scored[0] / counts.groups),
+        "seconds_per_group_before": float((prepare[0] + scored[0]) / counts.groups),
         "measured_groups": some,
         "memory": {
             "ttm": int(max(training, looking)),

@@ -24,6 +24,9 @@ _BASE = {"hidden_size": 768, "intermediate_size": 3072, "num_hidden_layers": 12,
 _LARGE = {"hidden_size": 1024, "intermediate_size": 4096, "num_hidden_layers": 24, "num_attention_heads": 16}
 _SO400M = {"hidden_size": 1152, "intermediate_size": 4304, "num_hidden_layers": 27, "num_attention_heads": 16}
 _WIDTHS = {"base": _BASE, "large": _LARGE, "so400m": _SO400M}
+# The picture's tower of BLIP-2.
+_VIT_G = {"hidden_size": 1408, "intermediate_size": 6144, "num_hidden_layers": 39, "num_attention_heads": 16}
+_BERT_VOCABULARY = 30_522
 # SmolVLM's decoders by their size in the name: width, its MLP's, layers, heads, heads of keys and values.
 _SMOL = {"256M": (576, 1536, 30, 9, 3), "500M": (960, 2560, 32, 15, 5)}
 _PART = "500MB"  # as the hub's files are sharded, smaller, so that small models are sharded too
@@ -112,14 +115,9 @@ def _siglip(folder: Path, words: Sequence[str], found: re.Match) -> None:
 def _blip(folder: Path, words: Sequence[str], found: re.Match) -> None:
     """A BLIP with its matching head, or as captioner or answerer, with BERT's kind of vocabulary."""
     import transformers
-    from transformers import BertTokenizer, BlipConfig, BlipImageProcessor, BlipProcessor
+    from transformers import BlipConfig, BlipImageProcessor, BlipProcessor
 
-    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words[:20_000], *map(chr, range(97, 123))]
-    pieces = list(dict.fromkeys([*pieces, *(f"##{chr(i)}" for i in range(97, 123))]))
-    pieces += [f"[unused{i}]" for i in range(30_524 - 2 - len(pieces))]
-    (folder / "vocab.txt").write_text("\n".join(pieces) + "\n")
-    tokenizer = BertTokenizer.from_pretrained(folder)
-    tokenizer.add_special_tokens({"bos_token": "[DEC]"})
+    tokenizer = _bert_tokenizer(folder, words)
     side = 384
     width = _WIDTHS[found["width"]]
     config = BlipConfig(
@@ -128,6 +126,35 @@ def _blip(folder: Path, words: Sequence[str], found: re.Match) -> None:
     kind = {"itm": "ImageTextRetrieval", "image-captioning": "ConditionalGeneration"}
     module = getattr(transformers, f"BlipFor{kind.get(found['head'], 'QuestionAnswering')}")(config)
     _saved(module, BlipProcessor(BlipImageProcessor(size={"height": side, "width": side}), tokenizer), folder)
+
+
+def _blip2(folder: Path, words: Sequence[str], found: re.Match) -> None:
+    """BLIP-2's first stage with its matching head: EVA's ViT-g without its last layer, and the Q-Former; no decoder."""
+    from transformers import Blip2Config, Blip2ForImageTextRetrieval, Blip2Processor, BlipImageProcessor
+
+    tokenizer = _bert_tokenizer(folder, words)
+    vision = {**_VIT_G, "image_size": 224, "patch_size": 14, "initializer_range": 0.02}
+    queries = {
+        "vocab_size": _BERT_VOCABULARY + 1,
+        "encoder_hidden_size": _VIT_G["hidden_size"],
+        "use_qformer_text_input": True,
+    }
+    config = Blip2Config(vision_config=vision, qformer_config=queries)
+    reader = BlipImageProcessor(size={"height": 224, "width": 224})
+    _saved(Blip2ForImageTextRetrieval(config), Blip2Processor(reader, tokenizer), folder)
+
+
+def _bert_tokenizer(folder: Path, words: Sequence[str]) -> Any:
+    """BERT's tokenizer with BLIP's token of the decoder's beginning; words, then letters for the others."""
+    from transformers import BertTokenizer
+
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *words[:20_000], *map(chr, range(97, 123))]
+    pieces = list(dict.fromkeys([*pieces, *(f"##{chr(i)}" for i in range(97, 123))]))
+    pieces += [f"[unused{i}]" for i in range(_BERT_VOCABULARY - len(pieces))]
+    (folder / "vocab.txt").write_text("\n".join(pieces) + "\n")
+    tokenizer = BertTokenizer.from_pretrained(folder)
+    tokenizer.add_special_tokens({"bos_token": "[DEC]"})
+    return tokenizer
 
 
 def _chat_tokenizer(words: Sequence[str], special: Sequence[str], size: int) -> Any:
@@ -268,6 +295,7 @@ BUILDERS: dict[str, _Builder] = {
     r"google/siglip(?P<version>2)?-(?P<width>base|large|so400m)-patch(?P<patch>14|16|32)-(?P<side>\d{3})": _siglip,
     r"Salesforce/blip-(?P<head>itm|image-captioning)-(?P<width>base|large)(-coco|-flickr)?": _blip,
     r"Salesforce/blip-(?P<head>vqa)-(?P<width>base)": _blip,
+    r"Salesforce/blip2-itm-vit-g(-coco)?": _blip2,
     r"HuggingFaceTB/SmolVLM2?-(?P<size>256M|500M)(-Video)?-Instruct": _smolvlm,
     r"Qwen/Qwen2-VL-2B(-Instruct)?": _qwen2_vl,
     r"open_clip:(?P<architecture>[^/]+)(/.*)?": _open_clip,

@@ -22,10 +22,17 @@ _DEFAULT_SECONDS = {"builtin/": 0.006, "embeddings": 0.0001}
 
 
 class _TimeEstimate(NamedTuple):
-    """Seconds for one group in one epoch, averaged over a run; and where that is known from."""
+    """Seconds for one group in one epoch, averaged over a run; and where that is known from.
+
+    A rehearsal tells apart what the others have in it, or leave out: scoring a group after each iteration, preparing
+    and scoring it before the first, and the start of the process.
+    """
 
     seconds: float
     source: str  # "this model and set", "this model", "another model, by size", "a rough estimate", "a rehearsal ..."
+    scoring: float = 0.0
+    before: float = 0.0
+    start: float = 0.0
 
 
 def _seconds_per_iteration(store: RunStore, wanted: AdaptationRun) -> _TimeEstimate | None:
@@ -67,10 +74,13 @@ def _rehearsed(wanted: AdaptationRun) -> _TimeEstimate | None:
     found = known.get(" ".join((wanted.model, wanted.benchmark, wanted.device, platform.node()))) or {}
     if not found.get("ttm"):
         return None
-    memory = found["memory"][wanted.kind] / 1e9
+    memory, ttm = found["memory"][wanted.kind] / 1e9, found["ttm"]
     return _TimeEstimate(
-        found["ttm"]["seconds_per_group_and_epoch"],
+        ttm["seconds_per_group_and_epoch"],
         f"a rehearsal here, which expects {memory:.1f} GB of memory",
+        ttm.get("seconds_per_group_and_scoring", 0.0),  # earlier versions noted none
+        ttm.get("seconds_per_group_before", 0.0),
+        ttm.get("start_seconds", 0.0),
     )
 
 
@@ -96,4 +106,5 @@ def expected_seconds(store: RunStore, run: AdaptationRun, groups: int) -> tuple[
     found = _seconds_per_iteration(store, run)
     if found is None:
         return None, "no earlier run to go by"
-    return found.seconds * groups * run.settings.epochs * run.total, found.source
+    iteration = found.seconds * run.settings.epochs + found.scoring
+    return found.start + groups * (found.before + iteration * run.total), found.source
