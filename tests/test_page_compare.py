@@ -276,7 +276,7 @@ def test_export_offers_a_report_latex_rows_and_the_command_of_both(app, exported
     assert exported[-1]["command"] == (
         f"crossmatch compare builtin/clip builtin/siglip --benchmark {SET} --split test"
     )
-    rows = exported[-1]["latex"]().splitlines()
+    rows = exported[-1]["latex"]().splitlines()[4:-2]
     difference, p = "builtin/siglip $-$ builtin/clip", "p (by caption, Holm)"
     assert [row.split(" & ")[0] for row in rows[1::2]] == ["builtin/clip", "builtin/siglip", difference, p]
     assert "builtin/siglip − builtin/clip" in exported[-1]["report"]().decode()

@@ -1,4 +1,4 @@
-"""Charts, and what a view lets you take away: figure, table, LaTeX row, report, command line, link and citations."""
+"""Charts, and what a view lets you take away: figure, table, LaTeX table, report, command line, link and citations."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def export_section(
 ) -> None:
     """Downloads of a view, the link to it, and what reproduces and cites it; texts have a button that copies them.
 
-    Files are made when they are asked for; so are tables and figures that are given as functions. latex : rows of a
+    Files are made when they are asked for; so are tables and figures that are given as functions. latex : a whole
     table. report : a page that opens without network; report_name : of its file, where that is not `name`. command :
     what prints the same numbers. groups, papers : whose BibTeX it takes besides Crossmatch's own (keys of `CITATIONS`).
     more : draws what else there is. label : of the button, where a page has two. title, note : above an exported
@@ -90,13 +90,13 @@ def export_section(
             _file_button("Report (HTML)", report, file, "text/html", "description")
         _copied("Link to exactly this view", link())
         _copied("Command that prints the same numbers", command, "bash")
-        _copied("LaTeX", latex() if callable(latex) else latex, "latex")
+        _copied("LaTeX table (needs the package booktabs)", latex() if callable(latex) else latex, "latex")
         _copied("BibTeX", bibtex(groups, papers), "latex")
 
 
 def _figure_buttons(name: str, title: str, figure: go.Figure | Callable[[], go.Figure]) -> None:
     """A figure as a file for a slide, a paper or a browser."""
-    with st.container(horizontal=True, gap="small"):
+    with st.container(horizontal=True, gap="small", key=f"drawn-files-{name}"):
         for ending in _figure_endings():
             data = partial(_figure_bytes, figure, ending)
             mime, icon = _FIGURES[ending]
@@ -191,7 +191,7 @@ def evaluation_exports(selection: Selection, evaluations: Mapping[str, Evaluatio
 
     evaluations : by model or file (`upload/NAME`).
     """
-    from core.exchange.layouts import latex_rows
+    from core.exchange.layouts import latex_table
     from core.exchange.report import ReportSection, report_html
     from core.metrics.paired import differences
 
@@ -208,7 +208,7 @@ def evaluation_exports(selection: Selection, evaluations: Mapping[str, Evaluatio
 
     return {
         "title": selection.description if len(pair) == 1 else "",
-        "latex": lambda: latex_rows(
+        "latex": lambda: latex_table(
             [(model, e.metrics) for model, e in named.items()],
             differences(pair[0], pair[1]) if len(pair) == 2 else None,
         ),

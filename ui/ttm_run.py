@@ -14,7 +14,7 @@ import streamlit as st
 from core import figures as plots
 from core.base.public_mode import is_public
 from core.base.text import _shown_change, counted
-from core.exchange.layouts import latex_rows
+from core.exchange.layouts import latex_table
 from core.exchange.report import ReportSection, report_html
 from core.figures.group_html import matrix_html
 from core.figures.text import escape_markdown, label_and_meaning
@@ -112,7 +112,7 @@ def view(store: RunStore, run_id: str) -> None:
             f"run-{run.id}",
             plots.ttm_table(data),
             figures,
-            latex=lambda: latex_rows(estimates),
+            latex=lambda: latex_table(estimates),
             command="" if is_public() else command_line(adaptation(run.config)),
             report=partial(_report, run, groups) if is_measured else None,
             groups=groups,
