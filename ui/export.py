@@ -234,11 +234,7 @@ def group_exports(selection: Selection, evaluation: Evaluation, index: int) -> d
         return group_svg(group, evaluation.group(index), _plain_name(selection.model)).encode()
 
     def button() -> None:
-        with st.container(horizontal=True, gap="small"):
-            if ".png" in _figure_endings():
-                pixels = lambda: _figure_bytes(_svg_figure(picture()), ".png")  # noqa: E731
-                _file_button("Picture of this group (PNG)", pixels, f"{name}.png", "image/png", "image")
-            _file_button("Picture of this group (SVG)", picture, f"{name}.svg", "image/svg+xml", "draw")
+        picture_buttons("Picture of this group", name, picture)
         st.caption("Its images, the matching, scores and verdicts, for a slide or a paper.")
 
     whole = evaluation_exports(selection, {selection.model: evaluation})
@@ -256,6 +252,18 @@ def group_exports(selection: Selection, evaluation: Evaluation, index: int) -> d
         "report_name": _plain_name(f"{selection.benchmark}-{selection.model}").replace("/", "-"),
         "groups": whole["groups"],
     }
+
+
+def picture_buttons(label: str, name: str, picture: Callable[[], bytes]) -> None:
+    """A picture that is drawn as SVG, as files for a slide or a paper.
+
+    name : of the files.
+    """
+    with st.container(horizontal=True, gap="small", key=f"drawn-files-{name}"):
+        if ".png" in _figure_endings():
+            pixels = lambda: _figure_bytes(_svg_figure(picture()), ".png")  # noqa: E731
+            _file_button(f"{label} (PNG)", pixels, f"{name}.png", "image/png", "image")
+        _file_button(f"{label} (SVG)", picture, f"{name}.svg", "image/svg+xml", "draw")
 
 
 def _svg_figure(svg: bytes) -> go.Figure:
