@@ -185,7 +185,9 @@ def test_seeds_that_would_run_are_named():
 def evaluated(right):
     """Groups of two by two that are matched right or wrong."""
     good, bad = [[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]
-    return Evaluation.of(np.array([good if each else bad for each in right]), np.tile([0, 1], (len(right), 1)))
+    return Evaluation.of(
+        np.array([good if each else bad for each in right]), np.tile([0, 1], (len(right), 1))
+    )
 
 
 def test_the_mean_gain_of_seeds_counts_fixed_and_broken_groups_by_hand():

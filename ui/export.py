@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import re
 import shlex
 import tempfile
 import textwrap
@@ -67,6 +68,7 @@ def export_section(
     label: str = "Export",
     title: str = "",
     note: str = "",
+    state: Mapping[str, str] | None = None,
 ) -> None:
     """Downloads of a view, the link to it, and what reproduces and cites it; texts have a button that copies them.
 
@@ -75,6 +77,7 @@ def export_section(
     what prints the same numbers. groups, papers : whose BibTeX it takes besides Crossmatch's own (keys of `CITATIONS`).
     more : draws what else there is. label : of the button, where a page has two. title, note : above an exported
     figure, what it was measured on (model, set, number of groups) and how its marks are read: a slide has nothing else.
+    state : what the link has besides, where the address leaves it out.
     """
     with st.popover(label, icon=":material/download:"):
         if more is not None:
@@ -82,13 +85,13 @@ def export_section(
         if table is not None:
             csv_button("Table (CSV)", table, name)
         for each, figure in (figures or {}).items():
-            _figure_buttons(f"{name}-{each}".replace(" ", "-"), each, partial(_titled, figure, title, note))
+            _figure_buttons(f"{name}-{each}", each, partial(_titled, figure, title, note))
         if figures and len(_figure_endings()) == 1:
             st.caption("For an SVG, point at the figure on the page and press the camera at its upper right.")
         if report is not None:
             file = f"{report_name or name}-report.html"
             _file_button("Report (HTML)", report, file, "text/html", "description")
-        _copied("Link to exactly this view", link())
+        _copied("Link to exactly this view", link(state))
         _copied("Command that prints the same numbers", command, "bash")
         _copied("LaTeX table (needs the package booktabs)", latex() if callable(latex) else latex, "latex")
         _copied("BibTeX", bibtex(groups, papers), "latex")
@@ -167,6 +170,7 @@ def csv_button(
 def _file_button(
     label: str, data: Callable[[], bytes], file: str, mime: str, icon: str, **button: Any
 ) -> None:
+    file = file_name(file)
     st.download_button(
         label,
         data,
@@ -177,6 +181,16 @@ def _file_button(
         key=f"download-{file}",
         **button,
     )
+
+
+def file_name(name: str) -> str:
+    """A name of a file that needs no quotes in any shell.
+
+    >>> file_name("VGPT-Table 2, (3).csv")
+    'VGPT-Table-2-3.csv'
+    """
+    stem, dot, ending = name.rpartition(".")
+    return re.sub(r"[^\w.@~+-]+", "-", stem).strip("-") + dot + ending
 
 
 def _copied(label: str, text: str, language: str | None = None) -> None:
@@ -315,12 +329,16 @@ def tag_words(tags: Sequence[str]) -> list[str]:
     return [word for tag in tags for word in ("--tag", tag)]
 
 
-def link() -> str:
+def link(state: Mapping[str, str] | None = None) -> str:
     """The address of this view: page and every picked value. It names what is selected even where that is the default,
-    which may be another one tomorrow, or on another machine."""
+    which may be another one tomorrow, or on another machine.
+
+    state : what the page shows besides, as far as the address does not say it.
+    """
     address = page_address(st.context.url or "")
     picked = [(k, v) for k in st.query_params for v in st.query_params.get_all(k)]
-    defaults = [(k, v) for k, v in shown_selection().items() if k not in st.query_params]
+    shown = {**shown_selection(), **(state or {})}
+    defaults = [(k, v) for k, v in shown.items() if k not in st.query_params]
     query = urlencode([*defaults, *picked], safe="/: ")
     return f"{address}?{query}".replace(" ", "%20") if query else address
 

@@ -30,7 +30,7 @@ _NAMES = """
     source scale
     rset images left right queries query words pool most rpredict measure rmetric trainon strategy fusion base mix
     outcome aseed asteps abatch alr adapter paperbase costmetric
-    paper table empty world world_set published_set
+    paper table empty world world_set published published_set published_metric
     way hub try_model
     together columns compared_metric
     """

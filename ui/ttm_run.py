@@ -387,7 +387,11 @@ def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> Non
         if not run.config.get("embeddings"):
             sentence = f"{group_title(group.id)}: {row['change']} by {method_of(run)}."
             picture = partial(_change_picture, group, *both, sentence, run.config["model"])
-            picture_buttons(f"{group_title(group.id)}, before and after", f"{run.id}-{group.id}".replace("/", "-"), picture)
+            picture_buttons(
+                f"{group_title(group.id)}, before and after",
+                f"{run.id}-{group.id}".replace("/", "-"),
+                picture,
+            )
 
 
 def _side(run: Run, group: Group, when: str, data: GroupData) -> None:
@@ -399,9 +403,7 @@ def _side(run: Run, group: Group, when: str, data: GroupData) -> None:
     st.html(verdicts_html(data, metrics.headline_metrics(data.kinds)))
 
 
-def _change_picture(
-    group: Group, before: GroupData, after: GroupData, sentence: str, model: str
-) -> bytes:
+def _change_picture(group: Group, before: GroupData, after: GroupData, sentence: str, model: str) -> bytes:
     from core.figures.group_slide import change_svg
 
     return change_svg(group, before, after, sentence, model).encode()

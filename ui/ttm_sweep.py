@@ -113,7 +113,11 @@ def _verdict_line(label: str, change: SeedChange, seeds: int) -> str:
     found = change.mean
     p = found.p_value if found.p_holm is None else found.p_holm
     way = "rises" if found.difference > 0 else "falls"
-    said = f"{way} by more than chance explains" if p < 0.05 else "may not change: chance alone could explain this"
+    said = (
+        f"{way} by more than chance explains"
+        if p < 0.05
+        else "may not change: chance alone could explain this"
+    )
     more = (
         "three seeds at least are needed to say what one more may gain"
         if change.next_gain is None

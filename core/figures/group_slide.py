@@ -114,9 +114,7 @@ def _beside(group: Group, data: GroupData, area: _Area) -> Iterator[str]:
     box = min(area.width / m - 12, area.picture)
     lines, captions = area.top + box, area.top + box + _LINES
     for i, image in enumerate(group.images):
-        yield _picture(
-            image, area.left + (i + 0.5) * area.width / m - box / 2, area.top, box, image_name(i)
-        )
+        yield _picture(image, area.left + (i + 0.5) * area.width / m - box / 2, area.top, box, image_name(i))
     for i, j, kind in group_html.matching_lines(data):
         x1, x2 = (area.left + (n + 0.5) * area.width / count for n, count in ((i, m), (j, k)))
         middle = lines + _LINES / 2

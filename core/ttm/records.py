@@ -107,7 +107,9 @@ class SeedChange(NamedTuple):
     broken: list[int]
     always_fixed: int  # groups that every seed has fixed
     always_broken: int
-    next_gain: tuple[float, float] | None  # 95 % prediction interval of one more seed's gain; None of fewer than three
+    next_gain: (
+        tuple[float, float] | None
+    )  # 95 % prediction interval of one more seed's gain; None of fewer than three
 
 
 def changes_over_seeds(
