@@ -104,14 +104,14 @@ def verdict(runs: Sequence[Run]) -> None:
 
 _READING = (
     "The interval is that of the mean, over seeds and groups. What one more seed may gain is a 95 % prediction on these "
-    "same groups. Fixed: wrong before training and right after it; broken: the other way round; both in the mean of a "
-    "seed."
+    "same groups. Fixed: wrong before training and right after it. Broken: right before and wrong after."
 )
 
 
 def _verdict_line(label: str, change: SeedChange, seeds: int) -> str:
     found = change.mean
     p = found.p_value if found.p_holm is None else found.p_holm
+    corrected = "" if p == found.p_value else f", {p_text(p)} corrected by Holm's method"
     way = "rises" if found.difference > 0 else "falls"
     said = (
         f"{way} by more than chance explains"
@@ -126,7 +126,7 @@ def _verdict_line(label: str, change: SeedChange, seeds: int) -> str:
     fixed, broken = (sum(of) / seeds for of in (change.fixed, change.broken))
     return (
         f"**{label} {said}:** {found.difference:+.1f} points in the mean of {seeds} seeds (95 % interval "
-        f"{found.low:+.1f} to {found.high:+.1f}, p {p_text(p)}); {more}. On average a seed fixes {fixed:.1f} "
+        f"{found.low:+.1f} to {found.high:+.1f}; p {p_text(found.p_value)}{corrected}); {more}. On average a seed fixes {fixed:.1f} "
         f"groups and breaks {broken:.1f}; every seed fixes {change.always_fixed} of them and breaks "
         f"{change.always_broken}."
     )

@@ -62,7 +62,7 @@ def change_svg(group: Group, before: GroupData, after: GroupData, sentence: str,
     """
     m, k = before.scores.shape
     wide = 2 * _EDGE + 2 * _WHOLE + 40
-    below = _TOP + 34 + max(390, 34 * max(m, k))
+    below = _TOP + 34 + max(412, 34 * max(m, k))
     high = max(_HIGH, below + 46 * m + 150)
     parts = [*_paragraph(_EDGE, 58, sentence, wide - 2 * _EDGE, 27, bold=True)]
     both = {"Before": before.beside([after]), "After": after.beside([before])}
