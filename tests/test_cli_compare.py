@@ -222,7 +222,10 @@ def test_a_file_that_only_numbers_its_groups_says_how_it_gets_names(tmp_path):
     write_scores(named, np.tile(np.eye(2), (5, 1, 1)), [f"g{i}" for i in range(5)])
     np.savez(scores, scores=np.tile(np.eye(2), (5, 1, 1)))
     np.savez(rows, img=np.eye(10), cap=np.eye(10))
-    for file, said in ((scores, "add an array 'ids' with the name of each group"), (rows, "as embeddings do:")):
+    for file, said in (
+        (scores, "add an array 'ids' with the name of each group"),
+        (rows, "as embeddings do:"),
+    ):
         for words in ([named, file], [file, named]):
             result = CliRunner().invoke(app, ["compare", *map(str, words)])
             assert isinstance(result.exception, InputError)

@@ -319,7 +319,9 @@ def test_the_title_of_two_files_names_their_set_once(app, tmp_path, exported):
 def test_with_nothing_chosen_the_page_says_what_to_choose(app, tmp_path):
     first = uploaded(tmp_path, "a.csv", with_right({0, 1}))
     uploaded(tmp_path, "c.csv", with_right({1})[:3])  # of other groups: nothing is taken by itself
-    assert "Choose above the file that a.csv is compared with" in text(app(COMPARE, set=first)).replace("\\", "")
+    assert "Choose above the file that a.csv is compared with" in text(app(COMPARE, set=first)).replace(
+        "\\", ""
+    )
 
 
 def test_a_file_that_only_numbers_its_groups_says_how_it_gets_names(open_page, tmp_path):

@@ -103,7 +103,9 @@ def _check_named(sides: Iterable[tuple[str, bool, Evaluation]]) -> None:
     for (side, is_embedded, found), other in zip(known, (second, first), strict=True):
         hint = without_names(side, found.ids, is_embedded)
         if hint:
-            raise InputError(f"A and B have no group in common: the other file names {other.ids[0]!r}; {hint}")
+            raise InputError(
+                f"A and B have no group in common: the other file names {other.ids[0]!r}; {hint}"
+            )
 
 
 def _on_the_same(
