@@ -54,7 +54,10 @@ def test_a_folder_becomes_a_benchmark_on_every_page(app, tmp_path, monkeypatch):
     assert "1 usable group (1 of 2×2); no problems found" in text(test)
     shown = html(test)
     assert "&lt;b&gt;one&lt;/b&gt; *x*" in shown and "<b>one</b>" not in shown
-    assert "A–1, B–2" in shown
+    assert "A–1, B–2" in shown and [f'cm-badge">{name}<' in shown for name in "AB"] == [
+        True,
+        True,
+    ]  # on the pictures
     name = next(w for w in test.text_input if w.label == "Name")
     name.set_value("kitchen")
     fine(next(b for b in test.button if b.label == "Add it to the benchmarks").click().run())
