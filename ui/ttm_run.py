@@ -386,7 +386,7 @@ def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> Non
         _ways_on(run, group, name)
         if not run.config.get("embeddings"):
             sentence = f"{group_title(group.id)}: {row['change']} by {method_of(run)}."
-            picture = partial(_change_picture, group, *both, sentence, run.config["model"])
+            picture = partial(_change_picture, group, both[0], both[1], sentence, run.config["model"])
             picture_buttons(
                 f"{group_title(group.id)}, before and after",
                 f"{run.id}-{group.id}".replace("/", "-"),

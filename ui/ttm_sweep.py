@@ -103,8 +103,8 @@ def verdict(runs: Sequence[Run]) -> None:
 
 
 _READING = (
-    "The interval is that of the mean, over seeds and groups. What one more seed may gain is a 95 % prediction on these "
-    "same groups. Fixed: wrong before training and right after it. Broken: right before and wrong after."
+    "The interval is that of the mean, over seeds and groups. What one more seed may gain is a 95 % prediction on "
+    "these same groups. Fixed: wrong before training and right after it. Broken: right before and wrong after."
 )
 
 
@@ -126,9 +126,9 @@ def _verdict_line(label: str, change: SeedChange, seeds: int) -> str:
     fixed, broken = (sum(of) / seeds for of in (change.fixed, change.broken))
     return (
         f"**{label} {said}:** {found.difference:+.1f} points in the mean of {seeds} seeds (95 % interval "
-        f"{found.low:+.1f} to {found.high:+.1f}; p {p_text(found.p_value)}{corrected}); {more}. On average a seed fixes {fixed:.1f} "
-        f"groups and breaks {broken:.1f}; every seed fixes {change.always_fixed} of them and breaks "
-        f"{change.always_broken}."
+        f"{found.low:+.1f} to {found.high:+.1f}; p {p_text(found.p_value)}{corrected}); {more}. "
+        f"On average a seed fixes {fixed:.1f} groups and breaks {broken:.1f}; every seed fixes "
+        f"{change.always_fixed} of them and breaks {change.always_broken}."
     )
 
 
@@ -237,10 +237,8 @@ def _counts(run: Run, records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     label = METRICS[GROUP_MATCH].label
     own = complete([run], [records])
     found = next((c for name, c in changes(own).items() if name == label), None)
-    return {
-        f"{label} {way}": "–" if found is None else str(count[0])
-        for way, count in (("fixed", found and found.fixed), ("broken", found and found.broken))
-    }
+    fixed, broken = ("–", "–") if found is None else (str(found.fixed[0]), str(found.broken[0]))
+    return {f"{label} fixed": fixed, f"{label} broken": broken}
 
 
 def accuracy(steps: Sequence[Mapping[str, Any]], name: str) -> str:

@@ -1,4 +1,4 @@
-"""Everything that is wrong in a file of scores, row by row; `score_files.read_scores` stops at the first kind of fault."""
+"""All that is wrong in a file of scores, row by row; `score_files.read_scores` stops at the first kind of fault."""
 
 from __future__ import annotations
 
@@ -102,16 +102,18 @@ def _incomplete_groups(table: pd.DataFrame) -> Iterator[ScoreFault]:
 
 def _bad_matches(table: pd.DataFrame) -> Iterator[ScoreFault]:
     known = table["match"].str.lower().isin(_MATCHES)
-    for row, text in table["match"][~known].items():
+    for row, text in zip(table.index[~known].tolist(), table["match"][~known], strict=True):
         yield ScoreFault(row + 2, "match", f"{text!r} is neither 1 nor 0", "write 1 or 0")
     sound = table[known & ~table["group"].isin(table["group"][~known])]
     right = sound["match"].str.lower().isin(("1", "1.0", "true", "yes"))
-    counts = right.groupby([sound["group"], sound["image"]], sort=False).sum()
-    several = counts.index.get_level_values("group").map(sound.groupby("group")["image"].nunique()) > 1
-    odd = counts[(counts == 0) | (several & (counts > 1))]
-    first = sound.reset_index().groupby(["group", "image"])["index"].first()
-    for (group, image), count in odd.items():
-        what = f"image {image!r} of group {group!r} has {counted(int(count), 'caption')} with match = 1"
-        alone = sound["image"][sound["group"] == group].nunique() == 1
-        fix = "give at least one the value 1" if alone else "leave exactly one at 1"
-        yield ScoreFault(int(first[group, image]) + 2, "match", what, fix)
+    cells = pd.DataFrame({name: sound[name] for name in ("group", "image")})
+    cells = cells.assign(right=right, row=sound.index)
+    images = cells.groupby(["group", "image"], sort=False).agg(right=("right", "sum"), row=("row", "first"))
+    images = images.reset_index()
+    images["several"] = images.groupby("group")["image"].transform("size") > 1
+    odd = images[(images["right"] == 0) | (images["several"] & (images["right"] > 1))]
+    for each in odd.to_dict("records"):
+        has = counted(int(each["right"]), "caption")
+        what = f"image {each['image']!r} of group {each['group']!r} has {has} with match = 1"
+        fix = "leave exactly one at 1" if each["several"] else "give at least one the value 1"
+        yield ScoreFault(int(each["row"]) + 2, "match", what, fix)

@@ -7,7 +7,7 @@ beside them the scores with what their signs mean, and two verdicts with the num
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
 from typing import NamedTuple
 

@@ -135,7 +135,7 @@ NOT_PRINTED = "Results on the built-in world that ship with Crossmatch: the pape
 
 
 def halves(plan: Mapping[str, Any], empty: bool = False) -> tuple[str, str]:
-    """The table itself, and its lines of the built-in world as one of their own, as markup; "" for one without lines."""
+    """The table itself, and its lines of the built-in world as one of their own, as markup; "" without lines."""
     left_out = () if empty else empty_rows(plan)
     of_world = str(plan.get("table", "")).startswith("world")
     own: list[Mapping[str, Any]] = []

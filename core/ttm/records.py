@@ -130,11 +130,14 @@ def _seed_change(before: np.ndarray, after: np.ndarray) -> SeedChange:
     """Of outcomes (seeds, n), 0 to 1."""
     change = after.astype(np.float64) - before
     gains = 100 * change.mean(axis=1)
+    fixed, broken = change > 0, change < 0
     return SeedChange(
         Comparison.over_seeds(before, after),
         gains.tolist(),
-        *((sign * change > 0).sum(axis=1).tolist() for sign in (1, -1)),
-        *(int((sign * change > 0).all(axis=0).sum()) for sign in (1, -1)),
+        fixed.sum(axis=1).tolist(),
+        broken.sum(axis=1).tolist(),
+        int(fixed.all(axis=0).sum()),
+        int(broken.all(axis=0).sum()),
         _next_gain(gains, 100 * float(before.mean())),
     )
 
