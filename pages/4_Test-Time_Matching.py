@@ -12,7 +12,7 @@ from core.figures.text import escape_markdown
 from core.runs.engine import prepare, start
 from core.runs.store import RunStore
 from core.ttm.run import LedgerRun, adaptation
-from core.ttm.seeds import add_seeds, group_of, launch_seeds
+from core.ttm.seeds import SeedGroup, launch_seeds
 from core.ttm.time_left import expected_seconds
 from ui import ledger, runs, ttm_example, ttm_form, ttm_preview, ttm_run, ttm_shifts, ttm_sweep
 
@@ -107,7 +107,7 @@ def fresh_place(shown: str) -> DeltaGenerator:
 def ways_on(store: RunStore, shown: str) -> None:
     """Above a run: another one, more seeds of it, and all seeds of its group."""
     first = runs.runs_of(store, shown)[0]
-    group = "" if shown.startswith("g-") else group_of(store, first)
+    group = "" if shown.startswith("g-") else SeedGroup.of_run(store, first)
     with st.container(horizontal=True, vertical_alignment="center"):
         st.button("New run", on_click=runs.open_run, args=(runs.NEW,), icon=":material/add:")
         if group:
@@ -131,7 +131,7 @@ def more_seeds(store: RunStore, name: str) -> None:
         added = st.button(f"Run {counted(count, 'more seed')}", icon=":material/play_arrow:")
     if added:
         with st.spinner("Starting …"):
-            runs.open_run(add_seeds(store, name, count)[0])
+            runs.open_run(SeedGroup.extend(store, name, count)[0])
         st.rerun()
 
 

@@ -17,7 +17,7 @@ from core.base.table_formats import READ, open_table
 from core.base.text import counted
 from core.datasets import load, user_sets
 from core.datasets.score_faults import LISTED as FAULTS
-from core.datasets.score_faults import score_faults
+from core.datasets.score_faults import ScoreFault
 from core.exchange.import_hub import fetch_parts, list_parts
 from core.exchange.layouts import latex_table
 from core.figures.text import escape_markdown
@@ -228,7 +228,7 @@ def scores() -> None:
 
 def all_faults(file: Any) -> None:
     """Everything that is wrong in a file of scores, as of a manifest; nothing where the sentence above says it all."""
-    faults = [] if file is None else score_faults(file.name, file.getvalue())
+    faults = [] if file is None else ScoreFault.of_file(file.name, file.getvalue())
     if len(faults) < 2:
         return
     table = pd.DataFrame(faults, columns=["row", "column", "what is wrong", "what to do"])

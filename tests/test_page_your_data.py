@@ -16,7 +16,7 @@ from core import datasets
 from core.audit import Audit
 from core.base.errors import InputError
 from core.datasets import user_sets
-from core.datasets.score_faults import score_faults
+from core.datasets.score_faults import ScoreFault
 from core.datasets.score_files import read_scores
 from core.debiasing.priors import Prior
 from core.exchange import importing
@@ -411,18 +411,20 @@ def test_a_sound_score_file_has_no_faults_and_each_kind_is_found_alone():
     sound = "group,image,caption,score,match\n" + "".join(
         f"{g},{i},{j},{i + 2 * j},{int(i == j)}\n" for g in "ab" for i in (0, 1) for j in (0, 1)
     )
-    assert score_faults("x.csv", sound.encode()) == []
+    assert ScoreFault.of_file("x.csv", sound.encode()) == []
     for old, new, row in (
         ("a,0,0,0,1", "a,0,0,x,1", 2),
         ("b,0,0,0,1\n", "", 6),
         ("a,1,1,3,1", "a,1,1,3,0", 4),
         ("a,1,1,3,1", ",1,1,3,1", 5),
     ):
-        assert row in [fault.row for fault in score_faults("x.csv", sound.replace(old, new).encode())]
+        assert row in [fault.row for fault in ScoreFault.of_file("x.csv", sound.replace(old, new).encode())]
         with pytest.raises(InputError):
             read_scores("x.csv", sound.replace(old, new).encode())
-    assert [f.column for f in score_faults("x.csv", sound.replace("score", "points").encode())] == ["score"]
-    assert score_faults("x.csv", b"a,b\n1,2\n") == score_faults("x.npz", b"") == []
+    assert [f.column for f in ScoreFault.of_file("x.csv", sound.replace("score", "points").encode())] == [
+        "score"
+    ]
+    assert ScoreFault.of_file("x.csv", b"a,b\n1,2\n") == ScoreFault.of_file("x.npz", b"") == []
 
 
 def test_the_link_to_a_result_opens_this_file_and_no_newer_one(app, monkeypatch):

@@ -20,7 +20,7 @@ from core.metrics.groups import GROUP_MATCH, METRICS, headline_metrics
 from core.metrics.statistics import Estimate
 from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
-from core.ttm.records import SeedChange, changes_over_seeds
+from core.ttm.records import SeedChange
 from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup, final_values, group_runs, seed_of, summary
 from ui.export import chart, export_section
@@ -88,7 +88,7 @@ def changes(runs: Sequence[Run]) -> dict[str, SeedChange]:
         for ended in (False, True)
     )
     masks = {side and f"{side} groups": mask for side, mask in measured_parts(runs[0], groups).items()}
-    return changes_over_seeds(before, after, masks)
+    return SeedChange.of_seeds(before, after, masks)
 
 
 def verdict(runs: Sequence[Run]) -> None:

@@ -32,7 +32,7 @@ from core.scoring.scores import score_groups
 from core.ttm.forecast import Forecast
 from core.ttm.records import changes, divergence
 from core.ttm.run import AdaptationRun, SimpleMatchRun, TTMRun
-from core.ttm.seeds import describe_seeds, final_values, seeded, summary
+from core.ttm.seeds import final_values, seeded, summary
 from core.ttm.time_left import expected_seconds
 
 
@@ -205,7 +205,14 @@ def _estimate(job: AdaptationRun, seeds: int, as_json: bool) -> None:
     known = "no time estimate"
     if seconds is not None:
         known = f"about {duration(seconds * seeds)}{several} where little else runs"
-    print(f"{describe_seeds(job, seeds)}\n{known} ({source})\n{found.sentence()}")
+    print(f"{_described(job, seeds)}\n{known} ({source})\n{found.sentence()}")
+
+
+def _described(job: AdaptationRun, count: int) -> str:
+    """`describe` with the seed and those that follow, `count` in all: `… · seeds 0–3`."""
+    *_, last = seeded(job, count)
+    own = f"seed {job.seed}" if count == 1 else f"seeds {job.seed}–{last.seed}"
+    return job.describe().removesuffix(f"seed {job.seed}") + own
 
 
 def _run(job: AdaptationRun, save: Path | None, several: bool, as_json: bool) -> list[dict[str, Any]]:

@@ -30,23 +30,23 @@ class ScoreFault(NamedTuple):
     what: str
     fix: str
 
-
-def score_faults(path: Path | str, content: bytes) -> list[ScoreFault]:
-    """The faults of a table with a row per score (CSV, Parquet), the first `LISTED` in the order of the rows; [] for
-    another form, and for a table that cannot be read at all."""
-    if Path(path).suffix.lower() not in (".csv", ".parquet"):
-        return []
-    try:
-        table = open_table(path, content).frame()
-    except InputError:
-        return []
-    lacks = [name for name in _COLUMNS if name not in table]
-    if len(lacks) > 2:  # it is a table of something else
-        return []
-    if lacks:
-        return [ScoreFault(None, name, "the column is missing", "add it") for name in lacks]
-    found = sorted(islice(_faults(_texts(table)), 20 * LISTED), key=lambda fault: fault.row or 0)
-    return found[:LISTED]
+    @classmethod
+    def of_file(cls, path: Path | str, content: bytes) -> list[ScoreFault]:
+        """The faults of a table with a row per score (CSV, Parquet), the first `LISTED` in the order of the rows; []
+        for another form, and for a table that cannot be read at all."""
+        if Path(path).suffix.lower() not in (".csv", ".parquet"):
+            return []
+        try:
+            table = open_table(path, content).frame()
+        except InputError:
+            return []
+        lacks = [name for name in _COLUMNS if name not in table]
+        if len(lacks) > 2:  # it is a table of something else
+            return []
+        if lacks:
+            return [cls(None, name, "the column is missing", "add it") for name in lacks]
+        found = sorted(islice(_faults(_texts(table)), 20 * LISTED), key=lambda fault: fault.row or 0)
+        return found[:LISTED]
 
 
 def _texts(table: pd.DataFrame) -> pd.DataFrame:

@@ -144,7 +144,7 @@ def _escaped(cell: str) -> str:
     return "".join(_LATEX.get(c, c) for c in " ".join(cell.split()))
 
 
-def latex_rows(
+def _latex_rows(
     results: Sequence[tuple[str, Mapping[str, Estimate]]], compared: Mapping[str, Comparison] | None = None
 ) -> str:
     """Named results as rows for a table of one's own, one column per metric; the first line names them.
@@ -169,9 +169,9 @@ def latex_rows(
 def latex_table(
     results: Sequence[tuple[str, Mapping[str, Estimate]]], compared: Mapping[str, Comparison] | None = None
 ) -> str:
-    """`latex_rows` as a whole table with its header, which compiles as it is (booktabs)."""
+    """`_latex_rows` as a whole table with its header, which compiles as it is (booktabs)."""
     head = ["In percent", *(METRICS[name].label for name in _shown_metrics(results))]
-    _, *rows = latex_rows(results, compared).splitlines()
+    _, *rows = _latex_rows(results, compared).splitlines()
     return "\n".join(_tabular(head, rows))
 
 

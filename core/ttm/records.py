@@ -107,23 +107,22 @@ class SeedChange(NamedTuple):
     broken: list[int]
     always_fixed: int  # groups that every seed has fixed
     always_broken: int
-    next_gain: (
-        tuple[float, float] | None
-    )  # 95 % prediction interval of one more seed's gain; None of fewer than three
+    # 95 % prediction interval of one more seed's gain; None of fewer than three
+    next_gain: tuple[float, float] | None
 
-
-def changes_over_seeds(
-    before: Sequence[Evaluation], after: Sequence[Evaluation], parts: Mapping[str, np.ndarray]
-) -> dict[str, SeedChange]:
-    """`changes` for several seeds on the same groups: before and after have an evaluation for each seed."""
-    found = {}
-    names = metrics.headline_metrics(after[0].outcomes)[-1 if after[0].shape[0] == 1 else 0 :]
-    for part, mask in parts.items():
-        for name in names:
-            ends = [np.array([e.outcomes[name].value[mask] for e in of]) for of in (before, after)]
-            found[f"{metrics.METRICS[name].label}{f', {part}' if part else ''}"] = _seed_change(*ends)
-    corrected = Comparison.holm({label: change.mean for label, change in found.items()})
-    return {label: change._replace(mean=corrected[label]) for label, change in found.items()}
+    @classmethod
+    def of_seeds(
+        cls, before: Sequence[Evaluation], after: Sequence[Evaluation], parts: Mapping[str, np.ndarray]
+    ) -> dict[str, SeedChange]:
+        """`changes` for several seeds on the same groups: before and after have an evaluation for each seed."""
+        found = {}
+        names = metrics.headline_metrics(after[0].outcomes)[-1 if after[0].shape[0] == 1 else 0 :]
+        for part, mask in parts.items():
+            for name in names:
+                ends = [np.array([e.outcomes[name].value[mask] for e in of]) for of in (before, after)]
+                found[f"{metrics.METRICS[name].label}{f', {part}' if part else ''}"] = _seed_change(*ends)
+        corrected = Comparison.holm({label: change.mean for label, change in found.items()})
+        return {label: change._replace(mean=corrected[label]) for label, change in found.items()}
 
 
 def _seed_change(before: np.ndarray, after: np.ndarray) -> SeedChange:

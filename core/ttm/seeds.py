@@ -17,7 +17,7 @@ from core.base.text import counted
 from core.runs.description import RunDescription
 from core.runs.engine import start
 from core.runs.store import Run, RunStore
-from core.ttm.run import AdaptationRun, adaptation
+from core.ttm.run import adaptation
 
 if TYPE_CHECKING:
     import numpy as np
@@ -43,13 +43,6 @@ def seeded(run: _Described, count: int, group: str | None = None) -> list[_Descr
     return [run.with_seed(run.seed + i, group) for i in range(count)]
 
 
-def describe_seeds(run: AdaptationRun, count: int) -> str:
-    """`describe` of a run with its own seed and those that follow, `count` in all: `… · seeds 0–3`."""
-    every = seeded(run, count)
-    settings = run.describe().removesuffix(f"seed {run.seed}")
-    return settings + (f"seed {run.seed}" if count == 1 else f"seeds {run.seed}–{every[-1].seed}")
-
-
 def launch_seeds(store: RunStore, title: str, run: RunDescription, count: int) -> tuple[str, list[Run]]:
     """Start a description over `count` seeds in the background; the group's id and its runs, which queue up."""
     group = _new_group()
@@ -58,32 +51,7 @@ def launch_seeds(store: RunStore, title: str, run: RunDescription, count: int) -
     return group, [start(store, f"{title} · seed {each.seed}", each, check=False) for each in every]
 
 
-def add_seeds(store: RunStore, name: str, count: int) -> tuple[str, list[Run]]:
-    """Start the seeds that follow those of a group, or of a single run, which becomes the first of a group.
-
-    name : id of a group or of a run. Returns the group's id and the new runs, which queue up.
-    """
-    own = group_runs(store, name) if name.startswith(_GROUP) else [store.get(name)]
-    if not 1 <= count <= _MAX_SEEDS - len(own):
-        raise InputError(
-            f"{counted(count, 'more seed')} cannot be added to {counted(len(own), 'seed')}: "
-            f"{_MAX_SEEDS} is the most that one group has."
-        )
-    first, group = own[0], group_of(store, own[0]) or _GROUP + own[0].id
-    job = adaptation(first.config).with_seed(max(map(seed_of, own)) + 1, group)
-    job.check_ready()
-    title = first.title.removesuffix(f" · seed {seed_of(first)}")
-    every = seeded(job, count, group)
-    return group, [start(store, f"{title} · seed {each.seed}", each, check=False) for each in every]
-
-
 _GROUP = "g-"  # begins a group's id; the rest is that of a run, where seeds were added to it
-
-
-def group_of(store: RunStore, run: Run) -> str:
-    """The id of the group that a run belongs to; "" where it has none."""
-    added = _GROUP + run.id
-    return run.config.get("group") or (added if added in _named_groups(store.list()) else "")
 
 
 def _named_groups(runs: Sequence[Run]) -> set[str]:
@@ -152,6 +120,32 @@ class SeedGroup(NamedTuple):
     def created(self) -> float:
         """When the newest of them was created, seconds since the epoch."""
         return max(run.created for run in self.runs)
+
+    @staticmethod
+    def of_run(store: RunStore, run: Run) -> str:
+        """The id of the group that a run belongs to; "" where it has none."""
+        added = _GROUP + run.id
+        return run.config.get("group") or (added if added in _named_groups(store.list()) else "")
+
+    @staticmethod
+    def extend(store: RunStore, name: str, count: int) -> tuple[str, list[Run]]:
+        """Start the seeds that follow those of a group, or of a single run, which becomes the first of a group.
+
+        name : id of a group or of a run. Returns the group's id and the new runs, which queue up.
+        """
+        own = group_runs(store, name) if name.startswith(_GROUP) else [store.get(name)]
+        if not 1 <= count <= _MAX_SEEDS - len(own):
+            raise InputError(
+                f"{counted(count, 'more seed')} cannot be added to {counted(len(own), 'seed')}: "
+                f"{_MAX_SEEDS} is the most that one group has."
+            )
+        first = own[0]
+        group = SeedGroup.of_run(store, first) or _GROUP + first.id
+        job = adaptation(first.config).with_seed(max(map(seed_of, own)) + 1, group)
+        job.check_ready()
+        title = first.title.removesuffix(f" · seed {seed_of(first)}")
+        every = seeded(job, count, group)
+        return group, [start(store, f"{title} · seed {each.seed}", each, check=False) for each in every]
 
 
 _ATTENTION = ("running", "stopping", "queued", "failed", "interrupted", "stopped", "finished")
