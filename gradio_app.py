@@ -1,12 +1,13 @@
 """The small demo: two images and two captions of your own, the score matrix, both metrics, the matching.
 
-`python gradio_app.py` starts it on port 7860, with an API and MCP tools that answer in JSON. It is a Gradio Space as
-it stands: on ZeroGPU the scoring functions borrow a GPU, elsewhere they run on what there is. What makes it safe on a
-public server is in `demo_server`.
+`.venv/bin/python gradio_app.py --port 7860` starts it, with an API and MCP tools that answer in JSON. It is a Gradio
+Space as it stands: on ZeroGPU the scoring functions borrow a GPU, elsewhere they run on what there is. What makes it
+safe on a public server is in `demo_server`.
 """
 
 from __future__ import annotations
 
+import argparse
 import hashlib
 import os
 import tempfile
@@ -15,6 +16,28 @@ from collections.abc import Callable
 from html import escape
 from pathlib import Path
 from typing import Any
+
+
+def read_options() -> None:
+    """The command's options become the variables that Gradio reads; `--help` and a wrong option end here."""
+    parser = argparse.ArgumentParser(
+        description="The small demo of Crossmatch in a browser, with an API and MCP tools. It says "
+        "its address once all libraries are loaded; Ctrl-C ends it."
+    )
+    asked = {
+        "host": ("GRADIO_SERVER_NAME", "127.0.0.1", str, "address to listen on; 0.0.0.0 for other machines"),
+        "port": ("GRADIO_SERVER_PORT", "7860", int, "port of the page"),
+    }
+    for name, (variable, usual, kind, what) in asked.items():
+        default = os.environ.get(variable, usual)
+        text = f"{what} (default: {default}; or the variable {variable})"
+        parser.add_argument(f"--{name}", type=kind, default=default, help=text)
+    given = vars(parser.parse_args())
+    os.environ |= {variable: str(given[name]) for name, (variable, *_) in asked.items()}
+
+
+if __name__ == "__main__":
+    read_options()  # before Gradio and torch, which take long: they read the variables, and help needs neither
 
 import gradio as gr
 from PIL import Image, ImageOps

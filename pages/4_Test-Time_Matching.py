@@ -6,13 +6,13 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import ui
-from core.base.text import duration
+from core.base.text import counted, duration
 from core.exchange.example import EXAMPLE
 from core.figures.text import escape_markdown
 from core.runs.engine import prepare, start
 from core.runs.store import RunStore
-from core.ttm.run import LedgerRun
-from core.ttm.seeds import launch_seeds
+from core.ttm.run import LedgerRun, adaptation
+from core.ttm.seeds import SeedGroup, launch_seeds
 from core.ttm.time_left import expected_seconds
 from ui import ledger, runs, ttm_example, ttm_form, ttm_preview, ttm_run, ttm_shifts, ttm_sweep
 
@@ -104,6 +104,37 @@ def fresh_place(shown: str) -> DeltaGenerator:
     return places[turn]
 
 
+def ways_on(store: RunStore, shown: str) -> None:
+    """Above a run: another one, more seeds of it, and all seeds of its group."""
+    first = runs.runs_of(store, shown)[0]
+    group = "" if shown.startswith("g-") else SeedGroup.of_run(store, first)
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button("New run", on_click=runs.open_run, args=(runs.NEW,), icon=":material/add:")
+        if group:
+            back = "All seeds of this group"
+            st.button(back, on_click=runs.open_run, args=(group,), icon=":material/arrow_back:")
+        whole = runs.runs_of(store, group or shown)  # of somebody else's group a visitor sees none
+        if whole and first.kind != LedgerRun.kind and not any(run.live for run in whole):
+            more_seeds(store, group or shown)
+
+
+def more_seeds(store: RunStore, name: str) -> None:
+    """Seeds that follow those of a group, or of a run alone, which becomes the first of one."""
+    own = runs.runs_of(store, name)
+    with st.popover("Add seeds", icon=":material/stacked_line_chart:"):
+        st.caption(SEEDS)
+        count = int(ui.number(st, "More seeds", 1, 63, 3, key="more_seeds") or 3)
+        job = adaptation(own[0].config)
+        seconds, _ = expected_seconds(store, job, len(runs.run_groups(own[0].id, own[0].config)))
+        if seconds is not None:
+            st.caption(f"About {span(seconds * count)}.")
+        added = st.button(f"Run {counted(count, 'more seed')}", icon=":material/play_arrow:")
+    if added:
+        with st.spinner("Starting …"):
+            runs.open_run(SeedGroup.extend(store, name, count)[0])
+        st.rerun()
+
+
 def page(selection: ui.Selection | None, store: RunStore, shown: str) -> None:
     runs.lost_run_warning()
     runs.open_run(shown)
@@ -112,10 +143,7 @@ def page(selection: ui.Selection | None, store: RunStore, shown: str) -> None:
         configure(selection, store)
         ui.cite(selection.groups)
         return
-    group = "" if shown.startswith("g-") else store.get(shown).config.get("group")
-    if group:
-        back = "All seeds of this group"
-        st.button(back, on_click=runs.open_run, args=(group,), icon=":material/arrow_back:")
+    ways_on(store, shown)
     first = runs.runs_of(store, shown)[0]
     single = ledger if first.kind == LedgerRun.kind else ttm_run
     (ttm_sweep if shown.startswith("g-") else single).view(store, shown)

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 import ui
 from core.base.errors import InputError
@@ -449,6 +451,17 @@ def page(store: ui.VisitorStore) -> None:
         look()
 
 
+def forget_view_of_another_page() -> None:
+    """Debias has views of its own: where its name for one came along in the address, it leaves it."""
+    asked = st.query_params.get("view")
+    if asked is not None and present_name("view", asked) not in RETRIEVAL_VIEWS:
+        with suppress(StreamlitAPIException):  # a field that is drawn already takes it out by itself
+            del st.query_params["view"]
+        if st.session_state.get("view") == asked:
+            del st.session_state["view"]
+
+
+forget_view_of_another_page()
 ui.restore_carried_state()  # by a button of another view: the lead is that of the view which it opens
 # What is chosen reaches the address only when the field is drawn.
 view = present_name("view", st.session_state.get("view") or st.query_params.get("view", ASK))

@@ -26,7 +26,15 @@ from ui.export import BARS_NOTE
 from ui.formatting import p_text
 from ui.groups_needed import groups_needed
 from ui.old_links import seed_widgets_from_address
-from ui.uploads import PREFIX, is_upload, new_upload, not_stored, upload_names
+from ui.uploads import (
+    PREFIX,
+    is_upload,
+    new_upload,
+    not_stored,
+    stored_upload,
+    upload_groups,
+    upload_names,
+)
 
 PER_PAGE = 4
 WINNERS = ("only A right", "only B right")  # of `paired.SIDES`
@@ -90,6 +98,18 @@ def pick_other(selection: ui.Selection) -> str | None:
         else:
             upload_other("Upload a file")
     return other
+
+
+def say_what_to_choose(selection: ui.Selection) -> None:
+    """Where nothing is chosen to compare with, though there is something; a file that is alone says it already."""
+    name = selection.model.removeprefix(PREFIX)
+    if not selection.is_file:
+        line = f"Choose above the model or the file that {name} is compared with."
+    elif [entry for entry in upload_names() if entry != selection.benchmark]:
+        line = f"Choose above the file that {name} is compared with, or upload another one."
+    else:
+        return
+    st.info(escape_markdown(line), icon=":material/compare:")
 
 
 def lost_other() -> str:
@@ -448,6 +468,7 @@ def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, sides:
 def page(selection: ui.Selection) -> None:
     other = pick_other(selection)
     if not other:
+        say_what_to_choose(selection)
         return
     if other == selection.model:
         beside_itself(selection)
@@ -476,11 +497,19 @@ def exports(found: Compared, other: str) -> dict[str, Any]:
     model = found.selection.model
     given = ui.evaluation_exports(found.selection, {model: found.first, other: found.second})
     names = " and ".join(name.removeprefix(PREFIX) for name in (model, other))
-    where = found.selection.groups.title or found.selection.benchmark
-    given |= {"title": f"{names} on {where}, {counted(len(found.first.ids), 'group')}", "note": BARS_NOTE}
+    on = set_of(found.selection)
+    title = f"{names}{f' on {on}' if on else ''}, {counted(len(found.first.ids), 'group')}"
+    given |= {"title": title, "note": BARS_NOTE}
     if found.line and given["command"]:
         given["command"] += " --common"
     return given
+
+
+def set_of(selection: ui.Selection) -> str:
+    """The set that both are measured on, of files that of their groups; "" where it is not known."""
+    if not selection.is_file:
+        return selection.groups.title or selection.benchmark
+    return (ui.benchmark_of(selection.groups) or {"set": ""})["set"]
 
 
 def nothing_in_common(selection: ui.Selection, other: str) -> None:
@@ -489,6 +518,9 @@ def nothing_in_common(selection: ui.Selection, other: str) -> None:
     where, plain = benchmark_of_file(names), [name.removeprefix(PREFIX) for name in names]
     line = f"{plain[0]} and {plain[1]} have none of the groups of {selection.groups.title or selection.benchmark}"
     line = f"{line} in common."
+    hint = next(filter(None, map(naming_hint, filter(is_upload, names))), "")
+    if hint:
+        raise InputError(f"{line} {hint}")
     if where is None:
         raise InputError(f"{line} Choose the benchmark that the file was made on.")
     ui.offer_nearest(
@@ -497,6 +529,12 @@ def nothing_in_common(selection: ui.Selection, other: str) -> None:
         THIS_PAGE,
         {**where, "model": selection.model, "other": other, "tag": []},
     )
+
+
+def naming_hint(entry: str) -> str:
+    """How the groups of a file that only numbers them get names; "" for one that has names."""
+    ids, file = upload_groups(entry).ids, stored_upload(entry)
+    return paired.without_names(file.name, ids, bool(file.shape))
 
 
 selection = ui.open_page("Compare", LEAD)

@@ -12,6 +12,7 @@ from core import figures as plots
 from core import papers
 from core.base.public_mode import is_public, shown
 from core.base.text import counted, duration
+from core.exchange.layouts import text_table_latex
 from core.figures.text import escape_markdown
 from core.papers import table_html
 from core.papers.background import is_working, start_table, stop_table
@@ -40,10 +41,8 @@ ELSEWHERE = {
     "vgpt": ("pages/3_Debias.py", "Measure the same on Debias"),
     "cola": ("pages/5_Retrieval.py", "Measure the same on Retrieval"),
 }
-# Where a run of a kind is opened; the others in the list of all runs.
-# A small table of the built-in world that needs no download, by the papers' keys.
-QUICK = {"ttm": "world/iterations", "vgpt": "world/alpha", "cola": "world/cola"}
 FIRST_TABLE = "Iterations"  # of the built-in world: half an hour here, with shipped numbers beside it
+# Where a run of a kind is opened; the others in the list of all runs.
 RUN_PAGES = {
     "ttm": (runs.TTM_PAGE, {}),
     "simplematch": (runs.TTM_PAGE, {}),
@@ -113,22 +112,34 @@ def runnable(name: str) -> None:
     busy = under_way(store, name, plan)
     with table:
         st.fragment(standing, run_every=3.0 if busy else None)(name, seeds, busy)
-    st.fragment(as_figure, run_every=3.0 if busy else None)(name, seeds)
     record = plan.record()
-    figures = {"numbers": lambda: plots.papers_figure(plots.papers_data(record))}
-    if name in shipped_results.OF_TABLE:
-        figures |= shipped_results.section(shipped_results.OF_TABLE[name])
-    elif name.startswith("ttm/"):
-        label = "What the built-in world shows: schedules, thresholds, iterations, gains"
-        with st.expander(label, icon=":material/public:"):
-            figures |= shipped_results.section()
     ui.export_section(
         f"table-{name.replace('/', '-')}",
         table_html.plan_frame(record),
-        figures,
+        figures_of(name, seeds, record, busy),
+        latex=lambda: text_table_latex(table_html.shown_frame(record)),
         command=f"crossmatch reproduce {name}",
         title=f"{name}: published, and measured here",
+        state=view_state(),
     )
+
+
+def figures_of(name: str, seeds: int, record: dict[str, Any], busy: bool) -> dict[str, Any]:
+    """The figures of a table, in one place; returns them by name, for the export. Where shipped results have a figure,
+    that of the table's own numbers comes with the first of them."""
+    figures: dict[str, Any] = {"numbers": lambda: plots.papers_figure(plots.papers_data(record))}
+    is_shipped = name in shipped_results.OF_TABLE
+    if is_shipped:
+        figures |= shipped_results.section(shipped_results.OF_TABLE[name])
+    if not is_shipped or any(cell["yours"] is not None for line in record["lines"] for cell in line["cells"]):
+        label = "The same with your numbers" if is_shipped else "As a figure"
+        st.fragment(as_figure, run_every=3.0 if busy else None)(name, seeds, label)
+    return figures
+
+
+def view_state() -> dict[str, str]:
+    """Paper and table, which the address leaves out where they are the first ones."""
+    return {key: st.session_state[key] for key in ("paper", "table")}
 
 
 def under_way(store: RunStore, name: str, plan: papers.TablePlan) -> bool:
@@ -145,12 +156,11 @@ def standing(name: str, seeds: int, polled: bool) -> None:
             st.rerun()
         record = plan.record()
         st.markdown(told(name, record))
-        actions(store, plan, polled)
+        actions(store, plan)
         plan_of_lines(store, plan)
         empty = len(table_html.empty_rows(record))
         rows = len({line["line"] for line in record["lines"]}) - empty
-        with st.container(height=_TALL if rows > _MANY_ROWS else "content"):  # what is below it is soon there
-            st.html(table_html.table_html(record, bool(empty) and st.session_state.get("empty", False)))
+        tables(store, record, rows, bool(empty) and st.session_state.get("empty", False))
         if empty:
             st.toggle(
                 f"Also the {counted(empty, 'row')} without any number", key="empty", bind="query-params"
@@ -160,9 +170,52 @@ def standing(name: str, seeds: int, polled: bool) -> None:
         served_note(plan)
 
 
-def as_figure(name: str, seeds: int) -> None:
+def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> None:
+    """The table, and beside a paper's what is measured here of the same kind: its lines of the built-in world, or the
+    table there that answers the same question."""
+    own, built_in = table_html.halves(record, empty)
+    name = table_html.COUNTERPARTS.get(record["table"])
+    if built_in or name is None:
+        other, label, note = built_in, "**Ours, on the built-in world**", table_html.SHIPPED
+    else:
+        choice = table_html.table_choices(table_html.WORLD)[name]
+        plan = papers.table_plan(store, choice.key, papers.SEEDS)
+        other, rows = table_html.halves(plan.record())[0], max(rows, len(plan.lines))
+        label, note = f"**Ours, on the built-in world: {name}**", f"{choice.title}."
+    if not (own and other):
+        if other:
+            st.caption(table_html.NOT_PRINTED)
+        markup_table(own or other, rows)
+        return
+    left, right = st.columns(2, gap="medium")
+    with left:
+        side_head("**Published**", "As the paper prints it.")
+        markup_table(own, rows)
+    with right:
+        side_head(label, f"{note[0].upper()}{note[1:]}", "" if built_in else str(name))
+        markup_table(other, rows)
+
+
+def side_head(label: str, note: str, opens: str = "") -> None:
+    """Above one of two tables: whose it is, and the way to it where it is another one."""
+    with st.container(
+        horizontal=True, vertical_alignment="center", key=f"side-{'ours' if opens else label[2:6]}"
+    ):
+        st.markdown(f"{label}  \n{escape_markdown(note)}")
+        if opens:
+            state = {"paper": table_html.WORLD, "table": opens}
+            icon = ":material/arrow_forward:"
+            ui.page_button("Open our table to run it", "pages/7_Papers.py", state, icon=icon)
+
+
+def markup_table(markup: str, rows: int) -> None:
+    with st.container(height=_TALL if rows > _MANY_ROWS else "content"):  # what is below it is soon there
+        st.html(markup)
+
+
+def as_figure(name: str, seeds: int, label: str) -> None:
     """The table as a figure, once it is opened; drawn anew while the table is worked on."""
-    box = st.expander("As a figure", icon=":material/scatter_plot:", key="as-figure", on_change="rerun")
+    box = st.expander(label, icon=":material/scatter_plot:", key="as-figure", on_change="rerun")
     if not box.open:
         return
     with box, ui.show_errors():
@@ -216,8 +269,8 @@ def told(key: str, record: dict[str, Any] | None = None) -> str:
     return f"{title} {escape_markdown(unbroken(table_html.finding(key, record)))}{two}"
 
 
-def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
-    """Run or stop everything that can run, and the time it takes; where nothing can, the nearest that does."""
+def actions(store: RunStore, plan: papers.TablePlan) -> None:
+    """Run or stop everything that can run, and the time it takes."""
     states = [state_of(status) for status in plan.lines]
     ready = [status for status in plan.lines if status.state in ("ready", "stopped")]
     working = is_working(store, plan.name)
@@ -230,16 +283,16 @@ def actions(store: RunStore, plan: papers.TablePlan, busy: bool) -> None:
         elif ready and not is_public():
             begin = lambda: start_table(store, plan.name, plan.seeds)  # noqa: E731
             label = "Resume what was interrupted" if "stopped" in states else "Run all available lines"
-            long = (plan.seconds or 0) > 3600  # no click that the page recommends
+            short = (
+                plan.seconds is not None and plan.seconds <= 3600
+            )  # else no click that the page recommends
             st.button(
                 label,
-                type="secondary" if long else "primary",
+                type="primary" if short else "secondary",
                 icon=":material/play_arrow:",
                 on_click=runs.run_action,
                 args=(begin,),
             )
-        if not busy and not ready:  # what can be done now comes first
-            runs_here(store, plan)
     if ready and is_public():
         st.caption(f"{counted(len(ready), 'line')} can run on your own installation.")
     elif ready:
@@ -268,48 +321,11 @@ def states_line(plan: papers.TablePlan) -> None:
         elsewhere(plan)
 
 
-def quick_table(plan: papers.TablePlan) -> str | None:
-    """The table of the built-in world that runs here, by its name; None where there is none, or this one can run."""
-    quick = QUICK.get(plan.name.partition("/")[0])
-    can = any(status.state in ("ready", "stopped", "running") for status in plan.lines)
-    names = {choice.key: name for name, choice in table_html.table_choices(table_html.WORLD).items()}
-    return None if quick is None or can or is_public() else names[quick]
-
-
-def runs_here(store: RunStore, plan: papers.TablePlan) -> bool:
-    """Where nothing of this table can run: a button to one that can; whether there is one."""
-    name = quick_table(plan)
-    if name is None:
-        return False
-    can_run = papers.table_plan(store, QUICK[plan.name.partition("/")[0]], plan.seeds)
-    note = (
-        f"{name}{time_of(can_run)}: on the pictures and models that ship with Crossmatch; "
-        "there is nothing to download."
-    )
-    label = "Go to a table that runs here"
-    world_button(label, name, type="primary", icon=":material/arrow_forward:", help=note)
-    return True
-
-
 def elsewhere(plan: papers.TablePlan) -> None:
-    """The same kind of numbers on data that are here."""
-    other, page = table_html.COUNTERPARTS.get(plan.name), ELSEWHERE.get(plan.name.partition("/")[0])
-    if other and other != quick_table(plan):
-        world_button("Show this kind of table for the built-in world", other, icon=":material/public:")
+    """The page on which the same is measured of other sets and models."""
+    page = ELSEWHERE.get(plan.name.partition("/")[0])
     if page is not None:
         ui.page_button(page[1], page[0], {}, icon=":material/straighten:")
-
-
-def world_button(label: str, table: str, **button: Any) -> None:
-    """A button that opens a table of the built-in world."""
-    ui.page_button(label, "pages/7_Papers.py", {"paper": table_html.WORLD, "table": table}, **button)
-
-
-def time_of(plan: papers.TablePlan) -> str:
-    """`, 4 lines, about 29 min` for what of a table is ready; "" where nothing is."""
-    ready = [status for status in plan.lines if status.state in ("ready", "stopped")]
-    time = f", about {duration(plan.seconds)}" if plan.seconds else ""
-    return f", {counted(len(ready), 'line')}{time}" if ready else ""
 
 
 def plan_of_lines(store: RunStore, plan: papers.TablePlan) -> None:
@@ -397,7 +413,13 @@ def printed(paper: str, table: str) -> None:
             with st.expander(f"{name}: {'available' if not found.startswith('needs') else 'not available'}"):
                 st.caption(escape_markdown(shown(found)))
                 st.code(f"crossmatch evaluate --benchmark {name} --model MODEL", language="bash")
-    ui.export_section(f"{paper}-{table}".replace(" ", "-"), frame, papers=(paper,))
+    ui.export_section(
+        f"{paper}-{table}",
+        frame,
+        latex=lambda: text_table_latex(frame),
+        papers=(paper,),
+        state=view_state(),
+    )
 
 
 ui.open_page("Papers", LEAD, pick=False)
@@ -408,5 +430,5 @@ with ui.show_errors():
         runnable(chosen.key)
     else:
         printed(short, chosen.key)
-    published.section(ui.VisitorStore())
+    published.section(ui.VisitorStore(), view_state())
     ui.cite(None, (short, "Winoground"), NOTE)

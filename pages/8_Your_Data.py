@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import streamlit as st
@@ -15,7 +16,10 @@ from core.base.errors import InputError
 from core.base.table_formats import READ, open_table
 from core.base.text import counted
 from core.datasets import load, user_sets
+from core.datasets.score_faults import LISTED as FAULTS
+from core.datasets.score_faults import ScoreFault
 from core.exchange.import_hub import fetch_parts, list_parts
+from core.exchange.layouts import latex_table
 from core.figures.text import escape_markdown
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
@@ -205,6 +209,7 @@ def scores() -> None:
             entry = new_upload("scores_upload")
     except InputError as error:
         show_error(error)
+        all_faults(st.session_state.get("scores_upload"))
         what_files_hold()
         return
     if entry is not None:
@@ -219,6 +224,20 @@ def scores() -> None:
     file_section(entry, shape)
     with st.expander("File formats and examples", icon=":material/description:"):
         what_files_hold()
+
+
+def all_faults(file: Any) -> None:
+    """Everything that is wrong in a file of scores, as of a manifest; nothing where the sentence above says it all."""
+    faults = [] if file is None else ScoreFault.of_file(file.name, file.getvalue())
+    if len(faults) < 2:
+        return
+    table = pd.DataFrame(faults, columns=["row", "column", "what is wrong", "what to do"])
+    table["row"] = ["" if row is None or pd.isna(row) else str(int(row)) for row in table["row"]]
+    more = f"The first {len(faults)} mistakes" if len(faults) == FAULTS else counted(len(faults), "mistake")
+    st.markdown(f"**{more} in this file.** Nothing of it is stored; mend them and upload it again.")
+    ui.wide_table(table, height=min(38 + 35 * len(table), 320), key="score-faults")
+    data = lambda: table.to_csv(index=False).encode()  # noqa: E731
+    st.download_button("Mistakes (CSV)", data, "mistakes.csv", "text/csv", on_click="ignore")
 
 
 def what_files_hold() -> None:
@@ -284,8 +303,19 @@ def file_section(entry: str, shape: str) -> None:
             {"margins": figure},
             title=f"{name}: {size}",
             note=MARGIN_NOTE,
+            latex=lambda: latex_table([(name, evaluation.metrics)]),
+            state=view_state(entry, shape),
         )
         st.button(f"Remove {name}", on_click=remove_file, args=(entry,), icon=":material/delete:")
+
+
+def view_state(entry: str, shape: str) -> dict[str, str]:
+    """What a link to this file's result says, though the address may leave it out."""
+    way = {} if public_mode.is_public() else {"way": _SCORES}
+    return {**way, "set": entry, **({"shape": shape} if shape else {})}
+
+
+_SCORES = "Scores or embeddings"  # of `WAYS`
 
 
 def of_groups(evaluation: Evaluation) -> dict[str, Estimate]:
@@ -480,7 +510,7 @@ def removed(name: str) -> None:
 WAYS = {
     "Images and captions": images,
     "Hugging Face": hub,
-    "Scores or embeddings": scores,
+    _SCORES: scores,
     "A model": model,
     "A scorer in Python": scorer,
     "Stored data": kept,

@@ -185,7 +185,7 @@ def _values(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> list[dict[s
 
 COLUMNS: dict[str, Any] = {
     "compared": st.column_config.TextColumn(
-        help="A and B: the two that are compared below, A the older one. While one run is ticked: what a comparison "
+        help="A and B: the two that are compared below, A the upper one. While one run is ticked: what a comparison "
         "with it can say. A paired test needs two single runs on the same groups that have results.",
     ),
     "status": st.column_config.TextColumn(
@@ -314,10 +314,12 @@ def _what_to_tick(count: int, of: int) -> str:
 
 
 def pairing(frame: pd.DataFrame, sweeps: Mapping[str, SeedGroup], ticked: Sequence[str]) -> list[str]:
-    """Per row of the table: a letter of several ticked runs, the oldest one being A; of one, what it can be compared
+    """Per row of the table: a letter of several ticked runs, the uppermost being A; of one, what it can be compared
     by."""
     if len(ticked) > 1:
-        sides = dict(zip(_by_age([sweeps[name] for name in ticked]), LETTERS, strict=False))
+        sides = dict(
+            zip((each.id for each in from_above([sweeps[name] for name in ticked])), LETTERS, strict=False)
+        )
         return [sides.get(name, "") for name in frame["id"]]
     (first,) = ticked
     results = dict(zip(frame["id"], frame["result"], strict=True))
@@ -327,9 +329,9 @@ def pairing(frame: pd.DataFrame, sweeps: Mapping[str, SeedGroup], ticked: Sequen
     ]
 
 
-def _by_age(runs: Sequence[SeedGroup]) -> list[str]:
-    """The ids of runs, the oldest one first."""
-    return [sweep.id for sweep in sorted(runs, key=lambda sweep: sweep.created)]
+def from_above(runs: Sequence[SeedGroup]) -> list[SeedGroup]:
+    """Runs as the table has them, the newest on top: that is A, the next one B."""
+    return sorted(runs, key=lambda sweep: sweep.created, reverse=True)
 
 
 def comparable(first: SeedGroup, second: SeedGroup, results: Mapping[str, str]) -> str:
@@ -565,9 +567,9 @@ NOTHING = _Shown({}, {}, "")
 
 
 def overlay(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
-    """The curves of three runs and more laid over each other, the oldest as A; what of it can be taken away."""
+    """The curves of three runs and more laid over each other, the uppermost as A; what of it can be taken away."""
     st.header("Compared", anchor=False)
-    sweeps = sorted(chosen, key=lambda sweep: sweep.created)
+    sweeps = from_above(chosen)
     every = {
         f"{letter}: {name}": curves(sweep, store)
         for letter, name, sweep in zip(LETTERS, legend(*sweeps), sweeps, strict=False)
@@ -611,9 +613,9 @@ def _is_headline(name: str) -> bool:
 
 
 def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
-    """Two laid over each other, the older as A, and the difference on the same groups; what of it can be taken away."""
+    """Two laid over each other, the upper as A, and the difference on the same groups; what of it can be taken away."""
     st.header("Compared", anchor=False)
-    first, second = sorted(chosen, key=lambda sweep: sweep.created)
+    first, second = from_above(chosen)
     apart, own = other_groups(first, second), legend(first, second)
     if apart:
         st.warning(escape_markdown(apart), icon=":material/difference:")
@@ -819,7 +821,7 @@ def page() -> None:
         more = partial(taken_away, runs, shown.tables)
         title = "; ".join(
             f"{letter}: {shared.group_label(sweep)}"
-            for letter, sweep in zip(LETTERS, sorted(chosen, key=lambda sweep: sweep.created), strict=False)
+            for letter, sweep in zip(LETTERS, from_above(chosen), strict=False)
         )
         table_of_all = frame.drop(columns="curve")
         ui.export_section("runs", table_of_all, shown.figures, more=more, title=title, note=shown.note)
@@ -839,7 +841,7 @@ def listed(sweeps: list[SeedGroup]) -> list[SeedGroup]:
     if together:
         return sweeps
     single = [SeedGroup(run.id, [run]) for sweep in sweeps for run in sweep.runs]
-    return sorted(single, key=lambda sweep: sweep.created, reverse=True)
+    return from_above(single)
 
 
 def states(runs: Sequence[Run]) -> frozenset[tuple[str, str, int]]:

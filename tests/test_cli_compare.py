@@ -11,6 +11,7 @@ from typer.testing import CliRunner
 from core.base.errors import InputError
 from core.cli import app
 from core.datasets import load
+from core.datasets.score_files import write_scores
 from core.metrics.statistics import compare
 
 SET = ("--benchmark", "scenes/left-right")
@@ -213,3 +214,22 @@ def test_sides_that_differ_in_what_is_right_are_refused(files, tmp_path):
     table.to_csv(tmp_path / "turned.csv", index=False)
     with pytest.raises(InputError, match="differ in what is right for the group 'b'"):
         run(files[0], tmp_path / "turned.csv")
+
+
+def test_a_file_that_only_numbers_its_groups_says_how_it_gets_names(tmp_path):
+    """`compare a.csv a.npz` said that names do not fit, and not how an NPZ carries any."""
+    named, scores, rows = (tmp_path / name for name in ("a.csv", "b.npz", "e.npz"))
+    write_scores(named, np.tile(np.eye(2), (5, 1, 1)), [f"g{i}" for i in range(5)])
+    np.savez(scores, scores=np.tile(np.eye(2), (5, 1, 1)))
+    np.savez(rows, img=np.eye(10), cap=np.eye(10))
+    for file, said in (
+        (scores, "add an array 'ids' with the name of each group"),
+        (rows, "as embeddings do:"),
+    ):
+        for words in ([named, file], [file, named]):
+            result = CliRunner().invoke(app, ["compare", *map(str, words)])
+            assert isinstance(result.exception, InputError)
+            assert f"{file} only numbers its groups, 0 to 4" in str(result.exception)
+            assert said in str(result.exception) and "the other file names 'g0'" in str(result.exception)
+    np.savez(scores, scores=np.tile(np.eye(2), (5, 1, 1)), ids=[f"g{i}" for i in range(5)])
+    assert CliRunner().invoke(app, ["compare", str(named), str(scores)]).exit_code == 0

@@ -402,6 +402,7 @@ def test_a_dry_run_of_several_seeds_says_how_many_its_time_is_for(monkeypatch):
     said = [CliRunner().invoke(app, [*words, *more]).stdout for more in ([], ["--seeds", "4"])]
     assert "where little else runs (measured before)" in said[0] and "seeds" not in said[0].splitlines()[1]
     assert "for 4 seeds, one after the other, where little else runs" in said[1]
+    assert said[0].splitlines()[0].endswith("seed 0") and said[1].splitlines()[0].endswith("seeds 0–3")
 
 
 def test_every_command_prints_exact_differences_and_says_so():

@@ -498,6 +498,8 @@ def test_every_layout_is_written_in_markdown_and_latex_with_texts_from_data_esca
     code = FORMATS["latex"](table).partition("\n% ")[0]
     assert r"a\_b|<i>\&\%" in code
     assert code.count("&") - code.count(r"\&") == (width - 1) * (len(table.rows) + 1)
+    package, code = code.split("\n", 1)
+    assert package.startswith("%") and r"\usepackage{booktabs}" in package
     assert code.startswith(r"\begin{tabular}{l" + "r" * (width - 1) + "}")
 
 

@@ -2,6 +2,8 @@
 
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -799,3 +801,17 @@ def test_an_image_in_an_address_is_decoded_while_its_call_is_at_work_and_no_othe
         assert isinstance(field.preprocess(ImageData(url=image["url"])), bytes) and not at_work
     assert "group_match" in answered(address, [image, image, "a", "b", "builtin/clip"])
     assert at_work == [True, True]
+
+
+def test_help_and_a_wrong_option_are_answered_before_anything_large_is_imported():
+    """`--help` printed nothing in a minute: it started the demo."""
+    root = Path(gradio_app.__file__).parent
+    loaded = "import runpy, sys; sys.argv = ['gradio_app.py', *sys.argv[1:]]\n"
+    loaded += "try: runpy.run_path('gradio_app.py', run_name='__main__')\n"
+    loaded += "finally: print('loaded:', *({'gradio', 'torch', 'numpy'} & {*sys.modules}))"
+    for words, said in ((["--help"], "--port"), (["--port", "many"], "invalid int value")):
+        found = subprocess.run(
+            [sys.executable, "-c", loaded, *words], cwd=root, capture_output=True, text=True
+        )
+        assert said in found.stdout + found.stderr and "loaded:\n" in found.stdout
+        assert found.returncode == (0 if words == ["--help"] else 2)

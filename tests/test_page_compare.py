@@ -1,5 +1,6 @@
 """The page that compares two models, two files, or a file and a model, driven from app.py."""
 
+import io
 import json
 
 import numpy as np
@@ -277,7 +278,7 @@ def test_export_offers_a_report_latex_rows_and_the_command_of_both(app, exported
     assert exported[-1]["command"] == (
         f"crossmatch compare builtin/clip builtin/siglip --benchmark {SET} --split test"
     )
-    rows = exported[-1]["latex"]().splitlines()
+    rows = exported[-1]["latex"]().splitlines()[4:-2]
     difference, p = "builtin/siglip $-$ builtin/clip", "p (by caption, Holm)"
     assert [row.split(" & ")[0] for row in rows[1::2]] == ["builtin/clip", "builtin/siglip", difference, p]
     assert "builtin/siglip − builtin/clip" in exported[-1]["report"]().decode()
@@ -290,6 +291,47 @@ def test_export_of_two_files_names_them_and_no_benchmark(app, tmp_path, exported
     report = exported[-1]["report"]().decode()
     assert "b.csv − a.csv" in report and "<h1>a.csv compared with b.csv, " in report
     assert "b.csv on a.csv" not in report
+
+
+def test_a_comparison_of_models_has_no_shape_of_a_file_that_was_selected_before(app, exported):
+    """The command had `--shape 2x2`, which it refuses for such a set; the link had it, too."""
+    rows = np.random.default_rng(0).normal(size=(10, 4))
+    content = io.BytesIO()
+    np.savez(content, img=rows, cap=rows)
+    entry = f"upload/{UploadStore().add('e.npz', content.getvalue(), '2x2').name}"
+    test = app(COMPARE, set=entry, shape="2x2")
+    assert test.selectbox(key="shape").value == "2x2"
+    fine(test.selectbox(key="set").set_value(SET).run())
+    assert "--shape" not in exported[-1]["command"] and "shape" not in test.query_params
+
+
+def test_the_title_of_two_files_names_their_set_once(app, tmp_path, exported):
+    """It said "a.csv and b.csv on a.csv"."""
+    first = uploaded(tmp_path, "a.csv", with_right({0, 1}))
+    app(COMPARE, set=first, other=uploaded(tmp_path, "b.csv", with_right({1, 2, 3})))
+    assert exported[-1]["title"] == "a.csv and b.csv, 5 groups"
+    groups = load(SET, "test")
+    scores = np.random.default_rng(1).normal(size=(len(groups), 2, 2))
+    first = uploaded(tmp_path, "c.csv", scores, groups)
+    app(COMPARE, set=first, other=uploaded(tmp_path, "d.csv", scores + 1, groups))
+    assert exported[-1]["title"] == f"c.csv and d.csv on {SET}, {len(groups)} groups"
+
+
+def test_with_nothing_chosen_the_page_says_what_to_choose(app, tmp_path):
+    first = uploaded(tmp_path, "a.csv", with_right({0, 1}))
+    uploaded(tmp_path, "c.csv", with_right({1})[:3])  # of other groups: nothing is taken by itself
+    assert "Choose above the file that a.csv is compared with" in text(app(COMPARE, set=first)).replace(
+        "\\", ""
+    )
+
+
+def test_a_file_that_only_numbers_its_groups_says_how_it_gets_names(open_page, tmp_path):
+    groups = load(SET, "test").select(range(5))
+    named = uploaded(tmp_path, "a.csv", with_right({0, 1}), groups)
+    other = uploaded(tmp_path, "b.npz", with_right({0}))
+    (error,) = open_page(COMPARE, set=named, other=other).error
+    said = error.value.replace("\\", "")
+    assert "b.npz only numbers its groups, 0 to 4: add an array 'ids'" in said
 
 
 def test_a_file_of_other_groups_is_not_what_a_file_is_compared_with(app, tmp_path):
@@ -420,4 +462,4 @@ def test_the_difference_in_the_table_is_that_of_the_unrounded_columns_beside_it(
     table = test.dataframe[0].value
     a, b = (name.removesuffix(": tied") for name in table if name.endswith(": tied"))
     assert np.allclose(table["B − A"], table[b] - table[a], atol=1e-3)
-    assert _exact_differences(2) in text(test)
+    assert _exact_differences(2) in text(test).replace("\\", "")

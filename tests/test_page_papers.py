@@ -2,6 +2,8 @@
 
 import os
 import re
+from types import SimpleNamespace
+from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from adapted import finish, made, made_home  # noqa: F401  fixtures
@@ -14,6 +16,8 @@ from core.papers import background, table_html
 from core.papers._shipped_results import measured
 from core.papers._tables import lines
 from core.runs.store import RunStore
+from ui import shipped_results
+from ui.export import file_name
 
 PAPERS = "pages/7_Papers.py"
 
@@ -210,9 +214,14 @@ def test_a_visitor_reads_what_is_missing_and_no_folder_of_the_server(app, monkey
     "name", ["Schedules", "First threshold", "Iterations", "Gains", "SimpleMatch", "Why"]
 )
 def test_the_built_in_world_answers_each_question_with_a_figure(app, name):
-    test = app(PAPERS, **TTM, world=name)
+    table = next(
+        t
+        for t, c in table_html.table_choices(table_html.WORLD).items()
+        if name in shipped_results.OF_TABLE.get(c.key, ())
+    )
+    test = app(PAPERS, paper=table_html.WORLD, table=table, world=name)
     assert len(test.get("plotly_chart")) == 1
-    assert test.segmented_control(key="world").value == name
+    assert not test.segmented_control or test.segmented_control(key="world").value == name
 
 
 def test_a_table_of_the_built_in_world_has_its_own_figure_and_no_second_choice_of_one(app):
@@ -328,7 +337,7 @@ def test_lines_of_the_built_in_world_are_a_table_of_their_own_without_empty_colu
 def test_a_figure_whose_numbers_the_paper_does_not_print_says_that_those_shown_are_not_its(app):
     """Below Cola's Fig. 5 stood "The paper's numbers", and every line was of the built-in world."""
     test = app(PAPERS, paper="Cola", table="Fig. 5")
-    assert "the paper prints no numbers here" in html(test) and "built-in world, Linear" not in html(test)
+    assert "the paper prints no numbers here" in plain(test) and "built-in world, Linear" not in html(test)
     assert "Cola mAP, 2 attributes" in html(test) and "attributes-2" not in html(test)
     assert "Shipped results, in percent" in plain(test) and "The paper's numbers, in" not in plain(test)
 
@@ -416,17 +425,67 @@ def test_a_table_with_one_measured_line_speaks_of_one(app):
     assert "of untouched groups on the one measured line, scenes/left-right" in told and "all 1" not in told
 
 
-def test_where_nothing_can_run_a_table_that_runs_comes_first(app):
-    test = app(PAPERS, **TTM)
-    here = next(each for each in test.button if each.label == "Go to a table that runs here")
-    assert here.proto.type == "primary"
-    (other,) = [each.help for each in test.button if each.label == "Go to a table that runs here"]
-    assert other.startswith("Iterations, 4 lines, about ")
-    assert not [each.label for each in test.button if each.label.startswith("Run ")]  # of another table
-    test = app(PAPERS, paper="Language priors", table="Table 1a")
-    assert [each.label for each in test.button if each.help.startswith("Alpha, 12 lines")]
-    test = app(PAPERS, paper=table_html.WORLD, table="Iterations")
-    assert not [each.label for each in test.button if "that runs here" in each.label]
+def test_a_published_table_stands_beside_ours_and_one_button_leads_there(app):
+    """A button replaced the table, and three led to the built-in world."""
+    for query, name in (
+        (TTM, "Sets and models"),
+        ({"paper": "Language priors", "table": "Table 1a"}, "Alpha"),
+    ):
+        test = app(PAPERS, **query)
+        own, other = (each.proto.body for each in test.get("html") if "<table" in each.proto.body)
+        ours = table_html.table_choices(table_html.WORLD)[name]
+        assert "scenes/" in other and "scenes/" not in own and ours.title[1:] in plain(test)
+        assert not [e.label for e in test.expander if "built-in world" in e.label]
+        ways = [each for each in test.button if "table" in each.label]
+        assert [each.label for each in ways] == ["Open our table to run it"]
+        state = ways[0].click().run().session_state
+        assert (state["paper"], state["table"]) == (table_html.WORLD, name)
+
+
+def test_a_table_with_lines_of_the_built_in_world_has_them_beside_the_papers(app):
+    test = app(PAPERS, paper="Cola", table="Table 1")
+    own, other = (each.proto.body for each in test.get("html") if "<table" in each.proto.body)
+    assert "CLIP, Linear" in own and "MM-Adapter" in other and "Published" in text(test)
+    assert not [each for each in test.button if each.label.startswith("Open our table")]  # it is here
+
+
+def test_what_takes_hours_is_no_button_that_the_page_recommends(app):
+    """Of a table of 98 lines “Run all available lines”, 13 h 26 min, was the one in colour."""
+    test = app(PAPERS, paper=table_html.WORLD, table="Sets and models")
+    assert button(test, "Run all available lines").proto.type == "secondary"
+
+
+@pytest.mark.parametrize(
+    "query", [TTM, {"paper": "Cola", "table": "Table 1"}, {"paper": "Cola", "table": "Table 7"}, {}]
+)
+def test_the_export_has_latex_and_a_link_to_this_table(app, monkeypatch, query):
+    """The link was the page's address alone."""
+    monkeypatch.setattr("ui.export.st.context", SimpleNamespace(url="http://h/Papers"))
+    test = app(PAPERS, **query)
+    (link,) = {each.value for each in test.code if each.value.startswith("http://h/Papers")}
+    asked = {name: of[0] for name, of in parse_qs(urlsplit(link).query).items()}
+    shown = (test.selectbox(key="paper").value, test.selectbox(key="table").value)
+    assert (asked["paper"], asked["table"]) == shown
+    again = app(PAPERS, **asked)
+    assert (again.selectbox(key="paper").value, again.selectbox(key="table").value) == shown
+    assert any(each.value.rstrip().endswith(r"\end{tabular}") for each in test.code)
+
+
+def test_a_published_set_is_in_its_link(app, monkeypatch):
+    monkeypatch.setattr("ui.export.st.context", SimpleNamespace(url="http://h/Papers"))
+    name = "Winoground, non-grouped"
+    test = app(PAPERS, published="true", published_set=name)
+    links = [each.value for each in test.code if each.value.startswith("http://h/Papers")]
+    asked = parse_qs(urlsplit(links[-1]).query)
+    again = app(PAPERS, **{key: of[0] for key, of in asked.items()})
+    assert again.selectbox(key="published_set").value == name
+    metric = again.selectbox(key="published_metric").value
+    assert metric == test.selectbox(key="published_metric").value
+
+
+def test_a_file_has_a_name_without_commas_and_spaces():
+    assert file_name("published-Winoground, non-grouped.csv") == "published-Winoground-non-grouped.csv"
+    assert file_name("run-20251125-1234-ab-explained-group_match.csv").count("_") == 1
 
 
 def test_the_table_stands_above_the_states_of_its_lines_and_its_settings(app):

@@ -16,6 +16,7 @@ from core.cola.run import StrategyRun
 from core.figures.retrieval import (
     _CurveData,
     curve_figure,
+    label,
     paper_data,
     strategies_data,
     strategies_figure,
@@ -324,6 +325,11 @@ def test_the_table_of_strategies_has_intervals_chance_and_who_has_no_verdict_and
     assert [table.count(f"{n} epochs") for n in set(shorter)] == [shorter.count(n) for n in set(shorter)]
     assert table.count("still improving") == len(shipped.improving) > 0
     told = text(test)
+    best = int(np.nanargmax(data.value[0]))
+    result = f"{label(data.strategies[best])} finds pictures best here: {data.value[0, best]:.1f} % mAP"
+    assert f"{result} of all queries against {data.value[0, 0]:.1f} % before training" in told
+    # What was found comes before how many of the papers' claims it confirms, and both before the details.
+    assert told.index(result) < told.index("claims of the papers") < told.index("Still improving")
     assert told.index("Still improving") < told.index("is highest") and "the intervals overlap" in told
     first = strategies_figure(data)
     assert [t.name for t in first.data if t.showlegend is not False][-2:] == ["one seed", "chance level"]
@@ -601,6 +607,31 @@ def test_the_form_says_how_long_a_run_takes_by_the_last_one_of_its_kind(app):
     said = text(app(PAGE, view="train", run="new", strategy="Linear"))
     assert "About 2 min, going by your last run of this strategy" in said  # 4 epochs took 60 s, these are 8
     assert "a guess until" in text(app(PAGE, view="train", run="new", strategy="MM-Pred"))
+
+
+def test_the_axis_of_strategies_ends_above_every_whisker_at_a_line_of_its_own():
+    """FT all's whisker, to 81.9 %, ran into the legend: the last line was that of 80 %."""
+    data = Measured.shipped()
+    data = strategies_data(data.rows)
+    for beside in (None, paper_data("CLIP")):
+        axis = strategies_figure(data, beside=beside).layout.yaxis
+        top = axis.dtick * (axis.range[1] // axis.dtick)
+        assert np.nanmax(data.high[[1, 2, 4]]) <= top <= 100
+
+
+def test_a_view_of_another_page_leaves_the_address(app):
+    test = app(PAGE, view="Training set")
+    assert "view" not in test.query_params
+    assert test.segmented_control(key="view").value == "Ask for pictures"
+
+
+def test_the_table_of_what_gets_in_the_way_says_on_a_phone_that_it_goes_on(app):
+    test = app(PAGE)
+    kinds = [each.type if each.type != "html" else each.proto.body for each in test.main]
+    head = next(
+        i for i, each in enumerate(test.main) if each.type == "header" and each.value.startswith("What gets")
+    )
+    assert "cm-swipe" in "".join(kinds[head : head + 4])
 
 
 def test_figures_side_by_side_have_one_scale():

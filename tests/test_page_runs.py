@@ -85,9 +85,9 @@ def test_seeds_by_themselves_have_their_intervals_and_a_paired_test(app, made): 
         and "McNemar" in text(test)
         and len(test.get("plotly_chart")) == 1
     )
-    assert {"A: seed 0", "B: seed 1"} <= {
+    assert {"A: seed 1", "B: seed 0"} <= {
         *filter(None, drawn(test))
-    }  # the older run is A, however they were ticked
+    }  # the upper run is A, however they were ticked: B stood above A
     fine(test.selectbox(key="compared_metric").set_value("group_score").run())
     assert test.query_params["runs"] in (",".join(made.seeds), [",".join(made.seeds)])
 
@@ -95,7 +95,7 @@ def test_seeds_by_themselves_have_their_intervals_and_a_paired_test(app, made): 
 def test_the_difference_is_that_of_the_last_iterations(app, made):  # noqa: F811
     test = choose(app(RUNS, together="false"), *made.seeds)
     ends = [RunStore().steps(run_id)[-1]["metrics"]["group_match"]["value"] for run_id in made.seeds]
-    a, b = ends
+    b, a = ends
     assert f"{b - a:+.2f} points, {b:.2f} % against {a:.2f} %".replace("-", "−") in text(test)
     assert _exact_differences(2) in text(test)
 
@@ -105,7 +105,7 @@ def test_groups_of_seeds_have_the_paired_difference_of_the_seeds_that_both_have(
     test = choose(app(RUNS), made.group, made.simplematch)
     a, b = (
         RunStore().steps(run_id)[-1]["metrics"]["group_match"]["value"]
-        for run_id in (made.seeds[0], made.simplematch)
+        for run_id in (made.simplematch, made.seeds[0])
     )
     said = f"mean over 1 seed of both, same 24 groups:** {b - a:+.2f} points, {b:.2f} % against {a:.2f} % (95"
     assert said.replace("-", "−") in text(test)
@@ -180,7 +180,7 @@ def test_the_table_marks_the_two_that_are_compared_and_says_what_one_can_be_comp
     verdict = next(i for i, each in enumerate(test.main) if "B minus A" in str(getattr(each, "value", "")))
     assert verdict < kinds.index("plotly_chart")  # the figure filled the first screen before it
     two = test.dataframe[0].value.set_index("id")["compared"]
-    assert [two[name] for name in made.seeds] == ["A", "B"] and (two == "").sum() == len(two) - 2
+    assert [two[name] for name in made.seeds] == ["B", "A"] and (two == "").sum() == len(two) - 2
     three = choose(test, *made.seeds, made.wide).dataframe[0].value.set_index("id")["compared"]
     assert sorted(three[[*made.seeds, made.wide]]) == ["A", "B", "C"]
     grouped = choose(app(RUNS), made.group).dataframe[0].value.set_index("id")["compared"]
@@ -422,9 +422,9 @@ def test_the_curves_of_three_runs_lie_over_each_other_with_a_letter_and_a_name_e
 def test_curves_of_two_runs_are_named_by_what_sets_them_apart(app, made):  # noqa: F811
     example_run(RunStore())
     names = drawn(choose(app(RUNS), made.simplematch, EXAMPLE_ID))
-    assert {name for name in names if name} == {"A: TTM, the example that ships", "B: SimpleMatch"}
+    assert {name for name in names if name} == {"A: SimpleMatch", "B: TTM, the example that ships"}
     names = drawn(choose(app(RUNS, together="false"), *made.seeds))
-    assert {name for name in names if name} == {"A: seed 0", "B: seed 1"}
+    assert {name for name in names if name} == {"A: seed 1", "B: seed 0"}
 
 
 def test_the_table_fits_a_laptop_and_shows_every_column_on_demand(app, made):  # noqa: F811
@@ -471,5 +471,5 @@ def test_two_runs_of_different_sets_say_so_first_and_are_named_by_their_sets(app
         store.append_step(other.id, record, attempt)
     test = choose(app(RUNS, together="false"), made.seeds[0], other.id)
     (warning,) = (each.value.replace("\\", "") for each in test.warning)
-    assert f"different groups, {SET} and scenes/attribute-swap." in warning
-    assert {name for name in drawn(test) if name} == {f"A: {SET}", "B: scenes/attribute-swap"}
+    assert f"different groups, scenes/attribute-swap and {SET}." in warning
+    assert {name for name in drawn(test) if name} == {"A: scenes/attribute-swap", f"B: {SET}"}

@@ -5,6 +5,7 @@ import json
 import time
 from dataclasses import replace
 from pathlib import Path
+from xml.etree import ElementTree
 
 import numpy as np
 import pytest
@@ -12,7 +13,10 @@ from adapted import MODEL, SET, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, html, text
 from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 
+from core.datasets import load
 from core.exchange.uploads import UploadStore
+from core.figures.group_slide import change_svg
+from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, headline_metrics
 from core.runs import engine
 from core.runs.store import RunStore
@@ -399,7 +403,7 @@ def test_the_global_variant_has_its_own_metric(app, made):  # noqa: F811
 def test_a_run_on_embeddings_shows_scores_and_opens_the_groups_of_its_file(app, made):  # noqa: F811
     test = app(TTM, run=made.file, explain_by="GroupScore")
     assert "they score the rows of that file only" in plain(test)
-    assert html(test).count("Scores before") == html(test).count("Scores after") >= 1  # matrices
+    assert html(test).count("Scores before") == html(test).count("Scores after 2 iterations") >= 1  # matrices
     assert not [b for b in test.button if b.label.startswith(("Open", "Use this model"))]
     assert "continues when you close" not in text(test)  # it is over
     UploadStore().add("mine.npz", Path(RunStore().get(made.file).config["embeddings"]).read_bytes(), "2x2")
@@ -485,6 +489,77 @@ def test_a_sweep_shows_means_deviations_and_every_seed(app, made):  # noqa: F811
     assert list(test.dataframe[0].value["seed"]) == [0, 1]
     fine(button(test, "Open seed 1").click().run())
     assert test.session_state["run"] == made.seeds[1]
+
+
+def test_several_seeds_have_a_verdict_with_interval_what_one_more_may_gain_and_counts(app, made):  # noqa: F811
+    test = app(TTM, run=made.group)
+    store, truth = RunStore(), load(SET, "test").select(np.arange(24)).truth
+    before, after = (
+        [Evaluation.of(store.scores(run, i), truth).outcomes["group_match"].value for run in made.seeds]
+        for i in (0, 2)
+    )
+    gain = np.mean([100 * (a.mean() - b.mean()) for a, b in zip(after, before, strict=True)])
+    said = next(
+        each.value for each in test.markdown if "mean of" in each.value and "seed fixes" in each.value
+    )
+    said = said.replace("\u00a0", " ").replace("\u2060", "")
+    assert f"{gain:+.1f} points".replace("-", "−") in said and "95 % interval" in said
+    assert "three seeds at least are needed to say what one more may gain" in said  # two say nothing
+    table = test.dataframe[0].value
+    fixed = [int((a > b).sum()) for a, b in zip(after, before, strict=True)]
+    assert list(table["GroupMatch fixed"]) == [str(n) for n in fixed]
+
+
+def test_seeds_are_exported_as_table_of_latex_and_report(app, made, monkeypatch):  # noqa: F811
+    given = []
+    monkeypatch.setattr("ui.ttm_sweep.export_section", lambda *_, **more: given.append(more))
+    app(TTM, run=made.group)
+    latex, report = given[-1]["latex"](), given[-1]["report"]().decode()
+    assert latex.splitlines()[-1] == r"\end{tabular}" and "after, mean of 2 seeds &" in latex
+    assert "before" in report and "after, seed 0" in report and "after, seed 1" in report
+
+
+def test_from_a_finished_run_a_new_one_is_one_click_away(app, made):  # noqa: F811
+    for run in (made.seeds[0], made.group, made.simplematch):
+        test = fine(button(app(TTM, run=run), "New run").click().run())
+        assert button(test, "Start the run") and "run" not in test.query_params
+
+
+def test_seeds_are_added_to_a_finished_run_and_to_a_group(app, made, started):  # noqa: F811
+    test = app(TTM, run=made.simplematch)
+    fine(test.number_input(key="more_seeds").set_value(2).run())
+    test = fine(button(test, "Run 2 more seeds").click().run())
+    group, store = test.session_state["run"], RunStore()
+    assert [seeds.seed_of(run) for run in seeds.group_runs(store, group)] == [0, 1, 2]
+    assert [store.get(run).kind for run in started] == ["simplematch"] * 2
+    test = app(TTM, run=made.group)
+    fine(button(test, "Run 3 more seeds").click().run())
+    assert [seeds.seed_of(run) for run in seeds.group_runs(store, made.group)] == [0, 1, 2, 3, 4]
+    test = app(TTM, run=made.simplematch)  # alone, it leads to the others
+    fine(button(test, "All seeds of this group").click().run())
+    assert test.session_state["run"] == group
+
+
+def test_a_changed_group_stands_before_beside_after_with_scores_and_verdicts(app, made):  # noqa: F811
+    """What a lecturer shows: one group, wrong before and right after it."""
+    test = app(TTM, run=made.seeds[0], explain_by="GroupScore")
+    shown = html(test)
+    assert shown.count("Scores before") == shown.count("Scores after 2 iterations") >= 1
+    assert shown.count("cm-verdicts") == 2 * shown.count("Scores before") == shown.count('class="cm-match')
+    labels = [each.label for each in test.get("download_button")]
+    assert any(label.endswith(", before and after (SVG)") for label in labels)
+
+
+def test_the_picture_of_a_change_holds_both_sides():
+    groups = load(SET, "test")
+    right, wrong = np.eye(2)[None], 1 - np.eye(2)[None]
+    own = groups.select(np.arange(1))
+    before, after = (Evaluation.of(scores, own.truth).group(0) for scores in (wrong, right))
+    svg = change_svg(own[0], before, after, "<fixed> & told", "m")
+    root = ElementTree.fromstring(svg)
+    texts = [each.text for each in root.iter("{http://www.w3.org/2000/svg}text")]
+    assert {"<fixed> & told", "Before", "After", "✗ GroupMatch wrong", "✓ GroupMatch right"} <= {*texts}
+    assert len([*root.iter("{http://www.w3.org/2000/svg}image")]) == 4
 
 
 def test_the_adapted_model_is_used_on_every_page(app, made):  # noqa: F811

@@ -4,6 +4,8 @@ import ast
 import csv
 import io
 import zipfile
+from types import SimpleNamespace
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
@@ -12,10 +14,13 @@ from PIL import Image
 
 from core import datasets
 from core.audit import Audit
+from core.base.errors import InputError
 from core.datasets import user_sets
+from core.datasets.score_faults import ScoreFault
 from core.datasets.score_files import read_scores
 from core.debiasing.priors import Prior
 from core.exchange import importing
+from core.exchange.uploads import UploadStore
 from core.metrics.evaluation import Evaluation
 from core.scoring.cache import ScoreCache
 from core.scoring.pairs import Pairs
@@ -49,7 +54,10 @@ def test_a_folder_becomes_a_benchmark_on_every_page(app, tmp_path, monkeypatch):
     assert "1 usable group (1 of 2×2); no problems found" in text(test)
     shown = html(test)
     assert "&lt;b&gt;one&lt;/b&gt; *x*" in shown and "<b>one</b>" not in shown
-    assert "A–1, B–2" in shown
+    assert "A–1, B–2" in shown and [f'cm-badge">{name}<' in shown for name in "AB"] == [
+        True,
+        True,
+    ]  # on the pictures
     name = next(w for w in test.text_input if w.label == "Name")
     name.set_value("kitchen")
     fine(next(b for b in test.button if b.label == "Add it to the benchmarks").click().run())
@@ -360,3 +368,75 @@ def test_a_command_in_an_error_is_quoted_and_its_place_is_said_once(app):
     assert "Group '0', image 0, caption 0 (counted from 0): the score is 1, but log P" in said.replace(
         "\\", ""
     )
+
+
+BROKEN = """group,image,caption,score,match
+a,0,0,1.5,1
+a,0,1,"0,5",0
+a,1,0,nan,0
+a,1,1,2,maybe
+b,0,0,1,1
+b,0,0,1,1
+b,0,1,,0
+b,1,1,3,1
+c,0,0,1,1
+c,0,1,2,1
+c,1,0,2,0
+c,1,1,2,1
+"""
+
+
+def test_every_mistake_of_a_score_file_is_listed_with_row_and_remedy(app, open_page):
+    """Of five kinds of mistake the first alone was said, and the next after an upload anew."""
+    test = app(PAGE, way="Scores or embeddings")
+    (field,) = test.get("file_uploader")
+    test = field.upload("x.csv", BROKEN.encode()).run()
+    assert not test.exception and len(test.error) == 1
+    table = test.dataframe[0].value
+    rows = {(row, column) for row, column in zip(table["row"], table["column"], strict=True)}
+    assert {
+        ("3", "score"),
+        ("4", "score"),
+        ("5", "match"),
+        ("7", ""),
+        ("8", "score"),
+        ("10", "match"),
+    } <= rows
+    assert any("no score of image '1' with caption '0'" in what for what in table["what is wrong"])
+    assert (table["what to do"] != "").all() and "Nothing of it is stored" in text(test)
+    assert not UploadStore().list()
+
+
+def test_a_sound_score_file_has_no_faults_and_each_kind_is_found_alone():
+    sound = "group,image,caption,score,match\n" + "".join(
+        f"{g},{i},{j},{i + 2 * j},{int(i == j)}\n" for g in "ab" for i in (0, 1) for j in (0, 1)
+    )
+    assert ScoreFault.of_file("x.csv", sound.encode()) == []
+    for old, new, row in (
+        ("a,0,0,0,1", "a,0,0,x,1", 2),
+        ("b,0,0,0,1\n", "", 6),
+        ("a,1,1,3,1", "a,1,1,3,0", 4),
+        ("a,1,1,3,1", ",1,1,3,1", 5),
+    ):
+        assert row in [fault.row for fault in ScoreFault.of_file("x.csv", sound.replace(old, new).encode())]
+        with pytest.raises(InputError):
+            read_scores("x.csv", sound.replace(old, new).encode())
+    assert [f.column for f in ScoreFault.of_file("x.csv", sound.replace("score", "points").encode())] == [
+        "score"
+    ]
+    assert ScoreFault.of_file("x.csv", b"a,b\n1,2\n") == ScoreFault.of_file("x.npz", b"") == []
+
+
+def test_the_link_to_a_result_opens_this_file_and_no_newer_one(app, monkeypatch):
+    """It was the address of the page, which opens the newest upload."""
+    monkeypatch.setattr("ui.export.st.context", SimpleNamespace(url="http://h/Your_Data"))
+    scores = "group,image,caption,score\n" + "".join(f"a,{i},{j},{i}\n" for i in (0, 1) for j in (0, 1))
+    for name in ("old.csv", "new.csv"):
+        UploadStore().add(name, scores.encode())
+    test = app(PAGE, way="Scores or embeddings")
+    shown = test.selectbox(key="set").value
+    (link,) = {each.value for each in test.code if each.value.startswith("http://h/Your_Data")}
+    asked = {key: of[0] for key, of in parse_qs(urlsplit(link).query).items()}
+    assert asked["set"] == shown
+    UploadStore().add("newest.csv", scores.replace("a,", "z,").encode())
+    assert app(PAGE, **asked).selectbox(key="set").value == shown

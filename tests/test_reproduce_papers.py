@@ -433,6 +433,21 @@ def test_a_dry_run_says_which_files_of_the_validation_split_are_missing(tmp_path
     assert told("imagenet") == told("flickr30k") == []
 
 
+def test_what_a_table_waits_for_is_said_once_and_its_rows_refer_to_it(tmp_path, monkeypatch):
+    """`reproduce cola/1 --dry-run` repeated seven paragraphs under each of twelve rows, 345 lines in all."""
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path / "home"))
+    output = CliRunner().invoke(app, ["reproduce", "cola/1"]).output
+    blocks = output.split("\n\n")
+    (first,) = (block for block in blocks if block.startswith("To get first:"))
+    named = [line.partition(": ")[0] for line in first.splitlines()[1:]]
+    assert len({*named}) == len(named) and "data of gqa" in output
+    assert all(output.count(f"{name.partition('] ')[2]}: ") == 1 for name in named)
+    numbers = {number for number, _, _ in (name[1:].partition("]") for name in named)}
+    (linear,) = (block for block in blocks if block.startswith("CLIP, Linear"))
+    asked = re.findall(r"\[(\d+)\]", linear.splitlines()[-1])
+    assert asked and {*asked} <= numbers and len(output.splitlines()) < 250
+
+
 @pytest.mark.parametrize("prior", ["test", "gaussian"])
 def test_coco_and_flickr_have_their_alpha_from_validation_whatever_the_prior(tmp_path, monkeypatch, prior):
     model = small_captioner(tmp_path, monkeypatch, samples.flickr30k)

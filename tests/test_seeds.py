@@ -2,13 +2,16 @@
 
 import json
 
+import numpy as np
 import pytest
 from commands import crossmatch
 
 from core.base.errors import InputError
+from core.metrics.evaluation import Evaluation
 from core.runs import engine
 from core.runs.store import RunStore
 from core.ttm import seeds
+from core.ttm.records import SeedChange
 from core.ttm.run import SimpleMatchRun, TTMRun
 
 
@@ -134,3 +137,73 @@ def test_a_sweep_has_the_status_that_needs_attention(store):
     for run, status in zip(runs, ("finished", "failed", "finished"), strict=True):
         store.conclude(run.id, 1, status)
     assert seeds.sweeps(store.list())[0].status == "failed"
+
+
+# More seeds of what has ended
+
+
+def test_seeds_are_added_to_a_group_after_its_last_one(store):
+    group, runs = seeds.launch_seeds(store, "t", JOB, 2)
+    same, more = seeds.SeedGroup.extend(store, group, 2)
+    assert same == group
+    assert [seeds.seed_of(run) for run in more] == [7, 8]
+    assert [run.title for run in more] == ["t · seed 7", "t · seed 8"]
+    assert [run.id for run in seeds.group_runs(store, group)] == [run.id for run in [*runs, *more]]
+    (sweep,) = seeds.sweeps(store.list())
+    assert sweep.title == "t · seeds 5–8"
+
+
+def test_a_single_run_becomes_the_first_seed_of_a_group(store):
+    alone = store.create("ttm", "t", JOB.written())
+    assert seeds.SeedGroup.of_run(store, alone) == ""
+    group, more = seeds.SeedGroup.extend(store, alone.id, 3)
+    assert [seeds.seed_of(run) for run in seeds.group_runs(store, group)] == [5, 6, 7, 8]
+    assert (
+        seeds.SeedGroup.of_run(store, store.get(alone.id)) == seeds.SeedGroup.of_run(store, more[0]) == group
+    )
+    (sweep,) = seeds.sweeps(store.list())
+    assert (sweep.id, sweep.title) == (group, "t · seeds 5–8")
+    settings = {k: v for k, v in more[0].config.items() if k != "group"}
+    assert settings == JOB.with_seed(6).written()
+    store.delete(alone.id)  # the others stay together
+    assert [seeds.seed_of(run) for run in seeds.group_runs(store, group)] == [6, 7, 8]
+
+
+def test_more_seeds_than_a_group_may_have_are_refused(store):
+    group, _ = seeds.launch_seeds(store, "t", JOB, 2)
+    for count in (0, seeds._MAX_SEEDS - 1):
+        with pytest.raises(InputError, match="cannot be added to 2 seeds: 64 is the most"):
+            seeds.SeedGroup.extend(store, group, count)
+
+
+# What several seeds have changed
+
+
+def evaluated(right):
+    """Groups of two by two that are matched right or wrong."""
+    good, bad = [[1.0, 0.0], [0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]
+    return Evaluation.of(
+        np.array([good if each else bad for each in right]), np.tile([0, 1], (len(right), 1))
+    )
+
+
+def test_the_mean_gain_of_seeds_counts_fixed_and_broken_groups_by_hand():
+    before = [evaluated([1, 0, 0, 0, 1])] * 3
+    after = [evaluated(right) for right in ([1, 1, 1, 0, 0], [1, 1, 0, 0, 0], [1, 1, 1, 1, 0])]
+    change = SeedChange.of_seeds(before, after, {"": np.ones(5, bool)})["GroupMatch"]
+    assert change.gains == pytest.approx([20, 0, 40])
+    assert (change.fixed, change.broken) == ([2, 1, 3], [1, 1, 1])
+    assert (change.always_fixed, change.always_broken) == (1, 1)
+    assert change.mean.difference == pytest.approx(20) and (change.mean.fixed, change.mean.broken) == (3, 1)
+    assert change.mean.low <= 20 <= change.mean.high
+    assert change.next_gain == (-40, 60)  # 20 ± 4.303 * 20 * sqrt(4/3), cut where none or all would be right
+
+
+def test_what_one_more_seed_may_gain_is_student_s_prediction_interval():
+    n = 1000
+    before = [evaluated(np.arange(n) < 500)] * 4
+    after = [evaluated(np.arange(n) < end) for end in (600, 610, 620, 630)]
+    change = SeedChange.of_seeds(before, after, {"": np.ones(n, bool)})["GroupMatch"]
+    reach = 3.182446 * 1.290994 * 1.25**0.5  # t of 3 degrees, deviation of 10, 11, 12, 13, sqrt(1 + 1/4)
+    assert change.next_gain == pytest.approx((11.5 - reach, 11.5 + reach), abs=1e-4)
+    assert SeedChange.of_seeds(before[:2], after[:2], {"": np.ones(n, bool)})["GroupMatch"].next_gain is None

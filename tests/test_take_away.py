@@ -6,6 +6,7 @@ import tomllib
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 import yaml
 from typer.testing import CliRunner
@@ -13,7 +14,7 @@ from typer.testing import CliRunner
 from core.cli import app as cli
 from core.cola.run import StrategyRun
 from core.datasets.paper_results import CITATIONS
-from core.exchange.layouts import latex_rows
+from core.exchange.layouts import _latex_rows, latex_table, text_table_latex
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 from core.metrics.paired import differences
@@ -114,7 +115,7 @@ def test_latex_rows_of_two_end_with_their_difference_and_its_p():
     first = Evaluation.of(np.array([wrong] * 30 + [right] * 10), truth)
     second = Evaluation.of(np.array([right] * 4 + [wrong] * 30 + [right] * 6), truth)
     compared = differences(first, second, ["group_match"])
-    rows = latex_rows([("x", {"group_match": first.metrics["group_match"]}),
+    rows = _latex_rows([("x", {"group_match": first.metrics["group_match"]}),
                        ("y", {"group_match": second.metrics["group_match"]})], compared).splitlines()  # fmt: skip
     # 4 groups with the second alone and 4 with the first: no difference, p = 1
     assert rows[5:8:2] == [r"y $-$ x & +0.00 \\", r"p (Holm) & 1 \\"]
@@ -125,7 +126,7 @@ def test_latex_rows_have_every_metric_that_is_shown():
     """IndividualMatch, which may be right on a part of a group, was left out."""
     scores = np.random.default_rng(0).normal(size=(2, 30, 2, 2))
     first, second = (Evaluation.of(each, np.tile([0, 1], (30, 1))) for each in scores)
-    rows = latex_rows([("x", first.metrics), ("y", second.metrics)], differences(first, second)).splitlines()
+    rows = _latex_rows([("x", first.metrics), ("y", second.metrics)], differences(first, second)).splitlines()
     assert rows[0].split(", ")[1:] == [METRICS[name].label for name in first.metrics]
     assert all(row.count("&") == len(first.metrics) for row in rows[1::2])
     assert f"{first.metrics['individual_match'].value:.2f}" in rows[1] and "IndividualMatch [" in rows[2]
@@ -136,10 +137,45 @@ def test_latex_rows_have_the_numbers_and_their_intervals():
         "text_score": Estimate(41.25, 36.0, 46.5, 25.0, 2),
         "group_score": Estimate(20.0, 15.5, 25.0, 16.67, 0),
     }
-    head, row, remark = latex_rows([("a_model & co", metrics)]).splitlines()
+    head, row, remark = _latex_rows([("a_model & co", metrics)]).splitlines()
     assert head == "% model, TextScore, GroupScore"
     assert row == r"a\_model \& co & 41.25 & 20.00 \\"
     assert "TextScore [36.00, 46.50] (chance 25.00, 2 tied)" in remark and remark.startswith("% ")
+
+
+def read_latex(latex):
+    """What a small reader of LaTeX makes of a table: its columns and rows; it fails where a table is not whole."""
+    lines = [line for line in latex.splitlines() if not line.startswith("%")]
+    assert r"\usepackage{booktabs}" in latex.splitlines()[0]
+    columns = lines[0].removeprefix(r"\begin{tabular}{").removesuffix("}")
+    assert lines[1] == r"\toprule" and lines[3] == r"\midrule"
+    assert lines[-2:] == [r"\bottomrule", r"\end{tabular}"]
+    rows = [line.removesuffix(r" \\").split(" & ") for line in (lines[2], *lines[4:-2])]
+    assert all(len(row) == len(columns) for row in rows)
+    return rows
+
+
+def test_a_latex_table_is_whole_and_has_the_rows_of_its_results():
+    """Pasted into a paper, rows alone did not compile."""
+    truth = np.tile([0, 1], (40, 1))
+    first, second = (
+        Evaluation.of(np.array([np.eye(2)] * right + [1 - np.eye(2)] * (40 - right)), truth)
+        for right in (10, 30)
+    )
+    results = [("a_model & co", first.metrics), ("y", second.metrics)]
+    head, *rows = read_latex(latex_table(results, differences(first, second)))
+    assert head[1:] == [METRICS[name].label for name in first.metrics]
+    assert [row[0] for row in rows[:2]] == [r"a\_model \& co", "y"] and rows[0][1] == "25.00"
+    assert _latex_rows(results).splitlines()[1] in latex_table(results).splitlines()
+
+
+def test_any_table_of_texts_is_a_latex_table():
+    table = pd.DataFrame({"a_b": ["x & y", None], "n %": [1.5, np.nan]})
+    assert read_latex(text_table_latex(table)) == [
+        [r"a\_b", r"n \%"],
+        [r"x \& y", "1.5"],
+        ["--", "--"],
+    ]
 
 
 def test_crossmatch_is_cited_first_and_every_entry_once():

@@ -12,7 +12,7 @@ from core import figures as plots
 from core.base.text import _change_in_points, _exact_differences
 from core.debiasing.curves import _spans_text
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
-from core.exchange.layouts import latex_rows
+from core.exchange.layouts import latex_table
 from core.figures import alpha as figures
 from core.figures import group_html
 from core.figures.text import escape_markdown
@@ -99,7 +99,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet, note: str) -> None:
         "alpha",
         lambda: _curve_table(study, metric),
         {"alpha": lambda: plots.with_threshold_line(figure, alpha)},
-        latex=lambda: latex_rows(_rows(inputs, alpha)),
+        latex=lambda: latex_table(_rows(inputs, alpha)),
         command=inputs.command,
         groups=groups,
         papers=("VGPT",),

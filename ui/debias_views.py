@@ -18,7 +18,7 @@ from core.debiasing.blind import METRIC, blind_baseline
 from core.debiasing.curves import _span_text, _spans_text
 from core.debiasing.priors import PRIORS
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, PriorStability
-from core.exchange.layouts import latex_rows
+from core.exchange.layouts import latex_table
 from core.figures import alpha, group_html
 from core.figures.text import escape_markdown, metric_line
 from core.groups import GroupSet
@@ -145,7 +145,7 @@ def blind_view(selection: Selection) -> None:
         "blind",
         None,
         {"blind": figure},
-        latex=lambda: latex_rows(list(rows.items())),
+        latex=lambda: latex_table(list(rows.items())),
         command=alpha_command(selection, "blind", model),
         groups=selection.groups,
         papers=("VGPT",),

@@ -1,8 +1,9 @@
-"""Charts, and what a view lets you take away: figure, table, LaTeX row, report, command line, link and citations."""
+"""Charts, and what a view lets you take away: figure, table, LaTeX table, report, command line, link and citations."""
 
 from __future__ import annotations
 
 import html
+import re
 import shlex
 import tempfile
 import textwrap
@@ -67,14 +68,16 @@ def export_section(
     label: str = "Export",
     title: str = "",
     note: str = "",
+    state: Mapping[str, str] | None = None,
 ) -> None:
     """Downloads of a view, the link to it, and what reproduces and cites it; texts have a button that copies them.
 
-    Files are made when they are asked for; so are tables and figures that are given as functions. latex : rows of a
+    Files are made when they are asked for; so are tables and figures that are given as functions. latex : a whole
     table. report : a page that opens without network; report_name : of its file, where that is not `name`. command :
     what prints the same numbers. groups, papers : whose BibTeX it takes besides Crossmatch's own (keys of `CITATIONS`).
     more : draws what else there is. label : of the button, where a page has two. title, note : above an exported
     figure, what it was measured on (model, set, number of groups) and how its marks are read: a slide has nothing else.
+    state : what the link has besides, where the address leaves it out.
     """
     with st.popover(label, icon=":material/download:"):
         if more is not None:
@@ -82,21 +85,21 @@ def export_section(
         if table is not None:
             csv_button("Table (CSV)", table, name)
         for each, figure in (figures or {}).items():
-            _figure_buttons(f"{name}-{each}".replace(" ", "-"), each, partial(_titled, figure, title, note))
+            _figure_buttons(f"{name}-{each}", each, partial(_titled, figure, title, note))
         if figures and len(_figure_endings()) == 1:
             st.caption("For an SVG, point at the figure on the page and press the camera at its upper right.")
         if report is not None:
             file = f"{report_name or name}-report.html"
             _file_button("Report (HTML)", report, file, "text/html", "description")
-        _copied("Link to exactly this view", link())
+        _copied("Link to exactly this view", link(state))
         _copied("Command that prints the same numbers", command, "bash")
-        _copied("LaTeX", latex() if callable(latex) else latex, "latex")
+        _copied("LaTeX table (needs the package booktabs)", latex() if callable(latex) else latex, "latex")
         _copied("BibTeX", bibtex(groups, papers), "latex")
 
 
 def _figure_buttons(name: str, title: str, figure: go.Figure | Callable[[], go.Figure]) -> None:
     """A figure as a file for a slide, a paper or a browser."""
-    with st.container(horizontal=True, gap="small"):
+    with st.container(horizontal=True, gap="small", key=f"drawn-files-{name}"):
         for ending in _figure_endings():
             data = partial(_figure_bytes, figure, ending)
             mime, icon = _FIGURES[ending]
@@ -167,6 +170,7 @@ def csv_button(
 def _file_button(
     label: str, data: Callable[[], bytes], file: str, mime: str, icon: str, **button: Any
 ) -> None:
+    file = file_name(file)
     st.download_button(
         label,
         data,
@@ -177,6 +181,16 @@ def _file_button(
         key=f"download-{file}",
         **button,
     )
+
+
+def file_name(name: str) -> str:
+    """A name of a file that needs no quotes in any shell.
+
+    >>> file_name("VGPT-Table 2, (3).csv")
+    'VGPT-Table-2-3.csv'
+    """
+    stem, dot, ending = name.rpartition(".")
+    return re.sub(r"[^\w.@~+-]+", "-", stem).strip("-") + dot + ending
 
 
 def _copied(label: str, text: str, language: str | None = None) -> None:
@@ -191,7 +205,7 @@ def evaluation_exports(selection: Selection, evaluations: Mapping[str, Evaluatio
 
     evaluations : by model or file (`upload/NAME`).
     """
-    from core.exchange.layouts import latex_rows
+    from core.exchange.layouts import latex_table
     from core.exchange.report import ReportSection, report_html
     from core.metrics.paired import differences
 
@@ -208,7 +222,7 @@ def evaluation_exports(selection: Selection, evaluations: Mapping[str, Evaluatio
 
     return {
         "title": selection.description if len(pair) == 1 else "",
-        "latex": lambda: latex_rows(
+        "latex": lambda: latex_table(
             [(model, e.metrics) for model, e in named.items()],
             differences(pair[0], pair[1]) if len(pair) == 2 else None,
         ),
@@ -234,11 +248,7 @@ def group_exports(selection: Selection, evaluation: Evaluation, index: int) -> d
         return group_svg(group, evaluation.group(index), _plain_name(selection.model)).encode()
 
     def button() -> None:
-        with st.container(horizontal=True, gap="small"):
-            if ".png" in _figure_endings():
-                pixels = lambda: _figure_bytes(_svg_figure(picture()), ".png")  # noqa: E731
-                _file_button("Picture of this group (PNG)", pixels, f"{name}.png", "image/png", "image")
-            _file_button("Picture of this group (SVG)", picture, f"{name}.svg", "image/svg+xml", "draw")
+        picture_buttons("Picture of this group", name, picture)
         st.caption("Its images, the matching, scores and verdicts, for a slide or a paper.")
 
     whole = evaluation_exports(selection, {selection.model: evaluation})
@@ -256,6 +266,18 @@ def group_exports(selection: Selection, evaluation: Evaluation, index: int) -> d
         "report_name": _plain_name(f"{selection.benchmark}-{selection.model}").replace("/", "-"),
         "groups": whole["groups"],
     }
+
+
+def picture_buttons(label: str, name: str, picture: Callable[[], bytes]) -> None:
+    """A picture that is drawn as SVG, as files for a slide or a paper.
+
+    name : of the files.
+    """
+    with st.container(horizontal=True, gap="small", key=f"drawn-files-{name}"):
+        if ".png" in _figure_endings():
+            pixels = lambda: _figure_bytes(_svg_figure(picture()), ".png")  # noqa: E731
+            _file_button(f"{label} (PNG)", pixels, f"{name}.png", "image/png", "image")
+        _file_button(f"{label} (SVG)", picture, f"{name}.svg", "image/svg+xml", "draw")
 
 
 def _svg_figure(svg: bytes) -> go.Figure:
@@ -307,12 +329,16 @@ def tag_words(tags: Sequence[str]) -> list[str]:
     return [word for tag in tags for word in ("--tag", tag)]
 
 
-def link() -> str:
+def link(state: Mapping[str, str] | None = None) -> str:
     """The address of this view: page and every picked value. It names what is selected even where that is the default,
-    which may be another one tomorrow, or on another machine."""
+    which may be another one tomorrow, or on another machine.
+
+    state : what the page shows besides, as far as the address does not say it.
+    """
     address = page_address(st.context.url or "")
     picked = [(k, v) for k in st.query_params for v in st.query_params.get_all(k)]
-    defaults = [(k, v) for k, v in shown_selection().items() if k not in st.query_params]
+    shown = {**shown_selection(), **(state or {})}
+    defaults = [(k, v) for k, v in shown.items() if k not in st.query_params]
     query = urlencode([*defaults, *picked], safe="/: ")
     return f"{address}?{query}".replace(" ", "%20") if query else address
 

@@ -23,13 +23,14 @@ _NAMES = """
     lesson term answers drawn explain_by round side share_kept shape_drawn lesson_alpha rung trained_on ladder
     alpha n samples split_seed blind blind_group prior noise_mean noise_std metric method by tau view other
     run runs preset variant mode schedule start share tau1 end share_end tauT T rounds epochs lr seed seeds patience
+    more_seeds
     batch micro augmentation crop_factor precision layers weight_decay beta1 beta2 lr_restart lr_final clip_norm keep
     contrastive lora rank lora_alpha targets device transfer adapt_on ledger ledger_set trained shifts
     shifts_model sweep
     source scale
     rset images left right queries query words pool most rpredict measure rmetric trainon strategy fusion base mix
     outcome aseed asteps abatch alr adapter paperbase costmetric
-    paper table empty world world_set published_set
+    paper table empty world world_set published published_set published_metric
     way hub try_model
     together columns compared_metric
     """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 import pandas as pd
@@ -9,6 +10,7 @@ import streamlit as st
 
 from core.base.errors import InputError
 from core.base.public_mode import upload_megabytes
+from core.exchange.layouts import text_table_latex
 from core.figures.text import escape_markdown
 from core.metrics.group_metrics import METRICS
 from core.papers.published import COLUMNS, PublishedSet
@@ -37,13 +39,16 @@ _HEADS = dict(
 )
 
 
-def section(store: RunStore) -> None:
-    """Closed at first; then a set, a metric, and the table."""
+def section(store: RunStore, page: Mapping[str, str]) -> None:
+    """Closed at first; then a set, a metric, and the table.
+
+    page : what the page shows above it, for the link.
+    """
     box = st.expander(
         "Published results of one set, yours among them",
         icon=":material/leaderboard:",
         key="published",
-        on_change="rerun",
+        bind="query-params",
     )
     if not box.open:
         return
@@ -52,7 +57,9 @@ def section(store: RunStore) -> None:
         left, right = st.container(horizontal=True, vertical_alignment="bottom").columns(2)
         label = left.selectbox("Set", list(sets), key="published_set", bind="query-params")
         chosen = sets[label]
-        metric = right.selectbox("Metric", chosen.metrics, format_func=_label, key="published_metric")
+        metric = right.selectbox(
+            "Metric", chosen.metrics, format_func=_label, key="published_metric", bind="query-params"
+        )
         table = chosen.standing(metric, _own(chosen, store, metric))
         _say_own(table)
         wanted = st.text_input("Filter by system, method or source", key="published_filter").strip().lower()
@@ -64,7 +71,11 @@ def section(store: RunStore) -> None:
             "preprocessing, prompts and version of the set may differ from yours. Chance is of scores that know "
             "nothing; a metric is compared with itself alone."
         )
-        export_section(f"published-{label}".replace(" ", "-").replace(",", ""), table.rename(columns=_HEADS))
+        heads = table.rename(columns=_HEADS)
+        state = {**page, "published": "true", "published_set": label, "published_metric": _label(metric)}
+        export_section(
+            f"published-{label}", heads, latex=lambda: text_table_latex(heads.iloc[:, :4]), state=state
+        )
 
 
 def _draw(table: pd.DataFrame) -> None:

@@ -456,10 +456,19 @@ def pick_selection(page: str, nearest_model: Callable[[str], NearestModel] | Non
 def _pick_of_file(entry: str) -> Selection:
     """The fields below a file."""
     shape = pick_shape(entry)
+    if not shape:
+        _forget_shape()
     groups = _with_pictures(upload_groups(entry, shape))
     tags, mask = _pick_tags(groups)
     _remember_fields("set", "tag", *(["shape"] if shape else []))
     return Selection(entry, "", entry, tags, groups, mask)
+
+
+def _forget_shape() -> None:
+    """Nothing that is selected has a choice of shapes: what was chosen for another is in no link and no command."""
+    st.session_state.pop("shape", None)
+    if "shape" in st.query_params:
+        del st.query_params["shape"]
 
 
 def _with_pictures(groups: GroupSet) -> GroupSet:
@@ -494,6 +503,8 @@ def _pick_of_benchmark(benchmark: str, files: Sequence[str], needs: str) -> Sele
         groups = by_shape[st.selectbox(label, list(by_shape), key="shape", bind="query-params")]
     else:
         fields.remove("shape")
+        if groups is not None:
+            _forget_shape()
     model = pick_model(
         "Model",
         [*model_names(), *files],

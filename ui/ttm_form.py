@@ -229,7 +229,7 @@ def _threshold_end(
 ) -> dict[str, Any]:
     way, share, tau = keys
     index = ENDS.index(fields.values[way])
-    label = f"{name} threshold τ{'₁' if which == 'first' else 'ᴛ'} as"
+    label = f"{name} threshold ({'τ₁' if which == 'first' else 'final τ'}) as"
     more: dict[str, Any] = {"key": way, "horizontal": True, "help": HELP["end"], "bind": "query-params"}
     chosen = place.radio(label, ENDS, index, **more)
     if chosen == ENDS[0]:

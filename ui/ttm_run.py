@@ -14,13 +14,14 @@ import streamlit as st
 from core import figures as plots
 from core.base.public_mode import is_public
 from core.base.text import _change_in_points, _exact_differences, counted
-from core.exchange.layouts import latex_rows
+from core.exchange.layouts import latex_table
 from core.exchange.report import ReportSection, report_html
-from core.figures.group_html import matrix_html
+from core.figures.group_html import matrix_html, verdicts_html
 from core.figures.text import escape_markdown, label_and_meaning
-from core.groups import GroupSet
+from core.groups import Group, GroupSet
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
+from core.metrics.group_metrics import GroupData
 from core.metrics.groups import METRICS
 from core.metrics.statistics import Estimate
 from core.runs.models import of_same_kind
@@ -32,7 +33,8 @@ from core.ttm.forecast import Forecast
 from core.ttm.records import changes as paired_changes
 from core.ttm.records import divergence
 from core.ttm.run import adaptation
-from ui.export import chart, csv_button, export_section
+from core.ttm.seeds import seed_of
+from ui.export import chart, csv_button, export_section, picture_buttons
 from ui.formatting import p_text, true_minus, unbroken
 from ui.images import draw_group
 from ui.ledger import gain_section
@@ -50,8 +52,8 @@ from ui.selection import group_title, page_button, whole_set
 from ui.uploads import upload_of
 
 _HEIGHT = 340  # of the curves: on a laptop all of them stand on the first screen
-SHOWN = 2  # groups at a time: the page stays short
-SHOWN_WITHOUT_PICTURES = 6  # of a file, which has scores alone
+SHOWN = 1  # group at a time, before beside after over the whole page: a lecturer projects it
+SHOWN_WITHOUT_PICTURES = 3  # of a file, which has scores alone
 _CURVES = "ttm-metrics"  # the figure's key
 _READING = "Accuracy after each iteration; bands are 95 % intervals, dotted lines chance levels."
 _WAITING = (
@@ -113,9 +115,9 @@ def view(store: RunStore, run_id: str) -> None:
             f"run-{run.id}",
             plots.ttm_table(data),
             figures,
-            latex=lambda: latex_rows(estimates),
+            latex=lambda: latex_table(estimates),
             command="" if is_public() else command_line(adaptation(run.config)),
-            report=partial(_report, run, groups) if is_measured else None,
+            report=partial(_report, run) if is_measured else None,
             groups=groups,
             title=run.title,
             note=f"{what_ran([run])}. One curve per metric over the iterations; bands: 95 % intervals; dotted: chance "
@@ -266,7 +268,7 @@ def change_lines(run: Run) -> None:
     if groups.truth is None:
         return
     before, after = (evaluation_at(run.id, i, run.attempt, run) for i in (0, run.done))
-    parts = {side and f"{side} groups": mask for side, mask in _parts(run, groups).items()}
+    parts = {side and f"{side} groups": mask for side, mask in measured_parts(run, groups).items()}
     compared = paired_changes(before, after, parts)
     lines = []
     for label, change in compared.items():
@@ -287,25 +289,35 @@ def changes(store: RunStore, run: Run) -> None:
     explanations(store, run, evaluation_at(run.id, run.done, run.attempt, run))
 
 
-def _parts(run: Run, groups: GroupSet) -> dict[str, np.ndarray]:
+def measured_parts(run: Run, groups: GroupSet) -> dict[str, np.ndarray]:
     """The groups that are measured by themselves, bool (n,): of a transfer check the adapted and the untouched ones."""
     pool = adaptation(run.config).pool(groups.blind())
     return {"": np.ones(len(groups), bool)} if pool is None else {"adapted": pool, "untouched": ~pool}
 
 
-def _report(run: Run, groups: GroupSet) -> bytes:
+def _report(run: Run) -> bytes:
     """Before and after as a report, each part by itself."""
-    job, last = adaptation(run.config), f"after {counted(run.done, 'iteration')}"
+    return report_of([("before", run, 0), (f"after {what_was_done(run)}", run, run.done)])
+
+
+def report_of(ends: Sequence[tuple[str, Run, int]]) -> bytes:
+    """A report of runs on the same groups, each after an iteration of its own, and each part by itself.
+
+    ends : what each is called, the run, the iteration.
+    """
+    _, first, _ = ends[0]
+    job, groups = adaptation(first.config), run_groups(first.id, first.config)
+    title = first.title.removesuffix(f" · seed {seed_of(first)}") if len(ends) > 2 else first.title
     sections = [
         ReportSection(
-            ", ".join(filter(None, (run.title, side and f"{side} groups", when))),
+            ", ".join(filter(None, (title, side and f"{side} groups", when))),
             groups.select(mask),
             evaluation_at(run.id, iteration, run.attempt, run).select(mask),
             job.benchmark,
             "" if job.embeddings else job.split,
         )
-        for side, mask in _parts(run, groups).items()
-        for when, iteration in (("before", 0), (last, run.done))
+        for side, mask in measured_parts(first, groups).items()
+        for when, run, iteration in ends
     ]
     return report_html(sections).encode()
 
@@ -334,7 +346,7 @@ def explanations(store: RunStore, run: Run, after: Evaluation) -> None:
     table = explained(run.id, run.done, run.attempt, metric, run)
     changes = {change: table[table["change"] == change] for change in ("fixed", "broken")}
     marks = {"fixed": "✓ Fixed by", "broken": "✗ Broken by"}
-    method = "SimpleMatch" if "simplematch" in run.config else "TTM"
+    method = method_of(run)
     tabs = st.tabs([f"{marks[change]} {method} ({len(groups)})" for change, groups in changes.items()])
     for tab, (change, groups) in zip(tabs, changes.items(), strict=True):
         with tab:
@@ -351,25 +363,63 @@ def changed(run: Run, after: Evaluation, change: str, groups: pd.DataFrame) -> N
     count = -(-len(groups) // per_page)
     page = st.session_state.get(f"page_{change}", 1)
     start = (min(page, count) - 1) * per_page
-    grid = st.grid(2, min_column_width=300, border=True)
     for index, row in groups.iloc[start : start + per_page].iterrows():
-        with grid.cell():
+        with st.container(border=True):
             card(run, after, int(str(index)), {str(k): v for k, v in row.items()})
     if count > 1:
         st.pagination(count, key=f"page_{change}")
 
 
 def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> None:
-    groups = run_groups(run.id, run.config)
-    group = groups[index]
-    if run.config.get("embeddings"):
-        _scores_before_and_after(run, after, index)
-    else:
-        draw_group(group, after.group(index))
+    """A group before the run beside the same after it: pictures and matching, scores, verdicts; and its story."""
+    group = run_groups(run.id, run.config)[index]
     is_global = run.config.get("ttm", {}).get("variant") == "global"
     history = group_history_text(row, len(group.captions) if is_global else None)
     name = escape_markdown(group_title(group.id))
-    st.caption(f"**{name}.** {escape_markdown(history)}")
+    st.markdown(f"**{name}.** {escape_markdown(history)}")
+    both = [evaluation_at(run.id, 0, run.attempt, run).group(index), after.group(index)]
+    for column, when, data in zip(
+        st.columns(2, gap="large"), ("Before", f"After {what_was_done(run)}"), both, strict=True
+    ):
+        with column:
+            _side(run, group, when, data.beside(both))
+    with st.container(horizontal=True, vertical_alignment="center"):
+        _ways_on(run, group, name)
+        if not run.config.get("embeddings"):
+            sentence = f"{group_title(group.id)}: {row['change']} by {method_of(run)}."
+            picture = partial(_change_picture, group, both[0], both[1], sentence, run.config["model"])
+            picture_buttons(
+                f"{group_title(group.id)}, before and after",
+                f"{run.id}-{group.id}".replace("/", "-"),
+                picture,
+            )
+
+
+def _side(run: Run, group: Group, when: str, data: GroupData) -> None:
+    """One side of a card."""
+    st.markdown(f"**{when}**")
+    if not run.config.get("embeddings"):
+        draw_group(group, data)
+    st.html(matrix_html(data, f"Scores {when.lower()}"))
+    st.html(verdicts_html(data, metrics.headline_metrics(data.kinds)))
+
+
+def _change_picture(group: Group, before: GroupData, after: GroupData, sentence: str, model: str) -> bytes:
+    from core.figures.group_slide import change_svg
+
+    return change_svg(group, before, after, sentence, model).encode()
+
+
+def method_of(run: Run) -> str:
+    return "SimpleMatch" if "simplematch" in run.config else "TTM"
+
+
+def what_was_done(run: Run) -> str:
+    return counted(run.done, "round" if "simplematch" in run.config else "iteration")
+
+
+def _ways_on(run: Run, group: Group, name: str) -> None:
+    """To the group with the adapted model, or to it in the file that the run was on."""
     if run.config.get("embeddings"):
         file = upload_of(run.config["embeddings"])
         if file:
@@ -386,15 +436,6 @@ def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> Non
         }
         label = f"Open {name} with this model"
         page_button(label, "pages/1_Groups.py", {**state, "group": group.id}, key=f"open-{group.id}")
-
-
-def _scores_before_and_after(run: Run, after: Evaluation, index: int) -> None:
-    """A group that has no pictures: its scores before the run and after it, with the matchings."""
-    both = [evaluation_at(run.id, 0, run.attempt, run).group(index), after.group(index)]
-    for column, when, data in zip(st.columns(2), ("Before", "After"), both, strict=True):
-        with column:
-            st.caption(when)
-            st.html(matrix_html(data.beside(both), f"Scores {when.lower()}"))
 
 
 def configuration(store: RunStore, run: Run) -> None:

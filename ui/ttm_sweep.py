@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
 from core import figures
 from core.base.public_mode import is_public
 from core.base.text import counted, duration
+from core.exchange.layouts import latex_table
 from core.figures.text import label_and_meaning
-from core.metrics.groups import headline_metrics
+from core.metrics.evaluation import Evaluation
+from core.metrics.groups import GROUP_MATCH, METRICS, headline_metrics
+from core.metrics.statistics import Estimate
 from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
+from core.ttm.records import SeedChange
 from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup, final_values, group_runs, seed_of, summary
 from ui.export import chart, export_section
-from ui.formatting import change_text
-from ui.runs import live_section, open_run, run_groups, settings_line, what_ran
+from ui.formatting import change_text, p_text, true_minus, unbroken
+from ui.runs import evaluation_at, live_section, open_run, run_groups, settings_line, what_ran
+from ui.ttm_run import measured_parts, report_of
 
 _HEIGHT = 340  # of the curves: on a laptop all of them stand on the first screen
 RESULT = (
@@ -35,12 +42,16 @@ def view(store: RunStore, group: str) -> None:
     rows = summary([store.steps(run.id) for run in runs])
     if rows:
         command = command_line(adaptation(runs[0].config))
+        whole = complete(runs, [store.steps(run.id) for run in runs])
+        is_measured = bool(whole) and run_groups(whole[0].id, whole[0].config).truth is not None
         data = figures.spread_data(rows, max(run.total for run in runs) or 1)
         export_section(
             f"seeds-{group}",
             figures.ttm_table(data),
             {"accuracy": figures.ttm_metrics_figure(data)},
             command="" if is_public() or not command else f"{command} --seeds {len(runs)}",
+            latex=partial(_latex, whole) if is_measured else "",
+            report=partial(_report, whole) if is_measured else None,
             groups=run_groups(runs[0].id, runs[0].config),
             title=SeedGroup(group, list(runs)).title,
             note=f"{what_ran(runs)}. Mean over seeds; bands: one standard deviation; dotted: chance levels. The last "
@@ -51,10 +62,101 @@ def view(store: RunStore, group: str) -> None:
 def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:
     """Everything that grows while the seeds work."""
     rows = summary(steps)
+    verdict(complete(runs, steps))
     curves(runs, rows)
     result(runs, steps, rows)
     settings_line(runs)
     table(runs, steps)
+
+
+def complete(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> list[Run]:
+    """The seeds that have come to their end."""
+    return [
+        run
+        for run, records in zip(runs, steps, strict=True)
+        if records and not run.live and adaptation(run.config).is_over(records)
+    ]
+
+
+def changes(runs: Sequence[Run]) -> dict[str, SeedChange]:
+    """What these seeds have changed in the main metrics, of a transfer check in each part; {} without a truth."""
+    groups = run_groups(runs[0].id, runs[0].config) if runs else None
+    if groups is None or groups.truth is None:
+        return {}
+    before, after = (
+        [evaluation_at(run.id, run.done if ended else 0, run.attempt, run) for run in runs]
+        for ended in (False, True)
+    )
+    masks = {side and f"{side} groups": mask for side, mask in measured_parts(runs[0], groups).items()}
+    return SeedChange.of_seeds(before, after, masks)
+
+
+def verdict(runs: Sequence[Run]) -> None:
+    """What the seeds have come to, in a sentence for each metric: whether it is more than chance, between which gains
+    the mean lies, what one more seed may gain, and how many groups are fixed and broken."""
+    if len(runs) < 2:
+        return
+    lines = [_verdict_line(label, change, len(runs)) for label, change in changes(runs).items()]
+    st.markdown(unbroken(true_minus("  \n".join(lines))))
+    if lines:
+        st.caption(_READING)
+
+
+_READING = (
+    "The interval is that of the mean, over seeds and groups. What one more seed may gain is a 95 % prediction on "
+    "these same groups. Fixed: wrong before training and right after it. Broken: right before and wrong after."
+)
+
+
+def _verdict_line(label: str, change: SeedChange, seeds: int) -> str:
+    found = change.mean
+    p = found.p_value if found.p_holm is None else found.p_holm
+    corrected = "" if p == found.p_value else f", {p_text(p)} corrected by Holm's method"
+    way = "rises" if found.difference > 0 else "falls"
+    said = (
+        f"{way} by more than chance explains"
+        if p < 0.05
+        else "may not change: chance alone could explain this"
+    )
+    more = (
+        "three seeds at least are needed to say what one more may gain"
+        if change.next_gain is None
+        else f"one more seed may gain {change.next_gain[0]:+.1f} to {change.next_gain[1]:+.1f}"
+    )
+    fixed, broken = (sum(of) / seeds for of in (change.fixed, change.broken))
+    return (
+        f"**{label} {said}:** {found.difference:+.1f} points in the mean of {seeds} seeds (95 % interval "
+        f"{found.low:+.1f} to {found.high:+.1f}; p {p_text(found.p_value)}{corrected}); {more}. "
+        f"On average a seed fixes {fixed:.1f} groups and breaks {broken:.1f}; every seed fixes "
+        f"{change.always_fixed} of them and breaks {change.always_broken}."
+    )
+
+
+def _latex(runs: Sequence[Run]) -> str:
+    """Before and after as a table, the mean over seeds with its interval."""
+    rows = []
+    for when, ended in (("before", False), (f"after, mean of {counted(len(runs), 'seed')}", True)):
+        found = [evaluation_at(run.id, run.done if ended else 0, run.attempt, run) for run in runs]
+        rows.append((when, _mean_metrics(found)))
+    return latex_table(rows)
+
+
+def _mean_metrics(seeds: Sequence[Evaluation]) -> dict[str, Estimate]:
+    first = seeds[0]
+    return {
+        name: Estimate.over_seeds(
+            np.array([each.outcomes[name].value for each in seeds]),
+            first.metrics[name].chance,
+            METRICS[name].parts(first.shape[0]),
+        )
+        for name in first.outcomes
+    }
+
+
+def _report(runs: Sequence[Run]) -> bytes:
+    """The groups before, and after each seed."""
+    ends = [("before", runs[0], 0), *((f"after, seed {seed_of(run)}", run, run.done) for run in runs)]
+    return report_of(ends)
 
 
 def result(runs: Sequence[Run], steps: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> None:
@@ -114,6 +216,7 @@ def table(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> 
                 f"{label} before": accuracy(records[:1], name),
                 f"{label} after": accuracy(records[-1:], name),
             }
+        row |= _counts(run, records)
         rows.append(
             {**row, "time": duration(sum(record["seconds"] for record in records)) if records else "–"}
         )
@@ -127,6 +230,15 @@ def table(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> 
                 args=(run.id,),
                 icon=":material/open_in_full:",
             )
+
+
+def _counts(run: Run, records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+    """How many groups a seed that is over has fixed and broken, by GroupMatch."""
+    label = METRICS[GROUP_MATCH].label
+    own = complete([run], [records])
+    found = next((c for name, c in changes(own).items() if name == label), None)
+    fixed, broken = ("–", "–") if found is None else (str(found.fixed[0]), str(found.broken[0]))
+    return {f"{label} fixed": fixed, f"{label} broken": broken}
 
 
 def accuracy(steps: Sequence[Mapping[str, Any]], name: str) -> str:

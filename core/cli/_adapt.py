@@ -207,7 +207,14 @@ def _estimate(job: AdaptationRun, seeds: int, as_json: bool) -> None:
         source += f"; `crossmatch doctor --rehearse {job.model} {job.benchmark}` makes one"
     elif seconds is not None:
         known = f"about {duration(seconds * seeds)}{several} where little else runs"
-    print(f"{job.describe()}\n{known} ({source})\n{found.sentence()}")
+    print(f"{_described(job, seeds)}\n{known} ({source})\n{found.sentence()}")
+
+
+def _described(job: AdaptationRun, count: int) -> str:
+    """`describe` with the seed and those that follow, `count` in all: `… · seeds 0–3`."""
+    *_, last = seeded(job, count)
+    own = f"seed {job.seed}" if count == 1 else f"seeds {job.seed}–{last.seed}"
+    return job.describe().removesuffix(f"seed {job.seed}") + own
 
 
 def _run(job: AdaptationRun, save: Path | None, several: bool, as_json: bool) -> list[dict[str, Any]]:

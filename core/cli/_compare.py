@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,7 +17,7 @@ from core.cli._given_options import refuse_unused
 from core.cli._output import format_differences, format_metrics, print_note, show_json, writing
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
-from core.metrics.paired import common_groups, comparison_table, differences
+from core.metrics.paired import common_groups, comparison_table, differences, without_names
 from core.metrics.statistics import Comparison
 from core.teaching.single_group import holds_embeddings
 from core.ttm.defaults import full_name
@@ -54,6 +54,7 @@ def compare(
         _evaluate(side, is_embedded, benchmark, split, shape)
         for side, is_embedded in zip((a, b), embedded, strict=True)
     )
+    _check_named(zip((a, b), embedded, (first, second), strict=True))
     sizes = {"a": len(first.ids), "b": len(second.ids)}
     first, second = _on_the_same(first, second, tag, cluster)
     common |= {*sizes.values()} != {len(first.ids)}
@@ -90,6 +91,20 @@ def _check_sides(a: str, b: str, benchmark: str | None, embedded: Sequence[bool]
         refuse_unused("with two files and no --benchmark", "split")
         if not any(embedded):
             refuse_unused("with two files of scores", "shape")
+
+
+def _check_named(sides: Iterable[tuple[str, bool, Evaluation]]) -> None:
+    """Raises InputError for two that have no group in common because one only numbers its own."""
+    known = list(sides)
+    (_, _, first), (_, _, second) = known
+    if {*first.ids} & {*second.ids}:
+        return
+    for (side, is_embedded, found), other in zip(known, (second, first), strict=True):
+        hint = without_names(side, found.ids, is_embedded)
+        if hint:
+            raise InputError(
+                f"A and B have no group in common: the other file names {other.ids[0]!r}; {hint}"
+            )
 
 
 def _on_the_same(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -77,17 +78,30 @@ def reproduce(
 
 
 def _format_plan(plan: TablePlan, needs: bool) -> str:
-    """A plan as text, one block a line of the table. needs : say what each line reads."""
-    blocks = [_format_line(status, needs) for status in plan.lines]
+    """A plan as text, one block a line of the table, then what is missing, each once. needs : say what each reads."""
+    missing = _numbered_missing(plan.lines)
+    blocks = [_format_line(status, needs, [*missing]) for status in plan.lines]
     left = plan.seconds
     beside = f", {plan.at_once} runs of built-in models at a time" if plan.at_once > 1 else ""
     end = f"what can run takes about {duration(left)}{beside}" if left else "nothing can run now"
     done = all(status.state in ("done", "printed") for status in plan.lines)
     head = f"{plan.name}: {plan.title}; {plan.seeds_text}; ± of yours: {plan.deviation}"
-    return "\n\n".join([head, *blocks, *filter(None, [plan.remark]), "all done" if done else end])
+    first = [f"[{number}] {what}: {step}" for number, (what, step) in enumerate(missing.items(), 1)]
+    lacks = ["\n".join(["To get first:", *first])] if first else []
+    return "\n\n".join([head, *blocks, *lacks, *filter(None, [plan.remark]), "all done" if done else end])
 
 
-def _format_line(status: LineStatus, needs: bool) -> str:
+def _numbered_missing(lines: Sequence[LineStatus]) -> dict[str, str]:
+    """What the lines wait for, in the order of their numbers, with the ways to get it: `data of X` -> `run ...`."""
+    steps: dict[str, dict[str, None]] = {}
+    for text in (text for status in lines for text in status.missing):
+        what, _, step = text.partition(": ")
+        steps.setdefault(what, {})[step] = None
+    return {what: "; ".join(of) for what, of in steps.items()}
+
+
+def _format_line(status: LineStatus, needs: bool, missing: Sequence[str]) -> str:
+    """missing : of the whole table, in the order of their numbers."""
     state = _STATES[status.state]
     if status.complete:
         state += f", {len(status.complete)} of {status.seeds_needed} seeds complete"
@@ -102,8 +116,16 @@ def _format_line(status: LineStatus, needs: bool) -> str:
         where = f" on the {cell.part}" if cell.part else ""
         name = cell.head if cell.head is not None else f"{cell.method} {cell.metric}{where}"
         lines.append(f"  {name:<42}{paper}yours {yours}")
-    lines += [f"  needs {what}" for what in status.needs] if needs else []
-    return "\n".join([*lines, *(f"  {what}" for what in status.missing)])
+    if needs and status.needs:
+        lines.append(f"  needs {_joined_needs(status.needs)}")
+    numbers = dict.fromkeys(missing.index(text.partition(": ")[0]) + 1 for text in status.missing)
+    waits = ["  waits for " + " ".join(f"[{number}]" for number in numbers)] if numbers else []
+    return "\n".join([*lines, *waits])
+
+
+def _joined_needs(needs: Sequence[str]) -> str:
+    """Sets and models that a line reads, each once."""
+    return "; ".join(dict.fromkeys(part for each in needs for part in each.split("; ")))
 
 
 def _number(mean: float, std: float | None) -> str:

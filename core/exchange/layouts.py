@@ -13,7 +13,7 @@ Below each table stand what its cells leave out: intervals, chance levels, ties.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -89,10 +89,25 @@ def _markdown_table(table: _TextTable) -> str:
 
 def _latex_table(table: _TextTable) -> str:
     """The table in LaTeX (booktabs); texts from data are escaped."""
-    columns = "l" + "r" * (len(table.head) - 1)
-    lines = [r"\begin{tabular}{" + columns + "}", r"\toprule", _latex_line(table.head), r"\midrule"]
-    lines += [_latex_line(row) for row in table.rows] + [r"\bottomrule", r"\end{tabular}"]
-    return "\n".join([*lines, *(f"% {' '.join(note.split())}" for note in table.notes)]) + "\n"
+    notes = [f"% {' '.join(note.split())}" for note in table.notes]
+    return "\n".join([*_tabular(table.head, map(_latex_line, table.rows)), *notes]) + "\n"
+
+
+def _tabular(head: Sequence[str], rows: Iterable[str]) -> list[str]:
+    """Lines of a whole table from its rows, which are LaTeX already."""
+    return [
+        _PACKAGE,
+        r"\begin{tabular}{l" + "r" * (len(head) - 1) + "}",
+        r"\toprule",
+        _latex_line(head),
+        r"\midrule",
+        *rows,
+        r"\bottomrule",
+        r"\end{tabular}",
+    ]
+
+
+_PACKAGE = r"% The document needs \usepackage{booktabs}."
 
 
 FORMATS: dict[str, Callable[[_TextTable], str]] = {"markdown": _markdown_table, "latex": _latex_table}
@@ -129,7 +144,7 @@ def _escaped(cell: str) -> str:
     return "".join(_LATEX.get(c, c) for c in " ".join(cell.split()))
 
 
-def latex_rows(
+def _latex_rows(
     results: Sequence[tuple[str, Mapping[str, Estimate]]], compared: Mapping[str, Comparison] | None = None
 ) -> str:
     """Named results as rows for a table of one's own, one column per metric; the first line names them.
@@ -137,7 +152,7 @@ def latex_rows(
     compared : of two results, the second against the first: two more rows, the difference in points and its p value.
     Intervals, chance levels and ties stand in a comment below each row.
     """
-    names = [name for name in METRICS if any(name in metrics for _, metrics in results)]
+    names = _shown_metrics(results)
     lines = ["% " + ", ".join(["model", *(METRICS[name].label for name in names)])]
     for label, metrics in results:
         found = [metrics.get(name) for name in names]
@@ -149,6 +164,25 @@ def latex_rows(
         points = [f"{_change_in_points(*ends[name], digits=2):+.2f}".replace("-", "−") for name in names]
         lines += _difference_rows(f"{second} − {first}", points, {name: compared[name] for name in names})
     return "\n".join(lines)
+
+
+def latex_table(
+    results: Sequence[tuple[str, Mapping[str, Estimate]]], compared: Mapping[str, Comparison] | None = None
+) -> str:
+    """`_latex_rows` as a whole table with its header, which compiles as it is (booktabs)."""
+    head = ["In percent", *(METRICS[name].label for name in _shown_metrics(results))]
+    _, *rows = _latex_rows(results, compared).splitlines()
+    return "\n".join(_tabular(head, rows))
+
+
+def text_table_latex(table: pd.DataFrame) -> str:
+    """A table of texts and numbers as it is shown, as a whole table in LaTeX (booktabs)."""
+    cells = table.astype(object).where(table.notna(), "–").astype(str)
+    return "\n".join(_tabular([*map(str, cells.columns)], map(_latex_line, cells.to_numpy().tolist())))
+
+
+def _shown_metrics(results: Sequence[tuple[str, Mapping[str, Estimate]]]) -> list[str]:
+    return [name for name in METRICS if any(name in metrics for _, metrics in results)]
 
 
 def _difference_rows(label: str, points: Sequence[str], compared: Mapping[str, Comparison]) -> list[str]:
@@ -173,7 +207,8 @@ def _raised(p: float | None) -> str:
 
 
 def _interval(name: str, e: Estimate) -> str:
-    return f"{METRICS[name].label} [{e.low:.2f}, {e.high:.2f}] (chance {e.chance:.2f}, {e.ties} tied)"
+    ties = e.tied if e.ties is None else f"{e.ties} tied"
+    return f"{METRICS[name].label} [{e.low:.2f}, {e.high:.2f}] (chance {e.chance:.2f}, {ties})"
 
 
 def _note(result: Result) -> str:

@@ -133,8 +133,18 @@ def image_descriptions(group: Group, described: bool = True) -> list[str]:
     return [f"{n}: {' / '.join(c)}" if described and c else n for n, c in zip(names, own, strict=True)]
 
 
-def card_html(images: Sequence[str], captions: Sequence[str], marks: Sequence[tuple[str, str]]) -> str:
-    """A gallery card: pictures (`<img ...>` markup), captions, and (right, wrong or tie; text) marks."""
+def card_html(
+    images: Sequence[str], captions: Sequence[str], marks: Sequence[tuple[str, str]], lettered: bool = False
+) -> str:
+    """A gallery card: pictures (`<img ...>` markup), captions, and (right, wrong or tie; text) marks.
+
+    lettered : each picture has its letter, where the marks speak of it.
+    """
+    if lettered:
+        images = [
+            f'<div class="cm-lettered"><span class="cm-badge">{image_name(i)}</span>{picture}</div>'
+            for i, picture in enumerate(images)
+        ]
     texts = "".join(f"<li>{escape(caption)}</li>" for caption in captions)
     signs = " ".join(_mark(*mark) for mark in marks)  # a line may end between two of them
     return f'<div class="cm-card"><div class="cm-row">{"".join(images)}</div><ol>{texts}</ol><div>{signs}</div></div>'

@@ -7,8 +7,9 @@ beside them the scores with what their signs mean, and two verdicts with the num
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from html import escape
+from typing import NamedTuple
 
 from core.datasets.embeddings import RowImage
 from core.figures import group_html
@@ -22,7 +23,19 @@ _LINES = 76  # between pictures and captions
 _SIDE = 400  # room for the scores
 _CELL = 58  # height of a cell
 _BESIDE = 3  # pictures and captions that have room side by side
+_WHOLE = 580  # width of a half: before, or after
 _LEGEND = {"right": "right", "wrong": "wrong", "tie": "a true pair that is missed"}
+
+
+class _Area(NamedTuple):
+    """Where pictures, lines and captions are drawn."""
+
+    left: float
+    top: float
+    width: float
+    bottom: float
+    picture: float  # the longest side that one may have
+    size: float  # of a caption's letters
 
 
 def group_svg(group: Group, data: GroupData, model: str) -> str:
@@ -32,16 +45,42 @@ def group_svg(group: Group, data: GroupData, model: str) -> str:
     side = max(_SIDE, 80 * k + 92)
     wide, high = _EDGE + _LEFT + 60 + side + _EDGE, max(_HIGH, _TOP + 34 * max(m, k) + 80)
     sentence = _plain_sentence(data)
-    drawn = _beside(group, data) if m > 1 and k <= _BESIDE else _rows(group, data, high)
+    area = _Area(_EDGE, _TOP, _LEFT, high - 70, 380, 21)
     parts = [
         *_paragraph(_EDGE, 58, sentence, wide - 2 * _EDGE, 27, bold=True),
-        *drawn,
+        *_pictures(group, data, area),
         *_scores(data, model, _EDGE + _LEFT + 60, side),
         _text(_EDGE, high - 26, f"{group.id} · {model} · drawn by Crossmatch", 15, fill="#5b5870"),
     ]
+    return _svg(wide, high, f"{group.id}: {sentence}", parts)
+
+
+def change_svg(group: Group, before: GroupData, after: GroupData, sentence: str, model: str) -> str:
+    """One group before and after an adaptation, side by side, as SVG; the file stands alone.
+
+    sentence : above both, what has changed.
+    """
+    m, k = before.scores.shape
+    wide = 2 * _EDGE + 2 * _WHOLE + 40
+    below = _TOP + 34 + max(412, 34 * max(m, k))
+    high = max(_HIGH, below + 46 * m + 150)
+    parts = [*_paragraph(_EDGE, 58, sentence, wide - 2 * _EDGE, 27, bold=True)]
+    both = {"Before": before.beside([after]), "After": after.beside([before])}
+    for n, (when, data) in enumerate(both.items()):
+        left = _EDGE + n * (_WHOLE + 40)
+        area = _Area(left, _TOP + 34, _WHOLE, below, 220, 18)
+        parts += [_text(left, _TOP + 12, when, 22, bold=True), *_pictures(group, data, area)]
+        matrix, bottom = _matrix(data, left, below + 40, _WHOLE, 40)
+        parts += [*matrix, *_verdict_titles(data, left, bottom + 30)]
+    parts.append(_text(_EDGE, high - 26, f"{group.id} · {model} · drawn by Crossmatch", 15, fill="#5b5870"))
+    parts += _signs(before, wide - _EDGE - _WHOLE, high - 26)
+    return _svg(wide, high, f"{group.id}: {sentence}", parts)
+
+
+def _svg(wide: float, high: float, name: str, parts: Iterable[str]) -> str:
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" '
-        f'role="img" aria-label="{escape(f"{group.id}: {sentence}", quote=True)}" '
+        f'role="img" aria-label="{escape(name, quote=True)}" '
         f'font-family="\'Source Sans 3\', system-ui, sans-serif" fill="#1d1b3a">'
         f'<rect width="100%" height="100%" fill="#ffffff"/>{"".join(parts)}</svg>'
     )
@@ -64,36 +103,42 @@ def _plain_sentence(data: GroupData) -> str:
 # --- pictures, lines, captions
 
 
-def _beside(group: Group, data: GroupData) -> Iterator[str]:
+def _pictures(group: Group, data: GroupData, area: _Area) -> Iterator[str]:
+    m, k = data.scores.shape
+    return (_beside if m > 1 and k <= _BESIDE else _rows)(group, data, area)
+
+
+def _beside(group: Group, data: GroupData, area: _Area) -> Iterator[str]:
     """Pictures side by side, their captions below them."""
     m, k = data.scores.shape
-    box = min(_LEFT / m - 12, 380)
-    lines, captions = _TOP + box, _TOP + box + _LINES
+    box = min(area.width / m - 12, area.picture)
+    lines, captions = area.top + box, area.top + box + _LINES
     for i, image in enumerate(group.images):
-        yield _picture(image, _EDGE + (i + 0.5) * _LEFT / m - box / 2, _TOP, box, image_name(i))
+        yield _picture(image, area.left + (i + 0.5) * area.width / m - box / 2, area.top, box, image_name(i))
     for i, j, kind in group_html.matching_lines(data):
-        x1, x2 = (_EDGE + (n + 0.5) * _LEFT / count for n, count in ((i, m), (j, k)))
+        x1, x2 = (area.left + (n + 0.5) * area.width / count for n, count in ((i, m), (j, k)))
         middle = lines + _LINES / 2
         path = (
             f"M{x1:.0f} {lines + 3:.0f} C{x1:.0f} {middle:.0f} {x2:.0f} {middle:.0f} {x2:.0f} {captions:.0f}"
         )
         yield f'<path d="{path}" fill="none" {group_html.LINES[kind]}/>'
     for j, caption in enumerate(group.captions):
-        x = _EDGE + (j + 0.5) * _LEFT / k
+        x = area.left + (j + 0.5) * area.width / k
         yield _number(x, captions + 16, str(j + 1))
-        yield from _paragraph(x, captions + 56, caption, _LEFT / k - 20, 21, 3, "middle")
+        wide = area.width / k - 20
+        yield from _paragraph(x, captions + 35 + area.size, caption, wide, area.size, 3, "middle")
 
 
-def _rows(group: Group, data: GroupData, high: float) -> Iterator[str]:
+def _rows(group: Group, data: GroupData, area: _Area) -> Iterator[str]:
     """Pictures on the left, captions on the right."""
     m, k = data.scores.shape
-    room = high - _TOP - 70
-    box = min(room / m - 12, 300)
-    image_y, caption_y = ([_TOP + (n + 0.5) * room / count for n in range(count)] for count in (m, k))
+    room = area.bottom - area.top
+    box = min(room / m - 12, 0.8 * area.picture)
+    image_y, caption_y = ([area.top + (n + 0.5) * room / count for n in range(count)] for count in (m, k))
     for image, y, name in zip(group.images, image_y, map(image_name, range(m)), strict=True):
-        yield _picture(image, _EDGE, y - box / 2, box, name)
-    start = _EDGE + box + 3
-    end = start + 130
+        yield _picture(image, area.left, y - box / 2, box, name)
+    start = area.left + box + 3
+    end = start + 130 * area.width / _LEFT
     for i, j, kind in group_html.matching_lines(data):
         y1, y2, middle = image_y[i], caption_y[j], (start + end) / 2
         path = f"M{start:.0f} {y1:.0f} C{middle:.0f} {y1:.0f} {middle:.0f} {y2:.0f} {end:.0f} {y2:.0f}"
@@ -101,7 +146,7 @@ def _rows(group: Group, data: GroupData, high: float) -> Iterator[str]:
     size, lines = (20, 3) if room / k > 70 else (15, 2 if room / k > 36 else 1)
     for j, (y, caption) in enumerate(zip(caption_y, group.captions, strict=True)):
         yield _number(end + 16, y, str(j + 1))
-        wide = _EDGE + _LEFT - end - 40
+        wide = area.left + area.width - end - 40
         count = min(lines, len(_wrapped(caption, wide, size)))
         first = y + size * 0.35 - (count - 1) * size * 0.65
         yield from _paragraph(end + 40, first, caption, wide, size, lines)
@@ -130,26 +175,11 @@ def _number(x: float, y: float, number: str) -> str:
 
 def _scores(data: GroupData, model: str, left: float, side: float) -> Iterator[str]:
     """The score matrix with the names of its axes, a legend, and two verdicts with their numbers."""
-    m, k = data.scores.shape
-    high = _CELL if m < 5 else 40
-    x, y, wide = left + 92, _TOP + 78, min(150, (side - 92) / k)
-    size = 20 if wide > 84 else 14
     yield _text(left, _TOP + 18, f"Scores of {model}", 20, bold=True)
-    for i, cells in enumerate(group_html.matrix_cells(data)):
-        middle = y + i * (high + 6) + high / 2 + size * 0.35
-        yield _text(x - 10, middle, f"image {image_name(i)}", 17, "end")
-        for j, cell in enumerate(cells):
-            centre = x + j * wide + (wide - 6) / 2
-            if i == 0:
-                yield _text(centre, y - 12, f"caption {j + 1}" if wide > 84 else str(j + 1), 17, "middle")
-            yield (
-                f'<rect x="{x + j * wide:.0f}" y="{y + i * (high + 6):.0f}" width="{wide - 6:.0f}" height="{high}" '
-                f'rx="7" fill="{cell.fill}" stroke="{cell.edge}" stroke-width="4"/>'
-            )
-            yield _text(centre, middle, f"{cell.score} {cell.signs}".strip(), size, "middle", True, cell.ink)
-    below = y + m * (high + 6) + 26
-    yield _text(left, below, "● and outlined: the model's matching   ✓ a true pair", 16)
-    yield from _legend(data, left, below + 26)
+    matrix, bottom = _matrix(data, left, _TOP + 78, side, _CELL if len(data.scores) < 5 else 40)
+    yield from matrix
+    below = bottom + 26
+    yield from _signs(data, left, below, 26)
     below += 78
     for name in (GROUP_MATCH, GROUP_SCORE):
         if name not in data.kinds:
@@ -160,6 +190,43 @@ def _scores(data: GroupData, model: str, left: float, side: float) -> Iterator[s
         verdict = list(_paragraph(left, below + 24, METRICS[name].verdict(data), side, 17, 4))
         yield from verdict
         below += 24 + 22 * len(verdict) + 18
+
+
+def _matrix(data: GroupData, left: float, y: float, side: float, high: float) -> tuple[list[str], float]:
+    """The score matrix with the names of its axes, its first row at y; and where it ends."""
+    x, wide = left + 92, min(150, (side - 92) / data.scores.shape[1])
+    size, drawn = 20 if wide > 84 else 14, []
+    for i, cells in enumerate(group_html.matrix_cells(data)):
+        middle = y + i * (high + 6) + high / 2 + size * 0.35
+        drawn.append(_text(x - 10, middle, f"image {image_name(i)}", 17, "end"))
+        for j, cell in enumerate(cells):
+            centre = x + j * wide + (wide - 6) / 2
+            if i == 0:
+                caption = f"caption {j + 1}" if wide > 84 else str(j + 1)
+                drawn.append(_text(centre, y - 12, caption, 17, "middle"))
+            drawn.append(
+                f'<rect x="{x + j * wide:.0f}" y="{y + i * (high + 6):.0f}" width="{wide - 6:.0f}" height="{high}" '
+                f'rx="7" fill="{cell.fill}" stroke="{cell.edge}" stroke-width="4"/>'
+            )
+            score = f"{cell.score} {cell.signs}".strip()
+            drawn.append(_text(centre, middle, score, size, "middle", True, cell.ink))
+    return drawn, y + len(data.scores) * (high + 6)
+
+
+def _signs(data: GroupData, left: float, y: float, legend: float = 0) -> Iterator[str]:
+    """What the signs of the matrix mean, and `legend` below it what the lines mean."""
+    yield _text(left, y, "● and outlined: the model's matching   ✓ a true pair", 16)
+    if legend:
+        yield from _legend(data, left, y + legend)
+
+
+def _verdict_titles(data: GroupData, left: float, y: float) -> Iterator[str]:
+    """`✓ GroupMatch right` and the same of GroupScore, one below the other."""
+    for name in (name for name in (GROUP_MATCH, GROUP_SCORE) if name in data.kinds):
+        kind = data.kinds[name]
+        title = f"{OUTCOME_SYMBOLS[kind]} {METRICS[name].label} {kind}"
+        yield _text(left, y, title, 19, bold=True, fill=_INK[kind])
+        y += 28
 
 
 # The outcomes' colours, dark enough to read.

@@ -206,13 +206,18 @@ def strategies_figure(
     layout(figure, 360, "mAP or accuracy, in percent, by strategy", "")  # aside it would take room
     figure.update_layout(hovermode="closest")
     figure.update_yaxes(ticksuffix=" %")
-    if beside is not None:
-        rows = list(_DRAWN)
-        most = max(
-            float(np.nanmax([d.value[rows], d.high[rows], d.seeds[rows].max(axis=-1)]))
-            for d in (data, beside)
-        )
-        figure.update_yaxes(range=[0, 10 * np.ceil(most / 10)])
+    rows, every = list(_DRAWN), [data, *([] if beside is None else [beside])]
+    most = max(
+        (
+            float(np.nanmax(ends))
+            for d in every
+            for ends in (d.value[rows], d.high[rows], d.seeds[rows])
+            if not np.isnan(ends).all()
+        ),
+        default=100.0,
+    )
+    # The axis ends at a line above every whisker, of which the legend stands clear.
+    figure.update_yaxes(range=[0, min(100.0, 20 * np.ceil(most / 20)) + 2], dtick=20)
     # Upright and on two lines: turned by Plotly where there is little room, the last one would be dropped.
     names = [label(name).replace("-", "-<br>").replace(" ", "<br>") for name in data.strategies]
     # So small, and with so little on both sides, that eight of them stand apart on a phone.

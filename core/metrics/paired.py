@@ -82,6 +82,27 @@ def common_groups(a: Evaluation, b: Evaluation) -> tuple[Evaluation, Evaluation]
     return first, in_order_of(b.select(np.isin(b.ids, a.ids)), first.ids)
 
 
+def without_names(name: str, ids: Sequence[str], is_embeddings: bool) -> str:
+    """How the groups of a file that only numbers them get names, as a sentence; "" for one that has names.
+
+    name : of the file.
+    """
+    if list(ids) != [str(i) for i in range(len(ids))]:
+        return ""
+    numbered = f"{name} only numbers its groups, 0 to {len(ids) - 1}"
+    if is_embeddings:
+        return (
+            f"{numbered}, as embeddings do: name the groups of the other file by these numbers, or store the scores of "
+            "the embeddings with names: numpy.savez('named.npz', scores=..., ids=...)."
+        )
+    if not name.lower().endswith(".npz"):
+        return f"{numbered}: give it the names of groups that the other file has."
+    return (
+        f"{numbered}: add an array 'ids' with the name of each group, in the order of its scores: "
+        "numpy.savez('named.npz', scores=..., ids=...)."
+    )
+
+
 def on_groups(
     evaluation: Evaluation,
     ids: Sequence[str],

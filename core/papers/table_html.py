@@ -24,9 +24,11 @@ __all__ = [
     "TableChoice",
     "empty_rows",
     "finding",
+    "halves",
     "missing_resources",
     "paper_frame",
     "plan_frame",
+    "shown_frame",
     "table_choices",
     "table_html",
     "table_notes",
@@ -120,24 +122,30 @@ def table_html(plan: Mapping[str, Any], empty: bool = False) -> str:
     Lines of the built-in world in a paper's table are a table of their own below it. empty : also the rows without
     any number.
     """
+    own, built_in = halves(plan, empty)
+    if not built_in:
+        return own
+    if not own:  # of a figure, whose numbers the paper does not print
+        return f"<p>{NOT_PRINTED}</p>{built_in}"
+    return f"{own}<p><b>The same on the built-in world</b>: {SHIPPED}</p>{built_in}"
+
+
+SHIPPED = "results that ship with Crossmatch, not the paper's."
+NOT_PRINTED = "Results on the built-in world that ship with Crossmatch: the paper prints no numbers here."
+
+
+def halves(plan: Mapping[str, Any], empty: bool = False) -> tuple[str, str]:
+    """The table itself, and its lines of the built-in world as one of their own, as markup; "" without lines."""
     left_out = () if empty else empty_rows(plan)
     of_world = str(plan.get("table", "")).startswith("world")
-    papers_own: list[Mapping[str, Any]] = []
+    own: list[Mapping[str, Any]] = []
     built_in: list[Mapping[str, Any]] = []
     for line in plan["lines"]:
         if _row(line) not in left_out:
             is_below = not of_world and line["line"].startswith(_ON_WORLD)
-            (built_in if is_below else papers_own).append(line)
-    if not built_in:
-        return _one_table(papers_own, of_world)
+            (built_in if is_below else own).append(line)
     below = [{**line, "line": line["line"].removeprefix(_ON_WORLD)} for line in built_in]
-    label = (
-        "<p><b>The same on the built-in world</b>: results that ship with Crossmatch, not the paper's.</p>"
-    )
-    if not papers_own:  # of a figure, whose numbers the paper does not print
-        label = "<p>Results on the built-in world that ship with Crossmatch: the paper prints no numbers here.</p>"
-        return label + _one_table(below, of_world)
-    return _one_table(papers_own, of_world) + label + _one_table(below, of_world)
+    return tuple(_one_table(lines, of_world) if lines else "" for lines in (own, below))  # type: ignore[return-value]
 
 
 def _one_table(lines: Sequence[Mapping[str, Any]], of_world: bool) -> str:
@@ -264,6 +272,21 @@ def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
         for cell in line["cells"]
     ]
     return pd.DataFrame(rows)
+
+
+def shown_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
+    """A plan's record as people read it, for a paper: a row per line and source, a column per heading, "" without."""
+    heads = _headings(plan["lines"])
+    rows: dict[tuple[str, str], dict[str, str]] = {}
+    for line in plan["lines"]:
+        for cell in line["cells"]:
+            for source in (name for name in _SOURCES if cell[name] is not None):
+                row = rows.setdefault((_row(line), source), {})
+                row[_heading(cell)] = _number(cell[source], cell[f"{source}_std"])
+    order = {line: at for at, line in enumerate(dict.fromkeys(map(_row, plan["lines"])))}
+    known = sorted(rows, key=lambda key: (order[key[0]], _SOURCES.index(key[1])))
+    cells = [[line, source, *(rows[line, source].get(h, "–") for h in heads)] for line, source in known]
+    return pd.DataFrame(cells, columns=["Row", "Source", *heads])
 
 
 def missing_resources(missing: Iterable[str]) -> list[_MissingResource]:

@@ -9,9 +9,11 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from core.base.errors import InputError
+from core.base.text import counted
 from core.runs.description import RunDescription
 from core.runs.engine import start
 from core.runs.store import Run, RunStore
@@ -49,14 +51,24 @@ def launch_seeds(store: RunStore, title: str, run: RunDescription, count: int) -
     return group, [start(store, f"{title} · seed {each.seed}", each, check=False) for each in every]
 
 
+_GROUP = "g-"  # begins a group's id; the rest is that of a run, where seeds were added to it
+
+
+def _named_groups(runs: Sequence[Run]) -> set[str]:
+    return {run.config["group"] for run in runs if run.config.get("group")}
+
+
 def _new_group() -> str:
     """An id that no group has."""
-    return f"g-{secrets.token_hex(4)}"
+    return _GROUP + secrets.token_hex(4)
 
 
 def group_runs(store: RunStore, group: str) -> list[Run]:
     """The runs of a group, by seed; InputError where there are none."""
     runs = [run for run in store.list() if run.config.get("group") == group]
+    if runs:
+        with suppress(InputError):  # no run's id, or that of one that was deleted
+            runs.append(store.get(group.removeprefix(_GROUP)))
     if not runs:
         raise InputError(f"There is no group of runs {group!r} here; list the runs.")
     return sorted(runs, key=seed_of)
@@ -109,6 +121,32 @@ class SeedGroup(NamedTuple):
         """When the newest of them was created, seconds since the epoch."""
         return max(run.created for run in self.runs)
 
+    @staticmethod
+    def of_run(store: RunStore, run: Run) -> str:
+        """The id of the group that a run belongs to; "" where it has none."""
+        added = _GROUP + run.id
+        return run.config.get("group") or (added if added in _named_groups(store.list()) else "")
+
+    @staticmethod
+    def extend(store: RunStore, name: str, count: int) -> tuple[str, list[Run]]:
+        """Start the seeds that follow those of a group, or of a single run, which becomes the first of a group.
+
+        name : id of a group or of a run. Returns the group's id and the new runs, which queue up.
+        """
+        own = group_runs(store, name) if name.startswith(_GROUP) else [store.get(name)]
+        if not 1 <= count <= _MAX_SEEDS - len(own):
+            raise InputError(
+                f"{counted(count, 'more seed')} cannot be added to {counted(len(own), 'seed')}: "
+                f"{_MAX_SEEDS} is the most that one group has."
+            )
+        first = own[0]
+        group = SeedGroup.of_run(store, first) or _GROUP + first.id
+        job = adaptation(first.config).with_seed(max(map(seed_of, own)) + 1, group)
+        job.check_ready()
+        title = first.title.removesuffix(f" · seed {seed_of(first)}")
+        every = seeded(job, count, group)
+        return group, [start(store, f"{title} · seed {each.seed}", each, check=False) for each in every]
+
 
 _ATTENTION = ("running", "stopping", "queued", "failed", "interrupted", "stopped", "finished")
 
@@ -116,8 +154,10 @@ _ATTENTION = ("running", "stopping", "queued", "failed", "interrupted", "stopped
 def sweeps(runs: Sequence[Run]) -> list[SeedGroup]:
     """Runs as they are shown, the newest first: seeds of one group together, every other run by itself."""
     members: dict[str, list[Run]] = {}
+    named = _named_groups(runs)
     for run in runs:
-        members.setdefault(run.config.get("group") or run.id, []).append(run)
+        added = _GROUP + run.id
+        members.setdefault(run.config.get("group") or (added if added in named else run.id), []).append(run)
     groups = [SeedGroup(name, sorted(seeds, key=seed_of)) for name, seeds in members.items()]
     return sorted(groups, key=lambda group: group.created, reverse=True)
 

@@ -1,0 +1,119 @@
+"""All that is wrong in a file of scores, row by row; `score_files.read_scores` stops at the first kind of fault."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from core.base.errors import InputError
+from core.base.lazy import pandas as pd
+from core.base.table_formats import open_table
+from core.base.text import counted
+
+LISTED = 500  # faults
+_LABELS = ("group", "image", "caption")
+_COLUMNS = (*_LABELS, "score")
+_MATCHES = {"1", "1.0", "true", "yes", "0", "0.0", "false", "no"}
+_DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*")
+
+
+class ScoreFault(NamedTuple):
+    """One thing that is wrong."""
+
+    row: int | None  # as a spreadsheet counts: the header is row 1; None: the whole file
+    column: str  # "" where it is the whole row
+    what: str
+    fix: str
+
+    @classmethod
+    def of_file(cls, path: Path | str, content: bytes) -> list[ScoreFault]:
+        """The faults of a table with a row per score (CSV, Parquet), the first `LISTED` in the order of the rows; []
+        for another form, and for a table that cannot be read at all."""
+        if Path(path).suffix.lower() not in (".csv", ".parquet"):
+            return []
+        try:
+            table = open_table(path, content).frame()
+        except InputError:
+            return []
+        lacks = [name for name in _COLUMNS if name not in table]
+        if len(lacks) > 2:  # it is a table of something else
+            return []
+        if lacks:
+            return [cls(None, name, "the column is missing", "add it") for name in lacks]
+        found = sorted(islice(_faults(_texts(table)), 20 * LISTED), key=lambda fault: fault.row or 0)
+        return found[:LISTED]
+
+
+def _texts(table: pd.DataFrame) -> pd.DataFrame:
+    return table.fillna("").astype(str).apply(lambda column: column.str.strip())
+
+
+def _faults(table: pd.DataFrame) -> Iterator[ScoreFault]:
+    empty = table[[*_COLUMNS]] == ""
+    for name in _COLUMNS:
+        for row in np.flatnonzero(empty[name]):
+            yield ScoreFault(int(row) + 2, name, "the cell is empty", "fill it, or leave its group out")
+    whole = table[~empty[[*_LABELS]].any(axis=1)]
+    yield from _bad_scores(table[~empty["score"]])
+    twice = whole.duplicated([*_LABELS])
+    for row in whole.index[twice]:
+        yield ScoreFault(row + 2, "", f"{_cell(whole.loc[row])} is there twice", "leave one of them out")
+    yield from _incomplete_groups(whole[~twice])
+    if "match" in table:
+        yield from _bad_matches(whole[~twice])
+
+
+def _cell(row: pd.Series) -> str:
+    return ", ".join(f"{name} {row[name]!r}" for name in _LABELS)
+
+
+def _bad_scores(table: pd.DataFrame) -> Iterator[ScoreFault]:
+    numbers = pd.to_numeric(table["score"], errors="coerce").to_numpy(dtype=np.float64)
+    for row, text in table["score"][~np.isfinite(numbers)].items():
+        fix = "write a point for the comma" if _DECIMAL_COMMA.fullmatch(text) else "write a finite number"
+        yield ScoreFault(row + 2, "score", f"{text!r} is no finite number", fix)
+
+
+def _incomplete_groups(table: pd.DataFrame) -> Iterator[ScoreFault]:
+    """Groups with other images or captions than most, and scores that a group lacks."""
+    groups = table.groupby("group", sort=False)
+    sizes = pd.DataFrame({name: groups[name].nunique() for name in ("image", "caption")})
+    if sizes.empty:
+        return
+    usual = sizes.value_counts().index[0]
+    odd = (groups.size() != sizes["image"] * sizes["caption"]) | (sizes != usual).any(axis=1)
+    for name, rows in table[table["group"].isin(sizes.index[odd])].groupby("group", sort=False):
+        images, captions = (list(dict.fromkeys(rows[column])) for column in ("image", "caption"))
+        first = int(rows.index[0]) + 2
+        if (len(images), len(captions)) != tuple(usual):
+            has = f"{counted(len(images), 'image')} and {counted(len(captions), 'caption')}"
+            what = f"group {name!r} has {has}, most groups {usual[0]} and {usual[1]}"
+            yield ScoreFault(first, "", what, "add what is missing, or put it into a file of its own")
+        there = {*zip(rows["image"], rows["caption"], strict=True)}
+        for image, caption in ((i, j) for i in images for j in captions if (i, j) not in there):
+            what = f"group {name!r} has no score of image {image!r} with caption {caption!r}"
+            yield ScoreFault(first, "", what, "add its row")
+
+
+def _bad_matches(table: pd.DataFrame) -> Iterator[ScoreFault]:
+    known = table["match"].str.lower().isin(_MATCHES)
+    for row, text in zip(table.index[~known].tolist(), table["match"][~known], strict=True):
+        yield ScoreFault(row + 2, "match", f"{text!r} is neither 1 nor 0", "write 1 or 0")
+    sound = table[known & ~table["group"].isin(table["group"][~known])]
+    right = sound["match"].str.lower().isin(("1", "1.0", "true", "yes"))
+    cells = pd.DataFrame({name: sound[name] for name in ("group", "image")})
+    cells = cells.assign(right=right, row=sound.index)
+    images = cells.groupby(["group", "image"], sort=False).agg(right=("right", "sum"), row=("row", "first"))
+    images = images.reset_index()
+    images["several"] = images.groupby("group")["image"].transform("size") > 1
+    odd = images[(images["right"] == 0) | (images["several"] & (images["right"] > 1))]
+    for each in odd.to_dict("records"):
+        has = counted(int(each["right"]), "caption")
+        what = f"image {each['image']!r} of group {each['group']!r} has {has} with match = 1"
+        fix = "leave exactly one at 1" if each["several"] else "give at least one the value 1"
+        yield ScoreFault(int(each["row"]) + 2, "match", what, fix)
