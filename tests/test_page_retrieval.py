@@ -327,7 +327,7 @@ def test_the_table_of_strategies_has_intervals_chance_and_who_has_no_verdict_and
     told = text(test)
     best = int(np.nanargmax(data.value[0]))
     result = f"{label(data.strategies[best])} finds pictures best here: {data.value[0, best]:.1f} % mAP"
-    assert f"{result} of all queries against {data.value[0, 0]:.1f} % before training" in told
+    assert f"{result} of all queries, against {data.value[0, 0]:.1f} % before training" in told
     # What was found comes before how many of the papers' claims it confirms, and both before the details.
     assert told.index(result) < told.index("claims of the papers") < told.index("Still improving")
     assert told.index("Still improving") < told.index("is highest") and "the intervals overlap" in told

@@ -17,7 +17,7 @@ from core.figures import retrieval
 from core.scorers.cola_config import STRATEGIES
 from ui import forgetting
 from ui.export import chart, export_section
-from ui.formatting import swipe_hint, unbroken
+from ui.formatting import unbroken
 
 # How assets/results/cola_cost.csv was made.
 _COST_BUDGET = (
@@ -127,7 +127,6 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
         f"{_counted()}Data, models and length of training are not the paper's: compare the order, not the level."
         f"{measured.said}"
     )
-    swipe_hint()
     st.html(_glance(data, paper, measured))
     st.caption(
         "Mean average precision (mAP) of all queries: 100 % where every right picture stands before every wrong one. "
@@ -171,16 +170,16 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
 
 
 def _result(data: retrieval.StrategiesData, measured: Measured) -> str:
-    """`Training helps: MM-Pred finds pictures best, with 51.7 % mAP of all queries against 38.7 % before.`"""
+    """`MM-Pred finds pictures best here: 51.7 % mAP of all queries, against 38.7 % before training (builtin/clip).`"""
     found = _highest(data, ALL)
     if found is None:
         return "Nothing is measured yet."
     name, value, before, apart = found
-    numbers = f"{value:.1f} % mAP of all queries against {before:.1f} % before training"
+    numbers = f"{value:.1f} % mAP of all queries, against {before:.1f} % before training ({measured.base})"
     if not name:
         return f"No strategy is better than the model before training, {before:.1f} % mAP of all queries."
     sure = "" if apart else ", though the intervals overlap"
-    return f"{name} finds pictures best here: {numbers}, {measured.base}{sure}."
+    return f"{name} finds pictures best here: {numbers}{sure}."
 
 
 def _result_there(paper: retrieval.StrategiesData) -> str:

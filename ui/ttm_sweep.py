@@ -24,7 +24,7 @@ from core.ttm.records import SeedChange
 from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup, final_values, group_runs, seed_of, summary
 from ui.export import chart, export_section
-from ui.formatting import change_text, p_text, true_minus, unbroken
+from ui.formatting import change_text, p_text, true_minus, unbroken, wide_table
 from ui.runs import evaluation_at, live_section, open_run, run_groups, settings_line, what_ran
 from ui.ttm_run import measured_parts, report_of
 
@@ -220,7 +220,7 @@ def table(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> 
         rows.append(
             {**row, "time": duration(sum(record["seconds"] for record in records)) if records else "–"}
         )
-    st.dataframe(pd.DataFrame(rows), hide_index=True, key="seeds_table")
+    wide_table(pd.DataFrame(rows), key="seeds_table")
     with st.container(horizontal=True):
         for run in runs:
             st.button(
