@@ -162,8 +162,8 @@ def _curve_notes(study: AlphaStudy, alpha: float, metric: str) -> None:
     label = METRICS[metric].label
     minus = f" − {alpha:.3f} · log P(t)" if alpha else ""
     st.caption(
-        f"Captions are ranked by log P(t | image){minus}. {_ALPHAS.format(label=label, tuned=TUNED_ON_TEST)} A click "
-        "on the figure moves alpha there."
+        f"Captions are ranked by log P(t | image){minus}. {_ALPHAS.format(label=label, tuned=TUNED_ON_TEST)} Press "
+        "the figure to move alpha there."
     )
     st.caption(
         f"Shaded: where {label} is highest, {_where_highest(study, metric)}, and its 95 % band. Dotted: its chance "

@@ -113,7 +113,7 @@ def move_alpha(study: AlphaStudy, index: int) -> None:
         best, label = study.best(TEXT_SCORE), METRICS[TEXT_SCORE].label
         st.caption(
             f"Shaded: where {label} is highest, {best.value:.1f} %, at α = {_spans_text(best.intervals)}, and its "
-            "95 % band. A click on the figure moves α there."
+            "95 % band. Press the figure to move α there."
         )
     with right:
         one_group(study, index, alpha)
