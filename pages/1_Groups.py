@@ -14,7 +14,7 @@ import ui
 from core import figures
 from core.figures import group_html
 from core.figures.text import escape_markdown
-from core.groups import Group
+from core.groups import Group, GroupSet
 from core.metrics import group_filters
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
@@ -29,23 +29,37 @@ PER_PAGE = 12
 CARDS_IN_A_ROW = 2  # with two images of 240 pixels each beside the sidebar of a laptop
 SMALL_CARDS_IN_A_ROW = 4
 LEAD = (
-    "Every group of the set and two verdicts on it. Click a card to see the model's scores and its matching."
+    "Every group of the set and two verdicts on it. Open a card to see the model's scores and its matching."
 )
 MARGINS = "margin"  # in the address, set by a click on Matching
 
 
-def filters(evaluation: Evaluation) -> tuple[str, list[str], str, group_filters.MarginRange | None]:
+WORDS = (
+    "Finds them side by side, as you type them: “red cube” finds “a red cube on a table”. Where no caption has them "
+    "side by side, it finds the groups that have all of them."
+)
+
+
+def filters(
+    groups: GroupSet, evaluation: Evaluation
+) -> tuple[str, list[str], str, group_filters.MarginRange | None]:
     """Words, verdicts, order and margins of the groups to show."""
     # The button stands before its fields, which are in the address alone when a link opens the page.
     words = st.session_state.get("q", st.query_params.get("q")) or ""
     verdicts = st.session_state.get("verdict", st.query_params.get_all("verdict"))
-    count = len(words.split()) + len(verdicts) + (MARGINS in st.query_params)  # as many as are named below
+    terms = group_filters._search_terms(groups, words)
+    count = len(terms) + len(verdicts) + (MARGINS in st.query_params)  # as many as are named below
     with st.popover(
         f"Filters ({count})" if count else "Filters", icon=":material/filter_alt:", key="filters"
     ):
-        words = st.text_input("Words in the captions", key="q", bind="query-params", placeholder="red cube")
+        words = st.text_input(
+            "Words in the captions", key="q", bind="query-params", placeholder="red cube", help=WORDS
+        )
         options = list(group_filters.verdict_options(evaluation))
-        verdicts = st.multiselect("Verdicts", options, key="verdict", bind="query-params", placeholder="any")
+        verdicts = st.multiselect(
+            "Verdicts", options, key="verdict", bind="query-params", placeholder="any",
+            select_all=False,  # they exclude each other: no group has all
+        )  # fmt: skip
         order = st.selectbox("Sort by", list(group_filters.ORDERS), key="sort", bind="query-params")
     margins = st.query_params.get(MARGINS)
     return words, verdicts, order, None if margins is None else group_filters.MarginRange.parse(margins)
@@ -77,13 +91,13 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
     groups = selection.selected_groups
     ui.warn_unknown_group(evaluation.ids)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="gallery-toolbar"):
-        words, verdicts, order, margins = filters(evaluation)
+        words, verdicts, order, margins = filters(groups, evaluation)
         notable_group_buttons(selection, evaluation, "surprises")
         export = export_place()
         ui.pick_group(list(evaluation.ids), warn=False, label_visibility="collapsed", width=260)
     indices = group_filters.filter_groups(groups, evaluation, words, verdicts, order, margins)
     active = [
-        *(f"“{word}”" for word in words.split()),
+        *(f"“{term}”" for term in group_filters._search_terms(groups, words)),
         *verdicts,
         *([margins.description] if margins else []),
     ]
@@ -277,7 +291,7 @@ def matrix(group: Group, data: GroupData) -> None:
             alt=f"Score matrix of {m} images and {k} captions; the list below describes every cell.",
         )
     st.caption(
-        "Scores. Outlined, with a dot: the model's matching. ✓: the true pairs. Click a cell to explain it."
+        "Scores. Outlined, with a dot: the model's matching. ✓: the true pairs. Press a cell to explain it."
     )
     if st.session_state.get("pair") not in (None, *pairs):
         st.session_state["pair"] = None

@@ -154,6 +154,7 @@ def threshold_section(evaluation: Evaluation, name: str, description: str) -> No
     ui.warn_number("tau", "Threshold τ", 0, top)
     tau = st.slider(
         "Threshold τ", 0.0, float(np.ceil(top / step) * step), 0.0, step=float(step), key="tau", bind="query-params",
+        format=f"%.{max(0, round(-np.log10(step)))}f",  # as many digits as the step has
         help="Test-time matching trains on the groups whose margin is at least τ.",
     )  # fmt: skip
     st.markdown(selected_line(evaluation, tau))
@@ -231,9 +232,7 @@ def selected_groups(evaluation: Evaluation, tau: float) -> None:
             {**selected, "verdict": [f"{METRICS[GROUP_MATCH].label} wrong"]},
             disabled=not wrong,
         )
-    st.caption(
-        "A click on a bar opens its groups; a click on a curve opens the groups that this threshold selects."
-    )
+    st.caption("Press a bar to open its groups, a curve to open the groups that this threshold selects.")
     bar, step = ui.clicked_point("margins"), ui.clicked_point("threshold")
     if bar is not None:
         open_groups(groups_of_bar(evaluation, bar))
@@ -322,7 +321,7 @@ def slices(evaluation: Evaluation) -> None:
             ui.set_state({"tag": [f"{tag}: {table[tag][cells[0][0]]}"]})
 
     ui.wide_table(table, column_config=columns, key=key, on_select=choose, selection_mode="single-cell")
-    st.caption("A click on a row opens its groups.")
+    st.caption("Press a row to open its groups.")
     if st.session_state.pop("opened_slice", False):
         open_groups({})
 

@@ -22,7 +22,7 @@ ALPHA, PRIOR, BLIND, WORDS, SAMPLES, RETRIEVAL, TRAINSET = VIEWS = (
     "Without the image",
     "Word by word",
     "Images needed",
-    "Retrieval",
+    debias.RETRIEVAL,
     "Training set",
 )
 
@@ -107,7 +107,10 @@ def debiased_views(inputs: debias.DebiasInputs, groups: GroupSet, view: str) -> 
 
 
 debias.first_visit()
-asked = present_name("view", st.session_state.get("view", st.query_params.get("view", ALPHA)))
+came_with = st.session_state.get("carried", {})  # a button's, which `open_page` gives the widgets
+asked = present_name(
+    "view", came_with.get("view", st.session_state.get("view", st.query_params.get("view", ALPHA)))
+)
 shipped = "Shipped results, which no selection changes" if asked in (TRAINSET, RETRIEVAL) else ""
 selection = ui.open_page(
     "Debias", LEAD, instead=shipped, nearest_model=None if asked == BLIND else debias.nearest_captioner

@@ -1,5 +1,8 @@
 """Choosing groups: masks and orders on the toy groups."""
 
+import itertools
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -58,6 +61,27 @@ def test_words_verdicts_and_order_work_together(toy_groups, evaluation):
         1,
     ]
     assert group_filters.filter_groups(toy_groups, evaluation, words="no such word").tolist() == []
+
+
+def test_words_are_found_side_by_side_as_typed_and_else_all_of_them(toy_groups, evaluation):
+    """“red cube” found “a red ball and a blue cube”; no caption has “ball cube” side by side, some have both."""
+    captions = [
+        ["a red cube"],
+        ["a red ball and a blue cube"],
+        ["a RED  cube again"],
+        ["one red", "cube two"],
+    ]
+    texts = itertools.chain(captions, itertools.repeat(["nothing"]))
+    groups = replace(
+        toy_groups,
+        groups=tuple(
+            replace(g, captions=(*(t := next(texts)), *["x"] * (len(g.captions) - len(t))))
+            for g in toy_groups
+        ),
+    )
+    found = lambda words: group_filters.filter_groups(groups, evaluation, words=words).tolist()  # noqa: E731
+    assert found("red cube") == found(" Red   CUBE ") == [0, 2]
+    assert found("ball cube") == [1] and found("cube") == [0, 1, 2, 3]
 
 
 def test_a_range_of_margins_holds_its_low_end_and_not_its_high_end(toy_groups, evaluation):

@@ -279,3 +279,26 @@ def test_the_lesson_on_binding_shows_what_the_strategies_measured_once_it_ships(
         test
     ) and "before adaptation the model has 20.0 %" in text(test)
     assert len(test.get("plotly_chart")) == 3
+
+
+def test_the_lesson_on_alpha_says_why_it_costs_here_and_shows_a_set_on_which_it_gains(app):
+    """TextScore fell from 60.0 to 49.7 % without a word why, of a group whose pictures had scrolled away."""
+    test = predict(app(PAGE, lesson="alpha"))
+    said = text(test).replace("\u00a0", " ")
+    falls = re.search(r"From ([\d.]+) % at α = 0 to ([\d.]+) % at α = 1", said)
+    rises = re.search(r"There TextScore rises from ([\d.]+) % to ([\d.]+) %", said)
+    assert float(falls[2]) < float(falls[1]) and float(rises[2]) > float(rises[1])
+    spread = [float(each) for each in re.findall(r"(?:differs by|triples: by) ([\d.]+)", said)]
+    assert spread[1] > spread[0]  # of log P(t) in a group
+    assert len(test.get("plotly_chart")) == 2 and html(test).count("Image A of attribute-swap/test/") == 2
+
+
+def test_in_the_first_lesson_the_verdicts_stand_beside_the_sliders_that_change_them(app):
+    """On a laptop the verdicts were a screen below."""
+    test = predict(app(PAGE, lesson="matrix"))
+    beside = next(
+        each for each in test.get("column") if any("GroupMatch</b>" in e.proto.body for e in each.get("html"))
+    )
+    assert beside.weight == 0.6
+    (controls,) = (each for each in test.get("column") if list(each.select_slider))
+    assert controls.weight == 0.4

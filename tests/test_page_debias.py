@@ -18,6 +18,7 @@ from core.metrics.statistics import Clusters
 from core.scoring.cache import ScoreCache
 from core.scoring.load import builtin_models, load_scorer
 from core.scoring.scores import score_groups
+from ui import debias_alpha
 from ui.old_links import present_name
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -340,6 +341,51 @@ def test_a_gain_is_that_between_its_two_unrounded_ends():
     prior = np.array([[0.0, 0.0]] * 127 + [[0.0, 1.0]] * 22 + [[0.0, 0.0]] * 151)
     said = _verdict_text(AlphaStudy(scores, prior, truth, list(map(str, range(300)))), "text_score")
     assert "TextScore rises from 42.3 % at α = 0 to 49.7 % at α = 0.700, by 7.3 points" in said
+
+
+def test_why_alpha_gains_little_is_said_of_captions_that_hardly_differ_as_texts_alone():
+    study = lambda prior: AlphaStudy(  # noqa: E731
+        np.array([[[1.0, 0.5]]] * 40),
+        np.array([prior] * 40),
+        np.zeros((40, 1), int),
+        list(map(str, range(40))),
+    )
+    found = debias_alpha._little_prior(study([0.1, 0.2]), "text_score")
+    assert found == pytest.approx((0.1, 0.5))
+    assert debias_alpha._little_prior(study([0.1, 0.6]), "text_score") is None  # differ as texts, too
+    assert debias_alpha._little_prior(study([0.2, 0.2]), "text_score") is None  # another sentence says that
+    helps = AlphaStudy(
+        np.array([[[0.4, 0.5]]] * 40),
+        np.array([[0.0, 0.05]] * 40) * 3,
+        np.zeros((40, 1), int),
+        list(map(str, range(40))),
+    )
+    assert helps.verdict("text_score").helps and debias_alpha._little_prior(helps, "text_score") is None
+
+
+def test_where_alpha_helps_little_the_page_leads_to_where_it_helps(app, monkeypatch):
+    monkeypatch.setattr("ui.debias_alpha._little_prior", lambda study, metric: (0.07, 0.2))
+    test = app()
+    assert "about equally likely" in text(test) and "0.07 of log P(t)" in text(test)
+    gain = json.loads((ROOT / "assets/results/alpha_retrieval.json").read_text())["from_validation"]["gain"]
+    (way,) = [each for each in test.button if each.label.startswith("Where alpha helps")]
+    assert f"{gain['difference']:+.1f} points" in way.label
+    there = fine(way.click().run())
+    assert there.segmented_control(key="view").value == "Retrieval"
+    assert f"{gain['difference']:+.1f} points of R@1" in text(there)
+
+
+def test_an_alpha_that_nobody_chose_says_where_it_comes_from(app, scored):
+    study = scored[1][SET]
+    test = app(group=study.ids[0])
+    assert "The slider is at α = 0. Beside it: α = " in text(test)
+    fine(test.slider(key="alpha").set_value(0.5).run())
+    assert "The slider is at α = 0" not in text(test)
+
+
+def test_the_figure_says_alpha_with_the_digits_of_the_slider(scored):
+    study = scored[1][SET]
+    assert debias_alpha._curve_figure(study, "text_score").layout.xaxis.hoverformat == ".3f"
 
 
 @pytest.mark.parametrize("old", ["alpha", "blind check", "training set"])

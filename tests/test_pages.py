@@ -77,7 +77,9 @@ def test_the_first_click_leads_to_a_group_that_is_matched_right_and_scored_wrong
 def test_the_gallery_filters_by_words_and_verdict_and_sorts(app):
     test = app(GROUPS, set="scenes/left-right")
     assert "300 of 300 groups" in text(test)
+    assert not test.multiselect(key="verdict").proto.select_all  # verdicts exclude each other
     fine(test.text_input(key="q").set_value("red cube").run())
+    assert "“red cube”" in text(test).replace("\\", "")
     few = next(c.value for c in test.caption if "of 300 groups" in c.value)
     assert 0 < int(few.split()[0]) < 300
     fine(test.multiselect(key="verdict").set_value(["GroupMatch right", "GroupScore wrong"]).run())
@@ -140,8 +142,8 @@ def test_the_filters_button_counts_the_conditions_that_are_named_beside_it(app, 
     monkeypatch.setattr(
         "streamlit.popover", lambda label, **more: labels.append(label) or popover(label, **more)
     )
-    test = app(GROUPS, set="scenes/left-right", q="cube left", verdict="GroupMatch right")
-    assert "“cube” · “left” · GroupMatch right" in text(test).replace("\\", "")
+    test = app(GROUPS, set="scenes/left-right", q="left cube", verdict="GroupMatch right")
+    assert "“left” · “cube” · GroupMatch right" in text(test).replace("\\", "")
     assert "Filters (3)" in labels
 
 
@@ -429,7 +431,7 @@ def test_a_picture_becomes_a_figure_of_its_own_size():
 
 def test_the_gallery_promises_what_its_cards_have(app):
     told = text(app("pages/1_Groups.py", set="scenes/left-right"))
-    assert "two verdicts on it" in told and "Click a card to see the model's scores" in told
+    assert "two verdicts on it" in told and "Open a card to see the model's scores" in told
 
 
 def test_a_button_to_another_page_changes_nothing_of_its_own(monkeypatch):
@@ -466,3 +468,18 @@ def test_every_figure_that_is_exported_says_what_it_was_measured_on():
         if (len(node.args) > 2 or "figures" in named[where]) and not {"title", None} & named[where]
     ]
     assert len(calls) > 12 and not without
+
+
+def test_the_threshold_has_as_many_digits_as_its_step(app, monkeypatch):
+    """On scores of the size of cosines 0.012 was shown as 0.01."""
+    small = ui.evaluate(ui.whole_test_set("scenes/left-right", "builtin/clip"))
+    scores = small.scores / small.scores.max() / 10
+    monkeypatch.setattr("ui.evaluate", lambda selection: Evaluation.of(scores, small.truth, small.ids))
+    slider = app(MATCHING, set="scenes/left-right").slider(key="tau")
+    digits = int(re.fullmatch(r"%\.(\d+)f", slider.proto.format)[1])
+    assert slider.step == pytest.approx(10.0**-digits) and slider.step < 0.01
+
+
+def test_pages_that_buttons_set_are_no_warning_in_the_log():
+    """Each first page of Groups that a button had opened logged a stack of Streamlit's `check_session_state_rules`."""
+    assert streamlit.config.get_option("global.disableWidgetStateDuplicationWarning")

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 import shlex
+from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import streamlit as st
 
 from core.base import public_mode
 from core.base.errors import InputError
+from core.base.paths import assets
 from core.debiasing.priors import PRIORS, Prior, default_count, estimate_prior
 from core.debiasing.study import AlphaStudy
 from core.figures.text import escape_markdown
@@ -31,6 +34,7 @@ if TYPE_CHECKING:
     from ui.selection import Selection
 
 CAPTIONER = "builtin/blip-caption"
+PAGE, RETRIEVAL = "pages/3_Debias.py", "Retrieval"  # the page, and the name of its view of a set of retrieval
 _MAX_IMAGES = 100  # images of a prior that a page samples ...
 _MAX_IMAGES_PUBLIC = 5  # ... and for a visitor of a public instance
 _MOST_NOISE = 100.0  # that mean and deviation of noise may be
@@ -238,6 +242,13 @@ def debias_inputs(selection: Selection, model: str, picked: PickedPrior) -> Debi
     command = alpha_command(selection, "alpha", model, "--prior", picked.kind, *given)
     study = _study((*key, picked, selection.tags), evaluation, prior)
     return DebiasInputs(model, study, prior, command, selection.description)
+
+
+@cache
+def shipped_retrieval() -> dict[str, Any] | None:
+    """What alpha does where an image chooses among all captions of a set; None where it was not measured."""
+    path = assets() / "results" / "alpha_retrieval.json"
+    return json.loads(path.read_text()) if path.is_file() else None
 
 
 def alpha_command(selection: Selection, name: str, model: str, *words: str) -> str:

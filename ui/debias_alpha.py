@@ -20,7 +20,7 @@ from core.groups import GroupSet
 from core.metrics.groups import METRICS, Estimate, chance, metrics_of_shape
 from ui.cached import cached_on
 from ui.chart_clicks import clicked_point
-from ui.debias import DebiasInputs
+from ui.debias import PAGE, RETRIEVAL, DebiasInputs, shipped_retrieval
 from ui.export import chart, export_section
 from ui.fields import warn_number
 from ui.formatting import interval_text, metric_card, metric_grid, p_text, true_minus, unbroken
@@ -28,7 +28,7 @@ from ui.images import draw_group
 from ui.moving_line import axis_position, moving_lines
 from ui.old_links import warn_without_effect
 from ui.page import show_errors
-from ui.selection import group_line, open_group, pick_group
+from ui.selection import group_line, open_group, page_button, pick_group
 from ui.uploads import PREFIX
 
 if TYPE_CHECKING:
@@ -48,6 +48,12 @@ _TIED = "**This prior changes nothing:** it gives all captions of a group the sa
 _ALPHAS = (
     "The slider starts at 0, the captioner's own scores; 1 removes all of the prior. “Highest here” is an alpha with "
     "the most {label} on these very groups ({tuned})."
+)
+_EQUALLY_LIKELY = (
+    " As texts, its captions are about equally likely."  # after the verdict: why alpha gains little
+)
+_LITTLE = (
+    0.6  # the spread of log P(t) in a group over that of an image's scores, where alpha has little to remove
 )
 _HEIGHT = 282  # of the figure: on a laptop it ends above the fold
 
@@ -79,7 +85,8 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet, note: str) -> None:
     )
     with controls:
         alpha, metric = _controls(study)
-    said = unbroken(_verdict_text(study, metric))
+    little = _little_prior(study, metric)
+    said = unbroken(f"{_verdict_text(study, metric)}{_EQUALLY_LIKELY if little else ''}")
     verdict.markdown(
         said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"), help=_why_not_proven(study, metric)
     )
@@ -87,6 +94,8 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet, note: str) -> None:
     with drawn:
         _curve_section(study, figure, alpha, metric)
     with notes:
+        if little:
+            _where_alpha_helps(*little)
         _curve_notes(study, alpha, metric)
         if note:
             st.caption(escape_markdown(note))
@@ -153,8 +162,8 @@ def _curve_notes(study: AlphaStudy, alpha: float, metric: str) -> None:
     label = METRICS[metric].label
     minus = f" − {alpha:.3f} · log P(t)" if alpha else ""
     st.caption(
-        f"Captions are ranked by log P(t | image){minus}. {_ALPHAS.format(label=label, tuned=TUNED_ON_TEST)} A click "
-        "on the figure moves alpha there."
+        f"Captions are ranked by log P(t | image){minus}. {_ALPHAS.format(label=label, tuned=TUNED_ON_TEST)} Press "
+        "the figure to move alpha there."
     )
     st.caption(
         f"Shaded: where {label} is highest, {_where_highest(study, metric)}, and its 95 % band. Dotted: its chance "
@@ -250,6 +259,31 @@ def _verdict_text(study: AlphaStudy, metric: str) -> str:
     return f"**Alpha may help here, or this is luck: {rise}** {interval}; {why} ({p})."
 
 
+def _little_prior(study: AlphaStudy, metric: str) -> tuple[float, float] | None:
+    """Of groups on which alpha is not known to help, because their captions hardly differ as texts: by how much they
+    differ on average in log P(t), and in an image's scores; else None."""
+    found = study.verdict(metric)
+    if found.helps or found.probably or found.too_few or study.frequency.tied:
+        return None
+    texts, scores = (float(np.ptp(each, axis=-1).mean()) for each in (study.prior, study.scores))
+    return (texts, scores) if texts < _LITTLE * scores else None
+
+
+def _where_alpha_helps(texts: float, scores: float) -> None:
+    """Why alpha gains little on these groups, and the way to where it gains much."""
+    st.caption(
+        "**Why so little?** Alpha removes what makes one caption likelier than another as text. In these groups that "
+        f"is {texts:.2f} of log P(t) on average, where an image's scores differ by {scores:.2f}. Texts differ more "
+        "where an image chooses among all captions of a set."
+    )
+    stored = shipped_retrieval()
+    if stored is None:
+        return
+    gain = stored["from_validation"]["gain"]["difference"]
+    label = f"Where alpha helps: retrieval, {gain:+.1f} points of R@1"
+    page_button(label, PAGE, {"view": RETRIEVAL}, icon=":material/arrow_forward:")
+
+
 def _why_not_proven(study: AlphaStudy, metric: str) -> str | None:
     """What a gain that is only probable would need to be proven, with the p of the stricter test; None of others."""
     found = study.verdict(metric)
@@ -299,7 +333,9 @@ def _cards(study: AlphaStudy, alpha: float) -> None:
 def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -> int:
     """The shown group, at alpha 0 and at alpha; returns its index."""
     st.header("One group, before and after", anchor=False)
-    alpha = _changing_alpha(study, alpha, metric)
+    if not alpha:
+        alpha = _changing_alpha(study, alpha, metric)
+        st.caption(_instead_of_zero(alpha, metric))
     flips, ids = study.flips(alpha, metric), list(study.ids)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown("**Show a group that alpha**", width="content")
@@ -356,6 +392,18 @@ def _changing_alpha(study: AlphaStudy, alpha: float, metric: str) -> float:
         return alpha
     best = study.best(metric).alpha
     return best if best and any(flipped.any() for flipped in study.flips(best, metric)) else 1.0
+
+
+def _instead_of_zero(alpha: float, metric: str) -> str:
+    """Where the alpha comes from that is compared with 0 while the slider is at 0."""
+    what = (
+        "removes all of the prior"
+        if alpha == 1
+        else f"has the most {METRICS[metric].label} on all of these groups"
+    )
+    return (
+        f"The slider is at α = 0. Beside it: α = {alpha:.3f}, which {what}. Move the slider to see another."
+    )
 
 
 def _formula(alpha: float) -> None:

@@ -24,7 +24,7 @@ from core.figures.text import escape_markdown, metric_line
 from core.groups import GroupSet
 from core.metrics.groups import IMAGE_TO_TEXT, METRICS, TEXT_SCORE, TEXT_TO_IMAGE, headline_metrics
 from core.metrics.statistics import Clusters
-from ui.debias import DebiasInputs, alpha_command, blind_models, tokens
+from ui.debias import DebiasInputs, alpha_command, blind_models, shipped_retrieval, tokens
 from ui.debias_alpha import scenario_text
 from ui.export import BARS_NOTE, chart, export_section
 from ui.formatting import interval_text, p_text, true_minus
@@ -387,14 +387,13 @@ def other_methods() -> None:
 def retrieval_view() -> None:
     """Queries and images among all of a set: where texts differ most in how common they are."""
     st.header("Among all captions of a set", anchor=False)
-    path = assets() / "results" / "alpha_retrieval.json"
-    if not path.is_file():
+    stored = shipped_retrieval()
+    if stored is None:
         st.info(
             "Not measured yet: run `python -m benchmarks.results.alpha retrieval`.",
             icon=":material/hourglass_empty:",
         )
         return
-    stored = json.loads(path.read_text())
     best = stored["best"]
     sizes = f"{stored['images']} images, {stored['captions']} captions, several of them true of one image"
     st.markdown(

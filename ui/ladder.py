@@ -173,7 +173,7 @@ def _one_rung(record: Mapping[str, Any], figure: str) -> None:
     if st.session_state.get("rung", "own") not in rows:  # of another model
         st.session_state.pop("rung")
     name = st.pills(
-        "One rung, in words: choose it here or click its bar", list(rows), default="own",
+        "One rung, in words: choose it here or press its bar", list(rows), default="own",
         format_func=lambda each: rows[each]["label"], key="rung", bind="query-params", required=True,
     )  # fmt: skip
     row = rows[name or "own"]

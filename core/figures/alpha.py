@@ -83,7 +83,7 @@ def alpha_figure(data: _AlphaData, alpha: float | None = None, height: int = 380
         figure.add_vrect(*span, **look, name=f"{label}: highest", showlegend=i == 0)
     layout(figure, height, "alpha: how much of the language prior is removed", "", percent=True)
     lowest = min([data.chance[name], *(float(v.min()) for v in data.y.values()), float(low.min())])
-    figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25)
+    figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25, hoverformat=".3f")  # the digits of the slider
     figure.update_yaxes(range=[_floor(lowest), 104])
     return figure if alpha is None else with_threshold_line(figure, alpha)
 
@@ -188,7 +188,7 @@ def trainset_figure(data: _TrainsetData) -> go.Figure:
     layout(figure, 340, "alpha", "R@1, image to text", percent=True)
     lowest = min(float(values.min()) for values in data.values.values())
     figure.update_yaxes(range=[_floor(lowest), 104])
-    return figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25)
+    return figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25, hoverformat=".3f")
 
 
 def _floor(lowest: float) -> float:

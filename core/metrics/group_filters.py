@@ -12,7 +12,7 @@ import numpy as np
 
 from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
-from core.groups import GroupSet
+from core.groups import Group, GroupSet
 from core.metrics.evaluation import MAX_SLICES, Evaluation, tags_frame
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 
@@ -107,20 +107,30 @@ def filter_groups(
     order: str = "as in the set",
     margins: MarginRange | None = None,
 ) -> np.ndarray:
-    """Indices of the groups whose captions hold all words, for which all verdicts hold and whose margin is in range, in
-    the given order."""
+    """Indices of the groups whose captions hold the words (see `_search_terms`), for which all verdicts hold and whose
+    margin is in range, in the given order."""
     options = verdict_options(evaluation)
     mask = np.logical_and.reduce([np.ones(len(groups), bool), *(options[name] for name in verdicts)])
     if margins is not None:
         mask &= margins.holds(evaluation.matches.margin)
-    wanted = words.lower().split()
-    if wanted:
-        texts = (" ".join(group.captions).lower() for group in groups)
-        mask &= np.array([all(word in text for word in wanted) for text in texts])
+    if wanted := _search_terms(groups, words):
+        mask &= np.array([all(term in text for term in wanted) for text in map(_text, groups)])
     indices, direction = np.flatnonzero(mask), ORDERS[order]
     if not direction:
         return indices
     return indices[np.argsort(direction * evaluation.matches.margin[indices], kind="stable")]
+
+
+def _search_terms(groups: GroupSet, words: str) -> list[str]:
+    """What is looked for: the words side by side as they are typed; where no caption has them so, each by itself."""
+    wanted = words.lower().split()
+    phrase = " ".join(wanted)
+    return [phrase] if wanted and any(phrase in _text(group) for group in groups) else wanted
+
+
+def _text(group: Group) -> str:
+    """All captions of a group, a line each."""
+    return "\n".join(" ".join(caption.lower().split()) for caption in group.captions)
 
 
 _DISAGREEING = f"{METRICS[GROUP_MATCH].label} right, {METRICS[GROUP_SCORE].label} wrong"

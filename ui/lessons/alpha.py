@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -15,11 +17,16 @@ from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, 
 from ui.chart_clicks import clicked_point
 from ui.export import chart
 from ui.formatting import unbroken
+from ui.images import draw_group
 from ui.lessons import elements
+
+if TYPE_CHECKING:
+    import plotly.graph_objects as go
 
 MODEL = "builtin/blip-caption"  # its own kind: VisualGPTScore
 BLIND = "blind:builtin/blip-caption"
 SET = "scenes/attribute-swap"
+HELPED = "scenes/triples"  # whose captions differ more as texts: alpha helps
 SHOWN = (TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE, GROUP_MATCH)
 ASKED = (TEXT_SCORE, GROUP_SCORE, GROUP_MATCH)
 
@@ -99,16 +106,18 @@ def move_alpha(study: AlphaStudy, index: int) -> None:
     values = "; ".join(f"{METRICS[name].label} {estimates[name].value:.1f} %" for name in SHOWN)
     left, right = st.columns([3, 2], gap="large")
     with left:
+        st.caption(f"{SET}, {len(study.ids)} groups")
         chart(figure, f"Metrics over alpha, exact. At {alpha:.2f}: {values}.", "lesson-alpha")
         low, high = figure.layout.xaxis.range
         clicked_point("lesson-alpha", lambda point: _set_alpha(low + point.share * (high - low)))
         best, label = study.best(TEXT_SCORE), METRICS[TEXT_SCORE].label
         st.caption(
             f"Shaded: where {label} is highest, {best.value:.1f} %, at α = {_spans_text(best.intervals)}, and its "
-            "95 % band. A click on the figure moves α there."
+            "95 % band. Press the figure to move α there."
         )
     with right:
         one_group(study, index, alpha)
+    where_it_helps(study, alpha)
     st.markdown(
         unbroken(f"At α = {alpha:.2f} ({pmi_text(alpha)}): {values}. ")
         + "Subtracting α · log P(t) removes the **same** amount from "
@@ -118,6 +127,46 @@ def move_alpha(study: AlphaStudy, index: int) -> None:
         "is a logarithm. (PMI, pointwise mutual information, is how much likelier the image makes a caption than it is "
         "on its own. At α = 1 that alone counts; a smaller α, and so a larger k = 1 / α, keeps more of the likelihood.)"
     )
+
+
+def where_it_helps(study: AlphaStudy, alpha: float) -> None:
+    """Why alpha costs TextScore on this set, and another set on which it gains; both with the same slider."""
+    helped, label = load_study(HELPED), METRICS[TEXT_SCORE].label
+    here, there = (spreads(each) for each in (study, helped))
+    ends, best = [study.evaluation(a).metrics[TEXT_SCORE].value for a in (0.0, 1.0)], helped.best(TEXT_SCORE)
+    left, right = st.columns([3, 2], gap="large")
+    with right:
+        st.markdown(
+            unbroken(
+                f"**Why does {label} fall above?** From {ends[0]:.1f} % at α = 0 to {ends[1]:.1f} % at α = 1: the two "
+                f"captions of a group are about equally likely as texts. Their log P(t) differs by {here[0]:.2f} on "
+                f"average, an image's scores by {here[1]:.2f}. So there is little to take out, and what is taken out "
+                "is mostly noise.\n\n"
+                f"**Where does it help?** Where captions differ more as texts, as on {HELPED}: by {there[0]:.2f}, an "
+                f"image's scores by {there[1]:.2f}. There {label} rises from "
+                f"{helped.evaluation(0.0).metrics[TEXT_SCORE].value:.1f} % to {best.value:.1f} % at "
+                f"α = {best.alpha:.2f}; a larger α takes out too much."
+            )
+        )
+    with left:
+        st.caption(f"{HELPED}, {len(helped.ids)} groups")
+        value = helped.evaluation(alpha).metrics[TEXT_SCORE].value
+        chart(
+            text_figure(helped, alpha), f"{label} over alpha. At {alpha:.2f}: {value:.1f} %.", "lesson-helped"
+        )
+
+
+def spreads(study: AlphaStudy) -> tuple[float, float]:
+    """By how much the captions of a group differ on average in log P(t), and in an image's scores."""
+    texts, scores = (float(np.ptp(each, axis=-1).mean()) for each in (study.prior, study.scores))
+    return texts, scores
+
+
+def text_figure(study: AlphaStudy, alpha: float) -> go.Figure:
+    """TextScore alone over alpha."""
+    chances = {TEXT_SCORE: study.evaluation(0.0).metrics[TEXT_SCORE].chance}
+    curves = {TEXT_SCORE: study.curve(TEXT_SCORE)}
+    return alpha_figure(alpha_data(curves, len(study.ids), chances, TEXT_SCORE), alpha, height=280)
 
 
 def _set_alpha(value: float) -> None:
@@ -133,7 +182,10 @@ def one_group(study: AlphaStudy, index: int, alpha: float) -> None:
     scores = study.evaluation(alpha).scores[index]
     images = [f"image {group_html.image_name(i)}" for i in range(2)]
     captions = ["caption 1", "caption 2"]
-    st.markdown(f"The group above at α = {alpha:.2f}")
+    group = elements.load_group(SET, index)
+    st.markdown(f"**{group.id}** at α = {alpha:.2f}")
+    with st.container(width=330):
+        draw_group(group, study.evaluation(alpha).group(index))
     st.table(pd.DataFrame(scores, images, captions).map(lambda score: signed(score, 4)))
     straight, crossed = float(scores.trace()), float(scores[0, 1] + scores[1, 0])
     st.markdown(

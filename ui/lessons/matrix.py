@@ -106,7 +106,7 @@ def change_the_scores(group: Group, scores: np.ndarray) -> None:
         "GroupMatch compares whole matchings: both pairs of one against both pairs of the other. Move a slider, or "
         "type into the table, and watch the lines and the verdicts."
     )
-    left, right = st.columns([2, 3], gap="large")
+    left, right = st.columns([2, 3], gap="large")  # what is moved beside what it changes
     with left:
         values = edited(scores)
         values[0] += added("Add to both scores of image A", "add_image")
@@ -116,8 +116,9 @@ def change_the_scores(group: Group, scores: np.ndarray) -> None:
         st.html(group_html.matrix_html(data, "The scores as you have changed them"))
         st.caption("Outlined, with a dot: the model's matching. ✓: the true pairs.")
     with right:
-        draw_group(group, data)
-    st.html(group_html.verdicts_html(data, SHOWN))
+        st.html(group_html.verdicts_html(data, SHOWN))
+        with st.container(width=400):
+            draw_group(group, data)
     levels = ", ".join(f"{METRICS[name].label} {100 * chance(name, 2, 2):.1f} %" for name in SHOWN)
     st.caption(f"Chance levels on random scores: {levels}.")
 

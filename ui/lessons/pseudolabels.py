@@ -98,7 +98,7 @@ def move_threshold(evaluation: Evaluation) -> None:
     with first:
         chart(figure, f"Coverage and precision over the threshold. {summary}.", "lesson-threshold")
         clicked_point("lesson-threshold", lambda point: _select_from(margin, point.x))
-        st.caption("A click on the figure moves the threshold there.")
+        st.caption("Press the figure to move the threshold there.")
         labels, correct = st.columns(2)
         labels.metric("Pseudo-labels", f"{int(selected.sum())} of {len(selected)}")
         correct.metric("Correct", f"{int(right[selected].sum())} ({precision or 0:.1f} %)")

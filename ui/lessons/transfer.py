@@ -97,7 +97,7 @@ def watch_training(halves: dict[str, AdaptedPart]) -> None:
     alt = f"{METRICS[metric].label} of both halves over {last} rounds. After round {now}: {'; '.join(lines)}."
     chart(rounds_figure(data, now), alt, "transfer")
     clicked_point("transfer", lambda point: st.session_state.update(round=min(max(round(point.x), 0), last)))
-    st.caption("A click on the figure chooses the round there.")
+    st.caption("Press the figure to choose the round there.")
     st.markdown(
         f"{METRICS[metric].label} {f'after round {now}' if now else 'before training'}:\n"
         + "\n".join(f"- {line}" for line in lines)
