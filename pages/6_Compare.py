@@ -390,7 +390,7 @@ def pick_class(larger: str, sides: tuple[Side, Side]) -> str:
     chosen = st.segmented_control(
         "Groups",
         list(CLASSES),
-        format_func=lambda name: escape_markdown(winner_text(CLASSES[name], sides)),
+        format_func=lambda name: winner_text(CLASSES[name], sides),
         required=True,
         key="side",
         width="content",
