@@ -153,6 +153,22 @@ def test_the_forecast_of_scoring_scales_what_a_few_groups_took(monkeypatch):
     assert towers.seconds == pytest.approx(whole, rel=0.3) and some < 300
 
 
+def test_memory_of_scoring_is_that_of_one_block_of_pictures(monkeypatch):
+    """24 measured pictures tell of a block of 32, not of two: for SigLIP a third too much was forecast."""
+    groups, counts = rehearsal._groups("scenes/left-right")
+    scorer = ClockedTowers(monkeypatch, 0, 0, 0)
+    scorer.image_batch = 32
+    monkeypatch.setattr(rehearsal, "_SECONDS", 12.0)
+    monkeypatch.setattr(rehearsal, "_held", lambda: 1000)
+    monkeypatch.setattr(
+        rehearsal,
+        "_scored_pairs",
+        lambda _, images, *__: rehearsal._Cost(1.0, len(images) / 2, 1000 + 10 * len(images)),
+    )
+    cost, some = rehearsal._scoring(scorer, groups, counts)
+    assert some == 12 and cost.peak == 1000 + 320
+
+
 def test_a_set_that_is_not_here_counts_as_published(monkeypatch, tmp_path):
     monkeypatch.setenv("CROSSMATCH_DATA", str(tmp_path))
     groups, counts = rehearsal._groups("winoground")

@@ -267,8 +267,8 @@ def _scoring(scorer: Scorer, groups: GroupSet, counts: _Counts) -> tuple[_Cost, 
     cost = score(chosen)
     images, captions, pairs = _distinct(groups, chosen)
     extra = cost.peak - base
-    if len(images) < 2 * most:  # the activations of a block of pictures, two blocks of pixels
-        extra = int(extra * min(2 * most, counts.images) / len(images))
+    if len(images) < most:  # the activations of a block; that the next one's pixels lie ready adds little
+        extra = int(extra * min(most, counts.images) / len(images))
     if isinstance(scorer, TwoTower):  # its captions are encoded apart
         texts = _scored_pairs(scorer, images[:1], captions, np.array([(0, j) for j in range(len(captions))]))
         shares = (counts.images / len(images), counts.captions / len(captions))
