@@ -74,6 +74,13 @@ def test_retrieval_sets_and_scene_graphs_of_the_rehearsal_are_found(tmp_path, mo
     assert len(load_graphs("gqa", "train", partial=True).graphs) == 2
 
 
+def test_a_part_of_a_set_is_refused_by_a_sentence_that_names_what_the_command_line_has(tmp_path):
+    """No command has an option `partial`: it is said to be Python's."""
+    rehearsal_data.mmvp(tmp_path, pairs=1, large=False)
+    with pytest.raises(InputError, match=r"complete the folder, or, in Python, load it with partial=True\.$"):
+        load("mmvp-vlm", folder=tmp_path)
+
+
 def test_a_damaged_picture_is_one_sentence_that_names_it(tmp_path):
     rehearsal_data.whatsup(tmp_path, sets=1)
     last = load("whatsup/b-1x4", folder=tmp_path, partial=True)[-1].images[0]
