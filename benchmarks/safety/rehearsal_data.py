@@ -203,7 +203,7 @@ def _graph(rng: np.random.Generator, name: str) -> dict[str, Any]:
         relation = {"name": PLACES[place % len(PLACES)], "object": ids[(i + 1) % 16]}
         objects[key] = {
             "name": THINGS[thing % len(THINGS)],
-            "attributes": [COLOURS[colour % len(COLOURS)]],
+            "attributes": [COLOURS[colour % len(COLOURS)], ("big", "small")[colour % 2]][: 1 + place % 2],
             "relations": [relation] if i % 2 else [],
             "x": int(x),
             "y": int(y),

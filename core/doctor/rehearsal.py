@@ -315,6 +315,7 @@ def _training(
     m = counts.shape[0]
     batch = min(counts.groups, config.units(m))
     weights = sum(p.numel() * 4 for p in model.module.parameters())
+    _check_fits(weights)
     first = min(2, len(groups))
     base, one = _held(), _step(model, groups.select(range(first)), config)
     wanted = max(4, _SECONDS / max(one.train.busy / first, 1e-6))
@@ -357,6 +358,16 @@ def _training(
             "simplematch": int(max(training + 2 * weights, looking)),
         },
     }
+
+
+def _check_fits(weights: int) -> None:
+    """Raise InputError where no step could be measured; weights : bytes in float32, of which the model holds some."""
+    left = memory_left()
+    if 3 * weights > left:
+        raise InputError(
+            f"gradients and AdamW's two moments alone take {3 * weights / 1e9:.1f} GB, and {left / 1e9:.1f} GB of memory "
+            "are left."
+        )
 
 
 class _Step(NamedTuple):
