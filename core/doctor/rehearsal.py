@@ -365,8 +365,8 @@ def _check_fits(weights: int) -> None:
     left = memory_left()
     if 3 * weights > left:
         raise InputError(
-            f"gradients and AdamW's two moments alone take {3 * weights / 1e9:.1f} GB, and {left / 1e9:.1f} GB of memory "
-            "are left."
+            f"gradients and AdamW's two moments alone take {3 * weights / 1e9:.1f} GB, {left / 1e9:.1f} GB of memory "
+            "are left"
         )
 
 
