@@ -1,6 +1,7 @@
 """Tiny twins of the rehearsal with models and data of real size (`benchmarks.safety.rehearsal`), and its forecasts."""
 
 import shutil
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -10,6 +11,7 @@ from benchmarks.safety import rehearsal_data
 from benchmarks.safety.rehearsal import into_cache
 from core.base.errors import InputError
 from core.cli._adapt import _estimate
+from core.cola.tasks import _described
 from core.datasets import load, load_graphs, load_retrieval
 from core.doctor import rehearsal
 from core.runs.store import RunStore
@@ -72,6 +74,27 @@ def test_retrieval_sets_and_scene_graphs_of_the_rehearsal_are_found(tmp_path, mo
     assert len(load_retrieval("coco", partial=True).queries) == 20
     assert load_retrieval("cola/single-gqa", partial=True).any_word.shape == (4, 4)
     assert len(load_graphs("gqa", "train", partial=True).graphs) == 2
+
+
+def test_scene_graphs_without_objects_of_two_attributes_are_not_called_none(tmp_path):
+    """As "holds no scene graphs; check the file" it was said of a whole file."""
+    rehearsal_data.gqa(tmp_path, train=2, validation=2)
+    graphs = load_graphs("gqa", "validation", tmp_path)
+    plain = [
+        replace(g, objects=tuple(replace(o, attributes=o.attributes[:1]) for o in g.objects))
+        for g in graphs.graphs
+    ]
+    with pytest.raises(
+        InputError, match=r"None of the 2 scene graphs of gqa.*shows an object with two attributes"
+    ):
+        _described(replace(graphs, graphs=tuple(plain)))
+
+
+def test_a_part_of_a_set_is_refused_by_a_sentence_that_names_what_the_command_line_has(tmp_path):
+    """No command has an option `partial`: it is said to be Python's."""
+    rehearsal_data.mmvp(tmp_path, pairs=1, large=False)
+    with pytest.raises(InputError, match=r"complete the folder, or, in Python, load it with partial=True\.$"):
+        load("mmvp-vlm", folder=tmp_path)
 
 
 def test_a_damaged_picture_is_one_sentence_that_names_it(tmp_path):
@@ -153,6 +176,22 @@ def test_the_forecast_of_scoring_scales_what_a_few_groups_took(monkeypatch):
     assert towers.seconds == pytest.approx(whole, rel=0.3) and some < 300
 
 
+def test_memory_of_scoring_is_that_of_one_block_of_pictures(monkeypatch):
+    """24 measured pictures tell of a block of 32, not of two: for SigLIP a third too much was forecast."""
+    groups, counts = rehearsal._groups("scenes/left-right")
+    scorer = ClockedTowers(monkeypatch, 0, 0, 0)
+    scorer.image_batch = 32
+    monkeypatch.setattr(rehearsal, "_SECONDS", 12.0)
+    monkeypatch.setattr(rehearsal, "_held", lambda: 1000)
+    monkeypatch.setattr(
+        rehearsal,
+        "_scored_pairs",
+        lambda _, images, *__: rehearsal._Cost(1.0, len(images) / 2, 1000 + 10 * len(images)),
+    )
+    cost, some = rehearsal._scoring(scorer, groups, counts)
+    assert some == 12 and cost.peak == 1000 + 320
+
+
 def test_a_set_that_is_not_here_counts_as_published(monkeypatch, tmp_path):
     monkeypatch.setenv("CROSSMATCH_DATA", str(tmp_path))
     groups, counts = rehearsal._groups("winoground")
@@ -197,6 +236,17 @@ def test_the_rehearsed_step_is_no_larger_than_memory_allows(make, monkeypatch):
         monkeypatch.setattr(rehearsal, "memory_left", lambda left=left: left)
         measured[left] = rehearsal._training(model, groups[:30], counts, "scenes/left-right", "clip")
     assert measured[1e6]["measured_groups"] == 3 < measured[100e9]["measured_groups"]
+
+
+def test_a_rehearsal_trains_nothing_that_cannot_fit(make, monkeypatch):
+    """A step of a model of 2 B parameters would have ended the process, or another one."""
+    monkeypatch.setattr(rehearsal, "_SECONDS", 0.2)
+    monkeypatch.setattr(rehearsal, "memory_left", lambda: 1000)
+    monkeypatch.setattr(rehearsal, "_step", None)  # never called
+    spec = {"load": str(make("clip")), "model": "m", "benchmark": "scenes/left-right", "device": "cpu"}
+    found = rehearsal._measure(spec)
+    assert found["ttm"] is None and found["scoring"]["seconds"] > 0
+    assert "not measured: gradients and AdamW's two moments alone take 0.0 GB" in found["notes"][0]
 
 
 def test_a_run_is_forecast_by_its_rehearsal_until_one_has_finished(monkeypatch, tmp_path):

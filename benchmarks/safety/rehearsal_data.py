@@ -183,8 +183,8 @@ def cola(folder: Path, groups: int = 210, images: int = 1952, queries: int = 320
     write_json(folder / "data" / "COLA_singleobjects_benchmark_GQA.json", {"labels": labels, "data": rows})
 
 
-def gqa(folder: Path, train: int = 20_000, validation: int = 10_696) -> None:
-    """GQA's scene graphs, sixteen objects a picture; of upstream's 74,942 training pictures fewer."""
+def gqa(folder: Path, train: int = 74_942, validation: int = 10_696) -> None:
+    """GQA's scene graphs, sixteen objects a picture."""
     rng, linked = np.random.default_rng(6), _Linked(600)
     for split, count, first in (("train", train, 2_310_000), ("val", validation, 2_400_000)):
         graphs = {}
@@ -197,15 +197,16 @@ def gqa(folder: Path, train: int = 20_000, validation: int = 10_696) -> None:
 def _graph(rng: np.random.Generator, name: str) -> dict[str, Any]:
     ids = [f"{name}{i:02d}" for i in range(16)]
     objects = {}
-    for i, key in enumerate(ids):
-        x, y = (int(rng.integers(0, 300)) for _ in range(2))
-        relation = {"name": str(rng.choice(PLACES)), "object": ids[(i + 1) % 16]}
+    for i, (key, (thing, colour, place, x, y)) in enumerate(
+        zip(ids, rng.integers(0, 300, (16, 5)), strict=True)
+    ):
+        relation = {"name": PLACES[place % len(PLACES)], "object": ids[(i + 1) % 16]}
         objects[key] = {
-            "name": str(rng.choice(THINGS)),
-            "attributes": [str(rng.choice(COLOURS))],
+            "name": THINGS[thing % len(THINGS)],
+            "attributes": [COLOURS[colour % len(COLOURS)], ("big", "small")[colour % 2]][: 1 + place % 2],
             "relations": [relation] if i % 2 else [],
-            "x": x,
-            "y": y,
+            "x": int(x),
+            "y": int(y),
             "w": 120,
             "h": 100,
         }

@@ -71,15 +71,6 @@ _BYTES = {
 }
 
 
-def to_rgb(image: Image.Image) -> Image.Image:
-    """RGB pixels, uint8; of 16 bits of grey the upper eight, as Pillow takes of 16 bits of colour (it makes all grey
-    above 255 white)."""
-    deep = image.mode.startswith("I;16") or (image.format == "PPM" and image.mode == "I")
-    if deep:
-        image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
-    return image.convert("RGB")
-
-
 class ImageFile:
     """An encoded image as strangers may bring it.
 
@@ -123,9 +114,9 @@ class ImageFile:
             image = Image.open(io.BytesIO(self.data), formats=[self.kind])
             self._check_pixels(image.size, where)
             if side is None:
-                return to_rgb(image)
+                return self.to_rgb(image)
             image.draft("RGB", (side, side))  # a JPEG is decoded no larger than that takes
-            picture = image if image.mode == "RGB" else to_rgb(image)  # no second copy of the whole
+            picture = image if image.mode == "RGB" else self.to_rgb(image)  # no second copy of the whole
             picture.thumbnail((side, side))
             return picture
         except InputError:
@@ -138,6 +129,15 @@ class ImageFile:
             raise InputError(
                 f"The image {where} does not open ({error}); replace it or leave its group out."
             ) from None
+
+    @staticmethod
+    def to_rgb(image: Image.Image) -> Image.Image:
+        """RGB pixels, uint8; of 16 bits of grey the upper eight, as Pillow takes of 16 of colour (it makes all grey
+        above 255 white)."""
+        deep = image.mode.startswith("I;16") or (image.format == "PPM" and image.mode == "I")
+        if deep:
+            image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
+        return image.convert("RGB")
 
     def _check_pixels(self, size: tuple[int, int], where: str) -> None:
         (width, height), most = size, (PUBLIC if self._public else LOCAL).pixels

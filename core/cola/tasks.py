@@ -316,9 +316,13 @@ def _part(graphs: GraphSet, start: int, stop: int | None, split: str) -> GraphSe
 
 def _described(graphs: GraphSet) -> GraphSet:
     """Those with an object of at least two attributes."""
-    return replace(
-        graphs, graphs=tuple(g for g in graphs.graphs if any(len(o.attributes) > 1 for o in g.objects))
-    )
+    found = tuple(g for g in graphs.graphs if any(len(o.attributes) > 1 for o in g.objects))
+    if not found:
+        raise InputError(
+            f"None of the {len(graphs)} scene graphs of {graphs.name} ({graphs.split}) shows an object with two "
+            "attributes or more, which test queries are made of; check the file."
+        )
+    return replace(graphs, graphs=found)
 
 
 def _multi_object_pairs(graphs: GraphSet, relations: bool) -> GroupSet | None:

@@ -143,7 +143,7 @@ class Benchmark:
                 "download its annotation file again"
             )
         if fault:
-            raise InputError(f"{path} gives {fault}, or load it with partial=True.")
+            raise InputError(f"{path} gives {fault}, or, in Python, load it with partial=True.")
 
 
 # A set of scene graphs: no groups to score, so no metric; what Cola's queries and swaps are made from.

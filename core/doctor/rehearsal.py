@@ -7,6 +7,7 @@ The same code scores and trains as in a run. Memory is what the process held at 
 
 from __future__ import annotations
 
+import gc
 import io
 import json
 import os
@@ -267,8 +268,8 @@ def _scoring(scorer: Scorer, groups: GroupSet, counts: _Counts) -> tuple[_Cost, 
     cost = score(chosen)
     images, captions, pairs = _distinct(groups, chosen)
     extra = cost.peak - base
-    if len(images) < 2 * most:  # the activations of a block of pictures, two blocks of pixels
-        extra = int(extra * min(2 * most, counts.images) / len(images))
+    if len(images) < most:  # the activations of a block; that the next one's pixels lie ready adds little
+        extra = int(extra * min(most, counts.images) / len(images))
     if isinstance(scorer, TwoTower):  # its captions are encoded apart
         texts = _scored_pairs(scorer, images[:1], captions, np.array([(0, j) for j in range(len(captions))]))
         shares = (counts.images / len(images), counts.captions / len(captions))
@@ -315,6 +316,7 @@ def _training(
     m = counts.shape[0]
     batch = min(counts.groups, config.units(m))
     weights = sum(p.numel() * 4 for p in model.module.parameters())
+    _check_fits(weights)
     first = min(2, len(groups))
     base, one = _held(), _step(model, groups.select(range(first)), config)
     wanted = max(4, _SECONDS / max(one.train.busy / first, 1e-6))
@@ -359,6 +361,16 @@ def _training(
     }
 
 
+def _check_fits(weights: int) -> None:
+    """Raise InputError where no step could be measured; weights : bytes in float32, of which the model holds some."""
+    left = memory_left()
+    if 3 * weights > left:
+        raise InputError(
+            f"gradients and AdamW's two moments alone take {3 * weights / 1e9:.1f} GB, {left / 1e9:.1f} GB of memory "
+            "are left"
+        )
+
+
 class _Step(NamedTuple):
     """One step on some groups: training, one scoring pass and preparing, with the bytes of the prepared pictures and
     those that are kept for the backward pass."""
@@ -394,6 +406,8 @@ def _step(model: Trainable, groups: GroupSet, config: TTMConfig) -> _Step:
     train = _Cost(
         step.report.seconds, max(0.0, whole.busy - scored.busy), whole.peak
     )  # the iteration scores once more
+    del run, trained, step
+    gc.collect()  # the optimizer's moments hang in a circle, and would be counted with the next step's
     return _Step(train, scored[:2], preparing.cost[:2], pixels, sum(kept.values()), base, scored.peak)
 
 

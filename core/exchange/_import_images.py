@@ -13,7 +13,7 @@ from typing import Any
 from PIL import Image, ImageOps, UnidentifiedImageError
 from rapidfuzz import fuzz, process
 
-from core.base.image_files import MOST_SIDE, ImageFile, to_rgb
+from core.base.image_files import MOST_SIDE, ImageFile
 from core.base.limits import LOCAL
 
 MAX_PIXELS = LOCAL.pixels
@@ -157,5 +157,5 @@ def _checked(image: Any, data: bytes, name: str) -> tuple[bytes, str]:
     if not turned:
         return data, _FORMATS[image.format]
     upright = io.BytesIO()
-    to_rgb(ImageOps.exif_transpose(image)).save(upright, "PNG")
+    ImageFile.to_rgb(ImageOps.exif_transpose(image)).save(upright, "PNG")
     return upright.getvalue(), ".png"
