@@ -1,6 +1,7 @@
 """Groups and sets: validation, hiding truth, permuting captions, distinct images and captions."""
 
 import io
+from itertools import product
 
 import numpy as np
 import pytest
@@ -9,7 +10,7 @@ from PIL import Image
 from core.base.errors import InputError
 from core.base.image_files import MOST_SCANS, ImageFile
 from core.exchange._import_images import RowError, verify_image
-from core.groups import BytesImage, FileImage, Group, GroupSet, check_truth
+from core.groups import BytesImage, FileImage, Group, GroupSet, _is_plain_truth, check_truth
 
 
 def picture(shade: int) -> BytesImage:
@@ -170,3 +171,14 @@ def test_a_slice_of_a_set_is_a_set():
     assert groups[:3].ids == groups.ids[:3] == groups.select(range(3)).ids
     assert groups[:3].truth.tolist() == groups.truth[:3].tolist()
     assert groups[-1].id == groups.ids[-1]
+
+
+def test_a_truth_that_is_taken_for_sound_at_once_is_sound_by_the_full_check():
+    """EqBen's 251,048 groups go the short way; whatever it does not accept, the full check judges."""
+    accepted = 0
+    for m, k in ((1, 2), (2, 2), (2, 3)):
+        for truth in product((-1, 0, 1, 2, True, 1.0, "0"), repeat=m):
+            if _is_plain_truth(truth, m, k):
+                check_truth(np.asarray([truth]), 1, m, k)
+                accepted += 1
+    assert accepted == 2 + 2 + 6

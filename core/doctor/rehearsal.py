@@ -7,7 +7,6 @@ The same code scores and trains as in a run. Memory is what the process held at 
 
 from __future__ import annotations
 
-import gc
 import io
 import json
 import os
@@ -406,8 +405,6 @@ def _step(model: Trainable, groups: GroupSet, config: TTMConfig) -> _Step:
     train = _Cost(
         step.report.seconds, max(0.0, whole.busy - scored.busy), whole.peak
     )  # the iteration scores once more
-    del run, trained, step
-    gc.collect()  # the optimizer's moments hang in a circle, and would be counted with the next step's
     return _Step(train, scored[:2], preparing.cost[:2], pixels, sum(kept.values()), base, scored.peak)
 
 
