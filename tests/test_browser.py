@@ -521,6 +521,28 @@ def test_on_a_phone_what_alpha_changes_and_its_figure_come_before_the_choice_of_
     assert figure["bottom"] < controls["top"] < figure["bottom"] + 60 and controls["bottom"] < views["top"]
 
 
+@pytest.mark.parametrize(
+    "path", ["/Groups", "/Lessons?lesson=matrix"]
+)  # the second has the logo beside the pages
+def test_on_a_laptop_the_pages_stay_in_sight_however_far_a_page_is_scrolled(visit, path):
+    page = visit(path, height=768)
+    link = page.locator(".st-key-nav").get_by_role("link", name="Ladder")
+    link.wait_for()
+    settle(page)
+    page.mouse.move(800, 500)
+    page.mouse.wheel(0, 500)
+    page.wait_for_timeout(500)
+    assert 0 <= link.bounding_box()["y"] < 60
+    logo = page.get_by_test_id("stHeaderLogo")
+    if logo.count():
+        assert (
+            logo.bounding_box()["x"] + logo.bounding_box()["width"]
+            < page.locator(".st-key-nav").bounding_box()["x"]
+        )
+    link.click()  # nothing lies over it
+    page.get_by_role("heading", name="Ladder").first.wait_for()
+
+
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_on_a_laptop_the_answer_to_a_lessons_first_question_is_on_the_first_screen(visit, lesson):
     """In lesson 2 a button below the pictures pushed it out: nothing was seen to happen."""

@@ -25,16 +25,18 @@ def show() -> None:
         "caption by how likely it is as a sentence. One group of each kind:"
     )
     evaluations = {name: elements.evaluate(name, BLIND) for name in SETS}
-    for name, column in zip(SETS, st.columns(2, gap="large"), strict=True):
+    *pictures, asked = st.columns(3, gap="medium")
+    for name, column in zip(SETS, pictures, strict=True):
         with column:
             st.markdown(f"**{SETS[name]}**")
             draw_group(elements.load_group(name), evaluations[name].group(0), revealed=False)
-    elements.define(TEXT_SCORE, shape=(1, 2))
-    choice = elements.predict(
-        "blind",
-        "on which set does a text-only model choose the true caption far more often than chance?",
-        (*SETS.values(), "both", "neither"),
-    )
+    with asked:
+        elements.define(TEXT_SCORE, shape=(1, 2))
+        choice = elements.predict(
+            "blind",
+            "on which set does a text-only model choose the true caption far more often than chance?",
+            (*SETS.values(), "both", "neither"),
+        )
     if choice is None:
         return
     lines = (f"{label}: {metric_line(evaluations[name].metrics[TEXT_SCORE])}" for name, label in SETS.items())
