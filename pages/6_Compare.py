@@ -279,11 +279,11 @@ def signed_text(value: float | str) -> str:
 
 
 def winner_text(key: str, sides: tuple[Side, Side]) -> str:
-    """A side of `paired.SIDES` with the names of the two, Markdown: `only B right` as `only clip right`."""
+    """A side of `paired.SIDES` with the names of the two: `only B right` as `only clip right`."""
     a, b = sides
     named = {
-        "only B right": f"only {escape_markdown(b.short)} right",
-        "only A right": f"only {escape_markdown(a.short)} right",
+        "only B right": f"only {b.short} right",
+        "only A right": f"only {a.short} right",
     }
     return {**named, "both wrong": "neither right"}.get(key, key)
 
@@ -371,7 +371,9 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet, sides: tuple[Side,
         alone = [name for name, side in CLASSES.items() if side in WINNERS]
         larger = max(alone, key=lambda name: int(classes[CLASSES[name]].sum()))
         chosen = pick_class(larger, sides)
-    sizes = ", ".join(f"{winner_text(side, sides)} {int(classes[side].sum())}" for side in CLASSES.values())
+    sizes = ", ".join(
+        f"{escape_markdown(winner_text(side, sides))} {int(classes[side].sum())}" for side in CLASSES.values()
+    )
     st.caption(f"{METRICS[metric].label} on {counted(len(groups), 'group')}: {sizes}.")
     if opened is not None:
         with st.container(key="opened", border=True):  # which the history's script scrolls to
@@ -390,7 +392,7 @@ def pick_class(larger: str, sides: tuple[Side, Side]) -> str:
     chosen = st.segmented_control(
         "Groups",
         list(CLASSES),
-        format_func=lambda name: winner_text(CLASSES[name], sides),
+        format_func=lambda name: escape_markdown(winner_text(CLASSES[name], sides)),
         required=True,
         key="side",
         width="content",

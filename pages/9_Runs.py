@@ -626,8 +626,14 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     shared_metrics = [name for name in one.metrics if name in other.metrics]
     if not shared_metrics:
         st.markdown("  \n".join(lines))
-        text = "One of the two has no finished iteration yet, or no ground truth."
-        st.info(text, icon=":material/hourglass_top:")
+        if one.metrics and other.metrics:
+            measured = (
+                ", ".join(label_and_meaning(name)[0] for name in each.metrics) for each in (one, other)
+            )
+            text = "They measure different things: {}, and {}; choose two runs of one kind.".format(*measured)
+        else:
+            text = "One of the two has no finished iteration yet, or no ground truth."
+        st.info(text, icon=":material/info:")
         return NOTHING
     metric = pick_metric(shared_metrics)
     assert metric is not None

@@ -214,7 +214,9 @@ def test_vectors_given_as_scores_are_answered_with_the_way_to_give_them(tmp_path
         with pytest.raises(InputError, match=r"my\.csv is a table; embeddings are read from an NPZ: "):
             read_embeddings(tmp_path / "my.csv")
     np.savez(tmp_path / "my.npz", img=vectors, cap=vectors)
-    with pytest.raises(InputError, match=r"no array 'scores' .* or give embeddings as such \(--embeddings\)"):
+    with pytest.raises(
+        InputError, match=r"no array 'scores' .* \(embeddings go to `crossmatch evaluate --emb"
+    ):
         read_scores(tmp_path / "my.npz")
     pd.DataFrame({"group": ["a", "b"], "image": [0, 0], "points": [1, 2]}).to_csv(tmp_path / "my.csv")
     with pytest.raises(InputError, match="has no column 'caption'"):
@@ -435,3 +437,16 @@ def test_the_list_of_runs_names_the_group_of_a_seed_and_no_total_before_it_is_kn
     lines = CliRunner().invoke(app, ["runs", "list"], catch_exceptions=False).stdout.splitlines()
     assert [line.partition("mine · ")[2] for line in lines] == [f"seed {seed} of {group}" for seed in (1, 0)]
     assert all(" 0/– " in line for line in lines)
+
+
+@pytest.mark.parametrize("command", ["evaluate", "report --out {tmp}/r.html"])
+def test_every_mistake_of_a_score_file_is_told_at_once(command, tmp_path):
+    """It named the first kind alone, and after mending that the next."""
+    rows = ["group,image,caption,score", "g,0,0,1", "g,0,1,x", "g,1,0,2", "g,1,0,3", "h,0,0,1"]
+    (tmp_path / "bad.csv").write_text("\n".join(rows) + "\n")
+    words = [*command.format(tmp=tmp_path).split(), "--scores", str(tmp_path / "bad.csv")]
+    result = CliRunner().invoke(app, words)
+    said = str(result.exception)
+    assert isinstance(result.exception, InputError) and "mistakes in all: " in said
+    assert "row 3, score: 'x' is no finite number (write a finite number); " in said
+    assert "row 5: group 'g', image '1', caption '0' is there twice (leave one of them out)" in said

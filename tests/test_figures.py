@@ -3,6 +3,7 @@
 What draws is skipped with one line where there is no browser, unless CI=true: then that is a failure.
 """
 
+import asyncio
 import json
 import os
 import shutil
@@ -107,6 +108,18 @@ def test_a_browser_that_does_not_start_is_a_sentence(tmp_path, monkeypatch):
     monkeypatch.setenv(figures.VARIABLE, "no-such-browser")
     with pytest.raises(InputError, match="no Chromium"):
         write_figure(bars(), tmp_path / "f.png")
+
+
+def test_a_browser_that_ends_while_it_is_asked_is_a_sentence(tmp_path, monkeypatch):
+    """On a busy machine choreographer told of the closed channel twice, the second time by an error of asyncio's."""
+
+    async def ended(easel):
+        raise asyncio.InvalidStateError("invalid state")
+
+    monkeypatch.setenv(figures.VARIABLE, shutil.which("true") or "true")
+    monkeypatch.setattr(_kaleido_render.FigureRenderer, "open", ended)
+    with pytest.raises(InputError, match=r"does not start \(InvalidStateError\)"):
+        write_figure(bars(), tmp_path / "f.svg")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="the program that never answers is a script")

@@ -440,6 +440,8 @@ def test_two_files_with_other_groups_besides_are_compared_on_what_both_have(app,
     second = uploaded(tmp_path, "b.csv", with_right({1, 2})[:3])
     test = app(COMPARE, set=first, other=second)
     match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
+    heads = json.loads(test.dataframe[0].proto.columns)
+    assert heads["only B right"]["label"] == "only b.csv"  # a head is no Markdown: it was `only b\\.csv`
     assert round(match["A: a.csv"], 1) == 66.7 and (match["only B right"], match["only A right"]) == (1, 1)
     assert "on the 3 groups that both have: a.csv has 5, b.csv has 3" in text(test).replace("\\", "")
 

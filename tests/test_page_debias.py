@@ -293,12 +293,12 @@ def test_before_one_is_chosen_a_group_is_shown_that_alpha_fixes_and_the_page_say
     scores = np.array([[[-1.0, -1.3]], [[-2.0, -1.5]], [[-2.0, -1.8]]])
     prior = np.array([[-1.0, -2.0], [-2.0, -1.0], [-2.0, -1.0]])
     study = AlphaStudy(scores, prior, np.zeros((3, 1), int), ["a", "b", "c"])
-    index, said = _first_group(study, "text_score")
-    assert (
-        index == 1 and said.startswith("Shown: the first group that α = ") and "fixes, by TextScore" in said
-    )
+    assert _first_group(study, 0.6, "text_score") == (1, "Shown: a group that α = 0.600 fixes, by TextScore.")
+    # At 0.4 b is not right yet: it was shown as fixed all the same, with both cards wrong.
+    assert _first_group(study, 0.4, "text_score") == (2, "Shown: a group that α = 0.400 fixes, by TextScore.")
     only_worse = AlphaStudy(scores[:1], prior[:1], np.zeros((1, 1), int), ["a"])
-    assert "that α = 1.000 breaks" in _first_group(only_worse, "text_score")[1]
+    assert "that α = 1.000 breaks" in _first_group(only_worse, 1.0, "text_score")[1]
+    assert "No group changes at α = 0.100" in _first_group(only_worse, 0.1, "text_score")[1]
 
 
 def test_the_slider_of_alpha_is_set_by_buttons_without_a_warning(app, caplog, monkeypatch):

@@ -69,7 +69,7 @@ def test_the_line_of_signs_names_those_that_the_figure_has(app, monkeypatch):
 def test_where_no_step_loses_anything_but_the_tokens_lack_it_already_that_is_said_and_a_loss_is_offered(app):
     """“No step of this model is shown to lose anything”, of image tokens with 81.7 % beside captions' 100 %."""
     test = app(LADDER, set="scenes/attribute-swap", model="builtin/clip")
-    assert "missing before the first step, in the image tokens" in text(test)
+    assert "finds less in the image tokens than in the caption tokens" in text(test)
     there = fine(button(test, "Show a set where a step loses much: scenes/left-right").click().run())
     assert there.selectbox(key="set").value == "scenes/left-right" and "GroupMatch falls" in text(there)
     assert not [each for each in there.button if each.label.startswith("Show a set where")]

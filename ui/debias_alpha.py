@@ -351,7 +351,7 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -
     if chosen is not None:
         index = ids.index(chosen)
     else:
-        index, why = _first_group(study, metric)
+        index, why = _first_group(study, alpha, metric)
         st.caption(escape_markdown(why))
     group = groups[index]
     st.markdown(group_line(group.id, ids))
@@ -375,15 +375,17 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -
     return index
 
 
-def _first_group(study: AlphaStudy, metric: str) -> tuple[int, str]:
-    """The group that is shown before one is chosen, whatever alpha is now, and why: one that the best alpha fixes, else
-    one that it breaks, else the first."""
-    best = _changing_alpha(study, 0.0, metric)
-    flips, label = study.flips(best, metric), METRICS[metric].label
-    for verb, mask in (("fixes", flips.fixed), ("breaks", flips.broken)):
+def _first_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str]:
+    """The group that is shown before one is chosen, and why: one that this alpha fixes, else one that it breaks, else
+    the first. Where the best alpha changes some of them in the same way, one of these: so it stays while the slider
+    moves."""
+    best, now = (study.flips(each, metric) for each in (_changing_alpha(study, 0.0, metric), alpha))
+    label = METRICS[metric].label
+    for verb, mask, steady in (("fixes", now.fixed, best.fixed), ("breaks", now.broken, best.broken)):
         if mask.any():
-            return int(mask.argmax()), f"Shown: the first group that α = {best:.3f} {verb}, by {label}."
-    return 0, f"Shown: the first group. No group changes at α = {best:.3f}, by {label}."
+            kept = mask & steady if (mask & steady).any() else mask
+            return int(kept.argmax()), f"Shown: a group that α = {alpha:.3f} {verb}, by {label}."
+    return 0, f"Shown: the first group. No group changes at α = {alpha:.3f}, by {label}."
 
 
 def _changing_alpha(study: AlphaStudy, alpha: float, metric: str) -> float:

@@ -374,10 +374,10 @@ _LIMITS = (
 
 
 _RULE = (
-    "A claim is confirmed or refuted where, after the longest training that both sides have three seeds of, the paired "
-    "95 % interval over seeds and questions (or groups) and each seed, and of unseen combinations each of the four, "
-    "lie on one side of 0; where the same would hold had another doubling changed every query of every seed as the "
-    "last one did; and where half as many epochs do not say the opposite."
+    "A claim is decided where three things hold. First, after the longest training the difference is clear: its 95 % "
+    "interval and every seed lie on the same side of 0 (of unseen combinations each of the four, too). Second, twice "
+    "as long a training would not undo it, were its effect that of the last doubling. Third, half as long a training "
+    "does not say the opposite. Otherwise it is left open."
 )
 
 

@@ -55,7 +55,8 @@ COMMANDS: dict[str, _Command] = {
     "recall": _Command(
         "_recall",
         "recall",
-        "R@1, R@5 and R@10 both ways, with any number of captions per image; accuracy where captions name classes.",
+        "R@1, R@5 and R@10 both ways, with any number of captions per image; Cola mAP where queries have hard "
+        "distractors; accuracy where captions name classes.",
         "recall --benchmark coco --model builtin/siglip --json",
     ),
     "rejudge": _Command(

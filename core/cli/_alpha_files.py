@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from core.base.errors import InputError
+from core.cli._evaluation import read_score_file
 from core.datasets.retrieval_files import RetrievalFile
-from core.datasets.score_files import PRIOR_ENDINGS, ScoreFile, read_scores
+from core.datasets.score_files import PRIOR_ENDINGS, ScoreFile
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import Prior
 from core.debiasing.retrieval import RetrievalStudy
@@ -49,7 +50,7 @@ def study_of_files(
         kept = samples if len(samples) > 1 else None
         made = Prior(values, "file", Prior.line_of(prior, len(samples), notes), kept, np.arange(len(values)))
         return study, prior_head(made), None, list(_of_images(found, values))
-    table = read_scores(scores)
+    table = read_score_file(scores)
     known = Prior.from_file(prior, table.scores, table.ids, table.captions)
     _refuse_equal(scores, prior, table.scores, known.values[:, None])
     own = Evaluation.of(table.scores, table.truth, table.ids).truth

@@ -16,7 +16,8 @@ from core.base.text import counted
 from core.cli._given_options import refuse_unused
 from core.cli._output import print_note
 from core.datasets.embeddings import parse_shape, read_embeddings
-from core.datasets.score_files import read_scores
+from core.datasets.score_faults import LISTED, ScoreFault
+from core.datasets.score_files import ScoreFile, read_scores
 from core.datasets.shapes import of_shape
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.metrics.paired import on_groups
@@ -54,6 +55,27 @@ def cluster_by(evaluation: Evaluation, tag: str | None) -> None:
     evaluation.clusters = Clusters.of_tag(evaluation.tags, tag)
 
 
+def read_score_file(path: Path) -> ScoreFile:
+    """As `read_scores`; of a table with several mistakes the sentence lists them, not the first kind alone."""
+    try:
+        return read_scores(path)
+    except InputError as error:
+        faults = ScoreFault.of_file(path, path.read_bytes()) if path.is_file() else []
+        if len(faults) < 2:
+            raise
+        some = "; ".join(map(_fault_text, faults[:_TOLD])) + ("; …" if len(faults) > _TOLD else "")
+        more = "or more " if len(faults) == LISTED else ""
+        raise InputError(f"{error} {len(faults)} {more}mistakes in all: {some}.") from None
+
+
+_TOLD = 6  # mistakes of a score file in one sentence
+
+
+def _fault_text(fault: ScoreFault) -> str:
+    where = filter(None, ["the file" if fault.row is None else f"row {fault.row}", fault.column])
+    return f"{', '.join(where)}: {fault.what} ({fault.fix})"
+
+
 def load_evaluation(
     embeddings: Path | None,
     scores: Path | None,
@@ -84,7 +106,7 @@ def load_evaluation(
         return Evaluation.of(file.group_scores(), None, global_scores=file.all_pairs())
     if scores is not None:
         refuse_unused("with --scores", "model")
-        table = read_scores(scores)
+        table = read_score_file(scores)
         clusters = Clusters.of_names(table.images, table.captions)
         found = Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags, clusters=clusters)
         if benchmark is not None:

@@ -12,10 +12,9 @@ import typer
 from core import datasets
 from core.base.errors import InputError
 from core.cli import options
-from core.cli._evaluation import load_evaluation
+from core.cli._evaluation import load_evaluation, read_score_file
 from core.cli._given_options import refuse_unused
 from core.cli._output import ProgressPrinter, print_note
-from core.datasets.score_files import read_scores
 from core.datasets.shapes import of_shape
 from core.exchange.report import ReportSection, evaluate_all, write_report
 from core.metrics.paired import in_order_of
@@ -76,7 +75,7 @@ def _section_of(path: Path, benchmarks: list[str], split: str) -> ReportSection:
     refuse_unused("with --scores", "model", "device")
     if len(benchmarks) > 1:
         raise InputError("--scores takes the truth of one benchmark; name one, and write a report for each.")
-    file = read_scores(path)
+    file = read_score_file(path)
     if not benchmarks:
         refuse_unused("with --scores alone", "images")
         found = load_evaluation(None, path, None, "", split, None)

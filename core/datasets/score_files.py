@@ -569,7 +569,7 @@ def _write_lines(file: ScoreFile) -> bytes:
 def _read_npz(path: Path | str, content: bytes) -> ScoreFile:
     arrays = read_arrays(path, content)
     if "scores" not in arrays:
-        hint = "add it" if len(arrays) < 2 else "add it, or give embeddings as such (--embeddings)"
+        hint = "add it" if len(arrays) < 2 else "add it (embeddings go to `crossmatch evaluate --embeddings`)"
         raise InputError(f"{path} has no array 'scores' among: {', '.join(arrays) or 'no arrays'}; {hint}.")
     scores = arrays["scores"]
     if scores.ndim != 3:

@@ -21,7 +21,10 @@ START_TIMEOUT = 60.0  # seconds a browser may take to start, and to draw one fig
 STOP_TIMEOUT = 5.0  # seconds it may take to answer that it ends; then it is killed
 _SIGNATURES = {"svg": b"<svg", "png": b"\x89PNG"}
 # What a browser that fails, ends early or does not answer makes kaleido raise.
-_FAILURES = (RuntimeError, OSError, UnicodeError, KaleidoError, DevtoolsProtocolError, asyncio.CancelledError)
+_FAILURES = (
+    *(RuntimeError, OSError, UnicodeError, KaleidoError, DevtoolsProtocolError, asyncio.CancelledError),
+    asyncio.InvalidStateError,  # its channel closes while it is being told so
+)
 
 logging.getLogger("choreographer").setLevel(logging.CRITICAL)  # a browser that fails is told in one sentence
 

@@ -493,7 +493,8 @@ def _after_ttm(record: Mapping[str, Any]) -> list[str]:
 
 
 def _before_steps(rows: Mapping[str, Mapping[str, Any]]) -> str:
-    """Where no step loses anything: that the tokens of one tower, where the ladder begins, lack what the other's have.
+    """Where no step loses anything: that a probe finds less in the tokens of one tower than in the other's, where the
+    ladder begins.
 
     rows : GroupMatch by rung. "" where their intervals overlap.
     """
@@ -504,9 +505,9 @@ def _before_steps(rows: Mapping[str, Mapping[str, Any]]) -> str:
     if estimates[low].bounds[1] >= estimates[high].bounds[0]:
         return ""
     return (
-        f"Part of the binding is missing before the first step, in {RUNGS[low].within}. A linear probe of them is "
-        f"right in {estimates[low].value:.1f} % of the groups, of {RUNGS[high].within} in "
-        f"{estimates[high].value:.1f} %; no later step is shown to lose more."
+        f"Before the first step a linear probe finds less in {RUNGS[low].within} than in {RUNGS[high].within}. It is "
+        f"right in {estimates[low].value:.1f} % of the groups against {estimates[high].value:.1f} %; what it does not "
+        "find may be missing there, or be there in another form. No later step is shown to lose anything."
     )
 
 
