@@ -543,6 +543,50 @@ def test_on_a_laptop_the_pages_stay_in_sight_however_far_a_page_is_scrolled(visi
     page.get_by_role("heading", name="Ladder").first.wait_for()
 
 
+@pytest.mark.parametrize(
+    "path, kind, press, then",
+    [
+        ("/Retrieval", "radio", "What training changes", "view="),
+        ("/Test-Time_Matching", "button", "See a finished run", "run="),
+        ("/Debias?model=builtin%2Fblip-caption", "radio", "Retrieval", "view="),
+    ],
+)
+@pytest.mark.parametrize("width", [1366, 390])
+def test_a_view_without_a_sidebar_looks_the_same_pressed_as_opened(visit, width, path, kind, press, then):
+    """Streamlit leaves the empty sidebar: its logo lay over the pages, and a phone had a button that opened nothing."""
+
+    def header():
+        page.wait_for_function("() => document.querySelector('.st-key-no-sidebar')")
+        settle(page)
+        logo = page.locator(":is([data-testid=stHeaderLogo], [data-testid=stSidebarLogo]):visible").last
+        first = page.locator(".st-key-nav, .st-key-menu").locator("visible=true").first
+        assert not page.get_by_test_id("stExpandSidebarButton").locator("visible=true").count()
+        return logo.bounding_box(), first.bounding_box()
+
+    page = visit(path, width=width, height=768)
+    page.locator("[data-testid=stSidebarUserContent] .stElementContainer").first.wait_for(state="attached")
+    settle(page)
+    page.get_by_role(kind, name=press, exact=True).click()
+    page.wait_for_url(re.compile(then))
+    logo, pages = header()
+    assert logo["x"] >= 0 and logo["x"] + logo["width"] < pages["x"]
+    page.reload()
+    assert header() == (logo, pages)
+
+
+def test_a_sidebar_returns_with_the_view_that_has_one(visit):
+    page = visit(f"/Retrieval?view={quote_plus(RETRIEVAL_VIEWS[1])}", height=768)
+    page.locator(".st-key-no-sidebar").wait_for(state="attached")
+    settle(page)
+    page.get_by_role("radio", name=RETRIEVAL_VIEWS[0]).click()
+    page.locator(".st-key-with-sidebar").wait_for(state="attached")
+    settle(page)
+    page.wait_for_timeout(500)  # it slides in
+    sidebar = page.get_by_test_id("stSidebar").bounding_box()
+    assert sidebar["height"] == 768
+    assert sidebar["x"] + sidebar["width"] < page.locator(".st-key-nav").bounding_box()["x"]
+
+
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_on_a_laptop_the_answer_to_a_lessons_first_question_is_on_the_first_screen(visit, lesson):
     """In lesson 2 a button below the pictures pushed it out: nothing was seen to happen."""

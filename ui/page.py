@@ -76,7 +76,8 @@ def open_page(
     st.set_page_config(page_title=name, page_icon=str(STYLE / "icon.svg"), layout="wide")
     st.html(STYLE / "style.css")
     st.logo(str(STYLE / "logo.svg"), size="large")
-    if sidebar or (pick and not instead):
+    has_sidebar = sidebar or (pick and not instead)
+    if has_sidebar:
         # The sidebar opens with the page, not later beside what is drawn already.
         st.sidebar.container(key="sidebar-title").html('<h2 class="cm-hidden">Selection</h2>')
     forget_images()
@@ -90,6 +91,9 @@ def open_page(
             parameters = selected if page in WITH_SELECTION else None
             place.page_link(page, label=label, icon=icon, query_params=parameters)
     with wide:
+        # By this the style hides the sidebar of the view before at once: Streamlit keeps its content until the script
+        # ends, and the empty sidebar after that.
+        st.container(key="with-sidebar" if has_sidebar else "no-sidebar").html("<i></i>")
         enlarge_on_click()
         tidy_history()
     st.title(heading or title, anchor=False)
@@ -99,8 +103,6 @@ def open_page(
         st.markdown(lead)
     warn_unknown_parameters()
     if instead:
-        # By this the style hides the sidebar of the view before at once; Streamlit keeps it until the script ends.
-        st.container(key="no-sidebar").html("<i></i>")
         st.caption(escape_markdown(instead))
     if instead or not pick:
         _say_unused_file(sidebar, bool(instead) or shows_files)
