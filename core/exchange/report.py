@@ -24,6 +24,7 @@ from core.base.files import storage_errors, write_bytes
 from core.base.text import _exact_differences, counted, p_digits, tie_count
 from core.datasets.embeddings import RowImage
 from core.datasets.paper_results import load_results
+from core.exchange.seeds import SeedResult
 from core.figures import bars_data, group_html, margins_data
 from core.figures.svg import bars_svg, margins_svg
 from core.figures.text import label_and_meaning
@@ -103,15 +104,24 @@ def write_page(out: Path, page: str) -> Path:
     return out
 
 
-def report_html(sections: Sequence[ReportSection], examples: int = 6, pictures: bool | None = None) -> str:
-    """The whole page. Every text from data is escaped, and the page's own policy forbids it to load or run anything."""
+def report_html(
+    sections: Sequence[ReportSection],
+    examples: int = 6,
+    pictures: bool | None = None,
+    seeds: Sequence[SeedResult] = (),
+) -> str:
+    """The whole page. Every text from data is escaped, and the page's own policy forbids it to load or run anything.
+
+    seeds : what the sections are the seeds of, which comes first.
+    """
     records, pairs = [_record(s) for s in sections], _pairs(sections)
     title = _title(sections, pairs)
     body = "".join(_section(i, s, examples, pictures) for i, s in enumerate(sections))
     numbers = {"sections": records, "differences": [_pair_record(p) for p in pairs]}
-    return report_page(
-        title, f"{_overview(sections)}{_difference_table(pairs)}{body}{_how_to_read()}", numbers
-    )
+    if seeds:
+        numbers["seeds"] = [each.record() for each in seeds]
+    head = f"{SeedResult.html(seeds)}{_overview(sections)}{_difference_table(pairs)}"
+    return report_page(title, f"{head}{body}{_how_to_read()}", numbers)
 
 
 def _title(sections: Sequence[ReportSection], pairs: Sequence[_Pair]) -> str:
