@@ -494,12 +494,12 @@ GroupScore, and its chance level is higher: of two images and two captions 50 % 
 
 
 _STYLE = """:root{color-scheme:light dark;--ink:#1c1e26;--paper:#fff;--line:rgba(134,140,155,.35)}
-h1{font-size:1.6rem;line-height:1.25;overflow-wrap:anywhere}th{overflow-wrap:anywhere}
+h1{font-size:1.6rem;line-height:1.25;overflow-wrap:anywhere}thead th{vertical-align:bottom}p{max-width:72rem}
 @media(prefers-color-scheme:dark){:root{--ink:#e8e8ee;--paper:#14151b}}
-body{max-width:1180px;margin:2rem auto;padding:0 1rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);
+body{max-width:1340px;margin:2rem auto;padding:0 1rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);
 background:var(--paper)}h2{margin-top:2.5rem;border-top:1px solid var(--line);padding-top:1.2rem}
 h4{margin:1.4rem 0 .4rem}table{border-collapse:collapse;width:100%;margin:.6rem 0}.wide{overflow-x:auto}
-th,td{text-align:left;padding:.35rem .6rem;border-bottom:1px solid var(--line);vertical-align:top}
+th,td{text-align:left;padding:.35rem .5rem;border-bottom:1px solid var(--line);vertical-align:top}
 td{font-variant-numeric:tabular-nums}svg{width:100%;height:auto;margin:.4rem 0}.num{white-space:nowrap}
 .name{overflow-wrap:anywhere;min-width:9rem}.quiet{opacity:.75;font-size:.9em}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;font-size:.85em}summary{cursor:pointer;margin:.6rem 0}
