@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from core.base.text import counted, p_digits
+from core.base.text import _change_in_points, counted, p_digits
 from core.exchange.layouts import _difference_rows, _interval, _latex_line, _tabular
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
@@ -64,7 +64,7 @@ class SeedResult(NamedTuple):
                         last,
                         spread([each.value for each in values]),
                         [each.ties for each in values],
-                        last.value - first.value,
+                        _change_in_points(first.value, last.value, digits=4),
                         change,
                     )
                 )
@@ -80,7 +80,7 @@ class SeedResult(NamedTuple):
         head = {"metric": self.metric, "part": self.part, "before": self.before.record()}
         after = {**self.after.record(), "std": self.spread.std, "seeds": self.spread.seeds, "ties": self.ties}
         change = None if self.change is None else self.change.mean.record()
-        return {**head, "after": after, "gain": round(self.gain, 4), "difference": change}
+        return {**head, "after": after, "gain": self.gain, "difference": change}
 
     @staticmethod
     def latex(results: Sequence[SeedResult]) -> str:
@@ -95,8 +95,8 @@ class SeedResult(NamedTuple):
             return ""
         seeds = counted(results[0].spread.seeds, "seed")
         head = (
-            f"<tr><th>Metric</th><th>Before [95 %]</th><th>After, mean of {seeds} ± SD [95 %]</th>"
-            "<th>Gain in points [95 %]</th><th>p</th><th>Holm</th><th>One more seed may gain</th><th>Fixed</th>"
+            f"<tr><th>Metric</th><th>Before [95&nbsp;%]</th><th>After, mean of {seeds} ± SD [95&nbsp;%]</th>"
+            "<th>Gain in points [95&nbsp;%]</th><th>p</th><th>Holm</th><th>One more seed may gain</th><th>Fixed</th>"
             "<th>Broken</th></tr>"
         )
         return (
