@@ -28,6 +28,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.paired import comparison_table
 from core.metrics.retrieval import COLA_MAP
 from core.runs.store import Run, RunStore
+from core.scorers.cola_config import AdaptConfig
 from core.ttm.run import RUNS, adaptation
 from core.ttm.seeds import SeedGroup, final_values, seed_of, summary
 from ui import runs as shared
@@ -76,7 +77,7 @@ def table(sweeps: Sequence[SeedGroup], store: RunStore) -> pd.DataFrame:
                 "time": duration(sum(record["seconds"] for records in steps for record in records))
                 if any(steps)
                 else "–",
-                "seed": ", ".join(str(seed_of(run)) for run in sweep.runs),
+                "seed": seed_text([seed_of(run) for run in sweep.runs]),
                 "set": first.config.get("benchmark", ""),
                 "model": "/".join(Path(first.config.get("model", "")).parts[-2:]),
                 "settings": "",
@@ -102,9 +103,7 @@ def state_text(sweep: SeedGroup) -> str:
 def own_settings(runs: Sequence[Run]) -> list[str]:
     """What tells each run apart from some other one of its kind, besides set, model and seed, the rarest first; before
     it the kind, where there are several. "" where nothing does."""
-    described = [
-        adaptation(run.config).describe().split(" · ") if run.kind in shared.KINDS else [] for run in runs
-    ]
+    described = [settings_of(run) for run in runs]
     in_columns = {run.config.get(name) for run in runs for name in ("benchmark", "model")}
     kinds = {
         run.kind: [set(d) for r, d in zip(runs, described, strict=True) if r.kind == run.kind] for run in runs
@@ -123,6 +122,46 @@ def own_settings(runs: Sequence[Run]) -> list[str]:
         )
         for run, parts, name in zip(runs, described, names, strict=True)
     ]
+
+
+def settings_of(run: Run) -> list[str]:
+    """The settings of a run, each in a few words; [] of a kind that has none."""
+    if run.kind in shared.KINDS:
+        return adaptation(run.config).describe().split(" · ")
+    return cola_settings(run.config) if run.kind == COLA else []
+
+
+def cola_settings(config: Mapping[str, Any]) -> list[str]:
+    """The settings of a strategy of Cola; what the record of an older version lacks is as it is by default.
+    What a default leaves to the run (learning rate, patience, width, images) is not named."""
+    own = {**AdaptConfig().model_dump(), **config[COLA]}
+    steps = counted(own["steps"], "step") if own["steps"] else "one pass"
+    said = {
+        "lr": "learning rate {:.3g}",
+        "mix": "mix {}",
+        "patience": "patience {}",
+        "fusion": "fusion {}",
+        "adapter": "adapter {}",
+        "batch": "batch {}",
+        "layers": "layers {}",
+        "width": "width {}",
+        "heads": "heads {}",
+        "weight_decay": "weight decay {:.3g}",
+    }
+    found = [text.format(own[name]) for name, text in said.items() if own[name] is not None]
+    images = [] if config.get("images") is None else [f"{config['images']} test images"]
+    return [f"{counted(own['epochs'], 'epoch')} × {steps}", *found, *images]
+
+
+def seed_text(seeds: Sequence[int]) -> str:
+    """`0–3` of 0, 1, 2, 3: three or more that follow one another by the first and the last."""
+    spans: list[list[int]] = []
+    for seed in sorted(seeds):
+        if spans and seed == spans[-1][-1] + 1:
+            spans[-1].append(seed)
+        else:
+            spans.append([seed])
+    return ", ".join(f"{s[0]}–{s[-1]}" if len(s) > 2 else ", ".join(map(str, s)) for s in spans)
 
 
 def curve(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> list[float]:

@@ -16,10 +16,15 @@ from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote_plus
 
+import numpy as np
 import pytest
 from gates import VARIABLE, Gate, until
 from test_page_look import contrast
 
+from core.datasets import load
+from core.exchange.report import ReportSection, report_html
+from core.exchange.seeds import SeedResult
+from core.metrics.evaluation import Evaluation
 from ui import history
 from ui.lessons import LESSONS
 from ui.navigation import RETRIEVAL_VIEWS
@@ -732,3 +737,40 @@ def test_what_a_picker_has_stands_above_what_was_typed_and_enter_chooses_it(visi
     field.press("Enter")
     page.wait_for_function("new URL(location).searchParams.get('other')?.includes('blip-itm')")
     until(lambda: field.input_value() == first)  # the address may be there before the field
+
+
+_BROKEN_WORDS = """() => [...document.querySelectorAll("th")].flatMap(head => {
+  const broken = [];
+  const texts = document.createTreeWalker(head, NodeFilter.SHOW_TEXT);
+  while (texts.nextNode()) {
+    for (const word of texts.currentNode.data.matchAll(/[^\\s−-]+/g)) {
+      const range = document.createRange();
+      range.setStart(texts.currentNode, word.index);
+      range.setEnd(texts.currentNode, word.index + word[0].length);
+      if (new Set([...range.getClientRects()].map(r => Math.round(r.top))).size > 1) broken.push(word[0]);
+    }
+  }
+  return broken;
+})"""
+
+
+@pytest.mark.parametrize("width", [1366, 390])
+def test_a_report_breaks_no_word_of_a_head_and_scrolls_its_tables_not_itself(chromium, width):
+    sections = [
+        ReportSection(
+            f"scenes/left-right · builtin/clip, after, seed {i}", groups, found, "scenes/left-right", "test"
+        )
+        for groups in [load("scenes/left-right", "test").select(np.arange(40))]
+        for i in range(3)
+        for found in [
+            Evaluation.of(np.random.default_rng(i).normal(size=(40, 2, 2)), groups.truth, groups.ids)
+        ]
+    ]
+    ends = [section.evaluation for section in sections]
+    seeds = SeedResult.of_seeds([ends[0]] * 2, ends[1:], {"": np.ones(40, bool)})
+    page = chromium.new_page(viewport={"width": width, "height": 800})
+    page.set_content(report_html(sections, pictures=False, seeds=seeds))
+    broken = page.evaluate(_BROKEN_WORDS)
+    wide = page.evaluate("document.documentElement.scrollWidth")
+    page.close()
+    assert broken == [] and wide <= width

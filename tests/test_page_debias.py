@@ -107,6 +107,22 @@ def test_what_alpha_changes_is_said_first_then_comes_the_figure_then_the_numbers
     assert said < kinds.index("slider") < kinds.index("plotly_chart") < kinds.index("metric")
 
 
+def test_the_table_of_the_protocol_is_exported_as_numbers_alone(app, monkeypatch):
+    given = {}
+    monkeypatch.setattr(
+        "ui.debias_alpha.export_section",
+        lambda name, table=None, *args, **more: given.update({name: table()}),
+    )
+    app(alpha="0.25", samples="3")
+    table = given["alpha-protocol"]
+    assert not table.drop(columns="metric").map(lambda cell: isinstance(cell, str)).any().any()
+    for name in ("alpha 0", "alpha 1"):
+        ends = table[[f"{name}: low", name, f"{name}: high"]].to_numpy()
+        assert (ends[:, 0] <= ends[:, 1]).all() and (ends[:, 1] <= ends[:, 2]).all()
+    assert {"alpha 0: chance", "alpha 0: tied", "held out", "held out: sd", "held out: alpha"} <= {*table}
+    assert table["held out: alpha: sd"].notna().all()
+
+
 def test_export_has_the_command_and_the_rows_at_this_alpha(app, monkeypatch):
     given = {}
     for module in ("ui.debias_alpha", "ui.debias_views"):

@@ -141,3 +141,20 @@ def test_every_difference_is_that_of_the_unrounded_ends():
                 assert f"{Ladder.points(record, step):+.1f} points of GroupMatch" in " ".join(
                     record["verdict"]
                 )
+
+
+def test_the_table_is_exported_as_numbers_alone(app, monkeypatch):
+    given = {}
+    monkeypatch.setattr(
+        "ui.ladder.export_section", lambda name, table, *args, **more: given.update({name: table()})
+    )
+    app(LADDER, set="scenes/left-right", model="builtin/clip")
+    table, record = given["ladder"], Ladder.shipped()
+    own = next(r for r in record if (r["benchmark"], r["model"]) == ("scenes/left-right", "builtin/clip"))
+    first = next(row for row in own["rungs"] if GROUP_MATCH in row)
+    row = table.set_index("rung").loc[first["label"]]
+    found = first[GROUP_MATCH]
+    read = [row[f"GroupMatch{of}"] for of in ("", ": low", ": high", ": chance", ": tied")]
+    assert read == [found[of] for of in ("value", "low", "high", "chance", "ties")]
+    assert {str(kind) for kind in table.drop(columns="rung").dtypes} <= {"Float64", "Int64", "object"}
+    assert not table.drop(columns="rung").map(lambda cell: isinstance(cell, str)).any().any()

@@ -317,6 +317,20 @@ def test_one_chosen_run_opens_on_the_test_time_matching_page(app, made):  # noqa
     assert SET in text(app("pages/4_Test-Time_Matching.py", run=made.group)).replace("\\", "")
 
 
+def test_seeds_of_a_row_are_written_as_spans_and_runs_of_cola_say_what_differs(app):
+    store, own = RunStore(), {"benchmark": "scenes/retrieval", "model": "builtin/clip"}
+    for seed in (0, 1, 2, 3, 7):
+        adapt = {"strategy": "mm-adapter", "epochs": 1, "steps": 20, "seed": seed}
+        store.create("adapt", "short", {**own, "adapt": adapt, "group": "g-0123abcd"})
+    adapt = {"strategy": "mm-adapter", "epochs": 8, "steps": 150, "lr": 0.001, "mix": "multi", "seed": 0}
+    store.create("adapt", "long", {**own, "adapt": adapt})
+    table = app(RUNS, columns="true").dataframe[0].value.set_index("seed")
+    assert {*table.index} == {"0–3, 7", "0"}
+    parts = {seed: set(table.loc[seed, "settings"].split(" · ")) for seed in table.index}
+    assert parts["0–3, 7"] == {"1 epoch × 20 steps", "mix single"}
+    assert parts["0"] == {"8 epochs × 150 steps", "mix multi", "learning rate 0.001"}
+
+
 def test_a_run_of_the_retrieval_page_is_listed_with_its_own_metric_and_opens_there(app, made):  # noqa: F811
     store = RunStore()
     config = {

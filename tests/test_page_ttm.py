@@ -13,6 +13,7 @@ from adapted import MODEL, SET, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, html, text
 from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 
+from core.base.text import p_digits
 from core.datasets import load
 from core.exchange.uploads import UploadStore
 from core.figures.group_slide import change_svg
@@ -21,6 +22,7 @@ from core.metrics.groups import METRICS, headline_metrics
 from core.runs import engine
 from core.runs.store import RunStore
 from core.ttm import seeds
+from core.ttm.records import SeedChange, changes
 from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup
 from ui.selection import group_title
@@ -520,6 +522,39 @@ def test_seeds_are_exported_as_table_of_latex_and_report(app, made, monkeypatch)
     latex, report = given[-1]["latex"](), given[-1]["report"]().decode()
     assert latex.splitlines()[-1] == r"\end{tabular}" and "after, mean of 2 seeds &" in latex
     assert "before" in report and "after, seed 0" in report and "after, seed 1" in report
+
+    store, truth = RunStore(), load(SET, "test").select(np.arange(24)).truth
+    before, after = ([Evaluation.of(store.scores(run, i), truth) for run in made.seeds] for i in (0, 2))
+    found = SeedChange.of_seeds(before, after, {"": np.ones(24, bool)})["GroupMatch"].mean
+    values = [each.metrics["group_match"].value for each in after]
+    mean, std = np.mean(values), np.std(values, ddof=1)
+    assert rf"{mean:.2f} $\pm$ {std:.2f}" in latex and f"{mean:.2f} ± {std:.2f}</b>" in report
+    interval = f"[{found.low:+.2f}, {found.high:+.2f}]"
+    assert f"GroupMatch {interval}" in latex and interval in report
+    assert "mean gain &" in latex and f"GroupMatch {p_digits(found.p_value)}" in latex
+    assert f">{p_digits(found.p_value)}</td>" in report and "Mean of 2 seeds" in report
+    # Before training all seeds are one: interval and ties are those of `evaluate`.
+    alone = before[0].metrics["individual_match"]
+    assert f"IndividualMatch [{alone.low:.2f}, {alone.high:.2f}] (chance 50.00, {alone.ties} tied)" in latex
+    assert "ties not counted" not in latex
+
+
+def test_a_run_is_exported_as_latex_with_its_difference_interval_and_p(app, made, monkeypatch):  # noqa: F811
+    given = []
+    monkeypatch.setattr("ui.ttm_run.export_section", lambda *_, **more: given.append(more))
+    app(TTM, run=made.seeds[0])
+    store, truth = RunStore(), load(SET, "test").select(np.arange(24)).truth
+    ends = [Evaluation.of(store.scores(made.seeds[0], i), truth) for i in (0, 2)]
+    found = changes(*ends, {"": np.ones(24, bool)})["GroupMatch"]
+    latex = given[-1]["latex"]()
+    assert "after $-$ before &" in latex and "p (Holm) &" in latex
+    assert f"GroupMatch [{found.low:+.2f}, {found.high:+.2f}]" in latex
+    assert f"GroupMatch {p_digits(found.p_value)}" in latex
+    app(TTM, run=made.transfer)
+    tables = given[-1]["latex"]().split("\n\n")
+    assert len(tables) == 2
+    for part, table in zip(("adapted", "untouched"), tables, strict=True):
+        assert f"after, {part} groups $-$ before, {part} groups &" in table
 
 
 def test_from_a_finished_run_a_new_one_is_one_click_away(app, made):  # noqa: F811

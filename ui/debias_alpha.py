@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,15 @@ from ui.chart_clicks import clicked_point
 from ui.debias import PAGE, RETRIEVAL, DebiasInputs, shipped_retrieval
 from ui.export import chart, export_section
 from ui.fields import warn_number
-from ui.formatting import interval_text, metric_card, metric_grid, p_text, true_minus, unbroken
+from ui.formatting import (
+    estimate_columns,
+    interval_text,
+    metric_card,
+    metric_grid,
+    p_text,
+    true_minus,
+    unbroken,
+)
 from ui.images import draw_group
 from ui.moving_line import axis_position, moving_lines
 from ui.old_links import warn_without_effect
@@ -491,12 +500,37 @@ def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
     )
     export_section(
         "alpha-protocol",
-        table,
+        lambda: _protocol_numbers(record, study.alpha),
         command=inputs.command,
         groups=groups,
         papers=("VGPT",),
         label="Export the table",
     )
+
+
+def _protocol_numbers(record: Mapping[str, Any], alpha: float) -> pd.DataFrame:
+    """The same as numbers alone, for a file: every value with interval or deviation, and the alpha that it is at."""
+    rows = []
+    for name, row in record.items():
+        if not row["depends_on_alpha"]:
+            continue
+        best, held_out = row["best"], row["validated"] or {}
+        columns: dict[str, Any] = {"metric": METRICS[name].label}
+        columns |= estimate_columns("alpha 0", row["alpha_0"]) | estimate_columns("alpha 1", row["alpha_1"])
+        one, tuned = f"one alpha ({TUNED_ON_TEST})", f"best ({TUNED_PER_ROW})"
+        columns |= {**estimate_columns(one, row["one_alpha"]), f"{one}: alpha": alpha}
+        columns |= {**estimate_columns(tuned, best), f"{tuned}: alpha": best["alpha"]}
+        columns |= {f"{tuned}: alpha {end}": best[f"alpha_{end}"] for end in ("low", "high")}
+        columns |= _spread_columns("held out", held_out.get("value"))
+        columns |= _spread_columns("held out: alpha", held_out.get("alpha"))
+        columns |= _spread_columns("held out, alpha 0", held_out.get("alpha_0"))
+        rows.append(columns)
+    return pd.DataFrame(rows)
+
+
+def _spread_columns(name: str, spread: Mapping[str, float] | None) -> dict[str, float | None]:
+    found = spread or {}
+    return {name: found.get("mean"), f"{name}: sd": found.get("std")}
 
 
 def _whole_numbers(text: str) -> str:

@@ -106,6 +106,18 @@ def interval_text(record: Mapping[str, Any]) -> str:
     return f"{record['value']:.1f} ({record['low']:.1f}–{record['high']:.1f})"
 
 
+def estimate_columns(name: str, record: Mapping[str, Any] | None) -> dict[str, Any]:
+    """A stored estimate as columns of numbers, for a file that is plotted: value, low, high, chance, tied; by cluster
+    too, where groups hang together. Empty cells where there is none."""
+    found = record or {}
+    columns = {name: found.get("value")}
+    columns |= {f"{name}: {end}": found.get(end) for end in ("low", "high", "chance")}
+    columns[f"{name}: tied"] = found.get("ties")
+    if clustered := found.get("clustered"):
+        columns |= {f"{name} by {clustered['by']}: {end}": clustered[end] for end in ("low", "high")}
+    return columns
+
+
 def run_label(run: Run) -> str:
     return f"{run.title} · {datetime.fromtimestamp(run.created):%d %b %H:%M:%S} · {run.status}"
 

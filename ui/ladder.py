@@ -18,7 +18,7 @@ from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
 from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, export_section
-from ui.formatting import p_text, true_minus, unbroken
+from ui.formatting import estimate_columns, p_text, true_minus, unbroken
 from ui.old_links import own_parameters
 from ui.selection import offer_nearest, page_button, seed
 
@@ -67,7 +67,7 @@ def section(benchmark: str, model: str) -> None:
         signs = _signs([row for row in record["rungs"] if "missing" not in row])
         export_section(
             "ladder",
-            lambda: _table(record),
+            lambda: _numbers(record),
             shown,
             label="Export the ladder",
             title=f"{TITLE} {model} on {benchmark}",
@@ -220,6 +220,20 @@ def _table(record: Mapping[str, Any]) -> pd.DataFrame:
             for row in record["rungs"]
         ]
     )
+
+
+def _numbers(record: Mapping[str, Any]) -> pd.DataFrame:
+    """The same as numbers alone, for a file: value, interval, chance level and ties in columns of their own."""
+    rows = []
+    for row in record["rungs"]:
+        columns = {"rung": row["label"]}
+        for metric in (GROUP_MATCH, GROUP_SCORE):
+            columns |= estimate_columns(METRICS[metric].label, row.get(metric))
+        for kind, which, name in MORE:
+            found = row.get(kind, {}).get(which, {}).get(GROUP_MATCH)
+            columns |= estimate_columns(f"GroupMatch, {name}", found)
+        rows.append(columns)
+    return pd.DataFrame(rows).convert_dtypes()
 
 
 def _steps(record: Mapping[str, Any]) -> pd.DataFrame:

@@ -16,6 +16,7 @@ from core.base.public_mode import is_public
 from core.base.text import _change_in_points, _exact_differences, counted
 from core.exchange.layouts import latex_table
 from core.exchange.report import ReportSection, report_html
+from core.exchange.seeds import SeedResult
 from core.figures.group_html import matrix_html, verdicts_html
 from core.figures.text import escape_markdown, label_and_meaning
 from core.groups import Group, GroupSet
@@ -23,7 +24,7 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import GroupData
 from core.metrics.groups import METRICS
-from core.metrics.statistics import Estimate
+from core.metrics.statistics import Comparison, Estimate
 from core.runs.models import of_same_kind
 from core.runs.models import public as publishable
 from core.runs.store import Run, RunStore
@@ -98,24 +99,13 @@ def view(store: RunStore, run_id: str) -> None:
             "accuracy": plots.ttm_metrics_figure(data),
             "selection": plots.ttm_panel_figure(data, "selection"),
         }
-        estimates = [
-            (
-                when,
-                {
-                    name: Estimate.of_record(value)
-                    for name, value in step["metrics"].items()
-                    if name in METRICS
-                },
-            )
-            for when, step in (("before", steps[0]), ("after", steps[-1]))
-        ]
         groups = run_groups(run.id, run.config)
         is_measured = groups.truth is not None and not run.live and run.done > 0
         export_section(
             f"run-{run.id}",
             plots.ttm_table(data),
             figures,
-            latex=lambda: latex_table(estimates),
+            latex=partial(_latex, run, steps),
             command="" if is_public() else command_line(adaptation(run.config)),
             report=partial(_report, run) if is_measured else None,
             groups=groups,
@@ -262,14 +252,19 @@ def margins(steps: Sequence[Mapping[str, Any]]) -> None:
 # ---- what changed
 
 
-def change_lines(run: Run) -> None:
-    """What a run that is over has changed, and whether that is more than noise: a line for each metric."""
+def run_changes(run: Run) -> dict[str, Comparison]:
+    """What a run that is over has changed in the main metrics, of a transfer check in each part; {} without a truth."""
     groups = run_groups(run.id, run.config)
     if groups.truth is None:
-        return
+        return {}
     before, after = (evaluation_at(run.id, i, run.attempt, run) for i in (0, run.done))
     parts = {side and f"{side} groups": mask for side, mask in measured_parts(run, groups).items()}
-    compared = paired_changes(before, after, parts)
+    return paired_changes(before, after, parts)
+
+
+def change_lines(run: Run) -> None:
+    """What a run that is over has changed, and whether that is more than noise: a line for each metric."""
+    compared = run_changes(run)
     lines = []
     for label, change in compared.items():
         corrected = f" ({p_text(change.p_holm)} corrected for these {len(compared)} by Holm's method)"
@@ -295,15 +290,34 @@ def measured_parts(run: Run, groups: GroupSet) -> dict[str, np.ndarray]:
     return {"": np.ones(len(groups), bool)} if pool is None else {"adapted": pool, "untouched": ~pool}
 
 
+def _latex(run: Run, steps: Sequence[Mapping[str, Any]]) -> str:
+    """Before and after, and of a run that is over the difference with its interval and p; a table for each part."""
+    compared = {} if run.live or not run.done else run_changes(run)
+    sides = steps[-1].get("parts") or {"": {}}
+    return "\n\n".join(_part_latex(side, steps, compared) for side in sides)
+
+
+def _part_latex(side: str, steps: Sequence[Mapping[str, Any]], compared: Mapping[str, Comparison]) -> str:
+    where = f", {side} groups" if side else ""
+    rows = []
+    for when, step in (("before", steps[0]), ("after", steps[-1])):
+        found = step["parts"][side]["metrics"] if side else step["metrics"]
+        known = {name: Estimate.of_record(value) for name, value in found.items() if name in METRICS}
+        rows.append((f"{when}{where}", known))
+    labels = {f"{entry.label}{where}": name for name, entry in METRICS.items()}
+    own = {labels[label]: change for label, change in compared.items() if label in labels}
+    return latex_table(rows, own)
+
+
 def _report(run: Run) -> bytes:
     """Before and after as a report, each part by itself."""
     return report_of([("before", run, 0), (f"after {what_was_done(run)}", run, run.done)])
 
 
-def report_of(ends: Sequence[tuple[str, Run, int]]) -> bytes:
+def report_of(ends: Sequence[tuple[str, Run, int]], seeds: Sequence[SeedResult] = ()) -> bytes:
     """A report of runs on the same groups, each after an iteration of its own, and each part by itself.
 
-    ends : what each is called, the run, the iteration.
+    ends : what each is called, the run, the iteration. seeds : what they have come to, where they are seeds.
     """
     _, first, _ = ends[0]
     job, groups = adaptation(first.config), run_groups(first.id, first.config)
@@ -319,7 +333,7 @@ def report_of(ends: Sequence[tuple[str, Run, int]]) -> bytes:
         for side, mask in measured_parts(first, groups).items()
         for when, run, iteration in ends
     ]
-    return report_html(sections).encode()
+    return report_html(sections, seeds=seeds).encode()
 
 
 @st.cache_data(max_entries=16, show_spinner="Reading what every iteration did …")

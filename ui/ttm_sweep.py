@@ -13,11 +13,10 @@ import streamlit as st
 from core import figures
 from core.base.public_mode import is_public
 from core.base.text import counted, duration
-from core.exchange.layouts import latex_table
+from core.exchange.seeds import SeedResult
 from core.figures.text import label_and_meaning
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, METRICS, headline_metrics
-from core.metrics.statistics import Estimate
 from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
 from core.ttm.records import SeedChange
@@ -83,12 +82,22 @@ def changes(runs: Sequence[Run]) -> dict[str, SeedChange]:
     groups = run_groups(runs[0].id, runs[0].config) if runs else None
     if groups is None or groups.truth is None:
         return {}
+    return SeedChange.of_seeds(*_ends(runs), _masks(runs[0]))
+
+
+def _ends(runs: Sequence[Run]) -> tuple[list[Evaluation], list[Evaluation]]:
+    """Every seed before training and after it."""
     before, after = (
         [evaluation_at(run.id, run.done if ended else 0, run.attempt, run) for run in runs]
         for ended in (False, True)
     )
-    masks = {side and f"{side} groups": mask for side, mask in measured_parts(runs[0], groups).items()}
-    return SeedChange.of_seeds(before, after, masks)
+    return before, after
+
+
+def _masks(run: Run) -> dict[str, np.ndarray]:
+    """The groups that are measured by themselves, by the name that a verdict gives them."""
+    parts = measured_parts(run, run_groups(run.id, run.config))
+    return {side and f"{side} groups": mask for side, mask in parts.items()}
 
 
 def verdict(runs: Sequence[Run]) -> None:
@@ -132,31 +141,20 @@ def _verdict_line(label: str, change: SeedChange, seeds: int) -> str:
     )
 
 
+def _results(runs: Sequence[Run]) -> list[SeedResult]:
+    """Every metric before and after, of a transfer check of each part."""
+    return SeedResult.of_seeds(*_ends(runs), _masks(runs[0]))
+
+
 def _latex(runs: Sequence[Run]) -> str:
-    """Before and after as a table, the mean over seeds with its interval."""
-    rows = []
-    for when, ended in (("before", False), (f"after, mean of {counted(len(runs), 'seed')}", True)):
-        found = [evaluation_at(run.id, run.done if ended else 0, run.attempt, run) for run in runs]
-        rows.append((when, _mean_metrics(found)))
-    return latex_table(rows)
-
-
-def _mean_metrics(seeds: Sequence[Evaluation]) -> dict[str, Estimate]:
-    first = seeds[0]
-    return {
-        name: Estimate.over_seeds(
-            np.array([each.outcomes[name].value for each in seeds]),
-            first.metrics[name].chance,
-            METRICS[name].parts(first.shape[0]),
-        )
-        for name in first.outcomes
-    }
+    """Before, the mean ± deviation after, and the gain with its interval and p."""
+    return SeedResult.latex(_results(runs))
 
 
 def _report(runs: Sequence[Run]) -> bytes:
-    """The groups before, and after each seed."""
+    """What the seeds have come to, and the groups before, and after each seed."""
     ends = [("before", runs[0], 0), *((f"after, seed {seed_of(run)}", run, run.done) for run in runs)]
-    return report_of(ends)
+    return report_of(ends, _results(runs))
 
 
 def result(runs: Sequence[Run], steps: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> None:

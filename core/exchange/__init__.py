@@ -13,6 +13,7 @@
 | `_packing.py` | a folder or zip, whole or not at all |
 | `figures.py`, `_kaleido_render.py` | a figure as SVG, PNG, HTML or JSON; the browser that draws it, without network |
 | `layouts.py`, `report.py` | results in the layout of the papers' tables; as one page |
+| `seeds.py` | several seeds as one result, for both |
 
 Tables are read and written in `core/base/table_formats.py`.
 """

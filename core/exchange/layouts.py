@@ -149,8 +149,8 @@ def _latex_rows(
 ) -> str:
     """Named results as rows for a table of one's own, one column per metric; the first line names them.
 
-    compared : of two results, the second against the first: two more rows, the difference in points and its p value.
-    Intervals, chance levels and ties stand in a comment below each row.
+    compared : of two results, the second against the first: two more rows, the difference in points and its p value,
+    which a metric that is not in it lacks. Intervals, chance levels and ties stand in a comment below each row.
     """
     names = _shown_metrics(results)
     lines = ["% " + ", ".join(["model", *(METRICS[name].label for name in names)])]
@@ -160,9 +160,9 @@ def _latex_rows(
         lines.append("% " + "; ".join(_interval(name, metrics[name]) for name in names if name in metrics))
     if compared:
         (first, _), (second, _) = results
-        ends = {name: [metrics[name].value for _, metrics in results] for name in names}
-        points = [f"{_change_in_points(*ends[name], digits=2):+.2f}".replace("-", "−") for name in names]
-        lines += _difference_rows(f"{second} − {first}", points, {name: compared[name] for name in names})
+        both = [[metrics.get(name) for _, metrics in results] for name in names]
+        points = [_points(a, b) for a, b in both]
+        lines += _difference_rows(f"{second} − {first}", names, points, compared)
     return "\n".join(lines)
 
 
@@ -185,17 +185,28 @@ def _shown_metrics(results: Sequence[tuple[str, Mapping[str, Estimate]]]) -> lis
     return [name for name in METRICS if any(name in metrics for _, metrics in results)]
 
 
-def _difference_rows(label: str, points: Sequence[str], compared: Mapping[str, Comparison]) -> list[str]:
-    """Points with their intervals, and p corrected for all of these metrics; by cluster where groups hang together."""
-    tested = {name: c.clustered or c for name, c in compared.items()}
+def _points(before: Estimate | None, after: Estimate | None) -> str:
+    if before is None or after is None:
+        return "–"
+    return f"{_change_in_points(before.value, after.value, digits=2):+.2f}".replace("-", "−")
+
+
+def _difference_rows(
+    label: str, names: Sequence[str], points: Sequence[str], compared: Mapping[str, Comparison]
+) -> list[str]:
+    """Points with their intervals, and p corrected for all that are compared; by cluster where groups hang together.
+
+    names : the metric of each column; one that is not compared has a dash for p.
+    """
+    tested = {name: compared[name].clustered or compared[name] for name in names if name in compared}
     by = next((f"by {c.clustered.by}, " for c in compared.values() if c.clustered), "")
     intervals = (f"{METRICS[n].label} {by}[{t.low:+.2f}, {t.high:+.2f}]" for n, t in tested.items())
-    corrected = (t.p_value if t.p_holm is None else t.p_holm for t in tested.values())
+    corrected = {n: t.p_value if t.p_holm is None else t.p_holm for n, t in tested.items()}
     alone = (f"{METRICS[n].label} {p_digits(t.p_value)}" for n, t in tested.items())
     return [
         _latex_line([label, *points]),
         f"% 95 % {'; '.join(intervals)}. {_exact_differences(2)}",
-        " & ".join([_escaped(f"p ({by}Holm)"), *map(_raised, corrected)]) + r" \\",
+        " & ".join([_escaped(f"p ({by}Holm)"), *(_raised(corrected.get(n)) for n in names)]) + r" \\",
         "% p of each metric alone: " + "; ".join(alone),
     ]
 

@@ -24,6 +24,7 @@ from core.base.files import storage_errors, write_bytes
 from core.base.text import _exact_differences, counted, p_digits, tie_count
 from core.datasets.embeddings import RowImage
 from core.datasets.paper_results import load_results
+from core.exchange.seeds import SeedResult
 from core.figures import bars_data, group_html, margins_data
 from core.figures.svg import bars_svg, margins_svg
 from core.figures.text import label_and_meaning
@@ -103,15 +104,24 @@ def write_page(out: Path, page: str) -> Path:
     return out
 
 
-def report_html(sections: Sequence[ReportSection], examples: int = 6, pictures: bool | None = None) -> str:
-    """The whole page. Every text from data is escaped, and the page's own policy forbids it to load or run anything."""
+def report_html(
+    sections: Sequence[ReportSection],
+    examples: int = 6,
+    pictures: bool | None = None,
+    seeds: Sequence[SeedResult] = (),
+) -> str:
+    """The whole page. Every text from data is escaped, and the page's own policy forbids it to load or run anything.
+
+    seeds : what the sections are the seeds of, which comes first.
+    """
     records, pairs = [_record(s) for s in sections], _pairs(sections)
     title = _title(sections, pairs)
     body = "".join(_section(i, s, examples, pictures) for i, s in enumerate(sections))
     numbers = {"sections": records, "differences": [_pair_record(p) for p in pairs]}
-    return report_page(
-        title, f"{_overview(sections)}{_difference_table(pairs)}{body}{_how_to_read()}", numbers
-    )
+    if seeds:
+        numbers["seeds"] = [each.record() for each in seeds]
+    head = f"{SeedResult.html(seeds)}{_overview(sections)}{_difference_table(pairs)}"
+    return report_page(title, f"{head}{body}{_how_to_read()}", numbers)
 
 
 def _title(sections: Sequence[ReportSection], pairs: Sequence[_Pair]) -> str:
@@ -484,12 +494,12 @@ GroupScore, and its chance level is higher: of two images and two captions 50 % 
 
 
 _STYLE = """:root{color-scheme:light dark;--ink:#1c1e26;--paper:#fff;--line:rgba(134,140,155,.35)}
-h1{font-size:1.6rem;line-height:1.25;overflow-wrap:anywhere}th{overflow-wrap:anywhere}
+h1{font-size:1.6rem;line-height:1.25;overflow-wrap:anywhere}thead th{vertical-align:bottom}p{max-width:72rem}
 @media(prefers-color-scheme:dark){:root{--ink:#e8e8ee;--paper:#14151b}}
-body{max-width:1180px;margin:2rem auto;padding:0 1rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);
+body{max-width:1340px;margin:2rem auto;padding:0 1rem;font:16px/1.5 system-ui,sans-serif;color:var(--ink);
 background:var(--paper)}h2{margin-top:2.5rem;border-top:1px solid var(--line);padding-top:1.2rem}
 h4{margin:1.4rem 0 .4rem}table{border-collapse:collapse;width:100%;margin:.6rem 0}.wide{overflow-x:auto}
-th,td{text-align:left;padding:.35rem .6rem;border-bottom:1px solid var(--line);vertical-align:top}
+th,td{text-align:left;padding:.35rem .5rem;border-bottom:1px solid var(--line);vertical-align:top}
 td{font-variant-numeric:tabular-nums}svg{width:100%;height:auto;margin:.4rem 0}.num{white-space:nowrap}
 .name{overflow-wrap:anywhere;min-width:9rem}.quiet{opacity:.75;font-size:.9em}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;font-size:.85em}summary{cursor:pointer;margin:.6rem 0}

@@ -111,12 +111,17 @@ def ttm_table(data: TTMData) -> pd.DataFrame:
         columns: dict[str, np.ndarray] = {"iteration": data.iteration, "seeds": data.seeds}
         for name, values in data.metrics.items():
             columns |= {f"{name}_mean": values[:, 0], f"{name}_sd": values[:, 2] - values[:, 0]}
-        return pd.DataFrame(columns)
+        return pd.DataFrame(columns).round(_DIGITS)
     fields = ("iteration", "threshold", "coverage", "precision", "loss")
     columns = {name: getattr(data, name) for name in fields}
     for name, values in data.metrics.items():
         columns |= {name: values[:, 0], f"{name}_low": values[:, 1], f"{name}_high": values[:, 2]}
     return pd.DataFrame(columns)
+
+
+_DIGITS = (
+    6  # of means and deviations, which are told apart from a band's ends: 0.8819, and not 0.8819000000000017
+)
 
 
 def steps_axis(figure: go.Figure, total: int, height: int, y: str, percent: bool) -> go.Figure:

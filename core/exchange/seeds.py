@@ -1,0 +1,179 @@
+"""What several seeds have come to, as a table in LaTeX and in a report: mean ± deviation, gain with interval and p."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from html import escape
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from core.base.text import _change_in_points, counted, p_digits
+from core.exchange.layouts import _difference_rows, _interval, _latex_line, _tabular
+from core.metrics.evaluation import Evaluation
+from core.metrics.groups import METRICS
+from core.metrics.statistics import Estimate
+from core.ttm.records import SeedChange
+from core.ttm.seeds import SeedSpread, spread
+
+_READING = (
+    "The interval of a mean, and of the gain in it, is over seeds and groups; ± is the standard deviation over seeds "
+    "(n − 1), which is no interval. Holm: p corrected for the comparisons of this table. What one more seed may gain "
+    "is a 95 % prediction on these same groups. Fixed: wrong before training and right after it; broken: the other way "
+    "round; both in the mean over seeds."
+)
+
+
+class SeedResult(NamedTuple):
+    """One metric of several seeds on the same groups, before training and after it.
+
+    part : of a transfer check which groups, or "". before : as of one run where all seeds begin alike. after : the
+    mean, with its interval over seeds and groups. ties : after each seed. gain : in points. change : the gain with
+    interval and p; None of metrics besides the main ones, which are not tested.
+    """
+
+    metric: str
+    part: str
+    before: Estimate
+    after: Estimate
+    spread: SeedSpread
+    ties: list[int | None]
+    gain: float
+    change: SeedChange | None
+
+    @classmethod
+    def of_seeds(
+        cls, before: Sequence[Evaluation], after: Sequence[Evaluation], parts: Mapping[str, np.ndarray]
+    ) -> list[SeedResult]:
+        """Every metric of every part; before and after have an evaluation for each seed.
+
+        parts : as of `SeedChange.of_seeds`, whose p values are those of the page.
+        """
+        changes, found = SeedChange.of_seeds(before, after, parts), []
+        for part, mask in parts.items():
+            ends = [[each.select(mask) for each in of] for of in (before, after)]
+            for name in ends[0][0].outcomes:
+                first, last = (_mean(of, name) for of in ends)
+                values = [each.metrics[name] for each in ends[1]]
+                change = changes.get(f"{METRICS[name].label}{f', {part}' if part else ''}")
+                found.append(
+                    cls(
+                        name,
+                        part,
+                        first,
+                        last,
+                        spread([each.value for each in values]),
+                        [each.ties for each in values],
+                        _change_in_points(first.value, last.value, digits=4),
+                        change,
+                    )
+                )
+        return found
+
+    def __str__(self) -> str:
+        """`74.67 ± 1.12`; without a deviation of one seed."""
+        std = "" if self.spread.std is None else f" ± {self.spread.std:.2f}"
+        return f"{self.spread.mean:.2f}{std}"
+
+    def record(self) -> dict[str, Any]:
+        """JSON-safe."""
+        head = {"metric": self.metric, "part": self.part, "before": self.before.record()}
+        after = {**self.after.record(), "std": self.spread.std, "seeds": self.spread.seeds, "ties": self.ties}
+        change = None if self.change is None else self.change.mean.record()
+        return {**head, "after": after, "gain": self.gain, "difference": change}
+
+    @staticmethod
+    def latex(results: Sequence[SeedResult]) -> str:
+        """A table for each part: before, the mean ± deviation after, and the gain with its interval and p."""
+        return "\n\n".join(_latex_table(part, own) for part, own in _by_part(results).items())
+
+    @staticmethod
+    def html(results: Sequence[SeedResult]) -> str:
+        """The same as a piece of a report; "" of nothing."""
+        rows = "".join(_html_row(each) for each in results)
+        if not rows:
+            return ""
+        seeds = counted(results[0].spread.seeds, "seed")
+        head = (
+            f"<tr><th>Metric</th><th>Before [95&nbsp;%]</th><th>After, mean of {seeds} ± SD [95&nbsp;%]</th>"
+            "<th>Gain in points [95&nbsp;%]</th><th>p</th><th>Holm</th><th>One more seed may gain</th><th>Fixed</th>"
+            "<th>Broken</th></tr>"
+        )
+        return (
+            f'<h3>Mean of {seeds}</h3><p class="quiet">{_READING}</p>'
+            f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
+        )
+
+
+def _mean(seeds: Sequence[Evaluation], name: str) -> Estimate:
+    """The mean over seeds; where all have the same outcomes the estimate that one of them has by itself."""
+    first, outcomes = seeds[0], np.array([each.outcomes[name].value for each in seeds])
+    if (outcomes == outcomes[0]).all():
+        return first.metrics[name]
+    return Estimate.over_seeds(outcomes, first.metrics[name].chance, METRICS[name].parts(first.shape[0]))
+
+
+def _by_part(results: Sequence[SeedResult]) -> dict[str, list[SeedResult]]:
+    found: dict[str, list[SeedResult]] = {}
+    for each in results:
+        found.setdefault(each.part, []).append(each)
+    return found
+
+
+def _latex_table(part: str, results: Sequence[SeedResult]) -> str:
+    where, seeds = f", {part}" if part else "", counted(results[0].spread.seeds, "seed")
+    names = [each.metric for each in results]
+    rows = [
+        _latex_line([f"before{where}", *(f"{each.before.value:.2f}" for each in results)]),
+        "% " + "; ".join(_interval(each.metric, each.before) for each in results),
+        _latex_line([f"after, mean of {seeds}{where}", *map(str, results)]),
+        f"% ± standard deviation over {seeds} (n - 1). 95 % over seeds and groups: "
+        + "; ".join(map(_after, results)),
+        *_difference_rows(
+            "mean gain",
+            names,
+            [f"{each.gain:+.2f}".replace("-", "−") for each in results],
+            {each.metric: each.change.mean for each in results if each.change is not None},
+        ),
+    ]
+    return "\n".join(_tabular(["In percent", *(METRICS[name].label for name in names)], rows))
+
+
+def _after(found: SeedResult) -> str:
+    e = found.after
+    return (
+        f"{METRICS[found.metric].label} [{e.low:.2f}, {e.high:.2f}] (chance {e.chance:.2f}, {_ties(found)})"
+    )
+
+
+def _ties(found: SeedResult) -> str:
+    """`no ties`, or how many each seed has."""
+    if None in found.ties:
+        return "ties not counted"
+    return f"tied by seed {', '.join(map(str, found.ties))}" if any(found.ties) else "no ties"
+
+
+def _html_row(found: SeedResult) -> str:
+    label = f"{METRICS[found.metric].label}{f', {found.part}' if found.part else ''}"
+    first, last = found.before, found.after
+    return (
+        f"<tr><th>{escape(label)}</th>"
+        f'<td class="num"><b>{first.value:.2f}</b> [{first.low:.2f}, {first.high:.2f}]<br><span class="quiet">'
+        f"chance {first.chance:.1f}, {first.tied}</span></td>"
+        f'<td class="num"><b>{found}</b> [{last.low:.2f}, {last.high:.2f}]<br><span class="quiet">{_ties(found)}'
+        f"</span></td>{_gain_cells(found)}</tr>"
+    )
+
+
+def _gain_cells(found: SeedResult) -> str:
+    if found.change is None:
+        return f'<td class="num">{found.gain:+.2f}, not tested</td>' + "<td>–</td>" * 5
+    mean, more = found.change.mean, found.change.next_gain
+    cells = [
+        f"<b>{found.gain:+.2f}</b> [{mean.low:+.2f}, {mean.high:+.2f}]",
+        p_digits(mean.p_value),
+        p_digits(mean.p_holm),
+        "–" if more is None else f"{more[0]:+.2f} to {more[1]:+.2f}",
+        *(f"{np.mean(counts):.1f}" for counts in (found.change.fixed, found.change.broken)),
+    ]
+    return "".join(f'<td class="num">{cell}</td>' for cell in cells)
