@@ -41,8 +41,9 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
         start_buttons(store, run, ttm_preview.forecast_line(run.job, selection))
     with example:
         ttm_example.section(store)
-    settings_place.caption(f"**This run:** {escape_markdown(run.job.describe())}")
-    ttm_preview.preview(run.job, evaluation)
+    if not run.wrong:  # the run that was asked for, and no other
+        settings_place.caption(f"**This run:** {escape_markdown(run.job.describe())}")
+        ttm_preview.preview(run.job, evaluation)
     ttm_shifts.section()
     ledger.shipped_section()
 
@@ -51,14 +52,21 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str) -> N
     """One run, or several seeds of it; how long that takes, and what it is likely to change."""
     seconds, source = expected_seconds(store, run.job, run.groups)
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        start_one = st.button("Start the run", type="primary", icon=":material/play_arrow:")
+        blocked = bool(run.wrong)
+        start_one = st.button("Start the run", type="primary", icon=":material/play_arrow:", disabled=blocked)
         with st.popover("Repeat with several seeds", icon=":material/stacked_line_chart:"):
             st.caption(SEEDS)
-            seeds = int(ui.number(st, "Seeds", 2, 64, 4, key="seeds") or 4)
+            with ui.checked_numbers() as wrong:
+                seeds = int(ui.number(st, "Seeds", 2, 64, 4, key="seeds") or 4)
             if seconds is not None:
                 st.caption(f"About {span(seconds * seeds)} for {seeds} seeds.")
-            start_seeds = st.button(f"Run {seeds} seeds", icon=":material/play_arrow:")
+            start_seeds = st.button(
+                f"Run {seeds} seeds", icon=":material/play_arrow:", disabled=blocked or bool(wrong)
+            )
         st.button("See a finished run", on_click=runs.open_run, args=(EXAMPLE,), icon=":material/visibility:")
+    if blocked:
+        st.caption(escape_markdown(f"To start, change the settings: {' '.join(run.wrong)}"))
+        return
     if seconds is None:
         estimate = (
             "No time estimate: there is no earlier run to go by (`crossmatch doctor --rehearse` makes one)."
@@ -123,12 +131,15 @@ def more_seeds(store: RunStore, name: str) -> None:
     own = runs.runs_of(store, name)
     with st.popover("Add seeds", icon=":material/stacked_line_chart:"):
         st.caption(SEEDS)
-        count = int(ui.number(st, "More seeds", 1, 63, 3, key="more_seeds") or 3)
+        with ui.checked_numbers() as wrong:
+            count = int(ui.number(st, "More seeds", 1, 63, 3, key="more_seeds") or 3)
         job = adaptation(own[0].config)
         seconds, _ = expected_seconds(store, job, len(runs.run_groups(own[0].id, own[0].config)))
         if seconds is not None:
             st.caption(f"About {span(seconds * count)}.")
-        added = st.button(f"Run {counted(count, 'more seed')}", icon=":material/play_arrow:")
+        added = st.button(
+            f"Run {counted(count, 'more seed')}", icon=":material/play_arrow:", disabled=bool(wrong)
+        )
     if added:
         with st.spinner("Starting …"):
             runs.open_run(SeedGroup.extend(store, name, count)[0])

@@ -327,7 +327,7 @@ def form(store: ui.VisitorStore) -> None:
         with right:
             benchmark, missing = pick_benchmark()
         st.caption(f"**{STRATEGIES[strategy].label}.** What is trained: {STRATEGIES[strategy].meaning}")
-    with st.expander("Settings", icon=":material/tune:"):
+    with st.expander("Settings", icon=":material/tune:"), ui.checked_numbers() as wrong:
         options = {"strategy": strategy, **settings(strategy, benchmark)}
     with start_place:
         for what in missing:
@@ -335,9 +335,10 @@ def form(store: ui.VisitorStore) -> None:
         job = StrategyRun.of(benchmark, ui.model_source(base or "builtin/clip"), options=options)
         if job.shortfall:
             st.info(job.shortfall, icon=":material/hourglass_bottom:")
-        ready = bool(base) and not missing
+        ready = bool(base) and not missing and not wrong
         started = st.button("Start the run", type="primary", icon=":material/play_arrow:", disabled=not ready)
-        st.caption(escape_markdown(f"{time_line(store, job)} The run continues when you close this page."))
+        line = f"{time_line(store, job)} The run continues when you close this page."
+        st.caption(escape_markdown(f"To start, change the settings: {' '.join(wrong)}" if wrong else line))
         st.caption(
             "Trains on newly drawn scenes (for other sets, on their training pictures), never on the pictures that it "
             "is tested with. Combinations that count as unseen occur in none of them."

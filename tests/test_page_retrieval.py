@@ -587,6 +587,16 @@ def test_the_first_query_shows_pictures_with_every_word_on_different_objects(app
     assert "has <b>" in shown and ", lacks <b>" in shown
 
 
+def test_a_training_setting_out_of_range_is_said_in_one_line_and_nothing_starts_until_it_is_changed(app):
+    test = app(PAGE, view="Train a model")
+    test.number_input(key="epochs").set_value(0).run()
+    assert not test.exception and [e.value for e in test.error] == [r"Epochs must be at least 1\."]
+    assert button(test, "Start the run").disabled
+    assert "To start, change the settings: Epochs must" in text(test).replace("\\", "")
+    fine(test.number_input(key="epochs").set_value(2).run())
+    assert not button(test, "Start the run").disabled
+
+
 def test_views_without_fields_of_their_own_draw_no_sidebar_and_say_their_conditions_once(app):
     test = app(PAGE)
     assert test.sidebar.selectbox

@@ -69,6 +69,31 @@ def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
     assert not test.warning
 
 
+@pytest.mark.parametrize(
+    "key, value, sentence",
+    [
+        ("T", 0, "Iterations T must be at least 1."),
+        ("T", 51, "Iterations T must be at most 50."),
+        ("lr", 0.0, "Learning rate must be at least 1e-07."),
+        ("batch", 0, "Groups per batch must be at least 1."),
+        ("n", 301, "Use the first … groups must be at most 300."),
+    ],
+)
+def test_a_number_out_of_range_is_said_in_one_line_and_nothing_starts_until_it_is_changed(
+    app, key, value, sentence
+):
+    """Streamlit kept the value before: another run would have started than the one that was typed."""
+    test = app(TTM, set=SET)
+    before = test.number_input(key=key).value
+    test.number_input(key=key).set_value(value).run()
+    assert not test.exception and [each.value.replace("\\", "") for each in test.error] == [sentence]
+    assert button(test, "Start the run").disabled and button(test, "Run 4 seeds").disabled
+    assert f"To start, change the settings: {sentence}" in plain(test) and "This run:" not in plain(test)
+    assert test.number_input(key=key).value == value
+    fine(test.number_input(key=key).set_value(before).run())
+    assert not button(test, "Start the run").disabled and "This run:" in plain(test)
+
+
 def test_the_table_of_shifts_has_dashes_for_what_is_not_measured_and_true_minus_signs(app):
     test = app(TTM, set=SET, shifts="true")
     label = next(e.label for e in test.expander if e.label.startswith("Where it helps"))

@@ -22,7 +22,7 @@ from core.ttm.run import RUNS, AdaptationRun, store_embeddings
 from core.ttm.schedules import SCHEDULES
 from core.ttm.transfer import adapted_pool
 from ui.cached import cached_on
-from ui.fields import number
+from ui.fields import checked_numbers, number
 from ui.loaders import evaluate, load_groups, model_source
 from ui.selection import Selection, last_benchmark, offer_nearest, select
 from ui.ttm_preset import ENDS, VARIANTS, pick_preset, preset_source, preset_warning, use_variant, values_of
@@ -59,6 +59,9 @@ class PlannedRun(NamedTuple):
     job: AdaptationRun
     title: str
     groups: int
+    wrong: list[
+        str
+    ]  # sentences about what was typed and is out of range: there, the run has the preset's value
 
 
 class AdaptationInput(NamedTuple):
@@ -355,6 +358,13 @@ def plan(selection: Selection, choices: Any, settings: Any) -> tuple[PlannedRun,
 
     choices : the place of method, data and preset. settings : of everything that the preset has set.
     """
+    with checked_numbers() as wrong:
+        return _plan(selection, choices, settings, wrong)
+
+
+def _plan(
+    selection: Selection, choices: Any, settings: Any, wrong: list[str]
+) -> tuple[PlannedRun, Evaluation] | None:
     with choices:
         left, middle, right = st.columns(3, vertical_alignment="bottom")
         method = left.segmented_control(
@@ -381,7 +391,7 @@ def plan(selection: Selection, choices: Any, settings: Any) -> tuple[PlannedRun,
         f"{subject.title}{' · SimpleMatch' if kind == 'simplematch' else ''}{' · oracle' if oracle else ''}"
     )
     evaluation = subject.evaluation if allowed.all() else subject.evaluation.select(allowed)
-    return PlannedRun(job, title, count), evaluation
+    return PlannedRun(job, title, count, wrong), evaluation
 
 
 def _all_settings(
