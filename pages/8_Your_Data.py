@@ -219,7 +219,12 @@ def scores() -> None:
         what_files_hold()
         return
     with right.container(horizontal=True):
-        entry = st.selectbox("Show the result of", entries, key="set", bind="query-params")
+        if not {st.session_state.get("set"), st.query_params.get("set")} & set(entries):
+            ui.seed("set", entries[0])
+        # No entry is the default, which an address leaves out: after another upload it would be another file.
+        entry = (
+            st.selectbox("Show the result of", entries, None, key="set", bind="query-params") or entries[0]
+        )
         shape = pick_shape(entry)
     file_section(entry, shape)
     with st.expander("File formats and examples", icon=":material/description:"):

@@ -218,6 +218,19 @@ def test_predictions_of_mteb_are_measured_and_what_its_report_hides_is_said(app)
     assert test.selectbox(key="set").value == f"upload/{found.name}"
 
 
+def test_the_address_names_the_file_that_is_shown_also_the_newest(app):
+    """The newest was the field's default, which an address leaves out: after another upload it was another file's."""
+    store = UploadStore()
+    for name, high in (("a.csv", 2), ("b.csv", 3)):
+        rows = [f"g,{i},{j},{high if i == j else 0}" for i in range(2) for j in range(2)]
+        store.add(name, "\n".join(["group,image,caption,score", *rows]).encode())
+    test = app(PAGE, way="Scores or embeddings")
+    newest = test.selectbox(key="set").value
+    assert newest in ("upload/a.csv", "upload/b.csv") and test.query_params["set"] in (newest, [newest])
+    there = app(PAGE, way="Scores or embeddings", set="upload/a.csv")
+    assert there.selectbox(key="set").value == "upload/a.csv"
+
+
 def test_a_link_to_the_stored_data_by_their_former_name_opens_them(app):
     assert app(PAGE, way="Kept here").segmented_control(key="way").value == "Stored data"
 
