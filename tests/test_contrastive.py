@@ -458,7 +458,9 @@ def test_weights_in_parts_load_and_score_the_same(tiny_clip_folder, tmp_path):
 
 
 def test_a_prefix_for_another_kind_of_model_says_so(tiny_clip_folder):
-    with pytest.raises(InputError, match=r"of another kind than the prefix says \(CLIPConfig\); leave the prefix out"):
+    with pytest.raises(
+        InputError, match=r"of another kind than the prefix says \(CLIPConfig\); leave the prefix out"
+    ):
         load_scorer(f"vqa:{tiny_clip_folder}", "cpu")
 
 
