@@ -75,7 +75,10 @@ class _Counts(NamedTuple):
 
 
 def rehearse(model: str, benchmark: str, device: str = "auto") -> dict[str, Any]:
-    """A forecast for a model on a benchmark's groups on this machine, as a record for JSON; it takes about a minute.
+    """A forecast for a model on a benchmark's groups on this machine, as a record for JSON.
+
+    It takes about a minute for a model of CLIP's size, many minutes and 10 to 15 GB for one of a billion weights that
+    could be trained.
 
     model, benchmark : names as everywhere. Test-time matching is that of the preset that a run starts from; its
     iteration is the longest there can be, on all groups. `notes` says what is not known.
