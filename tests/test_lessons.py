@@ -203,6 +203,14 @@ def test_the_first_lesson_judges_the_numbers_of_the_matrix_and_follows_its_slide
     assert no in html(test) and yes in html(test)  # what is added to a row or a column moves no matching
 
 
+def test_the_address_of_the_first_lesson_has_its_sliders(app):
+    test = predict(app(PAGE, lesson="matrix", add_image="4.5", add_caption="−0.7"))
+    fine(test)
+    assert not [each for each in test.warning if "address" in each.value]
+    assert test.select_slider(key="add_image").value == 4.5
+    assert test.select_slider(key="add_caption").value == -0.7
+
+
 def test_chance_is_drawn_twenty_times_and_again_in_another_shape(app):
     test = predict(app(PAGE, lesson="chance", shape_drawn="1×4"))
     first = text(test)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 import streamlit as st
@@ -126,7 +128,8 @@ def change_the_scores(group: Group, scores: np.ndarray) -> None:
 def added(label: str, key: str) -> float:
     """A slider from −6 to 6 in steps of 0.1; one of numbers writes a hyphen before the negative ones."""
     steps = [step / 10 for step in range(-60, 61)]
-    return st.select_slider(label, steps, 0.0, format_func=lambda step: true_minus(f"{step:.1f}"), key=key)
+    more: dict[str, Any] = {"format_func": lambda step: true_minus(f"{step:.1f}"), "bind": "query-params"}
+    return st.select_slider(label, steps, 0.0, key=key, **more)
 
 
 def edited(scores: np.ndarray) -> np.ndarray:
