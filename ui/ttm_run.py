@@ -147,8 +147,23 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
         records, run.total or len(records), PANELS["simplematch" if "simplematch" in run.config else "ttm"]
     )
     margins(records)
-    for note in dict.fromkeys(record["note"] for record in records if record.get("note")):
+    for note in _notes(records):
         st.info(escape_markdown(note), icon=":material/info:")
+
+
+def _notes(records: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What was noted of iterations, with their numbers where it is not true of all of them."""
+    said: dict[str, list[int]] = {}
+    for record in records:
+        if record.get("note"):
+            said.setdefault(record["note"], []).append(record["iteration"])
+    after = records[-1]["iteration"]  # so many iterations; the state before the first one has number 0
+    return [
+        note
+        if len(of) >= after
+        else f"Iteration{'s' if len(of) > 1 else ''} {', '.join(map(str, of))} of {after}: {note}"
+        for note, of in said.items()
+    ]
 
 
 def _axes(runs: Sequence[Run], waiting: str) -> None:
