@@ -16,7 +16,7 @@ from core.figures._style import (
     SERIES,
     hatched,
     layout,
-    whiskers,
+    outlined_whiskers,
 )
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 
@@ -97,10 +97,10 @@ def ladder_figure(record: Mapping[str, Any]) -> go.Figure:
                 orientation="h",
                 name=name,
                 marker=hatched(colour, shape),
-                error_x=whiskers((data.high - data.value)[mask], (data.value - data.low)[mask]),
                 customdata=np.stack([data.low, data.high], axis=-1)[mask],
                 hovertemplate="%{x:.1f} % (95 % interval %{customdata[0]:.1f}–%{customdata[1]:.1f})",
             )
+    outlined_whiskers(figure, data.value, places, data.high - data.value, data.value - data.low, along="x")
     _add_marks(figure, data, places)
     layout(figure, 128 + 46 * len(places), "", "")
     for place, label in zip(places, data.label, strict=True):
