@@ -225,12 +225,10 @@ class StrategyRun(RunDescription):
             arrays, over = {"losses": report.losses}, self.is_over(records)
             if final and (over or (before and report.epoch == 0)):
                 report_measured = partial(report_progress, 1.0 if over else 0.0, "measuring on test queries")
-                report_measured()
                 scorer = load_base(model.base_name, self.device) if report.epoch == 0 else model
-                started = perf_counter()
                 with training_that_scores(scorer):
-                    record["test"], outcomes = _measure(scorer, task, report_measured)
-                record["measured_in"] = perf_counter() - started
+                    measured, outcomes = _tested(scorer, task, report_measured)
+                record |= measured
                 arrays |= outcomes
             yield Iteration(record, arrays, model, partial(_save_state, state=now))
             if over:
@@ -322,6 +320,16 @@ def _base_source(name: str) -> str:
     if not is_run or (prefix and not prefix.endswith(":")):
         return name
     return f"{prefix}{adapted_model(RunStore(), run_id)}"
+
+
+def _tested(
+    scorer: Any, task: AdaptationTask, report: Callable[..., None]
+) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
+    """What a record has of the test set, with the seconds that it took, and the outcomes. report : as of `_measure`."""
+    report()
+    started = perf_counter()
+    test, outcomes = _measure(scorer, task, report)
+    return {"test": test, "measured_in": perf_counter() - started}, outcomes
 
 
 def _validation(model: AdaptedModel, task: AdaptationTask) -> dict[str, Any]:

@@ -22,7 +22,12 @@ STOP_TIMEOUT = 5.0  # seconds it may take to answer that it ends; then it is kil
 _SIGNATURES = {"svg": b"<svg", "png": b"\x89PNG"}
 # What a browser that fails, ends early or does not answer makes kaleido raise.
 _FAILURES = (
-    *(RuntimeError, OSError, UnicodeError, KaleidoError, DevtoolsProtocolError, asyncio.CancelledError),
+    RuntimeError,
+    OSError,
+    UnicodeError,
+    KaleidoError,
+    DevtoolsProtocolError,
+    asyncio.CancelledError,
     asyncio.InvalidStateError,  # its channel closes while it is being told so
 )
 
