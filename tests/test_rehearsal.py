@@ -134,7 +134,7 @@ def test_a_model_of_a_published_name_with_random_weights_loads_and_scores(
 
 
 def test_a_name_of_no_known_size_is_refused_with_what_to_do(tmp_path, monkeypatch):
-    def ended(module, arguments, folder):
+    def ended(module, arguments):
         raise InputError("KeyError: 'somebody/large'")
 
     monkeypatch.setattr(rehearsal, "_run", ended)
@@ -174,6 +174,41 @@ def test_the_forecast_of_scoring_scales_what_a_few_groups_took(monkeypatch):
     # the one image beside the captions' own cost is counted with them
     whole = 2 * counts.images + 0.5 * counts.captions
     assert towers.seconds == pytest.approx(whole, rel=0.3) and some < 300
+
+
+def test_of_a_slow_model_one_group_and_one_step_are_measured(monkeypatch, make):
+    """SmolVLM-256M takes minutes a group on two cores: five groups and eleven passes more told nobody anything."""
+    groups, counts = rehearsal._groups("scenes/left-right")
+    scorer = Clocked(monkeypatch, 0, 0, 10.0)
+    cost, some = rehearsal._scoring(scorer, groups, counts)
+    assert (some, cost.seconds, scorer.now) == (1, 10.0 * counts.pairs, 40.0)
+    steps = []
+    monkeypatch.setattr(rehearsal, "_step", lambda _, groups, __: steps.append(groups) or STEP)
+    model = load_scorer(str(make("clip")), "cpu")
+    found = rehearsal._training(model, groups, counts, "scenes/left-right", "clip", 40.0)
+    assert [len(groups) for groups in steps] == [1] == [found["measured_groups"]]
+    assert found["seconds_per_group_and_epoch"] == pytest.approx(STEP.train.seconds)
+
+
+STEP = rehearsal._Step(rehearsal._Cost(90.0, 180.0, 10**9), (40.0, 80.0), (1.0, 2.0), 10, 20, 5, 10)
+
+
+def test_a_step_of_a_quarter_of_an_hour_is_not_measured_and_said_so(make, monkeypatch):
+    monkeypatch.setattr(rehearsal, "_SECONDS", 0.2)
+    monkeypatch.setattr(rehearsal, "_MOST", 1e-9)
+    monkeypatch.setattr(rehearsal, "_step", None)  # never called
+    spec = {"load": str(make("clip")), "model": "m", "benchmark": "scenes/left-right", "device": "cpu"}
+    found = rehearsal._measure(spec)
+    assert found["ttm"] is None and "a step on a single group would take about" in found["notes"][0]
+
+
+def test_a_rehearsal_says_what_it_is_doing(make, monkeypatch, tmp_path):
+    """Its process was silent for ten minutes."""
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
+    told = []
+    rehearsal.rehearse(str(make("clip")), "scenes/left-right", "cpu", told.append)
+    assert told[:2] == ["loading the model", "scoring one group"]
+    assert told[-1].startswith("a step of training on ")
 
 
 def test_memory_of_scoring_is_that_of_one_block_of_pictures(monkeypatch):
@@ -234,7 +269,7 @@ def test_the_rehearsed_step_is_no_larger_than_memory_allows(make, monkeypatch):
     measured = {}
     for left in (100e9, 1e6):
         monkeypatch.setattr(rehearsal, "memory_left", lambda left=left: left)
-        measured[left] = rehearsal._training(model, groups[:30], counts, "scenes/left-right", "clip")
+        measured[left] = rehearsal._training(model, groups[:30], counts, "scenes/left-right", "clip", 0.01)
     assert measured[1e6]["measured_groups"] == 3 < measured[100e9]["measured_groups"]
 
 

@@ -53,7 +53,7 @@ def doctor(
 def _rehearse(model: str, benchmark: str, as_json: bool) -> None:
     from core.doctor.rehearsal import rehearse  # torch
 
-    found = rehearse(model, benchmark)
+    found = rehearse(model, benchmark, told=print_note)
     if as_json:
         show_json(found)
         return

@@ -16,11 +16,12 @@ import shutil
 import subprocess
 import sys
 import warnings
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from math import ceil
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from time import perf_counter, process_time
 from typing import Any, NamedTuple
 
@@ -34,6 +35,7 @@ from core.base import files, paths
 from core.base.errors import InputError
 from core.base.limits import memory_left
 from core.base.processes import module_command
+from core.base.text import counted, duration
 from core.groups import BytesImage, Group, GroupSet
 from core.scorers.base import Scorer, Trainable, TwoTower
 from core.scorers.devices import describe_device, pick_device
@@ -48,6 +50,10 @@ from core.ttm.time_left import REHEARSALS
 
 _BUILDER = "core.scorers._random_weights"  # a process of its own: its memory is not what is measured
 _SECONDS = 20.0  # of processor time that one part of the measurement may take, about
+_STEP = 7.0  # a measured step beside one scoring of the same groups: two passes before, training, one after, about
+_MOST = (
+    900.0  # seconds of processor time that a step may take; where one group's takes longer, none is measured
+)
 _SHARE = 0.3  # of the memory that is left, for what the measured step keeps for its backward pass
 _PICTURE = (500, 375)  # pixels of a picture where the set's own are not here
 _SCORED = 256  # images that pass a model at once when test-time matching scores
@@ -74,14 +80,18 @@ class _Counts(NamedTuple):
     assumed: bool  # the set is not here: its published number of groups, every picture and caption once
 
 
-def rehearse(model: str, benchmark: str, device: str = "auto") -> dict[str, Any]:
+def rehearse(
+    model: str, benchmark: str, device: str = "auto", told: Callable[[str], object] = lambda line: None
+) -> dict[str, Any]:
     """A forecast for a model on a benchmark's groups on this machine, as a record for JSON.
 
     It takes about a minute for a model of CLIP's size, many minutes and 10 to 15 GB for one of a billion weights that
-    could be trained.
+    could be trained. One group and one step are the least that is measured; a step of more than about 15 minutes is
+    not.
 
     model, benchmark : names as everywhere. Test-time matching is that of the preset that a run starts from; its
-    iteration is the longest there can be, on all groups. `notes` says what is not known.
+    iteration is the longest there can be, on all groups. `notes` says what is not known. told : called with a line
+    before each part that may take long.
     Raises InputError for a name that stands for nothing, and where neither weights nor the model's size are known.
     """
     name = absolute_name(model)
@@ -95,11 +105,12 @@ def rehearse(model: str, benchmark: str, device: str = "auto") -> dict[str, Any]
     with TemporaryDirectory(dir=scratch, prefix="rehearsal-") as place:
         folder, spec = Path(place), {"benchmark": benchmark, "device": device, "model": name, "load": name}
         if not here:
+            told(f"making random weights of the size of {source}")
             _build(source, folder, _words(benchmark))
             spec["load"] = _replaced(name, source, folder / "model")
         size = sum(path.stat().st_size for path in folder.rglob("*.safetensors")) if not here else 0
         files.write_json(folder / "spec.json", spec)
-        _run("core.doctor.rehearsal", [str(folder / "spec.json"), str(folder / "found.json")], folder)
+        _run("core.doctor.rehearsal", [str(folder / "spec.json"), str(folder / "found.json")], told)
         found = json.loads((folder / "found.json").read_text(encoding="utf-8"))
     found["weights"] = {"here": here, "bytes": weights_bytes(name) if here else size}
     found["data"] = datasets.state(benchmark)
@@ -145,7 +156,7 @@ def _build(source: str, folder: Path, words: list[str]) -> None:
     (folder / "model").mkdir()
     (folder / "words.txt").write_text("\n".join(words), encoding="utf-8")
     try:
-        _run(_BUILDER, [source, str(folder / "model"), str(folder / "words.txt")], folder)
+        _run(_BUILDER, [source, str(folder / "model"), str(folder / "words.txt")])
     except InputError as error:
         raise InputError(
             f"The weights of {source} are not here, and no model of its size can be made "
@@ -153,13 +164,20 @@ def _build(source: str, folder: Path, words: list[str]) -> None:
         ) from None
 
 
-def _run(module: str, arguments: list[str], folder: Path) -> None:
-    """Run a module to its end in a process of its own. Raises InputError with the last line that it said."""
+def _run(module: str, arguments: list[str], told: Callable[[str], object] = lambda line: None) -> None:
+    """Run a module to its end in a process of its own, whose lines on standard output are told. Raises InputError with
+    the last line of its errors."""
     command, environment = module_command(module, arguments)
-    ended = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    if ended.returncode:
-        lines = ended.stderr.strip().splitlines() or [f"it ended with {ended.returncode}"]
-        raise InputError(" ".join(lines[-1].split()).removeprefix("core.base.errors.InputError: "))
+    with TemporaryFile("w+", encoding="utf-8", errors="replace") as errors:
+        with subprocess.Popen(
+            command, env=environment, stdout=subprocess.PIPE, stderr=errors, text=True
+        ) as process:
+            for line in process.stdout or ():
+                told(line.rstrip())
+        if process.returncode:
+            errors.seek(0)
+            lines = errors.read().strip().splitlines() or [f"it ended with {process.returncode}"]
+            raise InputError(" ".join(lines[-1].split()).removeprefix("core.base.errors.InputError: "))
 
 
 def _note(model: str, benchmark: str, device: str, found: dict[str, Any]) -> None:
@@ -181,6 +199,7 @@ def _note(model: str, benchmark: str, device: str, found: dict[str, Any]) -> Non
 def _measure(spec: dict[str, str]) -> dict[str, Any]:
     """Load, score and train a few groups; everything scaled to the set."""
     own = psutil.Process()
+    _tell("loading the model")
     scorer: Any = load_scorer(spec["load"], spec["device"])
     assert scorer.key  # a run hashes the weights
     groups, counts = _groups(spec["benchmark"])
@@ -205,7 +224,8 @@ def _measure(spec: dict[str, str]) -> dict[str, Any]:
         record["notes"].append("This kind of score cannot be adapted.")
         return record
     try:
-        trained = _training(scorer, groups, counts, spec["benchmark"], _plain_name(spec["model"]))
+        each = scoring.busy / counts.groups
+        trained = _training(scorer, groups, counts, spec["benchmark"], _plain_name(spec["model"]), each)
     except InputError as error:
         record["notes"].append(f"Test-time matching was not measured: {error}")
         return record
@@ -260,14 +280,18 @@ def _made_up(count: int, m: int, k: int) -> GroupSet:
 
 def _scoring(scorer: Scorer, groups: GroupSet, counts: _Counts) -> tuple[_Cost, int]:
     """Scoring of the whole set after loading, from a few groups; and from how many."""
-    score = partial(_scored, scorer, groups)
-    score(range(1))  # what is done once per process
-    base, one = _held(), score(range(1, min(3, len(groups))))
-    most = _block(scorer)
-    wanted = ceil(2 * most / counts.shape[0])
-    some = int(min(len(groups), max(2, wanted), max(2, _SECONDS / max(one.busy / 2, 1e-6))))
-    chosen = np.linspace(0, len(groups) - 1, some).astype(int)
-    cost = score(chosen)
+    score, most = partial(_scored, scorer, groups), _block(scorer)
+    _tell("scoring one group")
+    base = _held()
+    cost = score(range(1))  # and what is done once per process
+    some, chosen = 1, np.array([0])
+    if cost.busy < _SECONDS:
+        base, one = _held(), score(range(1, min(3, len(groups))))
+        wanted = ceil(2 * most / counts.shape[0])
+        some = int(min(len(groups), max(2, wanted), max(2, _SECONDS / max(one.busy / 2, 1e-6))))
+        chosen = np.linspace(0, len(groups) - 1, some).astype(int)
+        _tell(f"scoring {some} groups, about {duration(some * one.busy / 2)}")
+        cost = score(chosen)
     images, captions, pairs = _distinct(groups, chosen)
     extra = cost.peak - base
     if len(images) < most:  # the activations of a block; that the next one's pixels lie ready adds little
@@ -309,9 +333,11 @@ def _scored_pairs(scorer: Scorer, images: list, captions: list[str], pairs: np.n
 
 
 def _training(
-    model: Trainable, groups: GroupSet, counts: _Counts, benchmark: str, name: str
+    model: Trainable, groups: GroupSet, counts: _Counts, benchmark: str, name: str, each_group: float
 ) -> dict[str, Any]:
-    """Test-time matching: its first scoring and one iteration on all groups, from one step on few groups each."""
+    """Test-time matching: its first scoring and one iteration on all groups, from one step on few groups each.
+
+    each_group : seconds of processor time that a group's scoring takes."""
     preset = default_preset("ttm", benchmark, name)
     config = PRESETS[preset].config
     assert isinstance(config, TTMConfig)
@@ -319,19 +345,19 @@ def _training(
     batch = min(counts.groups, config.units(m))
     weights = sum(p.numel() * 4 for p in model.module.parameters())
     _check_fits(weights)
-    first = min(2, len(groups))
-    base, one = _held(), _step(model, groups.select(range(first)), config)
-    wanted = max(4, _SECONDS / max(one.train.busy / first, 1e-6))
-    fitting = max(first + 1, _SHARE * memory_left() / max(one.kept / first, 1))  # a second step, or none
-    some = int(min(len(groups), batch, wanted, fitting))
-    more = _step(model, groups.select(np.linspace(0, len(groups) - 1, some).astype(int)), config)
+    _check_time(each_group)
+    base = _held()
+    some, first, one, more = _two_steps(model, groups, config, batch, each_group)
     pixels = more.pixels / some
     prepared = (
         pixels * counts.groups if pixels * counts.groups < 0.5 * psutil.virtual_memory().available else 0
     )
-    # One step: what it takes whatever the batch, and what each group of the batch adds.
+    # One step: what it takes whatever the batch, and what each group of the batch adds; where one was measured, each
+    # group's part of it.
     span = max(1, some - first)
     slope = [max(0.0, (b - a) / span) for a, b in zip(one.train[:2], more.train[:2], strict=True)]
+    if one is more:
+        slope = [b / some for b in more.train[:2]]
     fixed = [max(0.0, b - some * part) for b, part in zip(more.train[:2], slope, strict=True)]
     steps = ceil(counts.groups / batch)
     epoch = [steps * a + counts.groups * b for a, b in zip(fixed, slope, strict=True)]
@@ -361,6 +387,35 @@ def _training(
             "simplematch": int(max(training + 2 * weights, looking)),
         },
     }
+
+
+def _two_steps(
+    model: Trainable, groups: GroupSet, config: TTMConfig, batch: int, each_group: float
+) -> tuple[int, int, _Step, _Step]:
+    """Two steps on more and on fewer groups, after how many each had; where these take long the same one twice."""
+    first = min(2, len(groups))
+    if _STEP * each_group * first > _SECONDS * 3:
+        _tell(f"one step of training on one group, about {duration(_STEP * each_group)} of processor")
+        only = _step(model, groups.select(range(1)), config)
+        return 1, 1, only, only
+    _tell(f"a step of training on {counted(first, 'group')}, about {duration(_STEP * each_group * first)}")
+    one = _step(model, groups.select(range(first)), config)
+    wanted = max(4, _SECONDS / max(one.train.busy / first, 1e-6))
+    fitting = max(first + 1, _SHARE * memory_left() / max(one.kept / first, 1))  # a second step, or none
+    some = int(min(len(groups), batch, wanted, fitting))
+    _tell(f"a step of training on {counted(some, 'group')}, about {duration(some * one.train.busy / first)}")
+    return (
+        some,
+        first,
+        one,
+        _step(model, groups.select(np.linspace(0, len(groups) - 1, some).astype(int)), config),
+    )
+
+
+def _check_time(each_group: float) -> None:
+    """Raise InputError where a step on one group would take too long to measure."""
+    if (expected := _STEP * each_group) > _MOST:
+        raise InputError(f"a step on a single group would take about {duration(expected)} of processor here")
 
 
 def _check_fits(weights: int) -> None:
@@ -409,6 +464,12 @@ def _step(model: Trainable, groups: GroupSet, config: TTMConfig) -> _Step:
         step.report.seconds, max(0.0, whole.busy - scored.busy), whole.peak
     )  # the iteration scores once more
     return _Step(train, scored[:2], preparing.cost[:2], pixels, sum(kept.values()), base, scored.peak)
+
+
+def _tell(line: str) -> None:
+    """To the process that waits (`_run`)."""
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
 
 
 class _watched:
