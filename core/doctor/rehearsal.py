@@ -282,10 +282,12 @@ def _scoring(scorer: Scorer, groups: GroupSet, counts: _Counts) -> tuple[_Cost, 
     """Scoring of the whole set after loading, from a few groups; and from how many."""
     score, most = partial(_scored, scorer, groups), _block(scorer)
     _tell("scoring one group")
-    base = _held()
-    cost = score(range(1))  # and what is done once per process
-    some, chosen = 1, np.array([0])
-    if cost.busy < _SECONDS:
+    cost, some, chosen = score(range(1)), 1, np.array([0])  # and what is done once per process
+    if cost.busy > _SECONDS:
+        base, chosen = _held(), np.array([min(1, len(groups) - 1)])
+        _tell(f"scoring another one, at most {duration(cost.busy)} of processor")
+        cost = score(chosen)
+    else:
         base, one = _held(), score(range(1, min(3, len(groups))))
         wanted = ceil(2 * most / counts.shape[0])
         some = int(min(len(groups), max(2, wanted), max(2, _SECONDS / max(one.busy / 2, 1e-6))))

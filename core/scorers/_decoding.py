@@ -297,7 +297,7 @@ class ChatScorer(PairScorer):
         """Compare the two, once per model, on the first and the last of some texts."""
         if encoded.asked and reads_both_ways(encoded.inputs[0]):
             return False
-        ends = torch.tensor([0, len(ids) - 1], device=ids.device)
+        ends = torch.tensor(sorted({0, len(ids) - 1}), device=ids.device)
         ids, encoded = ids[ends], encoded._replace(rows=encoded.chosen(len(ids))[ends])
         other = plain_logits(self.module, encoded, ids).float().log_softmax(-1)
         chosen = other.argmax(dim=-1, keepdim=True)
