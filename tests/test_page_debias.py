@@ -299,14 +299,12 @@ def test_a_gain_that_random_signs_do_not_explain_and_bets_cannot_prove_is_said_t
     assert said.startswith("**Alpha probably helps here: TextScore rises from ")  # the answer comes first
     # Two p in one breath, 0.004 and 0.85, could not be told apart, and behind a “?” one was not seen: each has its
     # question.
-    easy, strict = said.partition("If also a rare kind of group may lose much and be missing here")[::2]
-    assert (
-        "Could luck alone do so much? *If alpha without a gain moves each group up as readily as down*"
-        in easy
-    )
-    assert re.findall(r"\bp [=<] [\d.]+", easy) and re.findall(r"\bp = ([\d.]+)", strict) == [
-        f"{found.p_any:.2g}"
+    asked = re.findall(r"\*\*p ([=<] [\d.]+)\*\* \*if([^*]*)\*", said)
+    assert [what for _, what in asked] == [
+        ", without a gain, a group is as likely to get better as worse",
+        " a rare kind of group, missing here, may get much worse",
     ]
+    assert asked[0][0] in ("< 0.001", f"= {found.signs:.2g}") and asked[1][0] == f"= {found.p_any:.2g}"
     why = _why_not_proven(study, "text_score")
     assert "a rare kind of group loses much by alpha" in why and "cannot prove" in why
     assert f"with p = {found.p_any:.2g}" in why

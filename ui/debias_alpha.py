@@ -94,10 +94,9 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet, note: str) -> None:
     with controls:
         alpha, metric = _controls(study)
     little = _little_prior(study, metric)
-    said = unbroken(f"{_verdict_text(study, metric)}{_EQUALLY_LIKELY if little else ''}")
-    verdict.markdown(
-        said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"), help=_why_not_proven(study, metric)
-    )
+    said = f"{_verdict_text(study, metric)}{_EQUALLY_LIKELY if little else ''}"
+    whole = said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # no line ends at an equals sign
+    verdict.markdown(unbroken(whole), help=_why_not_proven(study, metric))
     figure = _curve_figure(study, metric)
     with drawn:
         _curve_section(study, figure, alpha, metric)
@@ -269,10 +268,11 @@ def _verdict_text(study: AlphaStudy, metric: str) -> str:
 def _two_tests(study: AlphaStudy, metric: str) -> str:
     """Of a gain that is only probable the p of both tests side by side, each with what it asks."""
     found = study.verdict(metric)
+    both = f"{_corrected(study).removeprefix(', ')}; " if _corrected(study) else ""
     return (
-        f"Could luck alone do so much? *If alpha without a gain moves each group up as readily as down*: hardly, "
-        f"**{_p_said(found.sign_p)}**. *If also a rare kind of group may lose much and be missing here*: it could, "
-        f"**{_p_said(found.p_value)}**{_corrected(study)}."
+        f"Is it luck? **{_p_said(found.sign_p)}** *if, without a gain, a group is as likely to get better as worse*; "
+        f"**{_p_said(found.p_value)}** *if a rare kind of group, missing here, may get much worse* ({both}only the "
+        "first speaks against luck)."
     )
 
 
