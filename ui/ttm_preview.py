@@ -30,7 +30,8 @@ def unreached_line(job: AdaptationRun, evaluation: Evaluation) -> str:
     """
     if not isinstance(job, TTMRun) or job.oracle or job.settings.variant != "group":
         return ""
-    return _unreached(job.settings, evaluation.matches.margin)
+    margin = evaluation.matches.margin
+    return _unreached(thresholds(job.settings, margin), margin)
 
 
 def preview(job: AdaptationRun, evaluation: Evaluation) -> None:

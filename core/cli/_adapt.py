@@ -30,7 +30,7 @@ from core.runs.store import RunStore
 from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
-from core.ttm.config import _unreached
+from core.ttm.config import _unreached, thresholds
 from core.ttm.forecast import Forecast
 from core.ttm.records import changes, divergence
 from core.ttm.run import AdaptationRun, SimpleMatchRun, TTMRun
@@ -204,9 +204,12 @@ def _estimate(job: AdaptationRun, seeds: int, as_json: bool) -> None:
         return scored[model]
 
     found = Forecast.of(job, scores_of)
-    if job.model in scored or job.model.startswith("builtin/"):  # of others it may take long
+    quick = job.model in scored or job.model.startswith("builtin/")  # of others scores may take long
+    if quick and _has_margin_thresholds(job):
         scores = scored[job.model] if job.model in scored else scores_of(job.model)
-        _warn_of_thresholds(_unreached_of(job, scores), job)
+        margin, pool = match(scores).margin, job.pool(blind)
+        margin = margin if pool is None else margin[pool]
+        _warn_of_thresholds(job, thresholds(job.settings, margin), margin)
     if as_json:
         numbers = {name: None if isnan(value) else round(value, 2) for name, value in found.numbers().items()}
         total = None if seconds is None else round(seconds * seeds, 1)
@@ -235,7 +238,7 @@ def _run(job: AdaptationRun, save: Path | None, several: bool, as_json: bool) ->
     for last in job.execute():
         if first is None:
             first = last
-            _warn_of_thresholds(_unreached_of(job, last.arrays["scores"]), job)
+            _warn_of_thresholds(job, last.arrays["thresholds"], last.arrays["margin"])
         records.append(last.record)
         record = {**last.record, "seed": seed} if several else last.record
         head = f"seed {seed}  " if several else ""
@@ -261,17 +264,14 @@ def _print_change(job: AdaptationRun, first: Iteration, last: Iteration, what: s
     print(format_differences("after minus before", changes(before, after, parts), ("broken", "fixed")))
 
 
-def _unreached_of(job: AdaptationRun, scores: np.ndarray) -> str:
-    """Which iterations would select no group, as the first scores are; "" where thresholds are no margins."""
-    if not isinstance(job, TTMRun) or job.oracle or job.settings.variant != "group":
-        return ""
-    pool, margin = job.pool(job.load_groups().blind()), match(scores).margin
-    return _unreached(job.settings, margin if pool is None else margin[pool])
+def _has_margin_thresholds(job: AdaptationRun) -> bool:
+    """Whether the thresholds of a run are margins of groups, and choose what it trains on."""
+    return isinstance(job, TTMRun) and not job.oracle and job.settings.variant == "group"
 
 
-def _warn_of_thresholds(warning: str, job: AdaptationRun) -> None:
+def _warn_of_thresholds(job: AdaptationRun, taus: np.ndarray, margin: np.ndarray) -> None:
     """A remark before anything is trained, where some iteration would train nothing."""
-    if warning:
+    if _has_margin_thresholds(job) and (warning := _unreached(taus, margin)):
         print_note(f"warning: seed {job.seed}: {warning}")
 
 

@@ -191,15 +191,14 @@ def _level(config: TTMConfig, tau: float | None, coverage: float, first: np.ndar
     return float(usable[min(max(TTMConfig.count_of(coverage, first.size), 1), len(usable)) - 1])
 
 
-def _unreached(config: TTMConfig, first: np.ndarray) -> str:
+def _unreached(taus: np.ndarray, first: np.ndarray) -> str:
     """Which iterations would select no group, and why, if margins stayed as they are; "" where all select some.
 
-    first : margins before adaptation (n,), 0 where tied; of the group variant.
+    taus : the threshold of every iteration. first : margins before adaptation (n,), 0 where tied; of the group variant.
     """
     most = float(first.max(initial=0.0))
     if most <= 0:
         return "No iteration selects a group: every group is tied, and nothing would be trained."
-    taus = thresholds(config, first)
     empty = np.flatnonzero(taus > most) + 1
     if not len(empty):
         return ""
