@@ -38,7 +38,8 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
         return
     run, evaluation = plan
     with start_place:
-        start_buttons(store, run, ttm_preview.forecast_line(run.job, selection))
+        warning = "" if run.wrong else ttm_preview.unreached_line(run.job, evaluation)
+        start_buttons(store, run, ttm_preview.forecast_line(run.job, selection), warning)
     with example:
         ttm_example.section(store)
     if not run.wrong:  # the run that was asked for, and no other
@@ -48,8 +49,10 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
     ledger.shipped_section()
 
 
-def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str) -> None:
-    """One run, or several seeds of it; how long that takes, and what it is likely to change."""
+def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str, warning: str = "") -> None:
+    """One run, or several seeds of it; how long that takes, what it is likely to change, and first what is wrong."""
+    if warning:
+        st.warning(escape_markdown(warning), icon=":material/filter_alt_off:")
     seconds, source = expected_seconds(store, run.job, run.groups)
     with st.container(horizontal=True, vertical_alignment="bottom"):
         blocked = bool(run.wrong)

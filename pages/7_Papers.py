@@ -24,6 +24,16 @@ from ui.navigation import TRAIN
 
 LEAD = "Tables of the papers and of the built-in world: their numbers, and yours below them."
 NOTE = "The numbers are the papers' own, as printed; assets/papers/results.csv lists each with its table."
+# Below the tables in LaTeX.
+MEASURED_NOTE = (
+    "Percent, where the head of a column says nothing else. Source: paper as printed, shipped as measured for "
+    "Crossmatch, yours as measured here. Brackets: 95 % intervals over groups, of what was measured; a paper prints "
+    "none. ±: standard deviation over seeds. –: no number."
+)
+PRINTED_NOTE = (
+    "The paper's numbers as printed, in percent where the head of a column says nothing else. It prints neither "
+    "intervals nor chance levels; ±: its standard deviation."
+)
 STATES = {
     "done": (":material/check:", "blue", "done"),
     "running": (":material/play_arrow:", "violet", "running"),
@@ -117,7 +127,7 @@ def runnable(name: str) -> None:
         f"table-{name.replace('/', '-')}",
         table_html.plan_frame(record),
         figures_of(name, seeds, record, busy),
-        latex=lambda: text_table_latex(table_html.shown_frame(record)),
+        latex=lambda: text_table_latex(table_html.shown_frame(record), [MEASURED_NOTE]),
         command=f"crossmatch reproduce {name}",
         title=f"{name}: published, and measured here",
         state=view_state(),
@@ -416,10 +426,16 @@ def printed(paper: str, table: str) -> None:
     ui.export_section(
         f"{paper}-{table}",
         frame,
-        latex=lambda: text_table_latex(frame),
+        latex=lambda: text_table_latex(frame, printed_notes(paper, table)),
         papers=(paper,),
         state=view_state(),
     )
+
+
+def printed_notes(paper: str, table: str) -> list[str]:
+    """What stands below a table of printed numbers in LaTeX: how it is read, and the notes that its cells number."""
+    notes = enumerate(table_html.table_notes(paper, table), 1)
+    return [PRINTED_NOTE, *(f"[{number}] {note}" for number, note in notes)]
 
 
 ui.open_page("Papers", LEAD, pick=False)

@@ -85,6 +85,18 @@ def test_two_files_are_compared_on_the_groups_that_both_have(files, tmp_path):
         run(files[0], score_file(tmp_path / "z.csv", np.array([RIGHT]), "z"))
 
 
+def test_how_many_groups_are_left_out_is_a_warning(files, tmp_path):
+    """Two files that share a few groups were compared as if these were all."""
+    a, b = files
+    some = score_file(tmp_path / "some.csv", np.array([RIGHT, WRONG, RIGHT]), "bcx")
+    found = CliRunner().invoke(app, ["compare", str(a), str(some), "--json"])
+    assert found.stderr.splitlines() == [
+        "warning: 2 of the 4 groups of A are left out, as B does not have them",
+        "warning: 1 of the 3 groups of B is left out, as A does not have it",
+    ]
+    assert "warning" not in CliRunner().invoke(app, ["compare", str(a), str(b)]).stderr
+
+
 def test_one_thing_beside_itself_is_refused(files, tmp_path):
     for sides in ((files[0], files[0]), (files[0], f"{tmp_path}/./a.csv"), ("builtin/clip",) * 2):
         with pytest.raises(InputError, match="that is no comparison; give another file or model"):

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from core.base.errors import InputError
 from core.base.files import storage_errors
 from core.base.text import _exact_differences
-from core.cli import _SECTIONS, COMMANDS, _load, app, cola
+from core.cli import _SECTIONS, COMMANDS, _load, app, cola, main
 from core.cli._alpha_text import _gain
 from core.cli._output import ProgressPrinter, format_differences
 from core.cola.forgetting import cost_table
@@ -446,7 +446,62 @@ def test_every_mistake_of_a_score_file_is_told_at_once(command, tmp_path):
     (tmp_path / "bad.csv").write_text("\n".join(rows) + "\n")
     words = [*command.format(tmp=tmp_path).split(), "--scores", str(tmp_path / "bad.csv")]
     result = CliRunner().invoke(app, words)
-    said = str(result.exception)
-    assert isinstance(result.exception, InputError) and "mistakes in all: " in said
-    assert "row 3, score: 'x' is no finite number (write a finite number); " in said
+    assert isinstance(result.exception, InputError) and str(result.exception).endswith(" mistakes in all:")
+    said = result.exception.details
+    assert "row 3, score: 'x' is no finite number (write a finite number)" in said
     assert "row 5: group 'g', image '1', caption '0' is there twice (leave one of them out)" in said
+
+
+@pytest.mark.parametrize(("faults", "lines"), [(11, 11), (20, 20), (33, 21)])
+def test_every_mistake_has_a_line_of_its_own_and_what_is_left_out_is_counted(
+    faults, lines, tmp_path, monkeypatch, capsys
+):
+    """Six of eleven stood in one paragraph, and nothing said where the others are."""
+    rows = ["group,image,caption,score"]
+    rows += [f"g{i // 4},{i % 4 // 2},{i % 2},{'x' if i < faults else 1}" for i in range(40)]
+    (tmp_path / "bad.csv").write_text("\n".join(rows) + "\n")
+    monkeypatch.setattr("sys.argv", ["crossmatch", "evaluate", "--scores", str(tmp_path / "bad.csv")])
+    with pytest.raises(SystemExit) as end:
+        main()
+    head, *said = capsys.readouterr().err.splitlines()
+    assert end.value.code == 2 and head.endswith(f" {faults} mistakes in all:") and len(said) == lines
+    assert said[0] == "  row 2, score: 'x' is no finite number (write a finite number)"
+    if faults > 20:
+        assert said[-1] == "  and 13 more; the page Your data lists them and gives them as a CSV file"
+
+
+def test_a_report_says_its_whole_path_and_the_folder_that_it_made(tmp_path, monkeypatch):
+    """It made folders without a word, and said the path as it was typed."""
+    (tmp_path / "s.csv").write_text("group,image,caption,score\ng,0,0,2\ng,0,1,1\ng,1,0,1\ng,1,1,2\n")
+    monkeypatch.chdir(tmp_path)
+    for note in (f"; made the folder {tmp_path / 'new' / 'deep'}", ""):
+        found = CliRunner().invoke(app, ["report", "--scores", "s.csv", "--out", "new/deep/r.html"])
+        assert found.stderr.splitlines()[-1] == f"wrote {tmp_path / 'new' / 'deep' / 'r.html'}{note}"
+
+
+def test_thresholds_above_every_margin_are_said_before_training_and_after_it():
+    words = [
+        "ttm",
+        "scenes/left-right",
+        "--groups",
+        "12",
+        "--iterations",
+        "2",
+        "--epochs",
+        "1",
+        "--tau-last",
+        "99",
+    ]
+    found = CliRunner().invoke(app, words, catch_exceptions=False)
+    first, last = found.stderr.splitlines()
+    assert first.startswith(
+        "warning: seed 0: In the last iteration no group is selected, as the margins are now: τ 99"
+    )
+    assert "above every margin (largest " in first
+    assert last == "warning: seed 0: iteration 2 of 2 selected no group and trained nothing."
+    none = CliRunner().invoke(app, [*words[:-1], "0"], catch_exceptions=False)
+    assert "warning" not in none.stderr
+    dry = CliRunner().invoke(
+        app, ["ttm", "scenes/left-right", "--tau-first", "99", "--dry-run"], catch_exceptions=False
+    )
+    assert "no group is selected, and nothing is trained: τ " in dry.stderr

@@ -451,16 +451,24 @@ def result(model: str, benchmark: str, title: str, adapted: Adapted | None = Non
 
 
 def test_the_main_table_of_ttm_has_the_papers_rows_and_ours_with_gains(tmp_path):
-    table = layout_table([result("me", "winoground", "Winoground", Adapted(100.0, 0.5, 4))], "ttm/1")
+    table = layout_table(
+        [result("me", "winoground", "Winoground", Adapted(100.0, 0.5, 4, (90.0, 100.0)))], "ttm/1"
+    )
     assert table.head == ["Dataset / Model", "Raw", "SimpleMatch", "TTM", "Δ", "Error Red."]
     rows = {row[0]: row[1:] for row in table.rows}
     # [TTM] Table 1, as printed
     assert rows["SigLIP-B16 (TTM paper)"][:3] == ["10.25", "67.00", "72.50 ± 0.64"]
     assert rows["SigLIP-B16 (TTM paper)"][3:] == ["+5.5 (8.2 %)", "16.7 %"]
     assert rows["GPT-4.1 (TTM paper)"] == ["69.75 ± 0.56", "91.38 ± 0.80", "–", "–", "–"]
-    assert rows["me"] == ["50.00", "100.00", "100.00 ± 0.50", "+0.0 (0.0 %)", "–"]
-    assert "95 % intervals" in table.notes[0]
-    assert "chance 16.67" in table.notes[0]
+    ours = [
+        "50.00 [1.26, 98.74]",
+        "100.00 [15.81, 100.00]",
+        "100.00 ± 0.50 [90.00, 100.00]",
+    ]  # Clopper-Pearson of 2
+    assert rows["me"] == [*ours, "+0.0 (0.0 %)", "–"]
+    assert rows["chance"] == ["16.67", "50.00", "50.00", "", ""]
+    assert "95 % intervals" in table.notes[0] and "prints no intervals" in table.notes[1]
+    assert "chance 16.67" in table.notes[2]
 
 
 def test_groups_of_one_image_and_whatsups_pairs_show_the_papers_gains():
@@ -481,10 +489,11 @@ def test_the_wide_layouts_have_a_column_per_set_and_metric():
     results = [result("me", "winoground", "Winoground"), result("me", "eqben/mini", "EqBen-Mini")]
     table = layout_table(results, "vgpt/4")
     assert table.head[:4] == ["Method", "Winoground Text", "Winoground Image", "Winoground Group"]
-    assert table.rows[-1][0] == "me"
-    assert table.rows[-1][1:4] == ["50.00", "50.00", "50.00"]
+    assert table.rows[-2][0] == "me"
+    assert table.rows[-2][1:4] == ["50.00 [1.26, 98.74]"] * 3
+    assert table.rows[-1][:4] == ["chance", "25.00", "25.00", "16.67"]
     assert any("(paper)" in row[0] for row in table.rows)
-    assert layout_table(results, "vgpt/4", paper=False).rows == [table.rows[-1]]
+    assert layout_table(results, "vgpt/4", paper=False).rows == table.rows[-2:]
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)
@@ -495,7 +504,7 @@ def test_every_layout_is_written_in_markdown_and_latex_with_texts_from_data_esca
     lines = [line for line in text.splitlines() if line.startswith("|")]
     assert all(line.replace("\\|", "").count("|") == width + 1 for line in lines)
     assert "<i>" not in text
-    code = FORMATS["latex"](table).partition("\n% ")[0]
+    code = FORMATS["latex"](table).partition("\n\\par")[0]
     assert r"a\_b|<i>\&\%" in code
     assert code.count("&") - code.count(r"\&") == (width - 1) * (len(table.rows) + 1)
     package, code = code.split("\n", 1)

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import scipy.stats
 from driving import whole_app
+from written import read_latex
 
 from core.datasets import load
 from core.debiasing.priors import estimate_prior
@@ -132,8 +133,11 @@ def test_export_has_the_command_and_the_rows_at_this_alpha(app, monkeypatch):
     app(alpha="0.25", samples="3")
     said = f"crossmatch alpha {SET} --split test --model {MODEL} --prior gaussian --samples 3"
     assert given["alpha"]["command"] == given["alpha-protocol"]["command"] == said
-    rows = given["alpha"]["latex"]().splitlines()[5:-2:2]
-    assert [row.split(" & ")[0] for row in rows] == [f"{MODEL}, alpha = {a}" for a in ("0", "0.25", "1")]
+    rows = [row[0] for row in read_latex(given["alpha"]["latex"]())[1:] if not row[0].startswith("by ")]
+    assert rows == [*(f"{MODEL}, alpha = {a}" for a in ("0", "0.25", "1")), "chance"]
+    head, *protocol = read_latex(given["alpha-protocol"]["latex"]())
+    assert (head[0], head[-1]) == ("metric", "chance") and protocol
+    assert all(r"{\scriptsize [" in row[i] for row in protocol for i in (1, 2, 3, 4))
     app(view="Without the image")
     assert given["blind"]["command"].startswith(f"crossmatch blind {SET} --split test --model ")
 
@@ -293,13 +297,17 @@ def test_a_gain_that_random_signs_do_not_explain_and_bets_cannot_prove_is_said_t
     assert (record["probably"], record["better_than_0"]) == (True, False)
     said = _verdict_text(study, "text_score")
     assert said.startswith("**Alpha probably helps here: TextScore rises from ")  # the answer comes first
-    assert "Luck seldom does so much (p = 0.00" in said or "Luck seldom does so much (p < 0.001" in said
-    assert said.endswith("but that is no proof.")
-    # Two p in one breath, 0.004 and 0.85, could not be told apart: the stricter test's is asked for.
-    assert len(re.findall(r"\bp [=<]", said)) == 1
+    # Two p in one breath, 0.004 and 0.85, could not be told apart, and behind a “?” one was not seen: each has its
+    # question.
+    asked = re.findall(r"\*\*p ([=<] [\d.]+)\*\* \*if([^*]*)\*", said)
+    assert [what for _, what in asked] == [
+        ", without a gain, a group is as likely to get better as worse",
+        " a rare kind of group, missing here, may get much worse",
+    ]
+    assert asked[0][0] in ("< 0.001", f"= {found.signs:.2g}") and asked[1][0] == f"= {found.p_any:.2g}"
     why = _why_not_proven(study, "text_score")
     assert "a rare kind of group loses much by alpha" in why and "cannot prove" in why
-    assert f"has p = {found.p_any:.2g}" in why
+    assert f"with p = {found.p_any:.2g}" in why
 
 
 def test_before_one_is_chosen_a_group_is_shown_that_alpha_fixes_and_the_page_says_so():

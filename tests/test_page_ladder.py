@@ -4,10 +4,11 @@ import re
 
 import pytest
 from driving import button, fine, text
+from written import read_latex
 
 from core.ladder.ladder import SETS, Ladder
 from core.metrics.groups import GROUP_MATCH
-from ui.ladder import _signs
+from ui.ladder import _command, _signs
 
 MATCHING, LADDER = "pages/2_Matching.py", "pages/11_Ladder.py"
 
@@ -25,7 +26,10 @@ def test_the_verdict_comes_first_in_one_sentence_then_the_figure_then_the_words(
     )
     assert said < [each.type for each in elements].index("plotly_chart") < more
     shown = text(test).replace("\\", "")
-    assert "GroupMatch falls from 92.5 to 66.7 %" in shown and "hat is lost first" in shown
+    assert (
+        "GroupMatch falls from 92.5 to 66.7 %" in shown
+        and "only loss that is shown is in the alignment" in shown
+    )
     assert (
         "chance is 50.0 %" in shown
         and "by 25.9 points (95 % interval 20.1 to 31.4)" in shown
@@ -158,3 +162,40 @@ def test_the_table_is_exported_as_numbers_alone(app, monkeypatch):
     assert read == [found[of] for of in ("value", "low", "high", "chance", "ties")]
     assert {str(kind) for kind in table.drop(columns="rung").dtypes} <= {"Float64", "Int64", "object"}
     assert not table.drop(columns="rung").map(lambda cell: isinstance(cell, str)).any().any()
+
+
+def test_every_rung_is_read_on_a_phone_and_minus_signs_and_p_have_one_form(app):
+    """A column “rung” took most of a phone, GroupScore was cut on a laptop; “-25.9” stood beside “−25.9”."""
+    test = app(LADDER, set="scenes/left-right", model="builtin/clip")
+    tables = [each.proto.body for each in test.get("html") if 'aria-label="Every ' in each.proto.body]
+    rungs, steps = tables
+    assert not test.dataframe and all("scroll it sideways" in table for table in tables)
+    first = rungs.partition('<th scope="row">Image tokens</th>')[2]
+    assert first.startswith("<td><div>95.9 %<small>93.8–97.5</small>")  # value and interval beside the rung
+    assert '<th scope="row">chance</th><td><div>50.0</div></td><td><div>16.7</div></td>' in rungs
+    assert "−25.9<small>−31.4 to −20.1</small>" in steps and "&lt; 0.001" in steps
+    shown = text(test) + rungs + steps
+    assert not re.search(r"(?<![\w–-])-\d", re.sub(r"<[^>]*>", " ", shown)) and "p < 0.001" in unbroken_back(
+        shown
+    )
+
+
+def unbroken_back(shown):
+    return shown.replace("\\", "").replace("\N{NO-BREAK SPACE}", " ").replace("\N{WORD JOINER}", "")
+
+
+def test_a_ladder_is_exported_in_latex_with_its_command(app, monkeypatch):
+    given = {}
+    monkeypatch.setattr("ui.ladder.export_section", lambda *args, **more: given.update(more))
+    app(LADDER, set="scenes/left-right", model="builtin/siglip")
+    assert given["command"] == "crossmatch ladder scenes/left-right --model builtin/siglip"
+    rungs, steps = given["latex"]().split("\n\n")
+    head, *rows = read_latex(rungs)
+    assert head[:3] == ["rung", "GroupMatch", "GroupScore"]
+    assert rows[-1][:3] == ["chance", "50.0", "16.7"]
+    assert re.fullmatch(r"94\.4 \{\\scriptsize \[\d+\.\d, \d+\.\d\]\}", rows[0][1])
+    record = next(
+        r for r in Ladder.shipped() if (r["benchmark"], r["model"]) == ("scenes/left-right", "builtin/siglip")
+    )
+    assert len(read_latex(steps)) == 1 + len(record["steps"]) + 1
+    assert _command({**record, "runs": 2, "seed": 3}).endswith("builtin/siglip --runs 2 --seed 3")

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 import yaml
 from typer.testing import CliRunner
+from written import read_latex
 
 from core.cli import app as cli
 from core.cola.run import StrategyRun
@@ -18,7 +19,7 @@ from core.exchange.layouts import _latex_rows, latex_table, text_table_latex
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 from core.metrics.paired import differences
-from core.metrics.statistics import Estimate
+from core.metrics.statistics import Estimate, _Clustered
 from core.runs import engine
 from core.runs.store import RunStore
 from core.scorers.cola_config import AdaptConfig
@@ -116,43 +117,69 @@ def test_latex_rows_of_two_end_with_their_difference_and_its_p():
     second = Evaluation.of(np.array([right] * 4 + [wrong] * 30 + [right] * 6), truth)
     compared = differences(first, second, ["group_match"])
     rows = _latex_rows([("x", {"group_match": first.metrics["group_match"]}),
-                       ("y", {"group_match": second.metrics["group_match"]})], compared).splitlines()  # fmt: skip
+                       ("y", {"group_match": second.metrics["group_match"]})], compared)  # fmt: skip
     # 4 groups with the second alone and 4 with the first: no difference, p = 1
-    assert rows[5:8:2] == [r"y $-$ x & +0.00 \\", r"p (Holm) & 1 \\"]
-    assert rows[6].startswith("% 95 % GroupMatch [") and rows[8] == "% p of each metric alone: GroupMatch 1"
+    found = compared["group_match"]
+    interval = f"[{found.low:+.2f}, {found.high:+.2f}]".replace("-", "$-$")
+    assert rows[2:] == [
+        r"chance & 50.00 \\",
+        r"\midrule",
+        rf"y $-$ x & +0.00 {{\scriptsize {interval}}} \\",
+        r"p & 1 \\",
+    ]
 
 
 def test_latex_rows_have_every_metric_that_is_shown():
     """IndividualMatch, which may be right on a part of a group, was left out."""
     scores = np.random.default_rng(0).normal(size=(2, 30, 2, 2))
     first, second = (Evaluation.of(each, np.tile([0, 1], (30, 1))) for each in scores)
-    rows = _latex_rows([("x", first.metrics), ("y", second.metrics)], differences(first, second)).splitlines()
-    assert rows[0].split(", ")[1:] == [METRICS[name].label for name in first.metrics]
-    assert all(row.count("&") == len(first.metrics) for row in rows[1::2])
-    assert f"{first.metrics['individual_match'].value:.2f}" in rows[1] and "IndividualMatch [" in rows[2]
+    results = [("x", first.metrics), ("y", second.metrics)]
+    head, *rows = read_latex(latex_table(results, differences(first, second)))
+    assert head[1:] == [METRICS[name].label for name in first.metrics]
+    assert [row[0] for row in rows] == ["x", "y", "chance", "y $-$ x", "p", "p (Holm)"]
+    one = first.metrics["individual_match"]
+    assert rf"{one.value:.2f} {{\scriptsize [{one.low:.2f}, {one.high:.2f}]}}" in rows[0]
 
 
-def test_latex_rows_have_the_numbers_and_their_intervals():
+def test_latex_rows_have_the_numbers_with_their_intervals_and_chance_levels():
+    """They stood in comments, which nobody who reads the paper sees."""
     metrics = {
         "text_score": Estimate(41.25, 36.0, 46.5, 25.0, 2),
         "group_score": Estimate(20.0, 15.5, 25.0, 16.67, 0),
     }
-    head, row, remark = _latex_rows([("a_model & co", metrics)]).splitlines()
-    assert head == "% model, TextScore, GroupScore"
-    assert row == r"a\_model \& co & 41.25 & 20.00 \\"
-    assert "TextScore [36.00, 46.50] (chance 25.00, 2 tied)" in remark and remark.startswith("% ")
+    row, chance = _latex_rows([("a_model & co", metrics)])
+    small = r"{\scriptsize [%s]}"
+    assert row == (rf"a\_model \& co & 41.25 {small % '36.00, 46.50'} & 20.00 {small % '15.50, 25.00'} \\")
+    assert chance == r"chance & 25.00 & 16.67 \\"
+    latex = latex_table([("a_model & co", metrics)])
+    assert r"Tied groups, which count as wrong: a\_model \& co: TextScore 2." in latex
 
 
-def read_latex(latex):
-    """What a small reader of LaTeX makes of a table: its columns and rows; it fails where a table is not whole."""
-    lines = [line for line in latex.splitlines() if not line.startswith("%")]
-    assert r"\usepackage{booktabs}" in latex.splitlines()[0]
-    columns = lines[0].removeprefix(r"\begin{tabular}{").removesuffix("}")
-    assert lines[1] == r"\toprule" and lines[3] == r"\midrule"
-    assert lines[-2:] == [r"\bottomrule", r"\end{tabular}"]
-    rows = [line.removesuffix(r" \\").split(" & ") for line in (lines[2], *lines[4:-2])]
-    assert all(len(row) == len(columns) for row in rows)
-    return rows
+def test_results_on_other_groups_have_a_row_of_chance_levels_each_and_intervals_by_cluster_one_too():
+    one = Estimate(41.25, 36.0, 46.5, 25.0, 0, _Clustered("image", 20, 30.0, 52.0, 4))
+    rows = read_latex(
+        latex_table([("x", {"text_score": one}), ("y", {"text_score": Estimate(1, 0, 2, 50.0, 0)})])
+    )
+    assert [row[0] for row in rows[1:]] == ["x", "by image", "y", "chance, x", "chance, y"]
+    assert rows[2][1] == r"{\scriptsize [30.00, 52.00]}" and [row[1] for row in rows[4:]] == [
+        "25.00",
+        "50.00",
+    ]
+
+
+def test_a_dash_for_p_is_explained_below_the_table():
+    truth = np.tile([0, 1], (40, 1))
+    first, second = (
+        Evaluation.of(np.array([np.eye(2)] * right + [1 - np.eye(2)] * (40 - right)), truth)
+        for right in (10, 30)
+    )
+    results = [("x", first.metrics), ("y", second.metrics)]
+    some = latex_table(results, differences(first, second, ["group_match"]))
+    assert "-- for p: TextScore, ImageScore, GroupScore, IndividualMatch are not tested." in some
+    assert "-- for p" not in latex_table(results, differences(first, second))
+    assert "--: not measured" in latex_table(
+        [("x", first.metrics), ("y", {"text_score": Estimate(1, 0, 2, 25, 0)})]
+    )
 
 
 def test_a_latex_table_is_whole_and_has_the_rows_of_its_results():
@@ -165,8 +192,8 @@ def test_a_latex_table_is_whole_and_has_the_rows_of_its_results():
     results = [("a_model & co", first.metrics), ("y", second.metrics)]
     head, *rows = read_latex(latex_table(results, differences(first, second)))
     assert head[1:] == [METRICS[name].label for name in first.metrics]
-    assert [row[0] for row in rows[:2]] == [r"a\_model \& co", "y"] and rows[0][1] == "25.00"
-    assert _latex_rows(results).splitlines()[1] in latex_table(results).splitlines()
+    assert [row[0] for row in rows[:2]] == [r"a\_model \& co", "y"] and rows[0][1].startswith("25.00 ")
+    assert _latex_rows(results)[0] in latex_table(results).splitlines()
 
 
 def test_any_table_of_texts_is_a_latex_table():
@@ -176,6 +203,15 @@ def test_any_table_of_texts_is_a_latex_table():
         [r"x \& y", "1.5"],
         ["--", "--"],
     ]
+    numbered = pd.DataFrame({"[a": ["71.47 [1]", "[x", "74.7 ± 1.1 [70.2, 79.0] at α = 1"]})
+    latex = text_table_latex(numbered, ["a note [1]", "50 %"])
+    assert [row[0] for row in read_latex(latex)] == [
+        "{}[a",
+        "71.47 [1]",
+        "{}[x",
+        r"74.7 $\pm$ 1.1 {\scriptsize [70.2, 79.0]} at $\alpha$ = 1",
+    ]
+    assert latex.splitlines()[-1] == r"{\footnotesize a note [1] 50 \%\par}"
 
 
 def test_crossmatch_is_cited_first_and_every_entry_once():

@@ -34,3 +34,26 @@ def read_report(path):
         r'<script type="application/json" id="crossmatch">(.*?)</script>', path.read_text("utf-8"), re.DOTALL
     )
     return json.loads(data)["sections"]
+
+
+def read_latex(latex):
+    """What a small reader of LaTeX makes of a table: its columns and rows; it fails where a table is not whole, where
+    braces are not closed, and where a row or the remarks below it begin as an option of the line above."""
+    assert r"\usepackage{booktabs}" in latex.splitlines()[0]
+    lines = [line for line in latex.splitlines() if not line.startswith("%")]
+    bare = re.sub(r"\\[{}\\]", "", "\n".join(lines))
+    depth = np.cumsum([(c == "{") - (c == "}") for c in bare])
+    assert depth.min() >= 0 and depth[-1] == 0
+    end = lines.index(r"\end{tabular}")
+    assert lines[end + 1 :] == [] or (
+        lines[end + 1] == r"\par\smallskip" and re.fullmatch(r"\{\\footnotesize .*\\par\}", lines[end + 2])
+    )
+    lines = lines[: end + 1]
+    columns = lines[0].removeprefix(r"\begin{tabular}{").removesuffix("}")
+    assert lines[1] == r"\toprule" and lines[3] == r"\midrule"
+    assert lines[-2:] == [r"\bottomrule", r"\end{tabular}"]
+    rows = [line.removesuffix(r" \\") for line in (lines[2], *lines[4:-2]) if line != r"\midrule"]
+    assert not any(row[0] in "[*" for row in rows)
+    cells = [row.split(" & ") for row in rows]
+    assert all(len(row) == len(columns) for row in cells)
+    return cells

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,10 +10,10 @@ import pandas as pd
 import streamlit as st
 
 from core import figures as plots
-from core.base.text import _change_in_points, _exact_differences
+from core.base.text import _change_in_points, _exact_differences, _p_said
 from core.debiasing.curves import _spans_text
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
-from core.exchange.layouts import latex_table
+from core.exchange.layouts import latex_table, text_table_latex
 from core.figures import alpha as figures
 from core.figures import group_html
 from core.figures.text import escape_markdown
@@ -29,7 +29,6 @@ from ui.formatting import (
     interval_text,
     metric_card,
     metric_grid,
-    p_text,
     true_minus,
     unbroken,
 )
@@ -95,10 +94,9 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet, note: str) -> None:
     with controls:
         alpha, metric = _controls(study)
     little = _little_prior(study, metric)
-    said = unbroken(f"{_verdict_text(study, metric)}{_EQUALLY_LIKELY if little else ''}")
-    verdict.markdown(
-        said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"), help=_why_not_proven(study, metric)
-    )
+    said = f"{_verdict_text(study, metric)}{_EQUALLY_LIKELY if little else ''}"
+    whole = said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # no line ends at an equals sign
+    verdict.markdown(unbroken(whole), help=_why_not_proven(study, metric))
     figure = _curve_figure(study, metric)
     with drawn:
         _curve_section(study, figure, alpha, metric)
@@ -257,15 +255,25 @@ def _verdict_text(study: AlphaStudy, metric: str) -> str:
     if found.helps:
         return f"**Alpha helps here: {rise}** {interval}, by more than luck among all alphas explains ({p})."
     if found.probably:
-        signs = f"{_p_said(found.sign_p)}{_corrected(study)}"
         said = f"**Alpha probably helps here: {rise}** {interval}."
-        return f"{said} Luck seldom does so much ({signs}), but that is no proof."
+        return f"{said} {_two_tests(study, metric)}"
     why = (
         "the interval reaches 0"
         if found.p_value <= 0.05
         else "the best of all alphas is some points up by luck, too"
     )
     return f"**Alpha may help here, or this is luck: {rise}** {interval}; {why} ({p})."
+
+
+def _two_tests(study: AlphaStudy, metric: str) -> str:
+    """Of a gain that is only probable the p of both tests side by side, each with what it asks."""
+    found = study.verdict(metric)
+    both = f"{_corrected(study).removeprefix(', ')}; " if _corrected(study) else ""
+    return (
+        f"Is it luck? **{_p_said(found.sign_p)}** *if, without a gain, a group is as likely to get better as worse*; "
+        f"**{_p_said(found.p_value)}** *if a rare kind of group, missing here, may get much worse* ({both}only the "
+        "first speaks against luck)."
+    )
 
 
 def _little_prior(study: AlphaStudy, metric: str) -> tuple[float, float] | None:
@@ -294,26 +302,20 @@ def _where_alpha_helps(texts: float, scores: float) -> None:
 
 
 def _why_not_proven(study: AlphaStudy, metric: str) -> str | None:
-    """What a gain that is only probable would need to be proven, with the p of the stricter test; None of others."""
+    """What a gain that is only probable would need to be proven; None of others."""
     found = study.verdict(metric)
     if not found.probably:
         return None
     return (
-        "**Why “probably”?** If a rare kind of group loses much by alpha, these groups need not hold any of it. A "
-        f"stricter test, which allows for such a kind, has {_p_said(found.p_value)}{_corrected(study)}: it cannot "
-        "prove that alpha helps."
+        "**Why “probably”?** If a rare kind of group loses much by alpha, these groups need not hold any of it. The "
+        f"stricter test of the two allows for such a kind; with {_p_said(found.p_value)} it cannot prove that alpha "
+        "helps."
     )
 
 
 def _corrected(study: AlphaStudy) -> str:
     """Said after a p: of how many metrics the page tests it is one; nothing where it is the only one."""
     return f", corrected for the {len(study.gains)} metrics tested" if len(study.gains) > 1 else ""
-
-
-def _p_said(p: float) -> str:
-    """`p = 0.03`, `p < 0.001`"""
-    text = p_text(p)
-    return f"p {'' if text.startswith('<') else '= '}{text}"
 
 
 def _power_text(study: AlphaStudy, metric: str) -> str:
@@ -468,7 +470,34 @@ def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
     study = inputs.study
     st.header("Tuned and validated", anchor=False)
     record = cached_on(study, "record", study.record)["metrics"]
-    rows, one_alpha = [], f"one α = {study.alpha:.3f} ({TUNED_ON_TEST})"
+    table = _protocol_table(record, study.alpha, interval_text)
+    # No grid, of which by keyboard every cell is a stop.
+    st.table(table.set_index("metric").map(_whole_numbers))
+    st.caption(f"Percent with 95 % intervals. {_PROTOCOL}")
+    export_section(
+        "alpha-protocol",
+        lambda: _protocol_numbers(record, study.alpha),
+        latex=lambda: _protocol_latex(inputs, record),
+        command=inputs.command,
+        groups=groups,
+        papers=("VGPT",),
+        label="Export the table",
+    )
+
+
+_PROTOCOL = (
+    "One α: the middle of the widest span with the most TextScore, for the whole table, as in the paper's; per row: "
+    "each metric's own spans. An alpha chosen on the groups it is reported on is too optimistic; the paper's protocol "
+    "chooses it on a random half and measures it on the other, ten times, in steps of 0.001 (mean ± standard deviation "
+    "over the ten, which is no interval; ties are not counted, as each has an α of its own)."
+)
+
+
+def _protocol_table(
+    record: Mapping[str, Any], alpha: float, cell: Callable[[Mapping[str, Any]], str]
+) -> pd.DataFrame:
+    """Tuned beside held out, a row for each metric that alpha moves; cell : of a value with its interval."""
+    rows = []
     for name, row in record.items():
         if not row["depends_on_alpha"]:
             continue
@@ -476,10 +505,10 @@ def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
         rows.append(
             {
                 "metric": METRICS[name].label,
-                "α = 0": interval_text(row["alpha_0"]),
-                "α = 1": interval_text(row["alpha_1"]),
-                one_alpha: interval_text(row["one_alpha"]),
-                f"best ({TUNED_PER_ROW})": f"{interval_text(best)} at {_spans_text(best['intervals'], most=2)}",
+                "α = 0": cell(row["alpha_0"]),
+                "α = 1": cell(row["alpha_1"]),
+                f"one α = {alpha:.3f} ({TUNED_ON_TEST})": cell(row["one_alpha"]),
+                f"best ({TUNED_PER_ROW})": f"{cell(best)} at {_spans_text(best['intervals'], most=2)}",
                 "held out": f"{_spread(held_out['value'], 1)} at {_spread(held_out['alpha'], 2)}"
                 if held_out
                 else "–",
@@ -487,25 +516,23 @@ def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
                 "chance": f"{row['alpha_0']['chance']:.1f}",
             }
         )
-    table = pd.DataFrame(rows)
-    # No grid, of which by keyboard every cell is a stop.
-    st.table(table.set_index("metric").map(_whole_numbers))
-    st.caption(
-        "Percent with 95 % intervals. One α: the middle of the widest span with the most TextScore, for the whole "
-        "table, as in the paper's; per row: each metric's own spans. An alpha chosen on the groups it is reported on "
-        "is too optimistic; the "
-        "paper's protocol chooses it on a random half and measures it on the other, ten times, in steps of 0.001 "
-        "(mean ± standard deviation over the ten, which is no interval; ties are not counted, as each has an α of its "
-        "own)."
+    return pd.DataFrame(rows)
+
+
+def _protocol_latex(inputs: DebiasInputs, record: Mapping[str, Any]) -> str:
+    """The same table in LaTeX, and below it what it is of, how it is read, and its ties."""
+    table = _protocol_table(record, inputs.study.alpha, _bracketed)
+    ends = ("alpha_0", "alpha_1", "one_alpha", "best")
+    tied = [METRICS[name].label for name, row in record.items() if any(row[end]["ties"] for end in ends)]
+    ties = f"Some groups tie by {', '.join(tied)}, which counts as wrong." if tied else "No group ties."
+    dash = " –: too few groups for two halves." if "–" in set(table["held out"]) else ""
+    return text_table_latex(
+        table, [f"{inputs.title}. Percent; brackets: 95 % intervals.{dash} {ties}", _PROTOCOL]
     )
-    export_section(
-        "alpha-protocol",
-        lambda: _protocol_numbers(record, study.alpha),
-        command=inputs.command,
-        groups=groups,
-        papers=("VGPT",),
-        label="Export the table",
-    )
+
+
+def _bracketed(record: Mapping[str, Any]) -> str:
+    return f"{record['value']:.2f} [{record['low']:.2f}, {record['high']:.2f}]"
 
 
 def _protocol_numbers(record: Mapping[str, Any], alpha: float) -> pd.DataFrame:

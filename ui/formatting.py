@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.base.text import _change_in_points, duration, p_digits
+from core.base.text import _change_in_points, _p_text, duration
 from core.figures.text import _unbroken, label_and_meaning
 from core.metrics.groups import METRICS
 from core.metrics.statistics import Estimate
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 def p_text(p: float | None) -> str:
     """A p value as it is read: two digits (more beside 0.05), or that it is below 0.001."""
-    return "< 0.001" if p is not None and p < 0.001 else p_digits(p)
+    return _p_text(p)
 
 
 def true_minus(text: str) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import shlex
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
+from html import escape
 from typing import Any
 
 import pandas as pd
@@ -12,8 +14,9 @@ import streamlit as st
 from core import figures
 from core.base.public_mode import is_public
 from core.base.text import _exact_differences
+from core.exchange.layouts import text_table_latex
 from core.figures.text import escape_markdown
-from core.ladder.ladder import MORE, RUNGS, Ladder
+from core.ladder.ladder import MORE, RUNGS, RUNS, Ladder
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
 from ui.chart_clicks import ChartPoint, clicked_point
@@ -69,6 +72,8 @@ def section(benchmark: str, model: str) -> None:
             "ladder",
             lambda: _numbers(record),
             shown,
+            latex=lambda: _latex(record),
+            command=_command(record),
             label="Export the ladder",
             title=f"{TITLE} {model} on {benchmark}",
             note=signs,
@@ -77,7 +82,7 @@ def section(benchmark: str, model: str) -> None:
         st.info("It has not been measured for this model; those of the built-in models have.")
     else:
         st.info("It has not been measured for this model yet. A few minutes, and the result appears here:")
-        st.code(f"crossmatch ladder {benchmark} --model {model}", language=None)
+        st.code(shlex.join(["crossmatch", "ladder", benchmark, "--model", model]), language=None)
 
 
 @cache
@@ -93,7 +98,7 @@ def _record(benchmark: str, model: str) -> dict[str, Any] | None:
 def draw(record: Mapping[str, Any], key: str) -> None:
     """The verdict in one sentence, the figure, and every number."""
     where, _, numbers = Ladder.headline(record).partition(". ")
-    st.markdown(f"**{escape_markdown(where)}.** {escape_markdown(unbroken(numbers))}")
+    st.markdown(f"**{escape_markdown(where)}.** {escape_markdown(unbroken(true_minus(numbers)))}")
     _offer_loss(record)
     there = [row for row in record["rungs"] if "missing" not in row]
     summary = "; ".join(f"{row['label']} {row[GROUP_MATCH]['value']:.1f} %" for row in there)
@@ -115,9 +120,10 @@ def draw(record: Mapping[str, Any], key: str) -> None:
         )
         st.caption(LIMITS)
     with st.expander("Every rung in numbers", icon=":material/table_rows:"):
-        st.dataframe(_table(record), hide_index=True)
+        st.html(_table_html(record))
+        st.caption(_READING_TABLE)
         if record["steps"]:
-            st.dataframe(_steps(record), hide_index=True)
+            st.html(_steps_html(record))
 
 
 def _without_ladder(record: Mapping[str, Any]) -> None:
@@ -206,20 +212,68 @@ def _cell(estimate: Mapping[str, Any] | None) -> str:
     return "–" if estimate is None else str(Estimate.of_record(estimate))
 
 
-def _table(record: Mapping[str, Any]) -> pd.DataFrame:
-    return pd.DataFrame(
-        [
-            {
-                "rung": row["label"],
-                **{METRICS[m].label: _cell(row.get(m)) for m in (GROUP_MATCH, GROUP_SCORE)},
-                **{
-                    f"GroupMatch, {name}": _cell(row.get(kind, {}).get(which, {}).get(GROUP_MATCH))
-                    for kind, which, name in MORE
-                },
-            }
-            for row in record["rungs"]
-        ]
+_READING_TABLE = (
+    "Percent of the groups; below each value its 95 % interval. No group ties but where a cell says so."
+)
+
+
+def _table_html(record: Mapping[str, Any]) -> str:
+    """Every rung with its metrics, parts and controls, each value above its interval; chance last. On a phone the first
+    metric is seen beside the rungs, and a line says that there is more."""
+    columns = _columns(record)
+    head = "".join(f'<th scope="col">{escape(name)}</th>' for name in columns)
+    body = "".join(
+        f'<tr><th scope="row">{escape(row["label"])}</th>'
+        f"{''.join(_cell_html(found(row)) for found in columns.values())}</tr>"
+        for row in record["rungs"]
     )
+    levels = "".join(f"<td><div>{level}</div></td>" for level in _chance_levels(record))
+    return _scrolling(f"<td></td>{head}", f'{body}<tr><th scope="row">chance</th>{levels}</tr>', "Every rung")
+
+
+_Found = Callable[[Mapping[str, Any]], Mapping[str, Any] | None]  # a rung of a record -> one of its estimates
+
+
+def _columns(record: Mapping[str, Any]) -> dict[str, _Found]:
+    """What there is to read of a rung, by its name; parts and controls that some rung has."""
+
+    def metric(name: str) -> _Found:
+        return lambda row: row.get(name)
+
+    def more(kind: str, which: str) -> _Found:
+        return lambda row: row.get(kind, {}).get(which, {}).get(GROUP_MATCH)
+
+    columns = {METRICS[name].label: metric(name) for name in (GROUP_MATCH, GROUP_SCORE)}
+    columns |= {f"GroupMatch, {name}": more(kind, which) for kind, which, name in MORE}
+    return {name: found for name, found in columns.items() if any(map(found, record["rungs"]))}
+
+
+def _chance_levels(record: Mapping[str, Any]) -> list[str]:
+    """The chance level of each column, which all rungs share."""
+    found = ([of(row) for row in record["rungs"]] for of in _columns(record).values())
+    return [next(f"{each['chance']:.1f}" for each in column if each) for column in found]
+
+
+def _scrolling(head: str, body: str, name: str) -> str:
+    """A table in a place of its own, whose first column stays where it is scrolled sideways."""
+    return (
+        '<div class="cm-wide"><p class="cm-more">This table is wider than the page: scroll it sideways.</p>'
+        f'<div class="cm-scroll" tabindex="0" role="region" aria-label="{name}"><table class="cm-cells">'
+        f"<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table></div></div>"
+    )
+
+
+def _cell_html(found: Mapping[str, Any] | None) -> str:
+    """A value above its intervals, and above its ties where it has any."""
+    if found is None:
+        return "<td><div>–</div></td>"
+    e, notes = Estimate.of_record(found), [f"{found['low']:.1f}–{found['high']:.1f}"]
+    if e.clustered is not None:
+        notes.append(
+            f"by {e.clustered.by} {e.clustered.low:.1f}–{e.clustered.high:.1f}{e.clustered.dominated}"
+        )
+    notes += [e.tied] if e.ties != 0 else []
+    return f"<td><div>{e.value:.1f} %{''.join(f'<small>{escape(note)}</small>' for note in notes)}</div></td>"
 
 
 def _numbers(record: Mapping[str, Any]) -> pd.DataFrame:
@@ -236,24 +290,78 @@ def _numbers(record: Mapping[str, Any]) -> pd.DataFrame:
     return pd.DataFrame(rows).convert_dtypes()
 
 
-def _steps(record: Mapping[str, Any]) -> pd.DataFrame:
+def _steps(record: Mapping[str, Any]) -> list[dict[str, str]]:
+    """From each rung to the next, in texts."""
     label = {row["name"]: row["label"] for row in record["rungs"]}
     steps = [*record["steps"]]
     if record.get("recovery"):
         steps.append({"before": "own", "after": "ttm", "lost": None, **record["recovery"]})
-    return pd.DataFrame(
-        [
-            {
-                "from": label[step["before"]],
-                "to": label[step["after"]],
-                "points of GroupMatch": Ladder.points(record, step),
-                "95 %": f"{step['low']:+.1f} to {step['high']:+.1f}",
-                "p (Holm)": p_text(Ladder.p_value(step)),
-                "what can be told": _told(step),
-            }
-            for step in steps
-        ]
+    return [
+        {
+            "from one rung to the next": f"{label[step['before']]} → {label[step['after']]}",
+            "points": true_minus(f"{Ladder.points(record, step):+.1f}"),
+            "95 %": true_minus(f"{step['low']:+.1f} to {step['high']:+.1f}"),
+            "p (Holm)": p_text(Ladder.p_value(step)),
+            "told": _told(step),
+        }
+        for step in steps
+    ]
+
+
+def _steps_html(record: Mapping[str, Any]) -> str:
+    """The steps, points of GroupMatch above their interval."""
+    head = "".join(
+        f'<th scope="col">{name}</th>' for name in ("points of GroupMatch", "p (Holm)", "what can be told")
     )
+    body = "".join(
+        f'<tr><th scope="row">{escape(step["from one rung to the next"])}</th><td><div>{step["points"]}'
+        f"<small>{step['95 %']}</small></div></td><td><div>{escape(step['p (Holm)'])}</div></td>"
+        f"<td><div>{step['told']}</div></td></tr>"
+        for step in _steps(record)
+    )
+    return _scrolling(f"<td></td>{head}", body, "Every step")
+
+
+def _latex(record: Mapping[str, Any]) -> str:
+    """Every rung and every step in LaTeX, a table each, with what they are of and how they are read below them."""
+    columns = _columns(record)
+    rungs = [
+        {"rung": row["label"], **{name: _bracketed(found(row)) for name, found in columns.items()}}
+        for row in record["rungs"]
+    ]
+    rungs.append({"rung": "chance", **dict(zip(columns, _chance_levels(record), strict=True))})
+    tied = [
+        f"{row['label']}: {name} {estimate.tied}"
+        for row in record["rungs"]
+        for name, found in columns.items()
+        if (of := found(row)) and (estimate := Estimate.of_record(of)).ties != 0
+    ]
+    what = f"{record['model']} on {record['benchmark']}, {record['n_groups']} groups of {record['shape']}."
+    ties = f"Ties, which count as wrong: {'; '.join(tied) or 'none'}."
+    reading = f"Percent of the groups; brackets: 95 % intervals. {ties}"
+    tables = [
+        text_table_latex(pd.DataFrame(rungs), [what, reading, READING.format(runs=_runs(record)), _DASH])
+    ]
+    if record["steps"]:
+        note = f"{what} Points of GroupMatch, paired over the same groups. Holm: p corrected for all steps."
+        steps = pd.DataFrame(_steps(record)).rename(columns={"95 %": "95 % interval"})
+        tables.append(text_table_latex(steps, [note, _exact_differences()]))
+    return "\n\n".join(tables)
+
+
+_DASH = "–: the model has no such rung, or it was not measured there."
+
+
+def _bracketed(found: Mapping[str, Any] | None) -> str:
+    return "–" if found is None else f"{found['value']:.1f} [{found['low']:.1f}, {found['high']:.1f}]"
+
+
+def _command(record: Mapping[str, Any]) -> str:
+    """What measures and prints this ladder; runs and seed where they are not the command's own."""
+    words = ["crossmatch", "ladder", record["benchmark"], "--model", record["model"]]
+    words += ["--runs", str(record.get("runs", 1))] if record.get("runs", 1) != RUNS else []
+    words += ["--seed", str(record["seed"])] if record.get("seed", 0) else []
+    return shlex.join(words)
 
 
 def _told(step: Mapping[str, Any]) -> str:

@@ -19,6 +19,11 @@ from ui.export import export_section
 from ui.page import show_error
 
 _LABELS = {"image_choice": "Image choice"}  # of what is no metric of groups
+_READING = (
+    "Numbers as printed, in percent, the highest first. A source gives no interval, and its preprocessing, prompts and "
+    "version of the set may differ from yours. Chance is of scores that know nothing; a metric is compared with itself "
+    "alone."
+)
 _ROWS, _HEIGHT = 12, 520  # a table of more rows scrolls in so many pixels, below its heads
 _HEADS = dict(
     zip(
@@ -66,15 +71,14 @@ def section(store: RunStore, page: Mapping[str, str]) -> None:
         text = table.astype(str).agg(" ".join, axis=1).str.lower()
         table = table[text.str.contains(wanted, regex=False)]
         _draw(table)
-        st.caption(
-            "Numbers as printed, in percent, the highest first. A source gives no interval, and its "
-            "preprocessing, prompts and version of the set may differ from yours. Chance is of scores that know "
-            "nothing; a metric is compared with itself alone."
-        )
+        st.caption(_READING)
         heads = table.rename(columns=_HEADS)
         state = {**page, "published": "true", "published_set": label, "published_metric": _label(metric)}
         export_section(
-            f"published-{label}", heads, latex=lambda: text_table_latex(heads.iloc[:, :4]), state=state
+            f"published-{label}",
+            heads,
+            latex=lambda: text_table_latex(heads.iloc[:, :4], [f"{label}, {_label(metric)}.", _READING]),
+            state=state,
         )
 
 

@@ -19,6 +19,7 @@ from core.base.text import _change_in_points, _exact_differences, counted
 from core.cola.run import StrategyRun
 from core.cola.tasks import BUILTIN, IMAGES
 from core.datasets.base import RETRIEVAL
+from core.exchange.layouts import text_table_latex
 from core.figures import retrieval
 from core.figures.shared_words import RankedImage, SharedWords, shared_word_counts
 from core.figures.text import _part_text, escape_markdown
@@ -405,12 +406,23 @@ def export_run(run: Run, steps: Sequence[dict[str, Any]]) -> None:
     data = retrieval.curve_data(steps, run.total or len(steps))
     drawn = {"validation mAP": retrieval.curve_figure} if data.parts else {}
     drawn["loss"] = retrieval.loss_figure
+    table = None
+    if first and last:
+        changes = paired_changes(run.id, run.done, run.attempt, run)
+        table = retrieval.results_table(first, last, changes)
     export_section(
         f"run-{run.id}",
-        retrieval.results_table(first, last) if first and last else None,
+        table,
         {name: partial(draw, data) for name, draw in drawn.items()},
         command="" if public_mode.is_public() else StrategyRun.read(run.config).command_line,
         papers=("Cola",),
         title=run.title,
         note="Cola mAP of validation queries after each epoch; training loss: its mean over the epoch.",
+        latex="" if table is None else lambda: text_table_latex(table, [run.title, _LATEX_NOTE]),
     )
+
+
+_LATEX_NOTE = (
+    "Percent, ranks where the metric says so; in parentheses 95 % intervals over queries (groups), of the change "
+    "paired. Skipped: queries to which nothing belongs. A tie never favours the relevant image."
+)

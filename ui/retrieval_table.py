@@ -13,6 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from core.base import paths
+from core.exchange.layouts import text_table_latex
 from core.figures import retrieval
 from core.scorers.cola_config import STRATEGIES
 from ui import forgetting
@@ -84,6 +85,10 @@ def table() -> None:
             {"strategies": retrieval.strategies_figure(data)},
             title=f"Cola's strategies on {measured.base}",
             note=f"{_seeds(data)} Thin lines: 95 % intervals. Dotted: chance levels.{measured.said}",
+            latex=lambda: text_table_latex(
+                retrieval.strategies_table(data, retrieval.paper_data("CLIP")),
+                [_LATEX_NOTE, _ties(data).strip()],
+            ),
         )
     else:
         st.info(
@@ -92,6 +97,13 @@ def table() -> None:
         )
         _forgetting()
         _paper_table()
+
+
+_LATEX_NOTE = (
+    "Percent. In parentheses: 95 % intervals over seeds and questions or pairs; ±: standard deviation over seeds. The "
+    "paper prints neither intervals nor chance levels, and its data and models are others. –: not measured. Chance: "
+    "pictures in random order."
+)
 
 
 def _paper_table() -> None:

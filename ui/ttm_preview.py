@@ -8,9 +8,9 @@ from core import figures
 from core.figures.text import escape_markdown
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
-from core.ttm.config import thresholds
+from core.ttm.config import _unreached, thresholds
 from core.ttm.forecast import Forecast
-from core.ttm.run import AdaptationRun, SimpleMatchRun
+from core.ttm.run import AdaptationRun, SimpleMatchRun, TTMRun
 from ui.export import chart
 from ui.formatting import true_minus
 from ui.loaders import evaluate
@@ -20,6 +20,18 @@ from ui.selection import Selection
 def forecast_line(job: AdaptationRun, selection: Selection) -> str:
     """What the run is likely to change, before it is started."""
     return true_minus(Forecast.of(job, lambda model: evaluate(selection, model).scores).sentence())
+
+
+def unreached_line(job: AdaptationRun, evaluation: Evaluation) -> str:
+    """Which iterations would select no group, as the margins are now; "" where all select some, and where thresholds
+    are no margins.
+
+    evaluation : of the groups that may be trained on.
+    """
+    if not isinstance(job, TTMRun) or job.oracle or job.settings.variant != "group":
+        return ""
+    margin = evaluation.matches.margin
+    return _unreached(thresholds(job.settings, margin), margin)
 
 
 def preview(job: AdaptationRun, evaluation: Evaluation) -> None:

@@ -1,7 +1,8 @@
 """The binding ladder of the built-in models on the built-in sets whose pictures differ by one exchange (issue 22 C).
 
     python -m benchmarks.results.ladder [SET ...]    the ladders that are missing, or have too few runs; then the page
-    python -m benchmarks.results.ladder table        benchmarks/LADDER.md, from what is there
+    python -m benchmarks.results.ladder table        benchmarks/LADDER.md, from what is there, and what the records say
+                                                     in words, which the code of today writes from their numbers
 
 Writes assets/results/ladder.jsonl, a line per model and set: the record of `crossmatch ladder SET --model MODEL
 --json`. Every run of a ladder is kept in the cache, one run of all models after the other, as they see the same
@@ -21,9 +22,9 @@ from typing import Any
 
 import torch
 
-from core.base.text import _exact_differences, p_digits
+from core.base.text import _exact_differences, _p_text
 from core.ladder._runs import Run
-from core.ladder.ladder import RUNGS, RUNS, SETS, Ladder
+from core.ladder.ladder import _STEPS, RUNGS, RUNS, SETS, Ladder
 from core.scoring.load import scorer_key
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -56,6 +57,13 @@ def save(record: dict[str, Any]) -> None:
     OUT.write_text("\n".join(lines) + "\n")
 
 
+def refresh() -> None:
+    """The words of every record as the code of today says them; its numbers stay."""
+    where = {name: step.where for name, step in _STEPS.items()}
+    for record in Ladder.shipped():
+        save(record | {"steps": [step | {"where": where[step["name"]]} for step in record["steps"]]})
+
+
 def page() -> str:
     found = Ladder.shipped()
     return f"""# Where the binding is lost
@@ -75,8 +83,9 @@ test-time matching on that set ships.
 GroupMatch of a rung minus that of the one before; p is the largest over groups, over runs, and by cluster, after Holm's
 correction for the steps of a ladder. The map reads the pooled vectors of both towers; its step (`map`) starts from the
 one of them with the lower GroupMatch, which *from* names: {_starts(found)}.
-After test-time matching: were it right on groups as different as can be from those that the model's own scores have
-right, as its runs ship without them. {_exact_differences()}
+After test-time matching: its runs ship with how many groups are right, not which; interval and p assume the smallest
+overlap with the groups that the model's own scores have right, the case in which a change is hardest to show.
+{_exact_differences()}
 
 {_steps(found)}
 
@@ -120,7 +129,7 @@ def _steps(records: Sequence[dict[str, Any]]) -> str:
                 step["after"],
                 f"{Ladder.points(record, step):+.1f}",
                 interval,
-                p_digits(p),
+                _p_text(p),
                 told,
             ]
             lines.append(_row([*_name(record), str(record.get("runs", 1)), *cells]))
@@ -185,6 +194,7 @@ def main() -> None:
             if any(runs.get(model, 0) < options.runs for model in MODELS):
                 for record in measure(benchmark, options.runs):
                     save(record)
+    refresh()
     PAGE.write_text(page())
 
 

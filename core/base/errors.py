@@ -13,10 +13,13 @@ class InputError(ValueError):
 
     Messages quote names from files, which may hold anything: what is shown is one line of bounded length that every
     terminal and page can encode.
+
+    details : what the command line lists below it, a line each, such as every mistake of a file.
     """
 
-    def __init__(self, message: str) -> None:
+    def __init__(self, message: str, details: Iterable[str] = ()) -> None:
         super().__init__(_one_line(message))
+        self.details = [*map(_one_line, details)]
 
 
 class NotFiniteError(InputError):

@@ -32,6 +32,17 @@ def p_digits(p: float | None) -> str:
     return next((text for text in texts if p == 0.05 or float(text) != 0.05), f"{p:.17g}")
 
 
+def _p_text(p: float | None) -> str:
+    """A p value as it is read: two digits (more beside 0.05), or that it is below 0.001."""
+    return "< 0.001" if p is not None and p < 0.001 else p_digits(p)
+
+
+def _p_said(p: float) -> str:
+    """`p = 0.03`, `p < 0.001`"""
+    text = _p_text(p)
+    return f"p {'' if text.startswith('<') else '= '}{text}"
+
+
 def tie_count(count: float | None) -> str:
     """A count of ties in a table; a dash where it is not known: None, or NaN in a data frame."""
     return "–" if count is None or count != count else f"{count:.0f}"

@@ -283,7 +283,7 @@ def _run() -> None:
     try:
         app()
     except InputError as error:
-        print(f"crossmatch: {error}", file=sys.stderr)
+        print("\n  ".join([f"crossmatch: {error}", *error.details]), file=sys.stderr)
         sys.exit(2)
     except MemoryError:
         message = "this needs more memory than is left; make it smaller, or use a machine with more."

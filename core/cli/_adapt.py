@@ -23,12 +23,14 @@ from core.cli._output import (
     print_note,
     show_json,
 )
+from core.matching.groups import match
 from core.metrics.evaluation import Evaluation
 from core.runs.description import Iteration
 from core.runs.store import RunStore
 from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
+from core.ttm.config import _unreached, thresholds
 from core.ttm.forecast import Forecast
 from core.ttm.records import changes, divergence
 from core.ttm.run import AdaptationRun, SimpleMatchRun, TTMRun
@@ -136,6 +138,7 @@ def ttm(
     done = []
     for each, save_to in _seeded(job, seeds, given["save"]):
         done.append(_run(each, save_to, seeds > 1, as_json))
+        _warn_of_nothing(done[-1], each)
         _warn_of_divergence(done[-1], each)
     if seeds > 1:
         _show_summary(done, job, as_json)
@@ -194,7 +197,19 @@ def _estimate(job: AdaptationRun, seeds: int, as_json: bool) -> None:
     groups = job.load_groups()
     seconds, source = expected_seconds(RunStore(), job, len(groups))
     blind, cache = groups.blind(), ScoreCache()
-    found = Forecast.of(job, lambda model: score_groups(load_scorer(model, job.device), blind, cache))
+    scored: dict[str, np.ndarray] = {}
+
+    def scores_of(model: str) -> np.ndarray:
+        scored[model] = score_groups(load_scorer(model, job.device), blind, cache)
+        return scored[model]
+
+    found = Forecast.of(job, scores_of)
+    quick = job.model in scored or job.model.startswith("builtin/")  # of others scores may take long
+    if quick and _has_margin_thresholds(job):
+        scores = scored[job.model] if job.model in scored else scores_of(job.model)
+        margin, pool = match(scores).margin, job.pool(blind)
+        margin = margin if pool is None else margin[pool]
+        _warn_of_thresholds(job, thresholds(job.settings, margin), margin)
     if as_json:
         numbers = {name: None if isnan(value) else round(value, 2) for name, value in found.numbers().items()}
         total = None if seconds is None else round(seconds * seeds, 1)
@@ -221,7 +236,9 @@ def _run(job: AdaptationRun, save: Path | None, several: bool, as_json: bool) ->
     """One foreground run of test-time matching; its records."""
     records, first, last, seed = [], None, None, job.seed
     for last in job.execute():
-        first = first or last
+        if first is None:
+            first = last
+            _warn_of_thresholds(job, last.arrays["thresholds"], last.arrays["margin"])
         records.append(last.record)
         record = {**last.record, "seed": seed} if several else last.record
         head = f"seed {seed}  " if several else ""
@@ -245,6 +262,28 @@ def _print_change(job: AdaptationRun, first: Iteration, last: Iteration, what: s
         f"\n{what} {number}, which is the result, minus {what} 0, on the same {counted(len(groups), 'group')}"
     )
     print(format_differences("after minus before", changes(before, after, parts), ("broken", "fixed")))
+
+
+def _has_margin_thresholds(job: AdaptationRun) -> bool:
+    """Whether the thresholds of a run are margins of groups, and choose what it trains on."""
+    return isinstance(job, TTMRun) and not job.oracle and job.settings.variant == "group"
+
+
+def _warn_of_thresholds(job: AdaptationRun, taus: np.ndarray, margin: np.ndarray) -> None:
+    """A remark before anything is trained, where some iteration would train nothing."""
+    if _has_margin_thresholds(job) and (warning := _unreached(taus, margin)):
+        print_note(f"warning: seed {job.seed}: {warning}")
+
+
+def _warn_of_nothing(records: list[dict[str, Any]], job: AdaptationRun) -> None:
+    """A last remark which iterations trained nothing, as no group was selected."""
+    empty = [str(r["iteration"]) for r in records if r["iteration"] and r["coverage"] == 0]
+    if empty:
+        word = "iteration" if len(empty) == 1 else "iterations"
+        of = records[-1]["iteration"]
+        print_note(
+            f"warning: seed {job.seed}: {word} {', '.join(empty)} of {of} selected no group and trained nothing."
+        )
 
 
 def _warn_of_divergence(records: list[dict[str, Any]], job: AdaptationRun) -> None:

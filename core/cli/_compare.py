@@ -56,6 +56,7 @@ def compare(
     )
     _check_named(zip((a, b), embedded, (first, second), strict=True))
     sizes = {"a": len(first.ids), "b": len(second.ids)}
+    _warn_of_left_out(first, second)
     first, second = _on_the_same(first, second, tag, cluster)
     common |= {*sizes.values()} != {len(first.ids)}
     if out is not None:
@@ -105,6 +106,21 @@ def _check_named(sides: Iterable[tuple[str, bool, Evaluation]]) -> None:
             raise InputError(
                 f"A and B have no group in common: the other file names {other.ids[0]!r}; {hint}"
             )
+
+
+def _warn_of_left_out(a: Evaluation, b: Evaluation) -> None:
+    """How many groups of each the other one lacks, which the comparison leaves out; nothing where it is none."""
+    for name, other, lost, whole in (
+        ("A", "B", len({*a.ids} - {*b.ids}), len(a.ids)),
+        ("B", "A", len({*b.ids} - {*a.ids}), len(b.ids)),
+    ):
+        if 0 < lost < whole:
+            have = (
+                "is left out, as {} does not have it"
+                if lost == 1
+                else "are left out, as {} does not have them"
+            )
+            print_note(f"warning: {lost} of the {whole} groups of {name} {have.format(other)}")
 
 
 def _on_the_same(

@@ -56,19 +56,24 @@ def cluster_by(evaluation: Evaluation, tag: str | None) -> None:
 
 
 def read_score_file(path: Path) -> ScoreFile:
-    """As `read_scores`; of a table with several mistakes the sentence lists them, not the first kind alone."""
+    """As `read_scores`; of a table with several mistakes the error lists them, not the first kind alone."""
     try:
         return read_scores(path)
     except InputError as error:
         faults = ScoreFault.of_file(path, path.read_bytes()) if path.is_file() else []
         if len(faults) < 2:
             raise
-        some = "; ".join(map(_fault_text, faults[:_TOLD])) + ("; …" if len(faults) > _TOLD else "")
         more = "or more " if len(faults) == LISTED else ""
-        raise InputError(f"{error} {len(faults)} {more}mistakes in all: {some}.") from None
+        lines = [*map(_fault_text, faults[:_TOLD])]
+        if (rest := len(faults) - _TOLD) > 0:
+            least = "at least " if len(faults) == LISTED else ""
+            lines.append(
+                f"and {least}{rest} more; the page Your data lists them and gives them as a CSV file"
+            )
+        raise InputError(f"{error} {len(faults)} {more}mistakes in all:", lines) from None
 
 
-_TOLD = 6  # mistakes of a score file in one sentence
+_TOLD = 20  # mistakes of a score file
 
 
 def _fault_text(fault: ScoreFault) -> str:

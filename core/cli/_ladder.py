@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from core.base.files import storage_errors, write_json
-from core.base.text import _exact_differences, counted, p_digits, tie_count
+from core.base.text import _exact_differences, _p_text, counted, tie_count
 from core.cli import options
 from core.cli._output import ProgressPrinter, print_note, show_json
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
@@ -150,5 +150,5 @@ def _step(label: str, step: Mapping[str, Any]) -> list[str]:
     for name, each in rows.items():
         points = f"{each['difference']:+.1f}" if "difference" in each else ""
         interval = f"[{each['low']:+.1f}, {each['high']:+.1f}]"
-        lines.append(f"{name:<36}{points:>8}{interval:>18}{p_digits(each['p_holm']):>12}")
+        lines.append(f"{name:<36}{points:>8}{interval:>18}{_p_text(each['p_holm']):>12}")
     return lines

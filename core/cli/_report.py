@@ -56,7 +56,9 @@ def report(
         sections = _of_files(scores, benchmark or [], split)
     else:
         sections = evaluate_all(model or (), benchmark or (), split, device, ProgressPrinter())
-    print_note(f"wrote {write_report(sections, out, examples, images)}")
+    folder = out.resolve().parent
+    made = "" if folder.is_dir() else f"; made the folder {folder}"
+    print_note(f"wrote {write_report(sections, out, examples, images).resolve()}{made}")
 
 
 def _of_files(paths: list[Path], benchmarks: list[str], split: str) -> list[ReportSection]:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 
+import numpy as np
 import typer
 
 from core import datasets, figures
@@ -26,14 +27,16 @@ from core.exchange.groups import export_groups
 from core.exchange.layouts import FORMATS, LAYOUTS, Adapted, Result, layout_table, published
 from core.exchange.report import evaluate_all
 from core.exchange.runs import export_run
+from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH
+from core.metrics.statistics import Estimate
 from core.rejudge import write_results
-from core.runs.store import RunStore
+from core.runs.store import Run, RunStore
+from core.ttm.run import adaptation
 from core.ttm.seeds import final_values, group_runs
 
 if TYPE_CHECKING:
     from core.exchange.report import ReportSection
-    from core.metrics.evaluation import Evaluation
 
 export_app = App(no_args_is_help=True)
 _ENDING = "The file; its ending decides the format"
@@ -277,7 +280,8 @@ def _adapted(name: str, models: list[str], benchmarks: list[str]) -> tuple[tuple
     """Model and benchmark of a run or group of seeds, and its final GroupMatch; both are among the rows."""
     store = RunStore()
     runs = group_runs(store, name) if name.startswith("g-") else [store.get(name)]
-    final = final_values([store.steps(run.id) for run in runs], [run.config for run in runs])
+    steps = [store.steps(run.id) for run in runs]
+    final = final_values(steps, [run.config for run in runs])
     if final is None or GROUP_MATCH not in final["metrics"]:
         raise InputError(f"{name} has no result yet; wait until it finishes, or resume it.")
     spread = final["metrics"][GROUP_MATCH]
@@ -287,4 +291,21 @@ def _adapted(name: str, models: list[str], benchmarks: list[str]) -> tuple[tuple
             f"{name} adapted {model} on {benchmark}, which is not a row here; add --model {model} --benchmark "
             f"{benchmark}."
         )
-    return (model, benchmark), Adapted(spread["mean"], spread["std"], spread["seeds"])
+    interval = _interval_after(store, runs, steps)
+    return (model, benchmark), Adapted(spread["mean"], spread["std"], spread["seeds"], interval)
+
+
+def _interval_after(
+    store: RunStore, runs: Sequence[Run], steps: Sequence[Sequence[dict[str, Any]]]
+) -> tuple[float, float]:
+    """The 95 % interval of GroupMatch after the last iteration of the complete runs, over groups and over seeds."""
+    groups = adaptation(runs[0].config).load_groups()
+    ended = [
+        (r.id, s[-1]["iteration"])
+        for r, s in zip(runs, steps, strict=True)
+        if adaptation(r.config).is_over(s)
+    ]
+    found = [Evaluation.of(store.scores(run, last), groups.truth) for run, last in ended]
+    outcomes = np.array([each.outcomes[GROUP_MATCH].value for each in found])
+    of_seeds = Estimate.over_seeds(outcomes, found[0].metrics[GROUP_MATCH].chance)
+    return of_seeds.low, of_seeds.high

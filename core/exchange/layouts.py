@@ -8,11 +8,13 @@
 | `vgpt/4` | a model | Text, Image and Group of each data set |
 | `cola/2` | a model | ImageScore of each data set (Cola's multi-object accuracy) |
 
-Below each table stand what its cells leave out: intervals, chance levels, ties.
+What was measured here has its 95 % interval in its cell, and every table a row of chance levels; ties, and what a
+reader must know besides, stand below it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -38,11 +40,15 @@ _PAPERS = {"ttm": "TTM", "vgpt": "VGPT", "cola": "Cola"}
 
 
 class Adapted(NamedTuple):
-    """GroupMatch after test-time matching: mean and, over several seeds, standard deviation, in percent."""
+    """GroupMatch after test-time matching: mean and, over several seeds, standard deviation, in percent.
+
+    interval : 95 %, over groups, and over seeds where there are several; None where nothing measured it.
+    """
 
     mean: float
     std: float | None
     seeds: int
+    interval: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)
@@ -77,7 +83,19 @@ def layout_table(results: Sequence[Result], layout: str, paper: bool = True) -> 
     if not results:
         raise InputError("A table needs at least one result; name a model and a benchmark.")
     head, rows = LAYOUTS[layout](results, published(results, layout) if paper else pd.DataFrame())
-    return _TextTable(head, rows, [_note(result) for result in results])
+    measured = any(result.adapted and result.adapted.std is not None for result in results)
+    reading = (
+        f"In percent. Brackets: 95 % intervals{_SPREAD if measured else ''}. –: not measured, or not printed."
+    )
+    printed = (
+        ["The paper prints no intervals for its rows."]
+        if any("paper)" in " ".join(row) for row in rows)
+        else []
+    )
+    return _TextTable(head, rows, [reading, *printed, *(_note(result) for result in results)])
+
+
+_SPREAD = "; ±: standard deviation over seeds"
 
 
 def _markdown_table(table: _TextTable) -> str:
@@ -88,13 +106,12 @@ def _markdown_table(table: _TextTable) -> str:
 
 
 def _latex_table(table: _TextTable) -> str:
-    """The table in LaTeX (booktabs); texts from data are escaped."""
-    notes = [f"% {' '.join(note.split())}" for note in table.notes]
-    return "\n".join([*_tabular(table.head, map(_latex_line, table.rows)), *notes]) + "\n"
+    """The table in LaTeX (booktabs), its remarks below it; texts from data are escaped."""
+    return "\n".join(_tabular(table.head, map(_latex_line, table.rows), table.notes)) + "\n"
 
 
-def _tabular(head: Sequence[str], rows: Iterable[str]) -> list[str]:
-    """Lines of a whole table from its rows, which are LaTeX already."""
+def _tabular(head: Sequence[str], rows: Iterable[str], notes: Sequence[str] = ()) -> list[str]:
+    """Lines of a whole table from its rows, which are LaTeX already, and of the remarks below it, which are texts."""
     return [
         _PACKAGE,
         r"\begin{tabular}{l" + "r" * (len(head) - 1) + "}",
@@ -104,6 +121,7 @@ def _tabular(head: Sequence[str], rows: Iterable[str]) -> list[str]:
         *rows,
         r"\bottomrule",
         r"\end{tabular}",
+        *([r"\par\smallskip", f"{{\\footnotesize {_escaped(' '.join(notes))}\\par}}"] if notes else []),
     ]
 
 
@@ -133,52 +151,145 @@ _LATEX = {
     "–": "--",
     "−": "$-$",
     "×": r"$\times$",
+    "·": r"$\cdot$",
+    "α": r"$\alpha$",
+    "τ": r"$\tau$",
+    "≥": r"$\geq$",
+    "≤": r"$\leq$",
+    "→": r"$\rightarrow$",
+    "\N{NO-BREAK SPACE}": "~",
+    "\N{WORD JOINER}": "",
 }
+_INTERVAL = re.compile(r"(\[[-−+.\d]+, [-−+.\d]+\])")  # [1] is the number of a remark
 
 
 def _latex_line(cells: Sequence[str]) -> str:
-    return " & ".join(map(_escaped, cells)) + r" \\"
+    line = " & ".join(map(_latex_cell, cells)) + r" \\"
+    return f"{{}}{line}" if line[0] in "[*" else line  # both would belong to the end of the line above
 
 
-def _escaped(cell: str) -> str:
-    return "".join(_LATEX.get(c, c) for c in " ".join(cell.split()))
+def _latex_cell(cell: str) -> str:
+    """A text in LaTeX; the interval in it is small."""
+    parts = _INTERVAL.split(cell.strip())
+    small = (
+        f"{{\\scriptsize {_escaped(part)}}}" if i % 2 else _escaped(part) for i, part in enumerate(parts)
+    )
+    return " ".join(filter(None, small))
 
 
-def _latex_rows(
-    results: Sequence[tuple[str, Mapping[str, Estimate]]], compared: Mapping[str, Comparison] | None = None
-) -> str:
-    """Named results as rows for a table of one's own, one column per metric; the first line names them.
-
-    compared : of two results, the second against the first: two more rows, the difference in points and its p value,
-    which a metric that is not in it lacks. Intervals, chance levels and ties stand in a comment below each row.
-    """
-    names = _shown_metrics(results)
-    lines = ["% " + ", ".join(["model", *(METRICS[name].label for name in names)])]
-    for label, metrics in results:
-        found = [metrics.get(name) for name in names]
-        lines.append(_latex_line([label, *("–" if e is None else f"{e.value:.2f}" for e in found)]))
-        lines.append("% " + "; ".join(_interval(name, metrics[name]) for name in names if name in metrics))
-    if compared:
-        (first, _), (second, _) = results
-        both = [[metrics.get(name) for _, metrics in results] for name in names]
-        points = [_points(a, b) for a, b in both]
-        lines += _difference_rows(f"{second} − {first}", names, points, compared)
-    return "\n".join(lines)
+def _escaped(text: str) -> str:
+    return "".join(_LATEX.get(c, c) for c in re.sub(r"[ \t\r\n\f\v]+", " ", text.strip()))
 
 
 def latex_table(
     results: Sequence[tuple[str, Mapping[str, Estimate]]], compared: Mapping[str, Comparison] | None = None
 ) -> str:
-    """`_latex_rows` as a whole table with its header, which compiles as it is (booktabs)."""
-    head = ["In percent", *(METRICS[name].label for name in _shown_metrics(results))]
-    _, *rows = _latex_rows(results, compared).splitlines()
-    return "\n".join(_tabular(head, rows))
+    """Named results as a whole table in LaTeX (booktabs): a column per metric, every value with its 95 % interval, and
+    the chance levels as a row; ties, and what a dash is, below it.
+
+    compared : of two results, the second against the first: below them the difference in points with its interval, and
+    its p values, which a metric that is not in it lacks.
+    """
+    names = _shown_metrics(results)
+    rows, notes = _latex_rows(results, compared), _latex_notes(results, names, compared)
+    return "\n".join(_tabular(["In percent", *(METRICS[name].label for name in names)], rows, notes))
 
 
-def text_table_latex(table: pd.DataFrame) -> str:
-    """A table of texts and numbers as it is shown, as a whole table in LaTeX (booktabs)."""
+def _latex_rows(
+    results: Sequence[tuple[str, Mapping[str, Estimate]]], compared: Mapping[str, Comparison] | None = None
+) -> list[str]:
+    """The rows of `latex_table`, one column per metric."""
+    names, lines = _shown_metrics(results), []
+    for label, metrics in results:
+        found = [metrics.get(name) for name in names]
+        lines.append(_latex_line([label, *map(_estimate_cell, found)]))
+        lines += _by_cluster(found)
+    lines += _chance_rows(results, names)
+    if compared:
+        (first, _), (second, _) = results
+        both = [[metrics.get(name) for _, metrics in results] for name in names]
+        points = [_points(a, b) for a, b in both]
+        lines += [r"\midrule", *_difference_rows(f"{second} − {first}", names, points, compared)]
+    return lines
+
+
+def _estimate_cell(e: Estimate | None) -> str:
+    """`41.25 [36.00, 46.50]`"""
+    return "–" if e is None else f"{e.value:.2f} [{e.low:.2f}, {e.high:.2f}]"
+
+
+def _by_cluster(found: Sequence[Estimate | None]) -> list[str]:
+    """A row of the intervals with groups that hang together as one; none where no group does."""
+    known = [e and e.clustered for e in found]
+    by = next((c.by for c in known if c), "")
+    if not by:
+        return []
+    return [_latex_line([f"by {by}", *(f"[{c.low:.2f}, {c.high:.2f}]" if c else "–" for c in known)])]
+
+
+def _chance_rows(results: Sequence[tuple[str, Mapping[str, Estimate]]], names: Sequence[str]) -> list[str]:
+    """The chance levels as a row; one for each result where they differ."""
+    levels = {
+        label: [f"{metrics[name].chance:.2f}" if name in metrics else None for name in names]
+        for label, metrics in results
+    }
+    common = [
+        [level for level in column if level is not None] for column in zip(*levels.values(), strict=True)
+    ]
+    if all(len(set(column)) == 1 for column in common):
+        return [_latex_line(["chance", *(column[0] for column in common)])]
+    return [
+        _latex_line([f"chance, {label}", *("–" if level is None else level for level in of)])
+        for label, of in levels.items()
+    ]
+
+
+def _latex_notes(
+    results: Sequence[tuple[str, Mapping[str, Estimate]]],
+    names: Sequence[str],
+    compared: Mapping[str, Comparison] | None,
+) -> list[str]:
+    """What the cells of `latex_table` leave out."""
+    missing = any(name not in metrics for _, metrics in results for name in names)
+    notes = ["Brackets: 95 % intervals."] + ["–: not measured."] * missing + [_ties_note(results)]
+    return notes + (_difference_notes(names, compared) if compared else [])
+
+
+def _ties_note(results: Sequence[tuple[str, Mapping[str, Estimate]]]) -> str:
+    """`Ties, which count as wrong: none.`, or which metric of which result has how many."""
+    found = []
+    for label, metrics in results:
+        tied = [
+            f"{METRICS[name].label} {'not counted' if metrics[name].ties is None else metrics[name].ties}"
+            for name in METRICS
+            if name in metrics and metrics[name].ties != 0
+        ]
+        if tied:
+            found.append(f"{label}: {', '.join(tied)}")
+    return f"Tied groups, which count as wrong: {'; '.join(found) or 'none'}."
+
+
+def _difference_notes(names: Sequence[str], compared: Mapping[str, Comparison]) -> list[str]:
+    """How differences and p are read, and what a dash for p is."""
+    corrected = (
+        f" Holm: p corrected for {counted(len(compared), 'metric')} tested together."
+        if len(compared) > 1
+        else ""
+    )
+    untested = [METRICS[name].label for name in names if name not in compared]
+    dash = (
+        f" – for p: {', '.join(untested)} {'is' if len(untested) == 1 else 'are'} not tested."
+        if untested
+        else ""
+    )
+    return [f"Differences in points, p by an exact paired test.{corrected}{dash}", _exact_differences(2)]
+
+
+def text_table_latex(table: pd.DataFrame, notes: Sequence[str] = ()) -> str:
+    """A table of texts and numbers as it is shown, as a whole table in LaTeX (booktabs), with its remarks below it."""
     cells = table.astype(object).where(table.notna(), "–").astype(str)
-    return "\n".join(_tabular([*map(str, cells.columns)], map(_latex_line, cells.to_numpy().tolist())))
+    lines = map(_latex_line, cells.to_numpy().tolist())
+    return "\n".join(_tabular([*map(str, cells.columns)], lines, notes))
 
 
 def _shown_metrics(results: Sequence[tuple[str, Mapping[str, Estimate]]]) -> list[str]:
@@ -194,21 +305,22 @@ def _points(before: Estimate | None, after: Estimate | None) -> str:
 def _difference_rows(
     label: str, names: Sequence[str], points: Sequence[str], compared: Mapping[str, Comparison]
 ) -> list[str]:
-    """Points with their intervals, and p corrected for all that are compared; by cluster where groups hang together.
+    """Points with their intervals, p, and p corrected for all that are compared; by cluster where groups hang together.
 
-    names : the metric of each column; one that is not compared has a dash for p.
+    names : the metric of each column; one that is not compared has neither interval nor p.
     """
     tested = {name: compared[name].clustered or compared[name] for name in names if name in compared}
-    by = next((f"by {c.clustered.by}, " for c in compared.values() if c.clustered), "")
-    intervals = (f"{METRICS[n].label} {by}[{t.low:+.2f}, {t.high:+.2f}]" for n, t in tested.items())
-    corrected = {n: t.p_value if t.p_holm is None else t.p_holm for n, t in tested.items()}
-    alone = (f"{METRICS[n].label} {p_digits(t.p_value)}" for n, t in tested.items())
-    return [
-        _latex_line([label, *points]),
-        f"% 95 % {'; '.join(intervals)}. {_exact_differences(2)}",
-        " & ".join([_escaped(f"p ({by}Holm)"), *(_raised(corrected.get(n)) for n in names)]) + r" \\",
-        "% p of each metric alone: " + "; ".join(alone),
-    ]
+    by = next((f"by {c.clustered.by}" for c in compared.values() if c.clustered), "")
+    intervals = {n: f" [{t.low:+.2f}, {t.high:+.2f}]".replace("-", "−") for n, t in tested.items()}
+    cells = [f"{value}{intervals.get(name, '')}" for name, value in zip(names, points, strict=True)]
+    alone, corrected = ({n: getattr(t, key) for n, t in tested.items()} for key in ("p_value", "p_holm"))
+    rows = {"p": alone} | ({"Holm": corrected} if len(compared) > 1 else {})
+    lines = [_latex_line([f"{label}, {by}" if by else label, *cells])]
+    for name, of in rows.items():
+        head = ", ".join(filter(None, [by, name if name != "p" else ""]))
+        cells = [_raised(of.get(n)) for n in names]
+        lines.append(" & ".join([_escaped(f"p ({head})" if head else "p"), *cells]) + r" \\")
+    return lines
 
 
 def _raised(p: float | None) -> str:
@@ -254,10 +366,23 @@ def _cell(value: float | None, std: float | None = None) -> str:
     return f"{value:.2f}" + ("" if std is None or np.isnan(std) else f" ± {std:.2f}")
 
 
+def _adapted_cell(adapted: Adapted | None) -> str:
+    """`74.67 ± 1.12 [70.21, 79.02]`"""
+    if adapted is None:
+        return "–"
+    interval = "" if adapted.interval is None else " [{:.2f}, {:.2f}]".format(*adapted.interval)
+    return _cell(adapted.mean, adapted.std) + interval
+
+
 def _value(rows: pd.DataFrame, metric: str, method: str | None = None) -> tuple[float | None, float | None]:
     found = rows[rows["metric"] == metric]
     found = found if method is None else found[found["method"] == method]
     return (None, None) if found.empty else (float(found["value"].iloc[0]), float(found["std"].iloc[0]))
+
+
+def _chance(results: Sequence[Result], metric: str) -> str:
+    """The chance level of a metric on one data set, whose groups all models share; all of them where they differ."""
+    return " / ".join(dict.fromkeys(f"{r.metrics[metric].chance:.2f}" for r in results))
 
 
 # --- TTM
@@ -269,7 +394,7 @@ def _gain(base: float | None, after: float | None) -> list[str]:
         return ["–", "–"]
     relative = "–" if base == 0 else f"{100 * (after - base) / base:.1f} %"
     reduced = "–" if base == 100 else f"{100 * (after - base) / (100 - base):.1f} %"
-    return [f"{after - base:+.1f} ({relative})", reduced]
+    return [text.replace("-", "−") for text in (f"{after - base:+.1f} ({relative})", reduced)]
 
 
 def _ttm_main(results: Sequence[Result], paper: pd.DataFrame) -> tuple[list[str], list[list[str]]]:
@@ -277,11 +402,16 @@ def _ttm_main(results: Sequence[Result], paper: pd.DataFrame) -> tuple[list[str]
     for title in dict.fromkeys(r.title for r in results):
         rows.append([title, "", "", "", "", ""])
         rows += _ttm_paper(paper, title)
-        for r in (r for r in results if r.title == title):
-            raw, match = r.metrics[GROUP_SCORE].value, r.metrics[GROUP_MATCH].value
-            after = None if r.adapted is None else r.adapted.mean
-            spread = None if r.adapted is None else r.adapted.std
-            rows.append([r.model, _cell(raw), _cell(match), _cell(after, spread), *_gain(match, after)])
+        own = [r for r in results if r.title == title]
+        for r in own:
+            raw, match = r.metrics[GROUP_SCORE], r.metrics[GROUP_MATCH]
+            gain = _gain(match.value, None if r.adapted is None else r.adapted.mean)
+            rows.append(
+                [r.model, _estimate_cell(raw), _estimate_cell(match), _adapted_cell(r.adapted), *gain]
+            )
+        rows.append(
+            ["chance", *(_chance(own, name) for name in (GROUP_SCORE, GROUP_MATCH, GROUP_MATCH)), "", ""]
+        )
     return ["Dataset / Model", "Raw", "SimpleMatch", "TTM", "Δ", "Error Red."], rows
 
 
@@ -309,10 +439,12 @@ def _ttm_single(results: Sequence[Result], paper: pd.DataFrame) -> tuple[list[st
                 rows.append(
                     [title, f"{model} (TTM paper)", _cell(*raw), _cell(*after), *_gain(raw[0], after[0])]
                 )
-        for r in (r for r in results if r.title == title):
-            raw_value = r.metrics[GROUP_SCORE].value
-            mean, std = (None, None) if r.adapted is None else (r.adapted.mean, r.adapted.std)
-            rows.append([title, r.model, _cell(raw_value), _cell(mean, std), *_gain(raw_value, mean)])
+        own = [r for r in results if r.title == title]
+        for r in own:
+            before = r.metrics[GROUP_SCORE]
+            gain = _gain(before.value, None if r.adapted is None else r.adapted.mean)
+            rows.append([title, r.model, _estimate_cell(before), _adapted_cell(r.adapted), *gain])
+        rows.append([title, "chance", *(_chance(own, name) for name in (GROUP_SCORE, GROUP_MATCH)), "", ""])
     return ["Datasets", "Model", "Raw", "TTM", "Δ", "Error Reduction"], rows
 
 
@@ -337,9 +469,10 @@ def _pivoted(*metrics: str) -> Callable[..., tuple[list[str], list[list[str]]]]:
         for model in dict.fromkeys(r.model for r in results):
             found_here = [by_model.get((model, t)) for t in titles]
             rows[model] = [
-                _cell(None if r is None else r.metrics[m].value) for r in found_here for m in metrics
+                _estimate_cell(None if r is None else r.metrics[m]) for r in found_here for m in metrics
             ]
-        return head, [[name, *cells] for name, cells in rows.items()]
+        chance = [_chance([r for r in results if r.title == t], m) for t in titles for m in metrics]
+        return head, [*([name, *cells] for name, cells in rows.items()), ["chance", *chance]]
 
     return build
 

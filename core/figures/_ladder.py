@@ -74,14 +74,16 @@ _LOOKS = {
     "both": ("image with caption", SERIES[3][0], "/"),
 }
 
-# Heights within a rung, which has 40 pixels on a phone: label, bar, marks; the next label begins below them.
-_LABEL_ABOVE, _HALF_BAR, _MARKS_BELOW, _RUNG_ENDS = 0.335, 0.15, (0.23, 0.34), 0.45
+# Heights within a rung, which has 44 pixels on a phone: label, bar, marks; the next label begins below them. Marks on
+# different heights lie clear of each other wherever they stand.
+_LABEL_ABOVE, _HALF_BAR, _MARKS_BELOW, _RUNG_ENDS = 0.315, 0.14, (0.235, 0.42), 0.5
+_MARK_WIDTH = 4.0  # points of accuracy that a mark takes on a phone
 
 
 def ladder_figure(record: Mapping[str, Any]) -> go.Figure:
     """GroupMatch of every rung as bars with 95 % intervals; GroupScore, unseen combinations and the control as marks.
 
-    record : a ladder's, of which rungs that are missing take no place. Marks that often meet stand on two heights.
+    record : a ladder's, of which rungs that are missing take no place. Marks that meet stand on two heights.
     Dotted, between the labels: the chance level of GroupMatch.
     """
     data = _ladder_data({**record, "rungs": [row for row in record["rungs"] if "missing" not in row]})
@@ -102,7 +104,7 @@ def ladder_figure(record: Mapping[str, Any]) -> go.Figure:
             )
     outlined_whiskers(figure, data.value, places, data.high - data.value, data.value - data.low, along="x")
     _add_marks(figure, data, places)
-    layout(figure, 128 + 46 * len(places), "", "")
+    layout(figure, 128 + 50 * len(places), "", "")
     for place, label in zip(places, data.label, strict=True):
         figure.add_annotation(  # above its bar: on a phone there is no room beside it
             x=0, y=place - _LABEL_ABOVE, xref="paper", text=label, showarrow=False, xanchor="left"
@@ -125,35 +127,36 @@ def _add_chance(figure: go.Figure, chance: float, place: float) -> None:
 
 def _add_marks(figure: go.Figure, data: _LadderData, places: np.ndarray) -> None:
     """What else was measured of each rung, on two heights below its bar; a kind that no rung has is left out."""
-    marks = (
-        (
-            f"{METRICS[GROUP_SCORE].label}, stricter",
-            data.score,
-            "diamond",
-            METRICS[GROUP_SCORE].colour,
-            _MARKS_BELOW[0],
-        ),
-        (
-            "GroupMatch, unseen combinations",
-            data.unseen,
-            "circle-open",
-            OUTCOME_COLOURS["wrong"],
-            _MARKS_BELOW[0],
-        ),
-        ("GroupMatch, untrained model", data.untrained, "x-thin-open", COVERAGE_COLOUR, _MARKS_BELOW[1]),
+    values = np.stack([data.score, data.unseen, data.untrained])
+    looks = (
+        (f"{METRICS[GROUP_SCORE].label}, stricter", "diamond", METRICS[GROUP_SCORE].colour),
+        ("GroupMatch, unseen combinations", "circle-open", OUTCOME_COLOURS["wrong"]),
+        ("GroupMatch, untrained model", "x-thin-open", COVERAGE_COLOUR),
     )
-    for name, values, symbol, colour, below in marks:
-        if not np.isnan(values).all():
+    for (name, symbol, colour), of, below in zip(looks, values, _mark_heights(values), strict=True):
+        if not np.isnan(of).all():
             figure.add_scatter(
-                x=values,
+                x=of,
                 y=places + below,
                 mode="markers",
                 name=name,
                 marker={
                     "symbol": symbol,
-                    "size": 9,
+                    "size": 8,
                     "color": colour,
                     "line": {"width": 2.5, "color": colour},
                 },
                 hovertemplate="%{x:.1f} %",
             )
+
+
+def _mark_heights(values: np.ndarray) -> np.ndarray:
+    """How far below its rung's place each mark stands, of values (kinds, rungs): the first two kinds on one height and
+    the third below them; where the first two would meet, from left to right by turns."""
+    heights = np.array([[0], [0], [1]]).repeat(values.shape[1], axis=1)
+    for rung, of in enumerate(values.T):
+        if abs(of[0] - of[1]) < _MARK_WIDTH:
+            heights[np.argsort(of, kind="stable"), rung] = (
+                np.arange(len(of)) % 2
+            )  # NaN, of which no mark is drawn, last
+    return np.array(_MARKS_BELOW)[heights]

@@ -36,7 +36,7 @@ from core import datasets
 from core.base import paths
 from core.base.files import write_json
 from core.base.lazy import pandas as pd
-from core.base.text import _change_in_points, p_digits
+from core.base.text import _change_in_points, _p_said
 from core.groups import GroupSet
 from core.ladder._facts import Questions
 from core.ladder._runs import TRAINED_ON, Progress, Run, cache_path
@@ -132,13 +132,13 @@ _STEPS: dict[str, _Step] = {
     "map": _Step(
         ("image-pooled", "caption-pooled"),
         "map",
-        "between the towers, where no linear map joins what each of them has",
+        "the comparison of the two vectors, where even a trained linear map does not match what each of them holds",
         "between picture and caption: what one vector says has no counterpart in the other",
     ),
     "alignment": _Step(
         ("map",),
         "own",
-        "the alignment of the towers, which one linear map would mend",
+        "the alignment of the towers, which one trained linear map would repair",
         "where picture and caption are compared: both vectors have it, but in different directions",
     ),
 }
@@ -335,8 +335,9 @@ class Ladder:
                 f"could be compared. Its own scores reach GroupMatch {own}."
             )
         if not lost:
-            before = _before_steps(rows) or "No step of this model is shown to lose anything."
-            return f"{before} Its own scores reach GroupMatch {own}."
+            before, none = _before_steps(rows), "No step of this model is shown to lose anything."
+            later = "No later step is shown to lose anything."
+            return f"{f'{before} {later}' if before else none} Its own scores reach GroupMatch {own}."
         most = min(lost, key=lambda step: step["difference"])
         before, after = (rows[most[end]]["value"] for end in ("before", "after"))
         fall = -_change_in_points(before, after)
@@ -390,8 +391,8 @@ def _metrics(runs: _Runs) -> dict[str, Any]:
 def _apart(own: np.ndarray, after: np.ndarray, tests: int) -> Comparison:
     """From the model's own outcomes, bool (n,), to those of runs whose groups are not known one by one, (runs, n).
 
-    The runs ship as numbers alone: so own and after are taken to be right on groups as different as their counts
-    allow, which makes the least of a difference.
+    The runs ship as numbers alone: so the groups that own and after have right are taken to overlap as little as their
+    counts allow, the case in which a difference is hardest to show.
     """
     return Comparison.over_seeds(np.sort(own)[None, ::-1], after, tests=tests)
 
@@ -410,7 +411,7 @@ def _verdict(record: Mapping[str, Any]) -> list[str]:
     values = {name: Estimate.of_record(row[GROUP_MATCH]) for name, row in rows.items()}
     there = [name for name, e in values.items() if _shown(e)]
     parts = [
-        f"{'in' if name in there else 'not shown to be in'} {RUNGS[name].within} ({e.value:.1f} %)"
+        f"in {RUNGS[name].within} ({e.value:.1f} %)" if name in there else _not_shown(name, e)
         for name, e in values.items()
     ]
     once = len(values) > 1 and record.get("runs", 1) == 1
@@ -420,6 +421,15 @@ def _verdict(record: Mapping[str, Any]) -> list[str]:
     if once:
         found.append("The probes are of one run: with other training groups they may say something else.")
     return found
+
+
+def _not_shown(name: str, e: Estimate) -> str:
+    """Of a rung whose interval reaches the chance level: by cluster where there are clusters, as the verdict is."""
+    by = f" by {e.clustered.by}" if e.clustered else ""
+    low, high = e.bounds
+    return (
+        f"not shown to be in {RUNGS[name].within} ({e.value:.1f} %, 95 % interval{by} {low:.1f}–{high:.1f})"
+    )
 
 
 def _shown(e: Estimate) -> bool:
@@ -432,40 +442,41 @@ def _unlearned(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
     controls = {name: row.get("controls", {}).get("untrained") for name, row in rows.items()}
     control = {name: Estimate.of_record(of[GROUP_MATCH]) for name, of in controls.items() if of}
     parts = [f"{e.value:.1f} % in {RUNGS[n].within}" for n, e in control.items() if _shown(e)]
-    return [f"That much takes no learning: an untrained model has {', '.join(parts)}."] if parts else []
+    return (
+        [f"Some of that takes no training: in an untrained model it is {', '.join(parts)}."] if parts else []
+    )
 
 
 def _where_lost(record: Mapping[str, Any], once: bool) -> list[str]:
     steps = record["steps"]
     if not steps:
-        return ["Cannot tell where anything is lost: this model has no two rungs to compare."]
-    lost = [step for step in steps if _lost(step)]
+        return ["Where anything is lost cannot be told: this model has no two rungs to compare."]
+    lost, head = [step for step in steps if _lost(step)], "In this run the" if once else "The"
     if not lost:
-        where = " in this run: no step loses what these groups could show" if once else _NO_STEP
-        before = _before_steps(
-            {row["name"]: row[GROUP_MATCH] for row in record["rungs"] if GROUP_MATCH in row}
+        known = {row["name"]: row[GROUP_MATCH] for row in record["rungs"] if GROUP_MATCH in row}
+        none = (
+            f"{'In this run no' if once else 'No'} step from one rung to the next is shown to lose anything."
         )
-        return [*filter(None, [before]), f"Cannot tell where anything is lost{where}{_missed(record, once)}."]
+        return [*filter(None, [_before_steps(known)]), f"{none} {_missed(record, once)}"]
     first, most = lost[0], min(lost, key=lambda step: step["difference"])
-    head = "In this run what" if once else "What"
-    found = [f"{head} is lost first is lost in {first['where']}: {_points(record, first)}."]
-    head = "In this run most" if once else "Most"
-    return (
-        found if most is first else [*found, f"{head} is lost in {most['where']}: {_points(record, most)}."]
-    )
-
-
-_NO_STEP = ": no step loses what these groups and runs could show"
+    of = "only" if len(lost) == 1 else "first"
+    found = [f"{head} {of} loss that is shown is in {_STEPS[first['name']].where}: {_points(record, first)}."]
+    if most is first:
+        return found
+    return [*found, f"{head} largest loss is in {_STEPS[most['name']].where}: {_points(record, most)}."]
 
 
 def _missed(record: Mapping[str, Any], once: bool) -> str:
-    """How much the tests of the steps might miss, where it can be told: as p is, the larger by group and by cluster."""
+    """How large a loss could go unnoticed, where it can be told: as p is, the larger by group and by cluster."""
     tests = [each for step in record["steps"] for each in (step, step.get("clustered")) if each]
     least = [each["detectable"] for each in tests]
     if "tests" not in record or None in least:
-        return "; how much they might miss cannot be told"
-    of = "of this run alone" if once else "over groups and runs"
-    return f", and less than {max(least):.0f} points they might miss ({of}; 80 % power after Holm)"
+        return "How large a loss could go unnoticed cannot be told."
+    of = "the groups of this run alone" if once else "these groups and runs"
+    return (
+        f"With {of} a loss of less than {max(least):.0f} points could go unnoticed (80 % power after Holm's "
+        "correction)."
+    )
 
 
 def _metric(own: Mapping[str, Any]) -> list[str]:
@@ -474,7 +485,7 @@ def _metric(own: Mapping[str, Any]) -> list[str]:
     if not _shown(match) or score.value >= match.value:
         return []
     return [
-        f"The metric hides more: by GroupScore the same scores have {score.value:.1f} % (chance "
+        f"By GroupScore, the stricter metric, the same scores are right on {score.value:.1f} % of the groups (chance "
         f"{score.chance:.1f} %)."
     ]
 
@@ -484,12 +495,16 @@ def _after_ttm(record: Mapping[str, Any]) -> list[str]:
     if change is None:
         return []
     if Ladder.p_value(change) >= 0.05:
-        said = "cannot be told from the model as it is by these counts alone"
+        said = "is not shown to change anything"
     else:
-        said = "recovers some of it" if change["difference"] > 0 else "loses more"
-    return [
-        f"Test-time matching {said}: {_points(record, change)}, were they right on groups as different as can be."
-    ]
+        said = "recovers some of what was lost" if change["difference"] > 0 else "loses more"
+    return [f"Test-time matching {said}: {_points(record, change)}. {_CAUTIOUS}"]
+
+
+_CAUTIOUS = (
+    "Its shipped runs say how many groups are right, not which; interval and p assume the smallest overlap with the "
+    "groups that the model has right by itself, the case in which a change is hardest to show."
+)
 
 
 def _before_steps(rows: Mapping[str, Mapping[str, Any]]) -> str:
@@ -507,7 +522,7 @@ def _before_steps(rows: Mapping[str, Mapping[str, Any]]) -> str:
     return (
         f"Before the first step a linear probe finds less in {RUNGS[low].within} than in {RUNGS[high].within}. It is "
         f"right in {estimates[low].value:.1f} % of the groups against {estimates[high].value:.1f} %; what it does not "
-        "find may be missing there, or be there in another form. No later step is shown to lose anything."
+        "find may be missing there, or be there in another form."
     )
 
 
@@ -521,8 +536,10 @@ def _lost(change: Mapping[str, Any]) -> bool:
 
 def _points(record: Mapping[str, Any], change: Mapping[str, Any]) -> str:
     interval = f"95 % interval {change['low']:+.1f} to {change['high']:+.1f}"
-    p = p_digits(Ladder.p_value(change))
-    return f"{Ladder.points(record, change):+.1f} points of GroupMatch ({interval}, p {p} after Holm)"
+    p = _p_said(Ladder.p_value(change))
+    return (
+        f"{Ladder.points(record, change):+.1f} points of GroupMatch ({interval}, {p} after Holm's correction)"
+    )
 
 
 _NO_RUN = "No run of test-time matching ships for this model and set; start one on its page, or with `crossmatch ttm`."

@@ -275,18 +275,39 @@ def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def shown_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
-    """A plan's record as people read it, for a paper: a row per line and source, a column per heading, "" without."""
+    """A plan's record as people read it, for a paper: a row per line and source, a column per heading, a dash without.
+    Numbers have their 95 % interval where they were measured; chance levels stand in the last row, or below each line
+    where its columns differ in them."""
     heads = _headings(plan["lines"])
     rows: dict[tuple[str, str], dict[str, str]] = {}
+    by_line: dict[str, dict[str, Mapping[str, Any]]] = {}
     for line in plan["lines"]:
         for cell in line["cells"]:
+            by_line.setdefault(_row(line), {})[_heading(cell)] = cell
             for source in (name for name in _SOURCES if cell[name] is not None):
                 row = rows.setdefault((_row(line), source), {})
-                row[_heading(cell)] = _number(cell[source], cell[f"{source}_std"])
-    order = {line: at for at, line in enumerate(dict.fromkeys(map(_row, plan["lines"])))}
-    known = sorted(rows, key=lambda key: (order[key[0]], _SOURCES.index(key[1])))
+                row[_heading(cell)] = _number(cell[source], cell[f"{source}_std"]) + _bracketed(cell, source)
+    common = _common_chances(by_line.values(), heads)
+    if not common:
+        rows |= {(line, "chance"): levels for line, of in by_line.items() if (levels := _levels(of))}
+    order = {line: at for at, line in enumerate(by_line)}
+    known = sorted(rows, key=lambda key: (order[key[0]], (*_SOURCES, "chance").index(key[1])))
     cells = [[line, source, *(rows[line, source].get(h, "–") for h in heads)] for line, source in known]
+    if common:
+        cells.append(["chance", "", *(f"{common[head]:.2f}" if head in common else "–" for head in heads)])
     return pd.DataFrame(cells, columns=["Row", "Source", *heads])
+
+
+def _bracketed(cell: Mapping[str, Any], source: str) -> str:
+    """` [70.21, 79.02]`, the 95 % interval of a cell's number; "" where there is none."""
+    low, high = (cell.get(f"{source}_{end}") for end in ("low", "high"))
+    return "" if low is None else f" [{low:.2f}, {high:.2f}]"
+
+
+def _levels(cells: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """The chance levels of a line, by heading, as far as they are known."""
+    found = {head: cell.get("chance") for head, cell in cells.items() if _is_known(cell)}
+    return {head: f"{level:.2f}" for head, level in found.items() if level is not None}
 
 
 def missing_resources(missing: Iterable[str]) -> list[_MissingResource]:

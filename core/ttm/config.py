@@ -191,6 +191,28 @@ def _level(config: TTMConfig, tau: float | None, coverage: float, first: np.ndar
     return float(usable[min(max(TTMConfig.count_of(coverage, first.size), 1), len(usable)) - 1])
 
 
+def _unreached(taus: np.ndarray, first: np.ndarray) -> str:
+    """Which iterations would select no group, and why, if margins stayed as they are; "" where all select some.
+
+    taus : the threshold of every iteration. first : margins before adaptation (n,), 0 where tied; of the group variant.
+    """
+    most = float(first.max(initial=0.0))
+    if most <= 0:
+        return "No iteration selects a group: every group is tied, and nothing would be trained."
+    empty = np.flatnonzero(taus > most) + 1
+    if not len(empty):
+        return ""
+    reason, count = f"above every margin (largest {most:.3g})", len(taus)
+    if len(empty) == count:
+        rest = "nothing would be trained"
+        return f"No iteration selects a group: τ {taus.min():.4g} is {reason}, and {rest}."
+    if empty[0] > 1:  # τ ascends; margins may grow, too
+        when = "In the last iteration" if empty[0] == count else f"From iteration {empty[0]} on"
+        return f"{when} no group is selected, as the margins are now: τ {taus[empty[0] - 1]:.4g} is {reason}."
+    when = "In iteration 1" if len(empty) == 1 else f"In iterations 1 to {empty[-1]}"
+    return f"{when} no group is selected, and nothing is trained: τ {taus[empty[-1] - 1]:.4g} is {reason}."
+
+
 @dataclass(frozen=True)
 class _Preset:
     """Settings under a name: for this data set and model."""
