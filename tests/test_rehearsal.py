@@ -203,6 +203,20 @@ def test_a_step_of_a_quarter_of_an_hour_is_not_measured_and_said_so(make, monkey
     assert found["ttm"] is None and "a step on a single group would take about" in found["notes"][0]
 
 
+@pytest.mark.parametrize(
+    ("free", "said"),
+    [
+        (10, None),
+        (7, "SimpleMatch needs more memory than is free: close other programs, or take --micro-batch, "),
+        (5, "Test-time matching needs"),
+        (1, "Scoring needs more memory than is free: close other programs, or take a smaller model."),
+    ],
+)
+def test_what_does_not_fit_into_memory_is_said_with_what_to_do(free, said):
+    found = rehearsal._lacking({"scoring": 3, "ttm": 6, "simplematch": 8, "free": free})
+    assert found is None if said is None else found.startswith(said)
+
+
 def test_a_rehearsal_says_what_it_is_doing(make, monkeypatch, tmp_path):
     """Its process was silent for ten minutes."""
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))

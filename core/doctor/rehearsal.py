@@ -119,8 +119,22 @@ def rehearse(
         "free": shutil.disk_usage(paths.home()).free,
     }
     found["memory"]["free"] = memory_left()
+    if lack := _lacking(found["memory"]):
+        found["notes"].append(lack)
     _note(name, benchmark, device, found)
     return found
+
+
+def _lacking(memory: dict[str, int]) -> str | None:
+    """What does not fit into the memory that is free, and what makes it smaller."""
+    names = {"scoring": "Scoring", "ttm": "Test-time matching", "simplematch": "SimpleMatch"}
+    first = next((name for key, name in names.items() if memory.get(key, 0) > memory["free"]), None)
+    if first is None:
+        return None
+    smaller = (
+        "a smaller model" if first == "Scoring" else "--micro-batch, --batch, --lora-rank or a smaller model"
+    )
+    return f"{first} needs more memory than is free: close other programs, or take {smaller}."
 
 
 def _source(name: str) -> str:
