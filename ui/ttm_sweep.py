@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -11,16 +12,18 @@ import pandas as pd
 import streamlit as st
 
 from core import figures
+from core.base.errors import InputError
 from core.base.public_mode import is_public
 from core.base.text import counted, duration
 from core.exchange.seeds import SeedResult
 from core.figures.text import label_and_meaning
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, METRICS, headline_metrics
+from core.metrics.statistics import Estimate
 from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
 from core.ttm.records import SeedChange
-from core.ttm.run import adaptation
+from core.ttm.run import RUNS, adaptation
 from core.ttm.seeds import SeedGroup, final_values, group_runs, seed_of, summary
 from ui.export import chart, export_section
 from ui.formatting import change_text, p_text, true_minus, unbroken, wide_table
@@ -144,6 +147,30 @@ def _verdict_line(label: str, change: SeedChange, seeds: int) -> str:
 def _results(runs: Sequence[Run]) -> list[SeedResult]:
     """Every metric before and after, of a transfer check of each part."""
     return SeedResult.of_seeds(*_ends(runs), _masks(runs[0]))
+
+
+def estimates_over_seeds(
+    runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]
+) -> Mapping[tuple[str, str], tuple[Estimate, Estimate]]:
+    """Every metric before and after in the mean over the complete seeds, with its interval over seeds and groups, by
+    part ("" of all groups) and name; {} of one seed, of other kinds of run, and where the groups are not here."""
+    if len(runs) < 2 or runs[0].kind not in RUNS:
+        return {}
+    own = complete(runs, steps)
+    return _estimates(tuple((run.id, run.attempt, run.done) for run in own), own) if len(own) > 1 else {}
+
+
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _estimates(
+    names: tuple[tuple[str, int, int], ...], _runs: Sequence[Run]
+) -> Mapping[tuple[str, str], tuple[Estimate, Estimate]]:
+    with suppress(InputError):  # data that are not on this machine, as of a run that was imported
+        if run_groups(_runs[0].id, _runs[0].config).truth is not None:
+            return {
+                (found.part.removesuffix(" groups"), found.metric): (found.before, found.after)
+                for found in _results(_runs)
+            }
+    return {}
 
 
 def _latex(runs: Sequence[Run]) -> str:
