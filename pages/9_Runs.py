@@ -45,7 +45,7 @@ from ui.export import csv_button
 from ui.formatting import p_text, true_minus
 from ui.selection import switch_page
 from ui.sweep import draw_sweeps
-from ui.ttm_sweep import estimates_over_seeds
+from ui.ttm_sweep import estimates_over_seeds, spread
 
 Steps = Sequence[Sequence[dict[str, Any]]]  # the records of the iterations of some runs
 LEAD = "Runs on this machine, newest first. They continue when the app is closed and are kept until you delete them."
@@ -185,19 +185,14 @@ def accuracy(found: _Result | None, seeds: int = 1, brief: bool = False) -> str:
         inside.append(f"{found.ties:.3g} tied")
     if seeds > 1 and not brief:
         inside.append(f"{seeds} seeds" if found.seeds == seeds else f"{found.seeds} of {seeds} seeds")
-    return f"{value_text(found)} ({', '.join(inside)})"
-
-
-def value_text(found: _Result) -> str:
-    """`61.8 %`, over seeds `61.8 ± 2.6 %`."""
-    return f"{found.value:.1f}{f' ± {found.sd:.1f}' if found.sd else ''} %"
+    return f"{spread(found)} ({', '.join(inside)})"
 
 
 def before_text(found: _Result | None) -> str:
     """A value with its interval; a dash for a run that trains nothing."""
     if found is None:
         return "–"
-    return value_text(found) + ("" if found.low is None else f" ({found.low:.1f}–{found.high:.1f})")
+    return spread(found) + ("" if found.low is None else f" ({found.low:.1f}–{found.high:.1f})")
 
 
 def result_text(sweep: SeedGroup, ends: _Ends, name: str, label: str) -> str:
