@@ -38,7 +38,8 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.paired import comparison_table
 from core.metrics.retrieval import COLA_MAP
 from core.runs.store import Run, RunStore
-from core.ttm.run import RUNS, adaptation
+from core.sweeps.evaluate import EvaluationRun
+from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup, final_values, seed_of, summary
 from ui import runs as shared
 from ui.export import csv_button
@@ -55,6 +56,7 @@ MOST_BARS = 3  # of runs that are working at once
 COLA = "adapt"  # the kind of a run of the Retrieval page
 # Two runs that have these in common have the same groups.
 COMPARABLE = ("benchmark", "split", "groups", "tags", "embeddings")
+SCORED = (*shared.KINDS, EvaluationRun.kind)  # the kinds of run that leave the scores of every group
 PAIRED, UNPAIRED, APART = "paired test", "results, no test", "curves only"  # what two runs can be compared by
 
 
@@ -79,7 +81,7 @@ def table(sweeps: Sequence[SeedGroup], steps: Sequence[Steps]) -> pd.DataFrame:
 def row(sweep: SeedGroup, steps: Steps, labels: Mapping[str, str]) -> dict[str, Any]:
     """A row of the table. labels : of the metrics that it has before and after."""
     first, ends = sweep.runs[0], _ends_of(sweep, steps, estimates_over_seeds(sweep.runs, steps))
-    main = next((name for name in (metrics.GROUP_MATCH, COLA_MAP) if ("", name) in ends.after), None)
+    main = main_metric(ends)
     results = {
         f"{label} {when}": accuracy(found.get(("", name)), len(sweep.runs))
         for name, label in labels.items()
@@ -90,7 +92,7 @@ def row(sweep: SeedGroup, steps: Steps, labels: Mapping[str, str]) -> dict[str, 
         "status": state_text(sweep, ends.complete),
         "groups": _groups_said(first.config, next(filter(None, steps), ())).replace(" groups", ""),
         "before": "–" if main is None else before_text(ends.before.get(("", main))),
-        "result": "–" if main is None else result_text(sweep, ends, main, labels[main]),
+        "result": "–" if main is None else result_text(sweep, ends, main),
         "curve": [] if main is None else curve([_itself(first.kind, each) for each in steps], main),
         "time": duration(sum(seconds)) if seconds else "–",
         "seed": _seeds_said([seed_of(run) for run in sweep.runs]),
@@ -195,8 +197,9 @@ def before_text(found: _Result | None) -> str:
     return spread(found) + ("" if found.low is None else f" ({found.low:.1f}–{found.high:.1f})")
 
 
-def result_text(sweep: SeedGroup, ends: _Ends, name: str, label: str) -> str:
+def result_text(sweep: SeedGroup, ends: _Ends, name: str) -> str:
     """The result of a run by its main metric; of one at work as far as it is."""
+    label = "mAP" if name == COLA_MAP else metrics.description_of(name).label
     said = accuracy(ends.after[("", name)], len(sweep.runs), brief=True)
     return f"{ends.queries} {label} {said}{so_far(sweep)}".strip()
 
@@ -380,8 +383,8 @@ def comparable(first: SeedGroup, second: SeedGroup, results: Mapping[str, str]) 
     if other_groups(first, second):
         return APART
     single = len(first.runs) == len(second.runs) == 1
-    trained = all(sweep.runs[0].kind in RUNS for sweep in (first, second))
-    return PAIRED if single and trained else UNPAIRED
+    scored = all(sweep.runs[0].kind in SCORED for sweep in (first, second))
+    return PAIRED if single and scored else UNPAIRED
 
 
 def asked_runs(known: Collection[str]) -> list[str]:
@@ -666,23 +669,18 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     data = {name: curves(sweep, store) for name, sweep in both.items()}
     one, other = data.values()
     shared_metrics = [name for name in one.metrics if name in other.metrics]
+    sides = [ends_now(sweep, store) for sweep in both.values()]
     if not shared_metrics:
-        st.markdown("  \n".join(lines))
-        if one.metrics and other.metrics:
-            measured = (
-                ", ".join(label_and_meaning(name)[0] for name in each.metrics) for each in (one, other)
-            )
-            text = "They measure different things: {}, and {}; choose two runs of one kind.".format(*measured)
-        else:
-            text = "One of the two has no finished iteration yet, or no ground truth."
-        st.info(text, icon=":material/info:")
+        st.markdown("  \n".join([*with_results(lines, sides), *lines[2:]]))
+        st.info(no_curves(sides), icon=":material/info:")
         return NOTHING
     metric = pick_metric(shared_metrics)
     assert metric is not None
     label = lambda name: label_and_meaning(name)[0]  # noqa: E731
     tables = {"Both curves (CSV)": curve_table(data)}
     single = len(first.runs) == len(second.runs) == 1
-    if not apart and single and metric in metrics.METRICS:
+    kinds = {first.runs[0].kind, second.runs[0].kind}
+    if not apart and single and metric in metrics.METRICS and kinds <= {*SCORED}:
         ends = last_iterations(both, store)
         results = (metric_line(e.metrics[metric]) for e in ends.values())
         named = (f"{line}: {escape_markdown(result)}" for line, result in zip(lines, results, strict=False))
@@ -690,16 +688,55 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
         difference(ends, metric)
         a, b = ends.values()
         tables["Paired differences (CSV)"] = comparison_table(a, b, ("A", "B"))
+    elif apart or not kinds <= {*shared.KINDS}:
+        st.markdown("  \n".join([*with_results(lines, sides, metric), *lines[2:]]))
     else:
         st.markdown("  \n".join(lines))
-        if not apart:
-            means(both, metric, store)
+        means(both, metric, store)
     figure = plots.ttm_compare_figure(data, metric)
     last = ", ".join(f"{name} ends at {d.metrics[metric][-1, 0]:.1f} %" for name, d in data.items())
     ui.chart(figure, f"{label(metric)} per iteration of both: {last}.", "compare")
     bands = _bands(both, data, metric)
     st.caption(escape_markdown(bands))
     return _Shown({label(metric): figure}, tables, bands)
+
+
+def ends_now(sweep: SeedGroup, store: RunStore) -> _Ends:
+    """What a run has come to so far."""
+    steps = [store.steps(run.id) for run in sweep.runs]
+    return _ends_of(sweep, steps, estimates_over_seeds(sweep.runs, steps))
+
+
+def with_results(lines: Sequence[str], sides: Sequence[_Ends], metric: str = "") -> list[str]:
+    """The lines of A and B, each with its result. metric : "" chooses the main one of each."""
+    named = []
+    for line, ends in zip(lines, sides, strict=False):
+        name = metric or main_metric(ends)
+        found = ends.after.get(("", name or ""))
+        value = accuracy(found, 1 if found is None else found.seeds)
+        said = "" if name is None else f"{label_and_meaning(name)[0]} {value}"
+        named.append(f"{line}: {escape_markdown(f'{ends.queries} {said}'.strip())}" if said else line)
+    return named
+
+
+def main_metric(ends: _Ends) -> str | None:
+    """The metric that a run is about; None where it has none that is known here."""
+    known = (metrics.GROUP_MATCH, COLA_MAP, *metrics.METRICS, *metrics.GLOBAL)
+    return next((name for name in known if ("", name) in ends.after), None)
+
+
+def no_curves(sides: Sequence[_Ends]) -> str:
+    """Why two runs have no common curve."""
+    names = [[name for part, name in ends.after if not part] for ends in sides]
+    if not all(names):
+        return "One of the two has no finished iteration yet, or no ground truth."
+    if {*names[0]} & {*names[1]}:
+        return (
+            "There is no common curve of these two, and no paired test: the page Retrieval has those of each."
+        )
+    known = ({*metrics.METRICS, *metrics.GLOBAL, COLA_MAP} & {*each} for each in names)
+    measured = (", ".join(sorted(label_and_meaning(name)[0] for name in each)) for each in known)
+    return "They measure different things: {}, and {}; choose two runs of one kind.".format(*measured)
 
 
 def _bands(both: Mapping[str, SeedGroup], data: Mapping[str, plots.TTMData], metric: str) -> str:
@@ -736,7 +773,8 @@ def curve_table(data: Mapping[str, plots.TTMData]) -> pd.DataFrame:
 def other_groups(first: SeedGroup, second: SeedGroup) -> str:
     """That two runs have different groups, and which; "" where they have the same."""
     configs = [sweep.runs[0].config for sweep in (first, second)]
-    if all(configs[0].get(name) == configs[1].get(name) for name in COMPARABLE):
+    shapes = {config["shape"] for config in configs if config.get("shape")}  # of a set of several shapes
+    if all(configs[0].get(name) == configs[1].get(name) for name in COMPARABLE) and len(shapes) < 2:
         return ""
     sets = [config.get("benchmark", "") for config in configs]
     names = f", {sets[0]} and {sets[1]}" if sets[0] != sets[1] else ""
@@ -749,7 +787,9 @@ def other_groups(first: SeedGroup, second: SeedGroup) -> str:
 def last_iterations(both: Mapping[str, SeedGroup], store: RunStore) -> dict[str, Evaluation]:
     """The results of two runs on the same groups, by their names."""
     runs = {name: sweep.runs[0] for name, sweep in both.items()}
-    groups = adaptation(next(iter(runs.values())).config).load_groups()
+    first = next(iter(runs.values()))
+    of = EvaluationRun.read if first.kind == EvaluationRun.kind else adaptation
+    groups = of(first.config).load_groups()
     return {
         name: Evaluation.of(store.scores(run.id, run.done), groups.truth, groups.ids)
         for name, run in runs.items()

@@ -10,14 +10,16 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
-from adapted import MODEL, SET, made, made_home  # noqa: F401  fixtures
+from adapted import MODEL, SET, finish, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, text
 
 from core.base.text import _exact_differences
 from core.cli import app as cli
 from core.exchange.example import ARCHIVE, EXAMPLE_ID, example_run
 from core.exchange.runs import export_run
+from core.papers.measurement_run import MeasurementRun
 from core.runs.store import RunStore
+from core.sweeps.evaluate import EvaluationRun
 
 RUNS = "pages/9_Runs.py"
 
@@ -203,6 +205,35 @@ def test_what_trains_nothing_has_no_before_and_a_ledger_the_result_of_the_run_it
         f"GroupMatch {value:.1f} %" in rows.loc[ledger.id, "result"]
         and len(rows.loc[ledger.id, "curve"]) == 2
     )
+
+
+def test_evaluations_and_strategies_are_compared_as_far_as_they_can_be(app, made):  # noqa: F811
+    """Two evaluations on the same groups ended in an internal error, two strategies in “no finished iteration”."""
+    store = RunStore()
+    jobs = [
+        EvaluationRun.of(SET, MODEL, groups=24),
+        MeasurementRun.of(SET, MODEL).model_copy(update={"groups": 24}),
+    ]
+    scored, measured = (finish(store, job.kind, job) for job in jobs)
+    test = choose(app(RUNS), made.simplematch, scored)
+    said = text(test).replace("\\", "")
+    assert "McNemar" in said and "same 24 groups" in said
+    assert "kind evaluation / SimpleMatch" in said or "kind SimpleMatch / evaluation" in said
+    before = store.steps(made.simplematch)[0]["metrics"]["group_match"]
+    told = f"GroupMatch {before['value']:.1f} % ({before['low']:.1f}–{before['high']:.1f}, chance 50.0)"
+    said = text(choose(app(RUNS), measured, scored)).replace("\\", "")
+    assert said.count(told) == 2 and "McNemar" not in said  # a measurement leaves no scores
+    assert f"{told}" in text(choose(app(RUNS), measured, made.group)).replace("\\", "")
+    value = {"value": 20.0, "low": 19.0, "high": 21.0, "chance": 1.0, "ties": 0}
+    strategies = []
+    for seed in (0, 1):
+        own = {"benchmark": "scenes/retrieval", "model": MODEL, "adapt": {"strategy": "linear", "seed": seed}}
+        strategies.append(store.create("adapt", f"cola {seed}", own).id)
+        record = {"iteration": 0, "metrics": {"cola_map": value}, "seconds": 2.0}
+        store.append_step(strategies[-1], record, store.queue_up(strategies[-1]))
+    said = text(choose(app(RUNS), *strategies)).replace("\\", "")
+    assert said.count("validation Cola mAP 20.0 % (19.0–21.0, chance 1.0)") == 2
+    assert "no common curve" in said and "They differ only in the seed (A / B): 1 / 0." in said
 
 
 def test_a_row_of_seeds_has_the_result_of_those_that_are_complete(app, made):  # noqa: F811

@@ -16,7 +16,7 @@ from core.cli._output import format_spread, format_step, print_note, show_json, 
 from core.exchange.model import export_model, push_model
 from core.exchange.run_table import _groups_said, _judged, _settings_said
 from core.exchange.runs import import_run
-from core.metrics.groups import GROUP_MATCH, description_of, headline_metrics
+from core.metrics.groups import GLOBAL, GROUP_MATCH, description_of, headline_metrics
 from core.metrics.retrieval import COLA_MAP
 from core.runs.engine import launch
 from core.runs.models import adapted_model
@@ -60,7 +60,9 @@ def _result(run: Run, steps: Sequence[Mapping[str, Any]]) -> str:
     of Cola also which queries they are of, `test mAP 26.1 -> 29.2`."""
     queries, (ends,) = _judged(run.kind, [steps])
     known = ends[-1]["metrics"] if ends else {}
-    name = next((name for name in (GROUP_MATCH, *headline_metrics(known), COLA_MAP) if name in known), None)
+    name = next(
+        (name for name in (GROUP_MATCH, *headline_metrics(known), COLA_MAP, *GLOBAL) if name in known), None
+    )
     if name is None:
         return "-"
     label = f"{queries} mAP" if name == COLA_MAP else description_of(name).label

@@ -28,7 +28,7 @@ from core.ttm.seeds import SeedGroup, seed_of, spread
 _Records = Sequence[Mapping[str, Any]]  # of the iterations of a run
 _Key = tuple[str, str]  # part of a transfer check, or ""; metric
 
-_METHODS = {
+_KINDS = {
     "ttm": "TTM",
     "simplematch": "SimpleMatch",
     LedgerRun.kind: "ledger of TTM",
@@ -228,7 +228,7 @@ def _comparable(run: Run, records: _Records) -> dict[str, str]:
         "split": run.config.get("split") or "test",
         "groups": _groups_said(run.config, records).replace(" groups", ""),
         "model": _model_said(run.config),
-        "method": _METHODS.get(run.kind, run.kind),
+        "kind": _KINDS.get(run.kind, run.kind),
     }
     leading = [name for name in _LEADING if name in own]
     found |= {_label(name): _value_said(own[name]) for name in leading}
