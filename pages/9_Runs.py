@@ -586,7 +586,9 @@ def legend(*sweeps: SeedGroup) -> list[str]:
         lambda sweep: kind(sweep.runs[0]),
         lambda sweep: own[sweep.id],
         lambda sweep: _groups_said(sweep.runs[0].config),
-        lambda sweep: "seed " + ", ".join(str(seed_of(run)) for run in sweep.runs),
+        lambda sweep: (
+            f"seed{'s' * (len(sweep.runs) > 1)} {_seeds_said([seed_of(run) for run in sweep.runs])}"
+        ),
         lambda sweep: f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}",
         lambda sweep: sweep.id,
     )
