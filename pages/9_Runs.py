@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
 from functools import partial
@@ -18,8 +17,19 @@ import ui
 from core import figures as plots
 from core.base.public_mode import is_public
 from core.base.text import _change_in_points, _exact_differences, counted, duration
-from core.cola.judged import _judged_by
 from core.exchange.example import EXAMPLE, EXAMPLE_ID
+from core.exchange.run_table import (
+    _KIND_PARTS,
+    _differing,
+    _Ends,
+    _ends_of,
+    _groups_said,
+    _itself,
+    _Result,
+    _runs_frame,
+    _seeds_said,
+    _settings_said,
+)
 from core.exchange.runs import export_run, import_run
 from core.figures.text import escape_markdown, label_and_meaning, metric_line
 from core.metrics import groups as metrics
@@ -28,15 +38,17 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.paired import comparison_table
 from core.metrics.retrieval import COLA_MAP
 from core.runs.store import Run, RunStore
-from core.scorers.cola_config import AdaptConfig
-from core.ttm.run import RUNS, adaptation
+from core.sweeps.evaluate import EvaluationRun
+from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup, final_values, seed_of, summary
 from ui import runs as shared
 from ui.export import csv_button
 from ui.formatting import p_text, true_minus
 from ui.selection import switch_page
 from ui.sweep import draw_sweeps
+from ui.ttm_sweep import estimates_over_seeds, spread
 
+Steps = Sequence[Sequence[dict[str, Any]]]  # the records of the iterations of some runs
 LEAD = "Runs on this machine, newest first. They continue when the app is closed and are kept until you delete them."
 TABLE = "runs_table"  # the key of the table of runs
 LETTERS = "ABCDEFGH"  # of the runs whose curves are laid over each other
@@ -44,130 +56,100 @@ MOST_BARS = 3  # of runs that are working at once
 COLA = "adapt"  # the kind of a run of the Retrieval page
 # Two runs that have these in common have the same groups.
 COMPARABLE = ("benchmark", "split", "groups", "tags", "embeddings")
+SCORED = (*shared.KINDS, EvaluationRun.kind)  # the kinds of run that leave the scores of every group
 PAIRED, UNPAIRED, APART = "paired test", "results, no test", "curves only"  # what two runs can be compared by
 
 
 # --- the table -----------------------------------------------------------------------------------------------------
 
 
-def table(sweeps: Sequence[SeedGroup], store: RunStore) -> pd.DataFrame:
-    """One row per sweep: result, its curve, how long, what, which seeds, how far, the main metrics before and after."""
+def table(sweeps: Sequence[SeedGroup], steps: Sequence[Steps]) -> pd.DataFrame:
+    """One row per sweep: result, its curve, how long, what, which seeds, how far, the main metrics before and after.
+
+    steps : the records of every run.
+    """
     labels = {name: metrics.METRICS[name].label for name in metrics.headline_metrics()}
     if any(run.kind == COLA for sweep in sweeps for run in sweep.runs):
         labels[COLA_MAP] = "mAP"
-    rows = []
-    for sweep in sweeps:
-        first, steps = sweep.runs[0], [store.steps(run.id) for run in sweep.runs]
-        queries, ends = _judged_by(steps) if first.kind == COLA else ("", steps)
-        before, after = [records[:1] for records in ends], [records[-1:] for records in ends]
-        main = next((name for name in (metrics.GROUP_MATCH, COLA_MAP) if _values(after, name)), None)
-        results = {
-            f"{label} {when}": accuracy(records, name)
-            for name, label in labels.items()
-            for when, records in (("after", after), ("before", before))
-        }
-        rows.append(
-            {
-                "status": state_text(sweep),
-                "before": "–" if main is None else mean(before, main),
-                "result": "–"
-                if main is None
-                else f"{queries} {labels[main]} {accuracy(after, main)}{so_far(sweep)}".strip(),
-                "curve": [] if main is None else curve(steps, main),
-                "time": duration(sum(record["seconds"] for records in steps for record in records))
-                if any(steps)
-                else "–",
-                "seed": seed_text([seed_of(run) for run in sweep.runs]),
-                "set": first.config.get("benchmark", ""),
-                "model": "/".join(Path(first.config.get("model", "")).parts[-2:]),
-                "settings": "",
-                "kind": kind(first),
-                "iterations": f"{min(run.done for run in sweep.runs)} of {first.total or '–'}",
-                "started": datetime.fromtimestamp(sweep.created),
-                **results,
-                "id": sweep.id,
-            }
-        )
-    frame = pd.DataFrame(rows)
-    frame["settings"] = own_settings([sweep.runs[0] for sweep in sweeps])
+    frame = pd.DataFrame([row(*each, labels) for each in zip(sweeps, steps, strict=True)])
+    firsts = [sweep.runs[0] for sweep in sweeps]
+    frame["settings"] = own_settings(firsts)
+    frame["all settings"] = [" · ".join(_settings_said(run, others=True)) for run in firsts]
     return frame if frame["settings"].any() else frame.drop(columns="settings")
 
 
-def state_text(sweep: SeedGroup) -> str:
-    """The state of a run; of one that has not come to its end also how far it is, or was: `stopped 3/10`."""
+def row(sweep: SeedGroup, steps: Steps, labels: Mapping[str, str]) -> dict[str, Any]:
+    """A row of the table. labels : of the metrics that it has before and after."""
+    first, ends = sweep.runs[0], _ends_of(sweep, steps, estimates_over_seeds(sweep.runs, steps))
+    main = main_metric(ends)
+    results = {
+        f"{label} {when}": accuracy(found.get(("", name)), len(sweep.runs))
+        for name, label in labels.items()
+        for when, found in (("after", ends.after), ("before", ends.before))
+    }
+    seconds = [record["seconds"] for records in steps for record in records]
+    return {
+        "status": state_text(sweep, ends.complete),
+        "groups": _groups_said(first.config, next(filter(None, steps), ())).replace(" groups", ""),
+        "before": "–" if main is None else before_text(ends.before.get(("", main))),
+        "result": "–" if main is None else result_text(sweep, ends, main),
+        "curve": [] if main is None else curve([_itself(first.kind, each) for each in steps], main),
+        "time": duration(sum(seconds)) if seconds else "–",
+        "seed": _seeds_said([seed_of(run) for run in sweep.runs]),
+        "set": first.config.get("benchmark", ""),
+        "model": "/".join(Path(first.config.get("model", "")).parts[-2:]),
+        "settings": "",
+        "kind": kind(first),
+        "iterations": f"{min(run.done for run in sweep.runs)} of {first.total or '–'}",
+        "started": datetime.fromtimestamp(sweep.created),
+        **results,
+        "all settings": "",
+        "id": sweep.id,
+    }
+
+
+def state_text(sweep: SeedGroup, complete: int) -> str:
+    """The state of a run; of one that has not come to its end also how far it is, or was: `stopped 3/10`.
+
+    complete : how many seeds have come to their end; of several, that is how far they are: `stopped 3/5 seeds`.
+    """
+    if len(sweep.runs) > 1:
+        count = f" {complete}/{len(sweep.runs)} seeds"
+        return sweep.status + ("" if sweep.status == "finished" else count)
     total, done = sweep.runs[0].total, min(run.done for run in sweep.runs)
     over = sweep.status in ("finished", "queued") or not total
     return sweep.status if over else f"{sweep.status} {done}/{total}"
 
 
 def own_settings(runs: Sequence[Run]) -> list[str]:
-    """What tells each run apart from some other one of its kind, besides set, model and seed, the rarest first; before
-    it the kind, where there are several. "" where nothing does."""
-    described = [settings_of(run) for run in runs]
-    in_columns = {run.config.get(name) for run in runs for name in ("benchmark", "model")}
+    """What tells each run apart from some other one of its kind, besides set, groups, model and seed, in one order;
+    before it the kind, where there are several. "" where nothing does."""
+    described = [
+        [
+            part.replace("learning rate", "lr")
+            for part in _settings_said(run, others=True)
+            if not part.startswith(_KIND_PARTS)
+        ]
+        for run in runs
+    ]
+    for run, parts in zip(runs, described, strict=True):
+        if run.config.get("split") not in (None, "", "test"):
+            parts.insert(0, f"split {run.config['split']}")
     kinds = {
         run.kind: [set(d) for r, d in zip(runs, described, strict=True) if r.kind == run.kind] for run in runs
     }
     common = {name: set.intersection(*parts) for name, parts in kinds.items()}
-    shares = Counter(part for parts in described for part in parts)
     names = [kind(run) for run in runs]
     return [
-        " · ".join(
-            [name] * (len({*names}) > 1)
-            + [
-                part
-                for part in sorted(parts, key=shares.__getitem__)
-                if part not in common[run.kind] | in_columns and not part.startswith("seed ")
-            ]
-        )
+        " · ".join([name] * (len({*names}) > 1) + [part for part in parts if part not in common[run.kind]])
         for run, parts, name in zip(runs, described, names, strict=True)
     ]
-
-
-def settings_of(run: Run) -> list[str]:
-    """The settings of a run, each in a few words; [] of a kind that has none."""
-    if run.kind in shared.KINDS:
-        return adaptation(run.config).describe().split(" · ")
-    return cola_settings(run.config) if run.kind == COLA else []
-
-
-def cola_settings(config: Mapping[str, Any]) -> list[str]:
-    """The settings of a strategy of Cola; what the record of an older version lacks is as it is by default.
-    What a default leaves to the run (learning rate, patience, width, images) is not named."""
-    own = {**AdaptConfig().model_dump(), **config[COLA]}
-    steps = counted(own["steps"], "step") if own["steps"] else "one pass"
-    said = {
-        "lr": "learning rate {:.3g}",
-        "mix": "mix {}",
-        "patience": "patience {}",
-        "fusion": "fusion {}",
-        "adapter": "adapter {}",
-        "batch": "batch {}",
-        "layers": "layers {}",
-        "width": "width {}",
-        "heads": "heads {}",
-        "weight_decay": "weight decay {:.3g}",
-    }
-    found = [text.format(own[name]) for name, text in said.items() if own[name] is not None]
-    images = [] if config.get("images") is None else [f"{config['images']} test images"]
-    return [f"{counted(own['epochs'], 'epoch')} × {steps}", *found, *images]
-
-
-def seed_text(seeds: Sequence[int]) -> str:
-    """`0–3` of 0, 1, 2, 3: three or more that follow one another by the first and the last."""
-    spans: list[list[int]] = []
-    for seed in sorted(seeds):
-        if spans and seed == spans[-1][-1] + 1:
-            spans[-1].append(seed)
-        else:
-            spans.append([seed])
-    return ", ".join(f"{s[0]}–{s[-1]}" if len(s) > 2 else ", ".join(map(str, s)) for s in spans)
 
 
 def curve(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> list[float]:
     """A metric after every iteration, the mean over seeds; as far as all records have it."""
     means = [row["metrics"][name]["mean"] for row in summary(steps) if name in row["metrics"]]
-    return [round(value, 2) for value in means]
+    return [round(value, 2) for value in means] if len(means) > 1 else []  # of a measurement there is none
 
 
 def kind(run: Run) -> str:
@@ -192,34 +174,39 @@ def kind(run: Run) -> str:
     return ", ".join(words)
 
 
-def accuracy(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> str:
-    """One run's value with its interval and chance level, or the mean and deviation over seeds; a dash where it has
-    none."""
-    values = _values(steps, name)
-    if not values:
+def accuracy(found: _Result | None, seeds: int = 1, brief: bool = False) -> str:
+    """A value with its interval, chance level and ties, or the mean with deviation over seeds; a dash for None.
+
+    seeds : that the run has. brief : how many of them the value is of is said elsewhere.
+    """
+    if found is None:
         return "–"
-    if len(values) == 1:
-        (value,) = values
-        tied = f", {value['ties']} tied" if value["ties"] else ""
-        interval = f"{value['low']:.1f}–{value['high']:.1f}"
-        return f"{value['value']:.1f} % ({interval}, chance {value['chance']:.1f}{tied})"
-    row = summary([records for records in steps if records])[0]["metrics"][name]
-    return f"{row['mean']:.1f} ± {row['std']:.1f} % ({row['seeds']} seeds, chance {row['chance']:.1f})"
+    inside = [] if found.low is None else [f"{found.low:.1f}–{found.high:.1f}"]
+    inside.append(f"chance {found.chance:.1f}")
+    if found.ties:
+        inside.append(f"{found.ties:.3g} tied")
+    if seeds > 1 and not brief:
+        inside.append(f"{seeds} seeds" if found.seeds == seeds else f"{found.seeds} of {seeds} seeds")
+    return f"{spread(found)} ({', '.join(inside)})"
+
+
+def before_text(found: _Result | None) -> str:
+    """A value with its interval; a dash for a run that trains nothing."""
+    if found is None:
+        return "–"
+    return spread(found) + ("" if found.low is None else f" ({found.low:.1f}–{found.high:.1f})")
+
+
+def result_text(sweep: SeedGroup, ends: _Ends, name: str) -> str:
+    """The result of a run by its main metric; of one at work as far as it is."""
+    label = "mAP" if name == COLA_MAP else metrics.description_of(name).label
+    said = accuracy(ends.after[("", name)], len(sweep.runs), brief=True)
+    return f"{ends.queries} {label} {said}{so_far(sweep)}".strip()
 
 
 def so_far(sweep: SeedGroup) -> str:
     """That a value is no result yet: the last iteration is, and it is still to come."""
     return ", so far" if any(run.live for run in sweep.runs) else ""
-
-
-def mean(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> str:
-    """One run's value, or the mean over seeds, without its interval."""
-    values = [value["value"] for value in _values(steps, name)]
-    return f"{np.mean(values):.1f} %" if values else "–"
-
-
-def _values(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> list[dict[str, Any]]:
-    return [records[0]["metrics"][name] for records in steps if records and name in records[0]["metrics"]]
 
 
 COLUMNS: dict[str, Any] = {
@@ -228,29 +215,45 @@ COLUMNS: dict[str, Any] = {
         "with it can say. A paired test needs two single runs on the same groups that have results.",
     ),
     "status": st.column_config.TextColumn(
-        width=110, help="Of a run that has not come to its end: iterations done, of how many."
+        width=118,
+        help="Of a run that has not come to its end: iterations done, of how many; of several seeds how many are "
+        "complete, which the result is the mean of.",
     ),
     "before": st.column_config.TextColumn(
-        width=62, help="The same metric before adaptation; “All columns” has its interval."
+        width=128,
+        help="The same metric before adaptation with its 95 % interval; its chance level is that of the result. "
+        "A dash: this run trains nothing.",
     ),
     "result": st.column_config.TextColumn(
-        "result (last iteration)", width=288, help="In brackets the 95 % interval and the chance level."
+        "result (last iteration)",
+        width=302,
+        help="In brackets the 95 % interval, the chance level, and ties where there are some. Of several seeds: mean ± "
+        "standard deviation (n − 1) of those that are complete; the interval is over seeds and groups.",
     ),
-    "set": st.column_config.TextColumn(width=155),
-    "model": st.column_config.TextColumn(width=115),
+    "set": st.column_config.TextColumn(width=135),
+    "groups": st.column_config.TextColumn(
+        width=98, help="How many of the set’s groups the run had; of Cola’s strategies the test images."
+    ),
+    "model": st.column_config.TextColumn(width=93),
     "settings": st.column_config.TextColumn(
-        "settings of its own", width=292, help="What not all the runs in this table share, the rarest first."
+        "settings of its own",
+        width=183,
+        help="What not all the runs in this table share, in one order; “All columns” has all settings.",
     ),
+    "all settings": st.column_config.TextColumn(width=420),
     "seed": st.column_config.TextColumn(width=50),
-    "time": st.column_config.TextColumn(width=68),
+    "time": st.column_config.TextColumn(width=64),
     "GroupMatch before": st.column_config.TextColumn(width=230),
     "started": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm"),
 }
 _NUMBERS = ("value", "low", "high", "chance")  # of a metric after an iteration
-_LETTERS = {"set": 22, "model": 16}  # that a column has room for on a laptop
+_LETTERS = {"set": 20, "model": 13}  # that a column has room for on a laptop
 _LETTER = 5.8  # pixels of one, on average
 # On a laptop all of them fit; on a phone the first ones are in sight: which run, and what came out.
-FITTING = ("compared", "set", "result", "before", "curve", "status", "model", "settings", "seed", "time")
+FITTING = (
+    *("compared", "set", "result", "before", "groups", "curve", "status"),
+    *("model", "settings", "seed", "time"),
+)
 
 
 def curve_column(curves: Sequence[Sequence[float]]) -> Any:
@@ -258,8 +261,8 @@ def curve_column(curves: Sequence[Sequence[float]]) -> Any:
     values = [value for curve in curves for value in curve] or [0.0, 100.0]
     low, high = 10 * int(min(values) // 10), min(10 * int(max(values) // 10 + 1), 100)
     return st.column_config.LineChartColumn(
-        f"curve ({low} to {high} %)",
-        width=135,
+        f"curve ({low}–{high} %)",
+        width=122,
         y_min=low,
         y_max=high,
         help="The metric of the result after every iteration; of Cola’s strategies on validation queries, from the "
@@ -380,8 +383,8 @@ def comparable(first: SeedGroup, second: SeedGroup, results: Mapping[str, str]) 
     if other_groups(first, second):
         return APART
     single = len(first.runs) == len(second.runs) == 1
-    trained = all(sweep.runs[0].kind in RUNS for sweep in (first, second))
-    return PAIRED if single and trained else UNPAIRED
+    scored = all(sweep.runs[0].kind in SCORED for sweep in (first, second))
+    return PAIRED if single and scored else UNPAIRED
 
 
 def asked_runs(known: Collection[str]) -> list[str]:
@@ -413,7 +416,7 @@ def pick_second(sweep: SeedGroup, others: Sequence[SeedGroup], results: Mapping[
     """Tick a second run, so that the two are compared; those with which there is a paired test come first."""
     said = {each.id: comparable(sweep, each, results) for each in others if each.id != sweep.id}
     order = sorted((each for each in others if each.id in said), key=lambda each: said[each.id] != PAIRED)
-    names = {each.id: f"{shared.group_label(each)} · {said[each.id]}" for each in order}
+    names = {each.id: f"{shared.whole_label(each)} · {said[each.id]}" for each in order}
     if not names:
         return
     with st.popover("Compare with …", icon=":material/compare:"):
@@ -582,7 +585,10 @@ def legend(*sweeps: SeedGroup) -> list[str]:
         lambda sweep: "/".join(Path(sweep.runs[0].config.get("model", "")).parts[-2:]),
         lambda sweep: kind(sweep.runs[0]),
         lambda sweep: own[sweep.id],
-        lambda sweep: "seed " + ", ".join(str(seed_of(run)) for run in sweep.runs),
+        lambda sweep: _groups_said(sweep.runs[0].config),
+        lambda sweep: (
+            f"seed{'s' * (len(sweep.runs) > 1)} {_seeds_said([seed_of(run) for run in sweep.runs])}"
+        ),
         lambda sweep: f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}",
         lambda sweep: sweep.id,
     )
@@ -660,43 +666,79 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
         st.warning(escape_markdown(apart), icon=":material/difference:")
     both = {f"{side}: {name}": sweep for side, name, sweep in zip("AB", own, (first, second), strict=True)}
     lines = [_line(*each) for each in zip("AB", own, (first, second), strict=True)]
+    steps = [store.steps(sweep.runs[0].id) for sweep in both.values()]
+    lines.append(escape_markdown(_differing(first, second, steps)))
     data = {name: curves(sweep, store) for name, sweep in both.items()}
     one, other = data.values()
     shared_metrics = [name for name in one.metrics if name in other.metrics]
+    sides = [ends_now(sweep, store) for sweep in both.values()]
     if not shared_metrics:
-        st.markdown("  \n".join(lines))
-        if one.metrics and other.metrics:
-            measured = (
-                ", ".join(label_and_meaning(name)[0] for name in each.metrics) for each in (one, other)
-            )
-            text = "They measure different things: {}, and {}; choose two runs of one kind.".format(*measured)
-        else:
-            text = "One of the two has no finished iteration yet, or no ground truth."
-        st.info(text, icon=":material/info:")
+        st.markdown("  \n".join([*with_results(lines, sides), *lines[2:]]))
+        st.info(no_curves(sides), icon=":material/info:")
         return NOTHING
     metric = pick_metric(shared_metrics)
     assert metric is not None
     label = lambda name: label_and_meaning(name)[0]  # noqa: E731
     tables = {"Both curves (CSV)": curve_table(data)}
     single = len(first.runs) == len(second.runs) == 1
-    if not apart and single and metric in metrics.METRICS:
+    kinds = {first.runs[0].kind, second.runs[0].kind}
+    if not apart and single and metric in metrics.METRICS and kinds <= {*SCORED}:
         ends = last_iterations(both, store)
         results = (metric_line(e.metrics[metric]) for e in ends.values())
-        named = (f"{line}: {escape_markdown(result)}" for line, result in zip(lines, results, strict=True))
-        st.markdown("  \n".join(named))
+        named = (f"{line}: {escape_markdown(result)}" for line, result in zip(lines, results, strict=False))
+        st.markdown("  \n".join([*named, *lines[2:]]))
         difference(ends, metric)
         a, b = ends.values()
         tables["Paired differences (CSV)"] = comparison_table(a, b, ("A", "B"))
+    elif apart or not kinds <= {*shared.KINDS}:
+        st.markdown("  \n".join([*with_results(lines, sides, metric), *lines[2:]]))
     else:
         st.markdown("  \n".join(lines))
-        if not apart:
-            means(both, metric, store)
+        means(both, metric, store)
     figure = plots.ttm_compare_figure(data, metric)
     last = ", ".join(f"{name} ends at {d.metrics[metric][-1, 0]:.1f} %" for name, d in data.items())
     ui.chart(figure, f"{label(metric)} per iteration of both: {last}.", "compare")
     bands = _bands(both, data, metric)
     st.caption(escape_markdown(bands))
     return _Shown({label(metric): figure}, tables, bands)
+
+
+def ends_now(sweep: SeedGroup, store: RunStore) -> _Ends:
+    """What a run has come to so far."""
+    steps = [store.steps(run.id) for run in sweep.runs]
+    return _ends_of(sweep, steps, estimates_over_seeds(sweep.runs, steps))
+
+
+def with_results(lines: Sequence[str], sides: Sequence[_Ends], metric: str = "") -> list[str]:
+    """The lines of A and B, each with its result. metric : "" chooses the main one of each."""
+    named = []
+    for line, ends in zip(lines, sides, strict=False):
+        name = metric or main_metric(ends)
+        found = ends.after.get(("", name or ""))
+        value = accuracy(found, 1 if found is None else found.seeds)
+        said = "" if name is None else f"{label_and_meaning(name)[0]} {value}"
+        named.append(f"{line}: {escape_markdown(f'{ends.queries} {said}'.strip())}" if said else line)
+    return named
+
+
+def main_metric(ends: _Ends) -> str | None:
+    """The metric that a run is about; None where it has none that is known here."""
+    known = (metrics.GROUP_MATCH, COLA_MAP, *metrics.METRICS, *metrics.GLOBAL)
+    return next((name for name in known if ("", name) in ends.after), None)
+
+
+def no_curves(sides: Sequence[_Ends]) -> str:
+    """Why two runs have no common curve."""
+    names = [[name for part, name in ends.after if not part] for ends in sides]
+    if not all(names):
+        return "One of the two has no finished iteration yet, or no ground truth."
+    if {*names[0]} & {*names[1]}:
+        return (
+            "There is no common curve of these two, and no paired test: the page Retrieval has those of each."
+        )
+    known = ({*metrics.METRICS, *metrics.GLOBAL, COLA_MAP} & {*each} for each in names)
+    measured = (", ".join(sorted(label_and_meaning(name)[0] for name in each)) for each in known)
+    return "They measure different things: {}, and {}; choose two runs of one kind.".format(*measured)
 
 
 def _bands(both: Mapping[str, SeedGroup], data: Mapping[str, plots.TTMData], metric: str) -> str:
@@ -733,7 +775,8 @@ def curve_table(data: Mapping[str, plots.TTMData]) -> pd.DataFrame:
 def other_groups(first: SeedGroup, second: SeedGroup) -> str:
     """That two runs have different groups, and which; "" where they have the same."""
     configs = [sweep.runs[0].config for sweep in (first, second)]
-    if all(configs[0].get(name) == configs[1].get(name) for name in COMPARABLE):
+    shapes = {config["shape"] for config in configs if config.get("shape")}  # of a set of several shapes
+    if all(configs[0].get(name) == configs[1].get(name) for name in COMPARABLE) and len(shapes) < 2:
         return ""
     sets = [config.get("benchmark", "") for config in configs]
     names = f", {sets[0]} and {sets[1]}" if sets[0] != sets[1] else ""
@@ -746,7 +789,9 @@ def other_groups(first: SeedGroup, second: SeedGroup) -> str:
 def last_iterations(both: Mapping[str, SeedGroup], store: RunStore) -> dict[str, Evaluation]:
     """The results of two runs on the same groups, by their names."""
     runs = {name: sweep.runs[0] for name, sweep in both.items()}
-    groups = adaptation(next(iter(runs.values())).config).load_groups()
+    first = next(iter(runs.values()))
+    of = EvaluationRun.read if first.kind == EvaluationRun.kind else adaptation
+    groups = of(first.config).load_groups()
     return {
         name: Evaluation.of(store.scores(run.id, run.done), groups.truth, groups.ids)
         for name, run in runs.items()
@@ -850,7 +895,8 @@ def page() -> None:
             bring_in(store)
         return
     sweeps = listed(sweeps)
-    frame = table(sweeps, store)
+    steps = [[store.steps(run.id) for run in sweep.runs] for sweep in sweeps]
+    frame = table(sweeps, steps)
     chosen = choose(frame, {sweep.id: sweep for sweep in sweeps})
     actions(chosen, store, sweeps, dict(zip(frame["id"], frame["result"], strict=True)))
     runs = [run for sweep in sweeps for run in sweep.runs]
@@ -868,11 +914,17 @@ def page() -> None:
             f"{letter}: {shared.group_label(sweep)}"
             for letter, sweep in zip(LETTERS, from_above(chosen), strict=False)
         )
-        table_of_all = frame.drop(columns="curve")
-        ui.export_section("runs", table_of_all, shown.figures, more=more, title=title, note=shown.note)
+        numbers = partial(numbers_of, sweeps, steps)
+        ui.export_section("runs", numbers, shown.figures, more=more, title=title, note=shown.note)
         bring_in(store)
     if not is_public():
         live_sweeps()
+
+
+def numbers_of(sweeps: Sequence[SeedGroup], steps: Sequence[Steps]) -> pd.DataFrame:
+    """The table as numbers, for a file that is computed with."""
+    known = [estimates_over_seeds(*each) for each in zip((s.runs for s in sweeps), steps, strict=True)]
+    return _runs_frame(sweeps, steps, known)
 
 
 def listed(sweeps: list[SeedGroup]) -> list[SeedGroup]:

@@ -755,6 +755,22 @@ _BROKEN_WORDS = """() => [...document.querySelectorAll("th")].flatMap(head => {
 
 
 @pytest.mark.parametrize("width", [1366, 390])
+def test_in_a_report_the_line_of_a_group_of_one_image_begins_at_its_picture(chromium, width):
+    """Between both was a gap of 250 pixels."""
+    groups = load("scenes/swap", "test").select(np.arange(6))
+    found = Evaluation.of(np.random.default_rng(0).normal(size=(6, 1, 2)), groups.truth, groups.ids)
+    page = chromium.new_page(viewport={"width": width, "height": 800})
+    page.set_content(report_html([ReportSection("me", groups, found, "scenes/swap", "test")]))
+    gaps = page.evaluate(
+        """() => [...document.querySelectorAll(".cm-match")].map(group =>
+        group.querySelector(".cm-middle").getBoundingClientRect().left
+        - group.querySelector(".cm-cell img").getBoundingClientRect().right)"""
+    )
+    page.close()
+    assert gaps and all(0 <= gap < 12 for gap in gaps)
+
+
+@pytest.mark.parametrize("width", [1366, 390])
 def test_a_report_breaks_no_word_of_a_head_and_scrolls_its_tables_not_itself(chromium, width):
     sections = [
         ReportSection(

@@ -1,19 +1,25 @@
 """The runs page, driven from app.py: the table, sweeps as one, bulk actions, comparison, export and import."""
 
+import io
 import json
+import shutil
 import zipfile
 from datetime import datetime
 
 import numpy as np
+import pandas as pd
+import pytest
 import streamlit as st
-from adapted import SET, made, made_home  # noqa: F401  fixtures
+from adapted import MODEL, SET, finish, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, text
 
 from core.base.text import _exact_differences
 from core.cli import app as cli
 from core.exchange.example import ARCHIVE, EXAMPLE_ID, example_run
 from core.exchange.runs import export_run
+from core.papers.measurement_run import MeasurementRun
 from core.runs.store import RunStore
+from core.sweeps.evaluate import EvaluationRun
 
 RUNS = "pages/9_Runs.py"
 
@@ -59,7 +65,8 @@ def test_the_table_says_kind_and_seed_and_takes_the_seeds_of_a_sweep_as_one(app,
     row = rows.loc[made.simplematch]
     assert row["result"] == f"GroupMatch {row['GroupMatch after']}" and "chance 50.0" in row["result"]
     assert len(row["curve"]) == 3 and row["time"].endswith("s")
-    assert row["before"] == row["GroupMatch before"].partition(" (")[0]
+    value, _, rest = row["GroupMatch before"].partition(" (")
+    assert row["before"] == f"{value} ({rest.partition(',')[0]})"  # with its interval
 
 
 def test_set_and_result_are_the_first_columns_so_that_a_phone_shows_both(app, made):  # noqa: F811
@@ -70,9 +77,178 @@ def test_set_and_result_are_the_first_columns_so_that_a_phone_shows_both(app, ma
 
 def test_the_table_names_the_settings_that_tell_runs_apart(app, made):  # noqa: F811
     rows = app(RUNS, columns="true").dataframe[0].value.set_index("id")
-    assert "global variant" in rows.loc[made.wide, "settings"]
-    assert "group variant" in rows.loc[made.group, "settings"]
-    assert not rows["settings"].str.contains("seed|builtin/").any()
+    assert rows.loc[made.wide, "settings"].startswith("TTM, global · ")
+    assert "threshold mode relative" in rows.loc[made.wide, "settings"]
+    assert "threshold mode absolute" in rows.loc[made.group, "settings"]
+    assert not rows["settings"].str.contains("seed|builtin/|groups").any()
+
+
+def test_groups_and_all_settings_stand_there_even_where_they_do_not_tell_runs_apart(app, made):  # noqa: F811
+    """Nobody could see that a run had 24 groups of 300, nor its T, where every run of the table shared them."""
+    rows = app(RUNS).dataframe[0].value.set_index("id")
+    assert rows.loc[made.group, "groups"] == "first 24 of 300" and rows.loc[made.file, "groups"] == "all 12"
+    said = rows.loc[made.group, "all settings"]
+    assert said.startswith(
+        "T = 2 · 1 epoch · learning rate 0.0003 · linear threshold, 20 % selected to τ = 0"
+    )
+    assert "weight decay 0.05" in said and "batch 50" in said
+    order = list(app(RUNS, columns="true").dataframe[0].proto.column_order)
+    assert "all settings" in order and order.index("groups") < order.index("kind")
+
+
+def test_run_pickers_and_the_command_say_groups_and_settings(app, made, capsys):  # noqa: F811
+    said = "first 24 of 300 groups · T = 2 · 1 epoch · learning rate 0.0003 · linear threshold, 20 % selected to τ = 0"
+    labels = app("pages/4_Test-Time_Matching.py", run=made.group).selectbox(key="shown").options
+    assert sum(said in label for label in labels) == 2  # the seeds, and the transfer check
+    assert sum("all 12 groups" in label for label in labels) == 1
+    cli(["runs", "list"], standalone_mode=False)
+    lines = capsys.readouterr().out.splitlines()
+    assert sum(said in line for line in lines) == 3 and any(
+        "global variant · T = 2" in line for line in lines
+    )
+    assert any("all 12 groups" in line for line in lines)
+
+
+def test_the_parts_of_the_settings_stand_in_one_order_in_every_row(app, made):  # noqa: F811
+    """They stood the rarest first: `T = 2 · 1 epoch` above `3 epochs · T = 2`."""
+    store, config = RunStore(), RunStore().get(made.seeds[0]).config
+    for number, change in enumerate(
+        ({"epochs": 3}, {"iterations": 5}, {"epochs": 3, "iterations": 5, "batch": 7})
+    ):
+        store.create("ttm", str(number), {**config, "group": None, "ttm": {**config["ttm"], **change}})
+    for said in app(RUNS, columns="true").dataframe[0].value["settings"]:
+        parts = [part.partition(" =")[0].rstrip("s").lstrip("0123456789 ") for part in said.split(" · ")]
+        order = ["T", "epoch"]
+        assert [part for part in parts if part in order] == [part for part in order if part in parts]
+
+
+def test_the_table_is_taken_away_as_numbers(app, made, monkeypatch):  # noqa: F811
+    """Its cells were sentences: `62.5 % (40.6–81.2, chance 50.0)`."""
+    given = []
+    monkeypatch.setattr("ui.export_section", lambda name, table, *_, **more: given.append(table))
+    app(RUNS)
+    back = pd.read_csv(io.StringIO(given[-1]().to_csv(index=False))).set_index("id")
+    fields = [f"group_match{end}" for end in ("", "_low", "_high", "_chance", "_ties", "_sd")]
+    fields += [f"group_match_before{end}" for end in ("", "_low", "_high", "_ties", "_sd")]
+    fields += [
+        "n_groups",
+        "n_groups_of_set",
+        "n_seeds",
+        "n_seeds_complete",
+        "seconds",
+        "iterations",
+        "epochs",
+        "lr",
+    ]
+    for name in [*fields, "oracle", "keep_optimizer", "rounds", "untouched_group_match_low"]:
+        assert pd.api.types.is_numeric_dtype(back[name]), name
+    store = RunStore()
+    ends = [store.steps(run_id)[-1]["metrics"]["group_match"] for run_id in made.seeds]
+    row, values = back.loc[made.group], [end["value"] for end in ends]
+    assert row["group_match"] == pytest.approx(np.mean(values), abs=1e-4)
+    assert row["group_match_sd"] == pytest.approx(np.std(values, ddof=1), abs=1e-4)
+    assert row["group_match_low"] < row["group_match"] < row["group_match_high"]  # over seeds and groups
+    alone, last = back.loc[made.simplematch], store.steps(made.simplematch)[-1]["metrics"]["group_match"]
+    assert [alone[f"group_match{end}"] for end in ("", "_low", "_high", "_ties")] == [
+        last[end] for end in ("value", "low", "high", "ties")
+    ]
+    assert (alone["n_groups"], alone["n_groups_of_set"], alone["rounds"]) == (24, 300, 2)
+    assert np.isnan(alone["iterations"]) and np.isnan(alone["group_match_sd"]) and row["iterations"] == 2
+    assert (row["status"], row["kind"], row["schedule"], row["seeds"]) == ("finished", "ttm", "linear", "0;1")
+    prose = [name for name in back if back[name].astype(str).str.contains(" %|chance|±").any()]
+    assert not prose
+
+
+def test_a_comparison_says_in_which_settings_the_two_differ(app, made):  # noqa: F811
+    test = choose(app(RUNS, together="false"), *made.seeds)
+    assert "They differ only in the seed (A / B): 1 / 0." in text(test).replace("\\", "")
+    store, config = RunStore(), RunStore().get(made.seeds[0]).config
+    longer = {**config["ttm"], "iterations": 4, "epochs": 5, "tau_last": 1.5}
+    other = store.create("ttm", "longer", {**config, "group": None, "ttm": longer})
+    twin = store.create("ttm", "twin", {**config, "group": None})
+    for run in (other, twin):
+        attempt = store.queue_up(run.id)
+        for record in store.steps(made.seeds[0]):
+            store.append_step(run.id, record, attempt)
+        shutil.copytree(
+            store.folder(made.seeds[0]) / "steps", store.folder(run.id) / "steps", dirs_exist_ok=True
+        )
+    test = choose(app(RUNS, together="false"), made.seeds[0], other.id)
+    said = "They differ in (A / B): iterations (T) 4 / 2, epochs 5 / 1, last threshold τ = 1.5 / τ = 0."
+    assert said in text(test).replace("\\", "")
+    test = choose(app(RUNS, together="false"), made.seeds[0], twin.id)
+    assert "They do not differ in any setting, nor in the seed." in text(test).replace("\\", "")
+    assert "kinds of run" in text(choose(app(RUNS), made.simplematch, made.wide))
+
+
+def test_what_trains_nothing_has_no_before_and_a_ledger_the_result_of_the_run_itself(app, made):  # noqa: F811
+    store, (first, *_, last) = RunStore(), RunStore().steps(made.seeds[0])
+    measured = store.create(
+        "evaluate", "scored", {"benchmark": SET, "model": MODEL, "groups": 24, "evaluate": {}}
+    )
+    store.append_step(measured.id, first, store.queue_up(measured.id))
+    own = store.get(made.seeds[0]).config
+    ledger = store.create(
+        "ledger", "of", {**own, "group": None, "controls": ["per-image"], "ledger": own["ttm"]}
+    )
+    attempt = store.queue_up(ledger.id)
+    for i, (control, record) in enumerate(
+        (("", first), ("per-image", {**last, "metrics": {}}), ("itself", last))
+    ):
+        store.append_step(ledger.id, {**record, "iteration": i, "control": control}, attempt)
+    rows = app(RUNS).dataframe[0].value.set_index("id")
+    assert rows.loc[measured.id, "before"] == "–" and rows.loc[measured.id, "groups"] == "first 24 of 300"
+    assert list(rows.loc[measured.id, "curve"]) == []
+    assert rows.loc[measured.id, "result"].startswith("GroupMatch ")
+    value = last["metrics"]["group_match"]["value"]
+    assert (
+        f"GroupMatch {value:.1f} %" in rows.loc[ledger.id, "result"]
+        and len(rows.loc[ledger.id, "curve"]) == 2
+    )
+
+
+def test_evaluations_and_strategies_are_compared_as_far_as_they_can_be(app, made):  # noqa: F811
+    """Two evaluations on the same groups ended in an internal error, two strategies in “no finished iteration”."""
+    store = RunStore()
+    jobs = [
+        EvaluationRun.of(SET, MODEL, groups=24),
+        MeasurementRun.of(SET, MODEL).model_copy(update={"groups": 24}),
+    ]
+    scored, measured = (finish(store, job.kind, job) for job in jobs)
+    test = choose(app(RUNS), made.simplematch, scored)
+    said = text(test).replace("\\", "")
+    assert "McNemar" in said and "same 24 groups" in said
+    assert "kind evaluation / SimpleMatch" in said or "kind SimpleMatch / evaluation" in said
+    before = store.steps(made.simplematch)[0]["metrics"]["group_match"]
+    told = f"GroupMatch {before['value']:.1f} % ({before['low']:.1f}–{before['high']:.1f}, chance 50.0)"
+    said = text(choose(app(RUNS), measured, scored)).replace("\\", "")
+    assert said.count(told) == 2 and "McNemar" not in said  # a measurement leaves no scores
+    assert f"{told}" in text(choose(app(RUNS), measured, made.group)).replace("\\", "")
+    value = {"value": 20.0, "low": 19.0, "high": 21.0, "chance": 1.0, "ties": 0}
+    strategies = []
+    for seed in (0, 1):
+        own = {"benchmark": "scenes/retrieval", "model": MODEL, "adapt": {"strategy": "linear", "seed": seed}}
+        strategies.append(store.create("adapt", f"cola {seed}", own).id)
+        record = {"iteration": 0, "metrics": {"cola_map": value}, "seconds": 2.0}
+        store.append_step(strategies[-1], record, store.queue_up(strategies[-1]))
+    said = text(choose(app(RUNS), *strategies)).replace("\\", "")
+    assert said.count("validation Cola mAP 20.0 % (19.0–21.0, chance 1.0)") == 2
+    assert "no common curve" in said and "They differ only in the seed (A / B): 1 / 0." in said
+
+
+def test_a_row_of_seeds_has_the_result_of_those_that_are_complete(app, made):  # noqa: F811
+    """A seed that was stopped half way stood in the mean of the results."""
+    store, config = RunStore(), RunStore().get(made.seeds[0]).config
+    ended = [store.steps(run_id)[-1]["metrics"]["group_match"]["value"] for run_id in made.seeds]
+    cut = store.create("ttm", "cut", {**config, "ttm": {**config["ttm"], "seed": 2}})
+    attempt = store.queue_up(cut.id)
+    record = store.steps(made.seeds[0])[0]
+    wrong = {**record["metrics"]["group_match"], "value": 0.0}
+    store.append_step(cut.id, {**record, "metrics": {**record["metrics"], "group_match": wrong}}, attempt)
+    store.conclude(cut.id, attempt, "stopped")
+    row = app(RUNS).dataframe[0].value.set_index("id").loc[made.group]
+    assert row["result"].startswith(f"GroupMatch {np.mean(ended):.1f} ± {np.std(ended, ddof=1):.1f} % (")
+    assert row["status"] == "stopped 2/3 seeds" and "2 of 3 seeds" in row["GroupMatch after"]
 
 
 def test_seeds_by_themselves_have_their_intervals_and_a_paired_test(app, made):  # noqa: F811
@@ -150,7 +326,7 @@ def test_all_curves_of_the_table_have_one_scale_that_shows_their_shape(app, made
     values = [value for curve in table.value["curve"] for value in curve]
     low, high = (column["type_config"][name] for name in ("y_min", "y_max"))
     assert low <= min(values) < low + 10 and high - 10 <= max(values) <= high
-    assert column["label"] == f"curve ({low} to {high} %)" and "after every iteration" in column["help"]
+    assert column["label"] == f"curve ({low}–{high} %)" and "after every iteration" in column["help"]
 
 
 def test_a_sweep_beside_a_run_compares_results_without_a_paired_test(app, made):  # noqa: F811
@@ -328,7 +504,7 @@ def test_seeds_of_a_row_are_written_as_spans_and_runs_of_cola_say_what_differs(a
     assert {*table.index} == {"0–3, 7", "0"}
     parts = {seed: set(table.loc[seed, "settings"].split(" · ")) for seed in table.index}
     assert parts["0–3, 7"] == {"1 epoch × 20 steps", "mix single"}
-    assert parts["0"] == {"8 epochs × 150 steps", "mix multi", "learning rate 0.001"}
+    assert parts["0"] == {"8 epochs × 150 steps", "mix multi", "lr 0.001"}
 
 
 def test_a_run_of_the_retrieval_page_is_listed_with_its_own_metric_and_opens_there(app, made):  # noqa: F811
@@ -380,12 +556,12 @@ def test_a_strategys_result_is_that_of_the_test_queries_and_says_so(app, made, c
     store.append_step(run.id, record(0, 18.6, 26.1), attempt)
     store.append_step(run.id, record(1, 38.0, None), attempt)
     before, result, line = told()
-    assert (before, result) == ("18.6 %", "validation mAP 38.0 % (37.0–39.0, chance 1.0), so far")
+    assert (before, result) == ("18.6 % (17.6–19.6)", "validation mAP 38.0 % (37.0–39.0, chance 1.0), so far")
     assert "validation mAP 18.6 -> 38.0" in line
     store.append_step(run.id, record(2, 41.1, 29.2), attempt)
     store.conclude(run.id, attempt, "finished")
     before, result, line = told()
-    assert (before, result) == ("26.1 %", "test mAP 29.2 % (28.2–30.2, chance 1.0)")
+    assert (before, result) == ("26.1 % (25.1–27.1)", "test mAP 29.2 % (28.2–30.2, chance 1.0)")
     assert "test mAP 26.1 -> 29.2" in line
 
 
@@ -445,7 +621,7 @@ def test_the_table_fits_a_laptop_and_shows_every_column_on_demand(app, made):  #
     test = app(RUNS)
     shown = json.loads(test.dataframe[0].proto.columns)
     order = list(test.dataframe[0].proto.column_order)
-    assert order[:7] == ["set", "result", "before", "curve", "status", "model", "settings"]
+    assert order[:7] == ["set", "result", "before", "groups", "curve", "status", "model"]
     assert "started" not in order and "GroupMatch before" not in order
     assert sum(shown[name]["width"] for name in order) <= 1326 - 33  # 1366 less the margins, and the ticks
     order = list(fine(test.toggle(key="columns").set_value(True).run()).dataframe[0].proto.column_order)
@@ -461,18 +637,18 @@ def test_a_name_too_long_for_its_column_says_that_it_goes_on_and_all_columns_sho
     }
     long = store.create("ttm", "long", config)
     test = app(RUNS)
-    assert test.dataframe[0].value.set_index("id").loc[long.id, "set"] == "clip_vit_b32_laion2b_…"
+    assert test.dataframe[0].value.set_index("id").loc[long.id, "set"] == "clip_vit_b32_laion2…"
     assert "scenes/left-right" in set(test.dataframe[0].value["set"])
     rows = fine(test.toggle(key="columns").set_value(True).run()).dataframe[0].value.set_index("id")
     assert rows.loc[long.id, "set"] == "clip_vit_b32_laion2b_embeddings.npz"
 
 
-def test_settings_begin_with_what_is_rarest_and_name_the_kind_where_there_are_several(app, made):  # noqa: F811
+def test_settings_name_the_kind_where_there_are_several(app, made):  # noqa: F811
     store = RunStore()
     config = store.get(made.seeds[0]).config
     rare = store.create("ttm", "rare", {**config, "group": None, "ttm": {**config["ttm"], "lr": 7e-5}})
-    rows = app(RUNS).dataframe[0].value.set_index("id")
-    assert rows.loc[rare.id, "settings"].startswith("TTM · learning rate 7e-05")
+    rows = app(RUNS, columns="true").dataframe[0].value.set_index("id")
+    assert rows.loc[rare.id, "settings"].startswith("TTM · 1 epoch · lr 7e-05")
     assert rows.loc[made.simplematch, "settings"].startswith("SimpleMatch")
 
 

@@ -15,6 +15,7 @@ from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 
 from core.base.text import p_digits
 from core.datasets import load
+from core.exchange.seeds import SeedResult
 from core.exchange.uploads import UploadStore
 from core.figures.group_slide import change_svg
 from core.metrics.evaluation import Evaluation
@@ -614,6 +615,68 @@ def test_seeds_are_exported_as_table_of_latex_and_report(app, made, monkeypatch)
     alone = before[0].metrics["individual_match"]
     assert f"IndividualMatch [{alone.low:.2f}, {alone.high:.2f}] (chance 50.00, {alone.ties} tied)" in latex
     assert "ties not counted" not in latex
+
+
+def test_cards_of_seeds_have_the_interval_chance_and_ties_beside_the_deviation(app, made):  # noqa: F811
+    """They had mean, deviation and chance alone."""
+    test, store = app(TTM, run=made.group), RunStore()
+    truth = load(SET, "test").select(np.arange(24)).truth
+    before, after = ([Evaluation.of(store.scores(run, i), truth) for run in made.seeds] for i in (0, 2))
+    match = next(
+        r for r in SeedResult.of_seeds(before, after, {"": np.ones(24, bool)}) if r.metric == "group_match"
+    )
+    told = [each.value.replace("\u00a0", " ").replace("\u2060", "") for each in test.caption]
+    assert any(
+        f"Mean of 2 seeds: 95 % interval {match.after.low:.1f}–{match.after.high:.1f}, chance 50.0 %, no ties"
+        in each
+        and f"Before {match.before.value:.1f} %: 95 % interval {match.before.low:.1f}–{match.before.high:.1f}"
+        in each
+        for each in told
+    )
+
+
+def test_the_curves_of_seeds_are_those_of_a_single_run(app, made):  # noqa: F811
+    """They showed two metrics of five."""
+    names = []
+    for run in (made.group, made.seeds[0]):
+        figure = json.loads(app(TTM, run=run).get("plotly_chart")[0].proto.spec)
+        names.append([trace["name"] for trace in figure["data"] if trace.get("showlegend") is not False])
+    assert names[0] == names[1] and len(names[0]) == 5
+
+
+def test_what_is_exported_before_all_seeds_are_complete_says_so(app, made, monkeypatch):  # noqa: F811
+    """The file of three seeds of five looked like that of all."""
+    given = []
+    monkeypatch.setattr("ui.ttm_sweep.export_section", lambda *some, **more: given.append((some, more)))
+    test = app(TTM, run=made.group)
+    (name, table, _), more = given[-1]
+    assert more["more"] is None and name == f"seeds-{made.group}" and "finished" not in more["note"]
+    store = RunStore()
+    config = store.get(made.seeds[0]).config
+    cut = store.create("ttm", "cut", {**config, "ttm": {**config["ttm"], "seed": 2}})
+    store.conclude(cut.id, store.queue_up(cut.id), "stopped")
+    test = app(TTM, run=made.group)
+    (name, table, _), more = given[-1]
+    said = "2 of 3 seeds finished, 1 stopped: results are of these 2; curves count"
+    assert name.endswith("-2-of-3") and more["note"].startswith(said)
+    assert set(table["n_seeds_complete"]) == {2} and set(table["n_seeds"]) == {3}
+    assert more["latex"]().startswith(f"% {said}") and said in more["report"]().decode()
+    drawn = []
+    monkeypatch.setattr("ui.ttm_sweep.st.caption", drawn.append)
+    more["more"]()
+    assert drawn[0].startswith(f"**{said}")
+    assert "Mean of 2 of 3 seeds: " in plain(test).replace("\u00a0", " ")
+
+
+def test_the_report_of_seeds_is_short(app, made, monkeypatch):  # noqa: F811
+    """Its title joined the names of all seeds, and every seed's part was unfolded: 23,000 pixels."""
+    given = []
+    monkeypatch.setattr("ui.ttm_sweep.export_section", lambda *_, **more: given.append(more))
+    app(TTM, run=made.group)
+    page = given[-1]["report"]().decode()
+    assert f"<h1>{MODEL} on {SET}, TTM, seeds 0, 1</h1>" in page
+    assert page.count("<section><details><summary><h2>") == 3  # before, and after each seed
+    assert "First 24 of 300 groups." in page
 
 
 def test_a_run_is_exported_as_latex_with_its_difference_interval_and_p(app, made, monkeypatch):  # noqa: F811

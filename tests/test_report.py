@@ -19,6 +19,7 @@ from core.exchange.report import (
     report_html,
     write_report,
 )
+from core.exchange.seeds import SeedResult
 from core.figures import bars_data, margins_data
 from core.figures.svg import bars_svg, margins_svg
 from core.groups import Group, GroupSet
@@ -285,3 +286,23 @@ def test_a_difference_is_exact_rounded_once_and_has_the_digits_of_the_values(toy
     for name in ("group_score", "group_match"):
         first, second = (each.evaluation.metrics[name].value for each in (one, two))
         assert f"{second - first:+.2f}" in words and f"{first:.2f}" in words and f"{second:.2f}" in words
+
+
+def test_seeds_are_folded_each_with_a_pattern_of_its_own_and_the_lines_are_explained(toy_groups):
+    """Wrong groups were not drawn in the margins of the second section on: their pattern was in a closed fold."""
+    sections = [section(toy_groups, seed=seed, model=f"me, after, seed {seed}") for seed in (3, 4)]
+    seeds = SeedResult.of_seeds(
+        [sections[0].evaluation], [sections[1].evaluation], {"": np.ones(len(toy_groups), bool)}
+    )
+    text = report_html(
+        sections, seeds=seeds, title="me on toy, TTM, seeds 3, 4", note="1 of 2 seeds <finished>."
+    )
+    assert "<h1>me on toy, TTM, seeds 3, 4</h1>" in text and "<b>1 of 2 seeds &lt;finished&gt;.</b>" in text
+    assert '"note": "1 of 2 seeds \\u003cfinished>."' in text
+    for i in (0, 1):
+        assert f'</summary><div id="s{i}">' in text and f'href="#s{i}"' in text
+        assert text.count(f'id="cm-hatch-{i}"') == 1
+    words = " ".join(parsed(text).words)
+    for line in ("blue and solid", "orange and dashed", "grey and dotted", "thin whiskers, dashed mark"):
+        assert line in " ".join(words.split())
+    assert "<section><details>" not in report_html(sections)

@@ -14,6 +14,7 @@ from core.base.errors import InputError
 from core.base.public_mode import shown
 from core.base.text import duration
 from core.exchange.example import EXAMPLE, example_run
+from core.exchange.run_table import _groups_said, _settings_said
 from core.figures.text import escape_markdown, label_and_meaning, metric_line
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
@@ -94,10 +95,10 @@ def open_run(name: str) -> None:
 def pick_run(store: RunStore, shown: str, key: str, kinds: Collection[str] = KINDS) -> None:
     """A list of these kinds of run, the seeds of a group as one, with a new one on top; nothing while there is none."""
     labels = {NEW: "+ a new run, or choose one"} | {
-        group.id: group_label(group) for group in all_groups(store, kinds)
+        group.id: whole_label(group) for group in all_groups(store, kinds)
     }
     if shown not in labels:  # a seed of a group, or somebody else's
-        labels[shown] = group_label(SeedGroup(shown, [store.get(shown)]))
+        labels[shown] = whole_label(SeedGroup(shown, [store.get(shown)]))
     if len(labels) == 1:
         return
     st.session_state[key] = shown
@@ -127,6 +128,19 @@ def what_ran(runs: Sequence[Run]) -> str:
 def group_label(sweep: SeedGroup) -> str:
     """A run, or the seeds of one, in a list: without its status, which changes while the list stands."""
     return f"{sweep.title} · {datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}"
+
+
+def whole_label(sweep: SeedGroup) -> str:
+    """`group_label` with how many groups there were, and the settings."""
+    first = sweep.runs[0]
+    ran = [_groups_in(first.id, any(run.done for run in sweep.runs), first.config), *_settings_said(first)]
+    return " · ".join([sweep.title, *ran, f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}"])
+
+
+@st.cache_data(max_entries=4096, show_spinner=False)
+def _groups_in(run_id: str, known: bool, _config: Mapping[str, Any]) -> str:
+    """How many groups a run has. known : whether an iteration has counted them; they stay as many."""
+    return _groups_said(_config, RunStore().steps(run_id)[:1] if known else ())
 
 
 def status_badge(status: str) -> None:

@@ -34,7 +34,6 @@ from core.ttm.forecast import Forecast
 from core.ttm.records import changes as paired_changes
 from core.ttm.records import divergence
 from core.ttm.run import adaptation
-from core.ttm.seeds import seed_of
 from ui.export import chart, csv_button, export_section, picture_buttons
 from ui.formatting import p_text, true_minus, unbroken
 from ui.images import draw_group
@@ -329,17 +328,20 @@ def _report(run: Run) -> bytes:
     return report_of([("before", run, 0), (f"after {what_was_done(run)}", run, run.done)])
 
 
-def report_of(ends: Sequence[tuple[str, Run, int]], seeds: Sequence[SeedResult] = ()) -> bytes:
+def report_of(
+    ends: Sequence[tuple[str, Run, int]], seeds: Sequence[SeedResult] = (), title: str = "", note: str = ""
+) -> bytes:
     """A report of runs on the same groups, each after an iteration of its own, and each part by itself.
 
-    ends : what each is called, the run, the iteration. seeds : what they have come to, where they are seeds.
+    ends : what each is called, the run, the iteration. seeds : what they have come to, where they are seeds. title,
+    note : of the page, as `report_html` takes them.
     """
     _, first, _ = ends[0]
     job, groups = adaptation(first.config), run_groups(first.id, first.config)
-    title = first.title.removesuffix(f" · seed {seed_of(first)}") if len(ends) > 2 else first.title
+    name = job._model if seeds else first.title
     sections = [
         ReportSection(
-            ", ".join(filter(None, (title, side and f"{side} groups", when))),
+            ", ".join(filter(None, (name, side and f"{side} groups", when))),
             groups.select(mask),
             evaluation_at(run.id, iteration, run.attempt, run).select(mask),
             job.benchmark,
@@ -348,7 +350,7 @@ def report_of(ends: Sequence[tuple[str, Run, int]], seeds: Sequence[SeedResult] 
         for side, mask in measured_parts(first, groups).items()
         for when, run, iteration in ends
     ]
-    return report_html(sections, seeds=seeds).encode()
+    return report_html(sections, seeds=seeds, title=title, note=note).encode()
 
 
 @st.cache_data(max_entries=16, show_spinner="Reading what every iteration did …")

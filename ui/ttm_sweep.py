@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -11,17 +13,27 @@ import pandas as pd
 import streamlit as st
 
 from core import figures
+from core.base.errors import InputError
 from core.base.public_mode import is_public
 from core.base.text import counted, duration
+from core.exchange.run_table import (
+    _KIND_PARTS,
+    _ends_of,
+    _groups_said,
+    _Result,
+    _seeds_said,
+    _settings_said,
+)
 from core.exchange.seeds import SeedResult
 from core.figures.text import label_and_meaning
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, METRICS, headline_metrics
+from core.metrics.statistics import Estimate
 from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
 from core.ttm.records import SeedChange
-from core.ttm.run import adaptation
-from core.ttm.seeds import SeedGroup, final_values, group_runs, seed_of, summary
+from core.ttm.run import RUNS, adaptation
+from core.ttm.seeds import SeedGroup, group_runs, seed_of, summary
 from ui.export import chart, export_section
 from ui.formatting import change_text, p_text, true_minus, unbroken, wide_table
 from ui.runs import evaluation_at, live_section, open_run, run_groups, settings_line, what_ran
@@ -29,7 +41,8 @@ from ui.ttm_run import measured_parts, report_of
 
 _HEIGHT = 340  # of the curves: on a laptop all of them stand on the first screen
 RESULT = (
-    "Mean ± standard deviation over seeds (n − 1). The result of a seed is its last iteration, never its best one: "
+    "Mean ± standard deviation over seeds (n − 1); the interval of a mean is over seeds and groups, its ties are the "
+    "average of a seed. The result of a seed is its last iteration, never its best one: "
     "choosing that would use the truth."
 )
 
@@ -38,24 +51,45 @@ def view(store: RunStore, group: str) -> None:
     """All seeds of a group: live or over."""
     runs = group_runs(store, group)
     live_section(runs, _growing, "The curves appear once the first seed has been evaluated.")
-    rows = summary([store.steps(run.id) for run in runs])
+    steps = [store.steps(run.id) for run in runs]
+    rows = summary(steps)
     if rows:
         command = command_line(adaptation(runs[0].config))
-        whole = complete(runs, [store.steps(run.id) for run in runs])
+        whole, missing = complete(runs, steps), pending(runs, steps)
         is_measured = bool(whole) and run_groups(whole[0].id, whole[0].config).truth is not None
         data = figures.spread_data(rows, max(run.total for run in runs) or 1)
         export_section(
-            f"seeds-{group}",
-            figures.ttm_table(data),
+            f"seeds-{group}{f'-{len(whole)}-of-{len(runs)}' if missing else ''}",
+            figures.ttm_table(data).assign(n_seeds_complete=len(whole), n_seeds=len(runs)),
             {"accuracy": figures.ttm_metrics_figure(data)},
             command="" if is_public() or not command else f"{command} --seeds {len(runs)}",
-            latex=partial(_latex, whole) if is_measured else "",
-            report=partial(_report, whole) if is_measured else None,
+            latex=partial(_latex, whole, missing) if is_measured else "",
+            report=partial(_report, whole, missing) if is_measured else None,
             groups=run_groups(runs[0].id, runs[0].config),
+            more=partial(_said, missing) if missing else None,
             title=SeedGroup(group, list(runs)).title,
-            note=f"{what_ran(runs)}. Mean over seeds; bands: one standard deviation; dotted: chance levels. The last "
-            "iteration is the result.",
+            note=f"{missing} {what_ran(runs)}. Mean over seeds; bands: one standard deviation; dotted: chance levels. "
+            "The last iteration is the result.".strip(),
         )
+
+
+def pending(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> str:
+    """How many seeds are complete, what the others are, and what is of which; "" where all are."""
+    whole = complete(runs, steps)
+    if len(whole) == len(runs):
+        return ""
+    ended = {run.id for run in whole}
+    counts = Counter(run.status for run in runs if run.id not in ended)
+    others = ", ".join(f"{count} {status}" for status, count in counts.items())
+    of = (
+        f"results are of {'this one' if len(whole) == 1 else f'these {len(whole)}'}"
+        if whole
+        else "no result yet"
+    )
+    return (
+        f"{len(whole)} of {len(runs)} seeds finished, {others}: {of}; curves count the iterations that the others have "
+        "finished too."
+    )
 
 
 def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:
@@ -63,7 +97,7 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     rows = summary(steps)
     verdict(complete(runs, steps))
     curves(runs, rows)
-    result(runs, steps, rows)
+    result(runs, steps)
     settings_line(runs)
     table(runs, steps)
 
@@ -146,44 +180,90 @@ def _results(runs: Sequence[Run]) -> list[SeedResult]:
     return SeedResult.of_seeds(*_ends(runs), _masks(runs[0]))
 
 
-def _latex(runs: Sequence[Run]) -> str:
-    """Before, the mean ± deviation after, and the gain with its interval and p."""
-    return SeedResult.latex(_results(runs))
+def estimates_over_seeds(
+    runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]
+) -> Mapping[tuple[str, str], tuple[Estimate, Estimate]]:
+    """Every metric before and after in the mean over the complete seeds, with its interval over seeds and groups, by
+    part ("" of all groups) and name; {} of one seed, of other kinds of run, and where the groups are not here."""
+    if len(runs) < 2 or runs[0].kind not in RUNS:
+        return {}
+    own = complete(runs, steps)
+    return _estimates(tuple((run.id, run.attempt, run.done) for run in own), own) if len(own) > 1 else {}
 
 
-def _report(runs: Sequence[Run]) -> bytes:
+@st.cache_resource(max_entries=128, show_spinner=False)
+def _estimates(
+    names: tuple[tuple[str, int, int], ...], _runs: Sequence[Run]
+) -> Mapping[tuple[str, str], tuple[Estimate, Estimate]]:
+    with suppress(InputError):  # data that are not on this machine, as of a run that was imported
+        if run_groups(_runs[0].id, _runs[0].config).truth is not None:
+            return {
+                (found.part.removesuffix(" groups"), found.metric): (found.before, found.after)
+                for found in _results(_runs)
+            }
+    return {}
+
+
+def _said(text: str) -> None:
+    st.caption(f"**{text}**")
+
+
+def _latex(runs: Sequence[Run], missing: str = "") -> str:
+    """Before, the mean ± deviation after, and the gain with its interval and p. missing : that there will be more."""
+    return f"{f'% {missing}' if missing else ''}\n{SeedResult.latex(_results(runs))}".lstrip("\n")
+
+
+def _report(runs: Sequence[Run], missing: str = "") -> bytes:
     """What the seeds have come to, and the groups before, and after each seed."""
     ends = [("before", runs[0], 0), *((f"after, seed {seed_of(run)}", run, run.done) for run in runs)]
-    return report_of(ends, _results(runs))
+    job = adaptation(runs[0].config)
+    what = [part for part in _settings_said(runs[0]) if part.startswith(_KIND_PARTS)]
+    method = ", ".join(what if "SimpleMatch" in what else ["TTM", *what])
+    seeds = _seeds_said([seed_of(run) for run in runs])
+    title = f"{job._model} on {job.benchmark}, {method}, {'seeds' if len(runs) > 1 else 'seed'} {seeds}"
+    note = f"{_groups_said(runs[0].config, RunStore().steps(runs[0].id)[:1])}."
+    return report_of(ends, _results(runs), title, f"{missing} {note[0].upper()}{note[1:]}".strip())
 
 
-def result(runs: Sequence[Run], steps: Sequence[Any], rows: Sequence[Mapping[str, Any]]) -> None:
-    """Before, after and their deviation, of every part."""
-    end = final_values(steps, [run.config for run in runs])
-    if end is None:
+def result(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:
+    """After, with its deviation, interval, chance level and ties, and before, of every part."""
+    ends = _ends_of(SeedGroup("", list(runs)), steps, estimates_over_seeds(runs, steps))
+    if not ends.complete:
         st.caption("The result appears when the first seed is complete.")
         return
-    sides = end.get("parts") or {"": end["metrics"]}
-    for side, metrics in sides.items():
-        names = headline_metrics(metrics)
-        first = rows[0]["parts"][side] if side else rows[0]["metrics"]
+    parts = dict.fromkeys(side for side, _ in ends.after)
+    for side in [side for side in parts if side] or [""]:
+        names = headline_metrics([name for part, name in ends.after if part == side])
         for column, name in zip(st.columns(max(len(names), 1), gap="medium"), names, strict=False):
             with column.container(border=True, gap="xxsmall"):
-                label, meaning = label_and_meaning(name)
-                now, was = metrics[name], first[name]
-                where = f", {side} groups" if side else ""
-                change = change_text(was["mean"], now["mean"])
-                st.metric(f"{label}{where}", spread(now), help=meaning, **change)
-                st.caption(
-                    f"{counted(now['seeds'], 'seed')}; before {spread(was)}; chance {now['chance']:.1f} %"
-                )
+                _card(name, side, ends.before[side, name], ends.after[side, name], len(runs))
     st.caption(RESULT)
 
 
-def spread(metric: Mapping[str, Any]) -> str:
+def _card(name: str, side: str, was: _Result, now: _Result, seeds: int) -> None:
+    label, meaning = label_and_meaning(name)
+    where = f", {side} groups" if side else ""
+    st.metric(f"{label}{where}", spread(now), help=meaning, **change_text(was.value, now.value))
+    of = counted(seeds, "seed") if now.seeds == seeds else f"{now.seeds} of {counted(seeds, 'seed')}"
+    st.caption(unbroken(f"Mean of {of}: {_facts(now)}.  \nBefore {spread(was)}: {_facts(was)}."))
+
+
+def _facts(found: _Result) -> str:
+    """`95 % interval 50.8–74.7, chance 50.0 %, no ties`."""
+    interval = "" if found.low is None else f"95 % interval {found.low:.1f}–{found.high:.1f}, "
+    ties = (
+        "ties not counted"
+        if found.ties is None
+        else "no ties"
+        if not found.ties
+        else f"{found.ties:.3g} tied"
+    )
+    return f"{interval}chance {found.chance:.1f} %, {ties}"
+
+
+def spread(found: _Result) -> str:
     """`79.6 ± 1.5 %`; `79.6 %` where all seeds have the same, as before training."""
-    std = "" if not metric["std"] else f" ± {metric['std']:.1f}"
-    return f"{metric['mean']:.1f}{std} %"
+    return f"{found.value:.1f}{f' ± {found.sd:.1f}' if found.sd else ''} %"
 
 
 def curves(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,15 +13,14 @@ from core.base.errors import InputError
 from core.cli import options
 from core.cli._given_options import App
 from core.cli._output import format_spread, format_step, print_note, show_json, writing
-from core.cola.judged import _judged_by
 from core.exchange.model import export_model, push_model
+from core.exchange.run_table import _groups_said, _judged, _settings_said
 from core.exchange.runs import import_run
-from core.metrics.groups import GROUP_MATCH, description_of, headline_metrics
+from core.metrics.groups import GLOBAL, GROUP_MATCH, description_of, headline_metrics
 from core.metrics.retrieval import COLA_MAP
 from core.runs.engine import launch
 from core.runs.models import adapted_model
 from core.runs.store import Run, RunStore
-from core.scorers.cola_config import KIND
 from core.ttm.explain import changed_ids, explain
 from core.ttm.explain import rows as group_rows
 from core.ttm.explain import summary as change_summary
@@ -38,7 +38,7 @@ def _ids(store: RunStore, name: str) -> list[str]:
 
 @runs_app.command("list", epilog="Example: crossmatch runs list --json")
 def _list(as_json: options.Json = False) -> None:
-    """All runs, newest first, each with its result: its main metric before and after."""
+    """All runs, newest first, each with its result (its main metric before and after), its groups and its settings."""
     store = RunStore()
     runs = store.list()
     if as_json:
@@ -47,20 +47,22 @@ def _list(as_json: options.Json = False) -> None:
     for run in runs:
         total, group = run.total or "–", run.config.get("group")  # one that waits does not know its own yet
         of = f" of {group}" if group else ""
-        print(f"{run.id}  {run.status:<12}{run.done}/{total:<5}{_result(store, run):<28}{run.title}{of}")
+        steps = store.steps(run.id)
+        ran = " · ".join([_groups_said(run.config, steps), *_settings_said(run)])
+        head = f"{run.id}  {run.status:<12}{run.done}/{total:<5}{_result(run, steps):<28}"
+        print(f"{head}{run.title}{of}  [{ran}, seed {seed_of(run)}]")
     if not runs:
         print("no runs yet; start one with `crossmatch ttm --background` or on the test-time matching page")
 
 
-def _result(store: RunStore, run: Run) -> str:
+def _result(run: Run, steps: Sequence[Mapping[str, Any]]) -> str:
     """A run's first and last value of the metric that it is about, in percent: `GroupMatch 61.0 -> 74.3`; of a strategy
     of Cola also which queries they are of, `test mAP 26.1 -> 29.2`."""
-    records = store.steps(run.id)
-    queries, (ends,) = (
-        _judged_by([records]) if run.kind == KIND else ("", [[*records[:1], *records[1:][-1:]]])
-    )
+    queries, (ends,) = _judged(run.kind, [steps])
     known = ends[-1]["metrics"] if ends else {}
-    name = next((name for name in (GROUP_MATCH, *headline_metrics(known), COLA_MAP) if name in known), None)
+    name = next(
+        (name for name in (GROUP_MATCH, *headline_metrics(known), COLA_MAP, *GLOBAL) if name in known), None
+    )
     if name is None:
         return "-"
     label = f"{queries} mAP" if name == COLA_MAP else description_of(name).label

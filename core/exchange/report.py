@@ -109,19 +109,23 @@ def report_html(
     examples: int = 6,
     pictures: bool | None = None,
     seeds: Sequence[SeedResult] = (),
+    title: str = "",
+    note: str = "",
 ) -> str:
     """The whole page. Every text from data is escaped, and the page's own policy forbids it to load or run anything.
 
-    seeds : what the sections are the seeds of, which comes first.
+    seeds : what the sections are the seeds of, which comes first; each section is then folded. title : by default the
+    models on the benchmarks. note : what a reader has to know first.
     """
     records, pairs = [_record(s) for s in sections], _pairs(sections)
-    title = _title(sections, pairs)
-    body = "".join(_section(i, s, examples, pictures) for i, s in enumerate(sections))
-    numbers = {"sections": records, "differences": [_pair_record(p) for p in pairs]}
+    body = "".join(_section(i, s, examples, pictures, folded=bool(seeds)) for i, s in enumerate(sections))
+    numbers: dict[str, Any] = {"note": note} if note else {}
+    numbers |= {"sections": records, "differences": [_pair_record(p) for p in pairs]}
     if seeds:
         numbers["seeds"] = [each.record() for each in seeds]
-    head = f"{SeedResult.html(seeds)}{_overview(sections)}{_difference_table(pairs)}"
-    return report_page(title, f"{head}{body}{_how_to_read()}", numbers)
+    told = f"<p><b>{escape(note)}</b></p>" if note else ""
+    head = f"{told}{SeedResult.html(seeds)}{_overview(sections)}{_difference_table(pairs)}"
+    return report_page(title or _title(sections, pairs), f"{head}{body}{_how_to_read()}", numbers)
 
 
 def _title(sections: Sequence[ReportSection], pairs: Sequence[_Pair]) -> str:
@@ -315,23 +319,27 @@ def _cell(found: Estimate | None) -> str:
     )
 
 
-def _section(index: int, section: ReportSection, examples: int, pictures: bool | None) -> str:
+def _section(
+    index: int, section: ReportSection, examples: int, pictures: bool | None, folded: bool = False
+) -> str:
     found, groups = section.evaluation, section.groups
     names = list(found.outcomes)
     chart = bars_svg(bars_data({"all": found.metrics}, names))
     ties = int(found.matches.tied.sum())
     verb = "is" if ties == 1 else "are"
     tied = f"{counted(ties, 'group')} {verb} tied and in no bar." if ties else ""
-    margins = margins_svg(margins_data(found.matches, found.outcomes[GROUP_MATCH]))
+    margins = margins_svg(margins_data(found.matches, found.outcomes[GROUP_MATCH]), f"cm-hatch-{index}")
     where = section.benchmark and (groups.title or section.benchmark)
     source = _source(groups) if section.benchmark else ""  # a file says nothing of its own
-    return f"""<section id="s{index}"><h2>{escape(_on(section.model, where))}</h2>
+    opened, closed, end = ("<details><summary>", "</summary>", "</details>") if folded else ("", "", "")
+    # The link to a section leads inside its fold, which opens it.
+    return f"""<section>{opened}<h2>{escape(_on(section.model, where))}</h2>{closed}<div id="s{index}">
 <p>{escape(_source_line(section))}: {counted(len(groups), "group")} of {_shape(section)} (images ×
 captions). {escape(groups.description)}{_assumed(found)}</p>{_vocabulary(section)}
 {_metric_table(found)}{chart}
 <h3>Margins</h3><p class="quiet">How far the induced matching is ahead of the next best; hatched: it is wrong.
 {tied}</p>{margins}
-{_slices(found)}{_published(section)}{_examples(section, examples, pictures)}{source}</section>
+{_slices(found)}{_published(section)}{_examples(section, examples, pictures)}{source}</div>{end}</section>
 """
 
 
@@ -489,8 +497,11 @@ def _source(groups: GroupSet) -> str:
 
 def _how_to_read() -> str:
     return """<section><h2>How to read this</h2><p>Percentages over groups, each with its 95 % interval and
-the level that random scores reach (dashed mark). A tie counts as wrong and is counted. GroupMatch asks for less than
-GroupScore, and its chance level is higher: of two images and two captions 50 % against 17 %.</p></section>"""
+the level that random scores reach (in a chart: thin whiskers, dashed mark). A tie counts as wrong and is counted.
+GroupMatch asks for less than GroupScore, and its chance level is higher: of two images and two captions 50 % against
+17 %.</p><p>In the drawing of a group a line joins an image with the caption that the model matches it with: blue and
+solid where that is right, orange and dashed where it is wrong. Thin, grey and dotted: the true caption, where the model
+matches another one or its matchings tie.</p></section>"""
 
 
 _STYLE = """:root{color-scheme:light dark;--ink:#1c1e26;--paper:#fff;--line:rgba(134,140,155,.35)}
@@ -500,13 +511,14 @@ body{max-width:1340px;margin:2rem auto;padding:0 1rem;font:16px/1.5 system-ui,sa
 background:var(--paper)}h2{margin-top:2.5rem;border-top:1px solid var(--line);padding-top:1.2rem}
 h4{margin:1.4rem 0 .4rem}table{border-collapse:collapse;width:100%;margin:.6rem 0}.wide{overflow-x:auto}
 th,td{text-align:left;padding:.35rem .5rem;border-bottom:1px solid var(--line);vertical-align:top}
-td{font-variant-numeric:tabular-nums}svg{width:100%;height:auto;margin:.4rem 0}.num{white-space:nowrap}
+td{font-variant-numeric:tabular-nums}svg{width:100%;max-width:52rem;height:auto;margin:.4rem 0;display:block}
+summary h2{display:inline;border:0;margin:0;padding:0;font-size:1.15rem}.num{white-space:nowrap}
 .name{overflow-wrap:anywhere;min-width:9rem}.quiet{opacity:.75;font-size:.9em}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;font-size:.85em}summary{cursor:pointer;margin:.6rem 0}
 dd{margin:0 0 .5rem}a{color:inherit}.none{opacity:.7;font-style:italic}
-.cm-match{display:grid;grid-template-columns:minmax(90px,34%) minmax(40px,1fr) minmax(120px,44%)}
+.cm-match{display:grid;grid-template-columns:fit-content(34%) minmax(40px,18%) minmax(120px,1fr);max-width:60rem}
 .cm-side{display:grid;grid-auto-rows:1fr;min-width:0}.cm-cell{display:flex;align-items:center;gap:8px;min-height:56px;
-padding:5px 0;min-width:0}.cm-cell img{max-width:calc(100% - 2.4em);max-height:170px;border-radius:8px}
+padding:5px 0;min-width:0}.cm-cell img{min-width:0;max-width:100%;max-height:170px;object-fit:contain;border-radius:8px}
 .cm-middle{position:relative;min-width:0}.cm-lines{position:absolute;inset:0;width:100%;height:100%}
 .cm-beside{grid-template-columns:minmax(0,1fr);grid-template-rows:auto 2.5rem auto;max-width:720px}
 .cm-beside .cm-side{grid-auto-flow:column;grid-auto-columns:minmax(0,1fr);grid-auto-rows:auto}

@@ -160,8 +160,8 @@ def _html_row(found: SeedResult) -> str:
         f"<tr><th>{escape(label)}</th>"
         f'<td class="num"><b>{first.value:.2f}</b> [{first.low:.2f}, {first.high:.2f}]<br><span class="quiet">'
         f"chance {first.chance:.1f}, {first.tied}</span></td>"
-        f'<td class="num"><b>{found}</b> [{last.low:.2f}, {last.high:.2f}]<br><span class="quiet">{_ties(found)}'
-        f"</span></td>{_gain_cells(found)}</tr>"
+        f'<td class="num"><b>{found}</b> [{last.low:.2f}, {last.high:.2f}]<br><span class="quiet">'
+        f"chance {last.chance:.1f}, {_ties(found)}</span></td>{_gain_cells(found)}</tr>"
     )
 
 

@@ -111,6 +111,7 @@ def ttm_table(data: TTMData) -> pd.DataFrame:
         columns: dict[str, np.ndarray] = {"iteration": data.iteration, "seeds": data.seeds}
         for name, values in data.metrics.items():
             columns |= {f"{name}_mean": values[:, 0], f"{name}_sd": values[:, 2] - values[:, 0]}
+            columns[f"{name}_chance"] = values[:, 3]
         return pd.DataFrame(columns).round(_DIGITS)
     fields = ("iteration", "threshold", "coverage", "precision", "loss")
     columns = {name: getattr(data, name) for name in fields}
@@ -132,7 +133,7 @@ def steps_axis(figure: go.Figure, total: int, height: int, y: str, percent: bool
 
 
 def ttm_metrics_figure(data: TTMData, height: int = 360) -> go.Figure:
-    """Every metric per iteration, of several seeds the main ones; bands and dotted chance levels of the main ones.
+    """Every metric per iteration; bands and dotted chance levels of the main ones.
 
     Bands are 95 % intervals, of several seeds one standard deviation.
     """
@@ -142,17 +143,12 @@ def ttm_metrics_figure(data: TTMData, height: int = 360) -> go.Figure:
         if entry.headline:
             _interval(figure, data, name, colour)
             figure.add_hline(y=values[0, 3], line={"color": colour, "width": 1.5, "dash": "dot"})
-        elif data.seeds is not None:
-            continue
         width, size = (3, 9) if entry.headline else (1.4, 6)
-        dash, marker = (
-            "solid" if data.seeds is not None else entry.dash,
-            {"symbol": entry.marker, "size": size},
-        )
+        marker = {"symbol": entry.marker, "size": size}
         hover, more = _hover(data, name)
         line(
             figure, data.iteration, values[:, 0], entry.label, colour, hover,
-            dash=dash, width=width, marker=marker, customdata=more,
+            dash=entry.dash, width=width, marker=marker, customdata=more,
         )  # fmt: skip
     return steps_axis(figure, data.total, height, "", percent=True)
 

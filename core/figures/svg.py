@@ -62,13 +62,17 @@ def _axis(y: float) -> str:
     return f"<g>{marks}</g>"
 
 
-def margins_svg(data: MarginsData) -> str:
-    """How many groups have which margin: those matched right, and on top of them, hatched, those matched wrong."""
+def margins_svg(data: MarginsData, hatch: str = "cm-hatch") -> str:
+    """How many groups have which margin: those matched right, and on top of them, hatched, those matched wrong.
+
+    hatch : the name of the pattern, another one for each figure of a page: that of a figure that is not displayed
+    draws nothing.
+    """
     height, top = 170.0, max(1, int((data.right + data.wrong).max()))
     edges, last = data.edges, float(data.edges[-1])
     left, span = 64, _WIDE - 64 - 40  # the numbers stand below both ends, each as wide as `1.23e+03`
     parts = [
-        '<defs><pattern id="cm-hatch" width="6" height="6" patternUnits="userSpaceOnUse" '
+        f'<defs><pattern id="{hatch}" width="6" height="6" patternUnits="userSpaceOnUse" '
         'patternTransform="rotate(45)"><rect width="6" height="6" fill="#d9730d"/>'
         '<path d="M0 0V6" stroke="#fff" stroke-opacity=".6" stroke-width="2"/></pattern></defs>'
     ]
@@ -76,7 +80,7 @@ def margins_svg(data: MarginsData) -> str:
         x = left + float(edges[i]) / last * span
         width = (float(edges[i + 1]) - float(edges[i])) / last * span - 1
         low, high = right / top * (height - 20), wrong / top * (height - 20)
-        fills = ((height - low, low, OUTCOME_COLOURS["right"]), (height - low - high, high, "url(#cm-hatch)"))
+        fills = ((height - low, low, OUTCOME_COLOURS["right"]), (height - low - high, high, f"url(#{hatch})"))
         for y, tall, fill in fills:
             parts.append(
                 f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{tall:.1f}" fill="{fill}"/>'

@@ -1,0 +1,464 @@
+"""Runs in a table: how many groups each had, its settings, its results as text and as numbers, and how two differ.
+
+A row is a run, or the seeds of one. The result is the last iteration's, of seeds the mean over those that are complete;
+of a ledger that of the run itself, of a strategy of Cola that on the test queries where they have been measured.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from core import datasets
+from core.base.lazy import pandas as pd
+from core.base.text import counted
+from core.cola.judged import _judged_by
+from core.cola.run import StrategyRun
+from core.datasets.base import GROUPS
+from core.metrics.statistics import Estimate
+from core.runs.store import Run
+from core.scenes.sets import SETS
+from core.scorers.cola_config import KIND, AdaptConfig
+from core.ttm.config import SimpleMatchConfig, TTMConfig
+from core.ttm.run import ITSELF, RUNS, LedgerRun, _end, adaptation
+from core.ttm.seeds import SeedGroup, seed_of, spread
+
+_Records = Sequence[Mapping[str, Any]]  # of the iterations of a run
+_Key = tuple[str, str]  # part of a transfer check, or ""; metric
+
+_KINDS = {
+    "ttm": "TTM",
+    "simplematch": "SimpleMatch",
+    LedgerRun.kind: "ledger of TTM",
+    KIND: "Cola",
+    "evaluate": "evaluation",
+    "measure": "measurement",
+}
+_ADAPTED = (*RUNS, LedgerRun.kind)
+_UNTRAINED = ("evaluate", "measure")
+_DEFAULTS = {"ttm": TTMConfig, "simplematch": SimpleMatchConfig, LedgerRun.kind: TTMConfig, KIND: AdaptConfig}
+# Of no result: the seed has a column of its own, and the others decide how fast a run is.
+_IDLE = ("seed", "shard", "micro_batch")
+_THRESHOLDS = ("tau_first", "coverage_first", "tau_last", "coverage_last")
+# What `AdaptationRun.describe` says, so that the line of settings need not say it again.
+_KIND_PARTS = ("global variant", "oracle", "SimpleMatch", "a ledger", "adapted on")  # what kind of run it is
+_DESCRIBED = {
+    *("iterations", "rounds", "epochs", "lr", "schedule", "variant", "oracle", "adapt_on", *_THRESHOLDS),
+    *("keep_optimizer", "augmentation", "contrastive", "lora_rank"),
+}
+_LABELS = {
+    "iterations": "iterations (T)",
+    "rounds": "rounds at most",
+    "lr": "learning rate",
+    "lr_restart": "learning rate factor per iteration",
+    "lr_final": "final share of the learning rate",
+    "batch": "batch",
+    "keep_optimizer": "optimizer state kept",
+    "contrastive": "contrastive loss",
+    "clip_norm": "largest gradient norm",
+    "lora_rank": "LoRA rank",
+    "lora_alpha": "LoRA alpha",
+    "lora_targets": "LoRA targets",
+    "adapt_on": "share of groups adapted on",
+    "oracle": "oracle (uses the truth)",
+    "prior": "language prior",
+}
+
+
+# ---- what ran
+
+
+def _groups_said(config: Mapping[str, Any], records: _Records = ()) -> str:
+    """`first 60 of 300 groups`, `all 300 groups`, `24 groups with relation: left of`; of a set of queries its images.
+
+    records : of its iterations, the first of which counts the groups; of a run that waits what its settings say.
+    """
+    first: Mapping[str, Any] = records[0] if records else {}
+    if KIND in config:
+        images = (first.get("test") or {}).get("images") or config.get("images")
+        return counted(images, "test image") if images else "test images"
+    if "images" in str(first.get("shape", "")):
+        return str(first["shape"]).partition(",")[0]
+    asked, whole = config.get("groups"), _whole(config)
+    count: int | None = first.get("n_groups") or asked
+    if asked is not None:
+        said = f"first {count} of {counted(whole, 'group')}" if whole else f"first {counted(asked, 'group')}"
+    elif config.get("tags"):
+        said = counted(count, "group") if count else "groups"
+    else:
+        every = count or whole
+        said = f"all {counted(every, 'group')}" if every else "all groups"
+    shape = config.get("shape") if not config.get("embeddings") else None
+    of_shape = f" of {shape}" if shape else ""
+    return f"{said}{of_shape}{' with ' + ', '.join(config['tags']) if config.get('tags') else ''}"
+
+
+def _whole(config: Mapping[str, Any]) -> int | None:
+    """How many groups a run's set has, none left out; None where no table says so."""
+    if config.get("embeddings") or config.get("shape") or config.get("tags"):
+        return None
+    name, split = config.get("benchmark", "").partition("~")[0], config.get("split") or "test"
+    if name in SETS:
+        return SETS[name].sizes.get(split)
+    entry = datasets.benchmark_entry(name)
+    known = entry.counts.get(split) if entry is not None and entry.kind == GROUPS else None
+    return known[0] if known else None
+
+
+def _settings(run: Run) -> dict[str, Any]:
+    """Every setting that a result may depend on, besides set, groups, model and seed; what the record of an older
+    version lacks is as it is by default."""
+    own = dict(run.config.get(run.kind) or {})
+    if run.kind in _DEFAULTS:
+        own = {**_DEFAULTS[run.kind]().to_dict(), **own}
+    if run.kind in _ADAPTED:
+        about = {
+            "oracle": False,
+            "adapt_on": None,
+            **({"split_seed": 0} if run.config.get("adapt_on") else {}),
+        }
+        own |= {name: run.config.get(name, default) for name, default in about.items()}
+    for name in ("scale", "controls"):
+        if run.config.get(name) is not None:
+            own[name] = run.config[name]
+    return {name: value for name, value in own.items() if name not in _IDLE}
+
+
+def _settings_said(run: Run, others: bool = False) -> list[str]:
+    """The settings of a run, each in a few words and always in this order; [] of a kind that has none.
+
+    others : those too that a description leaves out: weight decay, batch, ...
+    """
+    own = _settings(run)
+    if run.kind == KIND:
+        return _cola_said(own)
+    if run.kind not in _ADAPTED:
+        return [f"{_LABELS.get(n, n)} {_value_said(v)}" for n, v in own.items() if v not in (None, [], ())]
+    said = [part.removeprefix("test-time matching, ") for part in adaptation(run.config)._method()]
+    said = [part for part in said if part != "group variant"]
+    if not others:
+        return said
+    if own["augmentation"] != "resize-crop":
+        own.pop("crop_factor")
+    rest = [n for n, v in own.items() if n not in _DESCRIBED and v not in (None, [], (), False)]
+    return [*said, *(f"{_label(name)} {_value_said(own[name])}" for name in rest)]
+
+
+def _cola_said(own: Mapping[str, Any]) -> list[str]:
+    """The settings of a strategy of Cola. What a default leaves to the run (learning rate, patience, width) is not
+    named."""
+    steps = counted(own["steps"], "step") if own["steps"] else "one pass"
+    names = (
+        "lr",
+        "mix",
+        "patience",
+        "fusion",
+        "adapter",
+        "batch",
+        "layers",
+        "width",
+        "heads",
+        "weight_decay",
+    )
+    found = [f"{_label(name)} {_value_said(own[name])}" for name in names if own[name] is not None]
+    return [f"{counted(own['epochs'], 'epoch')} × {steps}", *found]
+
+
+def _label(name: str) -> str:
+    return _LABELS.get(name, name.replace("_", " "))
+
+
+def _value_said(value: Any) -> str:
+    if value is None or value in ([], ()):
+        return "default"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(_value_said, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def _seeds_said(seeds: Sequence[int]) -> str:
+    """`0–3` of 0, 1, 2, 3: three or more that follow one another by the first and the last."""
+    spans: list[list[int]] = []
+    for seed in sorted(seeds):
+        if spans and seed == spans[-1][-1] + 1:
+            spans[-1].append(seed)
+        else:
+            spans.append([seed])
+    return ", ".join(f"{s[0]}–{s[-1]}" if len(s) > 2 else ", ".join(map(str, s)) for s in spans)
+
+
+# ---- how two differ
+
+
+def _differing(first: SeedGroup, second: SeedGroup, steps: Sequence[_Records]) -> str:
+    """One sentence: in what two runs differ, with the values of A and of B.
+
+    steps : the records of one run of each.
+    """
+    sides = [_comparable(each.runs[0], records) for each, records in zip((first, second), steps, strict=True)]
+    alike = first.runs[0].kind == second.runs[0].kind
+    names = dict.fromkeys([*sides[0], *sides[1]])
+    shared = [name for name in names if alike or all(name in side for side in sides)]
+    values = {name: [side.get(name, "none") for side in sides] for name in shared}
+    parts = [f"{name} {one} / {other}" for name, (one, other) in values.items() if one != other]
+    numbers = [sorted(seed_of(run) for run in each.runs) for each in (first, second)]
+    seeds = " / ".join(map(_seeds_said, numbers))
+    several = "seeds" if max(map(len, numbers)) > 1 else "seed"
+    if numbers[0] == numbers[1] and not parts:
+        return "They do not differ in any setting, nor in the seed." if several == "seed" else (
+            "They do not differ in any setting, nor in the seeds."
+        )  # fmt: skip
+    if not parts:
+        return f"They differ only in the {several} (A / B): {seeds}."
+    if numbers[0] != numbers[1]:
+        parts.append(f"{several} {seeds}")
+    alone = "" if alike else " Settings that only one of the two kinds of run has are not compared."
+    return f"They differ in (A / B): {', '.join(parts)}.{alone}"
+
+
+def _comparable(run: Run, records: _Records) -> dict[str, str]:
+    """What ran and every setting, as it is said."""
+    own = _settings(run)
+    found = {
+        "set": run.config.get("benchmark", ""),
+        "split": run.config.get("split") or "test",
+        "groups": _groups_said(run.config, records).replace(" groups", ""),
+        "model": _model_said(run.config),
+        "kind": _KINDS.get(run.kind, run.kind),
+    }
+    leading = [name for name in _LEADING if name in own]
+    found |= {_label(name): _value_said(own[name]) for name in leading}
+    if own.get("adapt_on", 1) is None:
+        own["adapt_on"] = "all"
+    if "tau_first" in own:
+        found |= {f"{end} threshold": _end(own, end) for end in ("first", "last")}
+    rest = [name for name in own if name not in {*leading, *_THRESHOLDS}]
+    return found | {_label(name): _value_said(own[name]) for name in rest}
+
+
+_LEADING = ("strategy", "variant", "iterations", "rounds", "epochs", "steps", "lr", "schedule")
+
+
+def _model_said(config: Mapping[str, Any]) -> str:
+    """A model's name; of a folder its last two parts."""
+    name = config.get("model", "")
+    return "/".join(Path(name).parts[-2:]) if Path(name).is_absolute() else name
+
+
+# ---- results
+
+
+class _Result(NamedTuple):
+    """A metric at one end of a run in percent, or its mean over seeds.
+
+    low, high : the 95 % interval, of a mean over seeds and groups; None where it is not known. ties : tied groups, of
+    several seeds on average; None where nobody counted them. sd : over seeds (n - 1), None of one.
+    """
+
+    value: float
+    low: float | None
+    high: float | None
+    chance: float
+    ties: float | None
+    sd: float | None
+    seeds: int
+
+
+class _Ends(NamedTuple):
+    """What a run has come to: `before` is empty of one that trains nothing."""
+
+    before: dict[_Key, _Result]
+    after: dict[_Key, _Result]
+    queries: str  # of Cola, `test` or `validation`
+    complete: int  # seeds that the results are of; 0 while none has come to its end
+
+
+def _complete(runs: Sequence[Run], steps: Sequence[_Records]) -> list[int]:
+    """The places of those runs that have come to their end."""
+    return [
+        i
+        for i, (run, records) in enumerate(zip(runs, steps, strict=True))
+        if not run.live and _is_over(run, records)
+    ]
+
+
+def _is_over(run: Run, records: _Records) -> bool:
+    if not records or run.kind in _UNTRAINED:
+        return bool(records)
+    if run.kind == KIND:
+        return StrategyRun.read(run.config).is_over(records)
+    return adaptation(run.config).is_over(records) if run.kind in _ADAPTED else True
+
+
+def _judged(kind: str, steps: Sequence[_Records]) -> tuple[str, list[list[Mapping[str, Any]]]]:
+    """Of Cola the queries that count; and the first and the last record of each run, of a ledger those of the run
+    itself, which is its last."""
+    if kind == KIND:
+        queries, ends = _judged_by(steps)
+        return queries, [list(records) for records in ends]
+    own = [_itself(kind, records) for records in steps]
+    return "", [[*records[:1], *records[1:][-1:]] for records in own]
+
+
+def _itself(kind: str, records: _Records) -> list[Mapping[str, Any]]:
+    """The records of a run; of a ledger without those of its controls."""
+    return [r for i, r in enumerate(records) if kind != LedgerRun.kind or not i or r.get("control") == ITSELF]
+
+
+def _ends_of(
+    sweep: SeedGroup, steps: Sequence[_Records], known: Mapping[_Key, tuple[Estimate, Estimate]] | None = None
+) -> _Ends:
+    """The results of a run, or of the complete seeds of one; while none is complete of those at work.
+
+    steps : the records of every run. known : before and after in the mean over seeds, from `SeedResult`.
+    """
+    kind, whole = sweep.runs[0].kind, _complete(sweep.runs, steps)
+    taken = [steps[i] for i in whole] or [records for records in steps if records]
+    queries, ends = _judged(kind, taken)
+    known = known or {}
+    before = [records[0] for records in ends if records and kind not in _UNTRAINED]
+    after = [records[-1] for records in ends if records]
+    return _Ends(
+        _results(before, {key: pair[0] for key, pair in known.items()}),
+        _results(after, {key: pair[1] for key, pair in known.items()}),
+        queries,
+        len(whole),
+    )
+
+
+def _results(records: _Records, known: Mapping[_Key, Estimate]) -> dict[_Key, _Result]:
+    """Every metric that all records have."""
+    every = [_by_part(record) for record in records]
+    keys = [key for key in every[0] if all(key in each for each in every)] if every else []
+    return {key: _result([each[key] for each in every], known.get(key)) for key in keys}
+
+
+def _by_part(record: Mapping[str, Any]) -> dict[_Key, Mapping[str, Any]]:
+    """Metrics of a record, of a transfer check also of both parts."""
+    sides = {"": record.get("metrics") or {}}
+    # A measurement's parts are by tag; they are not what the run is about.
+    sides |= {
+        s: p["metrics"] for s, p in (record.get("parts") or {}).items() if s in ("adapted", "untouched")
+    }
+    return {(side, name): value for side, found in sides.items() for name, value in found.items()}
+
+
+def _result(values: Sequence[Mapping[str, Any]], known: Estimate | None) -> _Result:
+    one, over = values[0], spread([value["value"] for value in values])
+    if len(values) == 1 or all(value == one for value in values):  # as before training
+        low, high = one.get("low"), one.get("high")
+    else:
+        low, high = (None, None) if known is None else (known.low, known.high)
+    ties = [value.get("ties") for value in values]
+    counts = [count for count in ties if count is not None]
+    mean = None if len(counts) < len(ties) else sum(counts) / len(counts)
+    return _Result(over.mean, low, high, one["chance"], mean, over.std, over.seeds)
+
+
+# ---- numbers
+
+
+def _runs_frame(
+    sweeps: Sequence[SeedGroup],
+    steps: Sequence[Sequence[_Records]],
+    known: Sequence[Mapping[_Key, tuple[Estimate, Estimate]]],
+) -> pd.DataFrame:
+    """A row per run, or per seeds of one, in numbers: what ran, results before and after, settings.
+
+    Results are columns such as `group_match` (after), `group_match_low`, `_high`, `_chance`, `_ties`, `_sd`, and
+    `group_match_before`, `_before_low`, ...; of a transfer check also `adapted_group_match`, `untouched_group_match`.
+    Yes and no are 1 and 0, lists are joined by semicolons, and what a run does not have is empty.
+    """
+    rows = [_row(*each) for each in zip(sweeps, steps, known, strict=True)]
+    # What ran, then results, then settings: each part's columns together, though not every run has all of them.
+    names = [name for part in range(3) for row in rows for name in row[part]]
+    merged = [{name: value for part in row for name, value in part.items()} for row in rows]
+    frame = pd.DataFrame(merged, columns=list(dict.fromkeys(names)))
+    for name in frame:
+        if name in _COUNTS:  # whole numbers stay whole beside an empty cell
+            frame[name] = frame[name].astype("Int64")
+    return frame
+
+
+_COUNTS = ("n_groups", "n_groups_of_set", "n_images", "n_seeds", "n_seeds_measured", "n_seeds_complete")
+_Cells = dict[str, Any]
+
+
+def _row(
+    sweep: SeedGroup, steps: Sequence[_Records], known: Mapping[_Key, tuple[Estimate, Estimate]]
+) -> tuple[_Cells, _Cells, _Cells]:
+    """What ran, results, settings."""
+    ends = _ends_of(sweep, steps, known)
+    results: _Cells = {}
+    for key, after in ends.after.items():
+        results |= _cells(key, after)
+        if key in ends.before:
+            results |= _cells(key, ends.before[key], "_before")
+    settings = {name: _cell(value) for name, value in _settings(sweep.runs[0]).items()}
+    betas = _settings(sweep.runs[0]).get("betas")
+    if betas is not None:
+        settings.pop("betas")
+        settings |= {"beta1": betas[0], "beta2": betas[1]}
+    if (
+        "tags" in settings
+    ):  # the parts of a measurement; the column `tags` is that of the groups that were taken
+        settings["measured_tags"] = settings.pop("tags")
+    return _about(sweep, steps, ends), results, settings
+
+
+def _about(sweep: SeedGroup, steps: Sequence[_Records], ends: _Ends) -> _Cells:
+    first, config = sweep.runs[0], sweep.runs[0].config
+    seeds = sorted(seed_of(run) for run in sweep.runs)
+    measured = next(iter(ends.after.values()), None)
+    return {
+        "id": sweep.id,
+        "title": sweep.title,
+        "kind": first.kind,
+        "set": config.get("benchmark", ""),
+        "split": config.get("split") or "test",
+        "model": _model_said(config),
+        **_sizes(config, next((records[0] for records in steps if records), {})),
+        "tags": _cell(config.get("tags")),
+        "queries": ends.queries or None,
+        "seeds": ";".join(map(str, seeds)),
+        "n_seeds": len(seeds),
+        "n_seeds_measured": 0 if measured is None else measured.seeds,
+        "n_seeds_complete": ends.complete,
+        "status": sweep.status,
+        "iterations_done": min(run.done for run in sweep.runs),
+        "seconds": sum(each.get("seconds") or 0.0 for records in steps for each in records)
+        if any(steps)
+        else None,
+        "preset": config.get("preset") or None,
+        "created": datetime.fromtimestamp(sweep.created, UTC).isoformat(timespec="seconds"),
+    }
+
+
+def _sizes(config: Mapping[str, Any], record: Mapping[str, Any]) -> _Cells:
+    """How many groups there were, of how many, or images of a set of queries. record : of the first iteration."""
+    shape, count = record.get("shape") or config.get("shape"), record.get("n_groups")
+    images = None
+    if KIND in config:
+        images = (record.get("test") or {}).get("images") or config.get("images")
+    elif "images" in str(shape):
+        images, count, shape = count, None, None
+    else:
+        count = count or config.get("groups")
+    whole = None if images else _whole(config)
+    return {"n_groups": count, "n_groups_of_set": whole, "n_images": images, "shape": shape}
+
+
+def _cells(key: _Key, found: _Result, when: str = "") -> _Cells:
+    name = f"{'_'.join(filter(None, key))}{when}"
+    fields = ("low", "high", "ties", "sd") if when else ("low", "high", "chance", "ties", "sd")
+    return {name: found.value, **{f"{name}_{field}": getattr(found, field) for field in fields}}
+
+
+def _cell(value: Any) -> Any:
+    if isinstance(value, bool):
+        return int(value)
+    return ";".join(map(str, value)) or None if isinstance(value, list | tuple) else value
