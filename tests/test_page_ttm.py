@@ -613,7 +613,10 @@ def test_seeds_are_exported_as_table_of_latex_and_report(app, made, monkeypatch)
     assert f">{p_digits(found.p_value)}</td>" in report and "Mean of 2 seeds" in report
     # Before training all seeds are one: interval and ties are those of `evaluate`.
     alone = before[0].metrics["individual_match"]
-    assert f"IndividualMatch [{alone.low:.2f}, {alone.high:.2f}] (chance 50.00, {alone.ties} tied)" in latex
+    first = next(line for line in latex.splitlines() if line.startswith("before &"))
+    assert rf"{alone.value:.2f} {{\scriptsize [{alone.low:.2f}, {alone.high:.2f}]}}" in first
+    assert f"before: {f'IndividualMatch {alone.ties} tied' if alone.ties else 'none'}" in latex
+    assert "chance &" in latex and "over seeds and groups" in latex and "%  " not in latex
     assert "ties not counted" not in latex
 
 

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.base.text import _change_in_points, counted, p_digits
-from core.exchange.layouts import _difference_rows, _interval, _latex_line, _tabular
+from core.exchange.layouts import _chance_rows, _difference_rows, _estimate_cell, _latex_line, _tabular
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
-from core.metrics.statistics import Estimate
+from core.metrics.statistics import Comparison, Estimate
 from core.ttm.records import SeedChange
 from core.ttm.seeds import SeedSpread, spread
 
@@ -122,28 +122,41 @@ def _by_part(results: Sequence[SeedResult]) -> dict[str, list[SeedResult]]:
 
 def _latex_table(part: str, results: Sequence[SeedResult]) -> str:
     where, seeds = f", {part}" if part else "", counted(results[0].spread.seeds, "seed")
-    names = [each.metric for each in results]
+    names, label = [each.metric for each in results], f"after, mean of {seeds}{where}"
+    tested = {each.metric: each.change.mean for each in results if each.change is not None}
     rows = [
-        _latex_line([f"before{where}", *(f"{each.before.value:.2f}" for each in results)]),
-        "% " + "; ".join(_interval(each.metric, each.before) for each in results),
-        _latex_line([f"after, mean of {seeds}{where}", *map(str, results)]),
-        f"% ± standard deviation over {seeds} (n - 1). 95 % over seeds and groups: "
-        + "; ".join(map(_after, results)),
+        _latex_line([f"before{where}", *(_estimate_cell(each.before) for each in results)]),
+        _latex_line([label, *(f"{each} [{each.after.low:.2f}, {each.after.high:.2f}]" for each in results)]),
+        *_chance_rows([(label, {each.metric: each.after for each in results})], names),
+        r"\midrule",
         *_difference_rows(
-            "mean gain",
-            names,
-            [f"{each.gain:+.2f}".replace("-", "−") for each in results],
-            {each.metric: each.change.mean for each in results if each.change is not None},
+            "mean gain", names, [f"{each.gain:+.2f}".replace("-", "−") for each in results], tested
         ),
     ]
-    return "\n".join(_tabular(["In percent", *(METRICS[name].label for name in names)], rows))
-
-
-def _after(found: SeedResult) -> str:
-    e = found.after
-    return (
-        f"{METRICS[found.metric].label} [{e.low:.2f}, {e.high:.2f}] (chance {e.chance:.2f}, {_ties(found)})"
+    return "\n".join(
+        _tabular(
+            ["In percent", *(METRICS[name].label for name in names)], rows, _latex_notes(results, tested)
+        )
     )
+
+
+def _latex_notes(results: Sequence[SeedResult], tested: Mapping[str, Comparison]) -> list[str]:
+    """What the cells of the table leave out: how its intervals are made, its ties, what has no p."""
+    notes = [
+        "Brackets: 95 % intervals, after training over seeds and groups; ±: standard deviation over seeds (n − 1), "
+        "which is no interval."
+    ]
+    for when, ties in (
+        ("before", {each.metric: each.before.tied for each in results}),
+        ("after", {each.metric: _ties(each) for each in results}),
+    ):
+        found = [f"{METRICS[name].label} {tied}" for name, tied in ties.items() if tied != "no ties"]
+        notes.append(f"Tied groups, which count as wrong, {when}: {', '.join(found) or 'none'}.")
+    if len(tested) > 1:
+        notes.append(f"Holm: p corrected for {counted(len(tested), 'metric')} tested together.")
+    if untested := [METRICS[each.metric].label for each in results if each.metric not in tested]:
+        notes.append(f"– for p: {', '.join(untested)} {'is' if len(untested) == 1 else 'are'} not tested.")
+    return notes
 
 
 def _ties(found: SeedResult) -> str:
