@@ -605,7 +605,7 @@ def test_seeds_are_exported_as_table_of_latex_and_report(app, made, monkeypatch)
     mean, std = np.mean(values), np.std(values, ddof=1)
     assert rf"{mean:.2f} $\pm$ {std:.2f}" in latex and f"{mean:.2f} ± {std:.2f}</b>" in report
     interval = f"[{found.low:+.2f}, {found.high:+.2f}]"
-    assert interval.replace("-", "$-$") in latex and interval in report
+    assert interval.replace("-", "$-$") in latex and interval.replace("-", "−") in report
     gain, alone = (
         next(line for line in latex.splitlines() if line.startswith(head)) for head in ("mean gain", "p &")
     )

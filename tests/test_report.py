@@ -114,7 +114,7 @@ def test_models_on_the_same_groups_have_their_paired_differences_on_the_page_and
         first, second = (s.evaluation.outcomes[name].value.astype(float) for s in (one, two))
         assert found["difference"] == pytest.approx(100 * (second - first).mean())
         assert (found["fixed"], found["broken"]) == ((second > first).sum(), (second < first).sum())
-        assert f"[{found['low']:+.2f}, {found['high']:+.2f}]" in words
+        assert f"[{found['low']:+.2f}, {found['high']:+.2f}]".replace("-", "−") in words
         assert found["p_value"] <= found["p_holm"] <= 1
     assert f"corrected for all {len(pair['metrics'])} comparisons" in words
     assert "Differences" not in report_html([one, elsewhere])
@@ -285,7 +285,11 @@ def test_a_difference_is_exact_rounded_once_and_has_the_digits_of_the_values(toy
     words = " ".join(parsed(report_html([one, two])).words)
     for name in ("group_score", "group_match"):
         first, second = (each.evaluation.metrics[name].value for each in (one, two))
-        assert f"{second - first:+.2f}" in words and f"{first:.2f}" in words and f"{second:.2f}" in words
+        assert (
+            f"{second - first:+.2f}".replace("-", "−") in words
+            and f"{first:.2f}" in words
+            and f"{second:.2f}" in words
+        )
 
 
 def test_seeds_are_folded_each_with_a_pattern_of_its_own_and_the_lines_are_explained(toy_groups):

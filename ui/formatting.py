@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.base.text import _change_in_points, _p_text, duration
+from core.base.text import _change_in_points, _p_text, _true_minus, duration
 from core.figures.text import _unbroken, label_and_meaning
 from core.metrics.groups import METRICS
 from core.metrics.statistics import Estimate
@@ -28,13 +27,7 @@ def p_text(p: float | None) -> str:
     return _p_text(p)
 
 
-def true_minus(text: str) -> str:
-    """A text with minus signs, not hyphens, before its negative numbers.
-
-    >>> true_minus("from -12 to +3 on scenes/relations-1x4")
-    'from −12 to +3 on scenes/relations-1x4'
-    """
-    return re.sub(r"(?<!\w)-(?=\d)", "−", text)
+true_minus = _true_minus
 
 
 def unbroken(text: str) -> str:

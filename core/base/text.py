@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 
 def duration(seconds: float | None) -> str:
     """`5 s`, `2 min 10 s`, `25 min`, `1 h 5 min`; a dash for None."""
@@ -68,3 +70,12 @@ def _exact_differences(digits: int = 1) -> str:
     """What is said once where both percentages and their difference are shown with so many digits."""
     off = f"{10**-digits:.{digits}f}"
     return f"Differences are of the unrounded values, so they may differ by {off} from what you subtract."
+
+
+def _true_minus(text: str) -> str:
+    """A text with minus signs, not hyphens, before its negative numbers.
+
+    >>> _true_minus("from -12 to +3 on scenes/relations-1x4")
+    'from −12 to +3 on scenes/relations-1x4'
+    """
+    return re.sub(r"(?<!\w)-(?=\d)", "−", text)

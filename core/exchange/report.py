@@ -21,7 +21,7 @@ import numpy as np
 from core import datasets
 from core.base.errors import InputError
 from core.base.files import storage_errors, write_bytes
-from core.base.text import _exact_differences, counted, p_digits, tie_count
+from core.base.text import _exact_differences, _true_minus, counted, p_digits, tie_count
 from core.datasets.embeddings import RowImage
 from core.datasets.paper_results import load_results
 from core.exchange.seeds import SeedResult
@@ -261,8 +261,8 @@ def _difference_table(pairs: Sequence[_Pair]) -> str:
         f'<tr><td class="name">{" − ".join(map(escape, pair.names))}</td>'
         f'<td class="name">{escape(pair.first.benchmark or _OWN)}</td>'
         f"<td>{escape(', '.join(METRICS[each].label for each in names))}</td>"
-        f'<td class="num"><b>{found.difference:+.2f}</b> '
-        f"[{found.low:+.2f}, {found.high:+.2f}]{_by_cluster(found)}</td><td>{found.fixed}</td>"
+        f'<td class="num"><b>{_true_minus(f"{found.difference:+.2f}")}</b> '
+        f"{_interval_of(found)}{_by_cluster(found)}</td><td>{found.fixed}</td>"
         f"<td>{found.broken}</td>{_p_cell(found.p_value)}{_p_cell(found.p_holm)}</tr>"
         for pair in pairs
         for name, names in pair.tests.items()
@@ -298,7 +298,12 @@ def _by_cluster(found: Comparison) -> str:
     c = found.clustered
     if c is None:
         return ""
-    return f'<br><span class="quiet">by {escape(c.by)} [{c.low:+.2f}, {c.high:+.2f}]{c.dominated}</span>'
+    return f'<br><span class="quiet">by {escape(c.by)} {_interval_of(c)}{c.dominated}</span>'
+
+
+def _interval_of(found: Any) -> str:
+    """`[−1.20, +3.40]`"""
+    return _true_minus(f"[{found.low:+.2f}, {found.high:+.2f}]")
 
 
 def _shape(section: ReportSection) -> str:

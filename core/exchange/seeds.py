@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from core.base.text import _change_in_points, counted, p_digits
+from core.base.text import _change_in_points, _true_minus, counted, p_digits
 from core.exchange.layouts import _chance_rows, _difference_rows, _estimate_cell, _latex_line, _tabular
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
@@ -129,9 +129,7 @@ def _latex_table(part: str, results: Sequence[SeedResult]) -> str:
         _latex_line([label, *(f"{each} [{each.after.low:.2f}, {each.after.high:.2f}]" for each in results)]),
         *_chance_rows([(label, {each.metric: each.after for each in results})], names),
         r"\midrule",
-        *_difference_rows(
-            "mean gain", names, [f"{each.gain:+.2f}".replace("-", "−") for each in results], tested
-        ),
+        *_difference_rows("mean gain", names, [_true_minus(f"{each.gain:+.2f}") for each in results], tested),
     ]
     return "\n".join(
         _tabular(
@@ -180,7 +178,7 @@ def _html_row(found: SeedResult) -> str:
 
 def _gain_cells(found: SeedResult) -> str:
     if found.change is None:
-        return f'<td class="num">{found.gain:+.2f}, not tested</td>' + "<td>–</td>" * 5
+        return f'<td class="num">{_true_minus(f"{found.gain:+.2f}")}, not tested</td>' + "<td>–</td>" * 5
     mean, more = found.change.mean, found.change.next_gain
     cells = [
         f"<b>{found.gain:+.2f}</b> [{mean.low:+.2f}, {mean.high:+.2f}]",
@@ -189,4 +187,4 @@ def _gain_cells(found: SeedResult) -> str:
         "–" if more is None else f"{more[0]:+.2f} to {more[1]:+.2f}",
         *(f"{np.mean(counts):.1f}" for counts in (found.change.fixed, found.change.broken)),
     ]
-    return "".join(f'<td class="num">{cell}</td>' for cell in cells)
+    return "".join(f'<td class="num">{_true_minus(cell)}</td>' for cell in cells)
