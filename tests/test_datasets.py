@@ -3,7 +3,7 @@
 import pytest
 
 from core import datasets
-from core.base.errors import InputError
+from core.base.errors import InputError, unknown_name
 from core.groups import GroupSet
 
 BUILT_IN = ["scenes/attribute-swap", "scenes/left-right", "scenes/front-behind", "scenes/relations-1x4"]
@@ -32,6 +32,14 @@ def test_a_name_that_shares_but_its_folder_is_no_suggestion():
     for name in ("scenes/nothere", "scenes/nothing", "scenes/lr"):
         with pytest.raises(InputError, match=f"Unknown benchmark '{name}'; known: "):
             datasets.load(name, "test")
+
+
+def test_an_unknown_name_in_a_folder_is_told_what_begins_with_it_or_what_that_folder_has():
+    """Of sixty names it listed the first twelve of the alphabet, and none of the folder that was named."""
+    known = ["aro/a", "scenes/left-right", "scenes/swap", "winoground"]
+    assert str(unknown_name("benchmark", "scenes/left", known)).endswith("did you mean 'scenes/left-right'?")
+    said = str(unknown_name("benchmark", "scenes/foo", known))
+    assert said.endswith("known: scenes/left-right, scenes/swap, aro/a, winoground.")
 
 
 def test_an_unknown_name_or_split_suggests_the_nearest():
