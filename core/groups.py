@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -17,7 +18,7 @@ from PIL import Image
 
 from core.base.arrays import Array, to_numpy
 from core.base.errors import InputError
-from core.base.image_files import ImageFile
+from core.base.image_files import _HEAD, _TAIL, ImageFile, _may_be_cut
 
 
 @runtime_checkable
@@ -39,6 +40,7 @@ class FileImage:
     """An image in a file."""
 
     path: Path
+    _is_image_file = True  # what `_check_whole` looks at
 
     @cached_property
     def key(self) -> str:
@@ -69,6 +71,44 @@ class BytesImage:
 
     def open(self, size: int | None = None) -> Image.Image:
         return ImageFile(self.data).decode(self.name)
+
+
+def _check_whole(images: Iterable[ImageRef]) -> None:
+    """Raise InputError for image files that do not open, before anybody works on the others: those alone are decoded
+    here whose first and last bytes say that the end may be missing."""
+    faults: list[InputError] = []
+    places: list[Path] = []
+    files = {getattr(image, "path"): image for image in images if hasattr(image, "_is_image_file")}  # noqa: B009
+    for path, image in files.items():
+        if _file_may_be_cut(path):
+            try:
+                image.open()
+            except InputError as error:
+                faults.append(error)
+                places.append(path)
+    if len(faults) == 1:
+        raise faults[0]
+    if faults:
+        names = ", ".join(map(str, places[:_NAMED])) + (", …" if len(places) > _NAMED else "")
+        raise InputError(
+            f"{len(faults)} images do not open: {names}; replace them or leave their groups out. Of the first: "
+            f"{faults[0]}"
+        )
+
+
+_NAMED = 5  # damaged images that a sentence names
+
+
+def _file_may_be_cut(path: Path) -> bool:
+    """By a file's first and last bytes; also where it cannot be read, which opening it says."""
+    try:
+        with open(path, "rb", buffering=0) as file:
+            head = file.read(_HEAD)
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - _TAIL))
+            return _may_be_cut(head, file.read(_TAIL), size)
+    except OSError:
+        return True
 
 
 @dataclass(frozen=True)

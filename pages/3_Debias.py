@@ -6,6 +6,7 @@ import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import ui
+from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from ui import debias, debias_alpha, debias_views
 from ui.old_links import present_name, warn_without_effect
@@ -89,8 +90,12 @@ def debiased(selection: ui.Selection, view: str, bar: DeltaGenerator) -> None:
     if view == WORDS:
         debias_views.tokens_view(model, groups)
         return
-    with bar.popover("Source of log P(t)", icon=":material/tune:"):
+    with bar.popover("Source of log P(t)", icon=":material/tune:"), ui.checked_numbers() as wrong:
         prior = debias.pick_prior(selection.benchmark)
+    if wrong:
+        line = f"To see a result, change the source of log P(t): {' '.join(wrong)}"
+        st.info(escape_markdown(line), icon=":material/tune:")
+        return
     inputs = debias.debias_inputs(selection, model, prior)
     debiased_views(inputs, groups, view)
 

@@ -109,9 +109,9 @@ def world_table(tables: Mapping[str, table_html.TableChoice]) -> str:
 def runnable(name: str) -> None:
     """A table of runs: what can be done now, its numbers beside yours, every line with its next step."""
     table, place = st.container(), st.container()  # the table comes first, the setting below it
-    seeds = 1
+    seeds, wrong = 1, list[str]()
     if any(line.job is not None and line.seeds is None for line in papers.lines(name)):
-        with place.popover("Seeds per line"):
+        with place.popover("Seeds per line"), ui.checked_numbers() as wrong:
             seeds = int(ui.number(st, "Seeds per line", 1, 64, papers.SEEDS, key="seeds") or papers.SEEDS)
             st.caption(
                 "Every line that trains is run with so many seeds; its number is their mean. Lines with a number of "
@@ -121,7 +121,7 @@ def runnable(name: str) -> None:
     plan = papers.table_plan(store, name, seeds)
     busy = under_way(store, name, plan)
     with table:
-        st.fragment(standing, run_every=3.0 if busy else None)(name, seeds, busy)
+        st.fragment(standing, run_every=3.0 if busy else None)(name, seeds, busy, " ".join(wrong))
     record = plan.record()
     ui.export_section(
         f"table-{name.replace('/', '-')}",
@@ -157,8 +157,8 @@ def under_way(store: RunStore, name: str, plan: papers.TablePlan) -> bool:
     return is_working(store, name) or any(status.state == "running" for status in plan.lines)
 
 
-def standing(name: str, seeds: int, polled: bool) -> None:
-    """How far the table is; polled while it is worked on."""
+def standing(name: str, seeds: int, polled: bool, wrong: str) -> None:
+    """How far the table is; polled while it is worked on. wrong : about the number of seeds: nothing starts then."""
     with ui.show_errors():
         store = ui.VisitorStore()
         plan = papers.table_plan(store, name, seeds)
@@ -166,8 +166,10 @@ def standing(name: str, seeds: int, polled: bool) -> None:
             st.rerun()
         record = plan.record()
         st.markdown(told(name, record))
-        actions(store, plan)
-        plan_of_lines(store, plan)
+        if wrong:
+            st.caption(escape_markdown(f"To start, change “Seeds per line”: {wrong}"))
+        actions(store, plan, bool(wrong))
+        plan_of_lines(store, plan, bool(wrong))
         empty = len(table_html.empty_rows(record))
         rows = len({line["line"] for line in record["lines"]}) - empty
         tables(store, record, rows, bool(empty) and st.session_state.get("empty", False))
@@ -279,8 +281,8 @@ def told(key: str, record: dict[str, Any] | None = None) -> str:
     return f"{title} {escape_markdown(unbroken(table_html.finding(key, record)))}{two}"
 
 
-def actions(store: RunStore, plan: papers.TablePlan) -> None:
-    """Run or stop everything that can run, and the time it takes."""
+def actions(store: RunStore, plan: papers.TablePlan, blocked: bool) -> None:
+    """Run or stop everything that can run, and the time it takes. blocked : nothing may start."""
     states = [state_of(status) for status in plan.lines]
     ready = [status for status in plan.lines if status.state in ("ready", "stopped")]
     working = is_working(store, plan.name)
@@ -302,6 +304,7 @@ def actions(store: RunStore, plan: papers.TablePlan) -> None:
                 icon=":material/play_arrow:",
                 on_click=runs.run_action,
                 args=(begin,),
+                disabled=blocked,
             )
     if ready and is_public():
         st.caption(f"{counted(len(ready), 'line')} can run on your own installation.")
@@ -338,7 +341,7 @@ def elsewhere(plan: papers.TablePlan) -> None:
         ui.page_button(page[1], page[0], {}, icon=":material/straighten:")
 
 
-def plan_of_lines(store: RunStore, plan: papers.TablePlan) -> None:
+def plan_of_lines(store: RunStore, plan: papers.TablePlan, blocked: bool) -> None:
     """Once it is opened: every line with its next step, then what the table waits for, each once."""
     needs = table_html.missing_resources(text for status in plan.lines for text in status.missing)
     more = f"{counted(len(needs), 'thing')} to get first" if needs else "each with its next step"
@@ -349,14 +352,14 @@ def plan_of_lines(store: RunStore, plan: papers.TablePlan) -> None:
     with box:
         queued = is_working(store, plan.name)
         for i, status in enumerate(plan.lines):
-            line_row(store, status, f"line-{i}", queued)
+            line_row(store, status, f"line-{i}", queued, blocked)
         if needs:
             st.markdown("**Not on this machine.** A line can be run once all that it waits for is here.")
         for item in needs:
             resource(item)
 
 
-def line_row(store: RunStore, status: papers.LineStatus, key: str, queued: bool) -> None:
+def line_row(store: RunStore, status: papers.LineStatus, key: str, queued: bool, blocked: bool) -> None:
     """A line by itself: state, seeds, time, and one button with its next step, or what it waits for.
 
     queued : the whole table is being run, this line in its turn.
@@ -374,14 +377,15 @@ def line_row(store: RunStore, status: papers.LineStatus, key: str, queued: bool)
         )
     with step:
         if not waits:
-            next_step(store, status, key)
+            next_step(store, status, key, blocked)
 
 
-def next_step(store: RunStore, status: papers.LineStatus, key: str) -> None:
+def next_step(store: RunStore, status: papers.LineStatus, key: str, blocked: bool) -> None:
     """One button: open its runs, or run it; or what it needs, by the names that stand below."""
     if status.state in ("ready", "stopped") and not is_public():
         begin = lambda: status.start(store)  # noqa: E731
-        st.button("Run", key=key, icon=":material/play_arrow:", on_click=runs.run_action, args=(begin,))
+        icon = ":material/play_arrow:"
+        st.button("Run", key=key, icon=icon, on_click=runs.run_action, args=(begin,), disabled=blocked)
     elif status.state == "missing":
         st.caption(escape_markdown("; ".join(text.partition(": ")[0] for text in status.missing)))
     elif status.runs:

@@ -18,6 +18,7 @@ from core.base.text import counted
 from core.datasets import load, user_sets
 from core.datasets.score_faults import LISTED as FAULTS
 from core.datasets.score_faults import ScoreFault
+from core.exchange.file_kinds import _kind_of_file
 from core.exchange.import_hub import fetch_parts, list_parts
 from core.exchange.layouts import latex_table
 from core.figures.text import escape_markdown
@@ -28,9 +29,10 @@ from core.metrics.statistics import Clusters, Estimate
 from core.rejudge import rejudge
 from core.scorers import plugins
 from core.scoring.cache import ScoreCache
-from ui import import_workbench
+from ui import import_workbench, misplaced
 from ui.compute_queue import READING
 from ui.export import MARGIN_NOTE
+from ui.misplaced import WAY_IMAGES, WAY_SCORES
 from ui.page import ask_beside, error_text, show_error
 from ui.uploads import (
     BESIDE,
@@ -91,7 +93,7 @@ def images() -> None:
     with left:
         upload = st.file_uploader(
             "A zip with images and a manifest, or a Parquet file",
-            type=["zip", *(ending[1:] for ending in READ)],
+            type=["zip", *(ending[1:] for ending in READ), "npz"],  # the last to say where it belongs
             key="set_upload",
             max_upload_size=upload_limit(),
             help="Put a table (CSV, TSV, JSON) into a zip together with its images. A Parquet or Arrow file can "
@@ -106,10 +108,20 @@ def images() -> None:
     with right:
         how_it_looks()
     if upload is not None:
+        if arrays_instead(upload):
+            return
         import_workbench.open_upload(upload)
     elif folder.strip():
         bring_folder(folder.strip())
     workbench()
+
+
+def arrays_instead(upload: Any) -> bool:
+    """Whether an upload is a file of scores, embeddings or a prior that is no table, and was said to be one."""
+    if Path(upload.name).suffix.lower() not in (".npz", ".json"):
+        return False
+    content = upload.getvalue()
+    return misplaced.not_images(upload.name, _kind_of_file(upload.name, content), content)
 
 
 def bring_folder(folder: str) -> None:
@@ -145,7 +157,7 @@ def workbench() -> None:
     if now is None:
         return
     table = import_workbench.choose_table(now)
-    if table is None:
+    if table is None or misplaced.no_table_of_images(now):
         return
     columns = import_workbench.choose_columns(table)
     if st.button("Check everything", type="primary", icon=":material/rule:", key="check"):
@@ -187,7 +199,7 @@ def hub() -> None:
         bar = ui.progress_bar(place, "Fetching")
         files = fetch_parts(name, split, progress=lambda what, share: bar(share))
         place.empty()
-        import_workbench.open_source(origin, open_table(files))
+        import_workbench.open_source(origin, open_table(files, name=f"{name} ({split})"))
         here = True
     if here:
         workbench()
@@ -208,8 +220,7 @@ def scores() -> None:
         with left:
             entry = new_upload("scores_upload")
     except InputError as error:
-        show_error(error)
-        all_faults(st.session_state.get("scores_upload"))
+        refused(error, st.session_state["scores_upload"])
         what_files_hold()
         return
     if entry is not None:
@@ -231,15 +242,21 @@ def scores() -> None:
         what_files_hold()
 
 
-def all_faults(file: Any) -> None:
-    """Everything that is wrong in a file of scores, as of a manifest; nothing where the sentence above says it all."""
-    faults = [] if file is None else ScoreFault.of_file(file.name, file.getvalue())
-    if len(faults) < 2:
+def refused(error: InputError, file: Any) -> None:
+    """What is wrong with a file: that it belongs elsewhere; all mistakes of a file of scores, as of a manifest; or the
+    sentence of whoever read it."""
+    if misplaced.not_scores(file.name, file.getvalue()):
         return
+    faults = ScoreFault.of_file(file.name, file.getvalue())
+    if len(faults) < 2:
+        show_error(error)
+        return
+    first = f"at least {FAULTS} mistakes; the table below lists the first of them, each"
+    every = f"{len(faults)} mistakes; the table below lists each"
+    told = f"{file.name} has {first if len(faults) == FAULTS else every} with its row and what to do."
+    show_error(InputError(f"{told} Nothing of it is stored: mend them, and upload it again."))
     table = pd.DataFrame(faults, columns=["row", "column", "what is wrong", "what to do"])
     table["row"] = ["" if row is None or pd.isna(row) else str(int(row)) for row in table["row"]]
-    more = f"The first {len(faults)} mistakes" if len(faults) == FAULTS else counted(len(faults), "mistake")
-    st.markdown(f"**{more} in this file.** Nothing of it is stored; mend them and upload it again.")
     ui.wide_table(table, height=min(38 + 35 * len(table), 320), key="score-faults")
     data = lambda: table.to_csv(index=False).encode()  # noqa: E731
     st.download_button("Mistakes (CSV)", data, "mistakes.csv", "text/csv", on_click="ignore")
@@ -316,11 +333,8 @@ def file_section(entry: str, shape: str) -> None:
 
 def view_state(entry: str, shape: str) -> dict[str, str]:
     """What a link to this file's result says, though the address may leave it out."""
-    way = {} if public_mode.is_public() else {"way": _SCORES}
+    way = {} if public_mode.is_public() else {"way": WAY_SCORES}
     return {**way, "set": entry, **({"shape": shape} if shape else {})}
-
-
-_SCORES = "Scores or embeddings"  # of `WAYS`
 
 
 def of_groups(evaluation: Evaluation) -> dict[str, Estimate]:
@@ -513,9 +527,9 @@ def removed(name: str) -> None:
 
 
 WAYS = {
-    "Images and captions": images,
+    WAY_IMAGES: images,
     "Hugging Face": hub,
-    _SCORES: scores,
+    WAY_SCORES: scores,
     "A model": model,
     "A scorer in Python": scorer,
     "Stored data": kept,

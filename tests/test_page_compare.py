@@ -41,6 +41,20 @@ def test_two_models_are_compared_with_paired_intervals(app):
     assert "cannot be 5 points apart" in text(test)
 
 
+@pytest.mark.parametrize(
+    ("key", "value", "said"),
+    [
+        ("points", 0.0, "Difference in points must be at least 0.1."),
+        ("differ", 101.0, "Groups on which only one is right, % must be at most 100."),
+    ],
+)
+def test_a_number_that_the_calculator_does_not_take_is_said_and_nothing_is_computed(app, key, value, said):
+    test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
+    test.number_input(key=key).set_value(value).run()
+    assert not test.exception and [each.value.replace("\\", "") for each in test.error] == [said]
+    assert "with 80 % power" not in text(test)
+
+
 def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app):
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
     match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]

@@ -108,6 +108,14 @@ def test_what_alpha_changes_is_said_first_then_comes_the_figure_then_the_numbers
     assert said < kinds.index("slider") < kinds.index("plotly_chart") < kinds.index("metric")
 
 
+def test_a_number_of_images_out_of_range_is_said_and_shows_no_result_of_another(app):
+    test = app()
+    test.number_input(key="samples").set_value(0).run()
+    assert not test.exception and [each.value for each in test.error] == [r"Images must be at least 1\."]
+    said = text(test).replace("\\", "")
+    assert "change the source of log P(t): Images must be at least 1." in said and not test.slider
+
+
 def test_the_table_of_the_protocol_is_exported_as_numbers_alone(app, monkeypatch):
     given = {}
     monkeypatch.setattr(

@@ -35,6 +35,15 @@ def start_button(test):
     return [b for b in test.button if b.key and b.key.startswith("api_start")]
 
 
+def test_a_price_below_zero_is_said_and_starts_nothing(endpoint, few, tmp_path):  # noqa: F811
+    test = opened()
+    next(box for box in test.number_input if "in" in box.label.split()).set_value(-1.0).run()
+    assert not test.exception
+    assert [each.value for each in test.error] == [r"Price per million tokens in must be at least 0\."]
+    (start,) = start_button(test)
+    assert start.disabled
+
+
 def test_nothing_is_asked_before_the_estimate_was_seen_and_everything_once_after(endpoint, few, tmp_path):  # noqa: F811
     test = opened()
     assert not test.exception and not test.error

@@ -124,6 +124,19 @@ def test_two_ways_by_hand_do_not_begin_with_the_same_words(app):
     )
 
 
+def test_a_number_of_seeds_out_of_range_is_said_and_starts_nothing(app):
+    """Streamlit kept the number before without a word."""
+    test = app(PAPERS, paper=table_html.WORLD, table="Iterations")
+    test.number_input(key="seeds").set_value(65).run()
+    assert not test.exception
+    said = "Seeds per line must be at most 64."
+    assert [each.value.replace("\\", "") for each in test.error] == [said]
+    assert f"To start, change “Seeds per line”: {said}" in text(test).replace("\\", "")
+    assert button(test, "Run all available lines").disabled
+    fine(test.number_input(key="seeds").set_value(2).run())
+    assert not button(test, "Run all available lines").disabled
+
+
 def test_your_runs_stand_below_the_shipped_numbers(app, monkeypatch):
     line = lines("world/iterations")[0]
     test = app(PAPERS, paper=table_html.WORLD, table="Iterations", seeds="1")

@@ -3,6 +3,7 @@
 import ast
 import csv
 import io
+import json
 import zipfile
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
@@ -205,7 +206,8 @@ def test_a_score_file_is_measured_with_ties_and_chance(app):
     assert "The file has no ground truth" in shown
     bad = app(PAGE, way="Scores or embeddings")
     bad = bad.get("file_uploader")[0].upload("s.csv", b"group,image\n1,2\n", "text/csv").run()
-    assert "has no column 'caption'" in bad.error[0].value.replace("\\", "")
+    assert "s.csv has 2 mistakes; the table below" in bad.error[0].value.replace("\\", "")
+    assert list(bad.dataframe[0].value["column"]) == ["caption", "score"]
 
 
 def test_predictions_of_mteb_are_measured_and_what_its_report_hides_is_said(app):
@@ -241,7 +243,7 @@ def test_in_public_mode_nothing_is_stored_and_no_folder_of_the_server_is_read(ap
         test = app(PAGE, way=way)
         assert "public server" in text(test)
         assert not test.text_input
-        assert [u.label for u in test.get("file_uploader")] == ["File of scores or embeddings"]
+        assert test.get("file_uploader")[0].label == "File of scores or embeddings"
 
 
 def test_a_zip_without_a_table_is_called_by_its_own_name(app):
@@ -416,8 +418,183 @@ def test_every_mistake_of_a_score_file_is_listed_with_row_and_remedy(app, open_p
         ("10", "match"),
     } <= rows
     assert any("no score of image '1' with caption '0'" in what for what in table["what is wrong"])
-    assert (table["what to do"] != "").all() and "Nothing of it is stored" in text(test)
+    assert (table["what to do"] != "").all() and "Nothing of it is stored" in test.error[0].value
     assert not UploadStore().list()
+
+
+def test_the_box_above_a_table_of_mistakes_counts_them_and_repeats_none(app, open_page):
+    """It repeated the first three of those that the table lists."""
+    said = [each.value.replace("\\", "") for each in uploaded(app, "x.csv", BROKEN.encode()).error]
+    count = len(ScoreFault.of_file("x.csv", BROKEN.encode()))
+    assert count > 5 and said == [
+        f"x.csv has {count} mistakes; the table below lists each with its row and what to do. Nothing of it is stored: "
+        "mend them, and upload it again."
+    ]
+
+
+def opens(test, name: str):
+    """The button that opens a file where it belongs."""
+    return next(b for b in test.button if b.label.replace("\\", "") == f"Open {name} there")
+
+
+def npz(**arrays):
+    data = io.BytesIO()
+    np.savez(data, **arrays)
+    return data.getvalue()
+
+
+_PAIRS = [{f"c{j}_i{i}": float(i == j) for i in (0, 1) for j in (0, 1)}] * 2
+SCORES = {
+    "s.csv": _csv(60, 0.5),
+    "s.tsv": _csv(3, 1.0).replace(b",", b"\t"),
+    "s.jsonl": "\n".join(map(json.dumps, _PAIRS)).encode(),
+    "s.json": json.dumps(_PAIRS).encode(),
+    "s.npz": npz(scores=np.eye(2)[None]),
+}
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_a_score_file_among_images_is_told_where_it_belongs_and_opens_there_by_one_click(app, name):
+    """It got 240 problems: there is no image '0'."""
+    test = app(PAGE)
+    test = fine(test.file_uploader(key="set_upload").upload(name, SCORES[name]).run())
+    called = name.replace("tsv", "csv")
+    (said,) = [each.value.replace("\\", "") for each in test.info]
+    assert said == f"{called} looks like a score file: open “Scores or embeddings”."
+    assert not [b for b in test.button if b.label == "Check everything"]
+    fine(opens(test, f"{called}").click().run())
+    assert [each.value.replace("\\", "").partition(":")[0] for each in test.subheader] == [called]
+    assert test.selectbox(key="set").value == f"upload/{called}"
+
+
+def test_scores_in_a_zip_and_in_a_folder_are_known_and_a_set_with_a_column_of_scores_stays_one(app, tmp_path):
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        archive.writestr("scores.csv", _csv(3, 1.0))
+    test = app(PAGE)
+    fine(test.file_uploader(key="set_upload").upload("my set.zip", data.getvalue()).run())
+    assert "scores.csv looks like a score file" in text(test).replace("\\", "")
+    folder = brought(tmp_path / "set")
+    (folder / "manifest.csv").write_bytes(_csv(3, 1.0))
+    test = app(PAGE)
+    fine(test.text_input(key="set_folder").set_value(str(folder)).run())
+    assert "manifest.csv looks like a score file" in text(test).replace("\\", "")
+    rows = "group,image,caption,score\na,images/0.png,one,1\na,images/1.png,two,2\n"
+    (folder / "manifest.csv").write_text(rows)
+    assert "1 usable group (1 of 2×2); no problems" in text(checked(app, folder))
+
+
+def test_embeddings_and_a_prior_among_images_are_told_where_they_belong(app):
+    rows = np.random.default_rng(0).normal(size=(4, 3))
+    test = app(PAGE)
+    fine(test.file_uploader(key="set_upload").upload("e.npz", npz(img=rows, cap=rows)).run())
+    assert "e.npz looks like a file of embeddings: open" in text(test).replace("\\", "")
+    fine(opens(test, "e.npz").click().run())
+    assert "2 groups of 2×2" in test.subheader[0].value
+    for name, content in {
+        "p.csv": b"group,caption,log_prob\na,0,-1\n",
+        "p.npz": npz(prior=np.zeros((1, 2))),
+    }.items():
+        test = app(PAGE)
+        fine(test.file_uploader(key="set_upload").upload(name, content).run())
+        assert f"{name} looks like a language prior: open" in text(test).replace("\\", "")
+        fine(button(test, "Open “Scores or embeddings”").click().run())
+        assert test.get("file_uploader")[0].label == "File of scores or embeddings"
+
+
+def test_a_table_of_captions_and_a_prior_among_scores_are_told_where_they_belong(app, open_page):
+    manifest = b"id,image_0,image_1,caption_0,caption_1\na,0.png,1.png,one,two\n"
+    test = fine(uploaded(app, "m.csv", manifest))
+    assert "m.csv looks like a table of images and captions: open" in text(test).replace("\\", "")
+    fine(opens(test, "m.csv").click().run())
+    assert test.multiselect(key="col_images").value == ["image_0", "image_1"]
+    fine(button(test, "Check everything").click().run())
+    (table,) = [d.value for d in test.dataframe if "what is wrong" in d.value.columns]
+    assert set(table["what to do"]) == {"put the table and its images into one zip"}
+    for name, content in {
+        "p.csv": b"group,caption,log_prob\na,0,-1\n",
+        "p.npz": npz(prior=np.zeros((1, 2))),
+    }.items():
+        test = fine(uploaded(app, name, content))
+        assert f"{name} looks like a language prior: upload the scores" in text(test).replace("\\", "")
+        assert not UploadStore().list()
+
+
+def test_scores_given_for_tags_and_a_prior_given_for_tags_are_called_what_they_are(app, open_page):
+    logarithms = b"group,image,caption,score\na,0,0,-1\na,0,1,-2\na,1,0,-2\na,1,1,-1\n"
+    prior = b"group,caption,log_prob\na,0,-1\na,1,-2\n"
+    for field, name, content, said in (
+        (
+            "Tags",
+            "x.csv",
+            logarithms,
+            "looks like a score file; upload it under “File of scores or embeddings”.",
+        ),
+        ("Tags", "x.csv", prior, "looks like a language prior; add it under “Language prior”"),
+        ("Language prior", "x.csv", logarithms, "looks like a score file; upload it under"),
+    ):
+        test = fine(uploaded(app, "s.csv", logarithms))
+        fields = {u.label.partition(":")[0]: u for u in test.get("file_uploader")}
+        test = fields[field].upload(name, content).run()
+        assert f"x.csv {said}" in test.error[0].value.replace("\\", ""), field
+
+
+def _zip(**members: bytes) -> bytes:
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name.replace("__", "."), content)
+    return data.getvalue()
+
+
+WIDE = b"id,image_0,image_1,caption_0,caption_1\na,1.png,2.png,one,two\n"
+DAMAGED = {
+    "a bad (1).zip": b"no zip",
+    "cut (1).zip": _zip(manifest__csv=WIDE, image__png=b"x" * 3000)[:-30],
+    "no table.zip": _zip(a__txt=b"x"),
+    "nested (1).zip": _zip(a__zip=b"x", manifest__csv=WIDE),
+    "long name.zip": _zip(**{"n" * 300: b"x"}),
+    "outside (1).zip": _zip(**{"../../evil.csv": b"x"}),
+    "bad table.zip": _zip(manifest__csv=b"\xff\xfe\x00"),
+    "bad parquet.zip": _zip(manifest__parquet=b"PAR1 no parquet PAR1"),
+    "bad image.zip": _zip(**{"manifest.csv": WIDE, "1.png": b"no image", "2.png": b"\x89PNG\r\n\x1a\n"}),
+    "long cell (1).csv": WIDE.replace(b"1.png", b"n" * 300),
+    "alone (1).csv": WIDE,
+    "no text (1).csv": b"a,b\n\xff\xff,1\n",
+    "twice (1).csv": b"a,a\n1,2\n",
+    "ragged (1).csv": WIDE + b"b,1.png\n",
+    "bad (1).parquet": b"PAR1 no parquet PAR1",
+    "bad (1).arrow": b"ARROW1",
+    "bad (1).json": b"{",
+    "object (1).json": b"{}",
+    "bad (1).jsonl": b"{\n[1]\n",
+    "bad (1).npz": b"PK no zip",
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_no_message_about_an_upload_shows_where_it_was_put(app, open_page, name):
+    """The folder aside, `.staging-…`, stood in every row of a table's problems."""
+    test = app(PAGE)
+    test = test.file_uploader(key="set_upload").upload(name, DAMAGED[name]).run()
+    for check in [b for b in test.button if b.label == "Check everything"]:
+        test = check.click().run()
+    assert not test.exception
+    shown = "\n".join([text(test), *(e.value for e in test.error)]).replace("\\", "")
+    shown += "".join(d.value.to_csv() for d in test.dataframe)
+    assert "staging" not in shown and str(user_sets.root()) not in shown and "_1_" not in shown
+    assert test.error or [d for d in test.dataframe if "what is wrong" in d.value.columns], shown
+
+
+def test_a_full_disk_shows_no_folder_aside(tmp_path, monkeypatch):
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    folder = brought(tmp_path / "set", GOOD)
+    monkeypatch.setattr("core.exchange._import_images.ImageStore.add", full)
+    with pytest.raises(InputError, match="No space left") as said:
+        importing.stage_import(folder)
+    assert "staging" not in str(said.value)
 
 
 def test_a_sound_score_file_has_no_faults_and_each_kind_is_found_alone():

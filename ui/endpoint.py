@@ -14,6 +14,7 @@ from core.scorers.score_options import ScoreOptions
 from core.scoring.cache import ScoreCache
 from core.scoring.load import scorer_kind
 from core.scoring.scores import planned_calls, score_groups
+from ui.fields import checked_numbers, number
 from ui.formatting import progress
 
 PREFIX = "api:"
@@ -28,8 +29,9 @@ def served_evaluation(name: str, groups: GroupSet) -> Evaluation:
     with st.expander(
         f"Served model {escape_markdown(name.removeprefix(PREFIX))}", icon=":material/cloud:", expanded=True
     ):
-        scorer, prices = _endpoint_form(name)
-        confirmed = _confirmed(scorer, planned_calls(scorer, groups, ScoreCache(), *prices))
+        with checked_numbers() as wrong:
+            scorer, prices = _endpoint_form(name)
+        confirmed = _confirmed(scorer, planned_calls(scorer, groups, ScoreCache(), *prices), bool(wrong))
     if not confirmed:
         st.stop()
     with progress("Calling the model") as (_, bar):
@@ -58,7 +60,9 @@ def _endpoint_form(name: str) -> tuple[ApiScorer, tuple[float | None, float | No
         help="Sent to this address only. It stays in this session's memory and is never stored or logged.",
     )
     price_in, price_out = (
-        column.number_input(f"Price per million tokens {side}", 0.0, None, None, key=f"api_{side}-{plain}")
+        number(
+            column, f"Price per million tokens {side}", 0.0, None, None, key=f"api_{side}-{plain}", bind=None
+        )
         for column, side in zip(st.columns(2), ("in", "out"), strict=True)
     )
     model = plain.removeprefix(PREFIX)
@@ -72,8 +76,8 @@ def _endpoint_form(name: str) -> tuple[ApiScorer, tuple[float | None, float | No
     return asking, (price_in, price_out)
 
 
-def _confirmed(scorer: ApiScorer, estimate: CallEstimate) -> bool:
-    """Whether the remaining calls may be made: there are none, or the button was pressed."""
+def _confirmed(scorer: ApiScorer, estimate: CallEstimate, blocked: bool) -> bool:
+    """Whether the remaining calls may be made: there are none, or the button was pressed. blocked : nothing starts."""
     if not estimate.calls:
         st.caption(f"All answers of {escape_markdown(scorer.describe())} are cached.")
         return True
@@ -82,4 +86,5 @@ def _confirmed(scorer: ApiScorer, estimate: CallEstimate) -> bool:
         f"{escape_markdown(scorer.describe())}: **{estimate.calls} calls**, about {estimate.tokens_in:,} tokens in and "
         f"{estimate.tokens_out:,} out{cost}. Answers are cached, so an interrupted run resumes where it stopped."
     )
-    return st.button(f"Start {estimate.calls} calls", type="primary", key=f"api_start-{scorer.name}")
+    label, key = f"Start {estimate.calls} calls", f"api_start-{scorer.name}"
+    return st.button(label, type="primary", key=key, disabled=blocked)

@@ -74,19 +74,21 @@ def number(
     key: str,
     **more: Any,
 ) -> Any:
-    """`place.number_input` with the name `key` in the address; its value, or None for an empty field.
+    """`place.number_input` with the name `key` in the address (`bind=None`: in none); its value, or None for an empty
+    field.
 
     In a form (`checked_numbers`) a number out of range stays in its field, with a sentence below, and `value` is
     returned. Raises InputError for what is no finite number.
     """
     wrong = _WRONG.get()
+    more = {"bind": "query-params", **more}
     limits = (low, high) if wrong is None else (None, None)
-    if wrong is None or not _is_number(st.query_params.get(key)):
+    if more["bind"] and (wrong is None or not _is_number(st.query_params.get(key))):
         warn_number(key, label, low, high)
     if isinstance(low, int):
         more = {"step": 1, **more}  # by which Streamlit knows that it is a whole number
     try:
-        found = place.number_input(label, *limits, value, key=key, bind="query-params", **more)
+        found = place.number_input(label, *limits, value, key=key, **more)
     except (OverflowError, ValueError):  # Streamlit makes a whole number of it without a look
         found = math.nan
     if found is not None and not math.isfinite(found):

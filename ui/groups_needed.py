@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import streamlit as st
 
 from core.base.text import counted
 from core.metrics.statistics import Comparison
+from ui.fields import checked_numbers, number
 
 
 def groups_needed(n: int, differ: float) -> None:
@@ -15,11 +18,15 @@ def groups_needed(n: int, differ: float) -> None:
     """
     with st.expander("How many groups would I need?", icon=":material/calculate:"):
         left, right = st.columns(2)
-        gap = left.number_input("Difference in points", 0.1, 100.0, 5.0, 0.5, key="points", format="%.1f")
-        share = right.number_input(
-            "Groups on which only one is right, %", 0.1, 100.0, min(max(round(differ, 1), 0.1), 100.0), 1.0,
-            key="differ", format="%.1f", help="Starts with GroupMatch of the comparison above.",
-        )  # fmt: skip
+        own: dict[str, Any] = {"bind": None, "format": "%.1f"}
+        with checked_numbers() as wrong:
+            gap = number(left, "Difference in points", 0.1, 100.0, 5.0, step=0.5, key="points", **own)
+            share = number(
+                right, "Groups on which only one is right, %", 0.1, 100.0, min(max(round(differ, 1), 0.1), 100.0),
+                step=1.0, key="differ", help="Starts with GroupMatch of the comparison above.", **own,
+            )  # fmt: skip
+        if wrong or gap is None or share is None:
+            return
         if gap > share:
             st.info(
                 f"Two systems that differ on {share:g} % of groups cannot be {gap:g} points apart.",

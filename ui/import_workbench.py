@@ -45,6 +45,7 @@ class ImportSession:
     source: Path | None  # folder or file; None for a table of the hub
     table: Table | None  # None while a folder has several and none is chosen
     place: Path | None = None  # a folder of ours to throw away with it
+    name: str = ""  # of an upload, as its visitor calls it
     staged: Staged | None = None
     meant: ColumnMapping | None = None  # the columns that were checked
 
@@ -63,14 +64,14 @@ def clear() -> None:
             shutil.rmtree(old.place, ignore_errors=True)
 
 
-def open_source(origin: str, what: Path | Table, place: Path | None = None) -> None:
-    """Put something else on the workbench: a folder or file, or a table that is open."""
+def open_source(origin: str, what: Path | Table, place: Path | None = None, name: str = "") -> None:
+    """Put something else on the workbench: a folder or file, or a table that is open. name : of an upload."""
     clear()
     if isinstance(what, Table):
         st.session_state["bench"] = ImportSession(origin, None, what, place)
         return
-    table = None if len(table_choices(what)) > 1 else open_manifest(what)
-    st.session_state["bench"] = ImportSession(origin, what, table, place)
+    table = None if len(table_choices(what)) > 1 else open_manifest(what, name=name)
+    st.session_state["bench"] = ImportSession(origin, what, table, place, name)
 
 
 def choices(now: ImportSession) -> list[str]:
@@ -98,10 +99,11 @@ def open_upload(upload: Any) -> None:
         return
     path = save_upload(upload.name, upload)
     try:
-        open_source(origin, unpack_source(path, path.parent / "unpacked" / path.name), path.parent)
-    except InputError as error:  # names the file that was uploaded, not where it was put
+        source = unpack_source(path, path.parent / "unpacked" / path.name)
+        open_source(origin, source, path.parent, upload.name)
+    except InputError as error:  # as its visitor calls it, not as it was stored
         shutil.rmtree(path.parent, ignore_errors=True)
-        raise InputError(str(error).replace(str(path), upload.name)) from None
+        raise InputError(str(error).replace(path.name, upload.name)) from None
     except BaseException:
         shutil.rmtree(path.parent, ignore_errors=True)
         raise
@@ -168,7 +170,8 @@ def check(now: ImportSession, columns: ColumnMapping) -> None:
     """Read and check everything, with progress."""
     assert now.table is not None
     if now.source is not None:  # somebody may have mended the file meanwhile
-        now.table = open_manifest(now.source, st.session_state.get("set_table") if choices(now) else None)
+        chosen = st.session_state.get("set_table") if choices(now) else None
+        now.table = open_manifest(now.source, chosen, now.name)
     if now.staged is not None:
         now.staged.discard()
         now.staged = None

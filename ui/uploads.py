@@ -16,6 +16,7 @@ from core.base.limits import limits
 from core.base.text import counted
 from core.datasets.score_files import ScoreFile, read_tags
 from core.debiasing.priors import Prior
+from core.exchange.file_kinds import _EMBEDDINGS, _PRIOR, _SCORES, _kind_of_file
 from core.exchange.uploads import PRIOR, TAGS, Upload, UploadStore
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
@@ -28,6 +29,7 @@ from ui.visitor import address, owner
 
 PREFIX = "upload/"  # of an entry of the selection: `upload/scores.csv`
 FILES = ["npz", "csv", "jsonl", "parquet", "json"]
+FILE_LABEL = "File of scores or embeddings"
 FORMATS = (
     "Scores: CSV or Parquet `group,image,caption,score`, optional `match`; NPZ `scores` (groups, images, captions); "
     "JSON lines with `c0_i0`, `c1_i0`, …, or a sample log of lm-eval or lmms-eval; MTEB's predictions (JSON). "
@@ -93,18 +95,22 @@ def new_upload(key: str) -> str | None:
     Raises InputError for a file that cannot be read; it is not stored.
     """
     file = st.file_uploader(
-        "File of scores or embeddings",
+        FILE_LABEL,
         FILES,
         key=key,
         max_upload_size=upload_limit(),
     )
     if file is None or st.session_state.get("stored_upload") == file.file_id:
         return None
-    content = file.getvalue()
-    shape = _first_shape(file.name, content)
-    upload = upload_store().add(file.name, content, shape)
+    entry = store_file(file.name, file.getvalue())
     st.session_state["stored_upload"] = file.file_id
-    return f"{PREFIX}{upload.name}"
+    return entry
+
+
+def store_file(name: str, content: bytes) -> str:
+    """Store a file of scores or embeddings; its entry. Raises InputError for one that cannot be read."""
+    shape = _first_shape(name, content)
+    return f"{PREFIX}{upload_store().add(name, content, shape).name}"
 
 
 def _first_shape(name: str, content: bytes) -> str:
@@ -262,14 +268,33 @@ def put_beside(entry: str, what: str) -> bool:
     file = st.file_uploader(label, kinds, key=f"{what}-{entry}", max_upload_size=upload_limit())
     if file is None or st.session_state.get(f"stored_{what}") == file.file_id:
         return False
-    evaluation, content = upload_evaluation(entry), file.getvalue()
-    if what == TAGS:
-        _tags(evaluation, file.name, content)
-    else:
-        _prior(entry, evaluation, file.name, content)
+    content = file.getvalue()
+    _check_beside(entry, what, file.name, content)
     upload_store().put_beside(stored_upload(entry), what, file.name, content)
     st.session_state[f"stored_{what}"] = file.file_id
     return True
+
+
+_INSTEAD = {  # what was given for tags or a prior: what it looks like, and where it belongs
+    _SCORES: f"a score file; upload it under “{FILE_LABEL}”",
+    _PRIOR: "a language prior; add it under “Language prior”, which scores that are log-likelihoods have",
+    _EMBEDDINGS: f"a file of embeddings; upload it under “{FILE_LABEL}”",
+}
+
+
+def _check_beside(entry: str, what: str, name: str, content: bytes) -> None:
+    """Raise InputError for tags or a prior that do not fit a file's groups, or that are something else."""
+    evaluation = upload_evaluation(entry)
+    try:
+        if what == TAGS:
+            _tags(evaluation, name, content)
+        else:
+            _prior(entry, evaluation, name, content)
+    except InputError:
+        kind = _kind_of_file(name, content)
+        if kind not in _INSTEAD or (what, kind) == (PRIOR, _PRIOR):
+            raise
+        raise InputError(f"{name} looks like {_INSTEAD[kind]}.") from None
 
 
 def form_beside(entry: str, what: str) -> None:

@@ -47,12 +47,18 @@ def _alike(name: str, other: str) -> bool:
 
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
-    """The error for a name that is in no registry, and what was meant: what lacks a folder alone, else the nearest."""
-    options = sorted(set(known))
+    """The error for a name that is in no registry, and what was meant: what lacks a folder alone, else the nearest,
+    else what begins with it in its folder; else what there is, that folder first."""
+    folder = name.rpartition("/")[0]
+    options = sorted(
+        set(known), key=lambda option: (bool(folder) and option.rpartition("/")[0] != folder, option)
+    )
     near = [option for option in options if option.rpartition("/")[2] == name][:3]
     if not near:
         match = process.extractOne(name, options, scorer=fuzz.ratio, score_cutoff=60)
         near = [match[0]] if match and _alike(name, match[0]) else []
+    if not near and folder and len(name) > len(folder) + 2:
+        near = [option for option in options if option.startswith(name)][:3]
     mark = "; " if any("," in option for option in options) else ", "
     some = mark.join(options[:12]) + (" …" if len(options) > 12 else "")
     hint = f"did you mean {' or '.join(map(repr, near))}?" if near else f"known: {some or 'none'}."

@@ -71,6 +71,27 @@ _BYTES = {
 }
 
 
+_HEAD, _TAIL = 16, 4096  # bytes of a file that tell whether it may be cut short
+_PADDING = b"\0\r\n "  # behind the end of some files
+
+
+def _may_be_cut(head: bytes, tail: bytes, size: int) -> bool:
+    """Whether an image file may have lost its end, by its first `_HEAD` and last `_TAIL` bytes, or is no image: to be
+    decoded for certainty, as some whole files have more behind their end. Of TIFF and PPM nothing is known."""
+    found = _SIGNATURE.match(head)
+    kind, end = found.lastgroup if found else None, tail.rstrip(_PADDING)
+    if kind == "JPEG":
+        return b"\xff\xd9" not in tail  # between a scan's first byte and its last there is none
+    if kind == "PNG":
+        return b"IEND" not in tail
+    if kind == "GIF":
+        return not end.endswith(b";")
+    if kind in ("WEBP", "BMP"):
+        start, more = (4, 8) if kind == "WEBP" else (2, 0)
+        return int.from_bytes(head[start : start + 4], "little") + more > size
+    return kind is None
+
+
 class ImageFile:
     """An encoded image as strangers may bring it.
 

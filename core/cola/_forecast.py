@@ -37,7 +37,7 @@ class _Side(NamedTuple):
 
 def _training_needs(model: AdaptedModel, task: AdaptationTask, settings: AdaptConfig) -> dict[str, float]:
     """As `core.cola.run.StrategyRun.forecast`; the weights stay as they are."""
-    material = task.material
+    material = task.material.drawn(settings)
     images = next(_training_blocks(model, material.images))
     captions = model.caption_block(list(material.captions[:_CAPTIONS]))
     first, second = (
@@ -52,8 +52,8 @@ def _training_needs(model: AdaptedModel, task: AdaptationTask, settings: AdaptCo
     peak = 1024 * getrusage(RUSAGE_SELF).ru_maxrss + first.held + second.held + copied
     peak *= _SLACK
     return {
-        "images": len(material.images),
-        "queries": len(material.captions),
+        "images": len(task.material.images),
+        "queries": len(task.material.captions),
         "steps": steps,
         "disk": int(first.disk + second.disk),
         "memory": int(peak),

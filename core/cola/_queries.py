@@ -141,6 +141,14 @@ class SceneGraphIndex:
         return self.images((self.nouns if noun else self.attributes).get(word, _NONE))
 
 
+def index_of(graphs: GraphSet) -> SceneGraphIndex:
+    """The index of a set's graphs, made once: that of GQA takes seconds."""
+    known: dict[str, SceneGraphIndex] = vars(graphs)
+    if "_index" not in known:
+        known["_index"] = SceneGraphIndex(graphs.graphs)
+    return known["_index"]
+
+
 _NONE = np.empty(0, dtype=np.int64)
 
 
@@ -227,6 +235,8 @@ def hold_out_queries(
     """
     if not 0 <= count <= len(queries):
         raise InputError(f"{count} queries cannot be held out of {len(queries)}; choose fewer.")
+    if not count:
+        return np.zeros(len(queries), dtype=bool), list(training)
     index = SceneGraphIndex(training)
     relevant = [index.right(query) for query in queries]
     chosen = np.argsort([len(images) for images in relevant], kind="stable")[:count]
@@ -260,7 +270,7 @@ def retrieval_set(
     name: str, split: str, graphs: GraphSet, queries: Sequence[Query], training: SceneGraphIndex | None = None
 ) -> RetrievalSet:
     """Queries over the images of scene graphs, with hard lists and, where training is known, what was unseen in it."""
-    index = SceneGraphIndex(graphs.graphs)
+    index = index_of(graphs)
     any_word, all_words = hard_lists(queries, index)
     return RetrievalSet(
         name,
@@ -433,7 +443,7 @@ def multi_object_set(graphs: GraphSet, most: int | None = 300, relations: bool =
 
 def crepe_set(graphs: GraphSet, most: int | None = 300, relations: bool = True) -> GroupSet:
     """CREPE-style 1x2 groups: an image, a caption that is true of it, and the same with attributes exchanged."""
-    index, rng = SceneGraphIndex(graphs.graphs), np.random.default_rng([0, 2])
+    index, rng = index_of(graphs), np.random.default_rng([0, 2])
     groups: list[Group] = []
     for n in rng.permutation(len(graphs)):
         queries = pair_queries(graphs.graphs[n], relations)

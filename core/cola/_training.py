@@ -114,6 +114,7 @@ def train(
     generator ends. Same seed, same machine: same bytes. Raises InputError where the loss is not finite.
     """
     report = progress or (lambda share, text: None)
+    material = material.drawn(config)
     images, captions = _inputs_of(model, material, report)
     optimizer, steps = _optimizer(model, config), material.steps(config)
     if state is None or state.epoch == 0:

@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil
+from typing import Any
 
 import numpy as np
 import scipy
@@ -18,10 +19,10 @@ import scipy
 from core.base.errors import InputError
 from core.cola._queries import (
     Query,
-    SceneGraphIndex,
     combination_of,
     compound_queries,
     graph_of,
+    index_of,
     multi_object_items,
     relevance_links,
     single_queries,
@@ -45,6 +46,7 @@ _KINDS: dict[str, tuple[str, ...]] = {
 }
 # Of the built-in world: images, twins, wordings of each single query, and queries of the other kinds.
 IMAGES, TWINS, WORDINGS, TEXTS = 1500, 3000, 3, 1500
+_FEW_IMAGES = 2000  # that are encoded whether a batch draws them or not: several trainings share them
 COMPOUNDS = 551_980  # multi-object queries of the paper's training ([Cola] 5.3); a swap item has two
 
 
@@ -76,14 +78,33 @@ class TrainingQueries:
         if not config.steps:
             yield from self._one_pass(config, epoch)
             return
+        for images, queries in self._steps(config, epoch):
+            labels = self.links[queries][:, images].toarray().T
+            yield images, queries, labels.astype(np.float32)
+
+    def _steps(self, config: AdaptConfig, epoch: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        """The images (b,) and queries (b,) of each of `config.steps` batches."""
         rng = np.random.default_rng([config.seed, epoch, 7])
         pools = [np.flatnonzero(self.kinds == kind) for kind in _KINDS[config.mix]]
         pools = [pool for pool in pools if len(pool)]
         for _ in range(config.steps):
             queries = self._draw(rng, pools, config.batch)
-            images = np.array([self._image_of(rng, query) for query in queries])
-            labels = self.links[queries][:, images].toarray().T
-            yield images, queries, labels.astype(np.float32)
+            yield np.array([self._image_of(rng, query) for query in queries]), queries
+
+    def drawn(self, config: AdaptConfig) -> TrainingQueries:
+        """Its images and queries that some batch of these settings draws, with the same batches; the whole material
+        where that is most of it, or a pass over it."""
+        most = len(self.images) + len(self.captions)
+        if not config.steps or len(self.images) <= _FEW_IMAGES:
+            return self
+        settings = (config.mix, config.seed, config.steps, config.batch, config.epochs)
+        known: dict[Any, TrainingQueries] = vars(self).setdefault("_drawn", {})
+        if settings not in known:
+            steps = [step for epoch in range(config.epochs + 1) for step in self._steps(config, epoch)]
+            rows, queries = (np.unique(np.concatenate(side)) for side in zip(*steps, strict=True))
+            few = 2 * (len(rows) + len(queries)) <= most
+            known[settings] = _DrawnQueries.of(self, rows, queries) if few else self
+        return known[settings]
 
     def steps(self, config: AdaptConfig) -> int:
         """Batches of an epoch."""
@@ -137,6 +158,34 @@ class TrainingQueries:
         return int(self.links.indices[start + int(rng.integers(stop - start))])
 
 
+@dataclass(frozen=True, eq=False)
+class _DrawnQueries(TrainingQueries):
+    """Part of a material, which alone has to be encoded; its batches are the whole material's.
+
+    rows, queries : sorted int, the places in the whole of its images and of its queries.
+    """
+
+    whole: TrainingQueries
+    rows: np.ndarray
+    queries: np.ndarray
+
+    @classmethod
+    def of(cls, whole: TrainingQueries, rows: np.ndarray, queries: np.ndarray) -> _DrawnQueries:
+        images, captions = (tuple(items[i] for i in at.tolist()) for items, at in (
+            (whole.images, rows), (whole.captions, queries),
+        ))  # fmt: skip
+        nowhere = np.full(len(queries), -1)  # the whole draws partners and pictures
+        links = whole.links[queries][:, rows]
+        return cls(
+            whole.name, images, captions, links, whole.kinds[queries], nowhere, nowhere, whole, rows, queries
+        )
+
+    def batches(self, config: AdaptConfig, epoch: int) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """The whole material's, by place here; of settings that it was made for."""
+        for images, queries, labels in self.whole.batches(config, epoch):
+            yield np.searchsorted(self.rows, images), np.searchsorted(self.queries, queries), labels
+
+
 class _QueryCollector:
     """Queries as they are collected."""
 
@@ -163,7 +212,7 @@ class _QueryCollector:
 
     def material(self, name: str, graphs: GraphSet) -> TrainingQueries:
         """The queries that are true of some image."""
-        index, image = SceneGraphIndex(graphs.graphs), np.array(self.images)
+        index, image = index_of(graphs), np.array(self.images)
         open_queries = [i for i in range(len(image)) if image[i] < 0]
         links = relevance_links([self.queries[i] for i in open_queries], index)
         rows = np.concatenate(

@@ -15,9 +15,9 @@ from core.base.errors import InputError, unknown_name
 from core.cola._queries import (
     AttributedNoun,
     Query,
-    SceneGraphIndex,
     crepe_set,
     hold_out_queries,
+    index_of,
     multi_object_set,
     parse_combination,
     retrieval_set,
@@ -26,6 +26,7 @@ from core.cola._queries import (
     unseen_mask,
 )
 from core.cola._training_data import TrainingQueries, builtin_training_queries, graph_training_queries
+from core.datasets.base import _collection_paused
 from core.datasets.graphs import read_regions
 from core.datasets.sets import GraphSet, Retrieval, RetrievalSet
 from core.groups import GroupSet
@@ -108,7 +109,8 @@ class AdaptationTask(NamedTuple):
         if name == BUILTIN:
             return _builtin(settings, images)
         if name in SCENE_GRAPHS:
-            return _from_graphs(name, settings, images, None if folder is None else Path(folder))
+            with _collection_paused():
+                return _from_graphs(name, settings, images, None if folder is None else Path(folder))
         raise unknown_name("benchmark to adapt to", name, BENCHMARKS)
 
     @staticmethod
@@ -238,12 +240,12 @@ def _generated_queries(
     protocol = _PROTOCOLS.get(name) or _PROTOCOLS[SCENE_GRAPHS[name]]
     queries = single_queries(test.graphs, protocol.attributes, None if protocol.of_each else protocol.most)
     if protocol.of_each:
-        unseen = unseen_mask(queries, SceneGraphIndex(training.graphs))
+        unseen = unseen_mask(queries, index_of(training))
         chosen = [np.flatnonzero(unseen == kind)[: protocol.of_each] for kind in (False, True)]
         queries = [queries[i] for i in np.sort(np.concatenate(chosen))]
     training = _without_held_out(protocol, training, queries)
     return training, replace(
-        retrieval_set(name, test.split, test, queries, SceneGraphIndex(training.graphs)),
+        retrieval_set(name, test.split, test, queries, index_of(training)),
         compared=_compared(protocol, queries),
     )
 
@@ -257,14 +259,14 @@ def _published_queries(
     """
     protocol = _PROTOCOLS.get(name) or _PROTOCOLS[SCENE_GRAPHS[name]]
     retrieval = datasets.load_retrieval(name, "test", folder)
-    index = SceneGraphIndex(training.graphs)
+    index = index_of(training)
     read = [parse_combination(text.lower(), index.nouns, index.attributes) for text in retrieval.queries]
     queries = [
         Query(text, (phrase or AttributedNoun(text.lower()),))
         for text, phrase in zip(retrieval.queries, read, strict=True)
     ]
     training = _without_held_out(protocol, training, queries)
-    unseen = unseen_mask(queries, SceneGraphIndex(training.graphs))
+    unseen = unseen_mask(queries, index_of(training))
     assert isinstance(retrieval, RetrievalSet)
     return training, replace(retrieval, unseen=unseen, compared=_compared(protocol, queries))
 

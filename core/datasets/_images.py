@@ -25,6 +25,7 @@ class CroppedImage:
 
     path: Path
     box: tuple[int, int, int, int]  # left, top, right, bottom in pixels of the file's image
+    _is_image_file = True  # what is checked before anything is scored
 
     @cached_property
     def key(self) -> str:

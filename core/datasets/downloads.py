@@ -298,6 +298,7 @@ def _plain(name: str) -> bool:
 # What a damaged archive raises; RuntimeError is zipfile's for an encrypted entry, OSError is of reading: what the disk
 # refuses to take is an InputError by then.
 _FORMAT = (zipfile.BadZipFile, tarfile.TarError, zlib.error)
+_LONGEST_NAME = 255
 _BROKEN = (*_FORMAT, OSError, EOFError, NotImplementedError, RuntimeError, IndexError)
 
 
@@ -352,6 +353,11 @@ def _extract(archive: Path, staging: Path, limit: _UnpackLimit) -> None:
             raise InputError(
                 f"{archive} holds {member.name!r}, which is unsafe to unpack; do not trust it; download it from its "
                 f"source."
+            )
+        if any(len(part.encode()) > _LONGEST_NAME for part in inside.parts):
+            raise InputError(
+                f"{archive} holds a name longer than {_LONGEST_NAME} bytes, {inside.name[:40] + '…'!r}, which disks "
+                "refuse; shorten it and pack again."
             )
         if member.size > left or count >= limit.files:
             raise InputError(

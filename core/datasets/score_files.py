@@ -56,6 +56,7 @@ from core.datasets.embeddings import RowImage
 from core.groups import Group, GroupSet, check_truth, image_name
 from core.matching.groups import check_scores
 
+_is_mteb_predictions, _is_sample_log = is_mteb_predictions, is_sample_log  # other rooms take them from here
 _LABELS = ("group", "image", "caption")
 _LONG = (*_LABELS, "score")
 _MATCHES = {

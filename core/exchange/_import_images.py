@@ -15,6 +15,7 @@ from rapidfuzz import fuzz, process
 
 from core.base.image_files import MOST_SIDE, ImageFile
 from core.base.limits import LOCAL
+from core.base.paths import is_file
 
 MAX_PIXELS = LOCAL.pixels
 MAX_BYTES = 64 << 20  # of one image file
@@ -27,6 +28,7 @@ _FORMATS = {
     "TIFF": ".tif",
 }
 _SMALLER = f"make it smaller than {MAX_PIXELS // 10**6} megapixels and {MOST_SIDE:,} pixels a side"
+_STAGING = ".staging-"  # how folders of ours begin, aside from the sets; no message shows one
 _ORIENTATION = 0x0112  # EXIF: how the camera was held
 
 
@@ -76,13 +78,13 @@ class ImageFinder:
             unicodedata.normalize("NFD", str(inside)),
         ):
             for base in (self.folder, self.folder / "images"):
-                if (base / form).is_file():
+                if is_file(base / form):
                     return base / form
         near = process.extractOne(str(inside), self._names, scorer=fuzz.ratio, score_cutoff=70)
-        raise RowError(
-            f"there is no image {name!r}",
-            f"did you mean {near[0]!r}?" if near else f"put it into {self.folder.name or 'the folder'}",
-        )
+        put = f"put it into {self.folder.name or 'the folder'}"
+        if self.folder.name.startswith(_STAGING):  # a table that came alone
+            put = "put the table and its images into one zip"
+        raise RowError(f"there is no image {name!r}", f"did you mean {near[0]!r}?" if near else put)
 
     @cached_property
     def _names(self) -> list[str]:

@@ -19,12 +19,13 @@ Nothing that is read is ever run.
 from __future__ import annotations
 
 import json
+import re
 import secrets
 import shutil
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path, PurePath
 from typing import IO
@@ -35,7 +36,7 @@ from core.base.paths import is_file, is_folder
 from core.base.table_formats import READ, Table, open_table
 from core.datasets import user_sets
 from core.datasets.downloads import unpack
-from core.exchange._import_images import ImageStore
+from core.exchange._import_images import _STAGING, ImageStore
 from core.exchange._import_rows import DraftGroup, Problem, RowReader
 from core.exchange.columns import ColumnMapping, guess_columns
 from core.groups import GroupSet
@@ -45,6 +46,20 @@ MAX_FILES = 100_000
 _ARCHIVES = (".zip", ".tar", ".gz", ".tgz", ".bz2", ".xz", ".7z", ".rar")
 _MANIFESTS = ("manifest", "groups", "metadata", "data")  # which file is meant, where a folder has several
 _OLD = 24 * 3600.0  # seconds after which a staged set that nobody registered is thrown away
+
+
+@contextmanager
+def _named_as_given() -> Iterator[None]:
+    """Errors inside call a file by its name, without the folder aside that it was put into."""
+    try:
+        yield
+    except InputError as error:
+        said = str(error)
+        aside = re.escape(str(user_sets.root() / _STAGING)) + r"[0-9a-f]+/(?:unpacked/)?"
+        plain = re.sub(r"([^/]+)/\.\1\.unpacking", r"\1", re.sub(aside, "", said))
+        if plain == said:
+            raise
+        raise InputError(plain) from None
 
 
 @dataclass(frozen=True)
@@ -107,6 +122,7 @@ class Staged:
         return user_sets.install_set(self.folder, name, self.shapes, facts)
 
 
+@_named_as_given()
 def stage_import(
     source: Path | Table,
     columns: ColumnMapping | None = None,
@@ -143,6 +159,7 @@ def stage_import(
         )
 
 
+@_named_as_given()
 def unpack_source(source: Path, unpacked: Path) -> Path:
     """A folder or file as it is; an archive, within limits, as the folder it is unpacked into."""
     if not is_file(source) or source.suffix.lower() not in _ARCHIVES:
@@ -159,16 +176,17 @@ def unpack_source(source: Path, unpacked: Path) -> Path:
     return unpacked
 
 
+@_named_as_given()
 def save_upload(name: str, content: IO[bytes]) -> Path:
     """An uploaded file on disk, in a folder of its own; `stage_import` it, then remove that folder."""
     aside = _temporary_folder()
     safe = (
-        "".join(c if c.isalnum() or c in "._-" else "_" for c in Path(name).name)[-100:].lstrip(".")
+        "".join(c if c.isalnum() or c in " ._-()[]+," else "_" for c in Path(name).name)[-100:].lstrip(".")
         or "upload"
     )
     path, size = aside / safe, 0
     try:
-        with files.storage_errors(path), open(path, "wb") as file:
+        with files.storage_errors(user_sets.root()), open(path, "wb") as file:
             while chunk := content.read(1 << 20):
                 size += len(chunk)
                 if size > MAX_UPLOAD:
@@ -182,7 +200,7 @@ def save_upload(name: str, content: IO[bytes]) -> Path:
 
 def _write(drafts: Iterable[DraftGroup], path: Path, progress: Callable[[int], None] | None) -> Counter[str]:
     shapes: Counter[str] = Counter()
-    with files.storage_errors(path), open(path, "w", encoding="utf-8", newline="\n") as file:
+    with files.storage_errors(user_sets.root()), open(path, "w", encoding="utf-8", newline="\n") as file:
         for count, draft in enumerate(drafts, 1):
             file.write(json.dumps(draft.record(), ensure_ascii=False, allow_nan=False) + "\n")
             shapes[f"{len(draft.images)}x{len(draft.captions)}"] += 1
@@ -194,10 +212,10 @@ def _write(drafts: Iterable[DraftGroup], path: Path, progress: Callable[[int], N
 def _temporary_folder() -> Path:
     """A new folder for work; those of yesterday are thrown away."""
     root = user_sets.root()
-    folder = root / f".staging-{secrets.token_hex(6)}"
+    folder = root / f"{_STAGING}{secrets.token_hex(6)}"
     with files.storage_errors(root):
         root.mkdir(parents=True, exist_ok=True)
-        for old in root.glob(".staging-*"):
+        for old in root.glob(f"{_STAGING}*"):
             with suppress(OSError):
                 if time.time() - old.stat().st_mtime > _OLD:
                     shutil.rmtree(old, ignore_errors=True)
@@ -220,15 +238,17 @@ class _StagingFolder:
 # --- which table
 
 
-def open_manifest(source: Path, manifest: str | None = None) -> Table:
-    """The table in a file or folder. manifest : which file of a folder, where it holds several.
+@_named_as_given()
+def open_manifest(source: Path, manifest: str | None = None, name: str = "") -> Table:
+    """The table in a file or folder. manifest : which file of a folder, where it holds several. name : what messages
+    call a file, by default its name.
 
     A folder with Parquet files alone is read as Hugging Face lays data sets out: one split, all its parts
     (`data/test-00000-of-00002.parquet`, ...); with several splits, `manifest` names one ("test").
     Raises InputError for a folder without a table or with several, and for a file that is no table.
     """
     paths = _choose(source, manifest)
-    return open_table(paths, name=paths[0].name)
+    return open_table(paths, name=(name if is_file(source) else "") or paths[0].name)
 
 
 def _table_files(folder: Path) -> list[Path]:

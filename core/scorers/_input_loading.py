@@ -14,7 +14,7 @@ import psutil
 import torch
 from PIL import Image
 
-from core.groups import ImageRef
+from core.groups import ImageRef, _check_whole
 from core.scorers._cropping import Cropping, EnlargedPictures
 from core.scorers.base import Prepared
 
@@ -52,8 +52,11 @@ def prefetch(
 ) -> Iterator[Any]:
     """What `reader` makes of images in order, `size` at a time; the next block is read while this one is used.
 
-    Decoding and preprocessing both run in threads, so that a model on a GPU does not wait for either.
+    Decoding and preprocessing both run in threads, so that a model on a GPU does not wait for either. Of several blocks
+    files that are cut short are an InputError before the first.
     """
+    if len(images) > size:
+        _check_whole(images)
     most = 4 if device.type == "cpu" else 16  # a model on the CPU wants the cores for itself
     workers = min(most, os.cpu_count() or 1)
     step = min(_CHUNK, max(1, size // workers))

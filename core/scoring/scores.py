@@ -8,7 +8,7 @@ import numpy as np
 
 from core.base.errors import InputError, NotFiniteError
 from core.base.limits import check_memory
-from core.groups import GroupSet, ImageRef
+from core.groups import GroupSet, ImageRef, _check_whole
 from core.matching.groups import check_scores
 from core.scorers.api import ApiScorer, CallEstimate
 from core.scorers.base import ScoredRows, Scorer, used_inputs
@@ -125,6 +125,8 @@ def _table(
     check_memory(what, 4 * len(images) * len(captions))
     table = np.empty((len(images), len(captions)), dtype=np.float32)
     step = max(1, _BLOCK // max(1, len(captions)))
+    if len(images) > step:  # else it is done with the one block
+        _check_whole(images)
     for start in range(0, len(images), step):
         block = images[start : start + step]
         pairs = np.indices((len(block), len(captions))).reshape(2, -1).T  # (block * captions, 2)
@@ -169,6 +171,7 @@ def _streamed(
     """Rows of `pairs` with their scores, as they come from a scorer with `stream`, at once from any other."""
     first, second, index = used_inputs(pairs)
     some = [images[i] for i in first], [captions[j] for j in second], index
+    _check_whole(some[0])
     stream = getattr(scorer, "stream", None)
     if stream is not None:
         yield from stream(*some)

@@ -1,0 +1,75 @@
+"""What a user's file holds, by its columns, keys or arrays: for one that was given where another kind belongs."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from collections.abc import Mapping
+from itertools import islice
+from pathlib import Path
+
+from core.base.errors import InputError
+from core.base.table_formats import Table, open_table, parse_json
+from core.datasets.embeddings import _CAPTION_NAMES, _IMAGE_NAMES
+from core.datasets.score_files import _is_mteb_predictions, _is_sample_log
+from core.exchange.columns import guess_columns
+
+_SCORES, _EMBEDDINGS, _PRIOR, _CAPTIONS = "scores", "embeddings", "a prior", "captions"
+_CELL = re.compile(r"c\d+_i\d+")  # a score in a row for each group
+_LOG_PROB = re.compile(r"log_prob(_\d+)?")
+_ROWS = 1000  # of a table that are looked at
+
+
+def _kind_of_file(name: str, content: bytes) -> str:
+    """What the bytes of a file hold (`_SCORES`, ...), its name's ending deciding the format; "" where nothing tells."""
+    try:
+        if Path(name).suffix.lower() == ".npz":
+            return _kind_of_arrays(content)
+        if Path(name).suffix.lower() == ".json" and _is_mteb_predictions(parse_json(content, name)):
+            return _SCORES
+        return _kind_of_table(open_table(name, content))
+    except InputError:
+        return ""
+
+
+def _kind_of_table(table: Table) -> str:
+    """The same of a table that is open."""
+    names = {name.strip().lower(): name for name in table.columns}
+    if any(map(_LOG_PROB.fullmatch, names)) and "caption" in names:
+        return _PRIOR
+    if any(map(_CELL.fullmatch, names)) or _is_sample_log(dict.fromkeys(names)):
+        return _SCORES
+    columns = guess_columns(table.columns)
+    is_set = bool(columns.images and columns.captions)
+    is_long = "score" in names and len(names.keys() & {"group", "image", "caption"}) > 1
+    if is_long and (not is_set or _repeats_images(table, names)):
+        return _SCORES
+    return _CAPTIONS if is_set else ""
+
+
+def _repeats_images(table: Table, names: Mapping[str, str]) -> bool:
+    """Whether an image has a row for each of several captions, as one with scores does and one with its caption does
+    not."""
+    seen: dict[tuple[str, str], str] = {}
+    for row in islice(table.rows(), _ROWS):
+        group, image, caption = (
+            str(row.cells.get(names.get(key, ""))) for key in ("group", "image", "caption")
+        )
+        if seen.setdefault((group, image), caption) != caption:
+            return True
+    return False
+
+
+def _kind_of_arrays(content: bytes) -> str:
+    """By the names of an NPZ's arrays; nothing is unpacked."""
+    try:
+        with zipfile.ZipFile(io.BytesIO(content)) as archive:
+            names = {name.removesuffix(".npy").lower() for name in archive.namelist()}
+    except (zipfile.BadZipFile, ValueError, NotImplementedError):
+        return ""
+    if "scores" in names:
+        return _SCORES
+    if names & {"prior", "samples"}:
+        return _PRIOR
+    return _EMBEDDINGS if names & {*_IMAGE_NAMES} and names & {*_CAPTION_NAMES} else ""

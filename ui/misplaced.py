@@ -1,0 +1,93 @@
+"""A file that was given where another kind belongs: what it looks like, and one click that opens it there."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import streamlit as st
+
+from core.base import public_mode
+from core.base.paths import is_file
+from core.exchange.file_kinds import (
+    _CAPTIONS,
+    _EMBEDDINGS,
+    _PRIOR,
+    _SCORES,
+    _kind_of_file,
+    _kind_of_table,
+)
+from core.figures.text import escape_markdown
+from ui import import_workbench
+from ui.import_workbench import ImportSession
+from ui.selection import select
+from ui.uploads import FILES, store_file, stored_upload
+
+WAY_IMAGES, WAY_SCORES = "Images and captions", "Scores or embeddings"  # the tabs, as the page calls them
+_LOOKS = {_SCORES: "a score file", _EMBEDDINGS: "a file of embeddings", _PRIOR: "a language prior"}
+
+
+def not_images(name: str, kind: str, content: bytes | None) -> bool:
+    """Say that a file holds no images and captions, with a button that opens it where it belongs; whether it said so.
+
+    kind : of `core.exchange.file_kinds`. content : None where the file cannot be handed on.
+    """
+    if kind not in _LOOKS:
+        return False
+    if kind == _PRIOR:
+        _say(
+            f"{name} looks like a language prior: open “{WAY_SCORES}”, and add it below the result of its scores."
+        )
+        if st.button(f"Open “{WAY_SCORES}”", icon=":material/arrow_forward:"):
+            select(way=WAY_SCORES)
+        return True
+    _say(f"{name} looks like {_LOOKS[kind]}: open “{WAY_SCORES}”.")
+    label = f"Open {escape_markdown(name)} there"
+    if content is not None and st.button(label, type="primary", icon=":material/arrow_forward:"):
+        entry = store_file(name, content)
+        import_workbench.clear()
+        select(way=WAY_SCORES, set=entry, shape=stored_upload(entry).shape, tag=[])
+    return True
+
+
+def no_table_of_images(now: ImportSession) -> bool:
+    """The same of the open table of a folder, an archive or a file."""
+    table = now.table
+    if table is None or (kind := _kind_of_table(table)) not in _LOOKS:
+        return False
+    path, name = table.folder / table.name, table.name
+    if now.source is not None and is_file(now.source):  # an upload has another name on disk
+        path = now.source
+    if path.suffix.lower() == ".tsv":  # one reader takes both
+        name = str(Path(name).with_suffix(".csv"))
+    readable = Path(name).suffix.lower()[1:] in FILES and path.is_file()
+    return not_images(name, kind, path.read_bytes() if readable else None)
+
+
+def not_scores(name: str, content: bytes) -> bool:
+    """Say that a file which could not be read as scores looks like something else; whether it said so."""
+    kind = _kind_of_file(name, content)
+    if kind == _PRIOR:
+        _say(
+            f"{name} looks like a language prior: upload the scores that it belongs to, and add it below their result."
+        )
+    elif kind == _CAPTIONS and public_mode.is_public():
+        _say(f"{name} looks like a table of images and captions, which this public server does not take.")
+    elif kind == _CAPTIONS:
+        _say(f"{name} looks like a table of images and captions: open “{WAY_IMAGES}”.")
+        if st.button(f"Open {escape_markdown(name)} there", type="primary", icon=":material/arrow_forward:"):
+            import_workbench.open_upload(_Handed(name, content))
+            select(way=WAY_IMAGES)
+    return kind in (_PRIOR, _CAPTIONS)
+
+
+class _Handed(io.BytesIO):
+    """A file of another field, as an upload of this one."""
+
+    def __init__(self, name: str, content: bytes) -> None:
+        super().__init__(content)
+        self.name, self.file_id = name, f"handed-{id(self)}"
+
+
+def _say(line: str) -> None:
+    st.info(escape_markdown(line), icon=":material/swap_horiz:")
