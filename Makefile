@@ -1,4 +1,4 @@
-# make app | test | test-shuffled | test-mteb | docs | install | check | fix | bench | lock | audit
+# make app | test | test-slow | test-shuffled | test-mteb | docs | install | check | fix | bench | lock | audit
 PYTHON ?= python3
 PORT ?= 8501
 BIN := .venv/bin
@@ -9,7 +9,7 @@ STAMP := .venv/.installed
 # the hundreds of processes that tests start compiles torch, transformers and Streamlit anew.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: app test test-shuffled test-mteb docs install check fix bench lock audit
+.PHONY: app test test-slow test-shuffled test-mteb docs install check fix bench lock audit
 
 install: $(STAMP)
 
@@ -30,9 +30,13 @@ app: install
 
 # Three workers on two cores: tests often wait for a process or a browser.
 test: install
-	$(BIN)/python -m pytest -n 3 --dist worksteal
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow"
 
-# The same in an order of its own each time (the seed is printed): no test may need another one before it.
+# The dearest tests, as many seconds of processor as all others together: CI runs both.
+test-slow: install
+	$(BIN)/python -m pytest -n 3 --dist worksteal -m slow
+
+# All of them in an order of its own each time (the seed is printed): no test may need another one before it.
 test-shuffled: install
 	$(BIN)/python -m pytest -n 3 --dist worksteal -o addopts="-q --strict-markers"
 

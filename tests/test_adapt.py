@@ -118,6 +118,7 @@ def test_every_fusion_scores_and_learns(fusion, strategy, material):
     assert np.isfinite(model.score(images, TEXTS, everything(images, TEXTS))).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["ft-late", "mm-pred", "mm-adapter"])
 def test_a_strategy_can_learn_any_labels_by_heart(strategy, material):
     """One batch, many steps: the loss falls far below that of guessing the share of right pairs."""

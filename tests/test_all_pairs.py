@@ -113,6 +113,7 @@ def test_478_bytes_cost_little_memory_and_say_what_is_left_out(visitor):  # noqa
     assert evaluate_file("e.npz", content)[0].record()["left_out"] == left
 
 
+@pytest.mark.slow
 def test_the_memory_does_not_grow_with_the_square():
     """On one's own machine the same file is measured: 4 times the rows, 16 times the pairs, not 4 times the memory."""
     found = {}

@@ -496,6 +496,7 @@ def test_a_built_in_group_with_the_wrong_truth_is_caught_by_its_scene():
     assert found.verdict == _rules.FAULT and found.evidence == (groups[5].id,)
 
 
+@pytest.mark.slow
 def test_sound_sets_are_flagged_at_no_more_than_the_stated_rate():
     """Of 40 sets 5 % are 2; more than 5 would be seen once in seventy times."""
     assert sum(bool(faults(sound(seed, n=120))) for seed in range(100, 140)) <= 5

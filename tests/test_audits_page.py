@@ -11,6 +11,7 @@ from core import datasets
 from core.audit import Audit
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", audits.PLANTED)
 def test_a_fault_planted_in_sixty_groups_is_caught_and_the_set_was_sound_before(kind):
     fault = audits.PLANTED[kind]

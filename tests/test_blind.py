@@ -88,6 +88,7 @@ def test_groups_that_share_their_captions_are_one_observation(clusters, size):
     assert all(found.get(verdict, 0) <= 0.05 for verdict in ("solved", "partly", "against")), found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("together", "alone"), [(270, 30), (60, 240), (150, 150)])
 def test_one_set_of_captions_in_many_groups_decides_nothing_by_itself(together, alone):
     groups, pairs = shared(1, together, alone)

@@ -29,7 +29,7 @@ from ui import history
 from ui.lessons import LESSONS
 from ui.navigation import RETRIEVAL_VIEWS
 
-pytestmark = pytest.mark.browser
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
 ROOT = Path(__file__).resolve().parent.parent
 FLAGS = [

@@ -303,6 +303,7 @@ def test_the_global_variant_by_command_line(embeddings):
     assert "global_match" in format_step(lines[-1])
 
 
+@pytest.mark.slow
 def test_a_group_of_seeds_runs_in_the_background_and_is_reported_explained_and_exported(
     embeddings, tmp_path, monkeypatch
 ):

@@ -16,6 +16,8 @@ from core.scenes.retrieval import load_retrieval
 from core.scorers.cola_config import STRATEGIES
 from core.scoring.retrieval import first_images
 
+pytestmark = pytest.mark.slow
+
 EPOCHS = 4
 
 

@@ -195,6 +195,8 @@ ISOLATED = """
 import socket, subprocess, sys
 from pathlib import Path
 from core.scorers._checkpoint import _isolate
+
+pytestmark = pytest.mark.slow
 _isolate(Path(sys.argv[1]))
 for act in (
     lambda: socket.create_connection(("127.0.0.1", int(sys.argv[2])), 2),

@@ -4,6 +4,8 @@ import pytest
 
 from benchmarks.results import coverage
 
+pytestmark = pytest.mark.slow
+
 PARTS = ("clustered", "few_clusters", "models", "uneven", "shares", "paired", "seeds", "percentile")
 CHECKS = ("blind", "scenarios", "shared", "differences", "powers", "needed")
 

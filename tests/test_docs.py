@@ -105,6 +105,7 @@ def holds_in_order(text: str, lines: list[str]) -> bool:
     return all(any(" ".join(line.split()) == other for other in found) for line in lines)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "page", [p for p in PAGES if blocks(p)], ids=lambda p: str(p.relative_to(ROOT / "docs"))
 )

@@ -246,6 +246,7 @@ def test_of_several_figures_none_is_written_where_one_cannot_be_drawn(tmp_path, 
     assert not list(tmp_path.glob("*.*g"))
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 @pytest.mark.skipif(os.name != "posix", reason="the program that ends at once is a script")
 def test_a_browser_that_ends_at_its_first_start_is_started_again(tmp_path, drawn, monkeypatch):

@@ -18,6 +18,8 @@ from core.datasets.embeddings import read_embeddings
 from core.datasets.score_files import read_scores, read_tags, write_scores
 from core.exchange import importing
 
+pytestmark = pytest.mark.slow
+
 CASES = 120  # of each format; `python -m benchmarks.safety.fuzz` runs thousands
 LONG = "group,image,caption,score\n"
 GOOD = f"{LONG}a,0,0,1.5\na,0,1,2\n"

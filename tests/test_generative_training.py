@@ -22,6 +22,8 @@ from core.ttm.config import TTMConfig
 from core.ttm.loop import run_ttm
 from core.ttm.run import TTMRun
 
+pytestmark = pytest.mark.slow
+
 CHAT = ["llava", "qwen2-vl", "smolvlm"]
 # Kind of score and model; the captioners once more with the contrastive loss.
 LEARNERS = [

@@ -291,6 +291,7 @@ def test_an_image_of_too_many_pixels_is_one_sentence_before_it_is_decoded(client
     assert grown(send) < 100
 
 
+@pytest.mark.slow
 def test_the_largest_images_take_bounded_memory_one_pair_at_a_time_and_give_it_back(client, pair, tmp_path):
     """Each of forty threads had a heap of its own, and kept in it what it had decoded: 1.9 GB after 30 calls."""
     from concurrent.futures import ThreadPoolExecutor
@@ -448,6 +449,7 @@ def asked(address, images):
     return anyio.run(ask)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("where", ["call/score_group", "queue/join", "mcp/", "call/upload"])
 def test_a_call_of_many_empty_lists_is_refused_before_anybody_parses_it(address, where):
     """15 MB of them took 2.6 GB."""

@@ -30,6 +30,8 @@ from core.scoring.scores import score_groups
 from core.sweeps.evaluate import EvaluationRun
 from core.ttm.run import LedgerRun, SimpleMatchRun, TTMRun
 
+pytestmark = pytest.mark.slow
+
 small_queries = cache(builtin_training_queries.__wrapped__)
 TESTS = Path(__file__).resolve().parent
 SET = "scenes/left-right"

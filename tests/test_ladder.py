@@ -24,6 +24,8 @@ from core.metrics.statistics import Comparison
 from core.scenes import sets
 from core.scoring.load import load_scorer
 
+pytestmark = pytest.mark.slow
+
 NAME, WIDTH = "scenes/attribute-swap", 48
 
 

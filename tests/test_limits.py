@@ -242,6 +242,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_small_file_that_stands_for_much_is_refused_in_one_sentence_and_little_memory(visitor, name):
     path, make, said = HOSTILE[name]
@@ -361,6 +362,7 @@ def test_a_table_of_tags_has_the_same_limits(visitor):
         read_tags("tags.csv", b"id," + b"a," * 100_000 + b"\n" + b"x\n" * 10)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["x.csv", "x.parquet", "x.npz", "x.jsonl"])
 def test_a_visitors_largest_files_are_read_in_bounded_memory(visitor, tmp_path, name):
     from core.datasets.score_files import write_scores

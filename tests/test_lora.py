@@ -12,6 +12,8 @@ from core.ttm._train import fit
 from core.ttm.config import TrainConfig, TTMConfig
 from core.ttm.loop import run_ttm
 
+pytestmark = pytest.mark.slow
+
 FAMILIES = ["clip", "siglip", "open_clip"]
 
 

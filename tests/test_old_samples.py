@@ -219,6 +219,7 @@ def test_a_report_still_tells_its_numbers(old_home):
 # --- links
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", sorted({link["page"] for link in WRITTEN["links"]}))
 def test_a_link_gives_the_same_selection(scored_home, old_home, page):
     """Each link in a session of its own, as when it is opened from a mail."""

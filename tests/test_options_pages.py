@@ -79,6 +79,7 @@ def planned(monkeypatch):
     return found
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", MODES)
 def test_every_field_of_the_run_s_form_changes_the_run(mode, app, planned):
     test = app(TTM, set=SET, **MODES[mode])

@@ -72,6 +72,7 @@ def scored(make, model, room=float("inf"), images=IMAGES, captions=CAPTIONS):
         return scorer.score(images, captions, everything(images, captions)), device.peak
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)
 def test_where_memory_runs_out_less_is_read_at_a_time_to_the_same_scores(make, model):
     expected, most = scored(make, model)
@@ -82,6 +83,7 @@ def test_where_memory_runs_out_less_is_read_at_a_time_to_the_same_scores(make, m
     np.testing.assert_allclose(found, expected, atol=1e-5)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:Memory ran out")
 @pytest.mark.parametrize("share", [0.5, 0.0])
 @pytest.mark.parametrize("model", MODELS.values(), ids=MODELS)

@@ -30,6 +30,8 @@ from core.scenes.training_data import (  # noqa: E402
 )
 from core.scenes.world import COLOURS  # noqa: E402
 
+pytestmark = pytest.mark.slow
+
 SHIPPED = sorted(p.parent for p in (paths.assets() / "models").glob("*/config.json"))
 CLASSES = {
     "clip": "CLIPModel",

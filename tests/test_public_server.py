@@ -311,6 +311,7 @@ GUESSED = (  # where a visitor's files and downloads are, and the home folder, f
 )
 
 
+@pytest.mark.slow
 def test_nothing_of_anothers_is_behind_an_address_that_is_guessed(public, strangers):
     """Neither on a page by a file's name, nor by its id in a field, nor by a request; and nobody else deletes it."""
     scores = ((0, 0, 3), (0, 1, 1), (1, 0, 1), (1, 1, 2))

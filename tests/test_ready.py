@@ -103,6 +103,7 @@ def test_the_shipped_retrieval_scores_are_what_the_model_computes():
     np.testing.assert_allclose(score_retrieval(model, few), shipped, atol=1e-4, rtol=0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scorer", scorer_names())
 def test_shipped_scores_are_what_the_model_computes(scorer, every_set):
     pytest.importorskip("torch")

@@ -23,6 +23,8 @@ from core.ttm.config import PRESETS
 from core.ttm.run import TTMRun
 from core.ttm.time_left import expected_seconds
 
+pytestmark = pytest.mark.slow
+
 
 def test_a_model_in_the_cache_of_the_hub_is_found_by_its_name_offline(
     make, tmp_path, monkeypatch, toy_groups

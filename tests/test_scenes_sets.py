@@ -286,6 +286,7 @@ def test_a_flattened_set_is_a_part_of_its_set_and_names_itself():
         load("scenes/left-rigth@global")
 
 
+@pytest.mark.slow
 def test_the_shipped_flattened_set_is_what_choosing_gives():
     whole, part = load("scenes/material-swap"), load("scenes/material-swap@global")
     drafts = [draft for draft, _ in _draw_groups("scenes/material-swap", "test")]

@@ -281,6 +281,7 @@ def test_cached_scores_are_the_plain_ones_and_truth_plays_no_part(scorer, tmp_pa
             monkeypatch.setattr(scorer, way, None, raising=False)
 
 
+@pytest.mark.slow
 @over(EVERY)
 def test_threads_may_share_a_scorer(scorer):
     expected, found = matrix(scorer), []
@@ -348,6 +349,7 @@ def test_a_device_takes_effect_or_is_refused_in_one_sentence(example, scorer, mo
         assert places == {scorer.device.type} == {"cpu"}
 
 
+@pytest.mark.slow
 @over(EVERY)
 def test_half_precision_gives_near_scores_under_a_key_of_its_own_or_is_refused(example, scorer):
     name = f"bfloat16:{example.name}"
@@ -394,6 +396,7 @@ def test_a_broken_folder_is_refused_in_one_sentence(example, tmp_path):
         assert str(folder) in one_sentence(caught), damage
 
 
+@pytest.mark.slow
 @over(FILES)
 def test_a_model_is_loaded_once_and_keeps_its_key_when_its_folder_becomes_another_models(example, tmp_path):
     name = example.copied(tmp_path / "same")
@@ -439,6 +442,7 @@ def test_neither_scoring_nor_a_copy_in_training_changes_a_cached_model(model):
     np.testing.assert_array_equal(matrix(model), scores)
 
 
+@pytest.mark.slow
 @over(TRAINABLE)
 def test_what_is_saved_scores_as_what_was_trained_even_over_the_folder_that_it_came_from(example, tmp_path):
     name = example.copied(tmp_path / "model")

@@ -89,6 +89,7 @@ def test_a_run_that_is_there_is_not_repeated(measured, monkeypatch, capsys):
         assert len(list(csv.DictReader(file))) == 16
 
 
+@pytest.mark.slow
 def test_several_at_once_give_what_one_after_the_other_gives():
     """With a function of Python's own: of one that stands here, each process would import what this file imports."""
     cells = [3, 1, 2]

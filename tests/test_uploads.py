@@ -262,6 +262,7 @@ def test_the_less_room_there_is_the_less_an_address_may_hold_so_that_a_stranger_
     kept.check_room("bob")
 
 
+@pytest.mark.slow
 def test_open_pages_are_emptied_the_oldest_of_whoever_holds_most_before_a_stranger_is_refused():
     pages, session, emptied = {}, [None], []
 

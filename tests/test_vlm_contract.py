@@ -16,6 +16,8 @@ from benchmarks.results import chat_models, model_classes
 from core.base.errors import InputError
 from core.scoring.load import load_scorer
 
+pytestmark = pytest.mark.slow
+
 # Model type -> what it is here for.
 MECHANISMS = {
     "gemma3": "another placeholder than the image's tokens, which see each other both ways",

@@ -209,6 +209,7 @@ ADDRESSES += [
 ]  # one sidebar for all
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("page", "name"), ADDRESSES)
 def test_markup_and_paths_in_the_address_are_one_sentence_at_most(opened, page, name):
     for value in (HOSTILE, "../../../../etc/passwd"):

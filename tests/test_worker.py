@@ -179,6 +179,7 @@ def test_sigterm_stops_politely(store, gate):
     assert wait(store, run.id, ended).status == "stopped"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("instant", ["any", "at work"])
 def test_a_run_killed_five_times_is_interrupted_and_ends_as_if_it_had_not_been(store, gate, instant):
     """At any instant, while it starts too; and within each of five iterations."""

@@ -1,7 +1,7 @@
 """Where test-time matching helps: the built-in models on shifted pictures of the built-in sets (issue 19 B and C).
 
     python -m benchmarks.results.shifts [--minutes M] [--jobs J] [MODEL ...]    the runs that are missing
-    python -m benchmarks.results.shifts tables         what is there as benchmarks/SHIFTS.md and README's line
+    python -m benchmarks.results.shifts tables         what is there as benchmarks/SHIFTS.md and README's part
 
 Of every model, or of those named; no run begins that would not end within M minutes; J of them at once share the cores
 (two on two cores take less time than one after the other).
@@ -20,7 +20,7 @@ import csv
 import sys
 import textwrap
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -368,10 +368,22 @@ def short_table() -> str:
     )
 
 
-def readme_line() -> str:
-    """README's: of the first model on three sets and all shifts of middle strength, how many cells end above or below
-    the interval before in every seed, and the two that change most."""
+def readme_part() -> str:
+    """README's: the first model on three sets and all shifts of middle strength, a line per shift, GroupMatch before
+    and after, of several seeds with the standard deviation over them; above it what it comes to."""
     found = lines()
+    rows = [
+        [shift, *(_spread(found.get((FIRST_MODELS[0], f"scenes/{name}", shift))) for name in FIRST_SETS)]
+        for shift in MIDDLE[1:]
+    ]
+    head = ["pictures", *FIRST_SETS]
+    table = "\n".join(f"| {' | '.join(row)} |" for row in (head, ["---"] * len(head), *rows))
+    return f"{_summary(found)}\n\n{table}"
+
+
+def _summary(found: Mapping[tuple[str, str, str], Line]) -> str:
+    """How many cells of that table end above or below the interval before in every seed, and the two that change
+    most."""
     cells = {
         f"{name}, {shift}": line
         for shift in MIDDLE[1:]
@@ -384,9 +396,9 @@ def readme_line() -> str:
     most, least = (f"{name} {_spread(cells[name])}" for name in ends)
     said = (
         f"Of {len(cells)} cells, {len(MIDDLE) - 1} shifts of {len(FIRST_SETS)} sets, {marks.count('**')} end above the "
-        f"95 % interval of the value before in every seed and {marks.count('*')} below it; of the others at least one "
-        f"seed ends inside. Largest gain: {most}; largest loss: {least} (mean ± standard deviation over seeds; chance "
-        "is 50, on relations-1x4 25)."
+        f"95 % interval of the value before in every seed (bold) and {marks.count('*')} below it (italic); of the "
+        f"others at least one seed ends inside. Largest gain: {most}; largest loss: {least} (mean ± standard deviation "
+        "over seeds; chance is 50, on relations-1x4 25)."
     )
     return "\n".join(textwrap.wrap(said, 128, break_on_hyphens=False))
 
@@ -413,7 +425,7 @@ def _mark(line: Line) -> str:
 def main(arguments: Sequence[str]) -> None:
     if [*arguments] == ["tables"]:
         PAGE.write_text(page(), encoding="utf-8")
-        put_table("shifts", readme_line())
+        put_table("shifts", readme_part())
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--minutes", type=float)
