@@ -27,6 +27,8 @@ from core.scorers import _checkpoint
 from core.scorers.conversion import Checkpoint
 from core.scoring.load import load_scorer
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture(scope="module")
 def trained(make, tmp_path_factory) -> Path:
@@ -195,8 +197,6 @@ ISOLATED = """
 import socket, subprocess, sys
 from pathlib import Path
 from core.scorers._checkpoint import _isolate
-
-pytestmark = pytest.mark.slow
 _isolate(Path(sys.argv[1]))
 for act in (
     lambda: socket.create_connection(("127.0.0.1", int(sys.argv[2])), 2),
