@@ -386,6 +386,11 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "scores": refused("Unknown tag", "--tag", "colour: red"),
             "*": differs("--tag", "colour: red"),
         },
+        "--groups": {
+            "embeddings": refused("all of a file is measured", "--groups", "3"),
+            "scores": refused("all of a file is measured", "--groups", "3"),
+            "*": differs("--groups", "3"),
+        },
         "--tags": {"*": differs("--tags", "{tags}")},
         "--by": {
             "embeddings": refused("--by needs tags", "--by", "colour"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -90,12 +91,14 @@ def load_evaluation(
     shape: str | None,
     common: bool = False,
     text_only: bool = False,
+    choose: Callable[[GroupSet], GroupSet] = lambda groups: groups,
 ) -> Evaluation:
     """The Evaluation of whichever one source was given, or of scores by a benchmark's truth; an option of another
     source is refused.
 
     common : of scores, leave out the groups that the benchmark lacks, in place of refusing them. text_only : of a
     benchmark and a model, SugarCrepe++'s text-only test, which is TextScore (`core/scoring/text_only.py`).
+    choose : of a benchmark and a model, the groups that are scored at all.
     """
     if scores is not None or embeddings is not None:
         refuse_unused("with a file, which holds no text tower", "text_only")
@@ -121,7 +124,7 @@ def load_evaluation(
         _name_set(found, scores)
         return found
 
-    groups = of_shape(datasets.load(benchmark or "", split, images=not text_only), shape)
+    groups = choose(of_shape(datasets.load(benchmark or "", split, images=not text_only), shape))
     scorer = lazy_scorer(model)
     captions = (caption for group in groups for caption in group.captions)
     note = vocabulary_note(model, run_source(model), benchmark or "", captions)

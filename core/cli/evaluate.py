@@ -3,19 +3,25 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from core.base.text import counted
 from core.cli import options
 from core.cli._evaluation import check_slices, cluster_by, load_evaluation
-from core.cli._given_options import benchmark_argument
+from core.cli._given_options import benchmark_argument, refuse_unused
 from core.cli._output import format_metrics, print_note, show_json, writing
 from core.cli._score_options import takes_score_options
 from core.datasets.score_files import read_tags
+from core.datasets.shapes import first_groups
 from core.metrics.group_filters import with_tags
+
+if TYPE_CHECKING:
+    from core.groups import GroupSet
 
 
 @takes_score_options
@@ -28,6 +34,7 @@ def evaluate(
     split: options.Split = "test",
     shape: options.Shape = None,
     tag: options.Tag = None,
+    groups: options.Groups = None,
     tags: options.TagFile = None,
     by: options.By = None,
     out: Annotated[Path | None, typer.Option(help="Folder for groups.csv and metrics.json.")] = None,
@@ -40,17 +47,25 @@ def evaluate(
     Scores beside a benchmark are measured by its truth.
     """
     benchmark = benchmark_argument(name, benchmark)
-    evaluation = load_evaluation(embeddings, scores, benchmark, model, split, shape, text_only=text_only)
+    choose = partial(_chosen, tags=tag or (), count=groups)
+    if groups is not None and (embeddings or scores or tags):
+        refuse_unused("with --embeddings, --scores or --tags: all of a file is measured", "groups")
+    evaluation = load_evaluation(
+        embeddings, scores, benchmark, model, split, shape, text_only=text_only, choose=choose
+    )
     if tags is not None:
         evaluation.tags = read_tags(tags, ids=evaluation.ids)
     check_slices(evaluation, by, tags)
-    evaluation = with_tags(evaluation, tag or ())
+    if groups is None:
+        evaluation = with_tags(evaluation, tag or ())
     cluster_by(evaluation, cluster)
     file = scores or embeddings
     of = {"benchmark": benchmark, "split": split} if benchmark else {}
     named: dict[str, Any] = {**of, "model": model} if file is None else {"file": str(file), **of}
     if text_only:
         named["text_only"] = True
+    if groups is not None:
+        named["first_groups"] = groups
     record = {**named, **evaluation.record(by)}
     if out is not None:
         with writing(out):
@@ -63,8 +78,16 @@ def evaluate(
         return
     on = f" on {benchmark}, split {split}" if benchmark else ""
     what = f"{file or model}{on}{', text only (TOT, as TextScore)' if text_only else ''}"
-    print(f"{what}: {counted(record['n_groups'], 'group')} of {record['shape']}; truth: {record['truth']}")
+    first = "" if groups is None else "the first "
+    print(
+        f"{what}: {first}{counted(record['n_groups'], 'group')} of {record['shape']}; truth: {record['truth']}"
+    )
     print(format_metrics(record))
     for column, values in record.get("slices", {}).items() if by else ():
         for value, subset in values.items():
             print(f"\n{column} = {value} ({counted(subset['n_groups'], 'group')})\n{format_metrics(subset)}")
+
+
+def _chosen(groups: GroupSet, tags: Sequence[str], count: int | None) -> GroupSet:
+    """The first so many groups, of those with the tags; all where nobody asked for a number."""
+    return groups if count is None else first_groups(with_tags(groups, tags), count)

@@ -62,3 +62,12 @@ def of_shape(groups: GroupSet, shape: str | None) -> GroupSet:
 def _shape_counts(groups: GroupSet) -> str:
     """`groups of 1x2 (10) and 2x2 (4)`"""
     return "groups of " + " and ".join(f"{m}x{k} ({n})" for (m, k), n in sorted(groups.shapes.items()))
+
+
+def first_groups(groups: GroupSet, count: int | None) -> GroupSet:
+    """The first so many groups; None: all."""
+    if count is None:
+        return groups
+    if not 1 <= count <= len(groups):
+        raise InputError(f"{count} groups were asked for; {groups.name} has 1 to {len(groups)} to give.")
+    return groups.select(range(count))

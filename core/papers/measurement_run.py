@@ -17,6 +17,7 @@ from core import datasets
 from core.base.errors import InputError
 from core.base.settings import Count, Names, Seed, Settings
 from core.datasets.base import RETRIEVAL
+from core.datasets.shapes import first_groups
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import PRIORS, check_log_prob, default_count, estimate_prior, null_sample
 from core.debiasing.retrieval import RetrievalStudy, retrieval_record, score_table
@@ -29,7 +30,6 @@ from core.scoring.load import lazy_scorer
 from core.scoring.scores import score_all, score_groups, score_matrix
 from core.sweeps.evaluate import EvaluationStopped, measurement_record
 from core.ttm.defaults import absolute_name
-from core.ttm.run import first_groups
 
 if TYPE_CHECKING:
     import numpy as np

@@ -19,6 +19,7 @@ from pydantic import Field
 from core import datasets
 from core.base import files
 from core.base.settings import Count, Seed, Settings
+from core.datasets.shapes import first_groups
 from core.metrics.evaluation import Evaluation
 from core.metrics.statistics import Clusters
 from core.runs.description import Iteration, Progress, Remains, RunDescription, Stop
@@ -27,7 +28,6 @@ from core.scoring.load import load_scorer
 from core.scoring.pairs import Pairs
 from core.scoring.scores import score_all, score_groups
 from core.ttm.defaults import absolute_name
-from core.ttm.run import first_groups
 
 if TYPE_CHECKING:
     from core.groups import GroupSet

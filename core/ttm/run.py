@@ -21,7 +21,7 @@ from core.base.paths import is_folder
 from core.base.settings import Names, Positive, Seed
 from core.base.text import counted
 from core.datasets.embeddings import EmbeddingFile, parse_shape, read_embeddings
-from core.datasets.shapes import check_one_shape, of_shape
+from core.datasets.shapes import check_one_shape, first_groups, of_shape
 from core.matching.groups import Matches
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
@@ -486,15 +486,6 @@ def adaptation(config: Mapping[str, Any]) -> AdaptationRun:
     """The description in a stored run of either kind, or of a ledger."""
     kinds: dict[str, type[AdaptationRun]] = {**RUNS, LedgerRun.kind: LedgerRun}
     return next(kinds[kind] for kind in kinds if kind in config).read(config)
-
-
-def first_groups(groups: GroupSet, count: int | None) -> GroupSet:
-    """The first so many groups; None: all."""
-    if count is None:
-        return groups
-    if not 1 <= count <= len(groups):
-        raise InputError(f"{count} groups were asked for; {groups.name} has 1 to {len(groups)} to give.")
-    return groups.select(range(count))
 
 
 class _Learner(NamedTuple):
