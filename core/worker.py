@@ -17,6 +17,7 @@ from typing import Any
 
 from core.base import processes
 from core.base.errors import InputError, unknown_name
+from core.base.limits import _bound_own_memory
 from core.base.public_mode import is_public
 from core.run_kinds import RUN_KINDS
 from core.runs.attempt import RunAttempt, heartbeats
@@ -45,6 +46,7 @@ def work(job: RunAttempt, at_once: int | None = None) -> tuple[str, str | None]:
             return "stopped", None
         from core.runs.resume import carry_out  # pydantic
 
+        _bound_own_memory()  # once those before it have given back theirs
         run = resolve_name(RUN_KINDS[job.run.kind]).read(job.run.config)
         return ("finished" if carry_out(job, run) else "stopped"), None
     except AttemptSuperseded:

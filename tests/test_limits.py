@@ -3,15 +3,19 @@
 import io
 import json
 import re
+import subprocess
+import sys
 import time
 import zipfile
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from core import worker
 from core.base import _parquet as parquet_module
 from core.base import limits
 from core.base._parquet import read_parquet
@@ -492,6 +496,43 @@ def test_what_does_not_fit_into_memory_is_refused_in_one_sentence(monkeypatch):
     check_memory("A matrix", 1000)
     monkeypatch.setattr(limits, "memory_left", lambda: 0)
     check_memory("A matrix", 1000)  # too small to be worth a question
+
+
+BOUND = """
+import numpy, torch
+from core.base import limits
+limits.memory_left = lambda: 400_000_000
+limits._bound_own_memory()
+torch.ones(20_000_000)  # 80 MB
+from core.scorers._memory import is_out_of_memory
+for far in (lambda: torch.ones(500_000_000), lambda: numpy.ones(500_000_000)):
+    try:
+        far()
+    except Exception as error:
+        print(is_out_of_memory(error))
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="a limit that Linux alone has")
+def test_a_process_that_bounds_itself_runs_out_of_memory_before_the_machine_does():
+    """A step of SmolVLM-256M took all 24 GB: the machine stood still for ten minutes, and everything on it ended."""
+    ended = subprocess.run([sys.executable, "-c", BOUND], capture_output=True, text=True, check=True)
+    assert ended.stdout.split() == ["True", "True"]
+
+
+def test_a_run_bounds_its_memory_once_its_turn_has_come(monkeypatch):
+    """Before that another run holds what will be free."""
+    events = []
+
+    def read(_):
+        events.append("read")
+        raise InputError("enough")
+
+    monkeypatch.setattr(worker, "_bound_own_memory", lambda: events.append("bound"))
+    monkeypatch.setattr(worker, "resolve_name", read)
+    run = SimpleNamespace(kind="evaluate", config={})
+    turn = SimpleNamespace(run=run, wait_for_turn=lambda _: not events.append("turn"))
+    assert worker.work(turn) == ("failed", "enough") and events == ["turn", "bound", "read"]
 
 
 def test_lines_are_read_as_before():

@@ -10,6 +10,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from core.base.limits import _bound_own_memory
 from core.base.text import counted, duration
 from core.cli import options
 from core.cli._adaptation import described, start_in_background
@@ -234,6 +235,7 @@ def _described(job: AdaptationRun, count: int) -> str:
 
 def _run(job: AdaptationRun, save: Path | None, several: bool, as_json: bool) -> list[dict[str, Any]]:
     """One foreground run of test-time matching; its records."""
+    _bound_own_memory()
     records, first, last, seed = [], None, None, job.seed
     for last in job.execute():
         if first is None:
@@ -327,6 +329,7 @@ class _BeforeAndAfter(NamedTuple):
 
 def _before_and_after(job: AdaptationRun, save: Path | None) -> _BeforeAndAfter:
     """One foreground SimpleMatch."""
+    _bound_own_memory()
     records: list[dict[str, Any]] = []
     first = last = None
     for last in job.execute():

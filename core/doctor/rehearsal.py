@@ -33,7 +33,7 @@ from PIL import Image
 from core import datasets
 from core.base import files, paths
 from core.base.errors import InputError
-from core.base.limits import memory_left
+from core.base.limits import _bound_own_memory, memory_left
 from core.base.processes import module_command
 from core.base.text import counted, duration
 from core.groups import BytesImage, Group, GroupSet
@@ -534,5 +534,6 @@ def _age(process: psutil.Process) -> float:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
+    _bound_own_memory()
     given, out = map(Path, sys.argv[1:])
     files.write_json(out, _measure(json.loads(given.read_text(encoding="utf-8"))))
