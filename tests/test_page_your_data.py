@@ -614,6 +614,11 @@ def test_a_sound_score_file_has_no_faults_and_each_kind_is_found_alone():
     assert [f.column for f in ScoreFault.of_file("x.csv", sound.replace("score", "points").encode())] == [
         "score"
     ]
+    # A row with a cell too many hid all other mistakes; its group is not asked to be complete.
+    torn = sound.splitlines()
+    torn[1] += ",5"
+    torn[-1] = torn[-1].replace(torn[-1].split(",")[3], "x")
+    assert [fault.row for fault in ScoreFault.of_file("x.csv", "\n".join(torn).encode())] == [2, len(torn)]
     assert ScoreFault.of_file("x.csv", b"a,b\n1,2\n") == ScoreFault.of_file("x.npz", b"") == []
 
 

@@ -433,6 +433,8 @@ def test_a_run_that_has_diverged_says_so_and_what_to_do():
         "again with a lower learning rate than 0.01, such as 0.001."
     )
     assert divergence([bad, bad], config) is None  # it never was above chance
+    # of 40 groups: within the interval before, and called diverged beside a gain of GroupScore
+    assert divergence([_ended((70.0, 53.5, 83.4)), _ended((62.5, 45.8, 77.3))], config) is None
     blind = [{"metrics": {}, "margins": {"counts": [20 - tied], "tied": tied}} for tied in (1, 15)]
     assert "scores of 75 % of the groups are tied" in divergence(blind, {"simplematch": {"lr": 0.1}})
     assert divergence(blind[:1], config) is None

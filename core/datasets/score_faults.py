@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import csv
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
+from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -36,29 +38,56 @@ class ScoreFault(NamedTuple):
         for another form, and for a table that cannot be read at all."""
         if Path(path).suffix.lower() not in (".csv", ".parquet"):
             return []
+        long: list[ScoreFault] = []
+        torn: set[str] = set()  # groups of which a row cannot be read
         try:
             table = open_table(path, content).frame()
         except InputError:
-            return []
+            table, long, torn = _without_long_rows(path, content)
+            if not long:
+                return []
         lacks = [name for name in _COLUMNS if name not in table]
         if len(lacks) > 2:  # it is a table of something else
             return []
         if lacks:
             return [cls(None, name, "the column is missing", "add it") for name in lacks]
-        found = sorted(islice(_faults(_texts(table)), 20 * LISTED), key=lambda fault: fault.row or 0)
+        found = [*long, *islice(_faults(_texts(table), torn), 20 * LISTED)]
+        found.sort(key=lambda fault: fault.row or 0)
         return found[:LISTED]
+
+
+def _without_long_rows(path: Path | str, content: bytes) -> tuple[pd.DataFrame, list[ScoreFault], set[str]]:
+    """A CSV whose rows with more cells than its head are left out, these rows as faults, and their groups; the index is
+    that of the whole file. Nothing of what cannot be read in spite of that."""
+    rows: list[list[str]] = []
+    if Path(path).suffix.lower() == ".csv":
+        with suppress(ValueError, csv.Error):
+            rows = [row for row in csv.reader(content.decode("utf-8-sig").splitlines()) if row]
+    head = rows[0] if rows else []
+    faults, fitting, torn = [], {}, set()
+    for i, row in enumerate(rows[1:]):
+        if len(row) <= len(head):
+            fitting[i] = [*row, *[""] * (len(head) - len(row))]
+            continue
+        faults.append(ScoreFault(i + 2, "", f"the row has {len(row)} cells, the header {len(head)}", _LONG))
+        torn |= {row[head.index("group")].strip()} if "group" in head else set()
+    return pd.DataFrame([*fitting.values()], index=[*fitting], columns=head), faults, torn
+
+
+_LONG = "leave the extra cells out, or put a text with a comma into quotes"
 
 
 def _texts(table: pd.DataFrame) -> pd.DataFrame:
     return table.fillna("").astype(str).apply(lambda column: column.str.strip())
 
 
-def _faults(table: pd.DataFrame) -> Iterator[ScoreFault]:
+def _faults(table: pd.DataFrame, torn: Collection[str] = ()) -> Iterator[ScoreFault]:
+    """torn : groups that are not asked to be complete."""
     empty = table[[*_COLUMNS]] == ""
     for name in _COLUMNS:
-        for row in np.flatnonzero(empty[name]):
+        for row in empty.index[empty[name]]:
             yield ScoreFault(int(row) + 2, name, "the cell is empty", "fill it, or leave its group out")
-    whole = table[~empty[[*_LABELS]].any(axis=1)]
+    whole = table[~empty[[*_LABELS]].any(axis=1) & ~table["group"].isin(torn)]
     yield from _bad_scores(table[~empty["score"]])
     twice = whole.duplicated([*_LABELS])
     for row in whole.index[twice]:

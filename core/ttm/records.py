@@ -149,13 +149,18 @@ def _next_gain(gains: np.ndarray, before: float) -> tuple[float, float] | None:
 def divergence(records: Sequence[Mapping[str, Any]], config: Mapping[str, Any]) -> str | None:
     """One sentence where training has destroyed the model, None where it has not; config : the run's, as stored.
 
-    With truth: GroupMatch's interval was above the chance level before, and is not any more. Without: most groups are
-    tied, and were not before.
+    With truth: GroupMatch's interval was above the chance level before, and is not any more; and the value has fallen
+    out of the interval before, which on few groups reaches far down. Without: most groups are tied, and were not
+    before.
     """
     first, last = records[0], records[-1]
     before, after = (record["metrics"].get(metrics.GROUP_MATCH) for record in (first, last))
     if before and after:
-        if before["low"] <= before["chance"] or after["low"] > after["chance"]:
+        if (
+            before["low"] <= before["chance"]
+            or after["low"] > after["chance"]
+            or after["value"] >= before["low"]
+        ):
             return None
         what = (
             f"GroupMatch fell from {before['value']:.1f} to {after['value']:.1f} %, which cannot be told from chance "
