@@ -190,6 +190,7 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
         "ttm": ("--model", "{clip}", "--benchmark", "toy/pairs"),
         "vgpt": ("--model", "{clip}", "--benchmark", "toy/pairs", "--layout", "vgpt/1"),
         "paper": ("--model", "{clip}", "--benchmark", "winoground"),
+        "scores": ("--scores", "{scores}"),
     },
     "runs list": {"": ("--json",)},
     "runs show": {"": ("{run}", "--json")},
@@ -955,18 +956,30 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--height": {"*": differs("--height", "300")},
     },
     "export row": {
-        "--model": {"*": differs("--model", "{clip_2}")},
-        "--benchmark": {"*": differs("--benchmark", "toy/others")},
+        "--model": {
+            "scores": refused("--model has no effect with --scores", "--model", "{clip_2}"),
+            "*": differs("--model", "{clip_2}"),
+        },
+        "--benchmark": {
+            "scores": refused("that toy/others lacks", "--benchmark", "toy/others"),
+            "*": differs("--benchmark", "toy/others"),
+        },
+        "--scores": {
+            "scores": differs("--scores", "{scores_2}"),
+            "*": refused("--model has no effect with --scores", "--scores", "{scores}"),
+        },
         "--layout": {"vgpt": differs("--layout", "vgpt/4"), "*": differs("--layout", "vgpt/1")},
         "--format": {"*": differs("--format", "latex")},
         "--run": {
             "ttm": differs("--run", "{run}"),
             "vgpt": refused(DEAD, "--run", "{run}"),
             "paper": refused("is not a row here", "--run", "{run}"),
+            "scores": refused(DEAD, "--run", "{run}"),
         },
         "--paper": {"paper": differs("--no-paper"), "*": refused(DEAD, "--no-paper")},
         "--split": {
             "paper": refused("Unknown split", "--split", "validation"),
+            "scores": refused(DEAD, "--split", "validation"),
             "*": differs("--split", "validation"),
         },
         "--out": {"*": differs("--out", "rows.md")},

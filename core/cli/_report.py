@@ -22,10 +22,8 @@ from core.metrics.paired import in_order_of
 
 def report(
     out: Annotated[Path, typer.Option(help="The HTML file.")],
-    model: Annotated[
-        list[str] | None, typer.Option(help="A model; repeat for more.", **options.named)
-    ] = None,
-    benchmark: Annotated[list[str] | None, typer.Option(help="A benchmark; repeat for more.")] = None,
+    model: options.Models = None,
+    benchmark: options.Benchmarks = None,
     scores: Annotated[
         list[Path] | None,
         typer.Option(
@@ -53,7 +51,10 @@ def report(
     if not scores and not (model and benchmark):
         raise InputError("Give --model NAME and --benchmark NAME, or --scores FILE.")
     if scores:
-        sections = _of_files(scores, benchmark or [], split)
+        refuse_unused("with --scores", "model", "device")
+        if not benchmark:
+            refuse_unused("with --scores alone", "images")
+        sections = sections_of_files(scores, benchmark or [], split)
     else:
         sections = evaluate_all(model or (), benchmark or (), split, device, ProgressPrinter())
     folder = out.resolve().parent
@@ -61,7 +62,7 @@ def report(
     print_note(f"wrote {write_report(sections, out, examples, images).resolve()}{made}")
 
 
-def _of_files(paths: list[Path], benchmarks: list[str], split: str) -> list[ReportSection]:
+def sections_of_files(paths: list[Path], benchmarks: list[str], split: str) -> list[ReportSection]:
     """A section for each score file, those with the groups of the first one in its order."""
     first, *others = (_section_of(path, benchmarks, split) for path in paths)
     ids = first.evaluation.ids
@@ -74,12 +75,10 @@ def _of_files(paths: list[Path], benchmarks: list[str], split: str) -> list[Repo
 
 def _section_of(path: Path, benchmarks: list[str], split: str) -> ReportSection:
     """What a score file holds, by its own truth or by that of one benchmark."""
-    refuse_unused("with --scores", "model", "device")
     if len(benchmarks) > 1:
-        raise InputError("--scores takes the truth of one benchmark; name one, and write a report for each.")
+        raise InputError("--scores takes the truth of one benchmark; name one at a time.")
     file = read_score_file(path)
     if not benchmarks:
-        refuse_unused("with --scores alone", "images")
         found = load_evaluation(None, path, None, "", split, None)
         about = {"title": path.name, "source": f"the file {path.name}", "licence": "yours"}
         return ReportSection(path.name, file.groups(path.name, **about), found, "", "")

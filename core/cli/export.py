@@ -19,6 +19,7 @@ from core.cli import options
 from core.cli._evaluation import check_slices, load_evaluation
 from core.cli._given_options import App, refuse_unused, was_given
 from core.cli._output import ProgressPrinter, print_note
+from core.cli._report import sections_of_files
 from core.cli._score_options import takes_score_options
 from core.datasets.score_files import write_scores
 from core.exchange.figures import write_figure
@@ -239,8 +240,12 @@ def _figure(
     epilog="Example: crossmatch export row --layout ttm/1 --model builtin/clip --benchmark scenes/left-right",
 )
 def _row(
-    model: options.Models,
-    benchmark: options.Benchmarks,
+    model: options.Models = None,
+    benchmark: options.Benchmarks = None,
+    scores: Annotated[
+        list[Path] | None,
+        typer.Option(help="A score file, as of `evaluate`, in place of a model; repeat for more."),
+    ] = None,
     layout: Annotated[str, typer.Option(help="ttm/1, ttm/6, vgpt/1, vgpt/4 or cola/2.")] = "ttm/1",
     style: Annotated[str, typer.Option("--format", help="markdown or latex.")] = "markdown",
     run: Annotated[list[str] | None, typer.Option(help="Run, or group of seeds (g-...): its result.")] = None,
@@ -255,8 +260,15 @@ def _row(
         raise unknown_name("layout", layout, LAYOUTS)
     if not layout.startswith("ttm/"):
         refuse_unused(f"in the layout {layout}, which has no column for what is adapted", "run")
-    adapted = dict(_adapted(name, model, benchmark) for name in run or ())
-    results = [_result(s, adapted) for s in evaluate_all(model, benchmark, split, progress=ProgressPrinter())]
+    if scores:
+        refuse_unused("with --scores", "model", "run")
+        sections = sections_of_files(scores, benchmark or [], split)
+    elif model and benchmark:
+        sections = evaluate_all(model, benchmark, split, progress=ProgressPrinter())
+    else:
+        raise InputError("Give --model NAME and --benchmark NAME, or --scores FILE.")
+    adapted = dict(_adapted(name, model or [], benchmark or []) for name in run or ())
+    results = [_result(section, adapted) for section in sections]
     if was_given("paper") and published(results, layout).empty:
         refuse_unused(f"in the layout {layout} of these benchmarks: the paper has no rows of them", "paper")
     text = FORMATS[style](layout_table(results, layout, paper))
@@ -270,7 +282,7 @@ def _row(
 
 def _result(section: ReportSection, adapted: dict[tuple[str, str], Adapted]) -> Result:
     evaluation = section.evaluation
-    title = section.groups.title or section.benchmark
+    title = (section.groups.title or section.benchmark) if section.benchmark else "Own groups"
     after = adapted.get((section.model, section.benchmark))
     count = len(evaluation.scores)
     return Result(section.model, section.benchmark, title, evaluation.metrics, count, evaluation.shape, after)

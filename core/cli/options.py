@@ -53,7 +53,7 @@ Positional = Annotated[
 ]
 Benchmark = Annotated[Text, typer.Option(help="A benchmark by name, such as scenes/left-right.")]
 RequiredBenchmark = Annotated[str, typer.Option(help="A benchmark by name, such as scenes/left-right.")]
-Benchmarks = Annotated[list[str], typer.Option(help="A benchmark; repeat for more.")]
+Benchmarks = Annotated[list[str] | None, typer.Option(help="A benchmark; repeat for more.")]
 Embeddings = Annotated[
     Path | None, typer.Option(help="NPZ with `img` and `cap`, rows in group order, instead of a benchmark.")
 ]
@@ -80,7 +80,7 @@ Model = Annotated[
     str,
     typer.Option(help="Model: a built-in, hub or short name (such as siglip-l16), or a folder.", **named),
 ]
-Models = Annotated[list[str], typer.Option(help="A model; repeat for more.", **named)]
+Models = Annotated[list[str] | None, typer.Option(help="A model; repeat for more.", **named)]
 TextOnly = Annotated[
     bool,
     typer.Option(
