@@ -307,10 +307,10 @@ def test_a_gain_that_random_signs_do_not_explain_and_bets_cannot_prove_is_said_t
     assert said.startswith("**Alpha probably helps here: TextScore rises from ")  # the answer comes first
     # Two p in one breath, 0.004 and 0.85, could not be told apart, and behind a “?” one was not seen: each has its
     # question.
-    asked = re.findall(r"\*\*p ([=<] [\d.]+)\*\* \*if([^*]*)\*", said)
+    asked = re.findall(r"\*\*p ([=<] [\d.]+)\*\*, \*([^*]*)\*", said)
     assert [what for _, what in asked] == [
-        ", without a gain, a group is as likely to get better as worse",
-        " a rare kind of group, missing here, may get much worse",
+        "where a group is as likely to get better as worse by luck",
+        "as a rare kind of group, missing here, might get much worse",
     ]
     assert asked[0][0] in ("< 0.001", f"= {found.signs:.2g}") and asked[1][0] == f"= {found.p_any:.2g}"
     why = _why_not_proven(study, "text_score")

@@ -37,13 +37,18 @@ def read_report(path):
 
 
 def read_latex(latex):
-    """What a small reader of LaTeX makes of a table: its columns and rows; it fails where a table is not whole, where
-    braces are not closed, and where a row or the remarks below it begin as an option of the line above."""
+    """What a small reader of LaTeX makes of a table: its columns and rows, an interval in the cell of its value.
+
+    It fails where a table is not whole, where braces are not closed, and where a row or the remarks below it begin as
+    an option of the line above.
+    """
     assert r"\usepackage{booktabs}" in latex.splitlines()[0]
     lines = [line for line in latex.splitlines() if not line.startswith("%")]
     bare = re.sub(r"\\[{}\\]", "", "\n".join(lines))
     depth = np.cumsum([(c == "{") - (c == "}") for c in bare])
     assert depth.min() >= 0 and depth[-1] == 0
+    if lines[0] == r"{\setlength{\tabcolsep}{3pt}":  # more columns than a page has room for otherwise
+        assert lines.pop(lines.index(r"\end{tabular}") + 1) == "}" and "tabcolsep" in lines.pop(0)
     end = lines.index(r"\end{tabular}")
     assert lines[end + 1 :] == [] or (
         lines[end + 1] == r"\par\smallskip" and re.fullmatch(r"\{\\footnotesize .*\\par\}", lines[end + 2])
@@ -56,4 +61,10 @@ def read_latex(latex):
     assert not any(row[0] in "[*" for row in rows)
     cells = [row.split(" & ") for row in rows]
     assert all(len(row) == len(columns) for row in cells)
-    return cells
+    found: list[list[str]] = []
+    for row in cells:  # intervals stand below their values
+        if row[0].strip() or not all(cell == "" or cell.startswith(r"{\scriptsize [") for cell in row[1:]):
+            found.append(row)
+        else:
+            found[-1] = [" ".join(filter(None, both)) for both in zip(found[-1], row, strict=True)]
+    return found

@@ -268,11 +268,11 @@ def _verdict_text(study: AlphaStudy, metric: str) -> str:
 def _two_tests(study: AlphaStudy, metric: str) -> str:
     """Of a gain that is only probable the p of both tests side by side, each with what it asks."""
     found = study.verdict(metric)
-    both = f"{_corrected(study).removeprefix(', ')}; " if _corrected(study) else ""
+    both = _corrected(study).removeprefix(", ")
     return (
-        f"Is it luck? **{_p_said(found.sign_p)}** *if, without a gain, a group is as likely to get better as worse*; "
-        f"**{_p_said(found.p_value)}** *if a rare kind of group, missing here, may get much worse* ({both}only the "
-        "first speaks against luck)."
+        f"Is it luck? Probably not: **{_p_said(found.sign_p)}**, *where a group is as likely to get better as worse "
+        f"by luck*. A stricter test cannot rule luck out: **{_p_said(found.p_value)}**, *as a rare kind of group, "
+        f"missing here, might get much worse*{both and f' ({both})'}."
     )
 
 

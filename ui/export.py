@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from ui.selection import Selection
 
 # How bars are read, said below them on a page and in the figure that is exported.
-BARS_NOTE = "Thin lines: 95 % intervals. Dotted lines: chance levels, what guessing would give."
+BARS_NOTE = (
+    "Thin lines: 95 % intervals (Clopper-Pearson). Dotted lines: chance levels, what guessing would give."
+)
 MARGIN_NOTE = "Margin: how far the total of the model's matching leads the next best one's."
 # In a line of an exported figure, which is 900 pixels wide: characters of its title and its note, names of its legend.
 _TITLE_LINE, _NOTE_LINE, _LEGEND_ENTRIES = 100, 130, 5

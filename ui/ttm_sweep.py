@@ -156,11 +156,12 @@ def _verdict_line(label: str, change: SeedChange, seeds: int) -> str:
     p = found.p_value if found.p_holm is None else found.p_holm
     corrected = "" if p == found.p_value else f", {p_text(p)} corrected by Holm's method"
     way = "rises" if found.difference > 0 else "falls"
-    said = (
-        f"{way} by more than chance explains"
-        if p < 0.05
-        else "may not change: chance alone could explain this"
-    )
+    if p < 0.05:
+        said = f"{way} by more than chance explains"
+    elif found.p_value < 0.05:
+        said = f"{way}, but not surely: of several comparisons one may look so by chance"
+    else:
+        said = "is not shown to change: chance alone could explain the difference"
     more = (
         "three seeds at least are needed to say what one more may gain"
         if change.next_gain is None

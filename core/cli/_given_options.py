@@ -178,7 +178,10 @@ def refuse_unused(why: str, *names: str) -> None:
     why : ends the sentence `--split has no effect ...`.
     """
     for name in filter(was_given, names):
-        flag = next(p.opts[0] for p in _running.get().command.params if p.name == name)
+        context = _running.get()
+        option = next(p for p in context.command.params if p.name == name)
+        off = option.secondary_opts if context.params.get(name) is False else []
+        flag = (off or option.opts)[0]
         raise InputError(f"{flag} has no effect {why}; leave it out.")
 
 

@@ -84,9 +84,8 @@ def layout_table(results: Sequence[Result], layout: str, paper: bool = True) -> 
         raise InputError("A table needs at least one result; name a model and a benchmark.")
     head, rows = LAYOUTS[layout](results, published(results, layout) if paper else pd.DataFrame())
     measured = any(result.adapted and result.adapted.std is not None for result in results)
-    reading = (
-        f"In percent. Brackets: 95 % intervals{_SPREAD if measured else ''}. –: not measured, or not printed."
-    )
+    spread = _SPREAD if measured else ""
+    reading = f"In percent. Brackets: 95 % intervals ({_METHOD}){spread}. –: not measured, or not printed."
     printed = (
         ["The paper prints no intervals for its rows."]
         if any("paper)" in " ".join(row) for row in rows)
@@ -95,6 +94,9 @@ def layout_table(results: Sequence[Result], layout: str, paper: bool = True) -> 
     return _TextTable(head, rows, [reading, *printed, *(_note(result) for result in results)])
 
 
+_METHOD = (
+    "Clopper-Pearson"  # that of means over seeds and clusters rests on it, too (core/metrics/statistics.py)
+)
 _SPREAD = "; ±: standard deviation over seeds"
 
 
@@ -114,6 +116,7 @@ def _tabular(head: Sequence[str], rows: Iterable[str], notes: Sequence[str] = ()
     """Lines of a whole table from its rows, which are LaTeX already, and of the remarks below it, which are texts."""
     return [
         _PACKAGE,
+        *([_NARROW] if len(head) > _COLUMNS else []),
         r"\begin{tabular}{l" + "r" * (len(head) - 1) + "}",
         r"\toprule",
         _latex_line(head),
@@ -121,10 +124,13 @@ def _tabular(head: Sequence[str], rows: Iterable[str], notes: Sequence[str] = ()
         *rows,
         r"\bottomrule",
         r"\end{tabular}",
+        *(["}"] if len(head) > _COLUMNS else []),
         *([r"\par\smallskip", f"{{\\footnotesize {_escaped(' '.join(notes))}\\par}}"] if notes else []),
     ]
 
 
+_COLUMNS = 4  # that fit on a page with LaTeX's own room between them
+_NARROW = r"{\setlength{\tabcolsep}{3pt}"
 _PACKAGE = r"% The document needs \usepackage{booktabs}."
 
 
@@ -168,6 +174,14 @@ def _latex_line(cells: Sequence[str]) -> str:
     return f"{{}}{line}" if line[0] in "[*" else line  # both would belong to the end of the line above
 
 
+def _stacked_line(cells: Sequence[str]) -> list[str]:
+    """The line of a table with a column per metric: intervals stand below their values, so that it fits on a page."""
+    values = [_INTERVAL.sub("", cell).strip() for cell in cells]
+    intervals = [" ".join(_INTERVAL.findall(cell)) for cell in cells]
+    alone = not any(intervals) or not any(values[1:])
+    return [_latex_line(cells)] if alone else [_latex_line(values), _latex_line(intervals)]
+
+
 def _latex_cell(cell: str) -> str:
     """A text in LaTeX; the interval in it is small."""
     parts = _INTERVAL.split(cell.strip())
@@ -202,7 +216,7 @@ def _latex_rows(
     names, lines = _shown_metrics(results), []
     for label, metrics in results:
         found = [metrics.get(name) for name in names]
-        lines.append(_latex_line([label, *map(_estimate_cell, found)]))
+        lines += _stacked_line([label, *map(_estimate_cell, found)])
         lines += _by_cluster(found)
     lines += _chance_rows(results, names)
     if compared:
@@ -251,7 +265,9 @@ def _latex_notes(
 ) -> list[str]:
     """What the cells of `latex_table` leave out."""
     missing = any(name not in metrics for _, metrics in results for name in names)
-    notes = ["Brackets: 95 % intervals."] + ["–: not measured."] * missing + [_ties_note(results)]
+    notes = (
+        [f"Brackets: 95 % intervals ({_METHOD})."] + ["–: not measured."] * missing + [_ties_note(results)]
+    )
     return notes + (_difference_notes(names, compared) if compared else [])
 
 
@@ -315,7 +331,7 @@ def _difference_rows(
     cells = [f"{value}{intervals.get(name, '')}" for name, value in zip(names, points, strict=True)]
     alone, corrected = ({n: getattr(t, key) for n, t in tested.items()} for key in ("p_value", "p_holm"))
     rows = {"p": alone} | ({"Holm": corrected} if len(compared) > 1 else {})
-    lines = [_latex_line([f"{label}, {by}" if by else label, *cells])]
+    lines = _stacked_line([f"{label}, {by}" if by else label, *cells])
     for name, of in rows.items():
         head = ", ".join(filter(None, [by, name if name != "p" else ""]))
         cells = [_raised(of.get(n)) for n in names]

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.base.text import _change_in_points, _true_minus, counted, p_digits
-from core.exchange.layouts import _chance_rows, _difference_rows, _estimate_cell, _latex_line, _tabular
+from core.exchange.layouts import _chance_rows, _difference_rows, _estimate_cell, _stacked_line, _tabular
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 from core.metrics.statistics import Comparison, Estimate
@@ -125,8 +125,10 @@ def _latex_table(part: str, results: Sequence[SeedResult]) -> str:
     names, label = [each.metric for each in results], f"after, mean of {seeds}{where}"
     tested = {each.metric: each.change.mean for each in results if each.change is not None}
     rows = [
-        _latex_line([f"before{where}", *(_estimate_cell(each.before) for each in results)]),
-        _latex_line([label, *(f"{each} [{each.after.low:.2f}, {each.after.high:.2f}]" for each in results)]),
+        *_stacked_line([f"before{where}", *(_estimate_cell(each.before) for each in results)]),
+        *_stacked_line(
+            [label, *(f"{each} [{each.after.low:.2f}, {each.after.high:.2f}]" for each in results)]
+        ),
         *_chance_rows([(label, {each.metric: each.after for each in results})], names),
         r"\midrule",
         *_difference_rows("mean gain", names, [_true_minus(f"{each.gain:+.2f}") for each in results], tested),
