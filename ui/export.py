@@ -18,6 +18,7 @@ from xml.etree import ElementTree
 import streamlit as st
 
 from core.base.public_mode import is_public
+from core.base.text import counted
 from core.datasets.paper_results import CITATIONS
 from core.exchange.figures import browser, write_figure
 from core.exchange.uploads import TAGS
@@ -217,19 +218,23 @@ def evaluation_exports(selection: Selection, evaluations: Mapping[str, Evaluatio
     where = (benchmark_of(selection.groups) if selection.is_file else None) or own
 
     pair = list(named.values())
+    command = _measuring_command(selection, list(evaluations))
+    m, k = groups.shape
+    about = f"{' and '.join(named)} on {where['set'] or 'own groups'}, {counted(len(pair[0].ids), 'group')} of {m}×{k}"
 
     def report() -> bytes:
         of_one = [ReportSection(model, groups, e, where["set"], where["split"]) for model, e in named.items()]
-        return report_html(of_one).encode()
+        return report_html(of_one, command=command).encode()
 
     return {
         "title": selection.description if len(pair) == 1 else "",
         "latex": lambda: latex_table(
             [(model, e.metrics) for model, e in named.items()],
             differences(pair[0], pair[1]) if len(pair) == 2 else None,
+            about,
         ),
         "report": report,
-        "command": _measuring_command(selection, list(evaluations)),
+        "command": command,
         "groups": selection.groups,
     }
 

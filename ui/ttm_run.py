@@ -14,6 +14,7 @@ import streamlit as st
 from core import figures as plots
 from core.base.public_mode import is_public
 from core.base.text import _change_in_points, _exact_differences, counted
+from core.exchange.frames import curves_frame
 from core.exchange.layouts import latex_table
 from core.exchange.report import ReportSection, report_html
 from core.exchange.seeds import SeedResult
@@ -102,10 +103,10 @@ def view(store: RunStore, run_id: str) -> None:
         is_measured = groups.truth is not None and not run.live and run.done > 0
         export_section(
             f"run-{run.id}",
-            plots.ttm_table(data),
+            curves_frame(steps),
             figures,
             latex=partial(_latex, run, steps),
-            command="" if is_public() else command_line(adaptation(run.config)),
+            command=_command(run),
             report=partial(_report, run) if is_measured else None,
             groups=groups,
             title=run.title,
@@ -308,10 +309,12 @@ def _latex(run: Run, steps: Sequence[Mapping[str, Any]]) -> str:
     """Before and after, and of a run that is over the difference with its interval and p; a table for each part."""
     compared = {} if run.live or not run.done else run_changes(run)
     sides = steps[-1].get("parts") or {"": {}}
-    return "\n\n".join(_part_latex(side, steps, compared) for side in sides)
+    return "\n\n".join(_part_latex(side, steps, compared, what_ran([run])) for side in sides)
 
 
-def _part_latex(side: str, steps: Sequence[Mapping[str, Any]], compared: Mapping[str, Comparison]) -> str:
+def _part_latex(
+    side: str, steps: Sequence[Mapping[str, Any]], compared: Mapping[str, Comparison], about: str
+) -> str:
     where = f", {side} groups" if side else ""
     rows = []
     for when, step in (("before", steps[0]), ("after", steps[-1])):
@@ -320,21 +323,24 @@ def _part_latex(side: str, steps: Sequence[Mapping[str, Any]], compared: Mapping
         rows.append((f"{when}{where}", known))
     labels = {f"{entry.label}{where}": name for name, entry in METRICS.items()}
     own = {labels[label]: change for label, change in compared.items() if label in labels}
-    return latex_table(rows, own)
+    return latex_table(rows, own, about)
 
 
 def _report(run: Run) -> bytes:
     """Before and after as a report, each part by itself."""
-    return report_of([("before", run, 0), (f"after {what_was_done(run)}", run, run.done)])
+    ends = [("before", run, 0), (f"after {what_was_done(run)}", run, run.done)]
+    return report_of(ends, about=what_ran([run]), command=_command(run))
 
 
-def report_of(
-    ends: Sequence[tuple[str, Run, int]], seeds: Sequence[SeedResult] = (), title: str = "", note: str = ""
-) -> bytes:
+def _command(run: Run) -> str:
+    return "" if is_public() else command_line(adaptation(run.config))
+
+
+def report_of(ends: Sequence[tuple[str, Run, int]], seeds: Sequence[SeedResult] = (), **said: Any) -> bytes:
     """A report of runs on the same groups, each after an iteration of its own, and each part by itself.
 
-    ends : what each is called, the run, the iteration. seeds : what they have come to, where they are seeds. title,
-    note : of the page, as `report_html` takes them.
+    ends : what each is called, the run, the iteration. seeds : what they have come to, where they are seeds. said :
+    title, note, about and command, as `report_html` takes them.
     """
     _, first, _ = ends[0]
     job, groups = adaptation(first.config), run_groups(first.id, first.config)
@@ -350,7 +356,7 @@ def report_of(
         for side, mask in measured_parts(first, groups).items()
         for when, run, iteration in ends
     ]
-    return report_html(sections, seeds=seeds, title=title, note=note).encode()
+    return report_html(sections, seeds=seeds, **said).encode()
 
 
 @st.cache_data(max_entries=16, show_spinner="Reading what every iteration did …")

@@ -54,7 +54,6 @@ def view(store: RunStore, group: str) -> None:
     steps = [store.steps(run.id) for run in runs]
     rows = summary(steps)
     if rows:
-        command = command_line(adaptation(runs[0].config))
         whole, missing = complete(runs, steps), pending(runs, steps)
         is_measured = bool(whole) and run_groups(whole[0].id, whole[0].config).truth is not None
         data = figures.spread_data(rows, max(run.total for run in runs) or 1)
@@ -62,7 +61,7 @@ def view(store: RunStore, group: str) -> None:
             f"seeds-{group}{f'-{len(whole)}-of-{len(runs)}' if missing else ''}",
             figures.ttm_table(data).assign(n_seeds_complete=len(whole), n_seeds=len(runs)),
             {"accuracy": figures.ttm_metrics_figure(data)},
-            command="" if is_public() or not command else f"{command} --seeds {len(runs)}",
+            command=_command(runs),
             latex=partial(_latex, whole, missing) if is_measured else "",
             report=partial(_report, whole, missing) if is_measured else None,
             groups=run_groups(runs[0].id, runs[0].config),
@@ -211,7 +210,9 @@ def _said(text: str) -> None:
 
 def _latex(runs: Sequence[Run], missing: str = "") -> str:
     """Before, the mean ± deviation after, and the gain with its interval and p. missing : that there will be more."""
-    return f"{f'% {missing}' if missing else ''}\n{SeedResult.latex(_results(runs))}".lstrip("\n")
+    return f"{f'% {missing}' if missing else ''}\n{SeedResult.latex(_results(runs), what_ran(runs))}".lstrip(
+        "\n"
+    )
 
 
 def _report(runs: Sequence[Run], missing: str = "") -> bytes:
@@ -223,7 +224,15 @@ def _report(runs: Sequence[Run], missing: str = "") -> bytes:
     seeds = _seeds_said([seed_of(run) for run in runs])
     title = f"{job._model} on {job.benchmark}, {method}, {'seeds' if len(runs) > 1 else 'seed'} {seeds}"
     note = f"{_groups_said(runs[0].config, RunStore().steps(runs[0].id)[:1])}."
-    return report_of(ends, _results(runs), title, f"{missing} {note[0].upper()}{note[1:]}".strip())
+    said = f"{missing} {note[0].upper()}{note[1:]}".strip()
+    return report_of(
+        ends, _results(runs), title=title, note=said, about=what_ran(runs), command=_command(runs)
+    )
+
+
+def _command(runs: Sequence[Run]) -> str:
+    command = "" if is_public() else command_line(adaptation(runs[0].config))
+    return f"{command} --seeds {len(runs)}" if command else ""
 
 
 def result(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:

@@ -196,17 +196,21 @@ def _escaped(text: str) -> str:
 
 
 def latex_table(
-    results: Sequence[tuple[str, Mapping[str, Estimate]]], compared: Mapping[str, Comparison] | None = None
+    results: Sequence[tuple[str, Mapping[str, Estimate]]],
+    compared: Mapping[str, Comparison] | None = None,
+    about: str = "",
 ) -> str:
     """Named results as a whole table in LaTeX (booktabs): a column per metric, every value with its 95 % interval, and
     the chance levels as a row; ties, and what a dash is, below it.
 
     compared : of two results, the second against the first: below them the difference in points with its interval, and
-    its p values, which a metric that is not in it lacks.
+    its p values, which a metric that is not in it lacks. about : what was measured, how many groups, with which
+    settings.
     """
     names = _shown_metrics(results)
     rows, notes = _latex_rows(results, compared), _latex_notes(results, names, compared)
-    return "\n".join(_tabular(["In percent", *(METRICS[name].label for name in names)], rows, notes))
+    said = [f"{about.rstrip('.')}."] if about else []
+    return "\n".join(_tabular(["In percent", *(METRICS[name].label for name in names)], rows, said + notes))
 
 
 def _latex_rows(

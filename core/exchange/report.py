@@ -111,19 +111,25 @@ def report_html(
     seeds: Sequence[SeedResult] = (),
     title: str = "",
     note: str = "",
+    about: str = "",
+    command: str = "",
 ) -> str:
     """The whole page. Every text from data is escaped, and the page's own policy forbids it to load or run anything.
 
     seeds : what the sections are the seeds of, which comes first; each section is then folded. title : by default the
-    models on the benchmarks. note : what a reader has to know first.
+    models on the benchmarks. note : what a reader has to know first. about, command : what was run with which settings,
+    and the command line that does it again.
     """
     records, pairs = [_record(s) for s in sections], _pairs(sections)
     body = "".join(_section(i, s, examples, pictures, folded=bool(seeds)) for i, s in enumerate(sections))
-    numbers: dict[str, Any] = {"note": note} if note else {}
+    said = {"note": note, "about": about, "command": command}
+    numbers: dict[str, Any] = {name: text for name, text in said.items() if text}
     numbers |= {"sections": records, "differences": [_pair_record(p) for p in pairs]}
     if seeds:
         numbers["seeds"] = [each.record() for each in seeds]
     told = f"<p><b>{escape(note)}</b></p>" if note else ""
+    again = f"<p>The same again:</p><pre>{escape(command)}</pre>" if command else ""
+    told += (f"<p>{escape(about)}</p>" if about else "") + again
     head = f"{told}{SeedResult.html(seeds)}{_overview(sections)}{_difference_table(pairs)}"
     return report_page(title or _title(sections, pairs), f"{head}{body}{_how_to_read()}", numbers)
 

@@ -83,9 +83,12 @@ class SeedResult(NamedTuple):
         return {**head, "after": after, "gain": self.gain, "difference": change}
 
     @staticmethod
-    def latex(results: Sequence[SeedResult]) -> str:
-        """A table for each part: before, the mean ± deviation after, and the gain with its interval and p."""
-        return "\n\n".join(_latex_table(part, own) for part, own in _by_part(results).items())
+    def latex(results: Sequence[SeedResult], about: str = "") -> str:
+        """A table for each part: before, the mean ± deviation after, and the gain with its interval and p.
+
+        about : what was run, on how many groups, with which settings.
+        """
+        return "\n\n".join(_latex_table(part, own, about) for part, own in _by_part(results).items())
 
     @staticmethod
     def html(results: Sequence[SeedResult]) -> str:
@@ -120,7 +123,7 @@ def _by_part(results: Sequence[SeedResult]) -> dict[str, list[SeedResult]]:
     return found
 
 
-def _latex_table(part: str, results: Sequence[SeedResult]) -> str:
+def _latex_table(part: str, results: Sequence[SeedResult], about: str) -> str:
     where, seeds = f", {part}" if part else "", counted(results[0].spread.seeds, "seed")
     names, label = [each.metric for each in results], f"after, mean of {seeds}{where}"
     tested = {each.metric: each.change.mean for each in results if each.change is not None}
@@ -133,11 +136,8 @@ def _latex_table(part: str, results: Sequence[SeedResult]) -> str:
         r"\midrule",
         *_difference_rows("mean gain", names, [_true_minus(f"{each.gain:+.2f}") for each in results], tested),
     ]
-    return "\n".join(
-        _tabular(
-            ["In percent", *(METRICS[name].label for name in names)], rows, _latex_notes(results, tested)
-        )
-    )
+    notes = [f"{about.rstrip('.')}."] * bool(about) + _latex_notes(results, tested)
+    return "\n".join(_tabular(["In percent", *(METRICS[name].label for name in names)], rows, notes))
 
 
 def _latex_notes(results: Sequence[SeedResult], tested: Mapping[str, Comparison]) -> list[str]:
