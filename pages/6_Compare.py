@@ -228,6 +228,12 @@ def more_on_the_test(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], tab
     groups_needed(len(a.ids), 100 * (match.fixed + match.broken) / len(a.ids))
 
 
+PAIRED_INTERVAL = (
+    "The 95 % interval of the paired difference. The exact test decides whether it holds 0: where the two would say "
+    "otherwise, its end is moved to 0."
+)
+
+
 class Columns(NamedTuple):
     """The columns of the table of differences: how each is headed, which fit beside the sidebar, and the others."""
 
@@ -252,7 +258,13 @@ def columns_of(table: pd.DataFrame, sides: tuple[Side, Side], hanging: Clusters 
         apart: f"95 % by {by}",
         **{key: winner_text(key, sides).removesuffix(" right") for key in WINNERS},
     }
-    helps = {"McNemar p": UNCORRECTED, "p, Holm": HOLM, test: HOLM, "detectable": DETECTABLE}
+    helps = {
+        "B − A: 95 %": PAIRED_INTERVAL,
+        "McNemar p": UNCORRECTED,
+        "p, Holm": HOLM,
+        test: HOLM,
+        "detectable": DETECTABLE,
+    }
     names = [escape_markdown(side.name) for side in (a, b)]
     helps |= {key: f"Groups that {name} alone has right." for key, name in zip(WINNERS, names, strict=True)}
     helps |= {a.column: names[0], b.column: names[1], "B − A": f"{names[1]} − {names[0]}"}

@@ -320,7 +320,15 @@ def test_a_group_of_seeds_runs_in_the_background_and_is_reported_explained_and_e
     assert [run["status"] for run in found["runs"]] == ["finished", "finished"]
     assert found["final"]["seeds"] == 2
     assert found["final"]["parts"]["untouched"]["group_match"]["seeds"] == 2
-    assert "result of 2 complete seeds" in here("runs", "seeds", made["group"])
+    said = here("runs", "seeds", made["group"])
+    assert "result of 2 complete seeds" in said
+    # Mean and deviation were all that it had of a result.
+    of = {(each["part"], each["metric"]): each for each in found["results"]}
+    own = of["untouched", "group_match"]
+    assert own["after"]["value"] == pytest.approx(found["final"]["parts"]["untouched"]["group_match"]["mean"])
+    line = next(line for line in said.splitlines() if line.startswith("untouched GroupMatch"))
+    for part in ("[{after[low]:.2f}, {after[high]:.2f}], chance 50.00, tied by seed ", "], p "):
+        assert part.format(**own) in line
     table = tmp_path / "groups.csv"
     told = json.loads(here("runs", "explain", runs[0], "--json", "--out", table))
     assert len(told["groups"]) == len(pd.read_csv(table)) == 12

@@ -145,7 +145,9 @@ def verdict(runs: Sequence[Run]) -> None:
 
 
 _READING = (
-    "The interval is that of the mean, over seeds and groups. What one more seed may gain is a 95 % prediction on "
+    "The interval is that of the mean, over seeds and groups; p is the larger one of an exact paired test over groups, "
+    "on their mean changes, and of a t test over seeds and groups at once, which few seeds make large. What one more "
+    "seed may gain is a 95 % prediction on "
     "these same groups. Fixed: wrong before training and right after it. Broken: right before and wrong after."
 )
 

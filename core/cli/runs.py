@@ -7,16 +7,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from core.base.errors import InputError
+from core.base.text import p_digits
 from core.cli import options
 from core.cli._given_options import App
 from core.cli._output import format_spread, format_step, print_note, show_json, writing
 from core.exchange.model import export_model, push_model
 from core.exchange.run_table import _groups_said, _judged, _settings_said
 from core.exchange.runs import import_run
-from core.metrics.groups import GLOBAL, GROUP_MATCH, description_of, headline_metrics
+from core.exchange.seeds import SeedResult
+from core.metrics.evaluation import Evaluation
+from core.metrics.groups import GLOBAL, GROUP_MATCH, METRICS, description_of, headline_metrics
 from core.metrics.retrieval import COLA_MAP
 from core.runs.engine import launch
 from core.runs.models import adapted_model
@@ -90,13 +94,16 @@ def _show(run: options.RunId, as_json: options.Json = False) -> None:
 def _seeds(
     group: Annotated[str, typer.Argument(help="Group id (g-...).")], as_json: options.Json = False
 ) -> None:
-    """A group of seeds: every run's state, mean and standard deviation per iteration, and the result."""
+    """A group of seeds: every run's state, mean and standard deviation per iteration, and the result of those that are
+    complete, with interval, chance level and ties, and its gain with interval and p."""
     store = RunStore()
     runs = group_runs(store, group)
     steps = [store.steps(run.id) for run in runs]
     rows, result = summary(steps), final_values(steps, [run.config for run in runs])
     if as_json:
-        show_json({"runs": [run.record() for run in runs], "summary": rows, "final": result})
+        results = [each.record() for each in _seed_results(store, runs, steps)]
+        known = {"runs": [run.record() for run in runs], "summary": rows, "final": result}
+        show_json({**known, "results": results})
         return
     for run in runs:
         print(f"seed {seed_of(run):>3}  {run.id}  {run.status:<12}{run.done}/{run.total}")
@@ -104,6 +111,46 @@ def _seeds(
         print(format_spread(row))
     if result is not None:
         print(f"result of {result['seeds']} complete seeds:  {format_spread(result)}")
+    for each in _seed_results(store, runs, steps):
+        print(_seed_line(each))
+
+
+def _seed_results(
+    store: RunStore, runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]
+) -> list[SeedResult]:
+    """Every metric of the complete seeds, of a transfer check of each part; nothing where there is no truth."""
+    job = adaptation(runs[0].config)
+    ended = [
+        (r.id, s[-1]["iteration"])
+        for r, s in zip(runs, steps, strict=True)
+        if not r.live and adaptation(r.config).is_over(s)
+    ]
+    groups = job.load_groups() if ended else None
+    if groups is None or groups.truth is None:
+        return []
+    before, after = (
+        [Evaluation.of(store.scores(run, end if last else 0), groups.truth) for run, end in ended]
+        for last in (False, True)
+    )
+    pool = job.pool(groups.blind())
+    whole = {"": np.ones(len(groups), bool)}
+    return SeedResult.of_seeds(
+        before, after, whole if pool is None else {"adapted": pool, "untouched": ~pool}
+    )
+
+
+def _seed_line(found: SeedResult) -> str:
+    e, of = found.after, f"{found.part} {METRICS[found.metric].label}".strip()
+    gain = f"gain {found.gain:+.2f}"
+    if found.change is not None:
+        mean = found.change.mean
+        holm = "" if mean.p_holm is None else f", Holm {p_digits(mean.p_holm)}"
+        gain += f" [{mean.low:+.2f}, {mean.high:+.2f}], p {p_digits(mean.p_value)}{holm}"
+    tied = "not counted" if None in found.ties else ", ".join(map(str, found.ties))
+    return (
+        f"{of:<16} before {found.before.value:.2f} [{found.before.low:.2f}, {found.before.high:.2f}]  after {found} "
+        f"[{e.low:.2f}, {e.high:.2f}], chance {e.chance:.2f}, tied by seed {tied}  {gain}"
+    )
 
 
 @runs_app.command("explain", epilog="Example: crossmatch runs explain RUN --json")

@@ -302,7 +302,11 @@ def _difference_notes(names: Sequence[str], compared: Mapping[str, Comparison]) 
         if untested
         else ""
     )
-    return [f"Differences in points, p by an exact paired test.{corrected}{dash}", _exact_differences(2)]
+    return [
+        "Differences in points, p by an exact paired test, which decides whether an interval holds 0."
+        f"{corrected}{dash}",
+        _exact_differences(2),
+    ]
 
 
 def text_table_latex(table: pd.DataFrame, notes: Sequence[str] = ()) -> str:
