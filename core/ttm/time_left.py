@@ -56,8 +56,9 @@ def _seconds_per_iteration(store: RunStore, wanted: AdaptationRun) -> _TimeEstim
     }
     for source, fits in same.items():
         for run in filter(fits, done):
-            if seconds := _measured(run, store.steps(run.id)):
-                return _TimeEstimate(seconds, source)
+            steps = store.steps(run.id)
+            if seconds := _measured(run, steps):
+                return _TimeEstimate(seconds, source, start=_beside(run, steps))
     if rehearsed := _rehearsed(wanted):
         return rehearsed
     guess = next((seconds for start, seconds in _DEFAULT_SECONDS.items() if model.startswith(start)), None)
@@ -99,6 +100,14 @@ def _measured(run: Run, steps: Sequence[Mapping[str, Any]]) -> float:
     epochs = run.config[run.kind]["epochs"]
     work = sum(step["n_groups"] * epochs for step in steps[1:])
     return sum(step["seconds"] for step in steps[1:]) / work if work else 0.0
+
+
+def _beside(run: Run, steps: Sequence[Mapping[str, Any]]) -> float:
+    """Seconds of a run beside its iterations: until its model was loaded and had scored, and its end. A short run is
+    mostly that. 0 of one that was interrupted, whose clock went on."""
+    if run.attempt > 1 or run.started is None or run.ended is None:
+        return 0.0
+    return max(0.0, run.ended - run.started - sum(step["seconds"] for step in steps[1:]))
 
 
 def expected_seconds(store: RunStore, run: AdaptationRun, groups: int) -> tuple[float | None, str]:
