@@ -168,7 +168,8 @@ def workbench() -> None:
             return
         import_workbench.show_result(now.staged)
         if now.staged.groups:
-            import_workbench.name_form(now)
+            import_workbench.name_form(now)  # above the pictures: below ten of them it was not found
+            import_workbench.show_preview(now.staged)
 
 
 # --- the hub ---------------------------------------------------------------------------------------------------------

@@ -336,5 +336,6 @@ def test_missing_answers_and_duplicate_ids_are_told_and_the_rest_is_kept(tmp_pat
     lines = [f"{name},a.png,one,two,{answer}" for name, answer in rows]
     (tmp_path / "m.csv").write_text("\n".join(["id,image,caption_0,caption_1,truth", *lines]))
     staged = importing.stage_import(tmp_path / "m.csv")
-    assert (staged.groups, [p.row for p in staged.problems]) == (2, [3, 4, 5])
+    assert (staged.groups, [p.row for p in staged.problems]) == (2, [3, 4, 5, 6])
+    assert [p.fatal for p in staged.problems] == [True, True, True, False]  # j has what g has
     staged.discard()

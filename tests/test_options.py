@@ -976,7 +976,8 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "paper": refused("is not a row here", "--run", "{run}"),
             "scores": refused(DEAD, "--run", "{run}"),
         },
-        "--paper": {"paper": differs("--no-paper"), "*": refused(DEAD, "--no-paper")},
+        # Without rows of the paper --no-paper is what comes anyway, so that a loop over sets may give it.
+        "--paper": {"paper": differs("--no-paper"), "*": refused("the paper has no rows of them", "--paper")},
         "--split": {
             "paper": refused("Unknown split", "--split", "validation"),
             "scores": refused(DEAD, "--split", "validation"),

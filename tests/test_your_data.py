@@ -874,3 +874,17 @@ def test_columns_are_named_by_command(tmp_path):
     assert "Name the columns of both" in str(
         crossmatch("add", folder, "--name", "x", "--image", "pic").exception
     )
+
+
+def test_a_group_that_is_there_twice_is_a_remark_that_names_the_first(tmp_path):
+    """By other file names and the other way round: "no problems found" was said of it."""
+    folder = wide(
+        tmp_path / "set", GOOD, ("b", "images/9.png", "images/0.png", "a dry dog", "a dog, wet", "1 0", "x")
+    )
+    (folder / "images/9.png").write_bytes((folder / "images/1.png").read_bytes())
+    staged = importing.stage_import(folder)
+    assert (staged.groups, staged.fatal, staged.total) == (2, 0, 1)
+    (problem,) = staged.problems
+    assert problem.row == 3 and problem.what == (
+        "group 'b' has the images and captions of group 'a', and counts twice"
+    )

@@ -198,8 +198,6 @@ def show_result(staged: Staged) -> None:
         some, remarks = counted(staged.fatal, "problem"), counted(staged.total - staged.fatal, "warning")
         st.warning(f"{line}; {some} to fix, {remarks}.", icon=":material/rule:")
         show_problems(staged)
-    if staged.groups:
-        show_preview(staged)
 
 
 def show_problems(staged: Staged) -> None:

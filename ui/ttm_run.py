@@ -356,7 +356,10 @@ def report_of(ends: Sequence[tuple[str, Run, int]], seeds: Sequence[SeedResult] 
         for side, mask in measured_parts(first, groups).items()
         for when, run, iteration in ends
     ]
-    return report_html(sections, seeds=seeds, **said).encode()
+    # Those of the page, so that a p corrected for them is the same there.
+    own = sections[0].evaluation
+    tested = metrics.headline_metrics(own.outcomes)[-1 if own.shape[0] == 1 else 0 :]
+    return report_html(sections, seeds=seeds, tested=tested, **said).encode()
 
 
 @st.cache_data(max_entries=16, show_spinner="Reading what every iteration did …")
@@ -384,7 +387,9 @@ def explanations(store: RunStore, run: Run, after: Evaluation) -> None:
     changes = {change: table[table["change"] == change] for change in ("fixed", "broken")}
     marks = {"fixed": "✓ Fixed by", "broken": "✗ Broken by"}
     method = method_of(run)
-    tabs = st.tabs([f"{marks[change]} {method} ({len(groups)})" for change, groups in changes.items()])
+    heads = {change: f"{marks[change]} {method} ({len(groups)})" for change, groups in changes.items()}
+    some = next((head for change, head in heads.items() if len(changes[change])), None)  # not an empty one
+    tabs = st.tabs([*heads.values()], default=some)
     for tab, (change, groups) in zip(tabs, changes.items(), strict=True):
         with tab:
             changed(run, after, change, groups.sort_values("margin_after", ascending=False, kind="stable"))

@@ -75,6 +75,7 @@ class RowReader:
         self.finder = ImageFinder(table.folder)
         self.problems = _Problems()
         self._ids: dict[str, int] = {}
+        self._contents: dict[int, str] = {}  # hash of images and captions -> the group that had them first
 
     def groups(self) -> Iterator[DraftGroup]:
         """Groups in the order of the table (of their first rows, where a row is an image with its caption)."""
@@ -223,6 +224,11 @@ class RowReader:
                 RowError("two images are identical, so they always tie", "change one of them"),
                 False,
             )
+        content = hash((tuple(sorted(draft.images)), tuple(sorted(draft.captions))))
+        first = self._contents.setdefault(content, draft.id)
+        if first != draft.id:
+            what = f"group {draft.id!r} has the images and captions of group {first!r}, and counts twice"
+            self._tell(draft.row, "", RowError(what, "leave one of them out"), False)
         return True
 
 

@@ -113,14 +113,16 @@ def report_html(
     note: str = "",
     about: str = "",
     command: str = "",
+    tested: Sequence[str] | None = None,
 ) -> str:
     """The whole page. Every text from data is escaped, and the page's own policy forbids it to load or run anything.
 
     seeds : what the sections are the seeds of, which comes first; each section is then folded. title : by default the
     models on the benchmarks. note : what a reader has to know first. about, command : what was run with which settings,
-    and the command line that does it again.
+    and the command line that does it again. tested : the metrics whose differences are tested and corrected together,
+    by default all.
     """
-    records, pairs = [_record(s) for s in sections], _pairs(sections)
+    records, pairs = [_record(s) for s in sections], _pairs(sections, tested)
     body = "".join(_section(i, s, examples, pictures, folded=bool(seeds)) for i, s in enumerate(sections))
     said = {"note": note, "about": about, "command": command}
     numbers: dict[str, Any] = {name: text for name, text in said.items() if text}
@@ -204,13 +206,13 @@ class _Pair(NamedTuple):
         return second, first
 
 
-def _pairs(sections: Sequence[ReportSection]) -> list[_Pair]:
+def _pairs(sections: Sequence[ReportSection], tested: Sequence[str] | None = None) -> list[_Pair]:
     """The first model on some groups with every other one on them; p values corrected for all of the page (Holm)."""
     pairs, first = list[_Pair](), dict[tuple[str, str, tuple[str, ...]], ReportSection]()
     for section in sections:
         base = first.setdefault((section.benchmark, section.split, tuple(section.evaluation.ids)), section)
         if base is not section:
-            compared = differences(base.evaluation, section.evaluation)
+            compared = differences(base.evaluation, section.evaluation, tested)
             pairs.append(_Pair(base, section, compared, Metric.same(compared)))
     corrected = Comparison.holm(
         {f"{i} {n}": pair.metrics[n] for i, pair in enumerate(pairs) for n in pair.tests}
