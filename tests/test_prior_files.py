@@ -240,3 +240,21 @@ def test_groups_by_other_names_are_shown_beside_those_of_the_scores():
         InputError, match="none of the scores' captions: it has 'q', the scores have 'x'; name them"
     ):
         retrieval().prior("p.csv", b"caption,log_prob\nq,-1\n")
+
+
+def test_of_several_mistakes_the_others_are_named_too(tmp_path):
+    """One was named, and the next one after it was mended."""
+    prior = np.full((4, 2), -1.0)
+    prior[1, 0], prior[2, 1], prior[3, 0] = 0.5, np.nan, 2.0
+    np.savez(tmp_path / "p.npz", prior=prior)
+    with pytest.raises(InputError) as said:
+        read_prior(tmp_path / "p.npz", list("abcd"), 2)
+    assert "has 0.5 as log P(t) of caption 0 (counted from 0) of group 'b'" in str(said.value)
+    assert str(said.value).endswith(
+        "Wrong likewise: caption 1 (counted from 0) of group 'c', prior[2, 1]; caption 0 (counted from 0) of group "
+        "'d', prior[3, 0]."
+    )
+    prior[:] = 1.0
+    np.savez(tmp_path / "p.npz", prior=prior)
+    with pytest.raises(InputError, match="and 3 more.$"):
+        read_prior(tmp_path / "p.npz", list("abcd"), 2)

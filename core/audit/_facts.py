@@ -538,7 +538,9 @@ def _shows(n: int) -> str:
         f"On {on} a test tells two models apart in 80 % of cases if they differ by {points(least)}, and exactly one of "
         f"the two is right on {max(_DIFFER, least):.3g} % of the groups."
     )
-    more = Comparison.detectable_difference(n, 2 * _DIFFER)  # as models of unlike kinds do: Compare counts theirs
+    more = Comparison.detectable_difference(
+        n, 2 * _DIFFER
+    )  # as models of unlike kinds do: Compare counts theirs
     if least > _DIFFER or more is None:
         return says
     return f"{says} If one alone is right on {2 * _DIFFER:.3g} %, it takes {points(more)}."

@@ -16,6 +16,7 @@ from core.base.table_formats import open_table, read_arrays, read_bytes
 from core.base.text import counted
 from core.datasets._sample_logs import read_sample_log
 
+_NAMED = 4  # of several mistakes, besides the first
 MOST_LOG_PROB = 1e-6  # that a log-likelihood may be, for the sake of rounding
 _LEAST_LOG_PROB = -1e30  # below it are the lowest numbers of float32 and float64, which some write for none
 PRIOR_ENDINGS = (".csv", ".parquet", ".npz", ".jsonl")
@@ -81,15 +82,19 @@ def _read_prior_file(
     prior, place, notes = read[suffix](path, data, ids, k, captions)
     wrong = np.argwhere(_not_log_probs(prior))
     if len(wrong):
-        at = int(wrong[0][0]), int(wrong[0][1]), int(wrong[0][2])
+        at, *others = [tuple(map(int, each)) for each in wrong[: _NAMED + 1]]
+        more = "" if not others else f" Wrong likewise: {'; '.join(place(*each) for each in others)}"
+        if len(wrong) > _NAMED + 1:
+            more += f", and {len(wrong) - _NAMED - 1} more"
+        more += "." if more else ""
         if np.isnan(prior[at]) and suffix in (
             ".csv",
             ".parquet",
         ):  # cells that are no number are refused before
-            raise InputError(f"{path} has no finite log P(t) for {place(*at)}; add it.")
+            raise InputError(f"{path} has no finite log P(t) for {place(*at)}; add it.{more}")
         advice = _advice(prior[at], "caption")
         leave = "" if prior[at] > 0 and np.isfinite(prior[at]) else ", or leave its group out of both files"
-        raise InputError(f"{path} has {prior[at]:.4g} as log P(t) of {place(*at)}; {advice}{leave}.")
+        raise InputError(f"{path} has {prior[at]:.4g} as log P(t) of {place(*at)}; {advice}{leave}.{more}")
     return _PriorFile(prior, tuple(notes))
 
 
