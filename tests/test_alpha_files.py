@@ -418,7 +418,7 @@ BAD_FILES = {
     "a group without": (
         NUMBERED,
         PRIOR[: PRIOR.index("b,0")],
-        "p.csv has no finite log P(t) for caption '0' of group 'b'; add it.",
+        "p.csv has no finite log P(t) for caption '0' of group 'b'; add it. Wrong likewise: caption '1' of group 'b'.",
     ),
     "more captions": (
         NUMBERED,
