@@ -32,6 +32,8 @@ LEAD = (
     "Every group of the set and two verdicts on it. Open a card to see the model's scores and its matching."
 )
 MARGINS = "margin"  # in the address, set by a click on Matching
+# The fields of the gallery that an opened group leaves in the address, each as no address says it.
+GALLERY_FIELDS = {"q": "", "verdict": [], "sort": next(iter(group_filters.ORDERS)), "page": 1}
 
 
 WORDS = (
@@ -46,7 +48,9 @@ def filters(
     """Words, verdicts, order and margins of the groups to show."""
     # The button stands before its fields, which are in the address alone when a link opens the page.
     words = st.session_state.get("q", st.query_params.get("q")) or ""
-    verdicts = st.session_state.get("verdict", st.query_params.get_all("verdict"))
+    options = list(group_filters.verdict_options(evaluation))
+    asked = st.session_state.get("verdict", st.query_params.get_all("verdict"))
+    verdicts = [name for name in asked if name in options]
     terms = group_filters._search_terms(groups, words)
     count = len(terms) + len(verdicts) + (MARGINS in st.query_params)  # as many as are named below
     with st.popover(
@@ -55,7 +59,6 @@ def filters(
         words = st.text_input(
             "Words in the captions", key="q", bind="query-params", placeholder="red cube", help=WORDS
         )
-        options = list(group_filters.verdict_options(evaluation))
         verdicts = st.multiselect(
             "Verdicts", options, key="verdict", bind="query-params", placeholder="any",
             select_all=False,  # they exclude each other: no group has all
@@ -90,6 +93,8 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
     """The groups that pass the filters, as cards."""
     groups = selection.selected_groups
     ui.warn_unknown_group(evaluation.ids)
+    ui.warn_unknown("verdict", st.query_params.get_all("verdict"), group_filters.verdict_options(evaluation))
+    ui.warn_unknown("order", st.query_params.get_all("sort"), group_filters.ORDERS)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="gallery-toolbar"):
         words, verdicts, order, margins = filters(groups, evaluation)
         notable_group_buttons(selection, evaluation, "surprises")
@@ -360,6 +365,7 @@ def page(selection: ui.Selection) -> None:
     ids = list(evaluation.ids)
     group = asked_group()
     if group in ids:
+        ui.keep_in_address(GALLERY_FIELDS)
         detail(selection, evaluation, ids.index(group))
     else:
         gallery(selection, evaluation)

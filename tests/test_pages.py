@@ -147,6 +147,49 @@ def test_the_filters_button_counts_the_conditions_that_are_named_beside_it(app, 
     assert "Filters (3)" in labels
 
 
+FILTERED = {
+    "set": "scenes/left-right", "q": "left", "verdict": ["GroupMatch right", "GroupScore wrong"],
+    "sort": "margin, largest first", "page": "2",
+}  # fmt: skip
+
+
+def test_an_opened_group_leaves_the_filters_of_the_gallery_in_the_address(app):
+    """They left it with the gallery: a reload and “Gallery” showed all 300 groups."""
+    line = lambda test: next(c.value for c in test.caption if "of 300 groups" in c.value)  # noqa: E731
+    address = lambda test: {key: test.query_params[key] for key in FILTERED if key in test.query_params}  # noqa: E731
+    test = app(GROUPS, **FILTERED)
+    filtered, before = line(test), address(test)
+    assert not filtered.startswith("300 ") and len(before["verdict"]) == 2
+    fine(next(b for b in test.button if (b.key or "").startswith("open-")).click().run())
+    assert test.query_params["group"] and address(test) == before
+    assert address(fine(button(test, "Next").click().run())) == before  # on the runs after the first one, too
+    reloaded = app(GROUPS, **dict(test.query_params))
+    assert address(reloaded) == before
+    fine(button(reloaded, "Gallery").click().run())
+    assert line(reloaded) == filtered and reloaded.session_state["page"] == 2
+    assert reloaded.selectbox(key="sort").value == "margin, largest first"
+    fine(next(b for b in reloaded.button if b.label == "Clear filters").click().run())
+    fine(next(b for b in reloaded.button if (b.key or "").startswith("open-")).click().run())
+    assert {*address(reloaded)} == {"set", "sort"}  # what was taken out stays out
+    assert line(fine(button(reloaded, "Gallery").click().run())).startswith("300 of 300")
+
+
+@pytest.mark.parametrize(("asked", "counted"), [(["foo"], ""), (["foo", "tied"], " (1)")])
+def test_an_unknown_verdict_or_order_in_the_address_is_said_and_not_counted(app, monkeypatch, asked, counted):
+    """`verdict=foo` was dropped without a word, and counted by the button."""
+    labels, popover = [], streamlit.popover
+    monkeypatch.setattr(
+        "streamlit.popover", lambda label, **more: labels.append(label) or popover(label, **more)
+    )
+    test = app(GROUPS, set="scenes/left-right", verdict=asked, sort="bar")
+    said = [w.value.replace("\\", "") for w in test.warning]
+    assert (
+        sum("verdict 'foo'" in each for each in said) == 1
+        and sum("order 'bar'" in each for each in said) == 1
+    )
+    assert len(said) == 2 and f"Filters{counted}" in labels
+
+
 def test_surprise_me_opens_a_group_of_its_kind(app):
     test = app(GROUPS, set="scenes/left-right")
     label = next(b.label for b in test.button if b.label.startswith("GroupMatch right, GroupScore wrong"))
