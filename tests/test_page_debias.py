@@ -239,6 +239,15 @@ def test_an_address_of_the_first_set_is_never_empty_and_opens_that_set(app):
     assert again.query_params["benchmark"] == SET  # the browser says `set`; nothing of the first one stays
 
 
+@pytest.mark.parametrize("query", [{"alpha": "7"}, {"alpha": "abc"}, {"samples": "abc"}, {"foo": "1"}])
+def test_an_address_of_which_nothing_is_used_opens_the_set_of_a_first_visit(app, query):
+    """It opened the first of all sets, on which alpha changes little."""
+    test = app(bare=True, **query)
+    assert test.selectbox(key="set").value == FIRST
+    ((name, value),) = query.items()
+    assert [w for w in test.warning if (f"“{name}”" if name == "foo" else f"'{value}'") in w.value]
+
+
 @pytest.mark.parametrize(("scores", "says"), [
     ([[0.0, 1.0]] * 20 + [[0.0, -1.0]] * 20, "No alpha gives more TextScore than α = 0"),  # right captions: the second
     ([[0.4, 0.0]] * 40, "Alpha helps here"),
