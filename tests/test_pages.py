@@ -124,6 +124,38 @@ def test_one_group_of_every_shape_in_detail(app, name):
     assert test.session_state["group"] != before
 
 
+def test_the_details_of_a_pair_say_how_far_it_is_from_the_best_of_its_row_and_its_column(app):
+    """By hand, on scores that are drawn; it was announced as an explanation."""
+    test = app(GROUPS, set="scenes/triples", group="triples/test/0003")
+    field = test.selectbox(key="pair")
+    assert (field.label, field.placeholder) == ("Details of a pair", "details of a pair")
+    assert "explain" not in text(test).lower()
+    data = ui.evaluate(ui.whole_test_set("scenes/triples", "builtin/clip")).group(3)
+    shown = data.scores.round(data.digits)
+    for i, j in ((0, 0), (0, 1), (2, 1)):
+        said = text(fine(test.selectbox(key="pair").set_value(f"{'ABC'[i]}–{j + 1}").run()))
+        for line, index in ((shown[i], j), (shown[:, j], i)):
+            distance = line[index] - np.delete(line, index).max()
+            way = "above" if distance > 0 else "below"
+            assert f"**{abs(distance):.{data.digits}f} {way} " in said
+
+
+@pytest.mark.parametrize(
+    ("scores", "index", "said"),
+    [
+        ([3.0, 1.0, 2.5], 0, "**0.50 above caption 3**, the next best caption of image A,"),
+        ([3.0, 1.0, 2.5], 1, "**2.00 below caption 1**, the best caption of image A,"),
+        ([3.0, 3.0, 2.5], 0, "**the same as caption 2**, the best other caption of image A,"),
+        ([3.0, 3.0, 2.5], 2, "**0.50 below caption 1 and caption 2**, the best caption of image A,"),
+        ([3.0], 0, ""),  # a caption of the only image of a group has no other image
+    ],
+)
+def test_the_distance_of_a_score_from_the_best_of_the_others(scores, index, said):
+    distance = runpy.run_path(str(ROOT / GROUPS), run_name="groups")["_distance"]
+    names = [f"caption {c + 1}" for c in range(len(scores))]
+    assert distance(np.array(scores), index, 2, names, "caption of image A") == said
+
+
 def test_predict_first_hides_the_matching_until_it_is_revealed(app):
     name = "left-right/test/0003"
     test = app(GROUPS, set="scenes/left-right", group=name, predict="true")
