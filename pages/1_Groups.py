@@ -32,6 +32,8 @@ LEAD = (
     "Every group of the set and two verdicts on it. Open a card to see the model's scores and its matching."
 )
 MARGINS = "margin"  # in the address, set by a click on Matching
+# The fields of the gallery that an opened group leaves in the address, each as no address says it.
+GALLERY_FIELDS = {"q": "", "verdict": [], "sort": next(iter(group_filters.ORDERS)), "page": 1}
 
 
 WORDS = (
@@ -46,7 +48,9 @@ def filters(
     """Words, verdicts, order and margins of the groups to show."""
     # The button stands before its fields, which are in the address alone when a link opens the page.
     words = st.session_state.get("q", st.query_params.get("q")) or ""
-    verdicts = st.session_state.get("verdict", st.query_params.get_all("verdict"))
+    options = list(group_filters.verdict_options(evaluation))
+    asked = st.session_state.get("verdict", st.query_params.get_all("verdict"))
+    verdicts = [name for name in asked if name in options]
     terms = group_filters._search_terms(groups, words)
     count = len(terms) + len(verdicts) + (MARGINS in st.query_params)  # as many as are named below
     with st.popover(
@@ -55,7 +59,6 @@ def filters(
         words = st.text_input(
             "Words in the captions", key="q", bind="query-params", placeholder="red cube", help=WORDS
         )
-        options = list(group_filters.verdict_options(evaluation))
         verdicts = st.multiselect(
             "Verdicts", options, key="verdict", bind="query-params", placeholder="any",
             select_all=False,  # they exclude each other: no group has all
@@ -90,6 +93,8 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
     """The groups that pass the filters, as cards."""
     groups = selection.selected_groups
     ui.warn_unknown_group(evaluation.ids)
+    ui.warn_unknown("verdict", st.query_params.get_all("verdict"), group_filters.verdict_options(evaluation))
+    ui.warn_unknown("order", st.query_params.get_all("sort"), group_filters.ORDERS)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="gallery-toolbar"):
         words, verdicts, order, margins = filters(groups, evaluation)
         notable_group_buttons(selection, evaluation, "surprises")
@@ -273,7 +278,7 @@ def judge(student: list[int | None], data: GroupData) -> None:
 
 
 def matrix(group: Group, data: GroupData) -> None:
-    """The score matrix; a click on a cell (or the list below it) explains the pair."""
+    """The score matrix; a click on a cell (or the list below it) shows the details of its pair."""
     m, k = data.scores.shape
     pairs = [f"{group_html.image_name(i)}–{j + 1}" for i in range(m) for j in range(k)]
     chart_key = f"cells-{group.id}"
@@ -291,24 +296,25 @@ def matrix(group: Group, data: GroupData) -> None:
             alt=f"Score matrix of {m} images and {k} captions; the list below describes every cell.",
         )
     st.caption(
-        "Scores. Outlined, with a dot: the model's matching. ✓: the true pairs. Press a cell to explain it."
+        "Scores. Outlined, with a dot: the model's matching. ✓: the true pairs. Press a cell for details of its pair."
     )
     if st.session_state.get("pair") not in (None, *pairs):
         st.session_state["pair"] = None
     pair = st.selectbox(
-        "Explain a pair",
+        "Details of a pair",
         pairs,
         index=None,
         key="pair",
         bind="query-params",
-        placeholder="explain a pair",
+        placeholder="details of a pair",
         label_visibility="collapsed",
     )
     if pair:
-        explain(group, data, *divmod(pairs.index(pair), k))
+        pair_details(group, data, *divmod(pairs.index(pair), k))
 
 
-def explain(group: Group, data: GroupData, i: int, j: int) -> None:
+def pair_details(group: Group, data: GroupData, i: int, j: int) -> None:
+    """A pair's score, its ranks, and how far it is from its rivals in its row and its column."""
     score, (m, k) = data.scores[i, j], data.scores.shape
     row = 1 + int((data.scores[i] > score).sum())
     column = 1 + int((data.scores[:, j] > score).sum())
@@ -318,7 +324,31 @@ def explain(group: Group, data: GroupData, i: int, j: int) -> None:
         f"this image, rank {column} of {m} for this caption. "
         f"{'In' if chosen else 'Not in'} the model's matching; {'' if true else 'not '}a true pair."
     )
+    shown, images = data.scores.round(data.digits), [f"image {group_html.image_name(r)}" for r in range(m)]
+    captions = [f"caption {c + 1}" for c in range(k)]
+    said = (
+        _distance(shown[i], j, data.digits, captions, f"caption of {images[i]}"),
+        _distance(shown[:, j], i, data.digits, images, f"image for {captions[j]}"),
+    )
+    st.markdown(f"It scores {' and '.join(filter(None, said)).rstrip(',')}.")
     st.text(f"“{group.captions[j]}”")
+
+
+def _distance(scores: np.ndarray, index: int, digits: int, names: list[str], what: str) -> str:
+    """How far one score of a row or a column is from the best of the others; "" where there is no other.
+
+    scores : as they are shown. what : what the others are, `caption of image A`.
+    """
+    if len(scores) < 2:
+        return ""
+    others = np.delete(np.arange(len(scores)), index)
+    top = scores[others].max()
+    best = " and ".join(names[other] for other in others if scores[other] == top)
+    distance = abs(scores[index] - top)
+    if scores[index] > top:
+        return f"**{distance:.{digits}f} above {best}**, the next best {what},"
+    way = f"{distance:.{digits}f} below" if scores[index] < top else "the same as"
+    return f"**{way} {best}**, the best {'' if scores[index] < top else 'other '}{what},"
 
 
 def heatmap(data: GroupData) -> alt.Chart:
@@ -360,6 +390,7 @@ def page(selection: ui.Selection) -> None:
     ids = list(evaluation.ids)
     group = asked_group()
     if group in ids:
+        ui.keep_in_address(GALLERY_FIELDS)
         detail(selection, evaluation, ids.index(group))
     else:
         gallery(selection, evaluation)

@@ -90,7 +90,8 @@ def debiased(selection: ui.Selection, view: str, bar: DeltaGenerator) -> None:
     if view == WORDS:
         debias_views.tokens_view(model, groups)
         return
-    with bar.popover("Source of log P(t)", icon=":material/tune:"), ui.checked_numbers() as wrong:
+    told = st.container()
+    with bar.popover("Source of log P(t)", icon=":material/tune:"), ui.checked_numbers(told) as wrong:
         prior = debias.pick_prior(selection.benchmark)
     if wrong:
         line = f"To see a result, change the source of log P(t): {' '.join(wrong)}"

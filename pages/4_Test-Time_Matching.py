@@ -54,12 +54,13 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str, warn
     if warning:
         st.warning(escape_markdown(warning), icon=":material/filter_alt_off:")
     seconds, source = expected_seconds(store, run.job, run.groups)
+    told = st.container()
     with st.container(horizontal=True, vertical_alignment="bottom"):
         blocked = bool(run.wrong)
         start_one = st.button("Start the run", type="primary", icon=":material/play_arrow:", disabled=blocked)
         with st.popover("Repeat with several seeds", icon=":material/stacked_line_chart:"):
             st.caption(SEEDS)
-            with ui.checked_numbers() as wrong:
+            with ui.checked_numbers(told) as wrong:
                 seeds = int(ui.number(st, "Seeds", 2, 64, 4, key="seeds") or 4)
             if seconds is not None:
                 st.caption(f"About {span(seconds * seeds)} for {seeds} seeds.")
@@ -131,10 +132,10 @@ def ways_on(store: RunStore, shown: str) -> None:
 
 def more_seeds(store: RunStore, name: str) -> None:
     """Seeds that follow those of a group, or of a run alone, which becomes the first of one."""
-    own = runs.runs_of(store, name)
+    own, told = runs.runs_of(store, name), st.container()
     with st.popover("Add seeds", icon=":material/stacked_line_chart:"):
         st.caption(SEEDS)
-        with ui.checked_numbers() as wrong:
+        with ui.checked_numbers(told) as wrong:
             count = int(ui.number(st, "More seeds", 1, 63, 3, key="more_seeds") or 3)
         job = adaptation(own[0].config)
         seconds, _ = expected_seconds(store, job, len(runs.run_groups(own[0].id, own[0].config)))

@@ -111,7 +111,7 @@ def runnable(name: str) -> None:
     table, place = st.container(), st.container()  # the table comes first, the setting below it
     seeds, wrong = 1, list[str]()
     if any(line.job is not None and line.seeds is None for line in papers.lines(name)):
-        with place.popover("Seeds per line"), ui.checked_numbers() as wrong:
+        with place.popover("Seeds per line"), ui.checked_numbers(table) as wrong:
             seeds = int(ui.number(st, "Seeds per line", 1, 64, papers.SEEDS, key="seeds") or papers.SEEDS)
             st.caption(
                 "Every line that trains is run with so many seeds; its number is their mean. Lines with a number of "

@@ -239,6 +239,15 @@ def test_an_address_of_the_first_set_is_never_empty_and_opens_that_set(app):
     assert again.query_params["benchmark"] == SET  # the browser says `set`; nothing of the first one stays
 
 
+@pytest.mark.parametrize("query", [{"alpha": "7"}, {"alpha": "abc"}, {"samples": "abc"}, {"foo": "1"}])
+def test_an_address_of_which_nothing_is_used_opens_the_set_of_a_first_visit(app, query):
+    """It opened the first of all sets, on which alpha changes little."""
+    test = app(bare=True, **query)
+    assert test.selectbox(key="set").value == FIRST
+    ((name, value),) = query.items()
+    assert [w for w in test.warning if (f"“{name}”" if name == "foo" else f"'{value}'") in w.value]
+
+
 @pytest.mark.parametrize(("scores", "says"), [
     ([[0.0, 1.0]] * 20 + [[0.0, -1.0]] * 20, "No alpha gives more TextScore than α = 0"),  # right captions: the second
     ([[0.4, 0.0]] * 40, "Alpha helps here"),
@@ -285,7 +294,7 @@ def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():
 def test_a_gain_that_random_signs_do_not_explain_and_bets_cannot_prove_is_said_to_be_probable():
     """Above alpha 0.4 it fixes 20 groups and breaks 4; five others share a caption, so that one cluster of five that
     was not drawn might lose more than all these gain."""
-    from ui.debias_alpha import _verdict_text, _why_not_proven
+    from ui.debias_alpha import _two_tests, _verdict_text, _why_not_proven
 
     groups = (
         [([0.4, 0.0], [1.0, 0.0])] * 20 + [([0.0, 0.4], [0.0, 1.0])] * 4 + [([0.0, 1.0], [0.0, 0.0])] * 176
@@ -305,14 +314,27 @@ def test_a_gain_that_random_signs_do_not_explain_and_bets_cannot_prove_is_said_t
     assert (record["probably"], record["better_than_0"]) == (True, False)
     said = _verdict_text(study, "text_score")
     assert said.startswith("**Alpha probably helps here: TextScore rises from ")  # the answer comes first
-    # Two p in one breath, 0.004 and 0.85, could not be told apart, and behind a “?” one was not seen: each has its
-    # question.
-    asked = re.findall(r"\*\*p ([=<] [\d.]+)\*\*, \*([^*]*)\*", said)
-    assert [what for _, what in asked] == [
-        "where a group is as likely to get better as worse by luck",
-        "as a rare kind of group, missing here, might get much worse",
+    # The headline has one conclusion and no p: of 0.004 and 0.85 in one breath nobody knew which to believe.
+    assert "p =" not in said and "p <" not in said and said.count(". ") == 0
+    assert said.endswith("; one of two tests is convinced.")
+    asked = re.findall(
+        r"^- \*\*([^*]+)\*\*, ([^:]*): p ([=<] [\d.]+), \*\*([^*]*)\*\*$",
+        _two_tests(study, "text_score"),
+        re.M,
+    )
+    assert [(name, what, finds) for name, what, _, finds in asked] == [
+        (
+            "Coin-flip test",
+            "where by luck a group is as likely to get better as worse",
+            "speaks against luck",
+        ),
+        (
+            "Stricter test",
+            "which allows for a rare kind of group, missing here, that gets much worse",
+            "cannot rule luck out",
+        ),
     ]
-    assert asked[0][0] in ("< 0.001", f"= {found.signs:.2g}") and asked[1][0] == f"= {found.p_any:.2g}"
+    assert asked[0][2] in ("< 0.001", f"= {found.signs:.2g}") and asked[1][2] == f"= {found.p_any:.2g}"
     why = _why_not_proven(study, "text_score")
     assert "a rare kind of group loses much by alpha" in why and "cannot prove" in why
     assert f"with p = {found.p_any:.2g}" in why

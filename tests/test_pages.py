@@ -124,6 +124,38 @@ def test_one_group_of_every_shape_in_detail(app, name):
     assert test.session_state["group"] != before
 
 
+def test_the_details_of_a_pair_say_how_far_it_is_from_the_best_of_its_row_and_its_column(app):
+    """By hand, on scores that are drawn; it was announced as an explanation."""
+    test = app(GROUPS, set="scenes/triples", group="triples/test/0003")
+    field = test.selectbox(key="pair")
+    assert (field.label, field.placeholder) == ("Details of a pair", "details of a pair")
+    assert "explain" not in text(test).lower()
+    data = ui.evaluate(ui.whole_test_set("scenes/triples", "builtin/clip")).group(3)
+    shown = data.scores.round(data.digits)
+    for i, j in ((0, 0), (0, 1), (2, 1)):
+        said = text(fine(test.selectbox(key="pair").set_value(f"{'ABC'[i]}–{j + 1}").run()))
+        for line, index in ((shown[i], j), (shown[:, j], i)):
+            distance = line[index] - np.delete(line, index).max()
+            way = "above" if distance > 0 else "below"
+            assert f"**{abs(distance):.{data.digits}f} {way} " in said
+
+
+@pytest.mark.parametrize(
+    ("scores", "index", "said"),
+    [
+        ([3.0, 1.0, 2.5], 0, "**0.50 above caption 3**, the next best caption of image A,"),
+        ([3.0, 1.0, 2.5], 1, "**2.00 below caption 1**, the best caption of image A,"),
+        ([3.0, 3.0, 2.5], 0, "**the same as caption 2**, the best other caption of image A,"),
+        ([3.0, 3.0, 2.5], 2, "**0.50 below caption 1 and caption 2**, the best caption of image A,"),
+        ([3.0], 0, ""),  # a caption of the only image of a group has no other image
+    ],
+)
+def test_the_distance_of_a_score_from_the_best_of_the_others(scores, index, said):
+    distance = runpy.run_path(str(ROOT / GROUPS), run_name="groups")["_distance"]
+    names = [f"caption {c + 1}" for c in range(len(scores))]
+    assert distance(np.array(scores), index, 2, names, "caption of image A") == said
+
+
 def test_predict_first_hides_the_matching_until_it_is_revealed(app):
     name = "left-right/test/0003"
     test = app(GROUPS, set="scenes/left-right", group=name, predict="true")
@@ -145,6 +177,49 @@ def test_the_filters_button_counts_the_conditions_that_are_named_beside_it(app, 
     test = app(GROUPS, set="scenes/left-right", q="left cube", verdict="GroupMatch right")
     assert "“left” · “cube” · GroupMatch right" in text(test).replace("\\", "")
     assert "Filters (3)" in labels
+
+
+FILTERED = {
+    "set": "scenes/left-right", "q": "left", "verdict": ["GroupMatch right", "GroupScore wrong"],
+    "sort": "margin, largest first", "page": "2",
+}  # fmt: skip
+
+
+def test_an_opened_group_leaves_the_filters_of_the_gallery_in_the_address(app):
+    """They left it with the gallery: a reload and “Gallery” showed all 300 groups."""
+    line = lambda test: next(c.value for c in test.caption if "of 300 groups" in c.value)  # noqa: E731
+    address = lambda test: {key: test.query_params[key] for key in FILTERED if key in test.query_params}  # noqa: E731
+    test = app(GROUPS, **FILTERED)
+    filtered, before = line(test), address(test)
+    assert not filtered.startswith("300 ") and len(before["verdict"]) == 2
+    fine(next(b for b in test.button if (b.key or "").startswith("open-")).click().run())
+    assert test.query_params["group"] and address(test) == before
+    assert address(fine(button(test, "Next").click().run())) == before  # on the runs after the first one, too
+    reloaded = app(GROUPS, **dict(test.query_params))
+    assert address(reloaded) == before
+    fine(button(reloaded, "Gallery").click().run())
+    assert line(reloaded) == filtered and reloaded.session_state["page"] == 2
+    assert reloaded.selectbox(key="sort").value == "margin, largest first"
+    fine(next(b for b in reloaded.button if b.label == "Clear filters").click().run())
+    fine(next(b for b in reloaded.button if (b.key or "").startswith("open-")).click().run())
+    assert {*address(reloaded)} == {"set", "sort"}  # what was taken out stays out
+    assert line(fine(button(reloaded, "Gallery").click().run())).startswith("300 of 300")
+
+
+@pytest.mark.parametrize(("asked", "counted"), [(["foo"], ""), (["foo", "tied"], " (1)")])
+def test_an_unknown_verdict_or_order_in_the_address_is_said_and_not_counted(app, monkeypatch, asked, counted):
+    """`verdict=foo` was dropped without a word, and counted by the button."""
+    labels, popover = [], streamlit.popover
+    monkeypatch.setattr(
+        "streamlit.popover", lambda label, **more: labels.append(label) or popover(label, **more)
+    )
+    test = app(GROUPS, set="scenes/left-right", verdict=asked, sort="bar")
+    said = [w.value.replace("\\", "") for w in test.warning]
+    assert (
+        sum("verdict 'foo'" in each for each in said) == 1
+        and sum("order 'bar'" in each for each in said) == 1
+    )
+    assert len(said) == 2 and f"Filters{counted}" in labels
 
 
 def test_surprise_me_opens_a_group_of_its_kind(app):

@@ -735,11 +735,26 @@ def test_an_unknown_tag_is_told_how_many_there_are_and_where_to_choose_not_a_lis
         (MATCHING, {"tau": "-1"}, "the address has '-1', which is not used"),
         (TTM, {"tau1": "nan", "start": "value"}, "the address has 'nan', which is not used"),
         (DEBIAS, {"alpha": "7"}, "Alpha takes a number from 0 up to 1"),
+        (TTM, {"T": "abc"}, "takes a whole number from 1 up to 50; the address has 'abc', which is not used"),
+        (TTM, {"T": "2.5"}, "the address has '2.5', which is read as 2"),
+        (TTM, {"seeds": "x"}, "Seeds takes a whole number from 2 up to 64"),
+        (DEBIAS, {"samples": "abc"}, "Images takes a whole number from 1"),
     ],
 )
-def test_a_threshold_that_a_field_does_not_take_is_said(open_page, page, query, said):
+def test_a_number_that_a_field_does_not_take_is_said_in_sight(open_page, page, query, said):
+    """Test-time matching said it in the folded settings, where nobody saw it."""
     test = open_page(page, set=SET, **query)
-    assert [w for w in test.warning if said in w.value.replace("\\", "")]
+    found = lambda place: [w for w in place.warning if said in w.value.replace("\\", "")]  # noqa: E731
+    assert len(found(test)) == 1
+    assert not any(found(folded) for folded in (*test.expander, *test.get("popover")))
+
+
+def test_a_whole_number_is_no_fraction_and_one_out_of_range_of_a_form_is_said_once(open_page):
+    assert not open_page(TTM, set=SET, T="2.0").warning
+    test = open_page(TTM, set=SET, n="-4.5")
+    assert not test.warning and [e.value for e in test.error] == [
+        "Use the first … groups must be at least 1\\."
+    ]
 
 
 def test_a_part_of_a_name_selects_the_model_that_has_it():

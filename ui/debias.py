@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shlex
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,10 +22,10 @@ from core.scoring.cache import ScoreCache
 from core.scoring.load import scorer_key, scorer_kind, scorer_names
 from ui.cached import cached_on
 from ui.export import tag_words
-from ui.fields import number
+from ui.fields import is_number_within, number
 from ui.formatting import progress
 from ui.loaders import LazyScorer, evaluate, model_source
-from ui.old_links import own_parameters, warn_without_effect
+from ui.old_links import known_parameters, own_parameters, warn_without_effect
 from ui.page import ask_beside, quoted
 from ui.selection import NearestModel, benchmarks, last_benchmark, offer_nearest, seed
 from ui.uploads import PREFIX, PRIOR, TAGS, is_upload, stored_upload, upload_prior, why_no_prior
@@ -39,19 +40,28 @@ _MAX_IMAGES = 100  # images of a prior that a page samples ...
 _MAX_IMAGES_PUBLIC = 5  # ... and for a visitor of a public instance
 _MOST_NOISE = 100.0  # that mean and deviation of noise may be
 
+_NUMBERS = ("samples", "noise_mean", "noise_std")  # fields of the prior
 _FIRST_SET = "scenes/triples"  # what a first visit without an address shows: alpha changes most there
 
 
 def first_visit() -> None:
     """Where nothing was selected yet and the address says nothing: a set on which alpha does something visible."""
     state = st.session_state
-    if own_parameters() or {"set", "carried"} & {*state} or "set" in state.get("selected", {}):
+    if _parameters_in_force() or {"set", "carried"} & {*state} or "set" in state.get("selected", {}):
         return
     if benchmarks().get(_FIRST_SET) == "" and CAPTIONER in scorer_names():
         seed("set", _FIRST_SET)
         state["opened_by_itself"] = (
             True  # nobody asked for this set or model: the page says that it chose them
         )
+
+
+def _parameters_in_force() -> list[str]:
+    """What the address says and this page takes; an alpha that is none chooses nothing. Addresses of the first set may
+    have an alpha alone."""
+    query = st.query_params
+    ends = {"alpha": (0.0, 1.0), **dict.fromkeys(_NUMBERS, (-math.inf, math.inf))}
+    return [key for key in known_parameters() if key not in ends or is_number_within(query[key], *ends[key])]
 
 
 def mark_address() -> None:

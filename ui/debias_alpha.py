@@ -89,7 +89,8 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet, note: str) -> None:
     study = inputs.study
     # On a phone the style puts the controls right below the figure, then the choice of views, then the notes.
     verdict, controls, drawn, notes = (
-        st.container(key=f"alpha-{part}") for part in ("verdict", "controls", "figure", "notes")
+        st.container(key=f"alpha-{part}", gap="xsmall" if part == "verdict" else "small")
+        for part in ("verdict", "controls", "figure", "notes")
     )
     with controls:
         alpha, metric = _controls(study)
@@ -97,6 +98,8 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet, note: str) -> None:
     said = f"{_verdict_text(study, metric)}{_EQUALLY_LIKELY if little else ''}"
     whole = said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # no line ends at an equals sign
     verdict.markdown(unbroken(whole), help=_why_not_proven(study, metric))
+    if tests := _two_tests(study, metric):
+        verdict.markdown(unbroken(tests))
     figure = _curve_figure(study, metric)
     with drawn:
         _curve_section(study, figure, alpha, metric)
@@ -255,8 +258,9 @@ def _verdict_text(study: AlphaStudy, metric: str) -> str:
     if found.helps:
         return f"**Alpha helps here: {rise}** {interval}, by more than luck among all alphas explains ({p})."
     if found.probably:
-        said = f"**Alpha probably helps here: {rise}** {interval}."
-        return f"{said} {_two_tests(study, metric)}"
+        corrected = _corrected(study).removeprefix(", ")
+        both = f" (both {corrected})" if corrected else ""
+        return f"**Alpha probably helps here: {rise}** {interval}; one of two tests{both} is convinced."
     why = (
         "the interval reaches 0"
         if found.p_value <= 0.05
@@ -266,13 +270,15 @@ def _verdict_text(study: AlphaStudy, metric: str) -> str:
 
 
 def _two_tests(study: AlphaStudy, metric: str) -> str:
-    """Of a gain that is only probable the p of both tests side by side, each with what it asks."""
+    """Of a gain that is only probable both tests as a list: what each allows for, its p, what it finds; else ""."""
     found = study.verdict(metric)
-    both = _corrected(study).removeprefix(", ")
+    if not found.probably:
+        return ""
     return (
-        f"Is it luck? Probably not: **{_p_said(found.sign_p)}**, *where a group is as likely to get better as worse "
-        f"by luck*. A stricter test cannot rule luck out: **{_p_said(found.p_value)}**, *as a rare kind of group, "
-        f"missing here, might get much worse*{both and f' ({both})'}."
+        "- **Coin-flip test**, where by luck a group is as likely to get better as worse: "
+        f"{_p_said(found.sign_p)}, **speaks against luck**\n"
+        "- **Stricter test**, which allows for a rare kind of group, missing here, that gets much worse: "
+        f"{_p_said(found.p_value)}, **cannot rule luck out**"
     )
 
 

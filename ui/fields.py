@@ -15,21 +15,26 @@ from core.figures.text import escape_markdown
 
 # The sentences of a form's fields that are out of range, while it is drawn; None outside of one.
 _WRONG: ContextVar[list[str] | None] = ContextVar("wrong", default=None)
+# Where a form says what of the address its fields do not take; None: above each field.
+_PLACE: ContextVar[Any] = ContextVar("place", default=None)
 
 
 @contextmanager
-def checked_numbers() -> Iterator[list[str]]:
+def checked_numbers(place: Any = None) -> Iterator[list[str]]:
     """The sentences about what was typed into fields of `number` inside and is out of their range, each said below its
     field, too: a form starts nothing while there is one.
+
+    place : in sight, of a form that may be folded; it says what of the address the fields do not take.
 
     By itself Streamlit colours such a field red, says nothing, and gives the page the value before.
     """
     wrong: list[str] = []
-    token = _WRONG.set(wrong)
+    token, placed = _WRONG.set(wrong), _PLACE.set(place)
     try:
         yield wrong
     finally:
         _WRONG.reset(token)
+        _PLACE.reset(placed)
 
 
 def _out_of_range(label: str, value: float, low: float | None, high: float | None) -> str:
@@ -40,28 +45,38 @@ def _out_of_range(label: str, value: float, low: float | None, high: float | Non
     return f"{label} must be at most {say(high)}." if high is not None and value > high else ""
 
 
-def _is_number(text: str | None) -> bool:
+def _finite(text: str) -> float:
+    """The number that a text is; NaN where it is none, or endless."""
     try:
-        return math.isfinite(float(text or ""))
+        return value if math.isfinite(value := float(text)) else math.nan
     except ValueError:
-        return False
+        return math.nan
 
 
-def warn_number(key: str, label: str, low: float | None, high: float | None) -> None:
-    """Say in one line where the address has a value that a field does not take: it falls back by itself."""
+def is_number_within(text: str, low: float, high: float) -> bool:
+    """Whether a text is a number of a range."""
+    return low <= _finite(text) <= high
+
+
+def warn_number(key: str, label: str, low: float | None, high: float | None, *, whole: bool = False) -> None:
+    """Say in one line where the address has a value that a field does not take: it falls back by itself, to the whole
+    part of a fraction where it takes `whole` numbers. In a form a number out of range is said below its field."""
     asked = st.query_params.get(key)
     if not asked:
         return
-    try:
-        value = float(asked)
-    except ValueError:
-        value = math.nan
-    if math.isfinite(value) and (low is None or value >= low) and (high is None or value <= high):
+    value, in_form = _finite(asked), _WRONG.get() is not None
+    used = "is not used"
+    if (low is None or value >= low) and (high is None or value <= high):
+        if not whole or value == int(value):
+            return
+        used = f"is read as {int(value)}"
+    elif in_form and not math.isnan(value):
         return
-    span = "" if low is None else f" from {low:g}"
-    span += "" if high is None else f" up to {high:g}"
-    line = f"{label} takes a number{span}; the address has {asked!r}, which is not used."
-    st.warning(escape_markdown(line), icon=":material/link_off:")
+    span = "" if low is None else f" from {low:,}" if whole else f" from {low:g}"
+    span += "" if high is None else f" up to {high:,}" if whole else f" up to {high:g}"
+    what = "a whole number" if whole else "a number"
+    line = f"{label} takes {what}{span}; the address has {asked[:40]!r}, which {used}."
+    (_PLACE.get() or st).warning(escape_markdown(line), icon=":material/link_off:")
 
 
 def number(
@@ -83,8 +98,8 @@ def number(
     wrong = _WRONG.get()
     more = {"bind": "query-params", **more}
     limits = (low, high) if wrong is None else (None, None)
-    if more["bind"] and (wrong is None or not _is_number(st.query_params.get(key))):
-        warn_number(key, label, low, high)
+    if more["bind"]:
+        warn_number(key, label, low, high, whole=isinstance(low, int))
     if isinstance(low, int):
         more = {"step": 1, **more}  # by which Streamlit knows that it is a whole number
     try:

@@ -22,7 +22,7 @@ from core.metrics.statistics import Estimate
 from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, export_section
 from ui.formatting import estimate_columns, p_text, true_minus, unbroken
-from ui.old_links import own_parameters
+from ui.old_links import known_parameters
 from ui.selection import offer_nearest, page_button, seed
 
 TITLE = "Where is the binding lost?"
@@ -55,7 +55,7 @@ LIMITS = (
 def first_visit() -> None:
     """Where nothing was selected yet and the address says nothing: a set on which a loss is found."""
     state = st.session_state
-    if not (own_parameters() or {"set", "carried"} & {*state} or "set" in state.get("selected", {})):
+    if not (known_parameters() or {"set", "carried"} & {*state} or "set" in state.get("selected", {})):
         seed("set", FIRST_SET)
 
 

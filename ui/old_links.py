@@ -106,6 +106,11 @@ def own_parameters() -> list[str]:
     return [name for name in st.query_params if not name.startswith(_OF_OTHERS)]
 
 
+def known_parameters() -> list[str]:
+    """What the address says and some page knows."""
+    return [name for name in own_parameters() if name in _PARAMETERS]
+
+
 def warn_unknown_parameters() -> None:
     """Name in one sentence what the address has and no page knows, and take it out."""
     unknown = [name for name in own_parameters() if name not in _PARAMETERS]

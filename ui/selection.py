@@ -237,6 +237,35 @@ def _default(key: str) -> str | None:
     return {"split": _SPLITS[0], "model": next(iter(builtin_models()), None)}.get(key)
 
 
+def keep_in_address(fields: Mapping[str, Any]) -> None:
+    """On a view that does not draw these fields of its page: the address has them for when the page draws them again.
+
+    fields : each with the value that no address says.
+    """
+    context = get_script_run_ctx()
+    if context is None:
+        return
+    if context.is_history_navigation:  # what the address has is what the fields get
+        for key in fields:
+            st.session_state.pop(key, None)
+        return
+    with context.session_state.query_params() as parameters:
+        for key in fields:  # Streamlit takes out what a field had there that is drawn no more
+            if (binding := parameters.get_binding_for_param(key)) is not None:
+                parameters.unbind_widget(binding.widget_id)
+    for key, default in fields.items():
+        if key not in st.session_state:
+            continue
+        value = st.session_state[key]
+        said = [*value] if isinstance(value, list | tuple) else [str(value)]
+        if value in (default, None):
+            st.query_params.pop(key, None)
+        elif st.query_params.get_all(key) != said:
+            st.query_params[key] = said
+    with context.session_state.query_params() as parameters:
+        parameters.set_initial_query_params_from_current()
+
+
 def read_history() -> None:
     """Where the browser went back: all of the address counts.
 

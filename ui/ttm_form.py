@@ -358,7 +358,7 @@ def plan(selection: Selection, choices: Any, settings: Any) -> tuple[PlannedRun,
 
     choices : the place of method, data and preset. settings : of everything that the preset has set.
     """
-    with checked_numbers() as wrong:
+    with checked_numbers(choices) as wrong:
         return _plan(selection, choices, settings, wrong)
 
 
