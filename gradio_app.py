@@ -117,6 +117,8 @@ LAYOUT = """
   background: color-mix(in srgb, var(--block-background-fill) 80%, transparent);}
 #images [data-testid="image"]:has(img) .upload-container {height: 100%;}
 #all .form > .block {padding-block: .45rem;}
+#found .unknown-words {padding: .5rem .75rem; margin-bottom: .75rem; border-left: .25rem solid #c77700;
+  border-radius: .3rem; background: rgba(199,119,0,.14); font-weight: 600;}
 .gradio-container :is(h1, h2) {font-weight: 600;}
 #found {min-height: 9rem;} /* room for the progress of a model that is being loaded */
 /* pictures of 240 pixels with the scores beside them, so that the first verdicts are on a laptop's first screen */
@@ -127,6 +129,23 @@ LAYOUT = """
   #found .cm-drawn {display: grid; grid-template-columns: minmax(0, 1fr) 13.5rem; gap: .75rem; align-items: start;}
 }
 """
+
+# What a kind of score does, in the list of models; the kinds are those of `list_models`.
+KIND_WORDS = {
+    "itc": "two towers, trained contrastively",
+    "itm": "a matching head reads image and caption together",
+    "vgpt": "a captioner; log P(caption | image)",
+    "vqa": "is asked about the caption; P(“yes”)",
+    "vqa-log": "is asked about the caption; log P(“yes”)",
+    "lm": "reads the caption alone, no image",
+    "blind": "a captioner that sees noise in place of the image",
+}
+MODEL_WORDS = {  # of models whose kind another one has too
+    "builtin/clip-details": "two towers, also trained on sizes and materials",
+    "builtin/clip-early": "two towers, from early in training",
+    "builtin/siglip": "two towers, trained with a sigmoid loss",
+    "itc:builtin/blip-itm": "the two towers of BLIP, without its matching head",
+}
 
 # A result that stands off the screen, as on a phone, is brought into view.
 _TO_RESULT = """() => {
@@ -175,6 +194,12 @@ def list_models() -> dict[str, str]:
     return scorer_names()
 
 
+def model_labels() -> list[tuple[str, str]]:
+    """Every scorer as the list of the page has it, and its name."""
+    words = {name: MODEL_WORDS.get(name, KIND_WORDS.get(kind, kind)) for name, kind in scorer_names().items()}
+    return [(f"{name}: {said}", name) for name, said in words.items()]
+
+
 def _answer(
     image_a: Given | None, image_b: Given | None, caption_1: str, caption_2: str, model: str
 ) -> tuple[Group, Evaluation]:
@@ -212,7 +237,7 @@ def _drawn(group: Group, evaluation: Evaluation, model: str) -> tuple[str, str, 
     data = evaluation.group(0)
     drawn = group_html.matching_html(_pictures(group), group.captions, data)
     unknown = vocabulary_note(model, model, "", group.captions, even_if_known=False)
-    before = "" if unknown is None else f"<p><b>{escape(unknown)}</b></p>"
+    before = "" if unknown is None else f'<p class="unknown-words" role="note">⚠ {escape(unknown)}</p>'
     matrix = group_html.matrix_html(data, "Scores of images, down, with captions, across")
     note = "<p>Scores. Outlined, with a dot: the model's matching. ✓: the true pairs.</p>"
     scores = f'<div class="cm-scores">{matrix}{note}</div>'
@@ -300,7 +325,7 @@ def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
                     second.render()
                 one.render()
                 two.render()
-                model = gr.Dropdown(names, value=names[0], label="Model and kind of score")
+                model = gr.Dropdown(model_labels(), value=names[0], label="Model and kind of score")
                 button = gr.Button("Compare", variant="primary", elem_id="compare")
             with gr.Column(elem_id="found"):
                 first_drawn, first_verdicts, first_record = _first_answer(names[0])

@@ -11,7 +11,7 @@ from core.exchange.example import EXAMPLE
 from core.figures.text import escape_markdown
 from core.runs.engine import prepare, start
 from core.runs.store import RunStore
-from core.ttm.run import LedgerRun, adaptation
+from core.ttm.run import LedgerRun, SimpleMatchRun, adaptation
 from core.ttm.seeds import SeedGroup, launch_seeds
 from core.ttm.time_left import expected_seconds
 from ui import ledger, runs, ttm_example, ttm_form, ttm_preview, ttm_run, ttm_shifts, ttm_sweep
@@ -29,7 +29,7 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
     """What is adapted and by which preset, the ways to start, every setting, and what the run would select today."""
     prepare(store)
     choices, start_place = st.container(), st.container()
-    example, settings_place = st.container(), st.container()
+    example = st.container()
     if "transfer" in st.query_params:  # a link to the transfer check, which is a setting
         st.session_state["settings_open"] = True
     place, is_open = st.container(key="opened-transfer"), st.session_state.get("settings_open", False)
@@ -41,10 +41,11 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
         warning = "" if run.wrong else ttm_preview.unreached_line(run.job, evaluation)
         start_buttons(store, run, ttm_preview.forecast_line(run.job, selection), warning)
     with example:
-        ttm_example.section(store)
+        ttm_example.section(store, run.job.benchmark, run.job.model)
     if not run.wrong:  # the run that was asked for, and no other
-        settings_place.caption(f"**This run:** {escape_markdown(run.job.describe())}")
-        ttm_preview.preview(run.job, evaluation)
+        with st.expander("What this run would train on", icon=":material/timeline:"):
+            st.caption(f"**This run:** {escape_markdown(run.job.describe())}")
+            ttm_preview.preview(run.job, evaluation)
     ttm_shifts.section()
     ledger.shipped_section()
 
@@ -55,6 +56,8 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str, warn
         st.warning(escape_markdown(warning), icon=":material/filter_alt_off:")
     seconds, source = expected_seconds(store, run.job, run.groups)
     told = st.container()
+    if not run.wrong:
+        st.markdown(what_happens(run, seconds))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         blocked = bool(run.wrong)
         start_one = st.button("Start the run", type="primary", icon=":material/play_arrow:", disabled=blocked)
@@ -81,7 +84,7 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str, warn
             if source == "a rough estimate"
             else f"going by {source if source.startswith('a rehearsal') else f'runs of {source}'}"
         )
-        estimate = f"About {span(seconds)} on a machine that does little else; {known}."
+        estimate = f"The time is that of a machine that does little else; {known}."
     st.caption(f"{estimate}  \n{escape_markdown(forecast)}")
     if start_one:
         with st.spinner("Starting the run …"):
@@ -91,6 +94,20 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str, warn
         with st.spinner(f"Starting {seeds} runs …"):
             runs.open_run(launch_seeds(store, run.title, run.job, seeds)[0])
         st.rerun()
+
+
+def what_happens(run: ttm_form.PlannedRun, seconds: float | None) -> str:
+    """One sentence for who has never started one: what a run does, and how long that takes; Markdown."""
+    job = run.job
+    times, groups = "once" if job.total == 1 else f"{job.total} times", counted(run.groups, "group")
+    if isinstance(job, SimpleMatchRun):
+        what = f"trains a copy of the model on its own matchings of {groups}"
+    elif job.oracle:
+        what = f"trains a copy of the model on those of {groups} that it matches correctly, {times}"
+    else:
+        what = f"matches {groups} and trains a copy of the model on the matchings it is surest of, {times}"
+    takes = "" if seconds is None else f"; it takes about **{span(seconds)}**"
+    return f"A run {what}{takes}. It continues when you close this page."
 
 
 def span(seconds: float) -> str:
@@ -165,11 +182,17 @@ def page(selection: ui.Selection | None, store: RunStore, shown: str) -> None:
     ui.cite(runs.run_groups(first.id, first.config))
 
 
+def first_groups() -> int:
+    """How many groups the form's run takes, as its field or the address says; 0 for all."""
+    asked = str(st.session_state.get("n", st.query_params.get("n", "")) or "")
+    return int(asked) if asked.isdecimal() and len(asked) < 10 else 0
+
+
 with ui.show_errors():  # a store of a newer version, say
     store = ui.VisitorStore()
     shown = runs.open_run_id(store)
     live = any(run.live for run in runs.runs_of(store, shown))
 opened = "" if shown == runs.NEW else LIVE if live else OPENED
-selection = ui.open_page("Test-time matching", "" if opened else LEAD, instead=opened)
+selection = ui.open_page("Test-time matching", "" if opened else LEAD, instead=opened, first=first_groups())
 with fresh_place(shown), ui.show_errors():
     page(selection, store, shown)

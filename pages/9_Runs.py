@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from datetime import datetime
@@ -230,14 +231,19 @@ COLUMNS: dict[str, Any] = {
         help="In brackets the 95 % interval, the chance level, and ties where there are some. Of several seeds: mean ± "
         "standard deviation (n − 1) of those that are complete; the interval is over seeds and groups.",
     ),
-    "set": st.column_config.TextColumn(width=135),
+    "set": st.column_config.TextColumn(
+        "run",
+        width=184,
+        help="The set, and where several runs have it what tells them apart: model, groups, seed or time. Without "
+        "`scenes/`, which the built-in sets’ names begin with; “All columns” has the whole name.",
+    ),
     "groups": st.column_config.TextColumn(
         width=98, help="How many of the set’s groups the run had; of Cola’s strategies the test images."
     ),
     "model": st.column_config.TextColumn(width=93),
     "settings": st.column_config.TextColumn(
         "settings of its own",
-        width=183,
+        width=152,
         help="What not all the runs in this table share, in one order; “All columns” has all settings.",
     ),
     "all settings": st.column_config.TextColumn(width=420),
@@ -247,7 +253,7 @@ COLUMNS: dict[str, Any] = {
     "started": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm"),
 }
 _NUMBERS = ("value", "low", "high", "chance")  # of a metric after an iteration
-_LETTERS = {"set": 20, "model": 13}  # that a column has room for on a laptop
+_LETTERS = {"set": 29, "model": 13}  # that a column has room for on a laptop
 _LETTER = 5.8  # pixels of one, on average
 # On a laptop all of them fit; on a phone the first ones are in sight: which run, and what came out.
 FITTING = (
@@ -262,7 +268,7 @@ def curve_column(curves: Sequence[Sequence[float]]) -> Any:
     low, high = 10 * int(min(values) // 10), min(10 * int(max(values) // 10 + 1), 100)
     return st.column_config.LineChartColumn(
         f"curve ({low}–{high} %)",
-        width=122,
+        width=104,
         y_min=low,
         y_max=high,
         help="The metric of the result after every iteration; of Cola’s strategies on validation queries, from the "
@@ -274,13 +280,40 @@ def curve_column(curves: Sequence[Sequence[float]]) -> Any:
 def fitted(frame: pd.DataFrame, room: int) -> pd.DataFrame:
     """The table with the names that its columns have no room for cut short, which says that they go on. room : pixels
     of the column of settings."""
-    letters = {**_LETTERS, "settings": int((room - 16) / _LETTER)}
+    letters = {"model": _LETTERS["model"], "settings": int((room - 16) / _LETTER)}
     short = {
-        column: [name if len(name) <= most else f"{name[: most - 1]}…" for name in frame[column]]
+        column: [_cut(name, most) for name in frame[column]]
         for column, most in letters.items()
         if column in frame
     }
-    return frame.assign(**short)
+    return frame.assign(set=begun(frame), **short)
+
+
+def _cut(name: str, most: int) -> str:
+    return name if len(name) <= most else f"{name[: most - 1]}…"
+
+
+def begun(frame: pd.DataFrame) -> list[str]:
+    """What each row begins with, on a phone all that is in sight of it: the set, without `scenes/`, and where several
+    runs have it the first of model, groups, seed, minute and second in which no two of them are alike."""
+    groups = [re.sub(r"^(?:first |all )?(\d+)(?: of \d+)?$", r"\1 groups", name) for name in frame["groups"]]
+    ways = [frame["model"], groups, "seed " + frame["seed"]]
+    own = [""] * len(frame)
+    for name in dict.fromkeys(frame["set"]):
+        rows = np.flatnonzero(frame["set"] == name)
+        if len(rows) > 1:
+            known = [[_cut(list(way)[row], 20) for row in rows] for way in ways]
+            known += _times([frame["started"][row] for row in rows])
+            apart = next((each for each in known if len({*each}) == len(each)), known[-1])
+            own = [f" · {apart[list(rows).index(i)]}" if i in rows else said for i, said in enumerate(own)]
+    names = [name.removeprefix("scenes/") for name in frame["set"]]
+    return [_cut(name, _LETTERS["set"] - len(end)) + end for name, end in zip(names, own, strict=True)]
+
+
+def _times(started: Sequence[datetime]) -> list[list[str]]:
+    """When runs began, to the minute and to the second; without the day, which takes room, where it is one."""
+    day = "%d %b " if len({at.date() for at in started}) > 1 else ""
+    return [[f"{at:{day}%H:%M{end}}" for at in started] for end in ("", ":%S")]
 
 
 def shown_columns(frame: pd.DataFrame, everything: bool) -> list[str]:
@@ -481,21 +514,41 @@ def actions(
             confirm(runs)
 
 
-def taken_away(runs: Sequence[Run], tables: Mapping[str, pd.DataFrame]) -> None:
+def taken_away(chosen: Sequence[SeedGroup], tables: Mapping[str, pd.DataFrame]) -> None:
     """The tables of a comparison, and an archive per run."""
     for label, found in tables.items():
         csv_button(label, found, label.partition(" (")[0].lower().replace(" ", "-"))
-    run_archives(runs)
+    run_archives(from_above(chosen))
 
 
-def run_archives(runs: Sequence[Run]) -> None:
+def run_archives(chosen: Sequence[SeedGroup]) -> None:
     """One archive per run: its settings, iterations, scores and model."""
-    if not runs:
+    if not chosen:
         st.caption("Tick runs in the table to export each as one file, with its model.")
         return
     st.caption("Each run as one file, with everything it recorded and its model; import it on any machine.")
-    for run in runs:
-        archive_button(run, f"{run.title} ({run.status})", "list")
+    names = lettered(chosen)
+    for name, sweep in zip(names, chosen, strict=True):
+        for run in sweep.runs:
+            seed = f" · seed {seed_of(run)}" if len(sweep.runs) > 1 else ""
+            archive_button(run, f"{name}{seed} ({run.status})", "list")
+
+
+def lettered(chosen: Sequence[SeedGroup]) -> list[str]:
+    """The chosen runs by title; of several each with its letter, as far as these go, and what tells it apart."""
+    titles = [shared.title_of(sweep) for sweep in chosen]
+    if len(chosen) < 2:
+        return titles
+    letters = [f"{letter}: " for letter in LETTERS] + [""] * len(chosen)
+    own = legend(*chosen)
+    return [
+        letter + _with_own(title, apart) for letter, title, apart in zip(letters, titles, own, strict=False)
+    ]
+
+
+def _with_own(label: str, own: str) -> str:
+    """A label of a run, and what sets it apart from others where the label does not say that."""
+    return label if all(part in label for part in own.split(", ")) else f"{label} · {own}"
 
 
 def archive_button(run: Run, label: str, where: str = "row") -> None:
@@ -755,9 +808,7 @@ def _bands(both: Mapping[str, SeedGroup], data: Mapping[str, plots.TTMData], met
 
 def _line(side: str, own: str, sweep: SeedGroup) -> str:
     """Which run a side is, and what sets it apart from the other one where its title does not say that."""
-    label = shared.group_label(sweep)
-    apart = "" if all(part in label for part in own.split(", ")) else f" · {own}"
-    return f"**{side}** {escape_markdown(label + apart)}"
+    return f"**{side}** {escape_markdown(_with_own(shared.group_label(sweep), own))}"
 
 
 def curve_table(data: Mapping[str, plots.TTMData]) -> pd.DataFrame:
@@ -907,9 +958,8 @@ def page() -> None:
         shown = compare(chosen, store)
     elif 2 < len(chosen) <= len(LETTERS):
         shown = overlay(chosen, store)
-    runs = [run for sweep in chosen for run in sweep.runs]
     with st.container(horizontal=True):
-        more = partial(taken_away, runs, shown.tables)
+        more = partial(taken_away, chosen, shown.tables)
         title = "; ".join(
             f"{letter}: {shared.group_label(sweep)}"
             for letter, sweep in zip(LETTERS, from_above(chosen), strict=False)
@@ -955,7 +1005,7 @@ def watch(drawn: frozenset[tuple[str, str, int]]) -> None:
         if states([run for run in runs if run.id in known]) != drawn and not st.session_state["confirming"]:
             st.rerun()
         for run in [run for run in runs if run.live][:MOST_BARS]:
-            shared.progress([run], run.title)
+            shared.progress([run], shared.title_of(SeedGroup(run.id, [run])))
 
 
 @st.fragment(run_every=5)

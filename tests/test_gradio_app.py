@@ -90,8 +90,21 @@ def test_words_that_a_model_does_not_know_are_said_before_its_verdicts(pair):
     images = [Image.open(file) for file in files]
     known, *_ = gradio_app.compare(*images, *captions, "builtin/clip")
     strange, *_ = gradio_app.compare(*images, "a giraffe", captions[1], "builtin/clip")
-    assert "of the words in these captions" not in known
-    assert 0 <= strange.index("such as giraffe") < strange.index("cm-match")
+    assert "unknown-words" not in known
+    said = strange[strange.index("unknown-words") :]
+    assert "does not know the word giraffe in these captions" in said.partition("cm-match")[0]
+    assert ".unknown-words" in gradio_app.LAYOUT  # it looks like a warning
+
+
+def test_the_list_of_models_says_in_words_how_each_scores_and_gives_the_api_its_name():
+    """`vqa-log:builtin/blip-vqa` said nothing to who sees it first."""
+    labels = gradio_app.model_labels()
+    assert [name for _, name in labels] == list(gradio_app.list_models())
+    assert all(label.startswith(f"{name}: ") for label, name in labels)
+    said = {name: label for label, name in labels}
+    assert said["builtin/clip"] == "builtin/clip: two towers, trained contrastively"
+    assert said["vqa-log:builtin/blip-vqa"].endswith("is asked about the caption; log P(“yes”)")
+    assert len({*said.values()}) == len(said)
 
 
 def test_the_models_are_listed(client):

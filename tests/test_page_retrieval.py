@@ -335,6 +335,27 @@ def test_the_table_of_strategies_has_intervals_chance_and_who_has_no_verdict_and
     assert [t.name for t in first.data if t.showlegend is not False][-2:] == ["one seed", "chance level"]
 
 
+def test_the_highest_of_each_column_is_bold_with_the_overlap_said_and_names_are_spelled_out_once(app):
+    """Nothing was marked, and nobody who had not read the paper knew what FT late is."""
+    test = app(PAGE, view="What training changes")
+    table, data = html(test), strategies_data(Measured.shipped().rows)
+    best = int(np.nanargmax(data.value[0]))
+    assert f"<b>{data.value[0, best]:.1f} %</b>" in table and "<b>46.8 %</b>" in table
+    assert table.count("<b>") == 2
+    near = [
+        name for j, name in enumerate(data.strategies) if j != best and data.low[0, best] <= data.high[0, j]
+    ]
+    said = f"its interval overlaps with that of {', '.join(map(label, near))}."
+    assert said in text(test) and "Bold: the highest of a column" in text(test)
+    for words in (
+        "fine-tuning of late layers",
+        "multimodal prediction",
+        "multimodal adapter",
+        "linear probe",
+    ):
+        assert table.count(words) == 1
+
+
 def test_a_run_starts_from_the_form_and_is_described_in_the_store(app, monkeypatch):
     monkeypatch.setattr("core.runs.engine.launch", lambda store, run_id: store.get(run_id))
     test = app(PAGE, view="train", strategy="FT late")

@@ -5,6 +5,7 @@ import json
 import shutil
 import zipfile
 from datetime import datetime
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -20,6 +21,8 @@ from core.exchange.runs import export_run
 from core.papers.measurement_run import MeasurementRun
 from core.runs.store import RunStore
 from core.sweeps.evaluate import EvaluationRun
+from core.ttm.seeds import SeedGroup
+from ui.runs import title_of
 
 RUNS = "pages/9_Runs.py"
 
@@ -637,10 +640,53 @@ def test_a_name_too_long_for_its_column_says_that_it_goes_on_and_all_columns_sho
     }
     long = store.create("ttm", "long", config)
     test = app(RUNS)
-    assert test.dataframe[0].value.set_index("id").loc[long.id, "set"] == "clip_vit_b32_laion2…"
-    assert "scenes/left-right" in set(test.dataframe[0].value["set"])
+    assert test.dataframe[0].value.set_index("id").loc[long.id, "set"] == "clip_vit_b32_laion2b_embeddi…"
+    assert "left-right · " in " ".join(test.dataframe[0].value["set"])
     rows = fine(test.toggle(key="columns").set_value(True).run()).dataframe[0].value.set_index("id")
     assert rows.loc[long.id, "set"] == "clip_vit_b32_laion2b_embeddings.npz"
+
+
+def test_every_row_begins_with_the_set_and_what_tells_it_apart_from_others_of_that_set(app, made):  # noqa: F811
+    """On a phone all rows began with "scenes/left-right"; on a laptop it was "scenes/attribute-sw…"."""
+    begun = list(app(RUNS).dataframe[0].value["set"])
+    assert len({*begun}) == 5 and not any("scenes/" in name or "…" in name for name in begun)
+    store, config = RunStore(), RunStore().get(made.seeds[0]).config
+    other = {**config, "benchmark": "scenes/attribute-swap", "group": None}
+    made_now = [store.create("ttm", "x", {**other, "groups": count}).id for count in (24, 60)]
+    rows = app(RUNS).dataframe[0].value.set_index("id")["set"]
+    said = [f"attribute-swap · {count} groups" for count in (24, 60)]
+    assert list(rows[made_now]) == said
+    whole = app(RUNS, columns="true").dataframe[0].value.set_index("id")["set"]
+    assert {*whole[made_now]} == {"scenes/attribute-swap"}
+
+
+def test_every_archive_in_the_export_has_its_letter_and_what_tells_it_apart(app, made):  # noqa: F811
+    """Two runs of one set had two buttons of one name."""
+    store, config = RunStore(), RunStore().get(made.seeds[0]).config
+    title = f"{MODEL} on {SET}"  # as a command named it
+    for lr in (3e-4, 7e-5):
+        store.create("ttm", title, {**config, "group": None, "ttm": {**config["ttm"], "lr": lr}})
+    newer, older, *_ = listed(app(RUNS))
+    labels = [b.label.replace("\\", "") for b in choose(app(RUNS), newer, older).get("download_button")]
+    assert f"A: {SET} · {MODEL} · lr 7e-05 (queued)" in labels
+    assert f"B: {SET} · {MODEL} · lr 0.0003 (queued)" in labels
+    assert sum(label.startswith(("A: ", "B: ")) for label in labels) == 2
+
+
+def test_titles_of_commands_and_strategies_are_said_in_the_order_of_the_pages():
+    config = {"benchmark": SET, "model": MODEL}
+    titles = {
+        f"{MODEL} on {SET}": f"{SET} · {MODEL}",
+        f"{MODEL} · {SET} · ttm · seed 0": f"{SET} · {MODEL} · ttm · seed 0",
+        f"{SET} · {MODEL}": f"{SET} · {MODEL}",
+        "mine": "mine",
+    }
+    for given, said in titles.items():
+        assert title_of(SeedGroup("x", [SimpleNamespace(title=given, config=config)])) == said
+    own = SimpleNamespace(
+        title=f"linear on {MODEL}, {SET}", config={**config, "adapt": {"strategy": "linear"}}
+    )
+    assert title_of(SeedGroup("x", [own])) == f"{SET} · {MODEL} · linear"
 
 
 def test_settings_name_the_kind_where_there_are_several(app, made):  # noqa: F811

@@ -248,7 +248,7 @@ def test_four_seeds_are_one_action(app, started):
 def test_how_long_the_seeds_take_stands_beside_the_button_that_starts_them(app):
     test = app(TTM, set=SET, T="2")
     captions = [caption.value for caption in test.caption]
-    one = next(c for c in captions if "on a machine that does little else" in c)
+    one = next(c for c in captions if "a machine that does little else" in c)
     several = next(c for c in captions if c.endswith(" for 4 seeds."))
     assert "seeds" not in one.partition("  \n")[0]  # the open popover covers this line
     fine(test.number_input(key="seeds").set_value(8).run())
@@ -337,6 +337,38 @@ def test_a_run_takes_the_groups_with_the_selected_tags(app, started):
     groups = adaptation(run.config).load_groups()
     assert len(groups) == int(count) and {group.tags["relation"] for group in groups} == {"left of"}
     assert f"only {tag}" in adaptation(run.config).describe()
+
+
+def test_a_sentence_says_what_a_run_does_and_how_long_and_the_rest_is_folded(app):
+    """A beginner had five captions and two figures to read before he knew what the button does."""
+    test = app(TTM, set=SET, n="60")
+    said = plain(test)
+    assert (
+        "matches 60 groups and trains a copy of the model on the matchings it is surest of, 10 times" in said
+    )
+    (detail,) = [each for each in test.expander if each.label == "What this run would train on"]
+    assert not detail.proto.expanded and any("This run:" in each.value for each in detail.caption)
+    assert "trains a copy of the model on its own matchings of 60 groups" in plain(
+        app(TTM, set=SET, n="60", method="SimpleMatch")
+    )
+
+
+def test_the_header_says_how_many_of_the_groups_the_run_takes(app):
+    """It said 300 groups where the first 60 had been set."""
+    test = app(TTM, set=SET, n="60")
+    assert "60 of 300 groups of 2×2" in plain(test)
+    fine(test.number_input(key="n").set_value(None).run())
+    assert "60 of 300 groups of" not in plain(test) and "300 groups of 2×2" in plain(test)
+    assert "300 groups of 2×2" in plain(app(TTM, set=SET, n="nonsense"))
+
+
+def test_the_example_says_where_it_is_of_another_set_or_model(app):
+    """It stood, with +12.7 points, under a line that runs of the selected set had lost 3."""
+    assert "a run that has ended**" in text(app(TTM, set="scenes/left-right"))
+    other = text(app(TTM, set="scenes/attribute-swap"))
+    assert "a run that has ended, of another set than the selected one**" in other
+    both = text(app(TTM, set="scenes/attribute-swap", model="builtin/siglip"))
+    assert "of another set and model than the selected one**" in both
 
 
 @pytest.mark.parametrize("run", ["20200101-000000000-abcdef", "g-00000000", "../../etc"])

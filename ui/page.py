@@ -63,6 +63,7 @@ def open_page(
     sidebar: bool = False,
     heading: str = "",
     shows_files: bool = False,
+    first: int = 0,
 ) -> Selection | None:
     """Open a page: browser title, look, navigation, heading and, with `pick`, the shared selection.
 
@@ -70,7 +71,8 @@ def open_page(
     instead : what the page shows in place of the selection, in one line (an opened run, shipped results); there is no
     sidebar then, so that figures have its room, and None is returned. nearest_model : of a page that cannot use every
     model, as in `ui.selection.pick_selection`. sidebar : whether a page without the shared selection fills the sidebar
-    itself. shows_files : whether such a page shows files of the visitor's own all the same.
+    itself. shows_files : whether such a page shows files of the visitor's own all the same. first : how many of the
+    selected groups the page uses, where it does not use all.
     """
     name = "Crossmatch" if title == "Crossmatch" else f"{title} · Crossmatch"
     st.set_page_config(page_title=name, page_icon=str(STYLE / "icon.svg"), layout="wide")
@@ -112,7 +114,7 @@ def open_page(
         _warn_unknown_selection()
         selection = pick_selection(title, nearest_model)
         notes = _notes(selection)
-    st.caption(escape_markdown(selection.description + _truth_of_file(selection)))
+    st.caption(escape_markdown(selection.described(first) + _truth_of_file(selection)))
     for note in notes:
         st.info(escape_markdown(note), icon=":material/info:")
     return selection

@@ -25,6 +25,14 @@ _COST_BUDGET = (
     "Measured after a shorter training than above: builtin/clip, which never read sizes or materials, 1,200 steps "
     "without exchanged attributes, one seed."
 )
+_IN_WORDS = {  # what the paper's short names stand for
+    "linear": "linear probe",
+    "prompt-tune": "prompt tuning",
+    "ft-all": "fine-tuning of all layers",
+    "ft-late": "fine-tuning of late layers",
+    "mm-pred": "multimodal prediction",
+    "mm-adapter": "multimodal adapter",
+}
 ALL, UNSEEN, PAIRS = 0, 2, 4  # places in `StrategiesData.measures`
 
 
@@ -135,11 +143,12 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
     """The measured strategies beside the paper's: in one sentence, at a glance, as figures and as one table."""
     paper = retrieval.paper_data("CLIP")
     st.markdown(unbroken(f"**{_result(data, measured)}** In the paper it is {_result_there(paper)}."))
+    st.html(_glance(data, paper, measured))
+    st.caption(unbroken(_marks(data, measured)))
     st.markdown(
         f"{_counted()}Data, models and length of training are not the paper's: compare the order, not the level."
         f"{measured.said}"
     )
-    st.html(_glance(data, paper, measured))
     st.caption(
         "Mean average precision (mAP) of all queries: 100 % where every right picture stands before every wrong one. "
         "Below each value its 95 % interval over seeds and questions, of which queries for one colour and shape are "
@@ -252,19 +261,22 @@ def _ties(data: retrieval.StrategiesData) -> str:
 def _glance(data: retrieval.StrategiesData, paper: retrieval.StrategiesData, measured: Measured) -> str:
     """Every strategy on one line: what it trains, and its mAP here and in the paper; the chance level first."""
     level = _cell(float(np.nanmean(data.chance[ALL])))
+    first = [_first(each) for each in (data, paper)]
     lines = [_glance_line("chance level", "Pictures in random order.", level + _cell(np.nan))]
     for name in data.strategies:
         j = data.strategies.index(name)
         known = name in STRATEGIES
         meaning = STRATEGIES[name].meaning if known else f"Nothing: {measured.base} as it was."
         epochs = measured.epochs.get(name, measured.most)
-        notes = [f"{epochs} epochs"] * (epochs < measured.most)
+        notes = [_IN_WORDS[name]] if name in _IN_WORDS else []
+        notes += [f"{epochs} epochs"] * (epochs < measured.most)
         notes += ["still improving"] * (name in measured.improving)
         mark = f"<div><small>{', '.join(notes)}</small></div>" if notes else ""
         there = paper.value[ALL, paper.strategies.index(name)] if name in paper.strategies else np.nan
         here = [array[ALL, j] for array in (data.value, data.low, data.high)]
         head = escape(retrieval.label(name) if known else f"before, {measured.base}")
-        lines.append(_glance_line(f"{head}{mark}", meaning, _cell(*here) + _cell(there)))
+        cells = _cell(*here, best=name == first[0]) + _cell(there, best=name == first[1])
+        lines.append(_glance_line(f"{head}{mark}", meaning, cells))
     return (
         '<div class="cm-scroll"><table class="cm-cells"><thead><tr><th scope="col" class="cm-words">strategy</th>'
         '<th scope="col" class="cm-words">what is trained</th><th scope="col">all queries, here</th>'
@@ -276,10 +288,31 @@ def _glance_line(head: str, meaning: str, numbers: str) -> str:
     return f'<tr><th scope="row">{head}</th><td class="cm-words">{escape(meaning)}</td>{numbers}</tr>'
 
 
-def _cell(value: float, low: float = np.nan, high: float = np.nan) -> str:
-    """A value, and below it its interval where it has one."""
+def _cell(value: float, low: float = np.nan, high: float = np.nan, best: bool = False) -> str:
+    """A value, bold where it is the highest of its column, and below it its interval where it has one."""
     interval = "" if np.isnan(low) else f"<small>{low:.1f}–{high:.1f}</small>"
-    return f"<td><div>{'–' if np.isnan(value) else f'{value:.1f} %'}{interval}</div></td>"
+    said = "–" if np.isnan(value) else f"{value:.1f} %"
+    return f"<td><div>{f'<b>{said}</b>' if best else said}{interval}</div></td>"
+
+
+def _first(data: retrieval.StrategiesData) -> str:
+    """The strategy whose mAP of all queries is highest; "" where nothing is measured."""
+    values = data.value[ALL]
+    return "" if np.isnan(values).all() else data.strategies[int(np.nanargmax(values))]
+
+
+def _marks(data: retrieval.StrategiesData, measured: Measured) -> str:
+    """What is bold in the table, and whose intervals overlap with that of the highest value here."""
+    name = _first(data)
+    if not name:
+        return "Nothing is measured yet."
+    j, low, high = data.strategies.index(name), data.low[ALL], data.high[ALL]
+    near = [n for i, n in enumerate(data.strategies) if i != j and low[j] <= high[i]]
+    names = [retrieval.label(n) if n in STRATEGIES else f"{measured.base} before" for n in near]
+    which = ", ".join(names) if len(names) < len(data.strategies) - 1 else "every other row"
+    overlap = f"its interval overlaps with that of {which}" if near else "its interval overlaps with no other"
+    whose = retrieval.label(name) if name in STRATEGIES else f"{measured.base} before"
+    return f"Bold: the highest of a column. Here that is {whose}; {overlap}. The paper prints no intervals."
 
 
 def _bars(

@@ -127,14 +127,27 @@ def what_ran(runs: Sequence[Run]) -> str:
 
 def group_label(sweep: SeedGroup) -> str:
     """A run, or the seeds of one, in a list: without its status, which changes while the list stands."""
-    return f"{sweep.title} · {datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}"
+    return f"{title_of(sweep)} · {datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}"
+
+
+def title_of(sweep: SeedGroup) -> str:
+    """The title of a run, set before model: commands have named them the other way around."""
+    config, title = sweep.runs[0].config, sweep.title
+    model, benchmark = (config.get(name, "") for name in ("model", "benchmark"))
+    if not (model and benchmark):
+        return title
+    strategy, named = (config.get("adapt") or {}).get("strategy", ""), f"{benchmark} · {model}"
+    title = (
+        title.replace(f"{strategy} on {model}, {benchmark}", f"{named} · {strategy}") if strategy else title
+    )
+    return title.replace(f"{model} on {benchmark}", named).replace(f"{model} · {benchmark}", named)
 
 
 def whole_label(sweep: SeedGroup) -> str:
     """`group_label` with how many groups there were, and the settings."""
     first = sweep.runs[0]
     ran = [_groups_in(first.id, any(run.done for run in sweep.runs), first.config), *_settings_said(first)]
-    return " · ".join([sweep.title, *ran, f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}"])
+    return " · ".join([title_of(sweep), *ran, f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}"])
 
 
 @st.cache_data(max_entries=4096, show_spinner=False)

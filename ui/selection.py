@@ -95,9 +95,15 @@ class Selection(NamedTuple):
     @property
     def description(self) -> str:
         """The selection in one line."""
+        return self.described()
+
+    def described(self, first: int = 0) -> str:
+        """The selection in one line. first : how many of its groups are used, from the first on; 0 for all."""
         m, k = self.groups.shape
         tags = f" · only {', '.join(self.tags)}" if self.tags else ""
-        groups = f"{counted(int(self.mask.sum()), 'group')} of {m}×{k}"
+        total = int(self.mask.sum())
+        some = f"{first} of " if 0 < first < total else ""
+        groups = f"{some}{counted(total, 'group')} of {m}×{k}"
         if self.is_file:
             return f"{self.benchmark.removeprefix(PREFIX)} (your file) · {groups}{tags}"
         kind = scorer_list().get(self.model)

@@ -22,8 +22,11 @@ from ui.runs import KINDS, estimate_of
 _HEIGHT = 260
 
 
-def section(store: RunStore) -> None:
-    """The curves of the run that ships, and what they say; nothing for whoever has a finished run."""
+def section(store: RunStore, benchmark: str | None, model: str) -> None:
+    """The curves of the run that ships, and what they say; nothing for whoever has a finished run.
+
+    benchmark, model : that are selected; the run's may be others.
+    """
     if any(run.status == "finished" and run.kind in KINDS and not run.is_example for run in store.list()):
         return
     title, steps = _shipped()
@@ -33,13 +36,24 @@ def section(store: RunStore) -> None:
             data = plots.ttm_data(steps, steps[-1]["iteration"])
             chart(plots.ttm_metrics_figure(data, _HEIGHT), _line(steps), "example-metrics")
         with right:
-            st.markdown(f"**What comes out: a run that has ended**  \n{escape_markdown(title)}")
+            of = _other(title, benchmark, model)
+            st.markdown(f"**What comes out: a run that has ended{of}**  \n{escape_markdown(title)}")
             st.markdown(_line(steps))
             st.caption(
                 "One curve per metric, iteration 0 is before the run; no label was used for training. This run gained; "
                 "others lose, see “Where it helps and where it harms”. "
                 f"{_exact_differences()}"
             )
+
+
+def _other(title: str, benchmark: str | None, model: str) -> str:
+    """`, of another set than the selected one`; "" of the run's own set and model."""
+    parts = [
+        name
+        for name, selected in (("set", benchmark), ("model", model))
+        if selected not in title.split(" · ")
+    ]
+    return f", of another {' and '.join(parts)} than the selected one" if parts else ""
 
 
 def _line(steps: Sequence[Mapping[str, Any]]) -> str:

@@ -75,7 +75,7 @@ def _subject(given: Mapping[str, Any]) -> tuple[str, str]:
 
 def start_in_background(job: AdaptationRun, seeds: int, as_json: bool) -> None:
     """One background run, or a group of them."""
-    store, title = RunStore(), f"{job.model} on {job.benchmark}"
+    store, title = RunStore(), f"{job.benchmark} · {job.model}"
     if seeds == 1:
         run = start(store, title, job)
         text = f"started run {run.id}; see `crossmatch runs show {run.id}`"

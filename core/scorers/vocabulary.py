@@ -68,7 +68,8 @@ def vocabulary_note(
     if not unknown.unknown:
         return f"{model} knows every word of {of}, but it was trained on drawn scenes alone."
     begun = f"{model} was trained on drawn scenes alone and does not know"
-    if unknown.words <= _FEW:  # a query: its words are read in less time than a share
+    # Of a query the words are read in less time than a share; one word is named in any text.
+    if unknown.words <= _FEW or len(unknown.most) == 1:
         *more, last = unknown.most
         named = f"{', '.join(more)} and {last}" if more else last
         how = "all of them as one unknown word" if more else "it as an unknown word"
