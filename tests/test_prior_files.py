@@ -256,5 +256,5 @@ def test_of_several_mistakes_the_others_are_named_too(tmp_path):
     )
     prior[:] = 1.0
     np.savez(tmp_path / "p.npz", prior=prior)
-    with pytest.raises(InputError, match="and 3 more.$"):
+    with pytest.raises(InputError, match=r"and 3 more\.$"):
         read_prior(tmp_path / "p.npz", list("abcd"), 2)
