@@ -110,8 +110,9 @@ def test_a_lesson_shows_a_group_and_its_metrics_and_asks_then_answers_and_ends_w
     said = set()
     for option in last.options:
         fine(test.radio(key=last.key).set_value(option).run())
-        said |= {s.value[:6] for s in test.success if s.value.startswith("Right.")}
-    assert said == {"Right."}
+        said |= {each.value.split(":")[0] for each in (*test.success, *test.warning)}
+        assert all(each.value.startswith("Right: ") for each in test.success)  # not by its colour alone
+    assert said == {"Right", "Not quite"}
 
 
 def test_answers_are_in_the_address_and_outlive_a_reload(app):
@@ -123,7 +124,9 @@ def test_answers_are_in_the_address_and_outlive_a_reload(app):
     kept = address(test)
     assert kept["answers"] == "matrix-32.chance-20"
     again = app(PAGE, **kept)  # another session: what a reload is
-    assert again.radio(key="predict-chance").value == "1 in 6" and "You said “1 in 6”" in text(again)
+    assert again.radio(
+        key="predict-chance"
+    ).value == "1 in 6" and "Not quite: you said “1 in 6”; the answer: " in text(again)
     fine(button(again, "All lessons").click().run())
     assert text(again).count("✓ done") == 1
     fine(again.button(key="open-matrix").click().run())
@@ -209,6 +212,39 @@ def test_the_address_of_the_first_lesson_has_its_sliders(app):
     assert not [each for each in test.warning if "address" in each.value]
     assert test.select_slider(key="add_image").value == 4.5
     assert test.select_slider(key="add_caption").value == -0.7
+
+
+def test_the_address_of_the_first_lesson_has_the_scores_that_were_typed(app, monkeypatch):
+    """The sliders beside the table were there, and the table was not."""
+    from ui.lessons import matrix
+
+    start = matrix.example()[1]
+    test = predict(app(PAGE, lesson="matrix"))
+    assert "lesson_scores" not in address(test)
+
+    def typed(frame, **more):
+        return frame.assign(**{"caption 2": [9.5, 9.7]})
+
+    with monkeypatch.context() as patch:
+        patch.setattr("streamlit.data_editor", typed)
+        test = fine(test.run())
+    said = f"{start[0, 0]:.10g}_9.5_{start[1, 0]:.10g}_9.7"
+    assert address(test)["lesson_scores"] == said
+    again = app(PAGE, **address(test))
+    table = next(d.value for d in again.dataframe if "caption 2" in d.value.columns)
+    assert table.to_numpy().tolist() == [[start[0, 0], 9.5], [start[1, 0], 9.7]]
+    assert address(again)["lesson_scores"] == said and "9.50" in html(again)
+
+
+@pytest.mark.parametrize("asked", ["abc", "1_2_3", "1_2_3_nan", "1_2_3_101", "1_2_3_4_5"])
+def test_scores_of_the_address_that_are_none_are_said(app, asked):
+    test = predict(app(PAGE, lesson="matrix", lesson_scores=asked))
+    (said,) = [w.value.replace("\\", "") for w in test.warning if "address" in w.value]
+    assert (
+        said
+        == f"The table takes four numbers from −100 to 100; the address has '{asked}', which is not used."
+    )
+    assert "6.29 + 9.70 = 15.99" in text(test) and "lesson_scores" not in address(test)
 
 
 def test_chance_is_drawn_twenty_times_and_again_in_another_shape(app):

@@ -76,9 +76,9 @@ def predict(lesson: str, question: str, options: Sequence[str]) -> str | None:
 def verdict(choice: str, right: str, numbers: str) -> None:
     """Whether the prediction came true, and the numbers that say so; `right` follows from them, too."""
     if choice == right:
-        st.success(unbroken(f"You predicted it: {right}. {numbers}"), icon=":material/check:")
+        st.success(unbroken(f"Right: {right}. {numbers}"), icon=":material/check:")
     else:
-        said = f"You said “{choice}”; the answer: {right}. {numbers}"
+        said = f"Not quite: you said “{choice}”; the answer: {right}. {numbers}"
         st.warning(unbroken(said), icon=":material/lightbulb:")
 
 
@@ -94,9 +94,9 @@ def question(lesson: str, asked: str, options: Mapping[str, str], right: str) ->
     if choice is None:
         return
     if choice == right:
-        st.success(f"Right. {options[choice]}", icon=":material/check:")
+        st.success(f"Right: {options[choice]}", icon=":material/check:")
     else:
-        st.warning(f"Not quite. {options[choice]}", icon=":material/lightbulb:")
+        st.warning(f"Not quite: {options[choice]}", icon=":material/lightbulb:")
 
 
 def _choose(lesson: str, part: int, label: str, options: Sequence[str], key: str) -> str | None:

@@ -10,6 +10,7 @@ import streamlit as st
 
 from core.base.errors import InputError
 from core.figures import group_html
+from core.figures.text import escape_markdown
 from core.groups import Group
 from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
@@ -21,6 +22,8 @@ from ui.lessons import elements
 
 SHOWN = (TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE, GROUP_MATCH)
 DISAGREE = [f"{METRICS[GROUP_MATCH].label} right", f"{METRICS[GROUP_SCORE].label} wrong"]
+TYPED = "lesson_scores"  # in the address: the four cells of the table, row by row, `9.1_8_7.5_6`
+_MOST = 100  # of a cell
 BOTH, NEITHER = "GroupMatch says yes, GroupScore says no", "no metric will say so"
 
 
@@ -133,11 +136,33 @@ def added(label: str, key: str) -> float:
 
 
 def edited(scores: np.ndarray) -> np.ndarray:
-    """The scores (2, 2) as the student has typed them."""
-    frame = matrix_frame(scores)
-    number = st.column_config.NumberColumn(format="%.2f", required=True, min_value=-100.0, max_value=100.0)
+    """The scores (2, 2) as the student has typed them; the address keeps them."""
+    if "matrix" not in st.session_state:  # else what was typed is counted from where the table began
+        st.session_state["matrix_start"] = typed_before(scores)
+    frame = matrix_frame(st.session_state["matrix_start"])
+    number = st.column_config.NumberColumn(format="%.2f", required=True, min_value=-_MOST, max_value=_MOST)
     table = st.data_editor(frame, column_config=dict.fromkeys(frame.columns, number), key="matrix")
     values = table.to_numpy(dtype=np.float64).copy()
     if not np.isfinite(values).all():
         raise InputError("Every cell of the matrix needs a number; fill the empty one.")
+    if (values == scores).all():
+        st.query_params.pop(TYPED, None)
+    elif st.query_params.get(TYPED) != (said := "_".join(f"{value:.10g}" for value in values.flat)):
+        st.query_params[TYPED] = said
     return values
+
+
+def typed_before(scores: np.ndarray) -> np.ndarray:
+    """The scores (2, 2) of the address, or where it has none these; what it has that are none is said."""
+    asked = st.query_params.get(TYPED)
+    if asked is None:
+        return scores
+    try:
+        values = np.array([float(part) for part in asked.split("_")])
+    except ValueError:
+        values = np.array([np.nan])
+    if len(values) == 4 and (np.abs(values) <= _MOST).all():  # NaN is not
+        return values.reshape(2, 2)
+    line = f"The table takes four numbers from −{_MOST} to {_MOST}; the address has {asked[:40]!r}, which is not used."
+    st.warning(escape_markdown(line), icon=":material/link_off:")
+    return scores
