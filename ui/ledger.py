@@ -157,6 +157,7 @@ def draw(record: Mapping[str, Any], key: str) -> None:
     figure = figures.ledger_figure(record)
     chart(figure, f"{TITLE} {summary}.", f"{key}-figure")
     st.caption(_reading(record))
+    st.caption(_meanings(rows))
 
     def open_clicked(point: ChartPoint) -> None:
         label = min(figure.layout.annotations, key=lambda each: abs(each.y + 0.42 - point.y)).text
@@ -188,6 +189,15 @@ def _reading(record: Mapping[str, Any]) -> str:
         f"{shown} Dashed: GroupMatch of the frozen model; dotted: its chance level; whiskers: 95 % intervals. "
         f"{_exact_differences()}"
     )
+
+
+_MAIN_PARTS = ("metric", "bijections", "training")  # of training the others are parts
+
+
+def _meanings(rows: Mapping[str, Mapping[str, Any]]) -> str:
+    """What the bars above are, in a line each, as the names alone do not say it; Markdown."""
+    shown = [rows[name] for name in _MAIN_PARTS if name in rows]
+    return "\n".join(f"- **{row['label']}:** {row['meaning']}" for row in shown)
 
 
 def _part(row: Mapping[str, Any]) -> None:
