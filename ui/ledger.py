@@ -14,7 +14,6 @@ from core import figures
 from core.base.errors import InputError
 from core.base.paths import assets
 from core.base.public_mode import is_public
-from core.base.text import _exact_differences
 from core.figures.text import escape_markdown, metric_line
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
@@ -23,7 +22,7 @@ from core.runs.store import Run, RunStore
 from core.ttm.run import LedgerRun, adaptation
 from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, export_section
-from ui.formatting import true_minus, unbroken
+from ui.formatting import exact_differences_once, true_minus, unbroken
 from ui.runs import live_section, open_run, run_groups, settings_line
 
 TITLE = "Where does the gain come from?"
@@ -186,8 +185,8 @@ def _reading(record: Mapping[str, Any]) -> str:
     controlled = any(row["kind"] == "control" for row in record["rows"])
     shown = f"Above, {parts}; below, GroupMatch under each control." if controlled else f"F{parts[1:]}."
     return (
-        f"{shown} Dashed: GroupMatch of the frozen model; dotted: its chance level; whiskers: 95 % intervals. "
-        f"{_exact_differences()}"
+        f"{shown} Dashed: GroupMatch of the frozen model; dotted: its chance level; whiskers: 95 % intervals."
+        f"{exact_differences_once('ledger')}"
     )
 
 
