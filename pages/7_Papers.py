@@ -12,6 +12,7 @@ from core import figures as plots
 from core import papers
 from core.base.public_mode import is_public, shown
 from core.base.text import counted, duration
+from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW
 from core.exchange.layouts import text_table_latex
 from core.figures.text import escape_markdown
 from core.papers import table_html
@@ -247,9 +248,25 @@ def reading(record: dict[str, Any], deviation: str) -> str:
         text += f" Below, in bold: yours, of one seed its number, {several}."
     else:
         text += " Yours stand below them once you have run a line."
+    text += in_words(cells)
     if any(cell[f"{whose}_low"] is not None for cell in cells for whose in ("shipped", "yours")):
         text += " Small: the 95 % interval over groups (the mean of the seeds' bounds)."
     return text
+
+
+def in_words(cells: Sequence[Mapping[str, Any]]) -> str:
+    """What the heads of columns say in the papers' own short words, as far as they do; "" where none does."""
+    heads = [cell.get("head") or "" for cell in cells]
+    said = ""
+    if any(cell["method"] == "raw" and cell.get("head") is None for cell in cells):
+        said += " “raw”: the model as it is, before anything is trained."
+    if any(TUNED_ON_TEST in head for head in heads):
+        whose = ", for every row anew" if any(TUNED_PER_ROW in head for head in heads) else ""
+        said += (
+            f" “best α ({TUNED_ON_TEST})”: the α that is best on the very test groups it is reported on{whose}; an "
+            "upper bound, which nobody reaches without their labels."
+        )
+    return said
 
 
 def served_note(plan: papers.TablePlan) -> None:

@@ -134,6 +134,10 @@ def row(**more):
         ({"selected_times": 1, "label_changed": False, "label_right": False, "after": False, "turned_wrong": 5},
          "First trained on in iteration 3 with the pseudo-label A–2, B–1, 1 time in all; this pseudo-label is wrong. "
          "The group became wrong in iteration 5."),
+        ({"label_changed": False, "label_right": False},
+         "First trained on in iteration 3 with the pseudo-label A–2, B–1, 2 times in all; this pseudo-label is wrong. "
+         "The group became right in iteration 4, against that label: the groups that were trained on beside it changed "
+         "the model, too."),
         ({"label_changed": False, "turned_right": 1},
          "First trained on in iteration 3 with the pseudo-label A–2, B–1, 2 times in all; this pseudo-label is right. "
          "The group became right in iteration 1, before it was trained on: the model had changed by other "

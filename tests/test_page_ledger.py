@@ -7,9 +7,11 @@ from driving import button, fine, text
 
 from core.runs import engine
 from core.runs.store import RunStore
+from core.ttm._ledger import PARTS
 from core.ttm.run import LedgerRun, TTMRun
 
 TTM, RUNS = "pages/4_Test-Time_Matching.py", "pages/9_Runs.py"
+MAIN = ("metric", "bijections", "training")
 SMALL = {"iterations": 1, "epochs": 1}
 TITLE = "Where does the gain come from?"
 
@@ -33,6 +35,8 @@ def test_a_run_shows_its_parts_and_starts_its_controls_once(app, file, monkeypat
     assert TITLE in [h.value for h in test.header]
     assert "drawn at random" in text(test) and "chance 16.7 %" in text(test)
     assert len(test.get("plotly_chart")) > 3
+    # The bars' names alone said nothing to who sees them first.
+    assert all(f"**{PARTS[name][0]}:** {PARTS[name][1]}" in text(test) for name in PARTS if name in MAIN)
     assert "From GroupScore of the frozen model" in text(test) and "under each control" not in text(test)
     fine(button(test, "Run the controls").click().run())
     (found,) = launched

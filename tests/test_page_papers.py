@@ -591,3 +591,13 @@ def test_the_interval_of_a_mean_over_sets_is_weighted_and_gains_have_none():
     assert cell.interval({0: end(40.0, 60.0), 1: end(60.0, 80.0)}) == (55.0, 75.0)
     gain = TableCell("TTM", "absolute_gain", "after", "group_match", "group_match")
     assert gain.interval({0: end(40.0, 60.0)}) is None
+
+
+def test_short_words_of_the_papers_are_explained_below_the_table_that_has_them(app):
+    """ "raw GroupScore" and "best α (tuned on test, per row)" stood there without a word."""
+    raw = "“raw”: the model as it is, before anything is trained."
+    tuned = "“best α (tuned on test)”: the α that is best on the very test groups it is reported on"
+    ttm, world = (text(app(PAPERS, paper=paper)) for paper in ("Test-Time Matching", "The built-in world"))
+    assert raw in ttm and tuned not in ttm and raw in world
+    said = text(app(PAPERS, paper="The built-in world", table="Alpha"))
+    assert f"{tuned}, for every row anew; an upper bound" in said and raw not in said

@@ -379,6 +379,15 @@ def test_a_link_to_a_run_that_is_gone_is_answered_kindly(app, run):
 # --- runs --------------------------------------------------------------------------------------------------------
 
 
+def test_that_differences_are_exact_is_said_once_on_a_page(app, made):  # noqa: F811
+    """It stood below the curves and again below "Where does the gain come from?"."""
+    for state in ({"run": made.seeds[0]}, {"run": "new", "shifts": "true", "ledger": "true"}):
+        test = app(TTM, **state)
+        for _ in range(2):  # and again when it is drawn anew
+            assert text(test).count("Differences are of the unrounded values") == 1, state
+            test = fine(test.run())
+
+
 def test_a_run_shows_its_own_settings_and_not_the_sidebar_s(app, made):  # noqa: F811
     test = app(TTM, set="scenes/triples", run=made.seeds[0])
     said = plain(test)

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from core import figures as plots
-from core.base.text import _change_in_points, _exact_differences, _p_said
+from core.base.text import _change_in_points, _p_said
 from core.debiasing.curves import _spans_text
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
 from core.exchange.layouts import latex_table, text_table_latex
@@ -26,6 +26,7 @@ from ui.export import chart, export_section
 from ui.fields import warn_number
 from ui.formatting import (
     estimate_columns,
+    exact_differences_once,
     interval_text,
     metric_card,
     metric_grid,
@@ -177,8 +178,8 @@ def _curve_notes(study: AlphaStudy, alpha: float, metric: str) -> None:
     )
     st.caption(
         f"Shaded: where {label} is highest, {_where_highest(study, metric)}, and its 95 % band. Dotted: its chance "
-        f"level. The curves are exact: a metric changes only where two scores cross, and all crossings are computed. "
-        f"{_exact_differences()} {_power_text(study, metric)}"
+        f"level. The curves are exact: a metric changes only where two scores cross, and all crossings are computed."
+        f"{exact_differences_once('curve')} {_power_text(study, metric)}"
     )
     if study.frequency.likelier is not None:
         st.markdown(scenario_text(study))

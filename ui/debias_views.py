@@ -12,7 +12,7 @@ import streamlit as st
 from core import figures as plots
 from core.base import public_mode
 from core.base.paths import assets
-from core.base.text import _change_in_points, _exact_differences
+from core.base.text import _change_in_points
 from core.datasets.paper_results import reference
 from core.debiasing.blind import METRIC, blind_baseline
 from core.debiasing.curves import _span_text, _spans_text
@@ -27,7 +27,7 @@ from core.metrics.statistics import Clusters
 from ui.debias import DebiasInputs, alpha_command, blind_models, shipped_retrieval, tokens
 from ui.debias_alpha import scenario_text
 from ui.export import BARS_NOTE, chart, export_section
-from ui.formatting import interval_text, p_text, true_minus
+from ui.formatting import exact_differences_once, interval_text, p_text, true_minus
 from ui.images import image_tags
 from ui.loaders import evaluate
 from ui.selection import group_line, pick_group, set_state
@@ -327,7 +327,7 @@ def _bias_interpretation(rows: list[dict]) -> None:
     )
     beta = "" if last["beta"] is None else f" Here β = {last['beta']:.2f}."
     st.markdown(
-        f"{verdict} {_exact_differences()}\n\n"
+        f"{verdict}{exact_differences_once('bias')}\n\n"
         "**The biased estimator.** The paper explains a best alpha above 0 on training data by a model "
         "that overrates common captions: its P(t | image) is the true one times P(t) to the power β. Then the best "
         "alpha is β / (1 + β), and β = α / (1 − α)." + beta
@@ -416,9 +416,9 @@ def retrieval_view() -> None:
     interval = f"95 % interval {gain['low']:.1f} to {gain['high']:.1f}, McNemar's p {p_text(gain['p_value'])}"
     st.caption(
         f"{note} Percent with 95 % intervals. The alpha from the validation split gains "
-        f"{_change_in_points(*ends):+.1f} points of R@1 over alpha 0 ({interval}). "
-        f"{_exact_differences()} From text to image nothing changes. For another set, run `crossmatch alpha "
-        "--benchmark coco`; for any model, `crossmatch recall`."
+        f"{_change_in_points(*ends):+.1f} points of R@1 over alpha 0 ({interval})."
+        f"{exact_differences_once('retrieval')} From text to image nothing changes. For another set, run "
+        "`crossmatch alpha --benchmark coco`; for any model, `crossmatch recall`."
     )
     with st.expander("The paper's numbers (Table 7, BLIP on COCO and Flickr30k)"):
         st.dataframe(reference("VGPT", "Table 7")[["dataset", "method", "metric", "value"]], hide_index=True)

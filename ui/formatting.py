@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.base.text import _change_in_points, _p_text, _true_minus, duration
+from core.base.text import _change_in_points, _exact_differences, _p_text, _true_minus, duration
 from core.figures.text import _unbroken, label_and_meaning
 from core.metrics.groups import METRICS
 from core.metrics.statistics import Estimate
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
     from core.runs.store import Run
+
+EXACT_SAID = (
+    "exact_differences"  # in the session: per number of digits the part of the page that has the sentence
+)
 
 
 def p_text(p: float | None) -> str:
@@ -63,6 +67,15 @@ def metric_card(name: str, estimate: Estimate, change: str | None = None) -> Non
             help=f"{meaning}\n\n{note}",
         )
         st.caption(f"{interval}  \nchance {estimate.chance:.1f} · {estimate.tied}")
+
+
+def exact_differences_once(owner: str, digits: int = 1) -> str:
+    """`_exact_differences` with a space before it, once on a page; "" where another part has said it.
+
+    owner : the part of the page that says it, which may be drawn again alone, as what a run does while it works.
+    """
+    said = st.session_state.setdefault(EXACT_SAID, {})
+    return f" {_exact_differences(digits)}" if said.setdefault(digits, owner) == owner else ""
 
 
 def change_text(before: float, now: float) -> dict[str, Any]:

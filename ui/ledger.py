@@ -14,7 +14,6 @@ from core import figures
 from core.base.errors import InputError
 from core.base.paths import assets
 from core.base.public_mode import is_public
-from core.base.text import _exact_differences
 from core.figures.text import escape_markdown, metric_line
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
@@ -23,7 +22,7 @@ from core.runs.store import Run, RunStore
 from core.ttm.run import LedgerRun, adaptation
 from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, export_section
-from ui.formatting import true_minus, unbroken
+from ui.formatting import exact_differences_once, true_minus, unbroken
 from ui.runs import live_section, open_run, run_groups, settings_line
 
 TITLE = "Where does the gain come from?"
@@ -157,6 +156,7 @@ def draw(record: Mapping[str, Any], key: str) -> None:
     figure = figures.ledger_figure(record)
     chart(figure, f"{TITLE} {summary}.", f"{key}-figure")
     st.caption(_reading(record))
+    st.caption(_meanings(rows))
 
     def open_clicked(point: ChartPoint) -> None:
         label = min(figure.layout.annotations, key=lambda each: abs(each.y + 0.42 - point.y)).text
@@ -185,9 +185,18 @@ def _reading(record: Mapping[str, Any]) -> str:
     controlled = any(row["kind"] == "control" for row in record["rows"])
     shown = f"Above, {parts}; below, GroupMatch under each control." if controlled else f"F{parts[1:]}."
     return (
-        f"{shown} Dashed: GroupMatch of the frozen model; dotted: its chance level; whiskers: 95 % intervals. "
-        f"{_exact_differences()}"
+        f"{shown} Dashed: GroupMatch of the frozen model; dotted: its chance level; whiskers: 95 % intervals."
+        f"{exact_differences_once('ledger')}"
     )
+
+
+_MAIN_PARTS = ("metric", "bijections", "training")  # of training the others are parts
+
+
+def _meanings(rows: Mapping[str, Mapping[str, Any]]) -> str:
+    """What the bars above are, in a line each, as the names alone do not say it; Markdown."""
+    shown = [rows[name] for name in _MAIN_PARTS if name in rows]
+    return "\n".join(f"- **{row['label']}:** {row['meaning']}" for row in shown)
 
 
 def _part(row: Mapping[str, Any]) -> None:

@@ -17,6 +17,7 @@ from core.base.public_mode import is_public, shown
 from core.figures.text import escape_markdown
 from core.scorers.vocabulary import vocabulary_note
 from ui.cached import cached_on
+from ui.formatting import EXACT_SAID
 from ui.history import tidy_history
 from ui.images import enlarge_on_click, forget_images
 from ui.loaders import model_source
@@ -83,6 +84,7 @@ def open_page(
         # The sidebar opens with the page, not later beside what is drawn already.
         st.sidebar.container(key="sidebar-title").html('<h2 class="cm-hidden">Selection</h2>')
     forget_images()
+    st.session_state.pop(EXACT_SAID, None)
     restore_carried_state()
     selected = shared_parameters()
     # In one line, and in a menu for phones: the style shows one of the two.

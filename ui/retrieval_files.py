@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from core.base.errors import InputError
-from core.base.text import _change_in_points, _exact_differences
+from core.base.text import _change_in_points
 from core.datasets.retrieval_files import RetrievalFile
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import Prior
@@ -19,7 +19,7 @@ from core.debiasing.study import TUNED_ON_TEST
 from core.figures.text import escape_markdown
 from core.metrics.groups import IMAGE_TO_TEXT, TEXT_TO_IMAGE
 from ui.compute_queue import READING
-from ui.formatting import interval_text, true_minus
+from ui.formatting import exact_differences_once, interval_text, true_minus
 from ui.page import show_errors
 from ui.uploads import show_form, upload_limit
 
@@ -64,8 +64,8 @@ def own_retrieval_set() -> None:
         st.dataframe(_table(record), hide_index=True)
         st.caption(
             "Percent with 95 % intervals; held out: mean ± standard deviation over ten halvings, which is no interval. "
-            "log P(t) of several null images is averaged as probabilities. "
-            f"{_exact_differences()}"
+            "log P(t) of several null images is averaged as probabilities."
+            f"{exact_differences_once('file')}"
         )
         st.code(
             shlex.join(["crossmatch", "alpha", "--scores", names[0], "--prior", names[1]]), language="bash"

@@ -10,13 +10,13 @@ from zipfile import ZipFile
 import streamlit as st
 
 from core import figures as plots
-from core.base.text import _change_in_points, _exact_differences
+from core.base.text import _change_in_points
 from core.exchange.example import ARCHIVE
 from core.figures.text import escape_markdown, metric_line
 from core.metrics.groups import GROUP_MATCH, METRICS
 from core.runs.store import RunStore
 from ui.export import chart
-from ui.formatting import true_minus
+from ui.formatting import exact_differences_once, true_minus
 from ui.runs import KINDS, estimate_of
 
 _HEIGHT = 260
@@ -41,8 +41,8 @@ def section(store: RunStore, benchmark: str | None, model: str) -> None:
             st.markdown(_line(steps))
             st.caption(
                 "One curve per metric, iteration 0 is before the run; no label was used for training. This run gained; "
-                "others lose, see “Where it helps and where it harms”. "
-                f"{_exact_differences()}"
+                "others lose, see “Where it helps and where it harms”."
+                f"{exact_differences_once('example')}"
             )
 
 

@@ -13,7 +13,7 @@ import streamlit as st
 
 from core import figures as plots
 from core.base.public_mode import is_public
-from core.base.text import _change_in_points, _exact_differences, counted
+from core.base.text import _change_in_points, counted
 from core.exchange.frames import curves_frame
 from core.exchange.layouts import latex_table
 from core.exchange.report import ReportSection, report_html
@@ -36,7 +36,7 @@ from core.ttm.records import changes as paired_changes
 from core.ttm.records import divergence
 from core.ttm.run import adaptation
 from ui.export import chart, csv_button, export_section, picture_buttons
-from ui.formatting import p_text, true_minus, unbroken
+from ui.formatting import exact_differences_once, p_text, true_minus, unbroken
 from ui.images import draw_group
 from ui.ledger import gain_section
 from ui.loaders import evaluate
@@ -62,8 +62,7 @@ _WAITING = (
 )
 RESULT = (
     "The last iteration is the result; choosing the best one from the curve would use the truth. GroupScore rises "
-    "towards GroupMatch as the model memorises its own matchings; only a rise of GroupMatch is a real gain. "
-    f"{_exact_differences()}"
+    "towards GroupMatch as the model memorises its own matchings; only a rise of GroupMatch is a real gain."
 )
 PANELS = {
     "ttm": {
@@ -141,7 +140,7 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     if warning:
         st.warning(escape_markdown(warning), icon=":material/trending_down:")
     curves_and_cards(run, records)
-    st.caption(RESULT)
+    st.caption(f"{RESULT}{exact_differences_once('result')}")
     settings_line(runs)
     panels(
         records, run.total or len(records), PANELS["simplematch" if "simplematch" in run.config else "ttm"]

@@ -7,14 +7,13 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from core.base.paths import assets
-from core.base.text import _exact_differences
 from core.datasets import SHIFTS
 from core.figures.ablations import ablations
 from core.figures.text import escape_markdown
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from core.metrics.statistics import Estimate
 from ui.export import csv_button
-from ui.formatting import true_minus, wide_table
+from ui.formatting import exact_differences_once, true_minus, wide_table
 
 FILE = "ttm_shifts.csv"
 _KEY = ["model", "benchmark", "shift"]
@@ -52,8 +51,8 @@ def section() -> None:
         st.caption(
             "GroupMatch in percent of 300 test groups: before with its exact 95 % interval (low, high), after the last "
             "iteration, with mean and standard deviation (±) over seeds. One seed has no deviation; its interval over "
-            "groups is as wide as the one before. Unseen: compositions that no training scene holds. –: not measured. "
-            f"{_exact_differences()}"
+            "groups is as wide as the one before. Unseen: compositions that no training scene holds. –: not measured."
+            f"{exact_differences_once('shifts')}"
         )
         csv_button("All runs", _rows, "ttm-shifts")
 

@@ -139,6 +139,8 @@ def group_history_text(row: Mapping[str, Any], captions: int | None = None) -> s
         return f"{trained}."
     untrained = bool(row["selected_times"]) and turned < row["selected_first"]
     before = ", before it was trained on: the model had changed by other groups" if untrained else ""
+    if row["selected_times"] and not untrained and bool(row["label_right"]) != bool(row["after"]):
+        before = ", against that label: the groups that were trained on beside it changed the model, too"
     return (
         f"{trained}. The group became {'right' if row['after'] else 'wrong'} in iteration {turned}{before}."
     )
