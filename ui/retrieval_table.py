@@ -273,9 +273,9 @@ def _glance(data: retrieval.StrategiesData, paper: retrieval.StrategiesData, mea
         notes += ["still improving"] * (name in measured.improving)
         mark = f"<div><small>{', '.join(notes)}</small></div>" if notes else ""
         there = paper.value[ALL, paper.strategies.index(name)] if name in paper.strategies else np.nan
-        here = [array[ALL, j] for array in (data.value, data.low, data.high)]
+        value, low, high = (array[ALL, j] for array in (data.value, data.low, data.high))
         head = escape(retrieval.label(name) if known else f"before, {measured.base}")
-        cells = _cell(*here, best=name == first[0]) + _cell(there, best=name == first[1])
+        cells = _cell(value, low, high, name == first[0]) + _cell(there, best=name == first[1])
         lines.append(_glance_line(f"{head}{mark}", meaning, cells))
     return (
         '<div class="cm-scroll"><table class="cm-cells"><thead><tr><th scope="col" class="cm-words">strategy</th>'
