@@ -757,6 +757,26 @@ def test_a_whole_number_is_no_fraction_and_one_out_of_range_of_a_form_is_said_on
     ]
 
 
+@pytest.mark.parametrize("page", [MATCHING, DEBIAS, TTM])
+def test_below_the_error_of_an_unknown_model_a_button_leads_back_to_the_built_in_one(open_page, page):
+    """The ladder alone led on; the other pages ended with the sentence."""
+    test = open_page(page, set=SET, model="no/such-model-here")
+    assert any("no/such-model-here" in e.value.replace("\\", "") for e in test.error)
+    (back,) = [b for b in test.button if b.label == "Back to builtin/clip"]
+    test.selectbox(key="model").options.append("no/such-model-here")  # AppTest knows no typed name
+    test = back.click().run()
+    assert not test.error and not [b for b in test.button if b.label.startswith("Back to builtin")]
+    assert test.selectbox(key="model").value in (
+        "builtin/clip",
+        "builtin/blip-caption",
+    )  # what Debias takes for it
+
+
+def test_an_error_about_something_else_offers_no_other_model(open_page):
+    test = open_page("pages/1_Groups.py", set=SET, margin="wide")
+    assert test.error and not [b for b in test.button if b.label.startswith("Back to")]
+
+
 def test_a_part_of_a_name_selects_the_model_that_has_it():
     from ui import selection
 

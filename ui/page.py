@@ -16,6 +16,7 @@ from core.base.interrupt import interruptible
 from core.base.public_mode import is_public, shown
 from core.figures.text import escape_markdown
 from core.scorers.vocabulary import vocabulary_note
+from core.scoring.load import builtin_models
 from ui.cached import cached_on
 from ui.formatting import EXACT_SAID
 from ui.history import tidy_history
@@ -34,6 +35,7 @@ from ui.selection import (
     put_off_selection,
     read_history,
     restore_carried_state,
+    set_state,
     shared_parameters,
     shifted_names,
     warn_unknown,
@@ -216,6 +218,7 @@ def show_error(error: Exception) -> None:
     """Show an error of any kind as one sentence; what it was goes to the terminal alone."""
     if isinstance(error, InputError):
         st.error(error_text(error), icon=":material/error:")
+        _offer_built_in_model(str(error))
         return
     if isinstance(error, MemoryError):
         st.error("This needs more memory than is left; make it smaller, or use a machine with more.")
@@ -224,6 +227,18 @@ def show_error(error: Exception) -> None:
     st.error(
         "An internal error occurred; the server's log has the details. Reload the page, or reset the selection."
     )
+
+
+def _offer_built_in_model(error: str) -> None:
+    """Below an error about a selected model that no list has: the way back to the built-in one."""
+    name, back = str(st.session_state.get("model") or ""), next(iter(builtin_models()), None)
+    if not name or back is None or name not in error or name in (*model_names(), *upload_names()):
+        return
+    with suppress(StreamlitAPIException):  # another part of the page has said it already
+        st.button(
+            f"Back to {back}", on_click=set_state, args=({"model": back},), key="built-in-model",
+            icon=":material/arrow_forward:",
+        )  # fmt: skip
 
 
 def ask_beside(entry: str, what: str) -> None:
