@@ -295,7 +295,8 @@ def _cut(name: str, most: int) -> str:
 
 def begun(frame: pd.DataFrame) -> list[str]:
     """What each row begins with, on a phone all that is in sight of it: the set, without `scenes/`, and where several
-    runs have it the first of model, groups, seed, minute and second in which no two of them are alike."""
+    runs have it the first of model, groups, seed, minute and second in which no two of them are alike; runs of one
+    second are numbered."""
     groups = [re.sub(r"^(?:first |all )?(\d+)(?: of \d+)?$", r"\1 groups", name) for name in frame["groups"]]
     ways = [frame["model"], groups, "seed " + frame["seed"]]
     own = [""] * len(frame)
@@ -304,10 +305,15 @@ def begun(frame: pd.DataFrame) -> list[str]:
         if len(rows) > 1:
             known = [[_cut(list(way)[row], 20) for row in rows] for way in ways]
             known += _times([frame["started"][row] for row in rows])
-            apart = next((each for each in known if len({*each}) == len(each)), known[-1])
+            apart = next((each for each in known if len({*each}) == len(each)), _numbered(known[-1]))
             own = [f" · {apart[list(rows).index(i)]}" if i in rows else said for i, said in enumerate(own)]
     names = [name.removeprefix("scenes/") for name in frame["set"]]
     return [_cut(name, _LETTERS["set"] - len(end)) + end for name, end in zip(names, own, strict=True)]
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    """Names that are there several times with a number from the second on, as of runs of one second."""
+    return [f"{name} #{n}" if (n := names[: i + 1].count(name)) > 1 else name for i, name in enumerate(names)]
 
 
 def _times(started: Sequence[datetime]) -> list[list[str]]:
