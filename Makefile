@@ -32,7 +32,7 @@ app: install
 test: install
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not slow"
 
-# The dearest tests, as many seconds of processor as all others together: CI runs both.
+# The dearest tests, about four tenths of the processor time of all: CI runs both.
 test-slow: install
 	$(BIN)/python -m pytest -n 3 --dist worksteal -m slow
 

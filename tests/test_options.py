@@ -976,8 +976,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "paper": refused("is not a row here", "--run", "{run}"),
             "scores": refused(DEAD, "--run", "{run}"),
         },
-        # Without rows of the paper --no-paper is what comes anyway, so that a loop over sets may give it.
-        "--paper": {"paper": differs("--no-paper"), "*": refused("the paper has no rows of them", "--paper")},
+        "--paper": {"paper": differs("--no-paper"), "*": refused("--no-paper has no effect", "--no-paper")},
         "--split": {
             "paper": refused("Unknown split", "--split", "validation"),
             "scores": refused(DEAD, "--split", "validation"),

@@ -10,6 +10,7 @@ import typer
 
 from core.base.errors import InputError
 from core.base.files import storage_errors, write_json
+from core.base.limits import _bound_own_memory
 from core.base.table_formats import write_table
 from core.base.text import _exact_differences, counted, tie_count
 from core.cli import options
@@ -86,6 +87,7 @@ _LEDGER = (
 def _run_ledger(job: AdaptationRun) -> Any:
     """One ledger in the foreground, a remark for every iteration."""
     announce, scores = ProgressPrinter(), []
+    _bound_own_memory()
     for each in job.execute(progress=lambda share, text: announce(text.partition(":")[0], share)):
         scores.append(each.arrays["scores"])
     return job.ledger(job.load_groups(), scores.__getitem__, len(scores) - 1)

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from core.base.errors import InputError, unknown_name
+from core.base.limits import _bound_own_memory
 from core.base.text import counted, duration
 from core.cli import options as o
 from core.cli._given_options import benchmark_argument, refuse_unused
@@ -203,6 +204,7 @@ def _run(job: StrategyRun, save: Path | None, as_json: bool) -> None:
     if save is not None:
         make_folder(save, "--save")
     announce, last, first = ProgressPrinter(), None, None
+    _bound_own_memory()
     for last in job.execute(progress=lambda share, text: announce(text, share)):
         first = first or last.record
         if as_json:

@@ -21,6 +21,7 @@ from core.cli._given_options import App, refuse_unused, was_given
 from core.cli._output import ProgressPrinter, print_note
 from core.cli._report import sections_of_files
 from core.cli._score_options import takes_score_options
+from core.cli.runs import _ends
 from core.datasets.score_files import write_scores
 from core.exchange.figures import write_figure
 from core.exchange.frames import curves_frame, matchings_frame, metrics_frame
@@ -269,7 +270,7 @@ def _row(
         raise InputError("Give --model NAME and --benchmark NAME, or --scores FILE.")
     adapted = dict(_adapted(name, model or [], benchmark or []) for name in run or ())
     results = [_result(section, adapted) for section in sections]
-    if paper and was_given("paper") and published(results, layout).empty:
+    if was_given("paper") and published(results, layout).empty:
         refuse_unused(f"in the layout {layout} of these benchmarks: the paper has no rows of them", "paper")
     text = FORMATS[style](layout_table(results, layout, paper))
     if out is None:
@@ -311,13 +312,7 @@ def _interval_after(
     store: RunStore, runs: Sequence[Run], steps: Sequence[Sequence[dict[str, Any]]]
 ) -> tuple[float, float]:
     """The 95 % interval of GroupMatch after the last iteration of the complete runs, over groups and over seeds."""
-    groups = adaptation(runs[0].config).load_groups()
-    ended = [
-        (r.id, s[-1]["iteration"])
-        for r, s in zip(runs, steps, strict=True)
-        if adaptation(r.config).is_over(s)
-    ]
-    found = [Evaluation.of(store.scores(run, last), groups.truth) for run, last in ended]
+    _, found = _ends(store, runs, steps, adaptation(runs[0].config).load_groups().truth)
     outcomes = np.array([each.outcomes[GROUP_MATCH].value for each in found])
     of_seeds = Estimate.over_seeds(outcomes, found[0].metrics[GROUP_MATCH].chance)
     return of_seeds.low, of_seeds.high

@@ -120,23 +120,37 @@ def _seed_results(
 ) -> list[SeedResult]:
     """Every metric of the complete seeds, of a transfer check of each part; nothing where there is no truth."""
     job = adaptation(runs[0].config)
-    ended = [
-        (r.id, s[-1]["iteration"])
-        for r, s in zip(runs, steps, strict=True)
-        if not r.live and adaptation(r.config).is_over(s)
-    ]
-    groups = job.load_groups() if ended else None
-    if groups is None or groups.truth is None:
+    try:
+        groups = job.load_groups()
+    except InputError:  # data that are not on this machine, as of runs that were imported
         return []
-    before, after = (
-        [Evaluation.of(store.scores(run, end if last else 0), groups.truth) for run, end in ended]
-        for last in (False, True)
-    )
+    before, after = _ends(store, runs, steps, groups.truth)
+    if not after:
+        return []
     pool = job.pool(groups.blind())
     whole = {"": np.ones(len(groups), bool)}
     return SeedResult.of_seeds(
         before, after, whole if pool is None else {"adapted": pool, "untouched": ~pool}
     )
+
+
+def _ends(
+    store: RunStore,
+    runs: Sequence[Run],
+    steps: Sequence[Sequence[Mapping[str, Any]]],
+    truth: np.ndarray | None,
+) -> tuple[list[Evaluation], list[Evaluation]]:
+    """Before and after of those runs on the same groups that have come to their end; nothing without a truth."""
+    ended = [
+        (run.id, records[-1]["iteration"])
+        for run, records in zip(runs, steps, strict=True)
+        if truth is not None and not run.live and adaptation(run.config).is_over(records)
+    ]
+    before, after = (
+        [Evaluation.of(store.scores(run, end if last else 0), truth) for run, end in ended]
+        for last in (False, True)
+    )
+    return before, after
 
 
 def _seed_line(found: SeedResult) -> str:

@@ -6,6 +6,7 @@ import csv
 import re
 from collections.abc import Collection, Iterator
 from contextlib import suppress
+from io import StringIO
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
@@ -62,7 +63,7 @@ def _without_long_rows(path: Path | str, content: bytes) -> tuple[pd.DataFrame, 
     rows: list[list[str]] = []
     if Path(path).suffix.lower() == ".csv":
         with suppress(ValueError, csv.Error):
-            rows = [row for row in csv.reader(content.decode("utf-8-sig").splitlines()) if row]
+            rows = [row for row in csv.reader(StringIO(content.decode("utf-8-sig"), newline="")) if row]
     head = rows[0] if rows else []
     faults, fitting, torn = [], {}, set()
     for i, row in enumerate(rows[1:]):
