@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple, Self
 
 import altair as alt
 import numpy as np
@@ -42,17 +42,46 @@ WORDS = (
 )
 
 
-def filters(
-    groups: GroupSet, evaluation: Evaluation
-) -> tuple[str, list[str], str, group_filters.MarginRange | None]:
-    """Words, verdicts, order and margins of the groups to show."""
+class Filters(NamedTuple):
+    """What the gallery shows: groups with these words, of these verdicts and margins, in this order."""
+
+    words: str
+    verdicts: list[str]
+    order: str
+    margins: group_filters.MarginRange | None
+
+    @classmethod
+    def kept(cls, evaluation: Evaluation) -> Self:
+        """Those of the fields, or of the address where none is drawn; what it says wrongly is left out."""
+        words = st.session_state.get("q", st.query_params.get("q")) or ""
+        asked = st.session_state.get("verdict", st.query_params.get_all("verdict"))
+        verdicts = [name for name in asked if name in group_filters.verdict_options(evaluation)]
+        order = st.session_state.get("sort", st.query_params.get("sort"))
+        margins = st.query_params.get(MARGINS)
+        return cls(
+            words,
+            verdicts,
+            order if order in group_filters.ORDERS else GALLERY_FIELDS["sort"],
+            None if margins is None else group_filters.MarginRange.parse(margins),
+        )
+
+    def described(self, groups: GroupSet) -> list[str]:
+        """Each filter in a word or two."""
+        words = [f"“{term}”" for term in group_filters._search_terms(groups, self.words)]
+        return [*words, *self.verdicts, *([self.margins.description] if self.margins else [])]
+
+    def indices(self, groups: GroupSet, evaluation: Evaluation) -> np.ndarray:
+        """The numbers of the groups that pass, in order, (s,)."""
+        return group_filters.filter_groups(
+            groups, evaluation, self.words, self.verdicts, self.order, self.margins
+        )
+
+
+def filters(groups: GroupSet, evaluation: Evaluation) -> Filters:
+    """The fields of the gallery, and what they say."""
     # The button stands before its fields, which are in the address alone when a link opens the page.
-    words = st.session_state.get("q", st.query_params.get("q")) or ""
-    options = list(group_filters.verdict_options(evaluation))
-    asked = st.session_state.get("verdict", st.query_params.get_all("verdict"))
-    verdicts = [name for name in asked if name in options]
-    terms = group_filters._search_terms(groups, words)
-    count = len(terms) + len(verdicts) + (MARGINS in st.query_params)  # as many as are named below
+    before = Filters.kept(evaluation)
+    count = len(before.described(groups))
     with st.popover(
         f"Filters ({count})" if count else "Filters", icon=":material/filter_alt:", key="filters"
     ):
@@ -60,12 +89,11 @@ def filters(
             "Words in the captions", key="q", bind="query-params", placeholder="red cube", help=WORDS
         )
         verdicts = st.multiselect(
-            "Verdicts", options, key="verdict", bind="query-params", placeholder="any",
-            select_all=False,  # they exclude each other: no group has all
+            "Verdicts", list(group_filters.verdict_options(evaluation)), key="verdict", bind="query-params",
+            placeholder="any", select_all=False,  # they exclude each other: no group has all
         )  # fmt: skip
         order = st.selectbox("Sort by", list(group_filters.ORDERS), key="sort", bind="query-params")
-    margins = st.query_params.get(MARGINS)
-    return words, verdicts, order, None if margins is None else group_filters.MarginRange.parse(margins)
+    return before._replace(words=words, verdicts=verdicts, order=order)
 
 
 def notable_group_buttons(selection: ui.Selection, evaluation: Evaluation, key: str) -> None:
@@ -96,16 +124,11 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
     ui.warn_unknown("verdict", st.query_params.get_all("verdict"), group_filters.verdict_options(evaluation))
     ui.warn_unknown("order", st.query_params.get_all("sort"), group_filters.ORDERS)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="gallery-toolbar"):
-        words, verdicts, order, margins = filters(groups, evaluation)
+        chosen = filters(groups, evaluation)
         notable_group_buttons(selection, evaluation, "surprises")
         export = export_place()
         ui.pick_group(list(evaluation.ids), warn=False, label_visibility="collapsed", width=260)
-    indices = group_filters.filter_groups(groups, evaluation, words, verdicts, order, margins)
-    active = [
-        *(f"“{term}”" for term in group_filters._search_terms(groups, words)),
-        *verdicts,
-        *([margins.description] if margins else []),
-    ]
+    indices, active = chosen.indices(groups, evaluation), chosen.described(groups)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         shown = escape_markdown(" · ".join([f"{len(indices)} of {len(groups)} groups", *active]))
         st.caption(shown, width="content", help=what_a_margin_is(evaluation))
@@ -179,12 +202,18 @@ def what_a_margin_is(evaluation: Evaluation) -> str:
 
 def toolbar(selection: ui.Selection, evaluation: Evaluation, index: int) -> tuple[bool, DeltaGenerator]:
     """Ways to other groups, and whether to predict first; returned with the place for this one's files."""
-    ids = list(evaluation.ids)
-    before, after = ids[index - 1], ids[(index + 1) % len(ids)]
+    ids, groups = list(evaluation.ids), selection.selected_groups
+    walked = Filters.kept(evaluation).indices(groups, evaluation)  # in the gallery's order
+    if index not in walked:  # opened by its id
+        walked = np.arange(len(ids))
+    place = int(np.flatnonzero(walked == index)[0])
+    before, after = (ids[walked[at % len(walked)]] for at in (place - 1, place + 1))
+    few = f" ({place + 1} of {len(walked)})" if len(walked) < len(ids) else ""
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="group-toolbar"):
         st.button(
-            "Gallery", on_click=ui.open_group, args=(None,), icon=":material/grid_view:", key="to-gallery"
-        )
+            f"Gallery{few}", on_click=ui.open_group, args=(None,), icon=":material/grid_view:",
+            key="to-gallery", help="Previous and Next walk the groups of the gallery in its order.",
+        )  # fmt: skip
         st.button(
             "Previous", on_click=ui.open_group, args=(before,), icon=":material/chevron_left:", key="previous"
         )

@@ -384,7 +384,7 @@ def test_what_training_is_the_sum_of_stands_below_it_and_further_in(finished):
     figure = figures.ledger_figure(ledger_of(*finished).record())
     labels = [each.text.partition(":")[0] for each in figure.layout.annotations]
     at = labels.index("Training on the test set")
-    assert labels[at - 1] == "Groups are bijections" and labels[at + 1].startswith("of which")
+    assert labels[at - 1] == "One caption per image" and labels[at + 1].startswith("of which")
     assert [bool(each.xshift) for each in figure.layout.annotations[at : at + 5]] == [
         False,
         *[True] * 3,

@@ -197,7 +197,7 @@ def test_an_opened_group_leaves_the_filters_of_the_gallery_in_the_address(app):
     assert address(fine(button(test, "Next").click().run())) == before  # on the runs after the first one, too
     reloaded = app(GROUPS, **dict(test.query_params))
     assert address(reloaded) == before
-    fine(button(reloaded, "Gallery").click().run())
+    fine(reloaded.button(key="to-gallery").click().run())
     assert line(reloaded) == filtered and reloaded.session_state["page"] == 2
     assert reloaded.selectbox(key="sort").value == "margin, largest first"
     fine(next(b for b in reloaded.button if b.label == "Clear filters").click().run())
@@ -479,6 +479,23 @@ def test_one_group_is_offered_as_png_and_svg_where_a_browser_draws(app, monkeypa
     monkeypatch.setattr(export, "_has_browser", lambda: False)
     labels = [b.label for b in app("pages/1_Groups.py", group="left-right/test/0003").get("download_button")]
     assert "Picture of this group (SVG)" in labels and "Picture of this group (PNG)" not in labels
+
+
+def test_next_and_previous_walk_the_groups_of_the_gallery_in_its_order(app):
+    """They walked the whole set, whatever was filtered. The order by hand: margins of all groups."""
+    found = ui.evaluate(ui.whole_test_set("scenes/left-right", "builtin/clip"))
+    right = np.flatnonzero(found.outcomes["group_match"].value == 1)
+    right = right[np.argsort(-found.matches.margin[right], kind="stable")]
+    state = {"set": "scenes/left-right", "verdict": "GroupMatch right", "sort": "margin, largest first"}
+    test = app(GROUPS, **state, group=found.ids[right[3]])
+    assert test.button(key="to-gallery").label == f"Gallery (4 of {len(right)})"
+    for key, place in (("next", 4), ("next", 5), ("previous", 4)):
+        fine(test.button(key=key).click().run())
+        assert test.session_state["group"] == found.ids[right[place]]
+    wrong = int(np.flatnonzero(found.outcomes["group_match"].value == 0)[0])
+    other = app(GROUPS, **state, group=found.ids[wrong])  # opened by its id: one of all
+    fine(other.button(key="next").click().run())
+    assert other.session_state["group"] == found.ids[wrong + 1]
 
 
 def test_the_link_of_a_group_is_that_of_the_group_that_is_shown(app):

@@ -15,9 +15,10 @@ from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, METRICS
 from core.runs.store import Run, RunStore
 from ui.export import chart
-from ui.formatting import p_text, progress_bar
+from ui.formatting import anchor, p_text, progress_bar
 from ui.page import show_errors
 
+TITLE = "What adaptation costs"
 _EXPLANATION = (
     "After minus before in points, with paired 95 % intervals over groups, on groups that training never "
     "saw: an interval right of 0 is a gain, left of 0 a loss. [Cola] reports a fall from 87 to 83 % on CIFAR-10, "
@@ -29,7 +30,7 @@ def forgetting_section(store: RunStore, run: Run) -> None:
     """The table and its figure; a button as long as nobody has measured it."""
     if run.status != "finished" or run.config.get("embeddings"):
         return
-    st.header("What adaptation costs", anchor=False)
+    st.header(TITLE, anchor=anchor(TITLE))
     table = cached_table(store.folder(run.id))
     if table is None:
         sets = unadapted_sets(str(run.config["benchmark"]))

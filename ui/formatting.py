@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -42,6 +42,20 @@ def unbroken(text: str) -> str:
     'p_<_0.001, 95_% interval 7.4–+14.7'
     """
     return _unbroken(text)
+
+
+def anchor(title: str) -> str:
+    """The name of a section in an address.
+
+    >>> anchor("Where does the gain come from?")
+    'where-does-the-gain-come-from'
+    """
+    return "-".join("".join(c if c.isalnum() else " " for c in title.lower()).split())
+
+
+def contents_line(titles: Sequence[str]) -> None:
+    """A link to each section that stands below, on one line."""
+    st.markdown("On this page: " + " · ".join(f"[{title}](#{anchor(title)})" for title in titles))
 
 
 def metric_card(name: str, estimate: Estimate, change: str | None = None) -> None:

@@ -22,7 +22,7 @@ from core.runs.store import Run, RunStore
 from core.ttm.run import LedgerRun, adaptation
 from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, export_section
-from ui.formatting import exact_differences_once, true_minus, unbroken
+from ui.formatting import anchor, exact_differences_once, true_minus, unbroken
 from ui.runs import live_section, open_run, run_groups, settings_line
 
 TITLE = "Where does the gain come from?"
@@ -51,14 +51,22 @@ CONTROL_LABELS = {
 
 def gain_section(store: RunStore, run: Run) -> None:
     """Of a run with results: its parts, and the way to the controls; nothing where a ledger does not explain it."""
-    try:
-        found = _record(run.id, run.done, run.attempt, run)
-    except InputError:  # an oracle, a transfer check, the global variant, no truth
+    found = gain_record(run)
+    if found is None:
         return
-    st.header(TITLE, anchor=False)
+    st.header(TITLE, anchor=anchor(TITLE))
     draw(found, f"ledger-{run.id}")
     st.markdown(CONTROLS)
     _offer_controls(store, run)
+
+
+def gain_record(run: Run) -> dict[str, Any] | None:
+    """What is known of a run's gain; None where a ledger does not explain it: an oracle, a transfer check, the global
+    variant, no truth."""
+    try:
+        return _record(run.id, run.done, run.attempt, run)
+    except InputError:
+        return None
 
 
 def _offer_controls(store: RunStore, run: Run) -> None:

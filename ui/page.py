@@ -52,6 +52,7 @@ from ui.uploads import (
 
 log = logging.getLogger("crossmatch.pages")
 
+SIDEBAR_WIDTH = 252  # pixels; pictures get what is left
 STYLE = Path(__file__).parent.parent / ".streamlit"
 _LONGEST = 2000  # characters of an error
 _MATCHING = "pages/2_Matching.py"
@@ -78,7 +79,10 @@ def open_page(
     selected groups the page uses, where it does not use all.
     """
     name = "Crossmatch" if title == "Crossmatch" else f"{title} · Crossmatch"
-    st.set_page_config(page_title=name, page_icon=str(STYLE / "icon.svg"), layout="wide")
+    icon = str(STYLE / "icon.svg")
+    st.set_page_config(
+        page_title=name, page_icon=icon, layout="wide", initial_sidebar_state=SIDEBAR_WIDTH
+    )
     st.html(STYLE / "style.css")
     st.logo(str(STYLE / "logo.svg"), size="large")
     has_sidebar = sidebar or (pick and not instead)

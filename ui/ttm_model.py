@@ -15,15 +15,17 @@ from core.figures.text import escape_markdown
 from core.runs.models import adapted_model, of_same_kind
 from core.runs.store import Run, RunStore
 from ui.forgetting import forgetting_section
+from ui.formatting import anchor
 from ui.page import show_errors
 from ui.selection import page_button
 
+ADAPTED = "The adapted model"  # the section's title
 BIGGEST_ZIP = 1_500_000_000  # bytes of a model that a browser is handed as one file
 
 
 def adapted_model_section(store: RunStore, run: Run) -> None:
     """Name, use, download, push."""
-    st.header("The adapted model", anchor=False)
+    st.header(ADAPTED, anchor=anchor(ADAPTED))
     try:
         folder = adapted_model(store, run.id)
     except InputError as error:

@@ -36,9 +36,11 @@ from core.ttm.records import changes as paired_changes
 from core.ttm.records import divergence
 from core.ttm.run import adaptation
 from ui.export import chart, csv_button, export_section, picture_buttons
-from ui.formatting import exact_differences_once, p_text, true_minus, unbroken
+from ui.forgetting import TITLE as COSTS
+from ui.formatting import anchor, contents_line, exact_differences_once, p_text, true_minus, unbroken
 from ui.images import draw_group
-from ui.ledger import gain_section
+from ui.ledger import TITLE as GAIN
+from ui.ledger import gain_record, gain_section
 from ui.loaders import evaluate
 from ui.runs import (
     before_and_after,
@@ -52,6 +54,7 @@ from ui.runs import (
 from ui.selection import group_title, page_button, whole_set
 from ui.uploads import upload_of
 
+CHANGED = "What changed"  # a section's title
 _HEIGHT = 340  # of the curves: on a laptop all of them stand on the first screen
 SHOWN = 1  # group at a time, before beside after over the whole page: a lecturer projects it
 SHOWN_WITHOUT_PICTURES = 3  # of a file, which has scores alone
@@ -82,6 +85,8 @@ def view(store: RunStore, run_id: str) -> None:
     run = store.get(run_id)
     live_section([run], _growing, _WAITING, _axes)
     steps = store.steps(run_id)
+    if run.status == "finished":
+        contents_line(_sections(run))
     if run.status == "finished" and steps:
         forecast_check(run, steps)
     if not run.live and run.done:
@@ -112,6 +117,16 @@ def view(store: RunStore, run_id: str) -> None:
             note=f"{what_ran([run])}. One curve per metric over the iterations; bands: 95 % intervals; dotted: chance "
             "levels. The last iteration is the result.",
         )
+
+
+def _sections(run: Run) -> list[str]:
+    """The titles below the curves of a finished run, in their order."""
+    from ui.ttm_model import ADAPTED
+
+    measured = run.done and run_groups(run.id, run.config).truth is not None
+    explained = measured and gain_record(run) is not None
+    costs = not run.config.get("embeddings")
+    return [CHANGED] * bool(measured) + [GAIN] * explained + [ADAPTED] + [COSTS] * costs
 
 
 def forecast_check(run: Run, steps: Sequence[Mapping[str, Any]]) -> None:
@@ -294,7 +309,7 @@ def changes(store: RunStore, run: Run) -> None:
     """Groups that the run fixed and broke, and why."""
     if run_groups(run.id, run.config).truth is None:
         return
-    st.header("What changed", anchor=False)
+    st.header(CHANGED, anchor=anchor(CHANGED))
     explanations(store, run, evaluation_at(run.id, run.done, run.attempt, run))
 
 

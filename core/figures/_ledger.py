@@ -77,8 +77,8 @@ def _interval(estimate: Mapping[str, float]) -> tuple[float, float, float]:
 _INDENT = 18  # pixels, of what training is the sum of
 _LOOKS = {
     "score": ("GroupScore, frozen", METRICS[GROUP_SCORE].colour, ""),
-    "metric": ("the metric's own luck", COVERAGE_COLOUR, "/"),
-    "bijections": ("groups are bijections", SERIES[1][0], ""),
+    "metric": ("an easier metric", COVERAGE_COLOUR, "/"),
+    "bijections": ("one caption per image", SERIES[1][0], ""),
     "training": ("training", SERIES[0][0], ""),
     "detail": ("of training", faint(SERIES[0][0], 0.55), ""),
     "match": ("GroupMatch, adapted", METRICS[GROUP_MATCH].colour, ""),

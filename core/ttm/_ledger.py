@@ -39,11 +39,11 @@ from core.ttm._controls import CONTROLS
 
 PARTS = {
     "metric": (
-        "The metric's own luck",
-        "GroupMatch is right more often than GroupScore even where nothing is known: so much any scores gain.",
+        "An easier metric",
+        "By guessing alone GroupMatch is right more often than GroupScore: so much any scores gain.",
     ),
     "bijections": (
-        "Groups are bijections",
+        "One caption per image",
         "The frozen model, read with the knowledge that every caption belongs to one image; nothing is trained.",
     ),
     "training": (

@@ -1,0 +1,65 @@
+"""The first pictures of every test query before and after a strategy's training: what the Retrieval page shows.
+
+    python -m benchmarks.results.cola_rankings [STRATEGY ...]   -> assets/results/cola_rankings.json
+
+Seed 0 of the protocol with the epochs that decide the claims (`benchmarks.results.cola --longer`); a run that the
+store has is not trained again, and strategies that are not named keep what the file has. Of a tie the picture of the
+lower number stands first, as on the page.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+from typing import Any
+
+import numpy as np
+
+from benchmarks.results.cola import _LONGER, RESULTS, _finished, _job, _lines
+from core.cola.tasks import IMAGES
+from core.runs.engine import PlannedRun, ThisMachine, run_all
+from core.runs.store import RunStore
+from core.scorers.cola_config import PROTOCOL_BASE, STRATEGIES
+
+OUT = RESULTS / "cola_rankings.json"
+SHOWN = 6  # pictures of a query
+SEED = 0
+USUAL = ("mm-pred", "mm-adapter")  # best here, best in the paper
+
+
+def first_pictures(scores: np.ndarray) -> list[list[int]]:
+    """The numbers of the highest pictures of each query, (q, SHOWN) of scores (q, n)."""
+    return [[int(i) for i in np.argsort(-row, kind="stable")[:SHOWN]] for row in scores]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("strategies", metavar="STRATEGY", nargs="*", default=USUAL)
+    names = parser.parse_args().strategies
+    for name in names:
+        if name not in STRATEGIES:
+            parser.error(f"unknown strategy {name}; there are {', '.join(STRATEGIES)}")
+    store, options = RunStore(), _LONGER[-1]
+    jobs = {
+        job.settings.strategy: job.with_seed(SEED) for job in (_job(line, **options) for line in _lines())
+    }
+    begun = {
+        name: next((r for r in store.list("adapt") if r.config == jobs[name].written()), None)
+        for name in names
+    }
+    planned = [PlannedRun(jobs[name].title, jobs[name], begun[name]) for name in names]
+    run_all(store, planned, ThisMachine(), lambda text: print(text, flush=True))
+    record: dict[str, Any] = json.loads(OUT.read_text()) if OUT.is_file() else {"after": {}}
+    record |= {"model": PROTOCOL_BASE, "epochs": options["epochs"], "seed": SEED, "images": IMAGES}
+    for name in names:
+        run = next(run for run in _finished(store, jobs[name]) if run.config["adapt"]["seed"] == SEED)
+        before, after = (store.arrays(run.id, i)["retrieval_scores"] for i in (0, run.done))
+        record["before"] = first_pictures(before)
+        record["after"][name] = first_pictures(after)
+    OUT.write_text(json.dumps(record, separators=(",", ":")) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
