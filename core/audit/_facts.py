@@ -381,7 +381,7 @@ def equal_images(
         verdict,
         copies.told(int(wrong.sum())),
         estimate(wrong | copies.across, 0.0, clusters=clusters),
-        brief=f"{_have(int((wrong | copies.across).sum()), n)} an image that comes twice, or nearly so",
+        brief=f"{_have(int((wrong | copies.across).sum()), n)} an image that is a near copy of another one",
         evidence=_ids(groups, wrong) if wrong.any() else tuple(groups[i].id for i in [*beside][:EVIDENCE]),
     )
 
@@ -482,7 +482,7 @@ def shared_parts(groups: GroupSet, clusters: Clusters | None) -> Finding:
     verdict = SOUND if not few else LIMIT if by != "caption" else CANNOT_TELL
     largest = np.argsort(-sizes[clusters.labels], kind="stable")[: min(EVIDENCE, int(shared.sum()))]
     ids = tuple(groups[int(i)].id for i in largest)
-    brief = f"{int(shared.sum()):,} of {n:,} groups share {ARTICLES[by]}"
+    brief = f"{int(shared.sum()):,} of {n:,} groups share {ARTICLES[by]} with another group"
     # Whether a group shares is a fact of its cluster.
     found = estimate(shared, 0.0, clusters=clusters)
     return Finding("shared", question, verdict, says, found, evidence=ids, brief=brief)

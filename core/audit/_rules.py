@@ -338,14 +338,16 @@ def _tail_of(right: int, sizes: np.ndarray, chances: np.ndarray) -> float:
 def judged(finding: Finding) -> Finding:
     """The finding with its verdict, once its p value is corrected.
 
-    A fault where the rule is better than guessing; sound where it is at most a fifth of the way from chance to 100 %,
-    with the whole interval; else nobody can tell.
+    A fault where the rule is better than guessing, or what the rule itself has called it; sound where it is at most a
+    fifth of the way from chance to 100 %, with the whole interval; else nobody can tell.
     """
     if finding.p_holm is None or finding.found is None:
         return finding
     found = finding.found
     most = (found.bounds[1] - found.chance) / (100 - found.chance)
-    verdict = FAULT if finding.p_holm < 0.05 else SOUND if most <= _HARMLESS else CANNOT_TELL
+    verdict = (
+        (finding.verdict or FAULT) if finding.p_holm < 0.05 else SOUND if most <= _HARMLESS else CANNOT_TELL
+    )
     p, corrected = (_shown(p) for p in (finding.p_value or 0.0, finding.p_holm))
     return finding._replace(verdict=verdict, says=f"{finding.says} p\u00a0{p}, corrected {corrected}.")
 
@@ -358,7 +360,10 @@ def _shown(p: float) -> str:
 
 
 def position(sample: Sample) -> Finding:
-    """Whether the right captions stand at the same index, or in the same order, or take turns."""
+    """Whether the right captions stand at the same index, or in the same order, or take turns.
+
+    A limit where captions are in the order of their images throughout, as files of groups usually are.
+    """
     question = "Does the place of the right caption follow a pattern?"
     groups = sample.groups
     (m, k), n = groups.shape, len(groups)
@@ -371,12 +376,15 @@ def position(sample: Sample) -> Finding:
     listed = " ".join(str(j + 1) for j in order)
     where = f"caption{'s' * (len(order) > 1)} {listed}" if m == 1 else f"the order {listed}"
     says = f"Always choosing {where} is right in {found}; {sample.size}."
+    as_laid_out = count == n and m == k > 1 and order == tuple(range(m))
     if count == n:
         says += " Whatever breaks ties by place, or is shown the captions in this order, looks right."
+    if as_laid_out:
+        says += " Files of groups usually list captions in the order of their images; nothing else is wrong with that."
     ids = [g.id for g, answer in zip(groups, answers, strict=True) if answer == order]
     subject = f"always choosing {where} is right in"
     same = Finding(
-        "position", question, "", says, found, p,
+        "position", question, LIMIT if as_laid_out else "", says, found, p,
         evidence=tuple(ids[:EVIDENCE]), brief=_brief(subject, found), subject=subject,
     )  # fmt: skip
     if not sample.in_file_order:
