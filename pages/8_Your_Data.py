@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ from core.datasets import load, user_sets
 from core.datasets.score_faults import LISTED as FAULTS
 from core.datasets.score_faults import ScoreFault
 from core.exchange.file_kinds import _kind_of_file
+from core.exchange.groups import export_groups
 from core.exchange.import_hub import fetch_parts, list_parts
 from core.exchange.layouts import latex_table
 from core.figures.text import escape_markdown
@@ -149,6 +151,24 @@ def how_it_looks() -> None:
             "belongs to none. JSON lines and Parquet have the same columns. Add `truth` (such as `1 0`) where image "
             "i does not belong to caption i; of one image, several captions may be true (`0 1`)."
         )
+        st.download_button(
+            "Example of four groups (ZIP)",
+            example_images,
+            "crossmatch-example.zip",
+            "application/zip",
+            on_click="ignore",
+            type="tertiary",
+            icon=":material/download:",
+        )
+
+
+def example_images() -> bytes:
+    """Four groups of the built-in world with their pictures, as they are uploaded here; made when asked for."""
+    groups = load("scenes/left-right", "test").select(range(4))
+    with tempfile.TemporaryDirectory() as place:
+        out = Path(place) / "example.zip"
+        export_groups(groups, out)
+        return out.read_bytes()
 
 
 def workbench() -> None:

@@ -635,3 +635,15 @@ def test_the_link_to_a_result_opens_this_file_and_no_newer_one(app, monkeypatch)
     assert asked["set"] == shown
     UploadStore().add("newest.csv", scores.replace("a,", "z,").encode())
     assert app(PAGE, **asked).selectbox(key="set").value == shown
+
+
+def test_the_example_of_images_is_a_zip_that_can_be_uploaded(app):
+    """The page with nothing uploaded offered nothing to try it with."""
+    import runpy
+
+    content = runpy.run_path(str(ROOT / "pages/8_Your_Data.py"), run_name="data")["example_images"]()
+    test = app("pages/8_Your_Data.py")
+    assert "Example of four groups (ZIP)" in [b.label for b in test.get("download_button")]
+    fine(test.file_uploader(key="set_upload").upload("example.zip", content, "application/zip").run())
+    fine(button(test, "Check everything").click().run())
+    assert "4 groups" in text(test) and "left-right/test/0000" in html(test) + text(test)

@@ -19,6 +19,7 @@ from core.scorers.cola_config import STRATEGIES
 from ui import forgetting
 from ui.export import chart, export_section
 from ui.formatting import unbroken
+from ui.retrieval_rankings import before_and_after
 
 # How assets/results/cola_cost.csv was made.
 _COST_BUDGET = (
@@ -145,6 +146,7 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
     st.markdown(unbroken(f"**{_result(data, measured)}** In the paper it is {_result_there(paper)}."))
     st.html(_glance(data, paper, measured))
     st.caption(unbroken(_marks(data, measured)))
+    before_and_after()
     st.markdown(
         f"{_counted()}Data, models and length of training are not the paper's: compare the order, not the level."
         f"{measured.said}"

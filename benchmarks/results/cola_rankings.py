@@ -16,10 +16,13 @@ from typing import Any
 import numpy as np
 
 from benchmarks.results.cola import _LONGER, RESULTS, _finished, _job, _lines
-from core.cola.tasks import IMAGES
+from core.cola.tasks import BUILTIN, IMAGES
+from core.datasets import load_retrieval
+from core.metrics.retrieval import RetrievalEvaluation
 from core.runs.engine import PlannedRun, ThisMachine, run_all
 from core.runs.store import RunStore
 from core.scorers.cola_config import PROTOCOL_BASE, STRATEGIES
+from core.scoring.retrieval import RetrievalSubset, first_images
 
 OUT = RESULTS / "cola_rankings.json"
 SHOWN = 6  # pictures of a query
@@ -30,6 +33,13 @@ USUAL = ("mm-pred", "mm-adapter")  # best here, best in the paper
 def first_pictures(scores: np.ndarray) -> list[list[int]]:
     """The numbers of the highest pictures of each query, (q, SHOWN) of scores (q, n)."""
     return [[int(i) for i in np.argsort(-row, kind="stable")[:SHOWN]] for row in scores]
+
+
+def precisions(pictures: RetrievalSubset, scores: np.ndarray) -> list[float | None]:
+    """Average precision of each query in percent, as Cola mAP has it; None of a query that has none."""
+    ranking = RetrievalEvaluation.of(pictures, scores).ranking("any_word")
+    assert ranking is not None  # the built-in set has such lists
+    return [None if np.isnan(value) else round(100 * float(value), 1) for value in ranking.precision]
 
 
 def main() -> None:
@@ -51,13 +61,15 @@ def main() -> None:
     }
     planned = [PlannedRun(jobs[name].title, jobs[name], begun[name]) for name in names]
     run_all(store, planned, ThisMachine(), lambda text: print(text, flush=True))
-    record: dict[str, Any] = json.loads(OUT.read_text()) if OUT.is_file() else {"after": {}}
+    record: dict[str, Any] = json.loads(OUT.read_text()) if OUT.is_file() else {"first": {}, "precision": {}}
     record |= {"model": PROTOCOL_BASE, "epochs": options["epochs"], "seed": SEED, "images": IMAGES}
+    pictures = first_images(load_retrieval(BUILTIN), IMAGES)
     for name in names:
         run = next(run for run in _finished(store, jobs[name]) if run.config["adapt"]["seed"] == SEED)
-        before, after = (store.arrays(run.id, i)["retrieval_scores"] for i in (0, run.done))
-        record["before"] = first_pictures(before)
-        record["after"][name] = first_pictures(after)
+        for which, iteration in (("before", 0), (name, run.done)):
+            scores = store.arrays(run.id, iteration)["retrieval_scores"]
+            record["first"][which] = first_pictures(scores)
+            record["precision"][which] = precisions(pictures, scores)
     OUT.write_text(json.dumps(record, separators=(",", ":")) + "\n", encoding="utf-8")
 
 

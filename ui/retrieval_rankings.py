@@ -1,0 +1,97 @@
+"""The pictures that a query finds before and after a strategy's training, side by side: shipped rankings."""
+
+from __future__ import annotations
+
+import json
+from typing import NamedTuple, Self
+
+import numpy as np
+import streamlit as st
+
+from core.base import paths
+from core.cola.tasks import BUILTIN
+from core.figures import retrieval
+from core.figures.shared_words import ranked_images
+from core.figures.text import escape_markdown
+from core.scoring.retrieval import RetrievalSubset
+from ui import retrieval as part
+from ui.formatting import unbroken
+
+_TELLING = "a green sphere"  # its first pictures have both words, on different objects
+
+
+class Rankings(NamedTuple):
+    """The first pictures of every test query, int (queries, shown), and average precision in percent, (queries,), NaN
+    where a query has none: of the model before, then of what each strategy made of it, by its name."""
+
+    model: str
+    epochs: int
+    seed: int
+    images: int
+    first: dict[str, np.ndarray]
+    precision: dict[str, np.ndarray]
+
+    @classmethod
+    def shipped(cls) -> Self | None:
+        """Those of `benchmarks.results.cola_rankings`; None where none are shipped."""
+        path = paths.assets() / "results" / "cola_rankings.json"
+        if not path.is_file():
+            return None
+        record = json.loads(path.read_text(encoding="utf-8"))
+        first = {name: np.array(rows) for name, rows in record["first"].items()}
+        precision = {name: np.array(values, dtype=float) for name, values in record["precision"].items()}
+        return cls(record["model"], record["epochs"], record["seed"], record["images"], first, precision)
+
+    @property
+    def strategies(self) -> list[str]:
+        return [name for name in self.first if name != BEFORE]
+
+    def right(self, found: RetrievalSubset, name: str) -> np.ndarray:
+        """How many of the first pictures of each query are right, int (queries,)."""
+        return np.take_along_axis(found.relevant, self.first[name], axis=1).sum(axis=1)
+
+
+BEFORE = "before"
+
+
+def before_and_after() -> None:
+    """A query's first pictures under the model before and after; nothing where no rankings are shipped."""
+    rankings = Rankings.shipped()
+    if rankings is None:
+        return
+    found = part.load_set(BUILTIN, rankings.images)
+    st.header("The same query, before and after", anchor=False)
+    left, right = st.columns(2, gap="medium")
+    queries = list(found.queries)
+    usual = queries.index(_TELLING) if _TELLING in queries else 0
+    asked = left.selectbox("Query", queries, usual, key="changed_query", bind="query-params")
+    name = right.segmented_control(
+        "Trained by",
+        rankings.strategies,
+        format_func=retrieval.label,
+        default=rankings.strategies[0],
+        required=True,
+        key="changed_by",
+        bind="query-params",
+    )
+    query, shown = queries.index(asked), rankings.first[BEFORE].shape[1]
+    for which, title in ((BEFORE, f"Before, {rankings.model}"), (name, f"After {retrieval.label(name)}")):
+        order = np.full(len(found), -np.inf)
+        order[rankings.first[which][query]] = np.arange(shown, 0, -1)
+        rows = ranked_images(found, query, order, "everything", shown)
+        said = f"**{title}: {sum(row.right for row in rows)} of the first {shown} show {escape_markdown(asked)}**"
+        precision = rankings.precision[which][query]
+        if not np.isnan(precision):
+            said += f"; average precision {precision:.1f} %"
+        st.markdown(unbroken(f"{said}."))
+        with st.container(key=f"drawn-{which}"):
+            st.html(part.ranked_html(found, rows, True))
+    means = (f"{rankings.right(found, which).mean():.2f}" for which in (BEFORE, name))
+    st.caption(
+        unbroken(
+            f"Over all {len(queries)} queries {next(means)} of the first {shown} pictures are right before, "
+            f"{next(means)} after. Seed {rankings.seed}, {rankings.epochs} epochs; {rankings.images} pictures that "
+            "training never showed, ranked among all of them; precision among those that share a word with the query "
+            "(Cola mAP)."
+        )
+    )
