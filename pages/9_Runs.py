@@ -216,12 +216,12 @@ COLUMNS: dict[str, Any] = {
         "with it can say. A paired test needs two single runs on the same groups that have results.",
     ),
     "status": st.column_config.TextColumn(
-        width=118,
+        width=112,
         help="Of a run that has not come to its end: iterations done, of how many; of several seeds how many are "
         "complete, which the result is the mean of.",
     ),
     "before": st.column_config.TextColumn(
-        width=128,
+        width=132,
         help="The same metric before adaptation with its 95 % interval; its chance level is that of the result. "
         "A dash: this run trains nothing.",
     ),
@@ -238,17 +238,17 @@ COLUMNS: dict[str, Any] = {
         "`scenes/`, which the built-in sets’ names begin with; “All columns” has the whole name.",
     ),
     "groups": st.column_config.TextColumn(
-        width=98, help="How many of the set’s groups the run had; of Cola’s strategies the test images."
+        width=90, help="How many of the set’s groups the run had; of Cola’s strategies the test images."
     ),
     "model": st.column_config.TextColumn(width=93),
     "settings": st.column_config.TextColumn(
-        "settings of its own",
+        "settings that differ",
         width=152,
         help="What not all the runs in this table share, in one order; “All columns” has all settings.",
     ),
     "all settings": st.column_config.TextColumn(width=420),
-    "seed": st.column_config.TextColumn(width=50),
-    "time": st.column_config.TextColumn(width=64),
+    "seed": st.column_config.TextColumn(width=48),
+    "time": st.column_config.TextColumn(width=84),
     "GroupMatch before": st.column_config.TextColumn(width=230),
     "started": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm"),
 }
@@ -267,8 +267,8 @@ def curve_column(curves: Sequence[Sequence[float]]) -> Any:
     values = [value for curve in curves for value in curve] or [0.0, 100.0]
     low, high = 10 * int(min(values) // 10), min(10 * int(max(values) // 10 + 1), 100)
     return st.column_config.LineChartColumn(
-        f"curve ({low}–{high} %)",
-        width=104,
+        "curve",
+        width=88,
         y_min=low,
         y_max=high,
         help="The metric of the result after every iteration; of Cola’s strategies on validation queries, from the "

@@ -329,7 +329,8 @@ def test_all_curves_of_the_table_have_one_scale_that_shows_their_shape(app, made
     values = [value for curve in table.value["curve"] for value in curve]
     low, high = (column["type_config"][name] for name in ("y_min", "y_max"))
     assert low <= min(values) < low + 10 and high - 10 <= max(values) <= high
-    assert column["label"] == f"curve ({low}–{high} %)" and "after every iteration" in column["help"]
+    assert column["label"] == "curve" and "after every iteration" in column["help"]
+    assert f"the lower edge is {low} %, the upper edge {high} %" in column["help"]
 
 
 def test_a_sweep_beside_a_run_compares_results_without_a_paired_test(app, made):  # noqa: F811

@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -835,3 +836,11 @@ def test_in_public_mode_nobody_uploads_or_types_a_token(app, made, monkeypatch):
     shown = app(TTM, run=made.seeds[0])
     assert "The adapted model" in text(shown)
     assert not [t for t in shown.text_input if t.label.startswith("Your token")]
+
+
+def test_a_line_of_contents_leads_to_every_section_of_a_finished_run(app, made):  # noqa: F811
+    """The page is four screens long and named none of what stands below the first one."""
+    page = app(TTM, run=made.seeds[0])
+    (line,) = (each.value for each in page.markdown if each.value.startswith("On this page: "))
+    linked = re.findall(r"\[([^\]]+)\]\(#([^)]+)\)", line)
+    assert linked == [(each.value, each.anchor) for each in page.header] and len(linked) >= 3
