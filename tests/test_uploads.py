@@ -757,6 +757,17 @@ def test_a_whole_number_is_no_fraction_and_one_out_of_range_of_a_form_is_said_on
     ]
 
 
+def test_beside_a_model_that_is_not_there_stands_the_way_back_to_one_that_is(open_page):
+    """`other=nix` in an address was a dead end: an error, and nothing to press."""
+    test = open_page(COMPARE, set=SET, other="nix")
+    assert "'nix'" in test.error[0].value
+    (back,) = [b for b in test.button if b.label.startswith("Back to ")]
+    test.selectbox(key="other").options.append("nix")  # AppTest knows no typed name
+    test = back.click().run()
+    assert not test.error
+    assert back.label == f"Back to {test.session_state['other']}"
+
+
 @pytest.mark.parametrize("page", [MATCHING, DEBIAS, TTM])
 def test_below_the_error_of_an_unknown_model_a_button_leads_back_to_the_built_in_one(open_page, page):
     """The ladder alone led on; the other pages ended with the sentence."""

@@ -232,15 +232,21 @@ def show_error(error: Exception) -> None:
 
 
 def _offer_built_in_model(error: str) -> None:
-    """Below an error about a selected model that no list has: the way back to the built-in one."""
-    name, back = str(st.session_state.get("model") or ""), next(iter(builtin_models()), None)
-    if not name or back is None or name not in error or name in (*model_names(), *upload_names()):
+    """Below an error about a model that no list has, the selected one or that beside it: the way back to one that ships
+    with Crossmatch."""
+    for key in ("model", "other"):
+        name = str(st.session_state.get(key) or "")
+        if not name or name not in error or name in (*model_names(), *upload_names()):
+            continue
+        back = next((each for each in builtin_models() if each != st.session_state.get("model")), None)
+        if back is None:
+            return
+        with suppress(StreamlitAPIException):  # another part of the page has said it already
+            st.button(
+                f"Back to {back}", on_click=set_state, args=({key: back},), key="built-in-model",
+                icon=":material/arrow_forward:",
+            )  # fmt: skip
         return
-    with suppress(StreamlitAPIException):  # another part of the page has said it already
-        st.button(
-            f"Back to {back}", on_click=set_state, args=({"model": back},), key="built-in-model",
-            icon=":material/arrow_forward:",
-        )  # fmt: skip
 
 
 def ask_beside(entry: str, what: str) -> None:
