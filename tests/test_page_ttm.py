@@ -14,6 +14,7 @@ from adapted import MODEL, SET, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, html, text
 from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 
+import ui
 from core.base.text import p_digits
 from core.datasets import load
 from core.exchange.seeds import SeedResult
@@ -844,3 +845,17 @@ def test_a_line_of_contents_leads_to_every_section_of_a_finished_run(app, made):
     (line,) = (each.value for each in page.markdown if each.value.startswith("On this page: "))
     linked = re.findall(r"\[([^\]]+)\]\(#([^)]+)\)", line)
     assert linked == [(each.value, each.anchor) for each in page.header] and len(linked) >= 3
+
+
+def test_a_threshold_as_a_value_begins_as_that_of_the_share(app):
+    """It jumped to 1.000 whatever the margins were. By hand: the margin of the last group within the share."""
+    page = app(TTM, set=SET)
+    margins = np.sort(ui.evaluate(ui.whole_test_set(SET, MODEL)).matches.margin)[::-1]
+    fine(page.slider(key="share").set_value(40).run())
+    fine(page.radio(key="start").set_value("value").run())
+    last = margins[round(0.4 * len(margins)) - 1]
+    assert 0 <= last - page.number_input(key="tau1").value < 0.001
+    fine(page.number_input(key="tau1").set_value(0.5).run())
+    assert page.number_input(key="tau1").value == 0.5
+    fine(page.number_input(key="epochs").set_value(3).run())
+    assert page.number_input(key="tau1").value == 0.5

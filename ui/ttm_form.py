@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import floor
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 from core.scoring.load import builtin_models, scorer_kind
 from core.scoring.weights import weights_bytes
-from core.ttm.config import AUGMENTATIONS, PRECISIONS, THRESHOLD_MODES, TrainConfig
+from core.ttm.config import AUGMENTATIONS, PRECISIONS, THRESHOLD_MODES, TrainConfig, TTMConfig, thresholds
 from core.ttm.defaults import absolute_name
 from core.ttm.run import RUNS, AdaptationRun, store_embeddings
 from core.ttm.schedules import SCHEDULES
@@ -151,10 +152,13 @@ def _stored_for_runs(version: str, _upload: Upload) -> str:
 
 
 class _ConfigFields:
-    """Widgets whose defaults are a preset's; every one of them is in the address."""
+    """Widgets whose defaults are a preset's; every one of them is in the address.
 
-    def __init__(self, base: TrainConfig) -> None:
-        self.values = values_of(base)
+    margins : before adaptation, float (n,): of what a threshold is.
+    """
+
+    def __init__(self, base: TrainConfig, margins: np.ndarray) -> None:
+        self.values, self.margins = values_of(base), margins
 
     def number(self, place: Any, key: str, label: str, low: Any, high: Any = None, **more: Any) -> Any:
         return number(place, label, low, high, self.values[key], key=key, **more)
@@ -244,7 +248,14 @@ def _threshold_end(
     low, high = (0.0, 1.0) if relative else (None if is_global else 0.0, None)
     unit = "rank τ, 0 to 1" if relative else "score τ" if is_global else "margin τ"
     text = f"{name}: {unit}"
-    value = number(place, text, low, high, fields.values[tau], key=tau, format="%.3f")
+    usual = fields.values[tau]
+    if usual is None and is_global:
+        usual = 1.0
+    elif usual is None:  # that of the share, so that switching changes nothing
+        selected = st.session_state.get(share, fields.values[share]) / 100
+        config = TTMConfig(iterations=1, coverage_first=selected)
+        usual = floor(1000 * float(thresholds(config, fields.margins)[0])) / 1000
+    value = number(place, text, low, high, usual, key=tau, format="%.3f")
     return {f"tau_{which}": value}
 
 
@@ -379,7 +390,7 @@ def _plan(
         subject = adaptation_input(selection, right)
         if subject is None:
             return None
-        fields = _ConfigFields(pick_preset(middle, kind, subject))
+        fields = _ConfigFields(pick_preset(middle, kind, subject), subject.evaluation.matches.margin)
         if warning := preset_warning(subject.model, subject.benchmark):
             st.caption(escape_markdown(warning))
     with settings:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -23,7 +24,7 @@ HELP = (
 
 
 def values_of(config: TrainConfig) -> dict[str, Any]:
-    """Every field of the form, by key, as this configuration has it."""
+    """Every field of the form, by key, as this configuration has it; `tau1` is None where it names a share instead."""
     values = {
         name: getattr(config, name) for name in ("epochs", "lr", "seed", "batch", "augmentation", "precision")
     }
@@ -48,7 +49,7 @@ def values_of(config: TrainConfig) -> dict[str, Any]:
             "variant": config.variant,
             "start": ENDS[config.tau_first is not None],
             "share": round(100 * (config.coverage_first or (0.5 if is_global else 0.2))),
-            "tau1": config.tau_first if config.tau_first is not None else 1.0,
+            "tau1": config.tau_first,
             "end": ENDS[config.coverage_last is None],
             "share_end": round(100 * (config.coverage_last or 1.0)),
             "tauT": config.tau_last or 0.0,
@@ -62,7 +63,15 @@ def use_preset() -> None:
     """Another preset: its values in every field of the form, not mine."""
     chosen = PRESETS.get(st.session_state["preset"])  # of a message made by hand it may be any word
     if chosen is not None:
-        st.session_state.update(values_of(chosen.config))
+        _put_into_fields(values_of(chosen.config))
+
+
+def _put_into_fields(values: Mapping[str, Any]) -> None:
+    """A threshold that is not given leaves its field to the form, which knows the margins."""
+    if values.get("tau1", 0) is None:
+        st.session_state.pop("tau1", None)
+        values = {key: value for key, value in values.items() if key != "tau1"}
+    st.session_state.update(values)
 
 
 def use_variant() -> None:
@@ -74,7 +83,7 @@ def use_variant() -> None:
     values = values_of(PRESETS[other].config.updated({"variant": chosen}))
     if other == preset:
         values = {key: values[key] for key in UNITS}
-    st.session_state.update({**values, "preset": other})
+    _put_into_fields({**values, "preset": other})
 
 
 def presets_of(kind: str, subject: AdaptationInput) -> tuple[list[str], str]:
