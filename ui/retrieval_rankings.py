@@ -84,7 +84,7 @@ def before_and_after() -> None:
         if not np.isnan(precision):
             said += f"; average precision {precision:.1f} %"
         st.markdown(unbroken(f"{said}."))
-        with st.container(key=f"drawn-{which}"):
+        with st.container(key=f"changed-{which}"):
             st.html(part.ranked_html(found, rows, True))
     means = (f"{rankings.right(found, which).mean():.2f}" for which in (BEFORE, name))
     st.caption(

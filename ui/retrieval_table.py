@@ -146,16 +146,17 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
     st.markdown(unbroken(f"**{_result(data, measured)}** In the paper it is {_result_there(paper)}."))
     st.html(_glance(data, paper, measured))
     st.caption(unbroken(_marks(data, measured)))
-    before_and_after()
-    st.markdown(
-        f"{_counted()}Data, models and length of training are not the paper's: compare the order, not the level."
-        f"{measured.said}"
-    )
     st.caption(
         "Mean average precision (mAP) of all queries: 100 % where every right picture stands before every wrong one. "
         "Below each value its 95 % interval over seeds and questions, of which queries for one colour and shape are "
         f"one; the paper prints none, and no chance level.{_ties(data)}"
     )
+    st.markdown(
+        f"{_counted()}Data, models and length of training are not the paper's: compare the order, not the level."
+        f"{measured.said}"
+    )
+    before_and_after()
+    st.header("Unseen combinations, and two objects", anchor=False)
     for what, measure in (
         ("Combinations that training never showed, four here", UNSEEN),
         ("Two objects that exchange their attributes", PAIRS),
@@ -326,7 +327,7 @@ def _bars(
     key: str,
 ) -> None:
     """One side: the strategies as bars on the scale of the other side, and in words for who cannot see them."""
-    st.header(title, anchor=False)
+    st.subheader(title, anchor=False)
     st.caption(caption)
     values = ", ".join(
         f"{retrieval.label(n)} {v:.1f} %" for n, v in zip(data.strategies, data.value[2], strict=True)
