@@ -392,9 +392,9 @@ def heatmap(data: GroupData) -> alt.Chart:
         "caption:N",
         title="caption",
         axis=alt.Axis(orient="top", labelAngle=0),
-        scale=alt.Scale(paddingInner=0.06),
+        scale=alt.Scale(paddingInner=0.06, paddingOuter=0.02),  # outlines are not cut at the edge
     )
-    y = alt.Y("image:N", title="image", scale=alt.Scale(paddingInner=0.06))
+    y = alt.Y("image:N", title="image", scale=alt.Scale(paddingInner=0.06, paddingOuter=0.05))
     base = alt.Chart(alt.Data(values=rows)).encode(x=x, y=y)
     hand: dict[str, Any] = {"cursor": "pointer", "strokeWidth": 4, "cornerRadius": 5}
     rects = base.mark_rect(**hand).encode(

@@ -133,8 +133,9 @@ def fresh_place(shown: str) -> DeltaGenerator:
     return places[turn]
 
 
-def ways_on(store: RunStore, shown: str) -> None:
-    """Above a run: another one, more seeds of it, and all seeds of its group."""
+def ways_on(store: RunStore, shown: str) -> DeltaGenerator:
+    """Above a run: another one, more seeds of it, and all seeds of its group; returned with the place of its files,
+    which are made when all else is drawn."""
     first = runs.runs_of(store, shown)[0]
     group = "" if shown.startswith("g-") else SeedGroup.of_run(store, first)
     with st.container(horizontal=True, vertical_alignment="center"):
@@ -145,6 +146,7 @@ def ways_on(store: RunStore, shown: str) -> None:
         whole = runs.runs_of(store, group or shown)  # of somebody else's group a visitor sees none
         if whole and first.kind != LedgerRun.kind and not any(run.live for run in whole):
             more_seeds(store, group or shown)
+        return st.container(key="export-place", width="content")
 
 
 def more_seeds(store: RunStore, name: str) -> None:
@@ -175,10 +177,10 @@ def page(selection: ui.Selection | None, store: RunStore, shown: str) -> None:
         configure(selection, store)
         ui.cite(selection.groups)
         return
-    ways_on(store, shown)
+    files = ways_on(store, shown)
     first = runs.runs_of(store, shown)[0]
     single = ledger if first.kind == LedgerRun.kind else ttm_run
-    (ttm_sweep if shown.startswith("g-") else single).view(store, shown)
+    (ttm_sweep if shown.startswith("g-") else single).view(store, shown, files)
     ui.cite(runs.run_groups(first.id, first.config))
 
 

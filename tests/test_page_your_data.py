@@ -505,7 +505,7 @@ def test_embeddings_and_a_prior_among_images_are_told_where_they_belong(app):
 def test_a_table_of_captions_and_a_prior_among_scores_are_told_where_they_belong(app, open_page):
     manifest = b"id,image_0,image_1,caption_0,caption_1\na,0.png,1.png,one,two\n"
     test = fine(uploaded(app, "m.csv", manifest))
-    assert "m.csv looks like a table of images and captions: open" in text(test).replace("\\", "")
+    assert "m.csv looks like images and captions: open" in text(test).replace("\\", "")
     fine(opens(test, "m.csv").click().run())
     assert test.multiselect(key="col_images").value == ["image_0", "image_1"]
     fine(button(test, "Check everything").click().run())
@@ -647,3 +647,13 @@ def test_the_example_of_images_is_a_zip_that_can_be_uploaded(app):
     fine(test.file_uploader(key="set_upload").upload("example.zip", content, "application/zip").run())
     fine(button(test, "Check everything").click().run())
     assert "4 groups" in text(test) and "left-right/test/0000" in html(test) + text(test)
+
+
+def test_an_archive_among_the_scores_is_opened_where_it_belongs(app):
+    """The field answered “application/zip files are not allowed.”, and led nowhere."""
+    content = _zip(manifest__csv=b"id,image_0,image_1,caption_0,caption_1\na,1.png,2.png,x,y\n")
+    test = app(PAGE, way="Scores or embeddings")
+    fine(test.file_uploader(key="scores_upload").upload("my set.zip", content, "application/zip").run())
+    assert "my set.zip looks like images and captions" in text(test).replace("\\", "")
+    fine(button(test, "Open my set\\.zip there").click().run())
+    assert button(test, "Check everything")

@@ -9,6 +9,7 @@ from typing import Any
 
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core import figures
 from core.base.errors import InputError
@@ -88,8 +89,8 @@ def _offer_controls(store: RunStore, run: Run) -> None:
         st.rerun()
 
 
-def view(store: RunStore, run_id: str) -> None:
-    """A ledger: live or over."""
+def view(store: RunStore, run_id: str, files: DeltaGenerator) -> None:
+    """A ledger: live or over. files : the place of what is taken away."""
     run = store.get(run_id)
     st.header(TITLE, anchor=False)
     st.markdown(CONTROLS)
@@ -97,15 +98,16 @@ def view(store: RunStore, run_id: str) -> None:
     if not store.steps(run_id):
         return
     found = _record(run_id, run.done, run.attempt, run)
-    export_section(
-        f"ledger-{run_id}",
-        lambda: pd.json_normalize(found["rows"], sep="_"),
-        {"ledger": figures.ledger_figure(found)},
-        command="" if is_public() else f"crossmatch ledger run/{run_id}",
-        groups=run_groups(run_id, run.config),
-        title=run.title,
-        note=_reading(found),
-    )
+    with files:
+        export_section(
+            f"ledger-{run_id}",
+            lambda: pd.json_normalize(found["rows"], sep="_"),
+            {"ledger": figures.ledger_figure(found)},
+            command="" if is_public() else f"crossmatch ledger run/{run_id}",
+            groups=run_groups(run_id, run.config),
+            title=run.title,
+            note=_reading(found),
+        )
 
 
 def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:

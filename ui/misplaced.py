@@ -66,15 +66,17 @@ def no_table_of_images(now: ImportSession) -> bool:
 
 def not_scores(name: str, content: bytes) -> bool:
     """Say that a file which could not be read as scores looks like something else; whether it said so."""
-    kind = _kind_of_file(name, content)
+    kind = _CAPTIONS if name.lower().endswith(".zip") else _kind_of_file(name, content)
     if kind == _PRIOR:
         _say(
             f"{name} looks like a language prior: upload the scores that it belongs to, and add it below their result."
         )
     elif kind == _CAPTIONS and public_mode.is_public():
-        _say(f"{name} looks like a table of images and captions, which this public server does not take.")
+        _say(f"{name} looks like images and captions, which this public server does not take.")
     elif kind == _CAPTIONS:
-        _say(f"{name} looks like a table of images and captions: open “{WAY_IMAGES}”.")
+        _say(
+            f"{name} looks like images and captions: open “{WAY_IMAGES}”, which also reads tables in archives."
+        )
         if st.button(f"Open {escape_markdown(name)} there", type="primary", icon=":material/arrow_forward:"):
             import_workbench.open_upload(_Handed(name, content))
             select(way=WAY_IMAGES)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core import figures as plots
 from core.base.public_mode import is_public
@@ -80,8 +81,8 @@ PANELS = {
 }
 
 
-def view(store: RunStore, run_id: str) -> None:
-    """A run: live or over."""
+def view(store: RunStore, run_id: str, files: DeltaGenerator) -> None:
+    """A run: live or over. files : the place of what is taken away."""
     run = store.get(run_id)
     live_section([run], _growing, _WAITING, _axes)
     steps = store.steps(run_id)
@@ -105,18 +106,19 @@ def view(store: RunStore, run_id: str) -> None:
         }
         groups = run_groups(run.id, run.config)
         is_measured = groups.truth is not None and not run.live and run.done > 0
-        export_section(
-            f"run-{run.id}",
-            curves_frame(steps),
-            figures,
-            latex=partial(_latex, run, steps),
-            command=_command(run),
-            report=partial(_report, run) if is_measured else None,
-            groups=groups,
-            title=run.title,
-            note=f"{what_ran([run])}. One curve per metric over the iterations; bands: 95 % intervals; dotted: chance "
-            "levels. The last iteration is the result.",
-        )
+        with files:
+            export_section(
+                f"run-{run.id}",
+                curves_frame(steps),
+                figures,
+                latex=partial(_latex, run, steps),
+                command=_command(run),
+                report=partial(_report, run) if is_measured else None,
+                groups=groups,
+                title=run.title,
+                note=f"{what_ran([run])}. One curve per metric over the iterations; bands: 95 % intervals; dotted: "
+                "chance levels. The last iteration is the result.",
+            )
 
 
 def _sections(run: Run) -> list[str]:
@@ -296,11 +298,11 @@ def change_lines(run: Run) -> None:
     compared = run_changes(run)
     lines = []
     for label, change in compared.items():
-        corrected = f" ({p_text(change.p_holm)} corrected for these {len(compared)} by Holm's method)"
+        corrected = f", {p_text(change.p_holm)} after Holm's correction for {len(compared)} tests"
         lines.append(
             f"**{label}** {change.difference:+.1f} points (95 % interval {change.low:+.1f} to {change.high:+.1f}): "
-            f"{counted(change.fixed, 'group')} fixed, {change.broken} broken; McNemar's p "
-            f"{p_text(change.p_value)}{corrected if len(compared) > 1 else ''}."
+            f"{counted(change.fixed, 'group')} fixed, {change.broken} broken; p {p_text(change.p_value)} by McNemar's "
+            f"test{corrected if len(compared) > 1 else ''}."
         )
     st.markdown(unbroken(true_minus("  \n".join(lines))))
 

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core import figures
 from core.base.errors import InputError
@@ -47,8 +48,8 @@ RESULT = (
 )
 
 
-def view(store: RunStore, group: str) -> None:
-    """All seeds of a group: live or over."""
+def view(store: RunStore, group: str, files: DeltaGenerator) -> None:
+    """All seeds of a group: live or over. files : the place of what is taken away."""
     runs = group_runs(store, group)
     live_section(runs, _growing, "The curves appear once the first seed has been evaluated.")
     steps = [store.steps(run.id) for run in runs]
@@ -57,19 +58,20 @@ def view(store: RunStore, group: str) -> None:
         whole, missing = complete(runs, steps), pending(runs, steps)
         is_measured = bool(whole) and run_groups(whole[0].id, whole[0].config).truth is not None
         data = figures.spread_data(rows, max(run.total for run in runs) or 1)
-        export_section(
-            f"seeds-{group}{f'-{len(whole)}-of-{len(runs)}' if missing else ''}",
-            figures.ttm_table(data).assign(n_seeds_complete=len(whole), n_seeds=len(runs)),
-            {"accuracy": figures.ttm_metrics_figure(data)},
-            command=_command(runs),
-            latex=partial(_latex, whole, missing) if is_measured else "",
-            report=partial(_report, whole, missing) if is_measured else None,
-            groups=run_groups(runs[0].id, runs[0].config),
-            more=partial(_said, missing) if missing else None,
-            title=SeedGroup(group, list(runs)).title,
-            note=f"{missing} {what_ran(runs)}. Mean over seeds; bands: one standard deviation; dotted: chance levels. "
-            "The last iteration is the result.".strip(),
-        )
+        with files:
+            export_section(
+                f"seeds-{group}{f'-{len(whole)}-of-{len(runs)}' if missing else ''}",
+                figures.ttm_table(data).assign(n_seeds_complete=len(whole), n_seeds=len(runs)),
+                {"accuracy": figures.ttm_metrics_figure(data)},
+                command=_command(runs),
+                latex=partial(_latex, whole, missing) if is_measured else "",
+                report=partial(_report, whole, missing) if is_measured else None,
+                groups=run_groups(runs[0].id, runs[0].config),
+                more=partial(_said, missing) if missing else None,
+                title=SeedGroup(group, list(runs)).title,
+                note=f"{missing} {what_ran(runs)}. Mean over seeds; bands: one standard deviation; dotted: chance "
+                "levels. The last iteration is the result.".strip(),
+            )
 
 
 def pending(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> str:

@@ -96,7 +96,7 @@ def new_upload(key: str) -> str | None:
     """
     file = st.file_uploader(
         FILE_LABEL,
-        FILES,
+        [*FILES, "zip"],  # the last to say where it belongs
         key=key,
         max_upload_size=upload_limit(),
     )

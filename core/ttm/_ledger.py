@@ -40,7 +40,8 @@ from core.ttm._controls import CONTROLS
 PARTS = {
     "metric": (
         "An easier metric",
-        "By guessing alone GroupMatch is right more often than GroupScore: so much any scores gain.",
+        "By guessing alone GroupMatch is right more often than GroupScore: so much any scores gain. Measured by the "
+        "frozen model's scores against answers drawn at random.",
     ),
     "bijections": (
         "One caption per image",
@@ -106,7 +107,7 @@ class Ledger(NamedTuple):
         """Every row that can be measured yet: parts, details of training, controls."""
         score, match = (Figure.of(f"{METRICS[m].label}, frozen model", self.frozen, m) for m in _BOTH)
         luck = [self._drawn(metric) for metric in _BOTH]
-        rise = self._rise("drawn at random", *luck), self._rise("", score, match)
+        rise = self._rise("random answers", *luck), self._rise("", score, match)
         rows = [self._row("metric", "part", *luck), self._row("bijections", "part", *rise)]
         last = None if self.adapted is None else _match("adapted model", self.adapted)
         if last is not None:
@@ -172,7 +173,7 @@ class Ledger(NamedTuple):
         if metric == GROUP_SCORE:
             labels = np.where(matches.tied[:, None], np.arange(m), matches.matching)
             passes &= fitted_groups(self.frozen.scores, labels)
-        label, own = f"{METRICS[metric].label}, right matching drawn at random", self.frozen.metrics[metric]
+        label, own = f"{METRICS[metric].label} against random answers", self.frozen.metrics[metric]
         return self._figure(label, passes / perm(k, m), own.chance, int(matches.tied.sum()), perm(k, m))
 
     def _rise(self, when: str, score: Figure, match: Figure) -> Figure:
