@@ -473,6 +473,14 @@ BAD_CSV = {
 }
 
 
+def test_all_columns_that_are_missing_are_named_together():
+    """Of four that were missing the first was named, and after it the next."""
+    with pytest.raises(
+        InputError, match="has no column 'group', 'image', 'caption' or 'score' among: id, img"
+    ):
+        read_scores("s.csv", b"id;img;txt;sim\na;0;0;1\n")
+
+
 @pytest.mark.parametrize("case", BAD_CSV)
 def test_a_bad_csv_is_one_sentence(case):
     content, sentence = BAD_CSV[case]

@@ -97,12 +97,15 @@ class Table(ABC):
         return pd.DataFrame.from_records([row.cells for row in self.sound_rows()], columns=list(self.columns))
 
     def require_columns(self, required: Sequence[str], among: Sequence[str] | None = None) -> None:
-        """Raise InputError for the first of these columns that the table does not have."""
+        """Raise InputError for those of these columns that the table does not have."""
         there = list(self.columns if among is None else among)
-        missing = next((name for name in required if name not in there), None)
-        if missing is not None:
+        missing = [repr(name) for name in required if name not in there]
+        if missing:
+            several = len(missing) > 1
+            names = f"{', '.join(missing[:-1])} or {missing[-1]}" if several else missing[0]
             raise InputError(
-                f"{self.name} has no column {missing!r} among: {', '.join(there)}; add it, or choose another file."
+                f"{self.name} has no column {names} among: {', '.join(there)}; add {'them' if several else 'it'}, or "
+                "choose another file."
             )
 
     def _check_columns(self, columns: Sequence[str]) -> tuple[str, ...]:

@@ -115,7 +115,7 @@ class Staged:
         if self.fatal and not skip_bad:
             raise InputError(
                 f"{self.source} has {self.fatal} problem{'s' * (self.fatal != 1)}; fix them, or agree to leave "
-                "their groups out."
+                "their groups out (of the command line --skip-bad)."
             )
         if not self.folder.is_dir():
             raise InputError(f"The staged set of {self.source} is no longer there; read it again.")

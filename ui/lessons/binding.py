@@ -36,8 +36,9 @@ _CHANGE_LABELS = {
 def show() -> None:
     st.markdown(
         "*A red cube and a blue ball* or *a blue cube and a red ball*: the same words, the same colours, the same "
-        "shapes. Only **binding** distinguishes them: which word belongs to which object. Pooled embeddings can "
-        "represent every word about an image and lose exactly that. A pair of images that only binding tells apart:"
+        "shapes. Only **binding** distinguishes them: which word belongs to which object. An "
+        "embedding, one vector for the whole image, can hold every word about it and still lose that. A pair of images "
+        "that only binding tells apart:"
     )
     pair = elements.evaluate(PAIR, elements.MODEL)
     parts = {change: sliced(change) for change in CHANGES}
@@ -59,6 +60,7 @@ def show() -> None:
     noticed = _CHANGE_LABELS[max(value, key=value.__getitem__)]
     elements.verdict(choice, noticed, f"TextScore by mistake: {shares}.")
     by_mistake(parts)
+    st.markdown(_what_it_binds(parts))
     try_mistakes(parts)
     st.markdown(
         "Cola asks the question as a search: find the *red cube* among images that show something red **or** a "
@@ -81,6 +83,17 @@ def show() -> None:
         "Search by attribute and object",
         "pages/5_Retrieval.py",
         {**elements.selection_state(PAIR), "view": ASK, "left": elements.MODEL},
+    )
+
+
+def _what_it_binds(parts: dict[str, Evaluation]) -> str:
+    """Which exchanges the model notices more often than by chance, and which it does not."""
+    found = {change: parts[change].metrics[TEXT_SCORE] for change in ("swap colour", "swap relation")}
+    words = ("no better than chance", "more often than by chance")
+    told = [f"{_CHANGE_LABELS[change]}: {words[e.bounds[0] > e.chance]}" for change, e in found.items()]
+    return (
+        "Both captions of an exchange have the same words, so a model that holds words alone is right in half of "
+        f"them. This CLIP was trained on scenes like these. {'; '.join(told).capitalize()}."
     )
 
 
@@ -142,9 +155,15 @@ def measured() -> None:
     )
     second = "ft-all" if best == "mm-adapter" else "mm-adapter"
     rest = f"; {retrieval.label(second)} has {unseen[second]:.1f} %" if second in unseen else ""
+    (low, high), j = (side[2] for side in (data.low, data.high)), data.strategies.index(best)
+    overlap = low[j] <= high[data.strategies.index("base")]
+    verdict = (
+        "The intervals overlap: no strategy is shown to bind new combinations better." if overlap else ""
+    )
     said = (
         f"Measured on the built-in scenes: on unseen combinations **{retrieval.label(best)}** has the highest mAP, "
-        f"{unseen[best]:.1f} %{rest}; before adaptation the model has {unseen['base']:.1f} %."
+        f"{unseen[best]:.1f} %{rest}; before adaptation the model has {unseen['base']:.1f} %. "
+        f"{verdict}"
     )
     st.markdown(unbroken(said))
     st.caption(

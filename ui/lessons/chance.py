@@ -85,7 +85,7 @@ def guessed_group(left: Any) -> None:
 def random_draws() -> None:
     """The interactive figure: many groups with random scores, twenty times, each time with its interval."""
     st.subheader("Draw random scores for many groups", anchor=False)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True):  # by their labels: a slider goes on below its line
         names = [f"{m}×{k}" for m, k in SHAPES]
         shape = st.selectbox(
             "Shape (images × captions)", names, key="shape_drawn", bind="query-params", width=200
@@ -102,7 +102,7 @@ def random_draws() -> None:
         subject = st.segmented_control(
             "Metric", list(subjects), default=METRICS[GROUP_MATCH].label, key="drawn_metric", required=True
         )
-        st.button("Draw all again", on_click=_again, icon=":material/casino:")
+    st.button("Draw all again", on_click=_again, icon=":material/casino:")
     m, k = SHAPES[names.index(shape)]
     every = _simulate(m, k, int(n), st.session_state.get("draw", 0))
     draws = [draw[subjects[subject or METRICS[GROUP_MATCH].label]] for draw in every]
