@@ -118,8 +118,14 @@ def ledger_figure(record: Mapping[str, Any]) -> go.Figure:
             x=0, y=place - 0.42, xref="paper", text=label, showarrow=False, xanchor="left",
             xshift=_INDENT * (kind == "detail"),
         )  # fmt: skip
-    for x, dash in ((data.frozen, "dash"), (data.chance, "dot")):
-        figure.add_vline(x=x, line={"color": COVERAGE_COLOUR, "width": 1.5, "dash": dash})
+    for x, dash in ((data.frozen, "dash"), (data.chance, "dot")):  # in pieces beside the bars: no label is crossed
+        figure.add_scatter(
+            x=np.tile([x, x, np.nan], len(places)),
+            y=(places[:, None] + [-0.26, 0.42, np.nan]).ravel(),
+            mode="lines",
+            line={"color": COVERAGE_COLOUR, "width": 1.5, "dash": dash},
+            hoverinfo="skip",
+        )
     figure.update_layout(hovermode="closest", barmode="overlay", showlegend=False, margin_l=LEFT)
     figure.update_xaxes(range=[min(0.0, float(data.low.min())), max(104.0, float(data.high.max()))])
     figure.update_xaxes(ticksuffix=" %", dtick=25)
