@@ -252,7 +252,6 @@ COLUMNS: dict[str, Any] = {
     "GroupMatch before": st.column_config.TextColumn(width=230),
     "started": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm"),
 }
-_NUMBERS = ("value", "low", "high", "chance")  # of a metric after an iteration
 _LETTERS = {"set": 29, "model": 13}  # that a column has room for on a laptop
 _LETTER = 5.8  # pixels of one, on average
 # On a laptop all of them fit; on a phone the first ones are in sight: which run, and what came out.
@@ -818,15 +817,24 @@ def _line(side: str, own: str, sweep: SeedGroup) -> str:
 
 
 def curve_table(data: Mapping[str, plots.TTMData]) -> pd.DataFrame:
-    """Every metric after every iteration of both: a row each."""
-    rows = [
-        {"run": name, "iteration": int(at), "metric": metric}
-        | dict(zip(_NUMBERS, map(float, row), strict=True))
-        for name, each in data.items()
-        for metric, values in each.metrics.items()
-        for at, row in zip(each.iteration, values, strict=True)
-    ]
-    return pd.DataFrame(rows)
+    """Every metric after every iteration of both, a row each, in percent: the value of a run with its 95 % interval
+    over groups (`low`, `high`), the mean of several seeds with their standard deviation (`sd`)."""
+    rows: list[dict[str, Any]] = []
+    for name, each in data.items():
+        for metric, values in each.metrics.items():
+            for place, (at, (value, low, high, chance)) in enumerate(
+                zip(each.iteration, values, strict=True)
+            ):
+                row = {"run": name, "iteration": int(at), "metric": metric, "value": value}
+                seeds = 1 if each.seeds is None else int(each.seeds[place])
+                spread = {"low": low, "high": high} if each.seeds is None else {"sd": high - value}
+                rows.append(
+                    row
+                    | {"low": None, "high": None, "sd": None}
+                    | spread
+                    | {"chance": chance, "seeds": seeds}
+                )
+    return pd.DataFrame(rows).round(6)
 
 
 def other_groups(first: SeedGroup, second: SeedGroup) -> str:
@@ -908,8 +916,13 @@ def difference_over_seeds(both: Mapping[str, SeedGroup], metric: str, store: Run
     one, other = (np.stack([side[seed] for seed in shared_seeds]).astype(float) for side in (first, second))
     paired = statistics.Comparison.over_seeds(one, other)
     a, b = (100 * side.mean() for side in (one, other))
+    of = (
+        f"seed {shared_seeds[0]} alone, which both have"
+        if len(shared_seeds) == 1
+        else f"mean over the {len(shared_seeds)} seeds that both have"
+    )
     return true_minus(
-        f"**B minus A, last iterations, mean over {counted(len(shared_seeds), 'seed')} of both, same "
+        f"**B minus A, last iterations, {of}, same "
         f"{counted(one.shape[1], 'group')}:** {_change_in_points(a, b, digits=2):+.2f} points, {b:.2f} % against "
         f"{a:.2f} % (95 % interval over seeds and groups {paired.low:+.1f} to {paired.high:+.1f}); "
         f"p {p_text(paired.p_value)}.{could_show(paired)} {_exact_differences(2)}"

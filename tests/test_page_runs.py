@@ -2,6 +2,7 @@
 
 import io
 import json
+import runpy
 import shutil
 import zipfile
 from datetime import datetime
@@ -12,12 +13,13 @@ import pandas as pd
 import pytest
 import streamlit as st
 from adapted import MODEL, SET, finish, made, made_home  # noqa: F401  fixtures
-from driving import button, fine, text
+from driving import ROOT, button, fine, text
 
 from core.base.text import _exact_differences
 from core.cli import app as cli
 from core.exchange.example import ARCHIVE, EXAMPLE_ID, example_run
 from core.exchange.runs import export_run
+from core.figures import TTMData
 from core.papers.measurement_run import MeasurementRun
 from core.runs.store import RunStore
 from core.sweeps.evaluate import EvaluationRun
@@ -286,7 +288,7 @@ def test_groups_of_seeds_have_the_paired_difference_of_the_seeds_that_both_have(
         RunStore().steps(run_id)[-1]["metrics"]["group_match"]["value"]
         for run_id in (made.simplematch, made.seeds[0])
     )
-    said = f"mean over 1 seed of both, same 24 groups:** {b - a:+.2f} points, {b:.2f} % against {a:.2f} % (95"
+    said = f"seed 0 alone, which both have, same 24 groups:** {b - a:+.2f} points, {b:.2f} % against {a:.2f} % (95"
     assert said.replace("-", "−") in text(test)
 
 
@@ -714,3 +716,16 @@ def test_two_runs_of_different_sets_say_so_first_and_are_named_by_their_sets(app
     (warning,) = (each.value.replace("\\", "") for each in test.warning)
     assert f"different groups, scenes/attribute-swap and {SET}." in warning
     assert {name for name in drawn(test) if name} == {"A: scenes/attribute-swap", f"B: {SET}"}
+
+
+def test_the_table_of_both_curves_says_which_spread_it_has(made):  # noqa: F811
+    """Standard deviations of seeds stood in the columns of intervals, and values had 15 digits."""
+    table = runpy.run_path(str(ROOT / RUNS), run_name="runs")["curve_table"]
+    at, nothing = np.arange(2), np.full(2, np.nan)
+    one = TTMData(at, {"group_match": np.array([[60, 50, 70, 50], [200 / 3, 55, 75, 50]])}, *(nothing,) * 4, 1, nothing)
+    several = TTMData(at, {"group_match": np.array([[60, 60, 60, 50], [62, 60, 64, 50]])}, *(nothing,) * 4, 1, nothing,
+                      np.array([3, 3]))  # fmt: skip
+    found = table({"A": one, "B": several}).set_index(["run", "iteration"])
+    assert found.loc[("A", 1), ["value", "low", "high", "seeds"]].tolist() == [66.666667, 55, 75, 1]
+    assert found.loc["A", "sd"].isna().all() and found.loc["B", ["low", "high"]].isna().all().all()
+    assert found.loc[("B", 1), ["value", "sd", "chance", "seeds"]].tolist() == [62, 2, 50, 3]
