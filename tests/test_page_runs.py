@@ -722,7 +722,9 @@ def test_the_table_of_both_curves_says_which_spread_it_has(made):  # noqa: F811
     """Standard deviations of seeds stood in the columns of intervals, and values had 15 digits."""
     table = runpy.run_path(str(ROOT / RUNS), run_name="runs")["curve_table"]
     at, nothing = np.arange(2), np.full(2, np.nan)
-    one = TTMData(at, {"group_match": np.array([[60, 50, 70, 50], [200 / 3, 55, 75, 50]])}, *(nothing,) * 4, 1, nothing)
+    one = TTMData(
+        at, {"group_match": np.array([[60, 50, 70, 50], [200 / 3, 55, 75, 50]])}, *(nothing,) * 4, 1, nothing
+    )
     several = TTMData(at, {"group_match": np.array([[60, 60, 60, 50], [62, 60, 64, 50]])}, *(nothing,) * 4, 1, nothing,
                       np.array([3, 3]))  # fmt: skip
     found = table({"A": one, "B": several}).set_index(["run", "iteration"])

@@ -22,6 +22,7 @@ from core.exchange.uploads import UploadStore
 from core.figures.group_slide import change_svg
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, headline_metrics
+from core.metrics.statistics import Comparison
 from core.runs import engine
 from core.runs.store import RunStore
 from core.scoring.cache import ScoreCache
@@ -32,7 +33,7 @@ from core.ttm.records import SeedChange, changes
 from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup
 from ui.selection import group_title
-from ui.ttm_run import _notes
+from ui.ttm_run import _notes, only_memorised, verdict_words
 from ui.ttm_shifts import _table
 
 TTM, GROUPS = "pages/4_Test-Time_Matching.py", "pages/1_Groups.py"
@@ -418,7 +419,8 @@ def test_the_page_gives_one_number_for_one_gain(app, made):  # noqa: F811
         (said,) = (each.value for each in test.markdown if "McNemar" in each.value)
         for tile in (each for each in test.metric if "points" in str(each.delta)):
             assert "-" not in tile.delta
-            assert f"**{tile.label}** {tile.delta} (95" in said.replace("\\", "").replace("\u00a0", " ")
+            shown = said.replace("\\", "").replace("\u00a0", " ")
+            assert re.search(rf"\*\*{tile.label} [^*]+:\*\* {re.escape(tile.delta)} \(95", shown)
 
 
 def test_before_its_first_point_a_run_shows_the_axes_with_chance_levels_and_the_hint(app, made):  # noqa: F811
@@ -492,7 +494,7 @@ def test_a_transfer_check_keeps_both_parts_apart(app, made):  # noqa: F811
         for part in ("adapted", "untouched")
         for name in (METRICS[key].label for key in headline_metrics())
     ]
-    assert "**GroupMatch, untouched groups**" in text(test)
+    assert "**GroupMatch, untouched groups " in text(test)
 
 
 def test_the_global_variant_has_its_own_metric(app, made):  # noqa: F811
@@ -859,3 +861,20 @@ def test_a_threshold_as_a_value_begins_as_that_of_the_share(app):
     assert page.number_input(key="tau1").value == 0.5
     fine(page.number_input(key="epochs").set_value(3).run())
     assert page.number_input(key="tau1").value == 0.5
+
+
+def _change(difference, p):
+    return Comparison(difference, difference - 5, difference + 5, 9, 2, p, 5.0, p_holm=p)
+
+
+@pytest.mark.parametrize(
+    ("score", "match", "memorised"),
+    [((30, 0.001), (-2, 0.6), True), ((30, 0.001), (8, 0.01), False), ((3, 0.6), (-2, 0.6), False)],
+)
+def test_a_run_says_in_words_whether_it_gained_and_where_it_only_memorised(score, match, memorised):
+    """“GroupScore +20.0” stood first, and only the small print said that it is no gain."""
+    found = {"GroupScore": _change(*score), "GroupMatch": _change(*match)}
+    assert ("memorised its own matchings" in only_memorised(found)) is memorised
+    words = {label: verdict_words(change) for label, change in found.items()}
+    assert words["GroupMatch"].startswith("rises by" if match[1] < 0.05 else "is not shown to change")
+    assert verdict_words(_change(9, 0.03)._replace(p_holm=0.06)).startswith("rises, but not surely")

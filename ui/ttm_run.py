@@ -293,6 +293,17 @@ def run_changes(run: Run) -> dict[str, Comparison]:
     return paired_changes(before, after, parts)
 
 
+def verdict_words(found: Comparison) -> str:
+    """Whether a change is more than chance: `rises by more than chance explains`."""
+    p = found.p_value if found.p_holm is None else found.p_holm
+    way = "rises" if found.difference > 0 else "falls"
+    if p < 0.05:
+        return f"{way} by more than chance explains"
+    if found.p_value < 0.05:
+        return f"{way}, but not surely: of several comparisons one may look so by chance"
+    return "is not shown to change: chance alone could explain the difference"
+
+
 def change_lines(run: Run) -> None:
     """What a run that is over has changed, and whether that is more than noise: a line for each metric."""
     compared = run_changes(run)
@@ -300,11 +311,26 @@ def change_lines(run: Run) -> None:
     for label, change in compared.items():
         corrected = f", {p_text(change.p_holm)} after Holm's correction for {len(compared)} tests"
         lines.append(
-            f"**{label}** {change.difference:+.1f} points (95 % interval {change.low:+.1f} to {change.high:+.1f}): "
-            f"{counted(change.fixed, 'group')} fixed, {change.broken} broken; p {p_text(change.p_value)} by McNemar's "
-            f"test{corrected if len(compared) > 1 else ''}."
+            f"**{label} {verdict_words(change)}:** {change.difference:+.1f} points (95 % interval {change.low:+.1f} to "
+            f"{change.high:+.1f}); {counted(change.fixed, 'group')} fixed, {change.broken} broken; "
+            f"p {p_text(change.p_value)} by McNemar's test{corrected if len(compared) > 1 else ''}."
         )
+    if memorised := only_memorised(compared):
+        lines.append(memorised)
     st.markdown(unbroken(true_minus("  \n".join(lines))))
+
+
+def only_memorised(compared: Mapping[str, Comparison]) -> str:
+    """That GroupScore alone has risen, and what it means; "" where it has not, or where GroupMatch has, too."""
+    score, match = (compared.get(METRICS[name].label) for name in (metrics.GROUP_SCORE, metrics.GROUP_MATCH))
+    if score is None or match is None or "rises by" not in verdict_words(score):
+        return ""
+    if "rises by" in verdict_words(match):
+        return ""
+    return (
+        "GroupScore alone rises: the model has memorised its own matchings, but they are not shown to be right more "
+        "often."
+    )
 
 
 def changes(store: RunStore, run: Run) -> None:

@@ -38,7 +38,7 @@ from core.ttm.seeds import SeedGroup, group_runs, seed_of, summary
 from ui.export import chart, export_section
 from ui.formatting import change_text, p_text, true_minus, unbroken, wide_table
 from ui.runs import evaluation_at, live_section, open_run, run_groups, settings_line, what_ran
-from ui.ttm_run import measured_parts, report_of
+from ui.ttm_run import measured_parts, report_of, verdict_words
 
 _HEIGHT = 340  # of the curves: on a laptop all of them stand on the first screen
 RESULT = (
@@ -147,24 +147,17 @@ def verdict(runs: Sequence[Run]) -> None:
 
 
 _READING = (
-    "The interval is that of the mean, over seeds and groups; p is the larger one of an exact paired test over groups, "
-    "on their mean changes, and of a t test over seeds and groups at once, which few seeds make large. What one more "
-    "seed may gain is a 95 % prediction on "
-    "these same groups. Fixed: wrong before training and right after it. Broken: right before and wrong after."
+    "The interval is that of the mean, over seeds and groups. p is the larger, more careful one of two tests: one over "
+    "groups, and one over seeds and groups, for which few seeds show little. What one more seed may gain is a 95 % "
+    "prediction on these same groups. Fixed: wrong before training and right after it. Broken: right before and wrong "
+    "after."
 )
 
 
 def _verdict_line(label: str, change: SeedChange, seeds: int) -> str:
     found = change.mean
-    p = found.p_value if found.p_holm is None else found.p_holm
-    corrected = "" if p == found.p_value else f", {p_text(p)} corrected by Holm's method"
-    way = "rises" if found.difference > 0 else "falls"
-    if p < 0.05:
-        said = f"{way} by more than chance explains"
-    elif found.p_value < 0.05:
-        said = f"{way}, but not surely: of several comparisons one may look so by chance"
-    else:
-        said = "is not shown to change: chance alone could explain the difference"
+    is_corrected = found.p_holm not in (None, found.p_value)
+    corrected = f", {p_text(found.p_holm)} after Holm's correction" if is_corrected else ""
     more = (
         "three seeds at least are needed to say what one more may gain"
         if change.next_gain is None
@@ -172,8 +165,8 @@ def _verdict_line(label: str, change: SeedChange, seeds: int) -> str:
     )
     fixed, broken = (sum(of) / seeds for of in (change.fixed, change.broken))
     return (
-        f"**{label} {said}:** {found.difference:+.1f} points in the mean of {seeds} seeds (95 % interval "
-        f"{found.low:+.1f} to {found.high:+.1f}; p {p_text(found.p_value)}{corrected}); {more}. "
+        f"**{label} {verdict_words(found)}:** {found.difference:+.1f} points in the mean of {seeds} seeds (95 % "
+        f"interval {found.low:+.1f} to {found.high:+.1f}; p {p_text(found.p_value)}{corrected}); {more}. "
         f"On average a seed fixes {fixed:.1f} groups and breaks {broken:.1f}; every seed fixes "
         f"{change.always_fixed} of them and breaks {change.always_broken}."
     )
