@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+import scipy
 
 from core import figures
 from core.base import files
@@ -391,3 +392,18 @@ def test_what_training_is_the_sum_of_stands_below_it_and_further_in(finished):
         False,
     ]
     assert figure.layout.margin.l >= 16  # half of “0 %”, which is left out where it has no room
+
+
+def test_what_random_answers_give_has_no_more_uncertainty_than_the_groups_that_decide_it():
+    """50.0 % of 100 groups without a tie had 42.9 to 57.1: both matchings of a group were counted as independent. Of
+    a share of groups divided by two, the interval is that of the share, divided by two (Clopper-Pearson)."""
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal((100, 2, 2))
+    score, match = (
+        Ledger(evaluation(scores))._drawn("group_score"),
+        Ledger(evaluation(scores))._drawn("group_match"),
+    )
+    assert match.estimate.value == 50 and match.estimate.high == 50 and match.estimate.low > 48
+    passing = round(2 * float(score.values.sum()))  # groups in which some matching passes GroupScore's test
+    found = scipy.stats.binomtest(passing, 100).proportion_ci()
+    assert (score.estimate.low, score.estimate.high) == pytest.approx((50 * found.low, 50 * found.high))

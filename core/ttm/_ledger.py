@@ -174,7 +174,8 @@ class Ledger(NamedTuple):
             labels = np.where(matches.tied[:, None], np.arange(m), matches.matching)
             passes &= fitted_groups(self.frozen.scores, labels)
         label, own = f"{METRICS[metric].label} against random answers", self.frozen.metrics[metric]
-        return self._figure(label, passes / perm(k, m), own.chance, int(matches.tied.sum()), perm(k, m))
+        share = estimate(passes, own.chance, int(matches.tied.sum()), clusters=self.frozen.clusters)
+        return Figure(label, passes / perm(k, m), _divided(share, perm(k, m)))
 
     def _rise(self, when: str, score: Figure, match: Figure) -> Figure:
         """What GroupMatch has over GroupScore, by group."""
@@ -183,8 +184,17 @@ class Ledger(NamedTuple):
         ties = max(a.ties or 0, b.ties or 0)
         return self._figure(label, match.values - score.values, b.chance - a.chance, ties)
 
-    def _figure(self, label: str, values: np.ndarray, chance: float, ties: int, parts: int = 1) -> Figure:
-        return Figure(label, values, estimate(values, chance, ties, parts, self.frozen.clusters))
+    def _figure(self, label: str, values: np.ndarray, chance: float, ties: int) -> Figure:
+        return Figure(label, values, estimate(values, chance, ties, clusters=self.frozen.clusters))
+
+
+def _divided(share: Estimate, by: int) -> Estimate:
+    """A share of the groups, and its interval over groups, divided by a number that is the same for each."""
+    clustered = share.clustered
+    if clustered is not None:
+        clustered = clustered._replace(low=clustered.low / by, high=clustered.high / by)
+    ends = {name: getattr(share, name) / by for name in ("value", "low", "high")}
+    return share._replace(**ends, clustered=clustered)
 
 
 _BOTH = (GROUP_SCORE, GROUP_MATCH)
