@@ -56,11 +56,12 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str, warn
         st.warning(escape_markdown(warning), icon=":material/filter_alt_off:")
     seconds, source = expected_seconds(store, run.job, run.groups)
     told = st.container()
-    if not run.wrong:
+    if not run.wrong and not warning:
         st.markdown(what_happens(run, seconds))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         blocked = bool(run.wrong)
-        start_one = st.button("Start the run", type="primary", icon=":material/play_arrow:", disabled=blocked)
+        kind = "secondary" if warning else "primary"
+        start_one = st.button("Start the run", type=kind, icon=":material/play_arrow:", disabled=blocked)
         with st.popover("Repeat with several seeds", icon=":material/stacked_line_chart:"):
             st.caption(SEEDS)
             with ui.checked_numbers(told) as wrong:

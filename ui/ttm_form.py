@@ -148,6 +148,8 @@ def _stored_for_runs(version: str, _upload: Upload) -> str:
     return str(store_embeddings(_upload.name, _upload.content()))
 
 
+TRANSFER = "Transfer check, device"  # the tab
+
 # ---- settings
 
 
@@ -340,19 +342,23 @@ def adapters(fields: _ConfigFields, model: str) -> dict[str, Any]:
     return {"lora_rank": rank, "lora_alpha": alpha, "lora_targets": targets}
 
 
-def data_settings(subject: AdaptationInput, grouped: bool) -> tuple[dict[str, Any], np.ndarray]:
-    """How many groups, the transfer check, the device; and which groups may be trained on, bool (n,)."""
+def group_count(place: Any, total: int) -> int:
+    """How many groups a run has: beside the preset, as fewer of them are the quickest try."""
+    label, more = "Use the first … groups", {"help": HELP["n"], "placeholder": f"all {total}"}
+    return int(number(place, label, 1, total, None, key="n", **more) or total)
+
+
+def data_settings(subject: AdaptationInput, count: int, grouped: bool) -> tuple[dict[str, Any], np.ndarray]:
+    """The transfer check and the device, of so many groups; and which groups may be trained on, bool (n,)."""
     total = len(subject.groups)
     bind: dict[str, Any] = {"bind": "query-params"}
     first, second, third = st.columns(3)
-    label, more = "Use the first … groups", {"help": HELP["n"], "placeholder": f"all {total}"}
-    count = int(number(first, label, 1, total, None, key="n", **more) or total)
-    device = second.selectbox("Device", DEVICES, key="device", accept_new_options=True, **bind)
+    device = first.selectbox("Device", DEVICES, key="device", accept_new_options=True, **bind)
     allowed = np.arange(total) < count
     options = {"groups": None if count == total else count, "device": device}
-    if grouped and third.toggle("Transfer check", key="transfer", help=HELP["adapt_on"], **bind):
-        share = first.slider("Adapt on … % of the groups", 5, 95, 50, 5, key="adapt_on", **bind)
-        seed = number(second, "Seed of the split", 0, 2**31 - 1, 0, key="split_seed")
+    if grouped and second.toggle("Transfer check", key="transfer", help=HELP["adapt_on"], **bind):
+        share = second.slider("Adapt on … % of the groups", 5, 95, 50, 5, key="adapt_on", **bind)
+        seed = number(third, "Seed of the split", 0, 2**31 - 1, 0, key="split_seed")
         options |= {"adapt_on": share / 100, "split_seed": int(seed)}
         chosen = subject.groups if count == total else subject.groups.select(range(count))
         allowed[:count] = adapted_pool(chosen.blind(), share / 100, int(seed))
@@ -377,7 +383,7 @@ def _plan(
     selection: Selection, choices: Any, settings: Any, wrong: list[str]
 ) -> tuple[PlannedRun, Evaluation] | None:
     with choices:
-        left, middle, right = st.columns(3, vertical_alignment="bottom")
+        left, middle, few, right = st.columns([27, 27, 21, 25], vertical_alignment="bottom")
         method = left.segmented_control(
             "Method",
             list(METHODS),
@@ -391,13 +397,13 @@ def _plan(
         if subject is None:
             return None
         fields = _ConfigFields(pick_preset(middle, kind, subject), subject.evaluation.matches.margin)
+        count = group_count(few, len(subject.groups))
         if warning := preset_warning(subject.model, subject.benchmark):
             st.caption(escape_markdown(warning))
     with settings:
         st.caption(escape_markdown(preset_source()))
-        options, oracle, common, allowed = _all_settings(kind, fields, subject)
+        options, oracle, common, allowed = _all_settings(kind, fields, subject, count)
     job = _job(kind, subject, options, common, oracle)
-    count = common["groups"] or len(subject.groups)
     title = (
         f"{subject.title}{' · SimpleMatch' if kind == 'simplematch' else ''}{' · oracle' if oracle else ''}"
     )
@@ -406,13 +412,13 @@ def _plan(
 
 
 def _all_settings(
-    kind: str, fields: _ConfigFields, subject: AdaptationInput
+    kind: str, fields: _ConfigFields, subject: AdaptationInput, count: int
 ) -> tuple[dict[str, Any], bool, dict[str, Any], np.ndarray]:
     """Options of the method, whether it is the oracle's run, what every method has, and which groups may be trained on,
     bool (n,)."""
     schedule, training, low_rank, groups = st.tabs(
-        ["Schedule", "Training", _adapters_label(subject.model), "Groups"],
-        default="Groups" if st.session_state.get("settings_open") else None,
+        ["Schedule", "Training", _adapters_label(subject.model), TRANSFER],
+        default=TRANSFER if st.session_state.get("settings_open") else None,
     )
     with schedule:
         columns = st.columns(5 if kind == "ttm" else 3)
@@ -427,7 +433,7 @@ def _all_settings(
     with low_rank:
         options |= adapters(fields, subject.model)
     with groups:
-        common, allowed = data_settings(subject, options.get("variant") != "global")
+        common, allowed = data_settings(subject, count, options.get("variant") != "global")
     return options, oracle, common, allowed
 
 
