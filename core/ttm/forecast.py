@@ -66,19 +66,19 @@ class Forecast(NamedTuple):
         line = f"Forecast from the scores before the run, without labels: GroupMatch {change_is}, {self.span} points."
         if change is None:
             tested = f"In tests {100 * self.level:.0f} % of runs ended inside their forecast."
-            return f"{line} {tested}{self._here}"
+            return f"{self._here}{line} {tested}"
         inside = "inside" if self.low <= change <= self.high else "outside"
         return f"{line} It changed by {change:+.1f}, {inside} of the interval {self.span}."
 
     @property
     def _here(self) -> str:
-        """How measured runs on this very set ended: a forecast that fails on it says so itself."""
+        """How measured runs on this very set ended, which is known better than any forecast."""
         if not self.runs:
             return ""
-        held = "holds" if self.low <= self.measured <= self.high else "fails"
+        held = "inside" if self.low <= self.measured <= self.high else "outside"
         mean = " on average" if self.runs > 1 else ""
         runs = f"{counted(self.runs, 'run')} of this model on this set changed GroupMatch"
-        return f" Here it {held}: {runs} by {self.measured:+.1f} points{mean}."
+        return f"Measured: {runs} by {self.measured:+.1f} points{mean}, {held} the forecast. "
 
     @staticmethod
     def partner(model: str) -> str:
