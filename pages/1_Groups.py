@@ -21,6 +21,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import GroupData
 from core.metrics.groups import METRICS
 from ui.export import BARS_NOTE
+from ui.fields import warn_number
 from ui.images import has_pictures
 from ui.notable_groups import notable_groups
 from ui.text_only import text_only_section
@@ -143,6 +144,8 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
         export_groups(selection, evaluation, export)
         return
     count = -(-len(indices) // PER_PAGE)
+    if "page" not in st.session_state:  # of the address, not of filters that have just left fewer
+        warn_number("page", "Page", 1, count, whole=True)
     if st.session_state.get("page", 1) > count:
         st.session_state["page"] = 1
     if has_pictures(groups[0]):

@@ -498,6 +498,13 @@ def test_next_and_previous_walk_the_groups_of_the_gallery_in_its_order(app):
     assert other.session_state["group"] == found.ids[wrong + 1]
 
 
+def test_a_page_of_the_gallery_that_is_not_there_is_said(app):
+    """page=999 showed the first page without a word."""
+    test = app(GROUPS, set="scenes/left-right", page="999")
+    assert "Page takes a whole number from 1 up to 25; the address has '999'" in text(test).replace("\\", "")
+    assert "Page takes" not in text(app(GROUPS, set="scenes/left-right", page="3"))
+
+
 def test_the_link_of_a_group_is_that_of_the_group_that_is_shown(app):
     test = app(GROUPS, set="scenes/left-right", group="left-right/test/0003")
     fine(button(test, "Next").click().run())

@@ -69,8 +69,10 @@ def metric_card(name: str, estimate: Estimate, change: str | None = None) -> Non
     note = "Below: exact 95 % interval over groups, chance level, tied groups (a tie counts as wrong)."
     interval, clustered = f"95 %: {estimate.low:.1f}–{estimate.high:.1f}", estimate.clustered
     if clustered is not None:
-        interval += f"  \nby {clustered.by}: {clustered.low:.1f}–{clustered.high:.1f}{clustered.dominated}"
-        note += f" By {clustered.by}: groups that share one count together, as {clustered.clusters} clusters."
+        interval += (
+            f"  \nby shared {clustered.by}: {clustered.low:.1f}–{clustered.high:.1f}{clustered.dominated}"
+        )
+        note += f" By shared {clustered.by}: groups that share one count together, as {clustered.clusters} clusters."
     with st.container(border=True, gap="xxsmall"):
         st.metric(
             label,

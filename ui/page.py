@@ -120,7 +120,8 @@ def open_page(
         _warn_unknown_selection()
         selection = pick_selection(title, nearest_model)
         notes = _notes(selection)
-    st.caption(escape_markdown(selection.described(first) + _truth_of_file(selection)))
+    described = escape_markdown(selection.described(first) + _truth_of_file(selection))
+    st.caption(described, help=selection.score_meaning, width="content")
     for note in notes:
         st.info(escape_markdown(note), icon=":material/info:")
     return selection

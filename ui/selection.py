@@ -112,6 +112,12 @@ class Selection(NamedTuple):
         return f"{self.benchmark} · {self.split} · {groups} · {model}{tags}"
 
     @property
+    def score_meaning(self) -> str | None:
+        """What the model's scores are, in a sentence; None where that is not known, as of a file."""
+        kind = None if self.file else scorer_list().get(self.model)
+        return f"{KINDS[kind].label}: {KINDS[kind].meaning}" if kind else None
+
+    @property
     def address(self) -> dict[str, Any]:
         """The query parameters of this selection, as `page_button` takes them."""
         shape = "x".join(map(str, self.groups.shape))

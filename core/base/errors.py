@@ -48,11 +48,14 @@ def _alike(name: str, other: str) -> bool:
 
 def unknown_name(kind: str, name: str, known: Iterable[str]) -> InputError:
     """The error for a name that is in no registry, and what was meant: what lacks a folder alone, else the nearest,
-    else what begins with it in its folder; else what there is, that folder first."""
+    else what begins with it in its folder; else what there is, that folder first, then what is built in."""
     folder = name.rpartition("/")[0]
-    options = sorted(
-        set(known), key=lambda option: (bool(folder) and option.rpartition("/")[0] != folder, option)
-    )
+
+    def rank(option: str) -> tuple[bool, bool, str]:
+        elsewhere = bool(folder) and option.rpartition("/")[0] != folder
+        return elsewhere, not option.startswith(("scenes/", "builtin/")), option
+
+    options = sorted(set(known), key=rank)
     near = [option for option in options if option.rpartition("/")[2] == name][:3]
     if not near:
         match = process.extractOne(name, options, scorer=fuzz.ratio, score_cutoff=60)

@@ -39,7 +39,12 @@ class _ScoreKind:
 # Kind -> what its scores are. Ranking scores stay where they do not saturate: a logit for a matching head, a log for
 # likelihoods. VQAScore is P("Yes") as published, because matchings add up scores; `vqa-log` is its logarithm.
 KINDS: dict[str, _ScoreKind] = {
-    "itc": _ScoreKind("ITCScore", "Cosine of the image's and the caption's embedding.", "cosine", _same),
+    "itc": _ScoreKind(
+        "ITCScore",
+        "Cosine of the image's and the caption's embedding, times the model's scale.",
+        "cosine",
+        _same,
+    ),
     "itm": _ScoreKind(
         "ITMScore", "A matching head reads image and caption together.", "probability of a match", _sigmoid
     ),
