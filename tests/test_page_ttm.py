@@ -367,9 +367,9 @@ def test_the_header_says_how_many_of_the_groups_the_run_takes(app):
 
 def test_the_example_says_where_it_is_of_another_set_or_model(app):
     """It stood, with +12.7 points, under a line that runs of the selected set had lost 3."""
-    assert "a run that has ended**" in text(app(TTM, set="scenes/left-right"))
+    assert "An example of a finished run**" in text(app(TTM, set="scenes/left-right"))
     other = text(app(TTM, set="scenes/attribute-swap"))
-    assert "a run that has ended, of another set than the selected one**" in other
+    assert "An example of a finished run, of another set than the selected one**" in other
     both = text(app(TTM, set="scenes/attribute-swap", model="builtin/siglip"))
     assert "of another set and model than the selected one**" in both
 
@@ -409,7 +409,7 @@ def test_a_finished_run_shows_curves_what_changed_and_the_way_back(app, made):  
     assert test.session_state["run"] == made.group
     fine(test.selectbox(key="shown").set_value(made.simplematch).run())
     fine(test.selectbox(key="shown").set_value("new").run())
-    assert button(test, "Start the run") and "What comes out" not in text(test)  # his own runs say it
+    assert button(test, "Start the run") and "An example of a finished run" not in text(test)  # his own runs say it
 
 
 def test_the_page_gives_one_number_for_one_gain(app, made):  # noqa: F811

@@ -37,7 +37,7 @@ def section(store: RunStore, benchmark: str | None, model: str) -> None:
             chart(plots.ttm_metrics_figure(data, _HEIGHT), _line(steps), "example-metrics")
         with right:
             of = _other(title, benchmark, model)
-            st.markdown(f"**What comes out: a run that has ended{of}**  \n{escape_markdown(title)}")
+            st.markdown(f"**An example of a finished run{of}**  \n{escape_markdown(title)}")
             st.markdown(_line(steps))
             st.caption(
                 "One curve per metric, iteration 0 is before the run; no label was used for training. This run gained; "

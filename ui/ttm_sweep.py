@@ -167,8 +167,8 @@ def _verdict_line(label: str, change: SeedChange, seeds: int) -> str:
     return (
         f"**{label} {verdict_words(found)}:** {found.difference:+.1f} points in the mean of {seeds} seeds (95 % "
         f"interval {found.low:+.1f} to {found.high:+.1f}; p {p_text(found.p_value)}{corrected}); {more}. "
-        f"On average a seed fixes {fixed:.1f} groups and breaks {broken:.1f}; every seed fixes "
-        f"{change.always_fixed} of them and breaks {change.always_broken}."
+        f"On average a seed fixes {fixed:.1f} groups and breaks {broken:.1f}; {change.always_fixed} are fixed and "
+        f"{change.always_broken} broken by every seed."
     )
 
 
