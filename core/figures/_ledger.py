@@ -118,7 +118,10 @@ def ledger_figure(record: Mapping[str, Any]) -> go.Figure:
             x=0, y=place - 0.42, xref="paper", text=label, showarrow=False, xanchor="left",
             xshift=_INDENT * (kind == "detail"),
         )  # fmt: skip
-    for x, dash in ((data.frozen, "dash"), (data.chance, "dot")):  # in pieces beside the bars: no label is crossed
+    for x, dash in (
+        (data.frozen, "dash"),
+        (data.chance, "dot"),
+    ):  # in pieces beside the bars: no label is crossed
         figure.add_scatter(
             x=np.tile([x, x, np.nan], len(places)),
             y=(places[:, None] + [-0.26, 0.42, np.nan]).ravel(),
