@@ -314,29 +314,23 @@ def verdict(
     match: Comparison, both: tuple[Evaluation, Evaluation], first: str, second: str, tests: int = 1
 ) -> str:
     """Which of the two is ahead in GroupMatch, or that these groups cannot tell; by cluster where they hang together.
-    Points and interval are those by which the better one leads; p is the table's, corrected for so many metrics, and
+    The difference is signed as in the table, second minus first; p is the table's, corrected for so many metrics, and
     one is ahead where both interval and p say so. Markdown."""
     tested, by = (match, "") if match.clustered is None else (match.clustered, f" by {match.clustered.by}")
-    a, b = names = [escape_markdown(name) for name in (first, second)]
-    x, y = values = [f"{each.metrics[GROUP_MATCH].value:.2f} %" for each in both]
-    low, high = tested.low, tested.high
-    if match.difference < 0:
-        low, high = -high, -low
+    a, b = (escape_markdown(name) for name in (first, second))
+    x, y = (f"{each.metrics[GROUP_MATCH].value:.2f} %" for each in both)
+    p_value = tested.p_holm or tested.p_value
+    if tested.low <= 0 <= tested.high or p_value > 0.05:
+        said = f"these groups cannot tell {a} and {b} apart**, {x} and {y}"
+    elif match.difference > 0:
+        said = f"{b} is ahead of {a}**, {y} against {x}"
     else:
-        names.reverse()
-        values.reverse()
+        said = f"{a} is ahead of {b}**, {x} against {y}"
     led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both), digits=2)
-    points, p_value = f"{abs(led):.2f} points", tested.p_holm or tested.p_value
     corrected = f", corrected for these {tests} metrics" if tests > 1 else ""
-    p = f"p{by} {p_text(p_value)}{corrected}"
-    if low <= 0 <= high or p_value > 0.05:
-        lead = f"{names[0]} leads by {points}" if match.difference else "no difference"
-        interval = f"95 % interval{by} {low:+.1f} to {high:+.1f}"
-        said = f"these groups cannot tell {a} and {b} apart**, {x} and {y}: {lead}"
-    else:
-        interval = f"95 % interval{by} {low:.1f} to {high:.1f}"
-        said = f"{names[0]} is ahead of {names[1]} by {points}**, {values[0]} against {values[1]}"
-    return ui.unbroken(ui.true_minus(f"**GroupMatch: {said} ({interval}, {p})."))
+    interval = f"95 % interval{by} {tested.low:+.1f} to {tested.high:+.1f}"
+    difference = f"{b} − {a}: {led:+.2f} points, {interval}, p{by} {p_text(p_value)}{corrected}"
+    return ui.unbroken(ui.true_minus(f"**GroupMatch: {said} ({difference})."))
 
 
 def counts(match: Comparison, n: int, first: str, second: str) -> str:
@@ -442,14 +436,22 @@ def cards(
     if st.session_state.get("cards", 1) > count:
         st.session_state["cards"] = 1
     start = (st.session_state.get("cards", 1) - 1) * PER_PAGE
-    grid = st.grid(2, min_column_width=300, border=True)
-    for index in map(int, indices[start : start + PER_PAGE]):
+    grid, shown = (
+        st.grid(2, min_column_width=300, border=True),
+        [*map(int, indices[start : start + PER_PAGE])],
+    )
+    on_page = [
+        each.group(index) for each in both for index in shown
+    ]  # scores have the same decimals on all cards
+    for index in shown:
         with grid.cell():
             marks = [
                 (e.outcomes[metric].kind(index), f"{side.short}: {METRICS[metric].label}")
                 for side, e in zip(sides, both, strict=True)
             ]
-            scores = {side.short: each.group(index) for side, each in zip(sides, both, strict=True)}
+            scores = {
+                side.short: each.group(index).beside(on_page) for side, each in zip(sides, both, strict=True)
+            }
             ui.group_card(groups[index], marks, "Compare", "side", scores)
     if count > 1:
         st.pagination(count, key="cards")

@@ -184,7 +184,7 @@ def standing(name: str, seeds: int, polled: bool, wrong: str) -> None:
 
 
 def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> None:
-    """The table, and beside a paper's what is measured here of the same kind: its lines of the built-in world, or the
+    """The table, and below a paper's what is measured here of the same kind: its lines of the built-in world, or the
     table there that answers the same question."""
     own, built_in = table_html.halves(record, empty)
     name = table_html.COUNTERPARTS.get(record["table"])
@@ -193,20 +193,18 @@ def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> N
     else:
         choice = table_html.table_choices(table_html.WORLD)[name]
         plan = papers.table_plan(store, choice.key, papers.SEEDS)
-        other, rows = table_html.halves(plan.record())[0], max(rows, len(plan.lines))
+        other = table_html.halves(plan.record())[0]
         label, note = f"**Ours, on the built-in world: {name}**", f"{choice.title}."
     if not (own and other):
         if other:
             st.caption(table_html.NOT_PRINTED)
         markup_table(own or other, rows)
         return
-    left, right = st.columns(2, gap="medium")
-    with left:
-        side_head("**Published**", "As the paper prints it.")
-        markup_table(own, rows)
-    with right:
-        side_head(label, f"{note[0].upper()}{note[1:]}", "" if built_in else str(name))
-        markup_table(other, rows)
+    # One above the other: beside each other, each would show half of its columns.
+    side_head("**Published**", "As the paper prints it.")
+    st.html(own)
+    side_head(label, f"{note[0].upper()}{note[1:]}", "" if built_in else str(name))
+    st.html(other)
 
 
 def side_head(label: str, note: str, opens: str = "") -> None:

@@ -108,7 +108,7 @@ def images() -> None:
             help="Images and a manifest; a Hugging Face data set in Parquet; an image folder with metadata.csv.",
         )
     with right:
-        how_it_looks()
+        how_it_looks(folded=upload is not None or bool(folder.strip()))
     if upload is not None:
         if arrays_instead(upload):
             return
@@ -137,8 +137,10 @@ def bring_folder(folder: str) -> None:
         import_workbench.open_source(str(place), place)
 
 
-def how_it_looks() -> None:
-    with st.container(border=True):
+def how_it_looks(folded: bool) -> None:
+    """The form of a manifest. folded : once there is one, which is checked below."""
+    place = st.expander("What a manifest looks like") if folded else st.container(border=True)
+    with place:
         st.markdown("**manifest.csv**, one row per group:")
         st.code(
             "id,image_0,image_1,caption_0,caption_1,topic\n"
@@ -179,14 +181,17 @@ def workbench() -> None:
     table = import_workbench.choose_table(now)
     if table is None or misplaced.no_table_of_images(now):
         return
+    begin, result = st.container(), st.container()  # the result is below the button, in sight
     columns = import_workbench.choose_columns(table)
-    if st.button("Check everything", type="primary", icon=":material/rule:", key="check"):
-        import_workbench.check(now, columns)
+    if begin.button("Check everything", type="primary", icon=":material/rule:", key="check"):
+        with result:
+            import_workbench.check(now, columns)
     if now.staged is not None:
         if columns != now.meant:
-            st.info("The columns have changed; check again.", icon=":material/refresh:")
+            result.info("The columns have changed; check again.", icon=":material/refresh:")
             return
-        import_workbench.show_result(now.staged)
+        with result:
+            import_workbench.show_result(now.staged)
         if now.staged.groups:
             import_workbench.name_form(now)  # above the pictures: below ten of them it was not found
             import_workbench.show_preview(now.staged)

@@ -3,6 +3,7 @@
 import json
 import shutil
 import zipfile
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -220,6 +221,23 @@ def test_the_curves_of_a_run_come_back(tmp_path, ending):
     assert back["note"].tolist() == ["before", "", ""]
     assert back["group_match_low"].tolist() == [v - 1 / 3 for v in back["group_match"]]
     assert back["untouched_group_match"].tolist() == [50.0] * 3
+
+
+def test_the_curves_of_a_run_say_last_what_they_are_of(tmp_path):
+    """The file lacked model, set, seed and version, which LaTeX and report have."""
+    store = RunStore(tmp_path)
+    config = {
+        "benchmark": "scenes/swap",
+        "split": "validation",
+        "model": "builtin/clip",
+        "ttm": {"seed": 3},
+    }
+    run = store.create("ttm", "a run", config)
+    plain, frame = curves_frame(steps()), curves_frame(steps(), run)
+    assert list(frame)[: len(plain.columns)] == list(plain)
+    own = frame[list(frame)[len(plain.columns) :]].drop_duplicates().to_dict("records")
+    origin = {"set": "scenes/swap", "split": "validation", "model": "builtin/clip", "seed": 3}
+    assert own == [{**origin, "crossmatch_version": version("crossmatch")}]
 
 
 # --- groups

@@ -60,15 +60,15 @@ def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app)
     match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
     said = text(test).replace("\\", "")
     assert "these groups cannot tell builtin/clip and builtin/siglip apart" in said
-    lead = f"builtin/siglip leads by {match['B − A']:.2f} points (95 % interval by caption "
+    lead = f"(builtin/siglip − builtin/clip: +{match['B − A']:.2f} points, 95 % interval by caption "
     assert (
         match["B − A"] > 0 and (lead + match["B − A by caption: 95 %"]).replace("-", "−") + ", p by" in said
     )
     test = app(COMPARE, set="scenes/attribute-swap", model="builtin/clip", other="builtin/siglip")
     said = text(test).replace("\\", "")
-    lead = "builtin/clip is ahead of builtin/siglip by 11.33 points**, 82.67 % against 71.33 %"
+    lead = "builtin/clip is ahead of builtin/siglip**, 82.67 % against 71.33 % (builtin/siglip − builtin/clip: −11.33"
     assert (
-        f"{lead} (95 % interval by caption 5.1 to 17.2, p by caption < 0.001, corrected for these 5 metrics)."
+        f"{lead} points, 95 % interval by caption −17.2 to −5.1, p by caption < 0.001, corrected for these 5 metrics)."
         in said
     )
     assert (
@@ -93,21 +93,29 @@ def test_the_p_of_the_headline_is_that_of_the_table_and_decides_with_the_interva
     assert match["p, Holm"] == pytest.approx(5 * 2 / 2**7) and match["B − A: 95 %"].startswith("+")
     said = text(test).replace("\\", "")
     assert "these groups cannot tell worse.csv and right.csv apart" in said
-    assert "right.csv leads by 2.33 points (95 % interval +" in said
+    assert "(right.csv − worse.csv: +2.33 points, 95 % interval +" in said
     assert "p 0.078, corrected for these 5 metrics)." in said
 
 
-def test_points_and_interval_are_those_by_which_the_named_one_leads_whichever_is_first(app):
-    """“clip is ahead of siglip” stood beside “second minus first: −11.3 points”."""
-    lines = [
-        next(
-            line.value
-            for line in app(COMPARE, set="scenes/attribute-swap", model=a, other=b).markdown
-            if "ahead" in line.value
+def test_the_difference_has_one_direction_and_sign_in_headline_table_and_note(app, tmp_path):
+    """“b.csv leads by 20.00 points (−0.5 to +38.6)” stood above “Difference: a.csv − b.csv”."""
+    right = np.tile(np.eye(2), (20, 1, 1))
+    worse = right.copy()
+    worse[:4] = 1 - worse[:4]
+    entries = {
+        name: uploaded(tmp_path, name, scores) for name, scores in (("a.csv", worse), ("b.csv", right))
+    }
+    for first, second, sign in (("b.csv", "a.csv", "−"), ("a.csv", "b.csv", "+")):
+        test = app(COMPARE, set=entries[first], other=entries[second])
+        said = text(test).replace("\\", "")
+        assert f"cannot tell {first} and {second} apart" in said
+        assert f"({second} − {first}: {sign}20.00 points, 95 % interval" in said
+        assert f"Difference: {second} − {first} in percentage points" in said
+        match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
+        interval = match["B − A: 95 %"].replace("-", "−")
+        assert f"95 % interval {interval}, p" in said and match["B − A"] == float(
+            sign.replace("−", "-") + "20"
         )
-        for a, b in (("builtin/clip", "builtin/siglip"), ("builtin/siglip", "builtin/clip"))
-    ]
-    assert lines[0] == lines[1] and "11.33\u00a0points" in lines[0]  # where no line ends
 
 
 @pytest.mark.parametrize(("name", "metrics"), [(SET, 5), ("scenes/replace", 1)])
@@ -225,7 +233,8 @@ def test_scores_side_by_side_have_the_same_decimals_and_a_number_is_called_a_gro
     near, plain = np.tile(np.eye(2), (3, 1, 1)), np.tile(np.eye(2), (3, 1, 1))
     near[1] = [[0.2255, 0.2251], [0.1, 0.2]]
     first, second = uploaded(tmp_path, "a.csv", near), uploaded(tmp_path, "b.csv", plain)
-    test = app(COMPARE, set=first, other=second)
+    test = app(COMPARE, set=first, other=second, side="both right")
+    assert "1.000 " in html(test) and "1.00 " not in html(test)  # on every card
     ids = test.selectbox(key="group").options
     test = fine(test.selectbox(key="group").set_value(ids[1]).run())
     assert html(test).count("1.000 ") >= 2 and "0.226 " in html(test)

@@ -439,7 +439,7 @@ def test_a_table_with_one_measured_line_speaks_of_one(app):
     assert "of untouched groups on the one measured line, scenes/left-right" in told and "all 1" not in told
 
 
-def test_a_published_table_stands_beside_ours_and_one_button_leads_there(app):
+def test_a_published_table_stands_above_ours_and_one_button_leads_there(app):
     """A button replaced the table, and three led to the built-in world."""
     for query, name in (
         (TTM, "Sets and models"),
@@ -456,7 +456,20 @@ def test_a_published_table_stands_beside_ours_and_one_button_leads_there(app):
         assert (state["paper"], state["table"]) == (table_html.WORLD, name)
 
 
-def test_a_table_with_lines_of_the_built_in_world_has_them_beside_the_papers(app):
+@pytest.mark.parametrize(
+    "query", [TTM, {"paper": "Language priors", "table": "Table 1a"}, {"paper": "Cola", "table": "Table 1"}]
+)
+def test_two_tables_stand_one_above_the_other_each_whole(app, query):
+    """Beside each other, the columns of TTM were out of sight, and a long table gave the short one its height."""
+    test = app(PAPERS, **query)
+    is_table = lambda each: "<table" in each.proto.body  # noqa: E731
+    assert len([*filter(is_table, test.get("html"))]) == 2
+    assert not [each for column in test.columns for each in column.get("html") if is_table(each)]
+    tall = [each for each in test.get("flex_container") if each.proto.height_config.pixel_height]
+    assert not [each for place in tall for each in place.get("html") if is_table(each)]
+
+
+def test_a_table_with_lines_of_the_built_in_world_has_them_below_the_papers(app):
     test = app(PAPERS, paper="Cola", table="Table 1")
     own, other = (each.proto.body for each in test.get("html") if "<table" in each.proto.body)
     assert "CLIP, Linear" in own and "MM-Adapter" in other and "Published" in text(test)

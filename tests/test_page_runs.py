@@ -6,6 +6,7 @@ import runpy
 import shutil
 import zipfile
 from datetime import datetime
+from importlib.metadata import version
 from types import SimpleNamespace
 
 import numpy as np
@@ -133,6 +134,9 @@ def test_the_table_is_taken_away_as_numbers(app, made, monkeypatch):  # noqa: F8
     monkeypatch.setattr("ui.export_section", lambda name, table, *_, **more: given.append(table))
     app(RUNS)
     back = pd.read_csv(io.StringIO(given[-1]().to_csv(index=False))).set_index("id")
+    assert list(back)[-1] == "crossmatch_version" and back["crossmatch_version"].unique() == [
+        version("crossmatch")
+    ]
     fields = [f"group_match{end}" for end in ("", "_low", "_high", "_chance", "_ties", "_sd")]
     fields += [f"group_match_before{end}" for end in ("", "_low", "_high", "_ties", "_sd")]
     fields += [

@@ -5,6 +5,7 @@ import json
 import re
 import time
 from dataclasses import replace
+from importlib.metadata import version
 from pathlib import Path
 from xml.etree import ElementTree
 
@@ -666,6 +667,21 @@ def test_seeds_are_exported_as_table_of_latex_and_report(app, made, monkeypatch)
     assert f"before: {f'IndividualMatch {alone.ties} tied' if alone.ties else 'none'}" in latex
     assert "chance &" in latex and "over seeds and groups" in latex and "%  " not in latex
     assert "ties not counted" not in latex
+
+
+def test_tables_of_one_run_and_of_seeds_end_with_what_they_are_of(app, made, monkeypatch):  # noqa: F811
+    """They lacked set, model, seed and version, which their LaTeX and report have."""
+    given = []
+    for module in ("ttm_run", "ttm_sweep"):
+        monkeypatch.setattr(f"ui.{module}.export_section", lambda _, table, *__, **___: given.append(table))
+    app(TTM, run=made.group)
+    app(TTM, run=made.seeds[1])
+    for table, numbers in zip(given[:1] + given[-1:], ({"seed_numbers": "0;1"}, {"seed": 1}), strict=True):
+        run = RunStore().get(made.seeds[0])
+        wanted = {"set": SET, "split": "test", "model": run.config["model"], **numbers}
+        wanted |= {"crossmatch_version": version("crossmatch")}
+        last = table[list(table)[-len(wanted) :]].drop_duplicates().to_dict("records")
+        assert last == [wanted] and next(iter(table)) == "iteration"
 
 
 def test_cards_of_seeds_have_the_interval_chance_and_ties_beside_the_deviation(app, made):  # noqa: F811

@@ -105,6 +105,33 @@ def test_other_columns_ask_for_another_check(app, tmp_path):
     assert not [b for b in test.button if b.label == "Add it to the benchmarks"]
 
 
+def test_the_button_and_its_result_stand_above_the_columns_which_are_folded_once_they_are_known(
+    app, tmp_path
+):
+    """The table of columns pushed the button below the edge of the screen, and its result further still."""
+    test = checked(app, brought(tmp_path / "set", GOOD))
+    (columns,) = [each for each in test.expander if each.label.startswith("What the columns mean")]
+    assert not columns.proto.expanded and columns.multiselect and columns.dataframe
+    found = "(images: image_0, image_1; captions: caption_0, caption_1; answer: truth; id: id)"
+    assert found in columns.label.replace("\\", "")
+    kinds = [each.type for each in test.main]
+    assert kinds.index("button") < kinds.index("success") < kinds.index("multiselect")
+
+
+def test_columns_without_a_known_meaning_stand_open(app, tmp_path):
+    folder = brought(tmp_path / "set", GOOD)
+    (folder / "manifest.csv").write_text("a,b,c\n1,2,3\n")
+    test = fine(app(PAGE).text_input(key="set_folder").set_value(str(folder)).run())
+    (columns,) = [each for each in test.expander if each.label.startswith("What the columns mean")]
+    assert columns.proto.expanded
+
+
+def test_enter_in_a_name_does_not_add_the_set_before_its_licence(app, tmp_path):
+    test = checked(app, brought(tmp_path / "set", GOOD))
+    (form,) = [each.proto.form for each in test.get("form")]
+    assert form.form_id == "register" and not form.enter_to_submit
+
+
 @pytest.mark.parametrize(
     ("make", "message"),
     [

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import numpy as np
 import pandas as pd
 import pytest
 from driving import fine
@@ -14,6 +15,7 @@ from core import datasets
 from core.base.errors import InputError
 from core.base.paths import assets
 from core.cli import app as command
+from core.datasets.score_files import write_scores
 from core.papers.published import _BENCHMARKS, PublishedSet, _rows
 from core.runs.store import RunStore
 
@@ -256,9 +258,14 @@ def test_what_evaluate_wrote_stands_among_published_results_and_says_what_makes_
             "is of colorswap, not of winoground; write a result of winoground with `crossmatch",
         ),
         (
-            evaluated(None),
-            "names no benchmark and should be of winoground; write a result of winoground with `crossmatch",
+            evaluated(None, n_groups=40),
+            r"names no benchmark and has 40 groups, Winoground has 400 \(test\) groups of 2x2; choose the set that",
         ),
+        (
+            evaluated(None, n_groups=None),
+            "names no benchmark and has groups of unknown number, Winoground has",
+        ),
+        (evaluated(None, shape="1x2"), "names no benchmark and has 400 groups of 1x2, Winoground has"),
         (evaluated("winoground", metrics={}), "has no group_score"),
         (evaluated("winoground", metrics={"group_score": {"value": "x"}}), "has no group_score"),
         (
@@ -274,6 +281,36 @@ def test_an_own_result_of_something_else_is_one_sentence(tmp_path, record, says)
     with pytest.raises(InputError, match=says):
         raise shown.exception
     assert "crossmatch evaluate winoground --json" in str(shown.exception)
+
+
+@pytest.mark.parametrize("ending", [".json", ".csv", ".npz", ".jsonl", ".parquet"])
+def test_a_score_file_or_a_result_without_a_benchmark_is_taken_as_one_of_the_set(tmp_path, ending):
+    """Who has a score file alone could only name the benchmark where the gated set had been downloaded."""
+    scores = np.tile([[1.0, 0.0], [0.0, 1.0]], (400, 1, 1))
+    scores[:100] = [[0.0, 1.0], [1.0, 0.0]]
+    scores[100:101] = 1.0  # a tie counts as wrong
+    path = tmp_path / f"mine{ending}"
+    if ending == ".json":  # as `evaluate --scores` prints it
+        file = tmp_path / "mine.csv"
+        write_scores(file, scores)
+        shown = CliRunner().invoke(command, ["evaluate", "--scores", str(file), "--json"])
+        path.write_text(shown.stdout)
+    else:
+        write_scores(path, scores)
+    row = PublishedSet("Winoground").result(path, "group_score").iloc[0]
+    assert row["value"] == 100 * 299 / 400 and row["source"] == path.name and row["caution"] == ""
+    assert row["method"].startswith("of your file, as measured, [") and row["system"].startswith("mine.")
+    assert "taken as one of winoground; image i is taken to belong to caption i" in row["note"]
+    with pytest.raises(
+        InputError, match=r"400 groups of 2x2, ColorSwap has 300 \(test\) or 700 \(train\) groups"
+    ):
+        PublishedSet("ColorSwap").result(path, "group_score")
+
+
+def test_a_file_that_names_no_benchmark_has_the_split_of_its_number_of_groups(tmp_path):
+    path = tmp_path / "scores.csv"
+    write_scores(path, np.random.default_rng(0).normal(size=(700, 2, 2)))
+    assert PublishedSet("ColorSwap").result(path, "group_score")["caution"][0] == "of the split train"
 
 
 def test_a_set_that_is_no_benchmark_here_takes_no_own_result(tmp_path):
@@ -351,6 +388,19 @@ def test_the_page_takes_an_own_result_too(app, tmp_path):
         f"**Yours**: 12.50 % (mine, as measured, [9.40, 16.10]); {above} of the {len(table) - 1} other rows"
     )
     assert any(each.value.replace("\\", "").startswith(wanted) for each in test.markdown)
+
+
+def test_the_page_measures_a_score_file_as_one_of_the_set_that_is_chosen(app, tmp_path):
+    """A CSV was "not allowed", and its result "names no benchmark"."""
+    path = tmp_path / "a.csv"
+    write_scores(path, np.tile(np.eye(2), (400, 1, 1)))
+    test = opened(app, "group_score")
+    assert any("is taken as one of Winoground" in each.value for each in test.caption)
+    (field,) = [each for each in test.get("file_uploader") if "Your own result" in each.label]
+    fine(field.upload("a.csv", path.read_bytes()).run())
+    table = systems(test)
+    (method,) = table[table["What it is"] == "yours"]["Method"]
+    assert method == "of your file, as measured, [99.08, 100.00]"  # Clopper and Pearson's of 400 of 400
 
 
 def systems(test):

@@ -3,6 +3,7 @@
 import re
 import shlex
 import tomllib
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -167,6 +168,18 @@ def test_results_on_other_groups_have_a_row_of_chance_levels_each_and_intervals_
         "25.00",
         "50.00",
     ]
+
+
+def test_a_table_in_latex_says_how_each_interval_is_made_and_with_which_version():
+    """“Clopper-Pearson” stood below IndividualMatch too, whose answers in one group depend on each other."""
+    scores = np.array([np.eye(2)] * 10 + [1 - np.eye(2)] * 30)
+    found = Evaluation.of(scores, np.tile([0, 1], (40, 1))).metrics
+    worth = "for as many independent answers as these, which depend on each other, are worth"
+    assert f"(Clopper-Pearson; of IndividualMatch {worth})." in latex_table([("x", found)])
+    assert "(Clopper-Pearson)." in latex_table([("x", {"text_score": found["text_score"]})])
+    one = Estimate(41.25, 36.0, 46.5, 25.0, 0, _Clustered("image", 20, 30.0, 52.0, 4))
+    assert f"(Clopper-Pearson; by image {worth})." in latex_table([("x", {"text_score": one})])
+    assert f"Made with Crossmatch {version('crossmatch')}." in latex_table([("x", found)])
 
 
 def test_a_dash_for_p_is_explained_below_the_table():

@@ -113,26 +113,42 @@ def open_upload(upload: Any) -> None:
 
 
 def choose_columns(table: Table) -> ColumnMapping:
-    """What each column means; the first guess goes by the names."""
-    first, names = guess_columns(table.columns), list(table.columns)
-    st.header("What the columns mean", anchor=False)
-    st.dataframe(_sample(table), hide_index=True, height=145)
-    with st.container(border=True):
-        left, right = st.columns(2)
-        images = left.multiselect("Images, in order", names, list(first.images), key="col_images")
-        captions = right.multiselect("Captions, in order", names, list(first.captions), key="col_captions")
-        one, two, three = st.columns(3)
-        told = "Caption number of each image, from 0. None: image i belongs to caption i."
-        answer = one.selectbox(
-            "Answer", _options(names), _index(names, first.truth), key="col_answer", help=told
-        )
-        told = "Rows with the same value are one group: each row is an image with its caption."
-        group = two.selectbox(
-            "Group", _options(names), _index(names, first.group), key="col_group", help=told
-        )
-        told = "Column that names each group. None: the groups are numbered."
-        name = three.selectbox("Id", _options(names), _index(names, first.id), key="col_id", help=told)
-    st.caption("Every other column becomes a tag.")
+    """What each column means, by its name at first; folded where the names say it all, so that the result is near."""
+    first = guess_columns(table.columns)
+    is_known = bool(first.images and first.captions)
+    found = f" ({_in_words(first)})" if is_known else ""
+    label = escape_markdown(f"What the columns mean{found}")
+    with st.expander(label, icon=":material/view_column:", expanded=not is_known, key="columns"):
+        st.dataframe(_sample(table), hide_index=True, height=145)
+        chosen = _column_fields(first, list(table.columns))
+        st.caption("Every other column becomes a tag.")
+    return chosen
+
+
+def _in_words(columns: ColumnMapping) -> str:
+    """`images: image_0, image_1; captions: caption_0, caption_1; id: id`."""
+    named = {
+        "images": ", ".join(columns.images),
+        "captions": ", ".join(columns.captions),
+        "answer": columns.truth,
+        "group": columns.group,
+        "id": columns.id,
+    }
+    return "; ".join(f"{what}: {names}" for what, names in named.items() if names)
+
+
+def _column_fields(first: ColumnMapping, names: list[str]) -> ColumnMapping:
+    """A field for each meaning, filled with the first guess."""
+    left, right = st.columns(2)
+    images = left.multiselect("Images, in order", names, list(first.images), key="col_images")
+    captions = right.multiselect("Captions, in order", names, list(first.captions), key="col_captions")
+    one, two, three = st.columns(3)
+    told = "Caption number of each image, from 0. None: image i belongs to caption i."
+    answer = one.selectbox("Answer", _options(names), _index(names, first.truth), key="col_answer", help=told)
+    told = "Rows with the same value are one group: each row is an image with its caption."
+    group = two.selectbox("Group", _options(names), _index(names, first.group), key="col_group", help=told)
+    told = "Column that names each group. None: the groups are numbered."
+    name = three.selectbox("Id", _options(names), _index(names, first.id), key="col_id", help=told)
     return ColumnMapping(tuple(images), tuple(captions), _value(answer), _value(name), _value(group))
 
 
@@ -230,7 +246,7 @@ def name_form(now: ImportSession) -> None:
     staged = now.staged
     assert staged is not None
     st.header("Give it a name", anchor=False)
-    with st.form("register", border=True):
+    with st.form("register", border=True, enter_to_submit=False):  # a licence and a title come after the name
         left, right = st.columns(2)
         name = left.text_input("Name", placeholder="kitchen-pairs", help="The benchmark will be mine/NAME.")
         title = right.text_input("Title", placeholder="Kitchen pairs")

@@ -9,14 +9,16 @@ import pandas as pd
 import streamlit as st
 
 from core.base.errors import InputError
-from core.base.public_mode import upload_megabytes
+from core.base.limits import check
 from core.exchange.layouts import text_table_latex
 from core.figures.text import escape_markdown
 from core.metrics.group_metrics import METRICS
 from core.papers.published import COLUMNS, PublishedSet
 from core.runs.store import RunStore
+from ui.compute_queue import READING
 from ui.export import export_section
 from ui.page import show_error
+from ui.uploads import upload_limit
 
 _LABELS = {"image_choice": "Image choice"}  # of what is no metric of groups
 _READING = (
@@ -122,15 +124,23 @@ def _label(metric: str) -> str:
 def _own(chosen: PublishedSet, store: RunStore, metric: str) -> pd.DataFrame | None:
     """Rows of the finished runs and of the result file that is given here; a file of something else is said."""
     file = st.file_uploader(
-        "Your own result: what `crossmatch evaluate` or `recall` writes with `--json` or `--out`",
-        ["json"],
+        "Your own result: what `crossmatch evaluate` or `recall` writes with `--json` or `--out`, or a score file",
+        ["json", "csv", "npz", "jsonl", "parquet"],
         key="published_own",
-        max_upload_size=upload_megabytes(1),
+        max_upload_size=upload_limit(),
+    )
+    st.caption(
+        escape_markdown(
+            f"A file that names no benchmark, as no score file does, is taken as one of {chosen.title}, the set that "
+            "is chosen above."
+        )
     )
     rows = [chosen.runs(store, metric)]
     if file is not None:
         try:
-            rows.append(chosen.result(Path(file.name), metric, file.getvalue()))
+            check(file.name, file=file.size)  # browsers are told, but whoever is not one can send more
+            with READING.one():
+                rows.append(chosen.result(Path(file.name), metric, file.getvalue()))
         except InputError as error:
             show_error(error)
     found = [each for each in rows if len(each)]

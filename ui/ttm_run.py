@@ -109,7 +109,7 @@ def view(store: RunStore, run_id: str, files: DeltaGenerator) -> None:
         with files:
             export_section(
                 f"run-{run.id}",
-                curves_frame(steps),
+                curves_frame(steps, run),
                 figures,
                 latex=partial(_latex, run, steps),
                 command=_command(run),

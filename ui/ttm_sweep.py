@@ -21,6 +21,7 @@ from core.exchange.run_table import (
     _KIND_PARTS,
     _ends_of,
     _groups_said,
+    _origin,
     _Result,
     _seeds_said,
     _settings_said,
@@ -61,7 +62,9 @@ def view(store: RunStore, group: str, files: DeltaGenerator) -> None:
         with files:
             export_section(
                 f"seeds-{group}{f'-{len(whole)}-of-{len(runs)}' if missing else ''}",
-                figures.ttm_table(data).assign(n_seeds_complete=len(whole), n_seeds=len(runs)),
+                figures.ttm_table(data).assign(
+                    n_seeds_complete=len(whole), n_seeds=len(runs), **_origin(runs)
+                ),
                 {"accuracy": figures.ttm_metrics_figure(data)},
                 command=_command(runs),
                 latex=partial(_latex, whole, missing) if is_measured else "",

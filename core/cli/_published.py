@@ -25,7 +25,8 @@ def published(
         list[Path] | None,
         typer.Argument(
             metavar="RESULT...",
-            help="Your own results: a metrics.json of evaluate, or what evaluate or recall printed with `--json`.",
+            help="Your own results: a metrics.json of evaluate, what evaluate or recall printed with `--json`, or a "
+            "score file, as of `evaluate --scores`.",
         ),
     ] = None,
     metric: Annotated[str | None, typer.Option(help="Default: the strictest that was published.")] = None,

@@ -179,7 +179,7 @@ def _results(
 @export_app.command("curves", epilog="Example: crossmatch export curves RUN --out curves.csv")
 def _curves(run: options.RunId, out: TableOut) -> None:
     """One row per iteration of a run: thresholds, coverage, precision, loss, and all metrics with intervals."""
-    write_table(out, curves_frame(_steps(run)))
+    write_table(out, curves_frame(_steps(run), RunStore().get(run)))
     print_note(f"wrote {out}")
 
 

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from core.base.lazy import pandas as pd
+from core.exchange.run_table import _origin
 
 if TYPE_CHECKING:
     from core.metrics.evaluation import Evaluation
+    from core.runs.store import Run
 
 _FIELDS = ("value", "low", "high", "chance", "ties")
 # What an iteration's record holds besides its metrics and margins, in the order of reading.
@@ -59,13 +61,18 @@ def _row(tag: str, value: str, part: Evaluation, name: str) -> dict[str, Any]:
     return row | {f"clustered_{field}": value for field, value in found.clustered._asdict().items()}
 
 
-def curves_frame(steps: Sequence[Mapping[str, Any]]) -> pd.DataFrame:
+def curves_frame(steps: Sequence[Mapping[str, Any]], run: Run | None = None) -> pd.DataFrame:
     """One row per iteration of a run: thresholds, coverage, precision, training, and every metric with its interval.
 
     Metrics are columns such as `group_match`, `group_match_low`, `group_match_high`, `group_match_chance`,
     `group_match_ties`; of a transfer check also `adapted_group_match`, `untouched_group_match`, ...
+
+    run : whose they are; its set, split, model and seed, and the version of Crossmatch, are the last columns, the same
+    in every row.
     """
-    return pd.DataFrame([_curve_row(step) for step in steps])
+    return pd.DataFrame([_curve_row(step) for step in steps]).assign(
+        **({} if run is None else _origin([run]))
+    )
 
 
 def _curve_row(step: Mapping[str, Any]) -> dict[str, Any]:

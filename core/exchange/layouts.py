@@ -26,6 +26,7 @@ from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
 from core.base.text import _change_in_points, _exact_differences, counted, p_digits
 from core.datasets.paper_results import load_results
+from core.exchange.run_table import _software_version
 from core.metrics.groups import (
     GROUP_MATCH,
     GROUP_SCORE,
@@ -85,18 +86,19 @@ def layout_table(results: Sequence[Result], layout: str, paper: bool = True) -> 
     head, rows = LAYOUTS[layout](results, published(results, layout) if paper else pd.DataFrame())
     measured = any(result.adapted and result.adapted.std is not None for result in results)
     spread = _SPREAD if measured else ""
-    reading = f"In percent. Brackets: 95 % intervals ({_METHOD}){spread}. –: not measured, or not printed."
+    # Of means over seeds it rests on Clopper and Pearson's, too; no paper's layout has a metric of shares.
+    reading = (
+        f"In percent. Brackets: 95 % intervals ({_method(())}){spread}. –: not measured, or not printed."
+    )
     printed = (
         ["The paper prints no intervals for its rows."]
         if any("paper)" in " ".join(row) for row in rows)
         else []
     )
-    return _TextTable(head, rows, [reading, *printed, *(_note(result) for result in results)])
+    notes = [reading, *printed, *(_note(result) for result in results), *_software_note()]
+    return _TextTable(head, rows, notes)
 
 
-_METHOD = (
-    "Clopper-Pearson"  # that of means over seeds and clusters rests on it, too (core/metrics/statistics.py)
-)
 _SPREAD = "; ±: standard deviation over seeds"
 
 
@@ -269,10 +271,27 @@ def _latex_notes(
 ) -> list[str]:
     """What the cells of `latex_table` leave out."""
     missing = any(name not in metrics for _, metrics in results for name in names)
-    notes = (
-        [f"Brackets: 95 % intervals ({_METHOD})."] + ["–: not measured."] * missing + [_ties_note(results)]
-    )
-    return notes + (_difference_notes(names, compared) if compared else [])
+    found = [each for _, metrics in results for each in metrics.values()]
+    method = _method(names, next((each.clustered.by for each in found if each.clustered), ""))
+    notes = [f"Brackets: 95 % intervals ({method})."] + ["–: not measured."] * missing + [_ties_note(results)]
+    return notes + (_difference_notes(names, compared) if compared else []) + _software_note()
+
+
+def _method(names: Iterable[str], by: str = "") -> str:
+    """How core/metrics/statistics.py makes the intervals of these metrics, and of groups that share something.
+
+    by : what they share, "" where each stands by itself.
+    """
+    shares = [METRICS[name].label for name in names if METRICS[name].share]
+    of = " and ".join(filter(None, [f"of {', '.join(shares)}" if shares else "", f"by {by}" if by else ""]))
+    worth = f"; {of} for as many independent answers as these, which depend on each other, are worth"
+    return f"Clopper-Pearson{worth if of else ''}"
+
+
+def _software_note() -> list[str]:
+    """The version of Crossmatch that made a table; [] where it is not known."""
+    found = _software_version()
+    return [f"Made with Crossmatch {found}."] if found else []
 
 
 def _ties_note(results: Sequence[tuple[str, Mapping[str, Estimate]]]) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -371,7 +372,8 @@ def _runs_frame(
 
     Results are columns such as `group_match` (after), `group_match_low`, `_high`, `_chance`, `_ties`, `_sd`, and
     `group_match_before`, `_before_low`, ...; of a transfer check also `adapted_group_match`, `untouched_group_match`.
-    Yes and no are 1 and 0, lists are joined by semicolons, and what a run does not have is empty.
+    Yes and no are 1 and 0, lists are joined by semicolons, and what a run does not have is empty. The last column is
+    the version of Crossmatch that writes the table.
     """
     rows = [_row(*each) for each in zip(sweeps, steps, known, strict=True)]
     # What ran, then results, then settings: each part's columns together, though not every run has all of them.
@@ -381,7 +383,7 @@ def _runs_frame(
     for name in frame:
         if name in _COUNTS:  # whole numbers stay whole beside an empty cell
             frame[name] = frame[name].astype("Int64")
-    return frame
+    return frame.assign(crossmatch_version=_software_version())
 
 
 _COUNTS = ("n_groups", "n_groups_of_set", "n_images", "n_seeds", "n_seeds_measured", "n_seeds_complete")
@@ -408,6 +410,27 @@ def _row(
     ):  # the parts of a measurement; the column `tags` is that of the groups that were taken
         settings["measured_tags"] = settings.pop("tags")
     return _about(sweep, steps, ends), results, settings
+
+
+def _software_version() -> str:
+    """The version of Crossmatch that writes a file; "" of a checkout on the path, which has none."""
+    try:
+        return version("crossmatch")
+    except PackageNotFoundError:
+        return ""
+
+
+def _origin(runs: Sequence[Run]) -> dict[str, Any]:
+    """What a table of one run, or of several seeds of one, is of: set, split, model, seeds; and the version of
+    Crossmatch that writes it."""
+    config, seeds = runs[0].config, sorted(map(seed_of, runs))
+    return {
+        "set": config.get("benchmark", ""),
+        "split": config.get("split") or "test",
+        "model": _model_said(config),
+        **({"seed": seeds[0]} if len(seeds) == 1 else {"seed_numbers": ";".join(map(str, seeds))}),
+        "crossmatch_version": _software_version(),
+    }
 
 
 def _about(sweep: SeedGroup, steps: Sequence[_Records], ends: _Ends) -> _Cells:

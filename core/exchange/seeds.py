@@ -9,7 +9,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.base.text import _change_in_points, _true_minus, counted, p_digits
-from core.exchange.layouts import _chance_rows, _difference_rows, _estimate_cell, _stacked_line, _tabular
+from core.exchange.layouts import (
+    _chance_rows,
+    _difference_rows,
+    _estimate_cell,
+    _stacked_line,
+    _tabular,
+)
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 from core.metrics.statistics import Comparison, Estimate

@@ -20,7 +20,10 @@ from core.base.paths import assets
 from core.base.table_formats import parse_json, read_bytes
 from core.base.text import counted
 from core.datasets.paper_results import CITATIONS, load_results
+from core.datasets.score_files import read_scores
+from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE
+from core.metrics.statistics import Clusters
 from core.runs.store import RunStore
 
 _CHOICE = "image_choice"  # of sets whose captions choose among images: no metric of groups
@@ -96,6 +99,7 @@ _NOT_COMPARABLE = {
 }
 # What a note on a paper's number says that makes it another thing; the others say how it is printed, and where.
 _NOTED = r"metric not named|with the groups known"
+_SCORE_ENDINGS = (".csv", ".parquet", ".npz", ".jsonl")  # of files that hold nothing but scores
 COLUMNS = ("value", "system", "method", "kind", "caution", "source", "published", "address", "note")
 
 
@@ -245,27 +249,21 @@ class PublishedSet(NamedTuple):
         return next((metrics[name] for name in self._names(metric) if name in metrics), {})
 
     def result(self, path: Path, metric: str, data: bytes | None = None) -> pd.DataFrame:
-        """One's own result, as `crossmatch evaluate` or `recall` writes it, as one row like those of `runs`.
+        """One's own result as one row like those of `runs`: what `crossmatch evaluate` or `recall` writes, or a file of
+        scores, which is measured. What names no benchmark is taken as one of this set, where its groups can be.
 
         data : the file's bytes, where it is an upload. Raises InputError for another file, set or metric.
         """
         wanted = self.benchmark(metric)
         command = f"crossmatch {'recall' if metric == _CHOICE else 'evaluate'} {wanted or 'BENCHMARK'} --json"
-        content = read_bytes(path, data)
-        try:
-            record = parse_json(content, path)
-        except InputError as error:  # half a file, a table of scores
-            raise InputError(f"{str(error).rpartition('; ')[0]}; write one with `{command}`.") from None
-        metrics = record.get("metrics") if isinstance(record, dict) else None
-        if not isinstance(metrics, dict) or not all(isinstance(each, dict) for each in metrics.values()):
-            raise InputError(f"{path} is no result of Crossmatch; write one with `{command}`.")
-        named = record.get("benchmark")
+        record = _own_record(path, read_bytes(path, data), command)
         if not wanted:
             raise InputError(f"{self.title} is no benchmark here: no result of yours can stand beside it.")
-        if named != wanted:
-            on = f"is of {_line(named)}, not" if named else "names no benchmark and should be"
-            raise InputError(f"{path} {on} of {wanted}; write a result of {wanted} with `{command}`.")
-        found = self._measured(metrics, metric)
+        named = record.get("benchmark")
+        if named and named != wanted:
+            on = f"is of {_line(named)}, not of {wanted}"
+            raise InputError(f"{path} {on}; write a result of {wanted} with `{command}`.")
+        found = self._measured(record["metrics"], metric)
         try:
             value, low, high = (float(found[key]) for key in ("value", "low", "high"))
         except (TypeError, KeyError, ValueError):
@@ -274,14 +272,70 @@ class PublishedSet(NamedTuple):
             raise InputError(
                 f"{path} has {value} in [{low}, {high}] as {metric}; write it again: `{command}`."
             )
+        if not named:
+            record = {**record, "split": self._split_of(record, wanted, path, command)}
         row = {
             "value": value,
             "system": _line(record.get("model") or Path(str(record.get("file") or path)).name),
-            "method": f"as measured, [{low:.2f}, {high:.2f}]",
+            "method": f"{'' if named else 'of your file, '}as measured, [{low:.2f}, {high:.2f}]",
             "caution": "; ".join(_own_cautions(record, wanted)),
             "source": path.name,
+            "note": "" if named else _taken(record, wanted),
         }
         return pd.DataFrame([row])
+
+    def _split_of(self, record: Mapping[str, Any], wanted: str, path: Path, command: str) -> str:
+        """The split that a result which names no benchmark has the groups of.
+
+        Raises InputError where their number or shape is that of none.
+        """
+        entry = datasets.benchmark_entry(wanted)
+        counts = {} if entry is None else entry.counts
+        count, shape = record.get("n_groups"), record.get("shape")
+        right = None if self._shape is None else "x".join(map(str, self._shape))
+        split = next((name for name, known in counts.items() if count in known), "")
+        if (split or not counts) and (shape is None or right is None or shape == right):
+            return split or ("test" if entry is None else entry.splits[0])
+        sizes = " or ".join(f"{known[0]} ({name})" for name, known in counts.items())
+        theirs = " of ".join(filter(None, (f"{sizes} groups" if sizes else "groups", right)))
+        own = counted(count, "group") if isinstance(count, int) else "groups of unknown number"
+        raise InputError(
+            f"{path} names no benchmark and has {own}{f' of {shape}' if shape else ''}, {self.title} has {theirs}; "
+            f"choose the set that the file is of, or write a result of {wanted} with `{command}`."
+        )
+
+
+def _own_record(path: Path, content: bytes, command: str) -> dict[str, Any]:
+    """What a file says of its metrics, as `crossmatch evaluate` writes it; a file of scores is measured.
+
+    command : what writes one. Raises InputError for another file.
+    """
+    if path.suffix.lower() in _SCORE_ENDINGS:
+        return _measured_scores(path, content)
+    try:
+        record = parse_json(content, path)
+    except InputError as error:  # half a file, a table of scores
+        raise InputError(f"{str(error).rpartition('; ')[0]}; write one with `{command}`.") from None
+    metrics = record.get("metrics") if isinstance(record, dict) else None
+    if isinstance(metrics, dict) and all(isinstance(each, dict) for each in metrics.values()):
+        return record
+    try:
+        return _measured_scores(path, content)  # predictions of MTEB are JSON too
+    except InputError:
+        raise InputError(f"{path} is no result of Crossmatch; write one with `{command}`.") from None
+
+
+def _measured_scores(path: Path, content: bytes) -> dict[str, Any]:
+    """The record of a score file, as `crossmatch evaluate --scores` measures it."""
+    file = read_scores(path, content)
+    clusters = Clusters.of_names(file.images, file.captions)
+    return Evaluation.of(file.scores, file.truth, file.ids, clusters=clusters).record()
+
+
+def _taken(record: Mapping[str, Any], wanted: str) -> str:
+    """What was assumed of a result that names no benchmark."""
+    truth = "" if record.get("truth") == "given" else "; image i is taken to belong to caption i"
+    return f"the file names no benchmark and is taken as one of {wanted}{truth}"
 
 
 def _line(value: Any) -> str:
