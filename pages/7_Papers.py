@@ -204,7 +204,12 @@ def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> N
     side_head("**Published**", "As the paper prints it.")
     st.html(own)
     side_head(label, f"{note[0].upper()}{note[1:]}", "" if built_in else str(name))
-    st.html(other)
+    lines = other.count("<tr") - 1
+    if lines <= _MANY_ROWS:
+        st.html(other)
+        return
+    with st.expander(f"All {lines} lines", icon=":material/table_rows:"):  # what is below it is soon there
+        st.html(other)
 
 
 def side_head(label: str, note: str, opens: str = "") -> None:
