@@ -116,6 +116,8 @@ LAYOUT = """
 #images [data-testid="image"]:has(img) .source-selection {position: absolute; bottom: 0; width: 100%; border: 0;
   background: color-mix(in srgb, var(--block-background-fill) 80%, transparent);}
 #images [data-testid="image"]:has(img) .upload-container {height: 100%;}
+/* a long name ends before the arrow of its list, not below it */
+.gradio-container .wrap-inner input[role="combobox"] {padding-right: 1.75rem !important; text-overflow: ellipsis;}
 #all .form > .block {padding-block: .45rem;}
 #found .unknown-words {padding: .5rem .75rem; margin-bottom: .75rem; border-left: .25rem solid #c77700;
   border-radius: .3rem; background: rgba(199,119,0,.14); font-weight: 600;}

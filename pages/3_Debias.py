@@ -9,6 +9,7 @@ import ui
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from ui import debias, debias_alpha, debias_views
+from ui.navigation import DEBIAS_VIEWS, RETRIEVAL_VIEWS
 from ui.old_links import present_name, warn_without_effect
 from ui.retrieval_files import own_retrieval_set
 
@@ -17,15 +18,7 @@ LEAD = (
     "**Alpha** takes this preference out, the language prior: log P(t | image) − α · log P(t)."
 )
 # As the page shows them and as the address has them; `ui.old_links` has what they were called before.
-ALPHA, PRIOR, BLIND, WORDS, SAMPLES, RETRIEVAL, TRAINSET = VIEWS = (
-    "Move alpha",
-    "Language prior",
-    "Without the image",
-    "Word by word",
-    "Images needed",
-    debias.RETRIEVAL,
-    "Training set",
-)
+ALPHA, PRIOR, BLIND, WORDS, SAMPLES, RETRIEVAL, TRAINSET = VIEWS = DEBIAS_VIEWS
 
 
 def usable_views(selection: ui.Selection | None, asked: str) -> list[str]:
@@ -38,6 +31,8 @@ def usable_views(selection: ui.Selection | None, asked: str) -> list[str]:
 
 
 def page(selection: ui.Selection | None) -> None:
+    if asked not in RETRIEVAL_VIEWS:  # of the page Retrieval: it came along in the address
+        ui.warn_unknown("view", [asked], VIEWS)
     bar = st.container(horizontal=True, vertical_alignment="center", gap="small")  # one line on a laptop
     view = bar.segmented_control(
         "View",

@@ -25,7 +25,7 @@ from core.scoring.load import builtin_models
 from ui import choices, retrieval_table, runs
 from ui import forgetting as cost_part
 from ui import retrieval as part
-from ui.navigation import ASK, CHANGES, RETRIEVAL_VIEWS, TRAIN
+from ui.navigation import ASK, CHANGES, DEBIAS_VIEWS, RETRIEVAL_VIEWS, TRAIN
 from ui.old_links import present_name
 from ui.strategy_time import time_line
 
@@ -98,10 +98,13 @@ def own_query(subset: part.RetrievalSubset, text: str) -> part.RetrievalSubset:
 def say_what_is_known(
     subset: part.RetrievalSubset, asked: part.RetrievalSubset, models: Sequence[str]
 ) -> None:
-    """Of a query of the visitor's own, in one box: that nobody knows which pictures are right, the queries that are
-    nearest, and the words that a model does not know."""
+    """Of a query of the visitor's own, in one box: which query of the set names the same object, or that nobody knows
+    which pictures are right and the queries that are nearest; and the words that a model does not know."""
     text, said = asked.queries[0], []
-    if asked.phrases is None:
+    wording = part.wording_of_set(subset, asked)
+    if wording:
+        said = [f"The set asks for this object as “{wording}”; a model may score your wording differently."]
+    elif asked.phrases is None:
         said = ["This is no query of the set, so nobody knows which pictures are right."]
         if near := part.nearest_queries(text, subset.queries):
             said.append(f"Nearest queries: {', '.join(f'“{query}”' for query in near)}.")
@@ -110,6 +113,11 @@ def say_what_is_known(
         st.warning(escape_markdown(" ".join(said + unknown)), icon=":material/dictionary:")
     elif said:
         st.info(escape_markdown(" ".join(said)), icon=":material/edit:")
+    if wording:
+        st.button(
+            f"Ask “{escape_markdown(wording)}”", on_click=ui.set_state, args=({"query": wording},), key="ask-wording",
+            icon=":material/arrow_forward:",
+        )  # fmt: skip
 
 
 def telling(subset: part.RetrievalSubset, keep: list[int]) -> int:
@@ -435,6 +443,7 @@ def after(run: Run) -> None:
 
 
 def page(store: ui.VisitorStore) -> None:
+    ui.warn_unknown("view", unknown_views, RETRIEVAL_VIEWS)
     view = st.segmented_control(
         "View",
         RETRIEVAL_VIEWS,
@@ -452,17 +461,20 @@ def page(store: ui.VisitorStore) -> None:
         look()
 
 
-def forget_view_of_another_page() -> None:
-    """Debias has views of its own: where its name for one came along in the address, it leaves it."""
+def forget_unknown_view() -> list[str]:
+    """Take a view that this page does not have out of the address; returns it, where it is not one of Debias, whose
+    name for a view may have come along."""
     asked = st.query_params.get("view")
-    if asked is not None and present_name("view", asked) not in RETRIEVAL_VIEWS:
-        with suppress(StreamlitAPIException):  # a field that is drawn already takes it out by itself
-            del st.query_params["view"]
-        if st.session_state.get("view") == asked:
-            del st.session_state["view"]
+    if asked is None or present_name("view", asked) in RETRIEVAL_VIEWS:
+        return []
+    with suppress(StreamlitAPIException):  # a field that is drawn already takes it out by itself
+        del st.query_params["view"]
+    if st.session_state.get("view") == asked:
+        del st.session_state["view"]
+    return [] if present_name("view", asked) in DEBIAS_VIEWS else [asked]
 
 
-forget_view_of_another_page()
+unknown_views = forget_unknown_view()
 ui.restore_carried_state()  # by a button of another view: the lead is that of the view which it opens
 # What is chosen reaches the address only when the field is drawn.
 view = present_name("view", st.session_state.get("view") or st.query_params.get("view", ASK))

@@ -91,7 +91,9 @@ def row(sweep: SeedGroup, steps: Steps, labels: Mapping[str, str]) -> dict[str, 
     seconds = [record["seconds"] for records in steps for record in records]
     return {
         "status": state_text(sweep, ends.complete),
-        "groups": _groups_said(first.config, next(filter(None, steps), ())).replace(" groups", ""),
+        "groups": _groups_said(first.config, next(filter(None, steps), ()))
+        .replace(" groups", "")
+        .removeprefix("first "),  # the help says it: a number that the column cuts is another number
         "before": "–" if main is None else before_text(ends.before.get(("", main))),
         "result": "–" if main is None else result_text(sweep, ends, main),
         "curve": [] if main is None else curve([_itself(first.kind, each) for each in steps], main),
@@ -238,7 +240,9 @@ COLUMNS: dict[str, Any] = {
         "`scenes/`, which the built-in sets’ names begin with; “All columns” has the whole name.",
     ),
     "groups": st.column_config.TextColumn(
-        width=90, help="How many of the set’s groups the run had; of Cola’s strategies the test images."
+        width=90,
+        help="How many of the set’s groups the run had, where not all the first ones of it; of Cola’s strategies the "
+        "test images.",
     ),
     "model": st.column_config.TextColumn(width=93),
     "settings": st.column_config.TextColumn(
@@ -324,7 +328,9 @@ def _times(started: Sequence[datetime]) -> list[list[str]]:
 def shown_columns(frame: pd.DataFrame, everything: bool) -> list[str]:
     """The columns in the order of the screen: set and result first; and no value twice."""
     after = f"{metrics.METRICS[metrics.GROUP_MATCH].label} after"
-    fitting = [name for name in FITTING if name in frame]
+    # Beside “compared” there is no room for the time, and whole names of settings are of more use.
+    left_out = {"time"} if "compared" in frame and not everything else set()
+    fitting = [name for name in FITTING if name in frame and name not in left_out]
     rest = [str(name) for name in frame if everything and name not in (*fitting, after)]
     return [*fitting, *rest]
 
@@ -349,10 +355,12 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
     config: dict[str, Any] = {
         name: column for name, column in COLUMNS.items() if not everything or name not in _LETTERS
     }
-    if "compared" in frame:  # it takes its room from the settings
+    if "compared" in frame:  # it takes the room of the time, and some of the settings'
         label, width = ("compared", 105) if len(ticked) == 1 else ("", 40)
-        room = COLUMNS["settings"]["width"] - width
-        config["settings"] = {**COLUMNS["settings"], "width": room}
+        given = 0 if everything else COLUMNS["time"]["width"]
+        room = COLUMNS["settings"]["width"] + given - width
+        short = {"label": "settings"} if room < COLUMNS["settings"]["width"] else {}
+        config["settings"] = {**COLUMNS["settings"], **short, "width": room}
         config["compared"] = {**COLUMNS["compared"], "label": label, "width": width}
     event = ui.wide_table(
         frame if everything else fitted(frame, room),

@@ -667,8 +667,8 @@ def test_the_text_of_a_retrieval_set_names_the_tag_that_its_images_have(tmp_path
         (
             7.3,
             True,
-            "alpha probably helps (p = 0.006, unless some rare kind of group loses much; allowing for that, it is not "
-            "proven: p = 0.85): ",
+            "likely, but not proven: alpha helps (p = 0.006; allowing for a rare kind of group, missing here, that "
+            "loses much: p = 0.85): ",
         ),
     ],
 )

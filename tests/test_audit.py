@@ -851,3 +851,21 @@ def test_on_a_public_server_only_built_in_sets_of_bounded_size_are_audited(monke
 def test_a_set_without_truth_has_nothing_to_audit():
     with pytest.raises(InputError, match="no ground truth"):
         Audit.of(sound(n=5).blind())
+
+
+def test_rules_that_are_sound_by_design_are_one_line_and_an_interval_says_its_groups():
+    """Five lines said the same; and “232 independent groups” fitted neither 0.0–2.5 nor 45.9–57.4."""
+    audit = Audit.of(datasets.load("scenes/attribute-swap"))
+    design = [f for f in audit.findings if f.says.startswith("By design")]
+    (line,) = [f for f in audit.in_order() if f.says.startswith("By design")]
+    assert len(design) == 5 and audit.text().count("By design") == 1
+    named = ("length", "the way it is written", "common words", "likelihood as text", "particular words")
+    assert all(name in line.question for name in named) and line.reply == "No"
+    assert len(audit.in_order()) == len(audit.findings) - 4
+    # The interval of none of 300 is the exact one of as many groups as it says: 1 - 0.025 ** (1 / 143).
+    said = int(re.search(r"and as of (\d+) where no group", audit.dependence)[1])
+    none = next(f for f in audit.findings if f.key == "captions").found
+    assert none.bounds[1] == pytest.approx(100 * (1 - 0.025 ** (1 / said)), abs=0.02)
+    assert "as of all 300 where" in audit.dependence
+    place = next(f for f in audit.findings if f.key == "position").found
+    assert place.bounds == pytest.approx((place.low, place.high), abs=0.1)

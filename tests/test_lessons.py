@@ -329,12 +329,20 @@ def test_the_lesson_on_alpha_says_why_it_costs_here_and_shows_a_set_on_which_it_
     """TextScore fell from 60.0 to 49.7 % without a word why, of a group whose pictures had scrolled away."""
     test = predict(app(PAGE, lesson="alpha"))
     said = text(test).replace("\u00a0", " ")
-    falls = re.search(r"From ([\d.]+) % at α = 0 to ([\d.]+) % at α = 1", said)
-    rises = re.search(r"There TextScore rises from ([\d.]+) % to ([\d.]+) %", said)
+    falls = re.search(r"mostly noise \(([\d.]+) % at α = 0, ([\d.]+) % at 1\)", said)
+    rises = re.search(r"TextScore rises there from ([\d.]+) % to ([\d.]+) %", said)
     assert float(falls[2]) < float(falls[1]) and float(rises[2]) > float(rises[1])
-    spread = [float(each) for each in re.findall(r"(?:differs by|triples: by) ([\d.]+)", said)]
+    spread = [float(each) for each in re.findall(r"(?:differs by|triples by) ([\d.]+)", said)]
     assert spread[1] > spread[0]  # of log P(t) in a group
     assert len(test.get("plotly_chart")) == 2 and html(test).count("Image A of attribute-swap/test/") == 2
+
+
+def test_an_alpha_of_the_address_that_is_no_number_is_named(app):
+    test = predict(app(PAGE, lesson="alpha", lesson_alpha="x"))
+    said = " ".join(warning.value for warning in test.warning)
+    assert "α takes a number from 0 up to 1; the address has 'x', which is not used." in said.replace(
+        "\\", ""
+    )
 
 
 def test_in_the_first_lesson_the_verdicts_stand_beside_the_sliders_that_change_them(app):

@@ -272,7 +272,7 @@ def test_the_page_says_whether_any_alpha_is_better_than_0_beyond_its_interval(sc
 
 def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():
     """By itself TextScore had p = 0.025 over all alphas; the command shows three metrics, and found no alpha better."""
-    from ui.debias_alpha import _verdict_text
+    from ui.debias_alpha import _how_sure, _verdict_text
 
     rng = np.random.default_rng(9)
     prior = rng.normal(size=(60, 2))
@@ -284,17 +284,16 @@ def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():
     assert (
         f", by {row['gain']['difference']:.1f} points** (95 % interval" in said
     )  # and not that none is better
-    assert (
-        said.startswith("**Alpha may help here, or this is luck: TextScore rises from ")
-        and "corrected for the 3 metrics tested" in said
-    )
-    assert f"(p = {row['p_any_alpha_holm']:.2g}," in said
+    assert said.startswith("**Alpha may help here, or this is luck: TextScore rises from ")
+    sure = _how_sure(study, "text_score")
+    assert "corrected for the 3 metrics tested" in sure and "so this may be luck" in sure
+    assert f": p = {row['p_any_alpha_holm']:.2g}, **cannot rule luck out**" in sure
 
 
 def test_a_gain_that_random_signs_do_not_explain_and_bets_cannot_prove_is_said_to_be_probable():
     """Above alpha 0.4 it fixes 20 groups and breaks 4; five others share a caption, so that one cluster of five that
     was not drawn might lose more than all these gain."""
-    from ui.debias_alpha import _two_tests, _verdict_text, _why_not_proven
+    from ui.debias_alpha import _how_sure, _verdict_text
 
     groups = (
         [([0.4, 0.0], [1.0, 0.0])] * 20 + [([0.0, 0.4], [0.0, 1.0])] * 4 + [([0.0, 1.0], [0.0, 0.0])] * 176
@@ -313,31 +312,27 @@ def test_a_gain_that_random_signs_do_not_explain_and_bets_cannot_prove_is_said_t
     record = found.record()
     assert (record["probably"], record["better_than_0"]) == (True, False)
     said = _verdict_text(study, "text_score")
-    assert said.startswith("**Alpha probably helps here: TextScore rises from ")  # the answer comes first
-    # The headline has one conclusion and no p: of 0.004 and 0.85 in one breath nobody knew which to believe.
-    assert "p =" not in said and "p <" not in said and said.count(". ") == 0
-    assert said.endswith("; one of two tests is convinced.")
-    asked = re.findall(
-        r"^- \*\*([^*]+)\*\*, ([^:]*): p ([=<] [\d.]+), \*\*([^*]*)\*\*$",
-        _two_tests(study, "text_score"),
-        re.M,
-    )
-    assert [(name, what, finds) for name, what, _, finds in asked] == [
-        (
-            "Coin-flip test",
-            "where by luck a group is as likely to get better as worse",
-            "speaks against luck",
-        ),
-        (
-            "Stricter test",
-            "which allows for a rare kind of group, missing here, that gets much worse",
-            "cannot rule luck out",
-        ),
+    assert said.startswith("**Likely, but not proven: alpha helps here. TextScore rises from ")
+    # The headline has one conclusion and no p or test: of 0.004 and 0.85 in one breath nobody knew which to believe.
+    assert "p =" not in said and "p <" not in said and "test" not in said.replace("tuned on test", "")
+    assert ", by 8.0 points** (95 % interval by caption +" in said
+    sure = _how_sure(study, "text_score")
+    asked = re.findall(r"^- \*\*([^*]+)\*\*, ([^:]*): p ([=<] [\d.]+), \*\*([^*]*)\*\*$", sure, re.M)
+    assert [(name, finds) for name, _, _, finds in asked] == [
+        ("Coin-flip test", "speaks against luck"),
+        ("Stricter test", "cannot rule luck out"),
     ]
+    assert "count groups that share their caption as one" in sure
     assert asked[0][2] in ("< 0.001", f"= {found.signs:.2g}") and asked[1][2] == f"= {found.p_any:.2g}"
-    why = _why_not_proven(study, "text_score")
-    assert "a rare kind of group loses much by alpha" in why and "cannot prove" in why
-    assert f"with p = {found.p_any:.2g}" in why
+    assert "so this is not proven" in sure and "corrected" not in sure  # one metric is tested
+
+
+def test_the_tests_of_a_gain_are_folded_below_its_verdict(app, monkeypatch):
+    """They stood beside it, and said the opposite of each other."""
+    monkeypatch.setattr("ui.debias_alpha._how_sure", lambda study, metric: "- **Stricter test**: p")
+    test = app()
+    (folded,) = [e for e in test.expander if e.label == "How sure is that?"]
+    assert [m.value for m in test.markdown if "Stricter test" in m.value] == [folded.markdown[0].value]
 
 
 def test_before_one_is_chosen_a_group_is_shown_that_alpha_fixes_and_the_page_says_so():
@@ -636,3 +631,9 @@ def test_two_files_of_a_retrieval_set_are_measured(app):
     test.get("file_uploader")[1].upload("p.csv", b"caption,log_prob,tokens\na,-6,3\nb,-1,2\nc,-1,2\n")
     said = text(fine(test.run())).replace("\\", "")
     assert "not used: 1 caption that the scores lack, 'c' first; not used: the column 'tokens'" in said
+
+
+def test_a_view_that_the_page_does_not_have_is_named(app):
+    (said,) = [warning.value for warning in app(view="nix").warning]
+    assert "'nix'" in said and "Language prior" in said
+    assert not app(view="Ask for pictures").warning  # one of Retrieval came along

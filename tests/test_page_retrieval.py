@@ -296,9 +296,11 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
     assert own.loc["chance", "Cola mAP, all"] == "16.0" and own.loc["MM-Adapter", "seeds"] == "3"
     assert len(test.get("plotly_chart")) == 2  # ours and the paper's
     assert "**2 confirmed, 1 left open** (4 of 21 runs are measured)" in text(test)
-    assert "The rule as it is. 1 of the verdicts says the opposite of what 16 epochs said clearly." in text(
-        test
-    )
+    assert "longer training would not undo it." in text(test)
+    # The whole rule could not be read above the claims.
+    (claims,) = [e for e in test.expander if e.label == "Every claim, and what decided it"]
+    rule = "The rule as it is. 1 of the verdicts says the opposite of what 16 epochs said clearly."
+    assert [m.value for m in test.markdown if rule in m.value] == [claims.markdown[0].value]
     assert "A claim. **Confirmed**, +3.0 (+1.0 to +5.0) points. So." in text(test)
     assert "A third. **Confirmed**, -3.0 (-5.0 to -1.0) points after 32 epochs. So." in text(test)
     assert "Another. **Left open**. Not measured yet: 0 of 3 seeds." in text(test)
@@ -697,3 +699,23 @@ def test_a_query_is_shown_before_and_after_training(app):
     other = next(name for name in record["first"] if name not in ("before", strategy))
     fine(page.segmented_control(key="changed_by").set_value(other).run())
     assert f"{right(other, query)} of the first 6 show a green sphere" in text(page).replace("\xa0", " ")
+
+
+def test_other_words_for_a_query_of_the_set_name_it_and_a_button_asks_it(app):
+    """“red cube” finds other pictures than the set's own words for it, and nothing said that wording counts."""
+    test = app(PAGE, query="red cube", images="100")
+    (said,) = [info.value.replace("\\", "") for info in test.info]
+    assert (
+        said == "The set asks for this object as “a red block”; a model may score your wording differently."
+    )
+    test.selectbox(key="query").options.append("red cube")  # a browser sends words that are no option, too
+    fine(button(test, "Ask “a red block”").click().run())
+    assert test.selectbox(key="query").value == "a red block" and not test.info
+    assert "of the first 8 show a red block" in text(test)
+
+
+def test_a_view_that_the_page_does_not_have_is_named(open_page):
+    test = open_page(PAGE, view="nix")
+    (said,) = [warning.value for warning in test.warning]
+    assert "'nix'" in said and "What training changes" in said
+    assert not open_page(PAGE, view="Language prior").warning  # Debias has that one: it came along

@@ -92,7 +92,7 @@ def test_the_table_names_the_settings_that_tell_runs_apart(app, made):  # noqa: 
 def test_groups_and_all_settings_stand_there_even_where_they_do_not_tell_runs_apart(app, made):  # noqa: F811
     """Nobody could see that a run had 24 groups of 300, nor its T, where every run of the table shared them."""
     rows = app(RUNS).dataframe[0].value.set_index("id")
-    assert rows.loc[made.group, "groups"] == "first 24 of 300" and rows.loc[made.file, "groups"] == "all 12"
+    assert rows.loc[made.group, "groups"] == "24 of 300" and rows.loc[made.file, "groups"] == "all 12"
     said = rows.loc[made.group, "all settings"]
     assert said.startswith(
         "T = 2 · 1 epoch · learning rate 0.0003 · linear threshold, 20 % selected to τ = 0"
@@ -206,7 +206,7 @@ def test_what_trains_nothing_has_no_before_and_a_ledger_the_result_of_the_run_it
     ):
         store.append_step(ledger.id, {**record, "iteration": i, "control": control}, attempt)
     rows = app(RUNS).dataframe[0].value.set_index("id")
-    assert rows.loc[measured.id, "before"] == "–" and rows.loc[measured.id, "groups"] == "first 24 of 300"
+    assert rows.loc[measured.id, "before"] == "–" and rows.loc[measured.id, "groups"] == "24 of 300"
     assert list(rows.loc[measured.id, "curve"]) == []
     assert rows.loc[measured.id, "result"].startswith("GroupMatch ")
     value = last["metrics"]["group_match"]["value"]
@@ -349,6 +349,18 @@ def test_a_sweep_beside_a_run_compares_results_without_a_paired_test(app, made):
 def test_runs_with_other_groups_have_no_difference(app, made):  # noqa: F811
     test = choose(app(RUNS), made.simplematch, made.file)
     assert "different groups" in text(test)
+
+
+def test_no_column_is_cut_where_runs_are_ticked(app, made):  # noqa: F811
+    """“first 100 of 300” was cut to “first 100 of 30”, and beside A and B the head “settings that differ”."""
+    for ticked, head in ((1, "settings"), (2, "settings that differ")):
+        table = choose(app(RUNS, together="false"), *made.seeds[:ticked]).dataframe[0]
+        shown, order = json.loads(table.proto.columns), list(table.proto.column_order)
+        assert "compared" in order and "time" not in order
+        assert sum(shown[name]["width"] for name in order) <= 1326 - 33
+        label, width = shown["settings"]["label"], shown["settings"]["width"]
+        assert label == head and len(label) * 6.5 + 16 <= width
+        assert table.value["groups"].map(len).max() * 7 + 16 <= shown["groups"]["width"]
 
 
 def test_the_table_marks_the_two_that_are_compared_and_says_what_one_can_be_compared_by(app, made):  # noqa: F811

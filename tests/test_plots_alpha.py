@@ -40,6 +40,8 @@ def test_the_shaded_stretch_is_the_best_interval():
     assert (exact.value(found.best.mean(axis=1)) == exact.values.max()).all()
     rects = [s for s in alpha.alpha_figure(found).layout.shapes if s.type == "rect"]
     assert [[rect.x0, rect.x1] for rect in rects] == found.best.tolist() == exact.best().intervals.tolist()
+    # Bands as high as the figure, of fragments a few thousandths wide, looked like a fault and hid the curves.
+    assert all(rect.yref == "paper" and rect.y0 == 0 and rect.y1 < 0.05 for rect in rects)
 
 
 def test_the_legend_names_the_chance_level_and_the_shaded_stretch():

@@ -43,6 +43,8 @@ from ui.uploads import PREFIX
 if TYPE_CHECKING:
     import plotly.graph_objects as go
 
+    from core.debiasing.study import _BestGain
+
 # Shown under the curve; the view of the language prior explains more.
 _SCENARIOS = {
     1: "**The prior helps here:** as text alone, the false captions of this set are less likely than the true ones. "
@@ -64,7 +66,7 @@ _EQUALLY_LIKELY = (
 _LITTLE = (
     0.6  # the spread of log P(t) in a group over that of an image's scores, where alpha has little to remove
 )
-_HEIGHT = 282  # of the figure: on a laptop it ends above the fold
+_HEIGHT = 266  # of the figure: on a laptop it ends above the fold
 
 _PMI = (
     "At α = 0 a caption is as good as it is likely for this image. At α = 1 it is as good as the image makes it "
@@ -98,9 +100,10 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet, note: str) -> None:
     little = _little_prior(study, metric)
     said = f"{_verdict_text(study, metric)}{_EQUALLY_LIKELY if little else ''}"
     whole = said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # no line ends at an equals sign
-    verdict.markdown(unbroken(whole), help=_why_not_proven(study, metric))
-    if tests := _two_tests(study, metric):
-        verdict.markdown(unbroken(tests))
+    verdict.markdown(unbroken(whole))
+    if tests := _how_sure(study, metric):
+        with verdict.expander("How sure is that?", icon=":material/help:", key="how-sure"):
+            st.markdown(unbroken(tests))
     figure = _curve_figure(study, metric)
     with drawn:
         _curve_section(study, figure, alpha, metric)
@@ -125,8 +128,8 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet, note: str) -> None:
         papers=("VGPT",),
         label="Export the curves",
         title=inputs.title,
-        note=f"Vertical line: α = {alpha:.3f}. log P(t): {inputs.prior.line}. Shaded: where {METRICS[metric].label} is "
-        "highest, and its 95 % band.",
+        note=f"Vertical line: α = {alpha:.3f}. log P(t): {inputs.prior.line}. Strip below: where "
+        f"{METRICS[metric].label} is highest. Shaded: its 95 % band.",
     )
 
 
@@ -177,9 +180,9 @@ def _curve_notes(study: AlphaStudy, alpha: float, metric: str) -> None:
         "the figure to move alpha there."
     )
     st.caption(
-        f"Shaded: where {label} is highest, {_where_highest(study, metric)}, and its 95 % band. Dotted: its chance "
-        f"level. The curves are exact: a metric changes only where two scores cross, and all crossings are computed."
-        f"{exact_differences_once('curve')} {_power_text(study, metric)}"
+        f"Strip below: where {label} is highest, {_where_highest(study, metric)}. Shaded: its 95 % band. Dotted: its "
+        "chance level. The curves are exact: a metric changes only where two scores cross, and all crossings are "
+        f"computed.{exact_differences_once('curve')} {_power_text(study, metric)}"
     )
     if study.frequency.likelier is not None:
         st.markdown(scenario_text(study))
@@ -255,32 +258,51 @@ def _verdict_text(study: AlphaStudy, metric: str) -> str:
     interval = true_minus(interval)
     if found.too_few:
         return f"**{rise}, but {few}** {interval}."
-    p = f"{_p_said(found.p_value)}{_corrected(study)}"
-    if found.helps:
-        return f"**Alpha helps here: {rise}** {interval}, by more than luck among all alphas explains ({p})."
-    if found.probably:
-        corrected = _corrected(study).removeprefix(", ")
-        both = f" (both {corrected})" if corrected else ""
-        return f"**Alpha probably helps here: {rise}** {interval}; one of two tests{both} is convinced."
-    why = (
-        "the interval reaches 0"
-        if found.p_value <= 0.05
-        else "the best of all alphas is some points up by luck, too"
+    start = (
+        "Alpha helps here:"
+        if found.helps
+        else "Likely, but not proven: alpha helps here."
+        if found.probably
+        else "Alpha may help here, or this is luck:"
     )
-    return f"**Alpha may help here, or this is luck: {rise}** {interval}; {why} ({p})."
+    return f"**{start} {rise}** {interval}."
 
 
-def _two_tests(study: AlphaStudy, metric: str) -> str:
-    """Of a gain that is only probable both tests as a list: what each allows for, its p, what it finds; else ""."""
+def _how_sure(study: AlphaStudy, metric: str) -> str:
+    """Of a gain both tests as a list, what each allows for, its p and what it finds; then why the verdict is what it
+    is. Markdown; "" where there is no gain, or too few groups to test one."""
     found = study.verdict(metric)
-    if not found.probably:
+    if found.too_few or found.gain.difference <= 0:
         return ""
-    return (
-        "- **Coin-flip test**, where by luck a group is as likely to get better as worse: "
-        f"{_p_said(found.sign_p)}, **speaks against luck**\n"
-        "- **Stricter test**, which allows for a rare kind of group, missing here, that gets much worse: "
-        f"{_p_said(found.p_value)}, **cannot rule luck out**"
+    tests = (
+        ("Coin-flip test", "where by luck a group is as likely to get better as worse", found.sign_p),
+        (
+            "Stricter test",
+            "which allows for a rare kind of group, missing here, that gets much worse",
+            found.p_value,
+        ),
     )
+    finds = {True: "speaks against luck", False: "cannot rule luck out"}
+    lines = [f"- **{name}**, {what}: {_p_said(p)}, **{finds[p <= 0.05]}**" for name, what, p in tests]
+    by = found.gain.clustered
+    both = ["allow for the choice of the best of all alphas"]
+    both += [] if by is None else [f"count groups that share their {by.by} as one"]
+    both += [f"are corrected for the {len(study.gains)} metrics tested"] if len(study.gains) > 1 else []
+    said = ", ".join(both[:-1]) + " and " * (len(both) > 1) + both[-1]
+    return "\n".join([*lines, "", f"Both {said}. {_why_so_sure(found)}"])
+
+
+def _why_so_sure(found: _BestGain) -> str:
+    """Which of the tests and the interval the verdict follows from."""
+    if found.helps:
+        return "The stricter test and the interval both leave luck out: so alpha helps."
+    if found.probably:
+        return (
+            "A kind of group that is missing here cannot be ruled out by these groups: so this is not proven."
+        )
+    if (found.gain.clustered or found.gain).low <= 0:
+        return "The interval reaches 0: so this may be luck."
+    return "The best of all alphas is some points up by luck, too: so this may be luck."
 
 
 def _little_prior(study: AlphaStudy, metric: str) -> tuple[float, float] | None:
@@ -306,23 +328,6 @@ def _where_alpha_helps(texts: float, scores: float) -> None:
     gain = stored["from_validation"]["gain"]["difference"]
     label = f"Where alpha helps: retrieval, {gain:+.1f} points of R@1"
     page_button(label, PAGE, {"view": RETRIEVAL}, icon=":material/arrow_forward:")
-
-
-def _why_not_proven(study: AlphaStudy, metric: str) -> str | None:
-    """What a gain that is only probable would need to be proven; None of others."""
-    found = study.verdict(metric)
-    if not found.probably:
-        return None
-    return (
-        "**Why “probably”?** If a rare kind of group loses much by alpha, these groups need not hold any of it. The "
-        f"stricter test of the two allows for such a kind; with {_p_said(found.p_value)} it cannot prove that alpha "
-        "helps."
-    )
-
-
-def _corrected(study: AlphaStudy) -> str:
-    """Said after a p: of how many metrics the page tests it is one; nothing where it is the only one."""
-    return f", corrected for the {len(study.gains)} metrics tested" if len(study.gains) > 1 else ""
 
 
 def _power_text(study: AlphaStudy, metric: str) -> str:

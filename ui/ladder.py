@@ -30,8 +30,8 @@ HEADING = f"Ladder: {TITLE[0].lower()}{TITLE[1:]}"  # with the name that the men
 PAGE = "pages/11_Ladder.py"
 FIRST_SET = "scenes/left-right"  # of a visit that asks for nothing
 READING = (
-    "All rungs are of the same test groups. A probe reads one tower and is given what the other side says, without "
-    "error; probes and map are trained on fresh groups of the training split, {runs}. "
+    "All rungs are of the same test groups. A linear probe reads what one side of the model holds, picture or text, "
+    "and is told what the other side says. Probes and map are trained on fresh groups of the training split, {runs}. "
     f"{_exact_differences()}"
 )
 # Of the signs below a bar: what has to be there for one, and what it is.

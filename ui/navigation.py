@@ -16,6 +16,16 @@ PAGES = {
     "pages/9_Runs.py": ("Runs", ":material/list_alt:"),
 }
 # Views of Retrieval, as the page and the address have them; `ui.old_links` has what they were called before.
+# The views of Debias and of Retrieval; each leaves the other's where one came along in the address.
+DEBIAS_VIEWS = (
+    "Move alpha",
+    "Language prior",
+    "Without the image",
+    "Word by word",
+    "Images needed",
+    "Retrieval",
+    "Training set",
+)
 ASK, CHANGES, TRAIN = RETRIEVAL_VIEWS = ("Ask for pictures", "What training changes", "Train a model")
 WITH_SELECTION = (  # pages that show it
     "pages/1_Groups.py",

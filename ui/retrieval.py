@@ -105,6 +105,16 @@ def nearest_queries(text: str, queries: Sequence[str], most: int = 3) -> list[st
     return get_close_matches(text.lower(), candidates, most, 0.0)
 
 
+def wording_of_set(found: RetrievalSubset, asked: RetrievalSubset) -> str:
+    """The query of a set that names the same object as one of the visitor's own, the most alike in words; "" where none
+    does, or the set cannot read what its queries name."""
+    if found.phrases is None or asked.phrases is None:
+        return ""
+    named = zip(found.phrases, found.queries, strict=True)
+    same = [query for phrase, query in named if phrase == asked.phrases[0]]
+    return next(iter(get_close_matches(asked.queries[0].lower(), same, 1, 0.0)), "")
+
+
 def query_scores(found: RetrievalSubset, query: int, model: str) -> np.ndarray:
     """One query's scores over all images, float (n,): from the cache or the model."""
     public_mode.check_model(model, scorer_names())

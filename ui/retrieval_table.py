@@ -345,9 +345,11 @@ def _verdicts() -> None:
     said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
     st.markdown(
         f"Of Cola, one of LABCLIP; on the built-in world: **{said}** ({record['runs']} of {record['wanted']} runs are "
-        f"measured). {record['rule']}{_turned(record)}"
+        "measured). A claim counts as confirmed or refuted only where the difference is clear, holds in every seed, "
+        "and longer training would not undo it."
     )
     with st.expander("Every claim, and what decided it", icon=":material/gavel:"):
+        st.markdown(f"**The whole rule.** {record['rule']}{_turned(record)}")
         for verdict in counts:
             st.subheader(verdict.capitalize(), anchor=False)
             st.markdown(

@@ -27,7 +27,7 @@ from core.exchange.report import report_page, write_page
 from core.groups import GroupSet, ImageRef
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH
-from core.metrics.statistics import Clusters, Comparison
+from core.metrics.statistics import Clusters, Comparison, _typical
 from core.scorers.score_kinds import KINDS
 from core.scoring.cache import ScoreCache
 from core.scoring.load import lazy_scorer, scorer_key, scorer_names
@@ -64,8 +64,9 @@ class Audit:
         "are. A limit is something that a score on a set of this kind or size cannot show, however well the set was "
         "made. Sound means that nothing was found; for a rule, that its whole 95 % interval lies within a fifth of the "
         "way from chance to 100 %. Cannot tell means that it takes more groups to decide, or data that are not here. "
-        "Groups that share an image or a caption are not independent: an interval “by image” or “by caption” counts "
-        "such groups as one. p values are corrected for all rules together (Holm), so that the rules find a fault in "
+        "Groups that share an image or a caption are not independent: an interval “by image” or “by caption” is as "
+        "wide as such groups turn out to be alike. p values are corrected for all rules together (Holm), so that the "
+        "rules find a fault in "
         "at most 5 % of sound sets; “Audits” in the documentation simulates each check."
     )
 
@@ -78,6 +79,7 @@ class Audit:
     by: str
     findings: tuple[Finding, ...]
     parts: tuple[Audit, ...] = ()
+    _fewest: int = 0  # groups that an interval is worth where no group or every group is counted
 
     @classmethod
     def of_files(
@@ -173,6 +175,7 @@ class Audit:
             len(groups) if clusters is None else clusters.count,
             by,
             _corrected(found),
+            _fewest=len(groups) if clusters is None else _of_typical_size(clusters),
         )
 
     @property
@@ -236,12 +239,15 @@ class Audit:
 
     @property
     def dependence(self) -> str:
-        """How many groups are independent; "" where all are."""
+        """How many groups are independent, and how many each interval is worth; "" where all are."""
         if self.independent == self.n:
             return ""
         worth = counted(self.independent, "independent group")
         return (
-            f"Groups that share {_facts.ARTICLES[self.by]} count as one, which leaves {worth} of {self.n:,}"
+            f"Groups that share {_facts.ARTICLES[self.by]} count as one, which leaves {worth} of {self.n:,}. An "
+            f"interval by {self.by} is as of all {self.n:,} where groups that share turn out no more alike than "
+            f"others, as of fewer where they do, and as of {self._fewest:,} where no group or every one is counted, "
+            "which shows nothing of it"
         )
 
     def text(self) -> str:
@@ -272,8 +278,8 @@ class Audit:
         return rows
 
     def in_order(self) -> list[Finding]:
-        """Faults first, then what nobody can tell."""
-        return sorted(self.findings, key=lambda found: self.VERDICTS.index(found.verdict))
+        """Faults first, then what nobody can tell; rules that are sound by design as one."""
+        return sorted(_rules._folded(self.findings), key=lambda found: self.VERDICTS.index(found.verdict))
 
     def record(self) -> dict[str, Any]:
         """JSON-safe."""
@@ -331,6 +337,12 @@ def _independent(groups: GroupSet, clusters: Clusters | None) -> tuple[int, int]
     n = len(groups)
     least = n if clusters is None else clusters.count
     return least, n if clusters is not None and clusters.by == "caption" else least
+
+
+def _of_typical_size(clusters: Clusters) -> int:
+    """How many clusters there would be if all were as large as the one that a group is in, by mean square."""
+    sizes = np.bincount(clusters.labels)
+    return round(sizes.sum() / _typical(sizes))
 
 
 _NO_BLIND = Finding(

@@ -152,15 +152,41 @@ class Sample(NamedTuple):
             yield [members[i] for i in np.random.default_rng(seed).permutation(len(members))]
 
 
+_DESIGN = "By design"  # begins what is said of a rule that the shape of the groups leaves nothing to choose
+
+
 def _by_design(key: str, question: str, groups: GroupSet) -> Finding:
     m, _ = groups.shape
     says = (
-        f"By design: each of a group's {m} captions is true of one of its images, and a rule that sees no image gives "
+        f"{_DESIGN}: each of a group's {m} captions is true of one of its images, and a rule that sees no image gives "
         "the same answer for every image."
     )
     return Finding(
         key, question, SOUND, says, brief="each caption is true of one of its group's images, by design"
     )
+
+
+# What a rule that sees no image chooses a caption by, for a line that names several.
+_CHOOSES_BY = {
+    "length": "length",
+    "writing": "the way it is written",
+    "frequency": "common words",
+    "grammar": "likelihood as text",
+    "words": "particular words",
+    "training": "pairs of words that training never had",
+}
+
+
+def _folded(findings: Sequence[Finding]) -> list[Finding]:
+    """Rules that are sound for the same reason, by design, as one finding that names them, in the place of the first;
+    all others as they are."""
+    same = [f for f in findings if f.says.startswith(_DESIGN) and f.key in _CHOOSES_BY]
+    if len(same) < 2:
+        return list(findings)
+    *some, last = (_CHOOSES_BY[found.key] for found in same)
+    question = f"Does the right caption stand out by {', '.join(some)} or {last}?"
+    one = same[0]._replace(key="design", question=question)
+    return [one if f is same[0] else f for f in findings if f is same[0] or all(f is not o for o in same)]
 
 
 def _brief(subject: str, found: Estimate) -> str:

@@ -121,7 +121,7 @@ def _helps(best: Mapping[str, Any], zero: Mapping[str, Any], found: Mapping[str,
     )
     not_found = "no alpha gives more"
     if best["probably"]:
-        not_found = f"alpha probably helps (p = {signs}{_UNPROVEN} p = {luck})"
+        not_found = f"likely, but not proven: alpha helps (p = {signs}{_UNPROVEN} p = {luck})"
     elif best["gain"]["difference"] > 0:
         not_found = f"over all alphas tried its gain may be luck (p = {luck})"
     known = {True: "alpha helps", False: not_found, None: "cannot tell whether alpha helps"}

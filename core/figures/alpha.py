@@ -14,6 +14,9 @@ from core.figures._margins import with_threshold_line
 from core.figures._style import MAX_STEPS, OUTCOME_COLOURS, SERIES, faint, hatched, layout, line
 from core.metrics.groups import METRICS
 
+_STRIP = 7  # pixels: the height of the strip that shows where a metric is highest
+_AROUND = 90  # pixels of the figure's height above and below its axes, about
+
 
 class _AlphaData(NamedTuple):
     """Metrics over alpha as steps: `x` the edges of the pieces (e,), `y` percent on each piece (e - 1,), per metric.
@@ -50,7 +53,7 @@ def alpha_data(
 
 
 def alpha_figure(data: _AlphaData, alpha: float | None = None, height: int = 380) -> go.Figure:
-    """Steps of every metric; of one it is shaded where it is highest, with its 95 % band and its chance level."""
+    """Steps of every metric; of one also its 95 % band, its chance level, and a strip where it is highest."""
     figure = go.Figure()
     name, label = data.shaded, METRICS[data.shaded].label
     low, high = data.bands[name]
@@ -77,15 +80,34 @@ def alpha_figure(data: _AlphaData, alpha: float | None = None, height: int = 380
         name=f"{label}: chance",
         showlegend=True,
     )
-    outline = {"color": faint(METRICS[name].colour, 0.5), "width": 1}  # else a narrow span would not be seen
-    look = {"fillcolor": faint(METRICS[name].colour, 0.22), "line": outline, "legendgroup": "highest"}
-    for i, span in enumerate(data.best.tolist()):
-        figure.add_vrect(*span, **look, name=f"{label}: highest", showlegend=i == 0)
     layout(figure, height, "alpha: how much of the language prior is removed", "", percent=True)
     lowest = min([data.chance[name], *(float(v.min()) for v in data.y.values()), float(low.min())])
     figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25, hoverformat=".3f")  # the digits of the slider
     figure.update_yaxes(range=[_floor(lowest), 104])
+    _strip(figure, data, height)
     return figure if alpha is None else with_threshold_line(figure, alpha)
+
+
+def _strip(figure: go.Figure, data: _AlphaData, height: int) -> None:
+    """Where the shaded metric is highest, along the lower edge: fragments of a few thousandths are ticks there, where
+    bands as high as the figure hid the curves."""
+    colour, label = METRICS[data.shaded].colour, METRICS[data.shaded].label
+    share = _STRIP / (height - _AROUND)
+    for i, (low, high) in enumerate(data.best.tolist()):
+        figure.add_shape(
+            type="rect",
+            x0=low,
+            x1=high,
+            yref="paper",
+            y0=0,
+            y1=share,
+            fillcolor=colour,
+            line={"color": colour, "width": 1},  # else a narrow span would not be seen
+            layer="above",
+            legendgroup="highest",
+            name=f"{label}: highest",
+            showlegend=i == 0,
+        )
 
 
 def _steps(edges: np.ndarray, values: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -16,6 +16,7 @@ from core.figures.alpha import alpha_data, alpha_figure
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE
 from ui.chart_clicks import clicked_point
 from ui.export import chart
+from ui.fields import warn_number
 from ui.formatting import unbroken
 from ui.images import draw_group
 from ui.lessons import elements
@@ -98,6 +99,7 @@ def flipped_group(study: AlphaStudy) -> int:
 
 def move_alpha(study: AlphaStudy, index: int) -> None:
     """The interactive figure: every metric over alpha, and one group's scores at the alpha that is chosen."""
+    warn_number("lesson_alpha", "α", 0, 1)
     alpha = st.slider("α", 0.0, 1.0, 0.5, step=0.01, key="lesson_alpha", bind="query-params")
     curves = {name: study.curve(name) for name in SHOWN}
     chances = {name: study.evaluation(0.0).metrics[name].chance for name in SHOWN}
@@ -112,21 +114,24 @@ def move_alpha(study: AlphaStudy, index: int) -> None:
         clicked_point("lesson-alpha", lambda point: _set_alpha(low + point.share * (high - low)))
         best, label = study.best(TEXT_SCORE), METRICS[TEXT_SCORE].label
         st.caption(
-            f"Shaded: where {label} is highest, {best.value:.1f} %, at α = {_spans_text(best.intervals)}, and its "
-            "95 % band. Press the figure to move α there."
+            f"Strip below: where {label} is highest, {best.value:.1f} %, at α = {_spans_text(best.intervals)}. Shaded: "
+            "its 95 % band. Press the figure to move α there."
         )
     with right:
         one_group(study, index, alpha)
-    where_it_helps(study, alpha)
     st.markdown(
-        unbroken(f"At α = {alpha:.2f} ({pmi_text(alpha)}): {values}. ")
-        + "Subtracting α · log P(t) removes the **same** amount from "
-        "every score in a caption's column. Both ways to match two images with two captions use each column exactly "
-        "once, so both totals fall equally: **GroupMatch never needed debiasing**. Nor does ImageScore, which "
-        "compares within a column. Both hold where a group has as many images as captions and the score "
-        "is a logarithm. (PMI, pointwise mutual information, is how much likelier the image makes a caption than it is "
-        "on its own. At α = 1 that alone counts; a smaller α, and so a larger k = 1 / α, keeps more of the likelihood.)"
+        unbroken(f"At α = {alpha:.2f}: {values}. ")
+        + "α · log P(t) takes the **same** amount from every score in a caption's column. Both matchings of a 2×2 "
+        "group use each column once, so both totals fall equally: **GroupMatch never needed debiasing**. Nor does "
+        "ImageScore, which compares within a column."
     )
+    where_it_helps(study, alpha)
+    with st.expander("What PMI is, and how α goes with it"):
+        st.markdown(
+            "PMI, pointwise mutual information, is how much likelier the image makes a caption than it is on its own. "
+            f"At α = 1 it alone counts; a smaller α keeps more of the likelihood: at {alpha:.2f} captions are ranked "
+            f"by {pmi_text(alpha)}."
+        )
 
 
 def where_it_helps(study: AlphaStudy, alpha: float) -> None:
@@ -138,14 +143,13 @@ def where_it_helps(study: AlphaStudy, alpha: float) -> None:
     with right:
         st.markdown(
             unbroken(
-                f"**Why does {label} fall above?** From {ends[0]:.1f} % at α = 0 to {ends[1]:.1f} % at α = 1: the two "
-                f"captions of a group are about equally likely as texts. Their log P(t) differs by {here[0]:.2f} on "
-                f"average, an image's scores by {here[1]:.2f}. So there is little to take out, and what is taken out "
-                "is mostly noise.\n\n"
-                f"**Where does it help?** Where captions differ more as texts, as on {HELPED}: by {there[0]:.2f}, an "
-                f"image's scores by {there[1]:.2f}. There {label} rises from "
+                f"**Why does {label} fall above?** The captions of a group are about equally likely as texts: their "
+                f"log P(t) differs by {here[0]:.2f} on average, an image's scores by {here[1]:.2f}. What α takes out "
+                f"is mostly noise ({ends[0]:.1f} % at α = 0, {ends[1]:.1f} % at 1).\n\n"
+                f"**Where does it help?** Where captions differ more as texts: on {HELPED} by {there[0]:.2f}, scores "
+                f"by {there[1]:.2f}. {label} rises there from "
                 f"{helped.evaluation(0.0).metrics[TEXT_SCORE].value:.1f} % to {best.value:.1f} % at "
-                f"α = {best.alpha:.2f}; a larger α takes out too much."
+                f"α\u00a0=\u00a0{best.alpha:.2f}."
             )
         )
     with left:

@@ -117,7 +117,9 @@ def by_mistake(parts: dict[str, Evaluation]) -> None:
 def try_mistakes(parts: dict[str, Evaluation]) -> None:
     """The interactive figure: one image, two captions, and which of them the model prefers."""
     st.subheader("Try the mistakes", anchor=False)
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(
+        horizontal=True, vertical_alignment="top"
+    ):  # a slider is higher than its label and line
         change = st.segmented_control(
             "Mistake", list(CHANGES), format_func=_CHANGE_LABELS.__getitem__, default="swap colour",
             key="mistake", required=True,
