@@ -53,9 +53,7 @@ def test_a_link_and_a_button_open_it(app, monkeypatch):
 
 
 def test_the_form_shows_its_curves_while_there_is_no_run_of_one_s_own(app):
-    assert (
-        "An example of a finished run" in text(app(TTM)) and not RunStore().list()
-    )  # in nobody's list
+    assert "An example of a finished run" in text(app(TTM)) and not RunStore().list()  # in nobody's list
     steps = RunStore().steps(example_run(RunStore()).id)
     before, after = (step["metrics"]["group_match"]["value"] for step in (steps[0], steps[-1]))
     said = text(app(TTM))  # also beside the example itself, once somebody has opened it

@@ -410,7 +410,9 @@ def test_a_finished_run_shows_curves_what_changed_and_the_way_back(app, made):  
     assert test.session_state["run"] == made.group
     fine(test.selectbox(key="shown").set_value(made.simplematch).run())
     fine(test.selectbox(key="shown").set_value("new").run())
-    assert button(test, "Start the run") and "An example of a finished run" not in text(test)  # his own runs say it
+    assert button(test, "Start the run") and "An example of a finished run" not in text(
+        test
+    )  # his own runs say it
 
 
 def test_the_page_gives_one_number_for_one_gain(app, made):  # noqa: F811
