@@ -1,14 +1,16 @@
 """The page of the binding ladder: the shipped record, a model without two towers, a set without scenes, ways to it."""
 
+import json
 import re
 
 import pytest
 from driving import button, fine, text
 from written import read_latex
 
+from core.figures import ladder_figure
 from core.ladder.ladder import SETS, Ladder
 from core.metrics.groups import GROUP_MATCH
-from ui.ladder import _command, _signs
+from ui.ladder import _command, _signs, shipped
 
 MATCHING, LADDER = "pages/2_Matching.py", "pages/11_Ladder.py"
 
@@ -199,3 +201,14 @@ def test_a_ladder_is_exported_in_latex_with_its_command(app, monkeypatch):
     )
     assert len(read_latex(steps)) == 1 + len(record["steps"]) + 1
     assert _command({**record, "runs": 2, "seed": 3}).endswith("builtin/siglip --runs 2 --seed 3")
+
+
+def test_two_kinds_of_marks_wait_in_the_legend_and_the_caption_says_so(app):
+    """Three marks below each bar, six kinds in one figure, were a lot at once; what is taken away has all of them."""
+    test = app(LADDER, set="scenes/left-right", model="builtin/clip")
+    traces = json.loads(test.get("plotly_chart")[0].proto.spec)["data"]
+    waiting = [trace["name"] for trace in traces if trace.get("visible") == "legendonly"]
+    assert waiting == ["GroupScore, stricter", "GroupMatch, unseen combinations"]
+    assert "Press “GroupScore, stricter” or “GroupMatch, unseen combinations” above the bars" in text(test)
+    record = shipped()["scenes/left-right", "builtin/clip"]
+    assert not any(trace.visible == "legendonly" for trace in ladder_figure(record).data)

@@ -95,6 +95,10 @@ def _record(benchmark: str, model: str) -> dict[str, Any] | None:
     return shipped().get((benchmark, model)) or (None if is_public() else Ladder.stored(benchmark, model))
 
 
+# Names of marks that begin so wait in the legend: with all of them three marks stand below each bar.
+_BEHIND = ("GroupScore", "GroupMatch, unseen")
+
+
 def draw(record: Mapping[str, Any], key: str) -> None:
     """The verdict in one sentence, the figure, and every number."""
     where, _, numbers = Ladder.headline(record).partition(". ")
@@ -102,8 +106,14 @@ def draw(record: Mapping[str, Any], key: str) -> None:
     _offer_loss(record)
     there = [row for row in record["rungs"] if "missing" not in row]
     summary = "; ".join(f"{row['label']} {row[GROUP_MATCH]['value']:.1f} %" for row in there)
-    chart(figures.ladder_figure(record), f"{TITLE} GroupMatch by rung: {summary}.", f"{key}-figure")
-    st.caption(_signs(there))
+    figure = figures.ladder_figure(record)
+    behind = [trace.name for trace in figure.data if trace.name and trace.name.startswith(_BEHIND)]
+    figure.for_each_trace(
+        lambda trace: trace.update(visible="legendonly"), lambda trace: trace.name in behind
+    )
+    chart(figure, f"{TITLE} GroupMatch by rung: {summary}.", f"{key}-figure")
+    more = f" Press {' or '.join(f'“{name}”' for name in behind)} above the bars to see it." if behind else ""
+    st.caption(f"{_signs(there)}{more}")
     _one_rung(record, f"{key}-figure")
     st.caption(READING.format(runs=_runs(record)))
     absent: dict[str, list[str]] = {}
