@@ -1,7 +1,7 @@
 """Test-time matching of generative models: built-in BLIP VQA and captioner, plain and tinted pictures (issue 19 E).
 
     python -m benchmarks.results.generative [--jobs J] [--minutes M]    the runs that are missing, J at once
-    python -m benchmarks.results.generative table    what is there, as a table in Markdown
+    python -m benchmarks.results.generative table    what is there, as README's table
 
 Writes assets/results/ttm_generative.csv, two rows a run, before and after; a run's rows are appended when it ends, so
 the script may be killed and started again. Settings are those of the presets `builtin/vqa` and `builtin/caption`. The
@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from benchmarks.results._several import several
+from benchmarks.results.readme import put_table
 from core.metrics.evaluation import Evaluation
 from core.ttm.run import TTMRun
 
@@ -78,35 +79,41 @@ def append(rows: list[dict[str, Any]]) -> None:
 
 
 def table() -> str:
-    """A line per model and set, means over seeds; the interval is that of one run's groups (its first seed)."""
+    """A line per model and set, percent: before with its interval over groups, after as mean and standard deviation
+    over seeds, the change of each seed."""
     rows = load()
     lines = [
-        "| model | set | seeds | GroupScore | GroupMatch before | after | change of each seed | chance | ties after |",
-        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+        "| model | pictures | GroupMatch before | after | change of each seed | GroupScore before | after |",
+        "| --- | --- | --- | --- | --- | --- | --- |",
     ]
     for model, benchmark in dict.fromkeys((row["model"], row["benchmark"]) for row in rows):
         own = [row for row in rows if (row["model"], row["benchmark"]) == (model, benchmark)]
         before, after = ([row for row in own if row["when"] == when] for when in ("before", "after"))
-        score = [np.mean([float(row["group_score"]) for row in part]) for part in (before, after)]
-        change = [
-            float(last["group_match"]) - float(first["group_match"])
-            for first, last in zip(before, after, strict=True)
-        ]
-        cells = [model, benchmark, str(len(after)), f"{score[0]:.1f} → {score[1]:.1f}"]
-        cells += [_interval(part) for part in (before, after)]
-        cells += [", ".join(f"{x:+.1f}" for x in change), f"{float(after[0]['group_match_chance']):.1f}"]
-        lines.append(f"| {' | '.join([*cells, ', '.join(row['group_match_ties'] for row in after)])} |")
+        first, last = (np.array([float(row["group_match"]) for row in part]) for part in (before, after))
+        cells = [model.removeprefix("builtin/"), benchmark.removeprefix("scenes/").replace("~", ", ")]
+        for metric, changes in (
+            ("group_match", [", ".join(f"{x:+.1f}" for x in last - first)]),
+            ("group_score", []),
+        ):
+            cells += [_before(before[0], metric), _after(after, metric), *changes]
+        lines.append(f"| {' | '.join(cells)} |")
     return "\n".join(lines)
 
 
-def _interval(rows: list[dict[str, str]]) -> str:
-    mean = np.mean([float(row["group_match"]) for row in rows])
-    return f"{mean:.1f} [{float(rows[0]['group_match_low']):.1f}, {float(rows[0]['group_match_high']):.1f}]"
+def _before(row: dict[str, str], metric: str) -> str:
+    value, low, high = (float(row[f"{metric}{end}"]) for end in ("", "_low", "_high"))
+    return f"{value:.1f} [{low:.0f}, {high:.0f}]"
+
+
+def _after(rows: list[dict[str, str]], metric: str) -> str:
+    values = np.array([float(row[metric]) for row in rows])
+    spread = f" ± {values.std(ddof=1):.1f}" if len(values) > 1 else ""
+    return f"{values.mean():.1f}{spread}"
 
 
 def main() -> None:
     if sys.argv[1:] == ["table"]:
-        print(table())
+        put_table("generative", table())
         return
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--minutes", type=float)
