@@ -26,6 +26,7 @@ INCLUDED = {
     "benchmarks/RESULTS.md": "measured/results.md",
     "benchmarks/ABLATIONS.md": "measured/ablations.md",
     "benchmarks/SHIFTS.md": "measured/shifts.md",
+    "benchmarks/GENERATIVE.md": "measured/generative.md",
     "benchmarks/LADDER.md": "measured/ladder.md",
     "benchmarks/COLA.md": "measured/cola.md",
     "benchmarks/BASELINES.md": "measured/baselines.md",

@@ -9,7 +9,6 @@ import pytest
 from benchmarks.results import ablations as study
 from benchmarks.results import generative, shifts
 from benchmarks.results import table as built_in
-from benchmarks.results.readme import README
 from core.base.errors import InputError
 from core.figures import ablations
 
@@ -313,9 +312,10 @@ def test_where_one_more_run_ends_is_the_prediction_interval_of_a_normal_distribu
     assert np.mean(inside) == pytest.approx(0.95, abs=0.011)  # three standard errors
 
 
-def test_readme_has_the_table_of_what_generative_models_gain():
+def test_the_page_of_generative_models_says_what_their_runs_came_to():
     """Every number by hand from the runs' rows: mean and deviation over four seeds."""
-    part = README.read_text(encoding="utf-8").split("<!-- generative: begin -->")[1]
+    part = generative.PAGE.read_text(encoding="utf-8")
+    assert part == generative.page()
     rows = pd.read_csv(generative.OUT).query("when == 'after'").groupby(["model", "benchmark"])
     assert len(rows) == 8 and set(rows["seed"].nunique()) == {4}
     for (model, benchmark), values in rows["group_match"]:
@@ -324,4 +324,4 @@ def test_readme_has_the_table_of_what_generative_models_gain():
         )
         (own,) = [each for each in part.splitlines() if each.startswith(line)]
         assert f"| {values.mean():.1f} ± {values.std():.1f} |" in own
-    assert pd.read_csv(generative.OUT)["group_match_ties"].sum() == 0  # as README says
+    assert pd.read_csv(generative.OUT)["group_match_ties"].sum() == 0  # as the page says
