@@ -438,3 +438,12 @@ def test_a_run_that_has_diverged_says_so_and_what_to_do():
     blind = [{"metrics": {}, "margins": {"counts": [20 - tied], "tied": tied}} for tied in (1, 15)]
     assert "scores of 75 % of the groups are tied" in divergence(blind, {"simplematch": {"lr": 0.1}})
     assert divergence(blind[:1], config) is None
+
+
+def test_a_threshold_of_groups_below_0_is_refused():
+    """`--tau-first -3` was taken, and did what 0 does: no margin is below 0. Scores of pairs may be."""
+    with pytest.raises(InputError, match=r"tau_first is -3, and no margin is below 0; 0 selects every group"):
+        TTMConfig(tau_first=-3.0)
+    with pytest.raises(InputError, match="tau_last is -1"):
+        TTMConfig().updated({"tau_last": -1.0})
+    assert TTMConfig(variant="global", tau_first=-3.0).tau_first == -3

@@ -104,6 +104,11 @@ class TTMConfig(TrainConfig):
                 raise InputError(f"Both tau_{end} and coverage_{end} are set; leave one of them out.")
             if relative and level is not None and not 0 <= level <= 1:
                 raise InputError(f"The setting tau_{end} is {level}; in relative mode it must be 0 to 1.")
+            if self.variant == "group" and level is not None and level < 0:
+                raise InputError(
+                    f"The setting tau_{end} is {level:g}, and no margin is below 0; 0 selects every group without a "
+                    "tie."
+                )
         return self
 
     def updated(self, values: Mapping[str, Any]) -> Self:
