@@ -976,7 +976,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "paper": refused("is not a row here", "--run", "{run}"),
             "scores": refused(DEAD, "--run", "{run}"),
         },
-        "--paper": {"paper": differs("--no-paper"), "*": refused("--no-paper has no effect", "--no-paper")},
+        "--paper": {"paper": differs("--no-paper"), "*": refused("--paper has no effect", "--paper")},
         "--split": {
             "paper": refused("Unknown split", "--split", "validation"),
             "scores": refused(DEAD, "--split", "validation"),

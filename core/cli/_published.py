@@ -26,7 +26,7 @@ def published(
         typer.Argument(
             metavar="RESULT...",
             help="Your own results: a metrics.json of evaluate, what evaluate or recall printed with `--json`, or a "
-            "score file, as of `evaluate --scores`.",
+            "file of scores, in a form that `evaluate` reads.",
         ),
     ] = None,
     metric: Annotated[str | None, typer.Option(help="Default: the strictest that was published.")] = None,

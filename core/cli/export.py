@@ -270,7 +270,7 @@ def _row(
         raise InputError("Give --model NAME and --benchmark NAME, or --scores FILE.")
     adapted = dict(_adapted(name, model or [], benchmark or []) for name in run or ())
     results = [_result(section, adapted) for section in sections]
-    if was_given("paper") and published(results, layout).empty:
+    if paper and was_given("paper") and published(results, layout).empty:
         refuse_unused(f"in the layout {layout} of these benchmarks: the paper has no rows of them", "paper")
     text = FORMATS[style](layout_table(results, layout, paper))
     if out is None:

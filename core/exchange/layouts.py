@@ -95,10 +95,15 @@ def layout_table(results: Sequence[Result], layout: str, paper: bool = True) -> 
         if any("paper)" in " ".join(row) for row in rows)
         else []
     )
-    notes = [reading, *printed, *(_note(result) for result in results), *_software_note()]
+    heads = [_TTM_HEADS] if layout.startswith("ttm/") else []
+    notes = [reading, *printed, *heads, *(_note(result) for result in results), *_software_note()]
     return _TextTable(head, rows, notes)
 
 
+_TTM_HEADS = (
+    "Raw: GroupScore of the model as it is. SimpleMatch: its GroupMatch. TTM: GroupMatch after test-time matching. Δ "
+    "and error reduction: of TTM over the column before."
+)
 _SPREAD = "; ±: standard deviation over seeds"
 
 
@@ -374,7 +379,7 @@ def _raised(p: float | None) -> str:
 
 def _interval(name: str, e: Estimate) -> str:
     ties = e.tied if e.ties is None else f"{e.ties} tied"
-    return f"{METRICS[name].label} [{e.low:.2f}, {e.high:.2f}] (chance {e.chance:.2f}, {ties})"
+    return f"{METRICS[name].label} {e.value:.2f} [{e.low:.2f}, {e.high:.2f}] (chance {e.chance:.2f}, {ties})"
 
 
 def _note(result: Result) -> str:
@@ -382,7 +387,7 @@ def _note(result: Result) -> str:
     parts = [_interval(name, result.metrics[name]) for name in yes_or_no(result.metrics)]
     more = f"; TTM over {result.adapted.seeds} seeds" if result.adapted else ""
     head = f"{result.model} on {result.title}, {counted(result.n_groups, 'group')} of {m}×{k}"
-    return f"{head}, 95 % intervals: {', '.join(parts)}{more}."
+    return f"{head}, with 95 % intervals: {', '.join(parts)}{more}."
 
 
 # --- the papers' own numbers
