@@ -95,8 +95,9 @@ def layout_table(results: Sequence[Result], layout: str, paper: bool = True) -> 
         if any("paper)" in " ".join(row) for row in rows)
         else []
     )
-    heads = [_TTM_HEADS] if layout.startswith("ttm/") else []
-    notes = [reading, *printed, *heads, *(_note(result) for result in results), *_software_note()]
+    if layout.startswith("ttm/"):
+        reading += f" {_TTM_HEADS}"
+    notes = [reading, *printed, *(_note(result) for result in results), *_software_note()]
     return _TextTable(head, rows, notes)
 
 
