@@ -24,10 +24,11 @@ from core.datasets.score_files import read_scores, write_scores
 from core.exchange import importing
 from core.exchange.frames import curves_frame, matchings_frame, metrics_frame
 from core.exchange.groups import _groups_frame, export_groups
-from core.exchange.layouts import FORMATS, LAYOUTS, Adapted, Result, layout_table
+from core.exchange.layouts import FORMATS, LAYOUTS, Adapted, Result, _difference_notes, layout_table
 from core.exchange.runs import export_run, import_run
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
+from core.metrics.statistics import Comparison
 from core.runs.store import RunStore
 from core.scoring.cache import ScoreCache
 from core.scoring.scores import score_groups
@@ -612,3 +613,13 @@ def test_groups_are_not_written_to_a_folder_that_is_meant_as_a_file(tmp_path, to
     with pytest.raises(InputError, match=r"has an unknown ending; choose \.csv"):
         export_groups(toy_groups, tmp_path / "groups.xyz")
     assert export_groups(toy_groups, tmp_path / "set-1.2").is_dir()
+
+
+def test_a_note_on_p_leaves_out_the_metric_whose_interval_it_does_not_decide():
+    """IndividualMatch had an interval that held 0 beside p 0.029, below “p decides whether an interval holds 0”."""
+    change = Comparison(3.0, -0.2, 6.0, 9, 2, 0.03)
+    (first, _) = _difference_notes(["group_match"], {"group_match": change})
+    assert "decides whether an interval holds 0." in first
+    both = {"group_match": change, "individual_match": change}
+    (first, _) = _difference_notes([*both], both)
+    assert "holds 0, but for IndividualMatch, whose p counts groups and whose interval is of points." in first

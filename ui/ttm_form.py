@@ -383,7 +383,7 @@ def _plan(
     selection: Selection, choices: Any, settings: Any, wrong: list[str]
 ) -> tuple[PlannedRun, Evaluation] | None:
     with choices:
-        left, middle, few, right = st.columns([27, 27, 21, 25], vertical_alignment="bottom")
+        left, middle, few, right = st.columns([27, 27, 21, 25])
         method = left.segmented_control(
             "Method",
             list(METHODS),
@@ -393,7 +393,7 @@ def _plan(
             bind="query-params",
         )
         kind = METHODS[method or "Test-time matching"]
-        subject = adaptation_input(selection, right)
+        subject = adaptation_input(selection, right.container(key="beside-fields"))
         if subject is None:
             return None
         fields = _ConfigFields(pick_preset(middle, kind, subject), subject.evaluation.matches.margin)

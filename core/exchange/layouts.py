@@ -327,8 +327,14 @@ def _difference_notes(names: Sequence[str], compared: Mapping[str, Comparison]) 
         if untested
         else ""
     )
+    parts = [METRICS[name].label for name in compared if METRICS[name].share]
+    apart = (
+        f", but for {', '.join(parts)}, whose p counts groups and whose interval is of points"
+        if parts
+        else ""
+    )
     return [
-        "Differences in points, p by an exact paired test, which decides whether an interval holds 0."
+        f"Differences in points, p by an exact paired test, which decides whether an interval holds 0{apart}."
         f"{corrected}{dash}",
         _exact_differences(2),
     ]
