@@ -230,8 +230,8 @@ def more_on_the_test(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], tab
 
 PAIRED_INTERVAL = (
     "The 95 % interval of the paired difference. The exact test decides whether it holds 0: where the two would say "
-    "otherwise, its end is moved to 0. Of IndividualMatch p counts groups and the interval is of points, so that the two "
-    "may disagree."
+    "otherwise, its end is moved to 0. Of IndividualMatch p counts groups and the interval is of points, so the "
+    "two may disagree."
 )
 
 

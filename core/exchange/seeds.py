@@ -13,6 +13,7 @@ from core.exchange.layouts import (
     _chance_rows,
     _difference_rows,
     _estimate_cell,
+    _software_note,
     _stacked_line,
     _tabular,
 )
@@ -27,6 +28,12 @@ _READING = (
     "(n − 1), which is no interval. Holm: p corrected for the comparisons of this table. What one more seed may gain "
     "is a 95 % prediction on these same groups. Fixed: wrong before training and right after it; broken: the other way "
     "round; both in the mean over seeds."
+)
+
+
+_TESTS = (
+    "Gains in points; p is the larger one of two tests, an exact paired one over groups and a t test over seeds and "
+    "groups, and an interval whose p is above 0.05 reaches 0 at least."
 )
 
 
@@ -158,11 +165,13 @@ def _latex_notes(results: Sequence[SeedResult], tested: Mapping[str, Comparison]
     ):
         found = [f"{METRICS[name].label} {tied}" for name, tied in ties.items() if tied != "no ties"]
         notes.append(f"Tied groups, which count as wrong, {when}: {', '.join(found) or 'none'}.")
+    if tested:
+        notes.append(_TESTS)
     if len(tested) > 1:
         notes.append(f"Holm: p corrected for {counted(len(tested), 'metric')} tested together.")
     if untested := [METRICS[each.metric].label for each in results if each.metric not in tested]:
         notes.append(f"– for p: {', '.join(untested)} {'is' if len(untested) == 1 else 'are'} not tested.")
-    return notes
+    return notes + _software_note()
 
 
 def _ties(found: SeedResult) -> str:
