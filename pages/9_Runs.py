@@ -681,17 +681,19 @@ def overlay(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     """The curves of three runs and more laid over each other, the uppermost as A; what of it can be taken away."""
     st.header("Compared", anchor=False)
     sweeps = from_above(chosen)
-    every = {
-        f"{letter}: {name}": curves(sweep, store)
+    of = {
+        f"{letter}: {name}": sweep
         for letter, name, sweep in zip(LETTERS, legend(*sweeps), sweeps, strict=False)
     }
+    every = {name: curves(sweep, store) for name, sweep in of.items()}
     metric = pick_metric([name for data in every.values() for name in data.metrics])
     if metric is None:
         st.info("None of these runs has an iteration with a metric yet.", icon=":material/hourglass_top:")
         return NOTHING
     data = {name: each for name, each in every.items() if metric in each.metrics}
     label = label_and_meaning(metric)[0]
-    figure = plots.ttm_compare_figure(data, metric)
+    shown = {name: with_intervals(each, of[name], store) for name, each in data.items()}
+    figure = plots.ttm_compare_figure(shown, metric)
     ends = ", ".join(f"{name} ends at {d.metrics[metric][-1, 0]:.1f} %" for name, d in data.items())
     ui.chart(figure, f"{label} per iteration of {len(data)} runs: {ends}.", "compare")
     without = [name for name in every if name not in data]
@@ -699,7 +701,7 @@ def overlay(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     last = "; ".join(f"{name} {d.metrics[metric][-1, 0]:.1f} %" for name, d in data.items())
     line = f"Last iterations: {last}. Dotted: chance levels."
     st.caption(escape_markdown(f"{line}{lacking} A paired test takes two runs: tick two."))
-    return _Shown({label: figure}, {"All curves (CSV)": curve_table(data)}, line)
+    return _Shown({label: figure}, {"All curves (CSV)": curve_table(data, shown)}, line)
 
 
 def pick_metric(known: Sequence[str]) -> str | None:
@@ -745,7 +747,8 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     metric = pick_metric(shared_metrics)
     assert metric is not None
     label = lambda name: label_and_meaning(name)[0]  # noqa: E731
-    tables = {"Both curves (CSV)": curve_table(data)}
+    shown = {name: with_intervals(data[name], sweep, store) for name, sweep in both.items()}
+    tables = {"Both curves (CSV)": curve_table(data, shown)}
     single = len(first.runs) == len(second.runs) == 1
     kinds = {first.runs[0].kind, second.runs[0].kind}
     if not apart and single and metric in metrics.METRICS and kinds <= {*SCORED}:
@@ -761,10 +764,10 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     else:
         st.markdown("  \n".join(lines))
         means(both, metric, store)
-    figure = plots.ttm_compare_figure(data, metric)
+    figure = plots.ttm_compare_figure(shown, metric)
     last = ", ".join(f"{name} ends at {d.metrics[metric][-1, 0]:.1f} %" for name, d in data.items())
     ui.chart(figure, f"{label(metric)} per iteration of both: {last}.", "compare")
-    bands = _bands(both, data, metric)
+    bands = _bands(both, shown, metric)
     st.caption(escape_markdown(bands))
     return _Shown({label(metric): figure}, tables, bands)
 
@@ -807,11 +810,48 @@ def no_curves(sides: Sequence[_Ends]) -> str:
     return "They measure different things: {}, and {}; choose two runs of one kind.".format(*measured)
 
 
+def with_intervals(data: plots.TTMData, sweep: SeedGroup, store: RunStore) -> plots.TTMData:
+    """Curves whose ends are 95 % intervals, of several seeds those of the mean over seeds and groups; as they are, one
+    standard deviation apart, where the groups have no ground truth."""
+    if data.seeds is None or not _has_truth(sweep):
+        return data
+    key = tuple((run.id, run.done, run.attempt) for run in sweep.runs)
+    return data._replace(metrics=_intervals(key, data, sweep, store))
+
+
+@st.cache_resource(max_entries=16, show_spinner="Measuring every iteration …")
+def _intervals(
+    key: tuple, _data: plots.TTMData, _sweep: SeedGroup, _store: RunStore
+) -> dict[str, np.ndarray]:
+    names = [name for name in _data.metrics if name in metrics.METRICS]
+    found, truth = {name: _data.metrics[name].copy() for name in names}, _truth(_sweep)
+    for place, iteration in enumerate(_data.iteration.tolist()):
+        scores = [_store.scores(run.id, iteration) for run in _sweep.runs if run.done >= iteration]
+        outcomes = [metrics.outcomes(each, truth, names) for each in scores]
+        for name in names:
+            parts = metrics.METRICS[name].parts(scores[0].shape[1])
+            whole = np.stack([each[name].value for each in outcomes])
+            e = statistics.Estimate.over_seeds(whole, np.nan, parts)
+            found[name][place, 1:3] = e.low, e.high
+    return found
+
+
+def _has_truth(sweep: SeedGroup) -> bool:
+    return sweep.runs[0].kind in shared.KINDS and _truth(sweep) is not None
+
+
+def _truth(sweep: SeedGroup) -> np.ndarray | None:
+    return adaptation(sweep.runs[0].config).load_groups().truth
+
+
 def _bands(both: Mapping[str, SeedGroup], data: Mapping[str, plots.TTMData], metric: str) -> str:
     """What the bands and the dotted line of two curves are."""
+    known = {name: len(s.runs) == 1 or _has_truth(s) for name, s in both.items()}
     bands = {
-        name: "95 % interval" if len(s.runs) == 1 else "standard deviation over seeds"
-        for name, s in both.items()
+        name: f"95 % interval over {'seeds and groups' if len(both[name].runs) > 1 else 'groups'}"
+        if is_interval
+        else "standard deviation over seeds"
+        for name, is_interval in known.items()
     }
     same = len({*bands.values()}) == 1
     said = next(iter(bands.values())) if same else ", ".join(f"{band} ({n})" for n, band in bands.items())
@@ -824,24 +864,24 @@ def _line(side: str, own: str, sweep: SeedGroup) -> str:
     return f"**{side}** {escape_markdown(_with_own(shared.group_label(sweep), own))}"
 
 
-def curve_table(data: Mapping[str, plots.TTMData]) -> pd.DataFrame:
-    """Every metric after every iteration of both, a row each, in percent: the value of a run with its 95 % interval
-    over groups (`low`, `high`), the mean of several seeds with their standard deviation (`sd`)."""
+def curve_table(data: Mapping[str, plots.TTMData], shown: Mapping[str, plots.TTMData]) -> pd.DataFrame:
+    """Every metric after every iteration of both, a row each, in percent: the value, of several seeds their mean, with
+    its 95 % interval where it is known (`low`, `high`), and of several seeds their standard deviation (`sd`).
+
+    shown : the curves as they are drawn, with intervals.
+    """
     rows: list[dict[str, Any]] = []
     for name, each in data.items():
         for metric, values in each.metrics.items():
-            for place, (at, (value, low, high, chance)) in enumerate(
-                zip(each.iteration, values, strict=True)
-            ):
-                row = {"run": name, "iteration": int(at), "metric": metric, "value": value}
+            drawn, with_sd = shown[name].metrics.get(metric), each.seeds is not None
+            is_interval = not with_sd or (drawn is not None and shown[name] is not each)
+            for place, at in enumerate(each.iteration.tolist()):
+                row = {"run": name, "iteration": at, "metric": metric, "value": values[place, 0]}
+                low, high = drawn[place, 1:3] if is_interval and drawn is not None else (None, None)
+                sd = values[place, 2] - values[place, 0] if with_sd else None
                 seeds = 1 if each.seeds is None else int(each.seeds[place])
-                spread = {"low": low, "high": high} if each.seeds is None else {"sd": high - value}
-                rows.append(
-                    row
-                    | {"low": None, "high": None, "sd": None}
-                    | spread
-                    | {"chance": chance, "seeds": seeds}
-                )
+                row |= {"low": low, "high": high, "sd": sd, "chance": values[place, 3], "seeds": seeds}
+                rows.append(row)
     return pd.DataFrame(rows).round(6)
 
 
@@ -907,12 +947,13 @@ def outcomes_by_seed(sweep: SeedGroup, metric: str, store: RunStore) -> dict[int
 def mean_over_seeds(sweep: SeedGroup, metric: str, store: RunStore) -> str:
     """The interval of the mean over complete seeds, seeds and groups being two sources of variance."""
     found = outcomes_by_seed(sweep, metric, store)
-    if len(found) < 2:
+    if not found:
         return ""
     first = sweep.runs[0]
     parts = metrics.METRICS[metric].parts(store.scores(first.id, first.done).shape[1])
     whole = np.stack([*found.values()])
-    return f" ({statistics.Estimate.over_seeds(whole, np.nan, parts).interval}, over seeds and groups)"
+    over = "seeds and groups" if len(found) > 1 else "groups"
+    return f" ({statistics.Estimate.over_seeds(whole, np.nan, parts).interval}, over {over})"
 
 
 def difference_over_seeds(both: Mapping[str, SeedGroup], metric: str, store: RunStore) -> str:
@@ -929,10 +970,11 @@ def difference_over_seeds(both: Mapping[str, SeedGroup], metric: str, store: Run
         if len(shared_seeds) == 1
         else f"mean over the {len(shared_seeds)} seeds that both have"
     )
+    over = "groups" if len(shared_seeds) == 1 else "seeds and groups"
     return true_minus(
         f"**B minus A, last iterations, {of}, same "
         f"{counted(one.shape[1], 'group')}:** {_change_in_points(a, b, digits=2):+.2f} points, {b:.2f} % against "
-        f"{a:.2f} % (95 % interval over seeds and groups {paired.low:+.1f} to {paired.high:+.1f}); "
+        f"{a:.2f} % (95 % interval over {over} {paired.low:+.1f} to {paired.high:+.1f}); "
         f"p {p_text(paired.p_value)}.{could_show(paired)} {_exact_differences(2)}"
     )
 

@@ -343,7 +343,12 @@ def test_a_sweep_beside_a_run_compares_results_without_a_paired_test(app, made):
     test = choose(app(RUNS), made.group, made.simplematch)
     assert "last iterations" in text(test) and "2 complete seeds" in text(test)
     assert "95 % interval" in text(test) and "over seeds and groups" in text(test)
-    assert "McNemar" not in text(test) and "standard deviation over seeds" in text(test)
+    assert "McNemar" not in text(test)
+    (said,) = (
+        found for each in test.caption if (found := each.value.replace("\\", "")).startswith("Bands: ")
+    )
+    assert "95 % interval over seeds and groups (" in said and "95 % interval over groups (" in said
+    assert "standard deviation" not in said  # which looked surer than an interval
 
 
 def test_runs_with_other_groups_have_no_difference(app, made):  # noqa: F811
@@ -743,7 +748,11 @@ def test_the_table_of_both_curves_says_which_spread_it_has(made):  # noqa: F811
     )
     several = TTMData(at, {"group_match": np.array([[60, 60, 60, 50], [62, 60, 64, 50]])}, *(nothing,) * 4, 1, nothing,
                       np.array([3, 3]))  # fmt: skip
-    found = table({"A": one, "B": several}).set_index(["run", "iteration"])
+    both = {"A": one, "B": several}
+    drawn = several._replace(metrics={"group_match": np.array([[60, 51, 69, 50], [62, 53, 71, 50]])})
+    told = table(both, {"A": one, "B": drawn}).set_index(["run", "iteration"])
+    assert told.loc[("B", 1), ["low", "high", "sd"]].tolist() == [53, 71, 2]
+    found = table(both, both).set_index(["run", "iteration"])  # without a truth
     assert found.loc[("A", 1), ["value", "low", "high", "seeds"]].tolist() == [66.666667, 55, 75, 1]
     assert found.loc["A", "sd"].isna().all() and found.loc["B", ["low", "high"]].isna().all().all()
     assert found.loc[("B", 1), ["value", "sd", "chance", "seeds"]].tolist() == [62, 2, 50, 3]

@@ -151,7 +151,8 @@ def verdict(runs: Sequence[Run]) -> None:
 
 _READING = (
     "The interval is that of the mean, over seeds and groups. p is the larger, more careful one of two tests: one over "
-    "groups, and one over seeds and groups, for which few seeds show little. What one more seed may gain is a 95 % "
+    "groups, and one over seeds and groups, for which few seeds show little; where it is above 0.05 the "
+    "interval reaches 0. What one more seed may gain is a 95 % "
     "prediction on these same groups. Fixed: wrong before training and right after it. Broken: right before and wrong "
     "after."
 )

@@ -199,7 +199,10 @@ class Audit:
             return "Too small to tell any two models apart."
         if any(found.key == "size" for found in limits):
             return f"Too small to compare models that differ by less than {least:.1f} points."
-        return f"Sound enough to compare models that differ by {_facts.points(least)}."
+        return (
+            f"Sound enough to compare models that differ by {_facts.points(least)}; by more if they disagree on many "
+            "groups."
+        )
 
     @property
     def problems(self) -> str:
@@ -244,10 +247,9 @@ class Audit:
             return ""
         worth = counted(self.independent, "independent group")
         return (
-            f"Groups that share {_facts.ARTICLES[self.by]} count as one, which leaves {worth} of {self.n:,}. An "
-            f"interval by {self.by} is as of all {self.n:,} where groups that share turn out no more alike than "
-            f"others, as of fewer where they do, and as of {self._fewest:,} where no group or every one is counted, "
-            "which shows nothing of it"
+            f"Groups that share {_facts.ARTICLES[self.by]} count as one, which leaves {worth} of {self.n:,}. Intervals "
+            f"are the wider the more alike such groups turn out: between those of {self.n:,} and of "
+            f"{self._fewest:,} groups, and of {self._fewest:,} where a check counts none or all"
         )
 
     def text(self) -> str:

@@ -504,12 +504,14 @@ def detectable(independent: int, n: int) -> Finding:
         says += (
             f" If groups that share a caption are not alike, all {n:,} groups count, which gives {result}."
         )
+    says += " Two models that disagree on more groups need more, which the page Compare computes."
     says += f" More than {_COARSE:.0f} points is too coarse for most comparisons."
     least = least_difference(independent)
     brief = (
         "no difference between two models shows"
         if least is None
-        else f"{'only ' * (verdict == LIMIT)}models that differ by {points(least)} are told apart"
+        else f"{'only ' * (verdict == LIMIT)}models that differ by {points(least)} are told apart, if "
+        "they disagree on few groups"
     )
     return Finding("size", "Is the set large enough?", verdict, says, brief=brief)
 

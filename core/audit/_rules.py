@@ -184,7 +184,7 @@ def _folded(findings: Sequence[Finding]) -> list[Finding]:
     if len(same) < 2:
         return list(findings)
     *some, last = (_CHOOSES_BY[found.key] for found in same)
-    question = f"Does the right caption stand out by {', '.join(some)} or {last}?"
+    question = f"Does the right caption stand out by {', '.join(some)} or {last}? ({len(same)} checks)"
     one = same[0]._replace(key="design", question=question)
     return [one if f is same[0] else f for f in findings if f is same[0] or all(f is not o for o in same)]
 

@@ -8,7 +8,7 @@ from typing import Any
 from core.base.text import _change_in_points, _exact_differences, counted, p_digits, tie_count
 from core.cli._output import format_metrics
 from core.debiasing.curves import _spans_text
-from core.debiasing.study import _UNPROVEN, TUNED_ON_TEST, TUNED_PER_ROW
+from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW
 from core.metrics.groups import IMAGE_TO_TEXT
 
 _HALVES = "held out (half/half x 10)"
@@ -119,13 +119,14 @@ def _helps(best: Mapping[str, Any], zero: Mapping[str, Any], found: Mapping[str,
     luck, signs = (
         p_digits(best.get(f"{name}_holm", best[name])) for name in ("p_any_alpha", "p_random_signs")
     )
-    not_found = "no alpha gives more"
+    not_found, tests = "no alpha gives more", ""
     if best["probably"]:
-        not_found = f"likely, but not proven: alpha helps (p = {signs}{_UNPROVEN} p = {luck})"
+        not_found = "likely, but not proven: alpha helps"
+        tests = f"; over all alphas p = {luck}, or {signs} if no rare kind of group loses much"
     elif best["gain"]["difference"] > 0:
         not_found = f"over all alphas tried its gain may be luck (p = {luck})"
     known = {True: "alpha helps", False: not_found, None: "cannot tell whether alpha helps"}
-    return f"{known[best['better_than_0']]}: {most}; {best['says']}"
+    return f"{known[best['better_than_0']]}: {most}{tests}; {best['says']}"
 
 
 def _holm_line(record: Mapping[str, Any]) -> list[str]:

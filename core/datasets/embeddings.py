@@ -206,7 +206,8 @@ def _find(
     if len(matching) != 1:
         what = f"several candidates ({', '.join(matching)})" if matching else "none"
         raise InputError(
-            f"{path} needs one array named {expected!r} and has {what} among: {', '.join(arrays) or 'no arrays'}."
+            f"{path} needs one array named {expected!r} and has {what} among: {', '.join(arrays) or 'no arrays'}; "
+            "scores are read from one named 'scores'."
         )
     return arrays[matching[0]]
 

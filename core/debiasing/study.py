@@ -36,8 +36,6 @@ _FEWEST_UNITS = 30  # groups, or clusters of one size: what fewer show of alpha 
 _AS_LIKELY = 60.0  # percent of pairs: up to there true and false captions count as equally likely texts
 TUNED_ON_TEST = "tuned on test"  # said beside every optimum that was found on the groups it is reported on
 TUNED_PER_ROW = f"{TUNED_ON_TEST}, per row"  # where every metric, or every tag, has an alpha of its own
-# Between the p of random signs and that of any distribution, where only the first is small.
-_UNPROVEN = "; allowing for a rare kind of group, missing here, that loses much:"
 _Key = TypeVar("_Key", bound=Hashable)
 
 _STATES = {
