@@ -5,6 +5,7 @@ from __future__ import annotations
 import ui
 from core.ladder.ladder import SETS
 from ui import ladder
+from ui.old_links import mark_address
 
 LEAD = (
     "Binding is knowing which property belongs to which object. Every bar asks one part of the model which caption "
@@ -28,3 +29,4 @@ ladder.first_visit()
 selection = ui.open_page("Ladder", LEAD, heading=ladder.HEADING)
 with ui.show_errors():
     page(selection)
+    mark_address()

@@ -10,7 +10,7 @@ from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from ui import debias, debias_alpha, debias_views
 from ui.navigation import DEBIAS_VIEWS, RETRIEVAL_VIEWS
-from ui.old_links import present_name, warn_without_effect
+from ui.old_links import mark_address, present_name, warn_without_effect
 from ui.retrieval_files import own_retrieval_set
 
 LEAD = (
@@ -121,4 +121,4 @@ warn_without_effect(
 )
 with ui.show_errors(), st.container(key="debias-page"):
     page(selection)
-    debias.mark_address()
+    mark_address()

@@ -212,3 +212,16 @@ def test_two_kinds_of_marks_wait_in_the_legend_and_the_caption_says_so(app):
     assert "Press “GroupScore, stricter” or “GroupMatch, unseen combinations” above the bars" in text(test)
     record = shipped()["scenes/left-right", "builtin/clip"]
     assert not any(trace.visible == "legendonly" for trace in ladder_figure(record).data)
+
+
+def test_the_address_keeps_the_set_that_is_the_usual_one_elsewhere_and_names_an_unknown_rung(app):
+    """attribute-swap left the address bare, and a reload opened left-right: another figure, another conclusion."""
+    test = app(LADDER)
+    assert test.selectbox(key="set").value == "scenes/left-right"
+    fine(test.selectbox(key="set").set_value("scenes/attribute-swap").run())
+    address = dict(test.query_params)
+    again = app(LADDER, **address)
+    assert address and again.selectbox(key="set").value == "scenes/attribute-swap"
+    opened = app(LADDER, set="scenes/attribute-swap")
+    assert app(LADDER, **dict(opened.query_params)).selectbox(key="set").value == "scenes/attribute-swap"
+    assert "foo" in " ".join(each.value for each in app(LADDER, rung="foo").warning)

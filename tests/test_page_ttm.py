@@ -892,7 +892,7 @@ def _change(difference, p):
 def test_a_run_says_in_words_whether_it_gained_and_where_it_only_memorised(score, match, memorised):
     """“GroupScore +20.0” stood first, and only the small print said that it is no gain."""
     found = {"GroupScore": _change(*score), "GroupMatch": _change(*match)}
-    assert ("memorised its own matchings" in only_memorised(found)) is memorised
+    assert ("memorises its own matchings" in only_memorised(found)) is memorised
     words = {label: verdict_words(change) for label, change in found.items()}
     assert words["GroupMatch"].startswith("rises by" if match[1] < 0.05 else "is not shown to change")
     assert verdict_words(_change(9, 0.03)._replace(p_holm=0.06)).startswith("rises, but not surely")

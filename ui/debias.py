@@ -25,7 +25,7 @@ from ui.export import tag_words
 from ui.fields import is_number_within, number
 from ui.formatting import progress
 from ui.loaders import LazyScorer, evaluate, model_source
-from ui.old_links import known_parameters, own_parameters, warn_without_effect
+from ui.old_links import known_parameters, warn_without_effect
 from ui.page import ask_beside, quoted
 from ui.selection import NearestModel, benchmarks, last_benchmark, offer_nearest, seed
 from ui.uploads import PREFIX, PRIOR, TAGS, is_upload, stored_upload, upload_prior, why_no_prior
@@ -62,17 +62,6 @@ def _parameters_in_force() -> list[str]:
     query = st.query_params
     ends = {"alpha": (0.0, 1.0), **dict.fromkeys(_NUMBERS, (-math.inf, math.inf))}
     return [key for key in known_parameters() if key not in ends or is_number_within(query[key], *ends[key])]
-
-
-def mark_address() -> None:
-    """An address that would be empty, as of the first set and model, names that set: else it would open a first
-    visit."""
-    query = st.query_params
-    query.pop("selection", None)  # of links made before: it said `first`, which names no set
-    if set(own_parameters()) <= {"benchmark"}:
-        query["benchmark"] = st.session_state["set"]
-    else:
-        query.pop("benchmark", None)
 
 
 class DebiasInputs(NamedTuple):

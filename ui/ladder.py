@@ -23,7 +23,7 @@ from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, export_section
 from ui.formatting import estimate_columns, p_text, true_minus, unbroken
 from ui.old_links import known_parameters
-from ui.selection import offer_nearest, page_button, seed
+from ui.selection import offer_nearest, page_button, seed, warn_unknown
 
 TITLE = "Where is the binding lost?"
 HEADING = f"Ladder: {TITLE[0].lower()}{TITLE[1:]}"  # with the name that the menu has
@@ -188,6 +188,7 @@ def _one_rung(record: Mapping[str, Any], figure: str) -> None:
     clicked_point(figure, open_clicked)
     if st.session_state.get("rung", "own") not in rows:  # of another model
         st.session_state.pop("rung")
+    warn_unknown("rung", st.query_params.get_all("rung"), rows)
     name = st.pills(
         "One rung, in words: choose it here or press its bar", list(rows), default="own",
         format_func=lambda each: rows[each]["label"], key="rung", bind="query-params", required=True,

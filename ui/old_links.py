@@ -112,6 +112,17 @@ def known_parameters() -> list[str]:
     return [name for name in own_parameters() if name in _PARAMETERS]
 
 
+def mark_address() -> None:
+    """Of a page whose first visit opens another set than the others: an address that would be empty, as of the first
+    set and model, names that set; else it would open a first visit."""
+    query = st.query_params
+    query.pop("selection", None)  # of links made before: it said `first`, which names no set
+    if set(own_parameters()) <= {"benchmark"}:
+        query["benchmark"] = st.session_state["set"]
+    else:
+        query.pop("benchmark", None)
+
+
 def warn_unknown_parameters() -> None:
     """Name in one sentence what the address has and no page knows, and take it out."""
     unknown = [name for name in own_parameters() if name not in _PARAMETERS]

@@ -328,8 +328,8 @@ def only_memorised(compared: Mapping[str, Comparison]) -> str:
     if "rises by" in verdict_words(match):
         return ""
     return (
-        "GroupScore alone rises: the model has memorised its own matchings, but they are not shown to be right more "
-        "often."
+        "GroupScore alone rises, as it does where a model memorises its own matchings; they are not shown to be right "
+        "more often."
     )
 
 
