@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 from typing import Any, NamedTuple
 
@@ -165,8 +166,9 @@ def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> Any:
     first, second = (side.name for side in sides)
     compared = paired.differences(a, b)
     match = compared[GROUP_MATCH]
-    st.markdown(verdict(match, (a, b), first, second, len(Metric.same(compared))))
-    data = figures.bars_data({first: a.metrics, second: b.metrics}, list(Metric.same(compared)))
+    apart = {name: compared[name] for name in Metric.same(compared)}
+    st.markdown(verdict(match, (a, b), first, second, len(apart)) + others_apart(apart, first, second))
+    data = figures.bars_data({first: a.metrics, second: b.metrics}, list(apart))
     figure = figures.paired_bars_figure(data)
     values = "; ".join(
         f"{METRICS[name].label}: {a.metrics[name].value:.1f} and {b.metrics[name].value:.1f} %"
@@ -332,6 +334,22 @@ def verdict(
     interval = f"95 % interval{by} {tested.low:+.1f} to {tested.high:+.1f}"
     difference = f"{b} − {a}: {led:+.2f} points, {interval}, p{by} {p_text(p_value)}{corrected}"
     return ui.unbroken(ui.true_minus(f"**GroupMatch: {said} ({difference})."))
+
+
+def others_apart(found: Mapping[str, Comparison], first: str, second: str) -> str:
+    """Where GroupMatch cannot tell two apart, the metrics that do, each with who is ahead; "" where none. Markdown."""
+
+    def ahead(each: Comparison) -> str:
+        tested = each.clustered or each
+        if tested.low <= 0 <= tested.high or (tested.p_holm or tested.p_value) > 0.05:
+            return ""
+        return second if each.difference > 0 else first
+
+    if GROUP_MATCH not in found or ahead(found[GROUP_MATCH]):  # of groups of one image all metrics are one
+        return ""
+    sides = {METRICS[name].label: ahead(each) for name, each in found.items()}
+    told = [f"{label} ({escape_markdown(side)} is ahead)" for label, side in sides.items() if side]
+    return f" They differ in {', '.join(told)}; see the table." if told else ""
 
 
 def counts(match: Comparison, n: int, first: str, second: str) -> str:

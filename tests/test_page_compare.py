@@ -2,10 +2,11 @@
 
 import io
 import json
+import runpy
 
 import numpy as np
 import pytest
-from driving import button, fine, html, text
+from driving import ROOT, button, fine, html, text
 from written import read_latex
 
 from core.base.text import _exact_differences
@@ -14,6 +15,7 @@ from core.datasets.score_files import write_scores
 from core.exchange.uploads import UploadStore
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
+from core.metrics.statistics import Comparison
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 from ui.compared import sides_of
@@ -496,3 +498,16 @@ def test_the_difference_in_the_table_is_that_of_the_unrounded_columns_beside_it(
     a, b = (name.removesuffix(": tied") for name in table if name.endswith(": tied"))
     assert np.allclose(table["B − A"], table[b] - table[a], atol=1e-3)
     assert _exact_differences(2) in text(test).replace("\\", "")
+
+
+def test_where_groupmatch_tells_nothing_the_headline_names_the_metrics_that_do():
+    """It said in bold that nothing can be told, above a table in which two metrics differed by 35 and 40 points."""
+    others_apart = runpy.run_path(str(ROOT / COMPARE), run_name="compare")["others_apart"]
+    unsure = Comparison(5.0, -3.0, 12.0, 9, 6, 0.4, p_holm=0.8)
+    sure = Comparison(-35.0, -50.0, -18.0, 2, 16, 0.001, p_holm=0.004)
+    found = {"image_score": sure, "group_score": unsure, "group_match": unsure}
+    assert (
+        others_apart(found, "a.csv", "b.csv") == " They differ in ImageScore (a.csv is ahead); see the table."
+    )
+    assert others_apart({**found, "group_match": sure}, "a.csv", "b.csv") == ""
+    assert others_apart({"group_match": unsure, "group_score": unsure}, "a", "b") == ""

@@ -85,7 +85,7 @@ def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
         ("T", 51, "Iterations T must be at most 50."),
         ("lr", 0.0, "Learning rate must be at least 1e-07."),
         ("batch", 0, "Groups per batch must be at least 1."),
-        ("n", 301, "Use the first … groups must be at most 300."),
+        ("n", 301, "Number of groups must be at most 300."),
     ],
 )
 def test_a_number_out_of_range_is_said_in_one_line_and_nothing_starts_until_it_is_changed(

@@ -21,6 +21,11 @@ from ui.export import chart, export_section
 from ui.formatting import unbroken
 from ui.retrieval_rankings import before_and_after
 
+READING = (  # of the figure of strategies
+    "“Seen” and “unseen”: mAP for combinations of words that training showed or did not show. Multi-object accuracy: how "
+    "often each of two captions with exchanged attributes scores highest with its own of the two pictures (ImageScore; "
+    "two coin flips are right in 25 %)."
+)
 # How assets/results/cola_cost.csv was made.
 _COST_BUDGET = (
     "Measured after a shorter training than above: builtin/clip, which never read sizes or materials, 1,200 steps "
@@ -178,8 +183,7 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
             "strategies-paper",
         )
     st.caption(
-        "“Seen” and “unseen”: mAP for combinations of words that training showed or did not show. Multi-object "
-        "accuracy: how often the right one of two pictures with exchanged attributes is found. "
+        f"{READING} "
         "Thin lines are 95 % intervals over seeds and questions or pairs, dotted lines chance levels. The built-in "
         f"world was measured with {retrieval.BUDGET}."
     )

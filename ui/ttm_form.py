@@ -344,7 +344,7 @@ def adapters(fields: _ConfigFields, model: str) -> dict[str, Any]:
 
 def group_count(place: Any, total: int) -> int:
     """How many groups a run has: beside the preset, as fewer of them are the quickest try."""
-    label, more = "Use the first … groups", {"help": HELP["n"], "placeholder": f"all {total}"}
+    label, more = "Number of groups", {"help": HELP["n"], "placeholder": f"all {total}"}
     return int(number(place, label, 1, total, None, key="n", **more) or total)
 
 

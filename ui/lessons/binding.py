@@ -16,7 +16,7 @@ from ui.images import draw_group
 from ui.lessons import elements
 from ui.loaders import load_groups
 from ui.navigation import ASK
-from ui.retrieval_table import Measured
+from ui.retrieval_table import READING, Measured
 
 PAIR = "scenes/attribute-swap"
 
@@ -169,7 +169,7 @@ def measured() -> None:
     )
     st.markdown(unbroken(said))
     st.caption(
-        "Lines: 95 % intervals over seeds and queries. Dots: seeds. Dotted lines: chance. The Retrieval page compares "
+        f"{READING} Lines: 95 % intervals over seeds and queries. Dots: seeds. Dotted lines: chance. The Retrieval page compares "
         "them with the paper's and says of each of its claims whether it holds here. Measured with "
         f"{retrieval.BUDGET}.{shipped.said}"
     )
