@@ -614,3 +614,13 @@ def test_short_words_of_the_papers_are_explained_below_the_table_that_has_them(a
     assert raw in ttm and tuned not in ttm and raw in world
     said = text(app(PAPERS, paper="The built-in world", table="Alpha"))
     assert f"{tuned}, for every row anew; an upper bound" in said and raw not in said
+
+
+def test_the_papers_numbers_have_the_decimals_that_are_printed():
+    """[TTM] Table 1 prints the gain of CLIP-B16 on Winoground as +5.4, and GroupMatch as 65.44: it said 5.40."""
+    record = papers.table_plan(RunStore(), "ttm/1").record()
+    table = table_html.shown_frame(record).set_index(["Row", "Source"])
+    row = table.loc[("Winoground, CLIP-B16", "paper")]
+    assert row["TTM gain in points"] == "5.4" and row["TTM GroupMatch"].startswith("65.44")
+    own, _ = table_html.halves(record)
+    assert "<span>5.4</span>" in own and "<span>5.40</span>" not in own

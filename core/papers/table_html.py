@@ -155,14 +155,16 @@ def _one_table(lines: Sequence[Mapping[str, Any]], of_world: bool) -> str:
     for line in lines:  # SimpleMatch of a model stands in the model's own row
         row = rows.setdefault(_row(line), {})
         row |= {_heading(cell): {**cell, "wanted": line.get("wanted", 0)} for cell in line["cells"]}
+    digits = _printed_digits(lines)
     heads, none = _headings(lines), _NOT_RUN if of_world else _NOT_PRINTED
     known = [head for head in heads if any(head in row and _is_known(row[head]) for row in rows.values())]
     if known and not of_world:
         heads = known
     chances = _common_chances(rows.values(), heads)
+    columns = {head: digits[head] for head in heads}
     body = "".join(
         f'<tr><th scope="row">{escape(name)}</th>'
-        f"{_row_html(row, heads, _UNTRAINED if name in served else none, not chances)}</tr>"
+        f"{_row_html(row, columns, _UNTRAINED if name in served else none, not chances)}</tr>"
         for name, row in rows.items()
     )
     if chances:
@@ -205,17 +207,20 @@ def _scrolling(table: str) -> str:
 
 
 def _row_html(
-    row: Mapping[str, Mapping[str, Any]], heads: Sequence[str], none: tuple[str, str], with_chance: bool
+    row: Mapping[str, Mapping[str, Any]], heads: Mapping[str, int], none: tuple[str, str], with_chance: bool
 ) -> str:
-    """The cells of a row; none : what stands where it has no number, and why. with_chance : each beside its own."""
+    """The cells of a row. heads : the columns, with the decimals of what is printed there. none : what stands where it
+    has no number, and why. with_chance : each beside its own."""
     chances = {head: cell.get("chance") for head, cell in row.items()}
     says = {head: f", chance {c:.1f}" if with_chance and c is not None else "" for head, c in chances.items()}
     measured = any(cell["yours"] is not None for cell in row.values())
     empty = f'<div><span class="cm-none" title="{none[1]}">{none[0]}</span></div>'
-    return "".join(
-        f"<td>{_cell_html(row[head], measured, says[head]) if head in row and _is_known(row[head]) else empty}</td>"
-        for head in heads
+    known = {head for head in heads if head in row and _is_known(row[head])}
+    cells = (
+        _cell_html(row[head], measured, says[head], digits) if head in known else empty
+        for head, digits in heads.items()
     )
+    return "".join(f"<td>{cell}</td>" for cell in cells)
 
 
 def _is_known(cell: Mapping[str, Any]) -> bool:
@@ -243,8 +248,22 @@ def _interval_html(cell: Mapping[str, Any], whose: str, more: str) -> str:
     return f'<small title="95 % interval over groups">{low:.1f}–{high:.1f}{more}</small>'
 
 
-def _cell_html(cell: Mapping[str, Any], measured: bool, chance: str) -> str:
-    upper = "" if cell["paper"] is None else f"<span>{_number(cell['paper'], cell['paper_std'])}</span>"
+def _printed_digits(lines: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Decimals of each column's numbers of the paper: one where no number of three or more has a second, else two."""
+    printed: dict[str, list[float]] = {}
+    for line in lines:
+        for cell in line["cells"]:
+            of = printed.setdefault(_heading(cell), [])
+            of += [each for each in (cell["paper"], cell["paper_std"]) if each is not None]
+    return {
+        head: 1 if len(of) > 2 and all(abs(each - round(each, 1)) < 1e-9 for each in of) else 2
+        for head, of in printed.items()
+    }
+
+
+def _cell_html(cell: Mapping[str, Any], measured: bool, chance: str, digits: int) -> str:
+    printed = "" if cell["paper"] is None else _number(cell["paper"], cell["paper_std"], digits)
+    upper = printed and f"<span>{printed}</span>"
     if cell["shipped"] is not None:
         title = f"measured over {counted(cell['shipped_seeds'], 'seed')}, shipped"
         upper += f'<span title="{title}">{_number(cell["shipped"], cell["shipped_std"])}</span>'
@@ -259,9 +278,9 @@ def _cell_html(cell: Mapping[str, Any], measured: bool, chance: str) -> str:
     return f"<div{note}>{upper}{yours}</div>"
 
 
-def _number(mean: float, std: float | None) -> str:
+def _number(mean: float, std: float | None, digits: int = 2) -> str:
     """`72.50 ± 0.64`, as the papers print it."""
-    return f"{mean:.2f}" + ("" if std is None else f" ± {std:.2f}")
+    return f"{mean:.{digits}f}" + ("" if std is None else f" ± {std:.{digits}f}")
 
 
 def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
@@ -278,7 +297,7 @@ def shown_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
     """A plan's record as people read it, for a paper: a row per line and source, a column per heading, a dash without.
     Numbers have their 95 % interval where they were measured; chance levels stand in the last row, or below each line
     where its columns differ in them."""
-    heads = _headings(plan["lines"])
+    heads, digits = _headings(plan["lines"]), _printed_digits(plan["lines"])
     rows: dict[tuple[str, str], dict[str, str]] = {}
     by_line: dict[str, dict[str, Mapping[str, Any]]] = {}
     for line in plan["lines"]:
@@ -286,7 +305,9 @@ def shown_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
             by_line.setdefault(_row(line), {})[_heading(cell)] = cell
             for source in (name for name in _SOURCES if cell[name] is not None):
                 row = rows.setdefault((_row(line), source), {})
-                row[_heading(cell)] = _number(cell[source], cell[f"{source}_std"]) + _bracketed(cell, source)
+                decimals = digits[_heading(cell)] if source == "paper" else 2
+                number = _number(cell[source], cell[f"{source}_std"], decimals)
+                row[_heading(cell)] = number + _bracketed(cell, source)
     common = _common_chances(by_line.values(), heads)
     if not common:
         rows |= {(line, "chance"): levels for line, of in by_line.items() if (levels := _levels(of))}
