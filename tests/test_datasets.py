@@ -32,7 +32,7 @@ def test_a_built_in_set_loads_with_its_truth_and_another_split_has_other_groups(
 
 
 def test_a_name_that_shares_but_its_folder_is_no_suggestion():
-    with pytest.raises(InputError, match="'swap'; did you mean 'crepe/swap' or 'scenes/swap'"):
+    with pytest.raises(InputError, match="'swap'; did you mean 'scenes/swap' or 'crepe/swap'"):
         datasets.load("swap")
     for name in ("scenes/nothere", "scenes/nothing", "scenes/lr"):
         with pytest.raises(InputError, match=f"Unknown benchmark '{name}'; known: "):

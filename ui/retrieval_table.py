@@ -22,9 +22,9 @@ from ui.formatting import unbroken
 from ui.retrieval_rankings import before_and_after
 
 READING = (  # of the figure of strategies
-    "“Seen” and “unseen”: mAP for combinations of words that training showed or did not show. Multi-object accuracy: how "
-    "often each of two captions with exchanged attributes scores highest with its own of the two pictures (ImageScore; "
-    "two coin flips are right in 25 %)."
+    "“Seen” and “unseen”: mAP for combinations of words that training showed or did not show. Multi-object accuracy: "
+    "how often each of two captions with exchanged attributes scores highest with its own of the two pictures "
+    "(ImageScore; two coin flips are right in 25 %)."
 )
 # How assets/results/cola_cost.csv was made.
 _COST_BUDGET = (

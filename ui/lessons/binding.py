@@ -169,8 +169,8 @@ def measured() -> None:
     )
     st.markdown(unbroken(said))
     st.caption(
-        f"{READING} Lines: 95 % intervals over seeds and queries. Dots: seeds. Dotted lines: chance. The Retrieval page compares "
-        "them with the paper's and says of each of its claims whether it holds here. Measured with "
+        f"{READING} Lines: 95 % intervals over seeds and queries. Dots: seeds. Dotted lines: chance. The Retrieval "
+        "page compares them with the paper's and says of each of its claims whether it holds here. Measured with "
         f"{retrieval.BUDGET}.{shipped.said}"
     )
 
