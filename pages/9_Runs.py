@@ -47,7 +47,7 @@ from ui.export import csv_button
 from ui.formatting import p_text, true_minus
 from ui.selection import switch_page
 from ui.sweep import draw_sweeps
-from ui.ttm_sweep import estimates_over_seeds, spread
+from ui.ttm_sweep import estimates_over_seeds, spread, with_interval_of_means
 
 Steps = Sequence[Sequence[dict[str, Any]]]  # the records of the iterations of some runs
 LEAD = "Runs on this machine, newest first. They continue when the app is closed and are kept until you delete them."
@@ -692,7 +692,7 @@ def overlay(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
         return NOTHING
     data = {name: each for name, each in every.items() if metric in each.metrics}
     label = label_and_meaning(metric)[0]
-    shown = {name: with_intervals(each, of[name], store) for name, each in data.items()}
+    shown = {name: with_intervals(each, of[name]) for name, each in data.items()}
     figure = plots.ttm_compare_figure(shown, metric)
     ends = ", ".join(f"{name} ends at {d.metrics[metric][-1, 0]:.1f} %" for name, d in data.items())
     ui.chart(figure, f"{label} per iteration of {len(data)} runs: {ends}.", "compare")
@@ -747,7 +747,7 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     metric = pick_metric(shared_metrics)
     assert metric is not None
     label = lambda name: label_and_meaning(name)[0]  # noqa: E731
-    shown = {name: with_intervals(data[name], sweep, store) for name, sweep in both.items()}
+    shown = {name: with_intervals(data[name], sweep) for name, sweep in both.items()}
     tables = {"Both curves (CSV)": curve_table(data, shown)}
     single = len(first.runs) == len(second.runs) == 1
     kinds = {first.runs[0].kind, second.runs[0].kind}
@@ -810,30 +810,12 @@ def no_curves(sides: Sequence[_Ends]) -> str:
     return "They measure different things: {}, and {}; choose two runs of one kind.".format(*measured)
 
 
-def with_intervals(data: plots.TTMData, sweep: SeedGroup, store: RunStore) -> plots.TTMData:
+def with_intervals(data: plots.TTMData, sweep: SeedGroup) -> plots.TTMData:
     """Curves whose ends are 95 % intervals, of several seeds those of the mean over seeds and groups; as they are, one
     standard deviation apart, where the groups have no ground truth."""
     if data.seeds is None or not _has_truth(sweep):
         return data
-    key = tuple((run.id, run.done, run.attempt) for run in sweep.runs)
-    return data._replace(metrics=_intervals(key, data, sweep, store))
-
-
-@st.cache_resource(max_entries=16, show_spinner="Measuring every iteration …")
-def _intervals(
-    key: tuple, _data: plots.TTMData, _sweep: SeedGroup, _store: RunStore
-) -> dict[str, np.ndarray]:
-    names = [name for name in _data.metrics if name in metrics.METRICS]
-    found, truth = {name: _data.metrics[name].copy() for name in names}, _truth(_sweep)
-    for place, iteration in enumerate(_data.iteration.tolist()):
-        scores = [_store.scores(run.id, iteration) for run in _sweep.runs if run.done >= iteration]
-        outcomes = [metrics.outcomes(each, truth, names) for each in scores]
-        for name in names:
-            parts = metrics.METRICS[name].parts(scores[0].shape[1])
-            whole = np.stack([each[name].value for each in outcomes])
-            e = statistics.Estimate.over_seeds(whole, np.nan, parts)
-            found[name][place, 1:3] = e.low, e.high
-    return found
+    return data._replace(metrics=with_interval_of_means(sweep.runs, data))
 
 
 def _has_truth(sweep: SeedGroup) -> bool:

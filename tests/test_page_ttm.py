@@ -23,7 +23,7 @@ from core.exchange.uploads import UploadStore
 from core.figures.group_slide import change_svg
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, headline_metrics
-from core.metrics.statistics import Comparison
+from core.metrics.statistics import Comparison, Estimate
 from core.runs import engine
 from core.runs.store import RunStore
 from core.scoring.cache import ScoreCache
@@ -682,6 +682,7 @@ def test_tables_of_one_run_and_of_seeds_end_with_what_they_are_of(app, made, mon
         run = RunStore().get(made.seeds[0])
         wanted = {"set": SET, "split": "test", "model": run.config["model"], **numbers}
         wanted |= {"crossmatch_version": version("crossmatch")}
+        table = table() if callable(table) else table
         last = table[list(table)[-len(wanted) :]].drop_duplicates().to_dict("records")
         assert last == [wanted] and next(iter(table)) == "iteration"
 
@@ -728,7 +729,7 @@ def test_what_is_exported_before_all_seeds_are_complete_says_so(app, made, monke
     (name, table, _), more = given[-1]
     said = "2 of 3 seeds finished, 1 stopped: results are of these 2; curves count"
     assert name.endswith("-2-of-3") and more["note"].startswith(said)
-    assert set(table["n_seeds_complete"]) == {2} and set(table["n_seeds"]) == {3}
+    assert set(table()["n_seeds_complete"]) == {2} and set(table()["n_seeds"]) == {3}
     assert more["latex"]().startswith(f"% {said}") and said in more["report"]().decode()
     drawn = []
     monkeypatch.setattr("ui.ttm_sweep.st.caption", drawn.append)
@@ -896,3 +897,20 @@ def test_a_run_says_in_words_whether_it_gained_and_where_it_only_memorised(score
     words = {label: verdict_words(change) for label, change in found.items()}
     assert words["GroupMatch"].startswith("rises by" if match[1] < 0.05 else "is not shown to change")
     assert verdict_words(_change(9, 0.03)._replace(p_holm=0.06)).startswith("rises, but not surely")
+
+
+def test_the_table_of_seeds_has_the_interval_of_every_mean(app, made, monkeypatch):  # noqa: F811
+    """It had means and deviations alone. The interval here is made anew from the stored scores."""
+    given = []
+    monkeypatch.setattr("ui.ttm_sweep.export_section", lambda *some, **more: given.append(some))
+    app(TTM, run=made.group)
+    table, store = given[-1][1](), RunStore()
+    truth = load(SET).truth[: len(store.scores(made.seeds[0], 0))]
+    last = int(table["iteration"].max())
+    whole = np.stack(
+        [Evaluation.of(store.scores(run, last), truth).outcomes["group_match"].value for run in made.seeds]
+    )
+    expected = Estimate.over_seeds(whole, 50.0)
+    row = table.set_index("iteration").loc[last]
+    assert row["group_match_mean"] == pytest.approx(100 * whole.mean())
+    assert (row["group_match_low"], row["group_match_high"]) == pytest.approx((expected.low, expected.high))

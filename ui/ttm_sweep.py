@@ -28,6 +28,7 @@ from core.exchange.run_table import (
 )
 from core.exchange.seeds import SeedResult
 from core.figures.text import label_and_meaning
+from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, METRICS, headline_metrics
 from core.metrics.statistics import Estimate
@@ -62,7 +63,7 @@ def view(store: RunStore, group: str, files: DeltaGenerator) -> None:
         with files:
             export_section(
                 f"seeds-{group}{f'-{len(whole)}-of-{len(runs)}' if missing else ''}",
-                figures.ttm_table(data).assign(
+                lambda: _table_of(runs, data, is_measured).assign(
                     n_seeds_complete=len(whole), n_seeds=len(runs), **_origin(runs)
                 ),
                 {"accuracy": figures.ttm_metrics_figure(data)},
@@ -75,6 +76,41 @@ def view(store: RunStore, group: str, files: DeltaGenerator) -> None:
                 note=f"{missing} {what_ran(runs)}. Mean over seeds; bands: one standard deviation; dotted: chance "
                 "levels. The last iteration is the result.".strip(),
             )
+
+
+def with_interval_of_means(runs: Sequence[Run], data: figures.TTMData) -> dict[str, np.ndarray]:
+    """The metrics of several seeds' curves, each (iterations, 4), with the 95 % interval of each mean, over seeds and
+    groups, in place of one deviation to either side. The groups have a ground truth."""
+    return _with_interval_of_means(tuple((run.id, run.done, run.attempt) for run in runs), runs, data)
+
+
+@st.cache_resource(max_entries=16, show_spinner="Measuring every iteration …")
+def _with_interval_of_means(
+    key: tuple[tuple[str, int, int], ...], _runs: Sequence[Run], _data: figures.TTMData
+) -> dict[str, np.ndarray]:
+    store, truth = RunStore(), run_groups(_runs[0].id, _runs[0].config).truth
+    there = {run.id: {step["iteration"] for step in store.steps(run.id)} for run in _runs}
+    names = [name for name in _data.metrics if name in METRICS]
+    found = {name: _data.metrics[name].copy() for name in names}
+    for place, iteration in enumerate(_data.iteration.tolist()):
+        scores = [store.scores(run.id, iteration) for run in _runs if iteration in there[run.id]]
+        outcomes = [metrics.outcomes(each, truth, names) for each in scores]
+        for name in names:
+            whole = np.stack([each[name].value for each in outcomes])
+            e = Estimate.over_seeds(whole, np.nan, METRICS[name].parts(scores[0].shape[1]))
+            found[name][place, 1:3] = e.low, e.high
+    return found
+
+
+def _table_of(runs: Sequence[Run], data: figures.TTMData, is_measured: bool) -> pd.DataFrame:
+    """The curves as a table; with the intervals of the means where the groups have a ground truth."""
+    table = figures.ttm_table(data)
+    if is_measured:
+        for name, values in with_interval_of_means(runs, data).items():
+            place = list(table.columns).index(f"{name}_sd") + 1
+            for end, column in (("high", 2), ("low", 1)):
+                table.insert(place, f"{name}_{end}", values[:, column].round(6))
+    return table
 
 
 def pending(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> str:
