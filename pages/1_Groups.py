@@ -25,6 +25,7 @@ from ui.fields import warn_number
 from ui.images import has_pictures
 from ui.notable_groups import notable_groups
 from ui.text_only import text_only_section
+from ui.uploads import PREFIX
 
 PER_PAGE = 12
 CARDS_IN_A_ROW = 2  # with two images of 240 pixels each beside the sidebar of a laptop
@@ -274,8 +275,9 @@ def about(selection: ui.Selection, evaluation: Evaluation, group: Group, index: 
         tags = [margin_text(evaluation, index), *tags]
     st.caption(escape_markdown(" · ".join(tags)))
     other = ui.another_model(selection)
+    label = f"Compare with {(other or 'another model').removeprefix(PREFIX)}"
     ui.page_button(
-        f"Compare with {other or 'another model'}", "pages/6_Compare.py", {"group": group.id, "other": other},
+        label, "pages/6_Compare.py", {"group": group.id, "other": other},
         icon=":material/compare:", help="This group under both models side by side, on the page Compare.",
     )  # fmt: skip
 

@@ -20,7 +20,7 @@ from core.metrics.retrieval import METRICS, RetrievalEvaluation
 from core.papers import missing_data
 from core.runs.engine import start
 from core.runs.store import Run
-from core.scorers.cola_config import ADAPTERS, FUSIONS, MIXES, STRATEGIES, AdaptConfig
+from core.scorers.cola_config import ADAPTERS, FUSIONS, MIXES, PROTOCOL_BASE, STRATEGIES, AdaptConfig
 from core.scoring.load import builtin_models
 from ui import choices, retrieval_table, runs
 from ui import forgetting as cost_part
@@ -358,8 +358,8 @@ def form(store: ui.VisitorStore) -> None:
 
 
 def pick_base() -> str | None:
-    """The model that is trained."""
-    known = (*builtin_models(), *ui.model_names(strategies=False))
+    """The model that is trained; first the one that the table of strategies began with."""
+    known = (PROTOCOL_BASE, *builtin_models(), *ui.model_names(strategies=False))
     bases = [n for n in known if "siglip" in n or "clip" in n or "run/" in n]
     return ui.model_field(
         "Model to train",
@@ -431,7 +431,7 @@ def after(run: Run) -> None:
         escape_markdown(f"The adapted model is available on every page as {name}; it can be adapted further.")
     )
     with st.container(horizontal=True):
-        state = {"view": ASK, "left": "builtin/clip", "right": name}
+        state = {"view": ASK, "left": run.config["model"], "right": name}
         ui.page_button("See its ranked images", THIS, state, icon=":material/image_search:", type="primary")
         ui.page_button(
             "Adapt it by test-time matching",

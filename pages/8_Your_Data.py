@@ -489,9 +489,14 @@ def scorer() -> None:
         "Your own scorer is ten lines in a package that you install beside Crossmatch. Select it as `python:NAME`; "
         "it sees images, captions and pairs, and never the truth. Uploaded files are never run."
     )
-    text = (plugins.__doc__ or "").split("\n\n")
-    code = "\n\n".join(re.sub(r"(?m)^    ", "", part) for part in text if part.startswith("    "))
-    st.code(code, language="python")
+    blocks: dict[str, list[str]] = {"toml": [], "python": []}
+    for part in (plugins.__doc__ or "").split("\n\n"):
+        if part.startswith("    "):
+            language = "toml" if part.lstrip().startswith("[project") else "python"
+            blocks[language].append(re.sub(r"(?m)^    ", "", part))
+    for language, where in (("toml", "In the package's pyproject.toml"), ("python", "In its code")):
+        st.caption(f"{where}:")
+        st.code("\n\n".join(blocks[language]), language=language)
     known = plugins.plugins()
     if known:
         st.dataframe(

@@ -25,7 +25,7 @@ from core.figures.retrieval import (
 from core.figures.shared_words import _present_and_missing_words, ranked_images, shared_word_counts
 from core.runs.store import RunStore
 from core.scenes.retrieval import load_retrieval
-from core.scorers.cola_config import STRATEGIES
+from core.scorers.cola_config import PROTOCOL_BASE, STRATEGIES
 from core.scoring.retrieval import RetrievalSubset, first_images
 from ui.retrieval import nearest_queries
 from ui.retrieval_table import Measured
@@ -365,7 +365,7 @@ def test_a_run_starts_from_the_form_and_is_described_in_the_store(app, monkeypat
     fine(button(test, "Start the run").click().run())
     (run,) = RunStore().list("adapt")
     assert run.config["adapt"]["strategy"] == "ft-late"
-    assert run.config["model"] == "builtin/clip"
+    assert run.config["model"] == "builtin/clip-details"  # with which the table of strategies began
     assert run.id in test.query_params["run"]
 
 
@@ -632,7 +632,8 @@ def test_the_form_says_how_long_a_run_takes_by_the_last_one_of_its_kind(app):
     test = app(PAGE, view="train", strategy="Linear")
     assert "a guess until a run of this strategy has finished here" in text(test)
     store = RunStore()
-    run = store.create("adapt", "mine", StrategyRun.of(options={"strategy": "linear", "epochs": 4}).written())
+    job = StrategyRun.of(model=PROTOCOL_BASE, options={"strategy": "linear", "epochs": 4})  # the form's model
+    run = store.create("adapt", "mine", job.written())
     attempt = store.queue_up(run.id)
     store.conclude(run.id, attempt, "finished")
     with store._database.transaction() as database:

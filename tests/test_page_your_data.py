@@ -4,6 +4,7 @@ import ast
 import csv
 import io
 import json
+import tomllib
 import zipfile
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
@@ -218,7 +219,9 @@ def test_a_model_by_folder_is_tried_and_a_wrong_name_is_a_sentence(app, tiny_cli
 
 def test_the_scorer_tab_shows_ten_lines_and_takes_no_upload(app):
     test = app(PAGE, way="A scorer in Python")
-    assert "class WordCount" in test.code[0].value
+    toml, code = (each.value for each in test.code[:2])  # one block of both was no file
+    assert tomllib.loads(toml)["project"]["entry-points"]["crossmatch.scorers"]
+    assert "class WordCount" in code and ast.parse(code)
     assert "crossmatch.scorers" in test.code[0].value
     assert not test.get("file_uploader")
 

@@ -14,8 +14,8 @@ and that is a class (or a function without arguments that makes one) with two th
 
         def score(self, images, captions, pairs):
             # images: open lazily, image.open() is RGB (PIL); captions: str; pairs: int (p, 2), image and caption
-            pixels = [image.open().resize((8, 8)) for image in images]
-            return np.array([len(captions[j].split()) for i, j in pairs], dtype=np.float32)  # (p,)
+            light = [np.asarray(image.open().convert("L")).mean() for image in images]
+            return np.array([light[i] * len(captions[j].split()) for i, j in pairs], dtype=np.float32)  # (p,)
 
 It sees images, captions and pairs, never groups, and so never what is right. Only installed packages are asked:
 no file that somebody uploads is ever loaded.
