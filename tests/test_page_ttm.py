@@ -419,7 +419,7 @@ def test_the_page_gives_one_number_for_one_gain(app, made):  # noqa: F811
     """The tile said +16.6 points, "What changed" +16.7: the difference of what is shown, and the exact one."""
     for run in (*made.seeds, made.simplematch):
         test = app(TTM, run=run)
-        (said,) = (each.value for each in test.markdown if "McNemar" in each.value)
+        (said,) = (each.value for each in test.markdown if "chance" in each.value and "points" in each.value)
         for tile in (each for each in test.metric if "points" in str(each.delta)):
             assert "-" not in tile.delta
             shown = said.replace("\\", "").replace("\u00a0", " ")
@@ -544,11 +544,11 @@ def test_a_run_that_waits_says_for_which_one_how_long_and_opens_it(app, made):  
 
 
 def test_what_a_run_has_come_to_is_said_above_its_curves(app, made):  # noqa: F811
-    """Interval and p stood below the first screen, the tiles without them beside the curves."""
+    """The interval stood below the first screen, the tiles without one beside the curves."""
     shown = [
         each.value if each.type == "markdown" else each.type for each in app(TTM, run=made.seeds[0]).main
     ]
-    said = next(i for i, value in enumerate(shown) if "McNemar" in value)
+    said = next(i for i, value in enumerate(shown) if "points (95" in value.replace("\xa0", " "))
     assert said < shown.index("metric") < shown.index("header")
 
 

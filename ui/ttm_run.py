@@ -157,6 +157,8 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     if warning:
         st.warning(escape_markdown(warning), icon=":material/trending_down:")
     curves_and_cards(run, records)
+    if not run.live and run.done:
+        change_tests(run)
     st.caption(f"{RESULT}{exact_differences_once('result')}")
     settings_line(runs)
     panels(
@@ -307,17 +309,28 @@ def verdict_words(found: Comparison) -> str:
 def change_lines(run: Run) -> None:
     """What a run that is over has changed, and whether that is more than noise: a line for each metric."""
     compared = run_changes(run)
-    lines = []
-    for label, change in compared.items():
-        corrected = f", {p_text(change.p_holm)} after Holm's correction for {len(compared)} tests"
-        lines.append(
-            f"**{label} {verdict_words(change)}:** {change.difference:+.1f} points (95 % interval {change.low:+.1f} to "
-            f"{change.high:+.1f}); {counted(change.fixed, 'group')} fixed, {change.broken} broken; "
-            f"p {p_text(change.p_value)} by McNemar's test{corrected if len(compared) > 1 else ''}."
-        )
+    lines = [
+        f"**{label} {verdict_words(change)}:** {change.difference:+.1f} points (95 % interval {change.low:+.1f} to "
+        f"{change.high:+.1f})."
+        for label, change in compared.items()
+    ]
     if memorised := only_memorised(compared):
         lines.append(memorised)
     st.markdown(unbroken(true_minus("  \n".join(lines))))
+
+
+def change_tests(run: Run) -> None:
+    """Below the curves: how many groups each metric's change rests on, and its test."""
+    compared = run_changes(run)
+    several = f", corrected for {len(compared)} tests {{}}" if len(compared) > 1 else ""
+    told = [
+        f"{label} {counted(change.fixed, 'group')} fixed, {change.broken} broken, p {p_text(change.p_value)}"
+        f"{several.format(p_text(change.p_holm))}"
+        for label, change in compared.items()
+    ]
+    if told:
+        how = "McNemar's test, corrected by Holm's method" if several else "McNemar's test"
+        st.caption(unbroken(f"{how}: {'; '.join(told)}."))
 
 
 def only_memorised(compared: Mapping[str, Comparison]) -> str:
