@@ -606,10 +606,9 @@ def test_several_seeds_have_a_verdict_with_interval_what_one_more_may_gain_and_c
         for i in (0, 2)
     )
     gain = np.mean([100 * (a.mean() - b.mean()) for a, b in zip(after, before, strict=True)])
-    said = next(
-        each.value for each in test.markdown if "mean of" in each.value and "seed fixes" in each.value
-    )
-    said = said.replace("\u00a0", " ").replace("\u2060", "")
+    said = next(each.value for each in test.markdown if "in the mean of" in each.value)
+    more = next(each.value for each in test.caption if "a seed fixes" in each.value)
+    said = f"{said} {more}".replace("\u00a0", " ").replace("\u2060", "")
     assert f"{gain:+.1f} points".replace("-", "−") in said and "95 % interval" in said
     assert "three seeds at least are needed to say what one more may gain" in said  # two say nothing
     table = test.dataframe[0].value

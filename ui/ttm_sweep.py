@@ -135,9 +135,12 @@ def pending(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -
 def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:
     """Everything that grows while the seeds work."""
     rows = summary(steps)
-    verdict(complete(runs, steps))
+    whole = complete(runs, steps)
+    found = changes(whole) if len(whole) > 1 else {}
+    verdict(found, len(whole))
     curves(runs, rows)
     result(runs, steps)
+    verdict_details(found, len(whole))
     settings_line(runs)
     table(runs, steps)
 
@@ -174,15 +177,17 @@ def _masks(run: Run) -> dict[str, np.ndarray]:
     return {side and f"{side} groups": mask for side, mask in parts.items()}
 
 
-def verdict(runs: Sequence[Run]) -> None:
-    """What the seeds have come to, in a sentence for each metric: whether it is more than chance, between which gains
-    the mean lies, what one more seed may gain, and how many groups are fixed and broken."""
-    if len(runs) < 2:
-        return
-    lines = [_verdict_line(label, change, len(runs)) for label, change in changes(runs).items()]
+def verdict(found: Mapping[str, SeedChange], seeds: int) -> None:
+    """What the seeds have come to, in a sentence for each metric: whether it is more than chance, and the mean gain."""
+    lines = [_verdict_line(label, change, seeds) for label, change in found.items()]
     st.markdown(unbroken(true_minus("  \n".join(lines))))
+
+
+def verdict_details(found: Mapping[str, SeedChange], seeds: int) -> None:
+    """Below the curves: the test of each metric, what one more seed may gain, how many groups are fixed and broken."""
+    lines = [_details(label, change, seeds) for label, change in found.items()]
     if lines:
-        st.caption(_READING)
+        st.caption(unbroken(true_minus("  \n".join([*lines, _READING]))))
 
 
 _READING = (
@@ -196,6 +201,14 @@ _READING = (
 
 def _verdict_line(label: str, change: SeedChange, seeds: int) -> str:
     found = change.mean
+    return (
+        f"**{label} {verdict_words(found)}:** {found.difference:+.1f} points in the mean of {seeds} seeds (95 % "
+        f"interval {found.low:+.1f} to {found.high:+.1f})."
+    )
+
+
+def _details(label: str, change: SeedChange, seeds: int) -> str:
+    found = change.mean
     is_corrected = found.p_holm not in (None, found.p_value)
     corrected = f", {p_text(found.p_holm)} after Holm's correction" if is_corrected else ""
     more = (
@@ -205,10 +218,8 @@ def _verdict_line(label: str, change: SeedChange, seeds: int) -> str:
     )
     fixed, broken = (sum(of) / seeds for of in (change.fixed, change.broken))
     return (
-        f"**{label} {verdict_words(found)}:** {found.difference:+.1f} points in the mean of {seeds} seeds (95 % "
-        f"interval {found.low:+.1f} to {found.high:+.1f}; p {p_text(found.p_value)}{corrected}); {more}. "
-        f"On average a seed fixes {fixed:.1f} groups and breaks {broken:.1f}; {change.always_fixed} are fixed and "
-        f"{change.always_broken} broken by every seed."
+        f"{label}: p {p_text(found.p_value)}{corrected}; {more}. On average a seed fixes {fixed:.1f} groups and breaks "
+        f"{broken:.1f}; {change.always_fixed} are fixed and {change.always_broken} broken by every seed."
     )
 
 
