@@ -225,3 +225,5 @@ def test_the_address_keeps_the_set_that_is_the_usual_one_elsewhere_and_names_an_
     opened = app(LADDER, set="scenes/attribute-swap")
     assert app(LADDER, **dict(opened.query_params)).selectbox(key="set").value == "scenes/attribute-swap"
     assert "foo" in " ".join(each.value for each in app(LADDER, rung="foo").warning)
+    again = app(LADDER, set="scenes/left-right", rung="Pooled caption vector")  # as the page writes it
+    assert again.pills(key="rung").value == "caption-pooled" and not again.warning

@@ -913,3 +913,8 @@ def test_the_table_of_seeds_has_the_interval_of_every_mean(app, made, monkeypatc
     row = table.set_index("iteration").loc[last]
     assert row["group_match_mean"] == pytest.approx(100 * whole.mean())
     assert (row["group_match_low"], row["group_match_high"]) == pytest.approx((expected.low, expected.high))
+    first = Evaluation.of(store.scores(made.seeds[0], 0), truth).metrics[
+        "group_match"
+    ]  # one model: as on the page
+    row = table.set_index("iteration").loc[0]
+    assert (row["group_match_low"], row["group_match_high"]) == pytest.approx((first.low, first.high))

@@ -188,7 +188,8 @@ def _one_rung(record: Mapping[str, Any], figure: str) -> None:
     clicked_point(figure, open_clicked)
     if st.session_state.get("rung", "own") not in rows:  # of another model
         st.session_state.pop("rung")
-    warn_unknown("rung", st.query_params.get_all("rung"), rows)
+    labels = [row["label"] for row in rows.values()]  # as the address has them
+    warn_unknown("rung", st.query_params.get_all("rung"), labels)
     name = st.pills(
         "One rung, in words: choose it here or press its bar", list(rows), default="own",
         format_func=lambda each: rows[each]["label"], key="rung", bind="query-params", required=True,

@@ -21,7 +21,7 @@ from ui.uploads import upload_names
 _NAMES = """
     set selection benchmark split shape model instead_of tag group pair margin q verdict sort page predict
     lesson term answers drawn explain_by round side share_kept shape_drawn lesson_alpha rung trained_on ladder
-    lesson_scores changed_query changed_by
+    lesson_scores changed_query changed_by mistake mistake_group
     add_image add_caption
     alpha n samples split_seed blind blind_group prior noise_mean noise_std metric method by tau view other
     run runs preset variant mode schedule start share tau1 end share_end tauT T rounds epochs lr seed seeds patience

@@ -63,7 +63,8 @@ def before_and_after() -> None:
     st.header("The same query, before and after", anchor=False)
     left, right = st.columns(2, gap="medium")
     queries = list(found.queries)
-    usual = queries.index(_TELLING) if _TELLING in queries else 0
+    last = st.session_state.get("query")  # asked on the page's first view
+    usual = next((queries.index(each) for each in (last, _TELLING) if each in queries), 0)
     asked = left.selectbox("Query", queries, usual, key="changed_query", bind="query-params")
     name = right.segmented_control(
         "Trained by",

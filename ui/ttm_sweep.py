@@ -31,7 +31,7 @@ from core.figures.text import label_and_meaning
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, METRICS, headline_metrics
-from core.metrics.statistics import Estimate
+from core.metrics.statistics import Estimate, estimate
 from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
 from core.ttm.records import SeedChange
@@ -97,7 +97,13 @@ def _with_interval_of_means(
         outcomes = [metrics.outcomes(each, truth, names) for each in scores]
         for name in names:
             whole = np.stack([each[name].value for each in outcomes])
-            e = Estimate.over_seeds(whole, np.nan, METRICS[name].parts(scores[0].shape[1]))
+            parts = METRICS[name].parts(scores[0].shape[1])
+            alike = (whole == whole[0]).all()  # before training, where the seeds are one model
+            e = (
+                estimate(whole[0], np.nan, parts=parts)
+                if alike
+                else Estimate.over_seeds(whole, np.nan, parts)
+            )
             found[name][place, 1:3] = e.low, e.high
     return found
 

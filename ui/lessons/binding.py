@@ -122,10 +122,12 @@ def try_mistakes(parts: dict[str, Evaluation]) -> None:
     ):  # a slider is higher than its label and line
         change = st.segmented_control(
             "Mistake", list(CHANGES), format_func=_CHANGE_LABELS.__getitem__, default="swap colour",
-            key="mistake", required=True,
+            key="mistake", required=True, bind="query-params",
         ) or "swap colour"  # fmt: skip
         part = parts[change]
-        number = st.slider("Group", 1, len(part.ids), 1, key=f"mistake_group_{change}", width=300)
+        if int(st.session_state.get("mistake_group", 1)) > len(part.ids):  # of a mistake with more groups
+            st.session_state["mistake_group"] = 1
+        number = st.slider("Group", 1, len(part.ids), 1, key="mistake_group", width=300, bind="query-params")
     scores, truth = part.scores[number - 1, 0], int(part.truth[number - 1, 0])
     groups = load_groups(CHANGES[change], "test")
     group = groups[list(groups.ids).index(part.ids[number - 1])]
