@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
 import altair as alt
@@ -12,6 +13,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 import ui
 from core import figures
+from core.base.errors import InputError
 from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import Group, GroupSet
@@ -44,6 +46,12 @@ WORDS = (
 )
 
 
+def asked_margins() -> group_filters.MarginRange | None:
+    """The margins that the address asks for; InputError for what is no range."""
+    margins = st.query_params.get(MARGINS)
+    return None if margins is None else group_filters.MarginRange.parse(margins)
+
+
 class Filters(NamedTuple):
     """What the gallery shows: groups with these words, of these verdicts and margins, in this order."""
 
@@ -59,13 +67,11 @@ class Filters(NamedTuple):
         asked = st.session_state.get("verdict", st.query_params.get_all("verdict"))
         verdicts = [name for name in asked if name in group_filters.verdict_options(evaluation)]
         order = st.session_state.get("sort", st.query_params.get("sort"))
-        margins = st.query_params.get(MARGINS)
-        return cls(
-            words,
-            verdicts,
-            order if order in group_filters.ORDERS else GALLERY_FIELDS["sort"],
-            None if margins is None else group_filters.MarginRange.parse(margins),
-        )
+        margins = None
+        with suppress(InputError):  # the gallery says it
+            margins = asked_margins()
+        order = order if order in group_filters.ORDERS else GALLERY_FIELDS["sort"]
+        return cls(words, verdicts, order, margins)
 
     def described(self, groups: GroupSet) -> list[str]:
         """Each filter in a word or two."""
@@ -125,6 +131,10 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
     ui.warn_unknown_group(evaluation.ids)
     ui.warn_unknown("verdict", st.query_params.get_all("verdict"), group_filters.verdict_options(evaluation))
     ui.warn_unknown("order", st.query_params.get_all("sort"), group_filters.ORDERS)
+    try:
+        asked_margins()
+    except InputError as error:  # the other filters hold all the same
+        ui.show_error(error)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="gallery-toolbar"):
         chosen = filters(groups, evaluation)
         notable_group_buttons(selection, evaluation, "surprises")

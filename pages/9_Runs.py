@@ -819,11 +819,8 @@ def with_intervals(data: plots.TTMData, sweep: SeedGroup) -> plots.TTMData:
 
 
 def _has_truth(sweep: SeedGroup) -> bool:
-    return sweep.runs[0].kind in shared.KINDS and _truth(sweep) is not None
-
-
-def _truth(sweep: SeedGroup) -> np.ndarray | None:
-    return adaptation(sweep.runs[0].config).load_groups().truth
+    first = sweep.runs[0]
+    return first.kind in shared.KINDS and shared.run_groups(first.id, first.config).truth is not None
 
 
 def _bands(both: Mapping[str, SeedGroup], data: Mapping[str, plots.TTMData], metric: str) -> str:

@@ -354,3 +354,13 @@ def test_in_the_first_lesson_the_verdicts_stand_beside_the_sliders_that_change_t
     assert beside.weight == 0.6
     (controls,) = (each for each in test.get("column") if list(each.select_slider))
     assert controls.weight == 0.4
+
+
+def test_lesson_8_keeps_the_mistake_and_the_group_that_were_chosen(app):
+    """A reload went back to the first group, and nothing of it was in the address."""
+    chosen = {"mistake": "the positions exchanged", "mistake_group": "4"}
+    test = app(PAGE, lesson="binding", answers="binding-20", **chosen)
+    assert test.slider(key="mistake_group").value == 4
+    assert test.segmented_control(key="mistake").value == "swap relation"
+    for wrong in ("9999", "abc", "0"):
+        assert app(PAGE, lesson="binding", answers="binding-20", mistake_group=wrong).slider[0].value == 1

@@ -720,3 +720,11 @@ def test_a_view_that_the_page_does_not_have_is_named(open_page):
     (said,) = [warning.value for warning in test.warning]
     assert "'nix'" in said and "What training changes" in said
     assert not open_page(PAGE, view="Language prior").warning  # Debias has that one: it came along
+
+
+def test_the_pictures_before_and_after_training_begin_with_the_query_that_was_asked(app):
+    """The next view showed another query without a word."""
+    test = app(PAGE, query="a rubber sphere")
+    asked = test.selectbox(key="query").value
+    fine(test.segmented_control(key="view").set_value("What training changes").run())
+    assert asked != "a green sphere" and test.selectbox(key="changed_query").value == asked

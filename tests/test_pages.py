@@ -505,6 +505,14 @@ def test_a_page_of_the_gallery_that_is_not_there_is_said(app):
     assert "Page takes" not in text(app(GROUPS, set="scenes/left-right", page="3"))
 
 
+def test_margins_that_are_no_range_are_said_by_the_gallery_and_hide_no_group(open_page):
+    """They took the gallery with them, and a group that the address named, too."""
+    shown = open_page(GROUPS, set="scenes/left-right", group="left-right/test/0003", margin="abc")
+    assert not shown.error and "cm-verdicts" in html(shown)
+    gallery = open_page(GROUPS, set="scenes/left-right", margin="abc")
+    assert "no range of margins" in gallery.error[0].value and "300 of 300 groups" in text(gallery)
+
+
 def test_the_link_of_a_group_is_that_of_the_group_that_is_shown(app):
     test = app(GROUPS, set="scenes/left-right", group="left-right/test/0003")
     fine(button(test, "Next").click().run())

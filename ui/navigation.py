@@ -15,8 +15,8 @@ PAGES = {
     "pages/8_Your_Data.py": ("Your data", ":material/add_photo_alternate:"),
     "pages/9_Runs.py": ("Runs", ":material/list_alt:"),
 }
-# Views of Retrieval, as the page and the address have them; `ui.old_links` has what they were called before.
-# The views of Debias and of Retrieval; each leaves the other's where one came along in the address.
+# The views of Debias and of Retrieval, as page and address have them (`ui.old_links` has what they were called before);
+# each page leaves the other's where one came along in the address.
 DEBIAS_VIEWS = (
     "Move alpha",
     "Language prior",

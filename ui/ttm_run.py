@@ -151,14 +151,15 @@ def forecast_check(run: Run, steps: Sequence[Mapping[str, Any]]) -> None:
 def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:
     """Everything that grows while a run works."""
     (run,), (records,) = runs, steps
-    if not run.live and run.done:
-        change_lines(run)
+    compared = {} if run.live or not run.done else run_changes(run)
+    if compared:
+        change_lines(compared)
     warning = divergence(records, run.config)
     if warning:
         st.warning(escape_markdown(warning), icon=":material/trending_down:")
     curves_and_cards(run, records)
-    if not run.live and run.done:
-        change_tests(run)
+    if compared:
+        change_tests(compared)
     st.caption(f"{RESULT}{exact_differences_once('result')}")
     settings_line(runs)
     panels(
@@ -306,9 +307,8 @@ def verdict_words(found: Comparison) -> str:
     return "is not shown to change: chance alone could explain the difference"
 
 
-def change_lines(run: Run) -> None:
+def change_lines(compared: Mapping[str, Comparison]) -> None:
     """What a run that is over has changed, and whether that is more than noise: a line for each metric."""
-    compared = run_changes(run)
     lines = [
         f"**{label} {verdict_words(change)}:** {change.difference:+.1f} points (95 % interval {change.low:+.1f} to "
         f"{change.high:+.1f})."
@@ -319,18 +319,16 @@ def change_lines(run: Run) -> None:
     st.markdown(unbroken(true_minus("  \n".join(lines))))
 
 
-def change_tests(run: Run) -> None:
+def change_tests(compared: Mapping[str, Comparison]) -> None:
     """Below the curves: how many groups each metric's change rests on, and its test."""
-    compared = run_changes(run)
     several = f", corrected for {len(compared)} tests {{}}" if len(compared) > 1 else ""
     told = [
         f"{label} {counted(change.fixed, 'group')} fixed, {change.broken} broken, p {p_text(change.p_value)}"
         f"{several.format(p_text(change.p_holm))}"
         for label, change in compared.items()
     ]
-    if told:
-        how = "McNemar's test, corrected by Holm's method" if several else "McNemar's test"
-        st.caption(unbroken(f"{how}: {'; '.join(told)}."))
+    how = "McNemar's test, corrected by Holm's method" if several else "McNemar's test"
+    st.caption(unbroken(f"{how}: {'; '.join(told)}."))
 
 
 def only_memorised(compared: Mapping[str, Comparison]) -> str:

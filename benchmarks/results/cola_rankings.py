@@ -3,8 +3,8 @@
     python -m benchmarks.results.cola_rankings [STRATEGY ...]   -> assets/results/cola_rankings.json
 
 Seed 0 of the protocol with the epochs that decide the claims (`benchmarks.results.cola --longer`); a run that the
-store has is not trained again, and strategies that are not named keep what the file has. Of a tie the picture of the
-lower number stands first, as on the page.
+store has is not trained again, and strategies that are not named keep what the file has. Of a tie the wrong pictures
+stand first, as on the page.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ import numpy as np
 from benchmarks.results.cola import _LONGER, RESULTS, _finished, _job, _lines
 from core.cola.tasks import BUILTIN, IMAGES
 from core.datasets import load_retrieval
+from core.figures.shared_words import ranked_images
 from core.metrics.retrieval import RetrievalEvaluation
 from core.runs.engine import PlannedRun, ThisMachine, run_all
 from core.runs.store import RunStore
@@ -30,9 +31,12 @@ SEED = 0
 USUAL = ("mm-pred", "mm-adapter")  # best here, best in the paper
 
 
-def first_pictures(scores: np.ndarray) -> list[list[int]]:
+def first_pictures(pictures: RetrievalSubset, scores: np.ndarray) -> list[list[int]]:
     """The numbers of the highest pictures of each query, (q, SHOWN) of scores (q, n)."""
-    return [[int(i) for i in np.argsort(-row, kind="stable")[:SHOWN]] for row in scores]
+    return [
+        [each.image for each in ranked_images(pictures, query, row, "everything", SHOWN)]
+        for query, row in enumerate(scores)
+    ]
 
 
 def precisions(pictures: RetrievalSubset, scores: np.ndarray) -> list[float | None]:
@@ -68,7 +72,7 @@ def main() -> None:
         run = next(run for run in _finished(store, jobs[name]) if run.config["adapt"]["seed"] == SEED)
         for which, iteration in (("before", 0), (name, run.done)):
             scores = store.arrays(run.id, iteration)["retrieval_scores"]
-            record["first"][which] = first_pictures(scores)
+            record["first"][which] = first_pictures(pictures, scores)
             record["precision"][which] = precisions(pictures, scores)
     OUT.write_text(json.dumps(record, separators=(",", ":")) + "\n", encoding="utf-8")
 

@@ -89,7 +89,7 @@ as mean ± standard deviation over seeds. By chance GroupMatch is 50 and GroupSc
 
 {table()}
 
-GroupScore rises everywhere, as for every model that learns its own matchings. On tinted pictures, which they were
+GroupScore rises everywhere. On tinted pictures, which they were
 not trained on, GroupMatch rises for the VQA model on both sets in every seed, for the captioner on attribute-swap
 alone. On the pictures that they were trained on the VQA model gains one or two points on left-right and nothing on
 attribute-swap, and the captioner loses on both.

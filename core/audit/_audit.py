@@ -66,8 +66,7 @@ class Audit:
         "way from chance to 100 %. Cannot tell means that it takes more groups to decide, or data that are not here. "
         "Groups that share an image or a caption are not independent: an interval “by image” or “by caption” is as "
         "wide as such groups turn out to be alike. p values are corrected for all rules together (Holm), so that the "
-        "rules find a fault in "
-        "at most 5 % of sound sets; “Audits” in the documentation simulates each check."
+        "rules find a fault in at most 5 % of sound sets; “Audits” in the documentation simulates each check."
     )
 
     name: str
