@@ -39,9 +39,14 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
     run, evaluation = plan
     with start_place:
         warning = "" if run.wrong else ttm_preview.unreached_line(run.job, evaluation)
-        start_buttons(store, run, ttm_preview.forecast_line(run.job, selection), warning)
+        start_buttons(
+            store,
+            run,
+            ttm_preview.forecast_line(run.job, selection, ttm_example.is_measured(run.job, evaluation)),
+            warning,
+        )
     with example:
-        ttm_example.section(store, run.job.benchmark, run.job.model)
+        ttm_example.section(store, run.job, evaluation)
     if not run.wrong:  # the run that was asked for, and no other
         with st.expander("What this run would train on", icon=":material/timeline:"):
             st.caption(f"**This run:** {escape_markdown(run.job.describe())}")

@@ -1,7 +1,9 @@
 """The finished run that ships with Crossmatch."""
 
+import pandas as pd
 from driving import button, fine, text
 
+from core.base.paths import assets
 from core.exchange.example import ARCHIVE, EXAMPLE, example_run
 from core.metrics.evaluation import Evaluation
 from core.papers import table_plan
@@ -53,8 +55,40 @@ def test_a_link_and_a_button_open_it(app, monkeypatch):
 
 
 def test_the_form_shows_its_curves_while_there_is_no_run_of_one_s_own(app):
-    assert "An example of a finished run" in text(app(TTM)) and not RunStore().list()  # in nobody's list
+    of = {"set": "scenes/left-right", "split": "validation"}  # nothing is measured of this split
+    assert (
+        "An example of a finished run" in text(app(TTM, **of)) and not RunStore().list()
+    )  # in nobody's list
     steps = RunStore().steps(example_run(RunStore()).id)
     before, after = (step["metrics"]["group_match"]["value"] for step in (steps[0], steps[-1]))
-    said = text(app(TTM))  # also beside the example itself, once somebody has opened it
+    said = text(app(TTM, **of))  # also beside the example itself, once somebody has opened it
     assert f"GroupMatch before: {before:.1f} %" in said and f"After: {after:.1f} %" in said
+
+
+def test_the_form_shows_what_was_measured_on_the_selected_set(app):
+    """The shipped tables, read by themselves: of a set as it is, and of a shifted one."""
+    study, signals = (
+        pd.read_csv(assets() / "results" / f"ttm_{name}.csv") for name in ("ablations", "signals")
+    )
+    plain = study[(study.kind == "ttm") & (study.setting == "preset") & (study.part == "all")]
+    for rows, of, name in (
+        (plain[plain.benchmark == "scenes/attribute-swap"], plain, "scenes/attribute-swap"),
+        (signals[(signals.benchmark == "scenes/left-right") & (signals["shift"] == "tinted")], signals,
+         "scenes/left-right~tinted"),
+    ):  # fmt: skip
+        assert len(of) > len(rows)
+        own = rows[rows.model == "builtin/clip"]
+        last = own[own.iteration == 10].group_match
+        gains = last.to_numpy() - own[own.iteration == 0].group_match.to_numpy()
+        said = text(app(TTM, set=name)).replace("−", "-")
+        assert f"{len(last)} measured runs of this set and model" in said and "An example" not in said
+        assert f"After {last.mean():.1f} ± {last.std():.1f} %: {gains.mean():+.1f} points" in said
+        assert "this model on this set changed" not in said  # the forecast does not say it again
+
+
+def test_what_was_measured_is_of_all_groups_and_of_this_method_alone(app):
+    assert "measured runs" not in text(app(TTM, set="scenes/attribute-swap", tag="objects: 4"))
+    simple = app(TTM, set="scenes/attribute-swap", method="SimpleMatch")
+    assert simple.segmented_control(key="method").value == "SimpleMatch" and "measured runs" not in text(
+        simple
+    )

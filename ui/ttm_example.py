@@ -1,4 +1,5 @@
-"""A finished run on the form of the test-time matching page: what comes out, before one of one's own has ended."""
+"""What comes out, on the form of the test-time matching page: measured runs of the selected set and model where such
+ship, else a finished run as an example, before one of one's own has ended."""
 
 from __future__ import annotations
 
@@ -7,28 +8,104 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from zipfile import ZipFile
 
+import numpy as np
 import streamlit as st
 
 from core import figures as plots
-from core.base.text import _change_in_points
+from core.base.text import _change_in_points, counted
 from core.exchange.example import ARCHIVE
 from core.figures.text import escape_markdown, metric_line
+from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, METRICS
 from core.runs.store import RunStore
+from core.ttm.records import _next_gain
+from core.ttm.run import AdaptationRun, TTMRun
+from core.ttm.seeds import summary
 from ui.export import chart
 from ui.formatting import exact_differences_once, true_minus
 from ui.runs import KINDS, estimate_of
+from ui.ttm_shifts import measured_runs
 
 _HEIGHT = 260
 
 
-def section(store: RunStore, benchmark: str | None, model: str) -> None:
-    """The curves of the run that ships, and what they say; nothing for whoever has a finished run.
+def section(store: RunStore, job: AdaptationRun, evaluation: Evaluation) -> bool:
+    """Curves of what was measured on the selected set with the selected model; where nothing was, those of the run that
+    ships, for whoever has no finished run. Whether it was the former.
 
-    benchmark, model : that are selected; the run's may be others.
+    job : the run that the form describes. evaluation : of all groups, before adaptation.
     """
-    if any(run.status == "finished" and run.kind in KINDS and not run.is_example for run in store.list()):
-        return
+    runs = _measured(job, evaluation)
+    if runs:
+        _of_selection(runs, evaluation)
+    elif not any(
+        run.status == "finished" and run.kind in KINDS and not run.is_example for run in store.list()
+    ):
+        _of_another(job.benchmark, job.model)
+    return bool(runs)
+
+
+def is_measured(job: AdaptationRun, evaluation: Evaluation) -> bool:
+    """Whether runs of this set and model ship."""
+    return bool(_measured(job, evaluation))
+
+
+def _measured(job: AdaptationRun, evaluation: Evaluation) -> list[list[dict[str, Any]]]:
+    """The shipped runs of its set and model, by seed; [] for another kind of run, a file, another split or a part
+    of the groups."""
+    if not isinstance(job, TTMRun) or job.benchmark is None or job.split != "test" or job.tags:
+        return []
+    m, k = evaluation.shape
+    return measured_runs(job.model, job.benchmark, (m, k))
+
+
+def _of_selection(runs: Sequence[Sequence[Mapping[str, Any]]], evaluation: Evaluation) -> None:
+    """Mean curves with one standard deviation over seeds, and what they come to."""
+    values = np.array([[step["metrics"][GROUP_MATCH]["value"] for step in steps] for steps in runs])
+    said = _measured_line(values, evaluation)
+    with st.container(border=True, key="measured-runs"):
+        left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
+        with left:
+            data = plots.spread_data(summary(runs), values.shape[1] - 1)
+            chart(plots.ttm_metrics_figure(data, _HEIGHT), said, "measured-metrics")
+        with right:
+            st.markdown(
+                f"**What comes out here**  \n{counted(len(runs), 'measured run')} of this set and model"
+            )
+            st.markdown(true_minus(said))
+            several = "Means over seeds, bands: one standard deviation. " if len(runs) > 1 else ""
+            st.caption(
+                f"Preset builtin, all {len(evaluation.ids)} groups, no label used for training; the last iteration is "
+                f"the result. {several}Dotted: chance.{exact_differences_once('example')}"
+            )
+
+
+def _measured_line(values: np.ndarray, evaluation: Evaluation) -> str:
+    """What the seeds come to; values : of GroupMatch in percent, (seeds, iterations)."""
+    before = evaluation.metrics[GROUP_MATCH]
+    ends, gains = values[:, -1], values[:, -1] - values[:, 0]
+    label = METRICS[GROUP_MATCH].label
+    if (ends > before.high).all():
+        verdict = f"{label} gains" + (" in every run." if len(values) > 1 else ".")
+    elif (ends < before.low).all():
+        verdict = f"{label} loses" + (" in every run." if len(values) > 1 else ".")
+    else:
+        verdict = f"No clear change of {label}."
+    deviation = f" ± {ends.std(ddof=1):.1f}" if len(ends) > 1 else ""
+    one_more = _next_gain(gains, float(values[:, 0].mean()))
+    more = (
+        ""
+        if one_more is None
+        else f"; a further run would likely change it by {one_more[0]:+.1f} to {one_more[1]:+.1f}"
+    )
+    return (
+        f"**{verdict}** Before {metric_line(before)}. After {ends.mean():.1f}{deviation} %: {gains.mean():+.1f} "
+        f"points{more}."
+    )
+
+
+def _of_another(benchmark: str | None, model: str) -> None:
+    """The curves of the run that ships, and what they say."""
     title, steps = _shipped()
     with st.container(border=True):
         left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")

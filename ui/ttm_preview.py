@@ -17,9 +17,11 @@ from ui.loaders import evaluate
 from ui.selection import Selection
 
 
-def forecast_line(job: AdaptationRun, selection: Selection) -> str:
-    """What the run is likely to change, before it is started."""
-    return true_minus(Forecast.of(job, lambda model: evaluate(selection, model).scores).sentence())
+def forecast_line(job: AdaptationRun, selection: Selection, is_measured: bool) -> str:
+    """What the run is likely to change, before it is started; without what runs on this set did where the page shows
+    those (is_measured)."""
+    found = Forecast.of(job, lambda model: evaluate(selection, model).scores)
+    return true_minus((found._replace(runs=0) if is_measured else found).sentence())
 
 
 def unreached_line(job: AdaptationRun, evaluation: Evaluation) -> str:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
 import pandas as pd
 import streamlit as st
 from pandas.io.formats.style import Styler
@@ -10,12 +13,12 @@ from core.base.paths import assets
 from core.datasets import SHIFTS
 from core.figures.ablations import ablations
 from core.figures.text import escape_markdown
-from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
 from ui.export import csv_button
 from ui.formatting import exact_differences_once, true_minus, wide_table
 
-FILE = "ttm_shifts.csv"
+FILE, SIGNALS = "ttm_shifts.csv", "ttm_signals.csv"
 _KEY = ["model", "benchmark", "shift"]
 
 
@@ -64,6 +67,48 @@ def _styled(table: pd.DataFrame) -> Styler:
     return table.style.format({**numbers, **gains})
 
 
+def measured_runs(model: str, benchmark: str, shape: tuple[int, int]) -> list[list[dict[str, Any]]]:
+    """The shipped runs of a model on a set, with its shift where its name has one: per seed the records of its
+    iterations, as `core.ttm.seeds.summary` takes them. All 300 test groups, the preset "builtin"; [] where none ship.
+
+    shape : m images and k captions of its groups, whose chance levels the records have.
+    """
+    steps = _iterations()
+    own = steps[(steps.model == model) & (steps.set == benchmark)].sort_values(["seed", "iteration"])
+    chance = {name: 100 * METRICS[name].chance(*shape) for name in (GROUP_SCORE, GROUP_MATCH)}
+    return [
+        [
+            {
+                "iteration": int(row["iteration"]),
+                "metrics": {name: {"value": row[name], "chance": level} for name, level in chance.items()},
+            }
+            for row in seed.to_dict("records")
+        ]
+        for _, seed in own.groupby("seed")
+    ]
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _iterations() -> pd.DataFrame:
+    """Both metrics of every iteration of every run with the unchanged preset, of sets as they are and shifted ones."""
+    columns = ["model", "set", "seed", "iteration", GROUP_SCORE, GROUP_MATCH]
+    plain = _study()
+    found = [plain.assign(set=plain.benchmark)]
+    path = assets() / "results" / SIGNALS
+    if path.is_file():
+        steps = pd.read_csv(path, keep_default_na=False)
+        found.append(
+            steps.assign(set=steps.benchmark + np.where(steps["shift"] == "", "", "~" + steps["shift"]))
+        )
+    return pd.concat([rows[columns] for rows in found], ignore_index=True)
+
+
+def _study() -> pd.DataFrame:
+    """What the study of the settings has of test-time matching with the unchanged preset, on sets as they are."""
+    study = ablations()
+    return study[(study.kind == "ttm") & (study.setting == "preset") & (study.part == "all")]
+
+
 @st.cache_resource(max_entries=1, show_spinner=False)
 def _rows() -> pd.DataFrame:
     """A row per run, end (before, after) and part; of sets as they are the study's runs with the same preset."""
@@ -71,8 +116,7 @@ def _rows() -> pd.DataFrame:
     if not path.is_file():
         return pd.DataFrame()
     rows = pd.read_csv(path, keep_default_na=False)
-    study = ablations()
-    plain = study[(study.kind == "ttm") & (study.setting == "preset") & (study.part == "all")]
+    plain = _study()
     plain = plain[plain.model.isin(rows.model) & plain.benchmark.isin(rows.benchmark)]
     last = plain.groupby(["model", "benchmark", "seed"]).iteration.transform("max")
     ends = {"before": plain[plain.iteration == 0], "after": plain[plain.iteration == last]}
