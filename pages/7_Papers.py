@@ -23,7 +23,8 @@ from ui.formatting import unbroken
 from ui.missing import ways_to_get
 from ui.navigation import TRAIN
 
-LEAD = "Tables of the papers and of the built-in world: their numbers, and yours below them."
+LEAD = "The papers' published numbers, and yours beside them."
+YOURS = "Your own result"  # among those of one set; the other choices are of a paper's tables
 NOTE = "The numbers are the papers' own, as printed; assets/papers/results.csv lists each with its table."
 # Below the tables in LaTeX.
 MEASURED_NOTE = (
@@ -47,12 +48,13 @@ STATES = {
     "printed": (":material/article:", "gray", "published numbers only"),
 }
 _MANY_ROWS, _TALL = 24, 620  # pixels of a table with more rows, which is scrolled by itself
+_FIRST_LINES = 8  # of our long table below a paper's: four sets, each with test-time matching and SimpleMatch
 # Where else a paper's numbers are measured, on data that are here.
 ELSEWHERE = {
     "vgpt": ("pages/3_Debias.py", "Measure the same on Debias"),
     "cola": ("pages/5_Retrieval.py", "Measure the same on Retrieval"),
 }
-FIRST_TABLE = "Iterations"  # of the built-in world: half an hour here, with shipped numbers beside it
+FIRST_TABLE = "Iterations"  # of the built-in world: minutes here, with shipped numbers beside it
 # Where a run of a kind is opened; the others in the list of all runs.
 RUN_PAGES = {
     "ttm": (runs.TTM_PAGE, {}),
@@ -61,34 +63,48 @@ RUN_PAGES = {
 }
 
 
-def choose(left: Any, right: Any) -> tuple[str, table_html.TableChoice]:
-    """Paper and table; where the address names neither, a table that runs here without any download.
-
-    The field says of each table what it is of; the address has its name alone.
-    """
-    names = [table_html.WORLD, *table_html.PAPERS]
+def choose() -> str:
+    """Whose tables: of a paper, of the built-in world, or of all systems on one set. Where the address names a table
+    alone, it is the one that has it."""
+    names = [*table_html.PAPERS, table_html.WORLD, YOURS]
     asked = st.query_params.get("table", "")
     warn_unknown(names, asked)
-    first = table_html.WORLD if asked in ("", *table_html.table_choices(table_html.WORLD)) else names[1]
-    # Of four there is nothing to search: a word that was typed would stand there like a choice.
-    paper = left.selectbox(
-        "Tables of", names, names.index(first), key="paper", bind="query-params", filter_mode=None
+    if st.query_params.get("published", "") == "true":  # an address of when this was a section of its own
+        st.session_state["paper"] = YOURS
+    st.query_params.pop("published", None)
+    of_world = "world" in st.query_params or asked in table_html.table_choices(table_html.WORLD)
+    holder = table_html.WORLD if of_world else names[0]
+    chosen = st.segmented_control(
+        "Tables of",
+        names,
+        default=None if "paper" in st.session_state else holder,
+        key="paper",
+        bind="query-params",
+        required=True,
+        label_visibility="collapsed",
     )
+    return str(chosen)
+
+
+def choose_table(paper: str) -> table_html.TableChoice:
+    """The field says of each table what it is of; the address has its name alone."""
+    asked = st.query_params.get("table", "")
     tables = table_html.table_choices(paper)
     opening = world_table(tables) if paper == table_html.WORLD else next(iter(tables))
     chosen = st.session_state.get("table", asked)
     st.session_state["table"] = chosen if chosen in tables else opening
-    table = right.selectbox(
+    table = st.selectbox(
         "Table", list(tables), key="table", format_func=lambda name: f"{name}: {tables[name].title}"
     )
     if table != (asked or opening):
         st.query_params["table"] = table
-    return paper, tables[table]
+    return tables[table]
 
 
 def warn_unknown(papers_here: Sequence[str], asked: str) -> None:
     """Name in one sentence the paper or the table of the address that does not exist."""
-    known = {"paper": papers_here, "table": [t for p in papers_here for t in table_html.table_choices(p)]}
+    tables = [t for p in papers_here if p != YOURS for t in table_html.table_choices(p)]
+    known = {"paper": papers_here, "table": tables}
     for key, name in {"paper": st.query_params.get("paper", ""), "table": asked}.items():
         if name and name not in known[key]:
             line = f"The address asks for {name[:40]!r}, which is no {key} here; another one is shown."
@@ -150,7 +166,7 @@ def figures_of(name: str, seeds: int, record: dict[str, Any], busy: bool) -> dic
 
 def view_state() -> dict[str, str]:
     """Paper and table, which the address leaves out where they are the first ones."""
-    return {key: st.session_state[key] for key in ("paper", "table")}
+    return {key: st.session_state[key] for key in ("paper", "table") if key in st.session_state}
 
 
 def under_way(store: RunStore, name: str, plan: papers.TablePlan) -> bool:
@@ -187,13 +203,17 @@ def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> N
     """The table, and below a paper's what is measured here of the same kind: its lines of the built-in world, or the
     table there that answers the same question."""
     own, built_in = table_html.halves(record, empty)
+    first = ""
     name = table_html.COUNTERPARTS.get(record["table"])
     if built_in or name is None:
         other, label, note = built_in, "**Ours, on the built-in world**", table_html.SHIPPED
     else:
         choice = table_html.table_choices(table_html.WORLD)[name]
-        plan = papers.table_plan(store, choice.key, papers.SEEDS)
-        other = table_html.halves(plan.record())[0]
+        ours = papers.table_plan(store, choice.key, papers.SEEDS).record()
+        other, first = (
+            table_html.halves({**ours, "lines": of})[0]
+            for of in (ours["lines"], ours["lines"][:_FIRST_LINES])
+        )
         label, note = f"**Ours, on the built-in world: {name}**", f"{choice.title}."
     if not (own and other):
         if other:
@@ -208,6 +228,8 @@ def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> N
     if lines <= _MANY_ROWS:
         st.html(other)
         return
+    if first:
+        st.html(first)
     with st.expander(f"All {lines} lines", icon=":material/table_rows:"):  # what is below it is soon there
         st.html(other)
 
@@ -462,13 +484,21 @@ def printed_notes(paper: str, table: str) -> list[str]:
     return [PRINTED_NOTE, *(f"[{number}] {note}" for number, note in notes)]
 
 
-ui.open_page("Papers", LEAD, pick=False)
-with ui.show_errors():
-    paper, chosen = choose(*st.columns([1, 2], gap="small"))
+def page(paper: str) -> None:
+    if paper == YOURS:
+        published.section(ui.VisitorStore(), {"paper": YOURS})
+        ui.cite(None, ("TTM", "Winoground"), NOTE)
+        return
     short = table_html.PAPERS.get(paper, "TTM")
     if chosen.key in papers.TABLES:
         runnable(chosen.key)
     else:
         printed(short, chosen.key)
-    published.section(ui.VisitorStore(), view_state())
     ui.cite(None, (short, "Winoground"), NOTE)
+
+
+ui.open_page("Papers", LEAD, pick=False)
+with ui.show_errors():
+    paper = choose()
+    chosen = choose_table(paper) if paper != YOURS else table_html.TableChoice("", "")
+    page(paper)

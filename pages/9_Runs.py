@@ -201,10 +201,14 @@ def before_text(found: _Result | None) -> str:
 
 
 def result_text(sweep: SeedGroup, ends: _Ends, name: str) -> str:
-    """The result of a run by its main metric; of one at work as far as it is."""
+    """The result of a run by its main metric, the number first, which a phone shows; of one at work as far as it is.
+
+    `70.6 ± 2.5 % GroupMatch (56.4–82.3, chance 50.0)`
+    """
     label = "mAP" if name == COLA_MAP else metrics.description_of(name).label
-    said = accuracy(ends.after[("", name)], len(sweep.runs), brief=True)
-    return f"{ends.queries} {label} {said}{so_far(sweep)}".strip()
+    value, bracket, more = accuracy(ends.after[("", name)], len(sweep.runs), brief=True).partition(" (")
+    of = f"{ends.queries} {label}".strip()
+    return f"{value} {of}{bracket}{more}{so_far(sweep)}"
 
 
 def so_far(sweep: SeedGroup) -> str:
@@ -235,7 +239,7 @@ COLUMNS: dict[str, Any] = {
     ),
     "set": st.column_config.TextColumn(
         "run",
-        width=184,
+        width=164,
         help="The set, and where several runs have it what tells them apart: model, groups, seed or time. Without "
         "`scenes/`, which the built-in sets’ names begin with; “All columns” has the whole name.",
     ),

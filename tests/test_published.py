@@ -375,7 +375,7 @@ def test_a_choice_among_images_takes_what_recall_writes(tmp_path):
 
 def test_the_page_takes_an_own_result_too(app, tmp_path):
     test = app(PAPERS)
-    test.session_state["published"] = True
+    test.session_state["paper"] = "Your own result"
     test.session_state["published_set"] = "Winoground"
     fine(test.run())
     fine(test.selectbox(key="published_metric").set_value("group_score").run())
@@ -421,7 +421,7 @@ def test_no_cell_of_the_published_results_is_cut_and_a_source_links_to_where_it_
 
 def opened(app, metric: str):
     test = app(PAPERS)
-    test.session_state["published"] = True
+    test.session_state["paper"] = "Your own result"
     test.session_state["published_set"] = "Winoground"
     fine(test.run())
     return fine(test.selectbox(key="published_metric").set_value(metric).run())
@@ -458,7 +458,7 @@ def test_a_file_of_another_set_is_an_error_without_backticks(app):
 def test_the_section_opens_filters_and_is_not_drawn_while_it_is_closed(app):
     test = app(PAPERS)
     assert "published_set" not in {box.key for box in test.selectbox}
-    test.session_state["published"] = True
+    test.session_state["paper"] = "Your own result"
     fine(test.run())
     fine(test.selectbox(key="published_set").set_value("Winoground").run())
     assert len(test.selectbox(key="published_metric").options) == 4

@@ -1,4 +1,4 @@
-"""Published results of named systems on one set, yours among them: a section of the page Papers."""
+"""Published results of named systems on one set, yours among them: a choice of the page Papers."""
 
 from __future__ import annotations
 
@@ -47,41 +47,32 @@ _HEADS = dict(
 
 
 def section(store: RunStore, page: Mapping[str, str]) -> None:
-    """Closed at first; then a set, a metric, and the table.
+    """A set, a metric, one's own file, and the table.
 
     page : what the page shows above it, for the link.
     """
-    box = st.expander(
-        "Published results of one set, yours among them",
-        icon=":material/leaderboard:",
-        key="published",
-        bind="query-params",
+    st.markdown("What others published of one set, and where your number stands among it.")
+    sets = PublishedSet.every()
+    left, right, search = st.columns(3, vertical_alignment="bottom")
+    label = left.selectbox("Set", list(sets), key="published_set", bind="query-params")
+    chosen = sets[label]
+    metric = right.selectbox(
+        "Metric", chosen.metrics, format_func=_label, key="published_metric", bind="query-params"
     )
-    if not box.open:
-        return
-    with box:
-        sets = PublishedSet.every()
-        left, right = st.container(horizontal=True, vertical_alignment="bottom").columns(2)
-        label = left.selectbox("Set", list(sets), key="published_set", bind="query-params")
-        chosen = sets[label]
-        metric = right.selectbox(
-            "Metric", chosen.metrics, format_func=_label, key="published_metric", bind="query-params"
-        )
-        table = chosen.standing(metric, _own(chosen, store, metric))
-        _say_own(table)
-        wanted = st.text_input("Filter by system, method or source", key="published_filter").strip().lower()
-        text = table.astype(str).agg(" ".join, axis=1).str.lower()
-        table = table[text.str.contains(wanted, regex=False)]
-        _draw(table)
-        st.caption(_READING)
-        heads = table.rename(columns=_HEADS)
-        state = {**page, "published": "true", "published_set": label, "published_metric": _label(metric)}
-        export_section(
-            f"published-{label}",
-            heads,
-            latex=lambda: text_table_latex(heads.iloc[:, :4], [f"{label}, {_label(metric)}.", _READING]),
-            state=state,
-        )
+    table = chosen.standing(metric, _own(chosen, store, metric))
+    _say_own(table)
+    wanted = search.text_input("Filter by system, method or source", key="published_filter").strip().lower()
+    text = table.astype(str).agg(" ".join, axis=1).str.lower()
+    table = table[text.str.contains(wanted, regex=False)]
+    _draw(table)
+    st.caption(_READING)
+    heads = table.rename(columns=_HEADS)
+    export_section(
+        f"published-{label}",
+        heads,
+        latex=lambda: text_table_latex(heads.iloc[:, :4], [f"{label}, {_label(metric)}.", _READING]),
+        state={**page, "published_set": label, "published_metric": _label(metric)},
+    )
 
 
 def _draw(table: pd.DataFrame) -> None:
@@ -124,7 +115,7 @@ def _label(metric: str) -> str:
 def _own(chosen: PublishedSet, store: RunStore, metric: str) -> pd.DataFrame | None:
     """Rows of the finished runs and of the result file that is given here; a file of something else is said."""
     file = st.file_uploader(
-        "Your own result: what `crossmatch evaluate` or `recall` writes with `--json` or `--out`, or a score file",
+        "Your own result: a score file, or what `crossmatch evaluate` or `recall` writes with `--json` or `--out`",
         ["json", "csv", "npz", "jsonl", "parquet"],
         key="published_own",
         max_upload_size=upload_limit(),

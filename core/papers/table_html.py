@@ -279,8 +279,8 @@ def _cell_html(cell: Mapping[str, Any], measured: bool, chance: str, digits: int
 
 
 def _number(mean: float, std: float | None, digits: int = 2) -> str:
-    """`72.50 ± 0.64`, as the papers print it."""
-    return f"{mean:.{digits}f}" + ("" if std is None else f" ± {std:.{digits}f}")
+    """`72.50 ± 0.64`, as the papers print it; the sign stays with its number where a phone breaks the line."""
+    return f"{mean:.{digits}f}" + ("" if std is None else f" ±\N{NO-BREAK SPACE}{std:.{digits}f}")
 
 
 def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
