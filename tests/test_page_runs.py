@@ -229,9 +229,8 @@ def test_evaluations_and_strategies_are_compared_as_far_as_they_can_be(app, made
     test = choose(app(RUNS), made.simplematch, scored)
     said = text(test).replace("\\", "")
     assert "McNemar" in said and "same 24 groups" in said
-    told = f"GroupMatch {before['value']:.1f} % ({before['low']:.1f}–{before['high']:.1f}, chance 50.0)"
     before = store.steps(made.simplematch)[0]["metrics"]["group_match"]
-    told = f"{before['value']:.1f} % GroupMatch ({before['low']:.1f}–{before['high']:.1f}, chance 50.0)"
+    told = f"GroupMatch {before['value']:.1f} % ({before['low']:.1f}–{before['high']:.1f}, chance 50.0)"
     said = text(choose(app(RUNS), measured, scored)).replace("\\", "")
     assert said.count(told) == 2 and "McNemar" not in said  # a measurement leaves no scores
     assert f"{told}" in text(choose(app(RUNS), measured, made.group)).replace("\\", "")
