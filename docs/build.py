@@ -34,6 +34,7 @@ INCLUDED = {
     "benchmarks/COVERAGE.md": "measured/coverage.md",
     "benchmarks/MODEL_CLASSES.md": "measured/model-classes.md",
     "benchmarks/SCALE.md": "measured/scale.md",
+    "benchmarks/SPEED.md": "measured/speed.md",
     "benchmarks/LOG.md": "measured/log.md",
     "CONTRIBUTING.md": "project/contributing.md",
     "SECURITY.md": "project/security.md",

@@ -8,7 +8,6 @@ import pytest
 
 from benchmarks.results import cola, cola_verdict
 from benchmarks.results.cola_verdict import CLAIMS, Length, MeasuredRun, outcomes_of, verdicts
-from benchmarks.results.readme import README
 from core.cola import rates, tasks
 from core.cola.run import StrategyRun
 from core.metrics.statistics import Comparison
@@ -180,9 +179,7 @@ def written_lengths():
 def test_the_first_table_holds_what_the_written_runs_say():
     lengths = written_lengths()
     table = cola.summary_table(lengths, pd.read_csv(cola.TABLE))
-    short = cola.longest_rows(table, lengths[-1].epochs)
-    assert table in cola.PAGE.read_text(encoding="utf-8") and short in README.read_text(encoding="utf-8")
-    assert len(short.splitlines()) == 4 + len(STRATEGIES)
+    assert table in cola.PAGE.read_text(encoding="utf-8")
     adapted = [run.after["multi_object"] for run in lengths[0].of("linear")]
     (row,) = [line for line in table.splitlines() if line.startswith("| Linear, 3 seeds")]
     assert f"| {np.mean(adapted):.1f} [" in row

@@ -40,7 +40,6 @@ from benchmarks.results.cola_verdict import (
     still_improving,
     verdicts,
 )
-from benchmarks.results.readme import put_table
 from core import papers
 from core.base.paths import assets
 from core.base.text import counted
@@ -224,7 +223,6 @@ def write_verdict(store: RunStore) -> dict[str, Any]:
     summary = ""
     if epochs[0] in frames:
         summary = summary_table(lengths, frames[epochs[0]])
-        put_table("cola", longest_rows(summary, epochs[-1]))
     PAGE.write_text(verdict_page(record, summary, frames), encoding="utf-8")
     return record
 
@@ -511,12 +509,6 @@ def summary_table(lengths: Sequence[Length], measured: pd.DataFrame) -> str:
                 label += ", still improving" if still_improving(name, length.runs, length.epochs) else ""
                 lines.append([label, f"{int(weights):,}", *_means(sides)])
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
-
-
-def longest_rows(summary: str, epochs: int) -> str:
-    """README's: of `summary_table` its head, chance, the model before, and the trainings of so many epochs."""
-    lines = summary.splitlines()
-    return "\n".join([*lines[:4], *(line for line in lines[4:] if f", {epochs} epochs," in line)])
 
 
 def _means(sides: Sequence[Mapping[str, np.ndarray]]) -> list[str]:
