@@ -208,12 +208,17 @@ def result_text(sweep: SeedGroup, ends: _Ends, name: str) -> str:
     label = "mAP" if name == COLA_MAP else metrics.description_of(name).label
     value, bracket, more = accuracy(ends.after[("", name)], len(sweep.runs), brief=True).partition(" (")
     of = f"{ends.queries} {label}".strip()
-    return f"{value} {of}{bracket}{more}{so_far(sweep)}"
+    return f"{value} {of}{bracket}{more}{so_far(sweep, ends.complete)}"
 
 
-def so_far(sweep: SeedGroup) -> str:
-    """That a value is no result yet: the last iteration is, and it is still to come."""
-    return ", so far" if any(run.live for run in sweep.runs) else ""
+def so_far(sweep: SeedGroup, complete: int) -> str:
+    """That a value is no result: the last iteration is, which is still to come or was never reached.
+
+    complete : how many of its seeds have come to their end; the value is theirs where any has.
+    """
+    if any(run.live for run in sweep.runs):
+        return ", so far"
+    return "" if complete else ", not finished"
 
 
 COLUMNS: dict[str, Any] = {

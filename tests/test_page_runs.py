@@ -327,7 +327,8 @@ def test_a_run_that_has_not_come_to_its_end_says_how_far_it_is(app, made):  # no
     store.beat(run.id, attempt, "training", total=10)
     store.append_step(run.id, store.steps(made.seeds[0])[0], attempt)
     store.conclude(run.id, attempt, "stopped")
-    assert app(RUNS).dataframe[0].value.set_index("id").loc[run.id, "status"] == "stopped 0/10"
+    row = app(RUNS).dataframe[0].value.set_index("id").loc[run.id]
+    assert row["status"] == "stopped 0/10" and row["result"].endswith(", not finished")
 
 
 def test_all_curves_of_the_table_have_one_scale_that_shows_their_shape(app, made):  # noqa: F811
