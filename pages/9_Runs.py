@@ -218,7 +218,7 @@ def so_far(sweep: SeedGroup, complete: int) -> str:
     """
     if any(run.live for run in sweep.runs):
         return ", so far"
-    return "" if complete else ", not finished"
+    return "" if complete or sweep.status == "finished" else ", not finished"
 
 
 COLUMNS: dict[str, Any] = {
