@@ -74,7 +74,9 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str, warn
             if seconds is not None:
                 st.caption(f"About {span(seconds * seeds)} for {seeds} seeds.")
             start_seeds = st.button(
-                f"Run {seeds} seeds", icon=":material/play_arrow:", disabled=blocked or bool(wrong)
+                "Run the seeds" if wrong else f"Run {seeds} seeds",
+                icon=":material/play_arrow:",
+                disabled=blocked or bool(wrong),
             )
         st.button("See a finished run", on_click=runs.open_run, args=(EXAMPLE,), icon=":material/visibility:")
     if blocked:
@@ -166,9 +168,8 @@ def more_seeds(store: RunStore, name: str) -> None:
         seconds, _ = expected_seconds(store, job, len(runs.run_groups(own[0].id, own[0].config)))
         if seconds is not None:
             st.caption(f"About {span(seconds * count)}.")
-        added = st.button(
-            f"Run {counted(count, 'more seed')}", icon=":material/play_arrow:", disabled=bool(wrong)
-        )
+        label = "Run more seeds" if wrong else f"Run {counted(count, 'more seed')}"
+        added = st.button(label, icon=":material/play_arrow:", disabled=bool(wrong))
     if added:
         with st.spinner("Starting …"):
             runs.open_run(SeedGroup.extend(store, name, count)[0])
