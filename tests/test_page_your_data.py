@@ -73,6 +73,19 @@ def test_a_folder_becomes_a_benchmark_on_every_page(app, tmp_path, monkeypatch):
     assert "1 of 1 groups" in text(there)
 
 
+def test_groups_that_are_there_twice_are_said_again_once_the_set_is_added_with_the_way_to_its_audit(
+    app, tmp_path
+):
+    test = checked(app, brought(tmp_path / "set", GOOD, ("b", *GOOD[1:]), ("c", *GOOD[1:])))
+    next(w for w in test.text_input if w.label == "Name").set_value("twice")
+    fine(next(b for b in test.button if b.label == "Add it to the benchmarks").click().run())
+    (said,) = [each.value.replace("\\", "") for each in test.warning]
+    assert said.startswith("Added mine/twice.")
+    assert said.endswith("2 of its 3 groups repeat another group and count twice: its audit names them.")
+    fine(button(test, "Open its audit").click().run())
+    assert "2 of 3 groups repeat another group" in text(test).replace("\\", "")
+
+
 def test_what_is_wrong_is_shown_row_by_row_and_nothing_is_added_until_agreed(app, tmp_path):
     test = checked(app, brought(tmp_path / "set", GOOD, BAD))
     (table,) = [d.value for d in test.dataframe if "what is wrong" in d.value.columns]
