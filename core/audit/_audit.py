@@ -23,6 +23,7 @@ from core.base.public_mode import MAX_SETTINGS, check_benchmark, is_public
 from core.base.text import counted
 from core.datasets.embeddings import RowImage
 from core.debiasing.blind import check_blind
+from core.exchange.layouts import _with_raised_powers
 from core.exchange.report import report_page, write_page
 from core.groups import GroupSet, ImageRef
 from core.metrics.evaluation import Evaluation
@@ -314,7 +315,7 @@ class Audit:
         """One page that opens without network."""
         rows = "".join(
             f"<details><summary><b>{escape(found.verdict)}</b> {escape(_answered(found))}{_number(found)}</summary>"
-            f"<p>{escape(found.says)}{_ids(found)}</p></details>"
+            f"<p>{_with_raised_powers(escape(found.says))}{_ids(found)}</p></details>"
             for found in self.in_order()
         )
         how = "".join(f"<p>{escape(line)}</p>" for line in self.HOW_TO_READ)
