@@ -176,7 +176,12 @@ def summary_line(groups: GroupSet, split: str) -> None:
 def _label(finding: Finding) -> str:
     """Verdict, question, its answer, the number with its interval in brackets, chance and ties."""
     colour, _ = _LOOKS[finding.verdict]
-    said = _unbroken(": ".join(filter(None, (finding.reply, finding.in_brief))))
+    brief = finding.in_brief
+    said = _unbroken(
+        f"{finding.reply}: {brief}"
+        if finding.reply and brief
+        else finding.reply or brief[:1].upper() + brief[1:]
+    )
     return f":{colour}-badge[{finding.verdict}] **{escape_markdown(finding.question)}** {said}".rstrip()
 
 

@@ -89,7 +89,7 @@ def _column_fields(guess: _ScoreColumns, names: list[str]) -> _ScoreColumns:
     told = "One column, or one for each caption."
     scores = four.multiselect("Score", names, list(guess.scores), key=f"{_COLUMNS}_score", help=told)
     told = "1 where the caption belongs to the image, else 0. None: image i belongs to caption i."
-    match = pick(one, "Match (optional)", guess.match, told)
+    match = pick(st.columns(4)[0], "Match (optional)", guess.match, told)
     return _ScoreColumns(group, image, caption, tuple(scores), match)
 
 

@@ -460,11 +460,13 @@ def findings() -> str:
     lines += [_row(audit) for _, audit in found]
     if len(parts) == len(_FAMILY):
         whole = Audit.of_files("sugarcrepe", parts)
-        order = next(f for f in whole.findings if f.key == "order")
+        order, repeats = (next(f for f in whole.findings if f.key == key) for key in ("order", "repeats"))
         lines += [
             _row(whole),
             "",
             f"SugarCrepe's seven files together: {_plain(order.says)} ({_words(parts)})",
+            "",
+            f"And across the files: {_plain(repeats.says)}",
         ]
     faulty = [_details(audit) for _, audit in found if any(f.verdict == FAULT for f in audit.findings)]
     reading = _reading([audit for _, audit in found])

@@ -13,7 +13,7 @@ from PIL import Image
 
 from core.audit import _near_images
 from core.audit._near_images import Likeness
-from core.audit._rules import CANNOT_TELL, EVIDENCE, FAULT, LIMIT, SOUND, Finding
+from core.audit._rules import CANNOT_TELL, EVIDENCE, FAULT, LIMIT, SOUND, Finding, _capital
 from core.audit._words import looks_of, words_of
 from core.base.text import counted
 from core.groups import BytesImage, FileImage, Group, GroupSet, ImageRef
@@ -252,12 +252,12 @@ def _repeating(groups: GroupSet, keys: Sequence[Hashable], what: str, clusters: 
             brief=f"none of {n:,} groups repeats another",
         )
     pairs = [(groups[int(earlier[i])].id, groups[int(i)].id) for i in np.flatnonzero(again)]
-    named = ", ".join(f"{copy} repeats {group}" for group, copy in pairs[:EVIDENCE])
+    named = ", ".join(f"group {copy} repeats {group}" for group, copy in pairs[:EVIDENCE])
     more = f", and {count - EVIDENCE:,} more" if count > EVIDENCE else ""
     brief = f"{count:,} of {n:,} groups {'repeats' if count == 1 else 'repeat'} another group"
     says = (
-        f"{brief}: {what}. Each counts twice in every accuracy; leave {'it' if count == 1 else 'them'} out, and "
-        f"{counted(n - count, 'group')} {'is' if n - count == 1 else 'are'} left. {named}{more}."
+        f"{brief}: {what}. Each counts twice in every accuracy; without {'it' if count == 1 else 'them'} the set has "
+        f"{n - count:,}. {_capital(named)}{more}."
     )
     beside = dict.fromkeys(name for pair in pairs for name in pair)  # a group and its copy side by side
     found = estimate(again, 0.0, clusters=clusters)
