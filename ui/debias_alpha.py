@@ -566,7 +566,7 @@ def _protocol_numbers(record: Mapping[str, Any], alpha: float) -> pd.DataFrame:
         columns |= _spread_columns("held out, alpha 0", held_out.get("alpha_0"))
         rows.append(columns)
     found = pd.DataFrame(rows)  # an alpha has more decimals than a percentage
-    return found.round({name: 4 if ": alpha" in name else 2 for name in found})
+    return found.round({name: 4 if ": alpha" in str(name) else 2 for name in found})
 
 
 def _spread_columns(name: str, spread: Mapping[str, float] | None) -> dict[str, float | None]:

@@ -50,9 +50,9 @@ class _ScoreColumns(NamedTuple):
         if {*_NAMES} <= {*table.columns}:
             return None
         rows = [row.cells for row in islice(table.rows(), _ROWS) if not row.fault]
+        if not rows or any(isinstance(cell, bytes | dict | list) for row in rows for cell in row.values()):
+            return None  # pictures, say
         cells = {name: [_text(row.get(name)) for row in rows] for name in table.columns}
-        if not rows or any(None in values for values in cells.values()):
-            return None
         if or_images and any(map(_is_picture_or_sentence, cells.values())):
             return None
         scores = _score_columns(cells)
@@ -122,9 +122,8 @@ class _ScoreColumns(NamedTuple):
             )
 
 
-def _text(cell: Any) -> str | None:
-    """A cell as text; None for what no table of scores has, such as a picture."""
-    return None if isinstance(cell, bytes | dict | list) else "" if cell is None else str(cell).strip()
+def _text(cell: Any) -> str:
+    return "" if cell is None else str(cell).strip()
 
 
 def _is_picture_or_sentence(values: Sequence[str]) -> bool:

@@ -235,10 +235,11 @@ def comparison_table(a: Evaluation, b: Evaluation, names: Sequence[str]) -> pd.D
 
 def _printed_comparison(table: pd.DataFrame) -> pd.DataFrame:
     """`comparison_table` for a file: percentages and points to two decimals, p values to the digits that are shown."""
-    is_p = [name.startswith(("p by ", "p, ")) or name.endswith(" p") for name in map(str, table)]
+    names = [str(name) for name in table]
+    is_p = [name.startswith(("p by ", "p, ")) or name.endswith(" p") for name in names]
     show = {
         name: (lambda p: float(p_digits(p))) if of_p else (lambda value: round(value, 2))
-        for name, of_p in zip(table, is_p, strict=True)
+        for name, of_p in zip(names, is_p, strict=True)
         if pd.api.types.is_float_dtype(table[name])
     }
     return table.assign(**{name: table[name].map(each, na_action="ignore") for name, each in show.items()})
