@@ -555,6 +555,14 @@ def test_scores_under_other_headers_are_read_once_their_columns_are_named(app, k
     assert not [each for each in test.info if "other headers" in each.value]
 
 
+def test_a_public_server_reads_scores_under_other_headers_too(app, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    test = app(PAGE)
+    fine(test.file_uploader(key="scores_upload").upload("mine.csv", OTHER_HEADERS.encode(), "text/csv").run())
+    fine(button(test, "Read it as scores").click().run())
+    assert "2 groups of 2×2" in text(test) and not test.error
+
+
 def test_a_wrong_choice_of_columns_is_one_sentence_and_the_form_stays(app):
     test = app(PAGE, way="Scores or embeddings")
     fine(test.file_uploader(key="scores_upload").upload("mine.csv", OTHER_HEADERS.encode(), "text/csv").run())
