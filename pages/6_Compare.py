@@ -523,7 +523,9 @@ def page(selection: ui.Selection) -> None:
     differing(a, b, groups, sides)
     table = every_metric(a, b, sides)
     more_on_the_test(a, b, sides, table)
-    ui.export_section("compare", table, {"metrics": figure}, **exports(found, other))
+    ui.export_section(
+        "compare", paired._printed_comparison(table), {"metrics": figure}, **exports(found, other)
+    )
     ui.cite(groups)
 
 

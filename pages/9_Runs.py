@@ -36,7 +36,7 @@ from core.figures.text import escape_markdown, label_and_meaning, metric_line
 from core.metrics import groups as metrics
 from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
-from core.metrics.paired import comparison_table
+from core.metrics.paired import _printed_comparison, comparison_table
 from core.metrics.retrieval import COLA_MAP
 from core.runs.store import Run, RunStore
 from core.sweeps.evaluate import EvaluationRun
@@ -767,7 +767,7 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
         st.markdown("  \n".join([*named, *lines[2:]]))
         difference(ends, metric)
         a, b = ends.values()
-        tables["Paired differences (CSV)"] = comparison_table(a, b, ("A", "B"))
+        tables["Paired differences (CSV)"] = _printed_comparison(comparison_table(a, b, ("A", "B")))
     elif apart or not kinds <= {*shared.KINDS}:
         st.markdown("  \n".join([*with_results(lines, sides, metric), *lines[2:]]))
     else:
@@ -870,7 +870,7 @@ def curve_table(data: Mapping[str, plots.TTMData], shown: Mapping[str, plots.TTM
                 seeds = 1 if each.seeds is None else int(each.seeds[place])
                 row |= {"low": low, "high": high, "sd": sd, "chance": values[place, 3], "seeds": seeds}
                 rows.append(row)
-    return pd.DataFrame(rows).round(6)
+    return pd.DataFrame(rows).round(2)
 
 
 def other_groups(first: SeedGroup, second: SeedGroup) -> str:

@@ -96,6 +96,9 @@ PLANTED = {
     "words": lambda g, i: with_captions(g, "{} surely", "{} hardly"),
     "order": lambda g, i: replace(g, captions=("a red cat", "a blue dog")),
     "captions": lambda g, i: replace(g, captions=("A dog.", "a dog")) if i == 7 else g,
+    "repeats": lambda g, i: replace(
+        g, images=(RowImage("both"),), captions=("A hat.", "a coat")[:: 1 if i == 7 else -1], truth=(i - 7,)
+    ) if i in (7, 8) else g,
     "contradictions": lambda g, i: replace(
         g, images=(RowImage("both"),), captions=("a hat", "a coat"), truth=(i - 7,)
     ) if i in (7, 8) else g,
@@ -110,6 +113,61 @@ def test_a_planted_fault_is_caught_and_its_groups_are_named(key):
     assert found.verdict == (_rules.LIMIT if key in LIMITS else _rules.FAULT)
     assert found.evidence and set(found.evidence) <= {str(i) for i in range(N)}
     assert found.brief in audit.answer and found.reply
+
+
+def test_groups_that_are_there_twice_are_a_fault_whatever_their_order():
+    """Two of forty groups were there twice, and the set was sound."""
+    groups = sound(n=38, pictures=True)
+    twice = [
+        replace(groups[5], id="again", captions=groups[5].captions[::-1], truth=(1 - groups[5].truth[0],)),
+        replace(groups[9], id="and again", images=(one_pixel_off(groups[9].images[0]),)),
+    ]
+    audit = Audit.of(replace(groups, groups=(*groups, *twice)))
+    found = {f.key: f for f in audit.findings}["repeats"]
+    assert found.verdict == _rules.FAULT and found.reply == "Yes"
+    assert found.brief == "2 of 40 groups repeat another group" and found.brief in audit.problems
+    assert (
+        "Group again repeats 5, group and again repeats 9." in found.says and "the set has 38." in found.says
+    )
+    assert found.evidence == ("5", "again", "9", "and again") and found.found.value == 5.0
+    alone = {f.key: f for f in Audit.of(groups).findings}["repeats"]
+    assert alone.verdict == _rules.SOUND and not alone.evidence
+
+
+def test_the_headline_of_a_set_with_a_fault_does_not_call_it_sound():
+    def first_twice(count: int) -> str:
+        groups = sound(n=N)
+        twice = tuple(replace(g, id=f"{g.id} again") for g in groups.groups[:count])
+        return Audit.of(replace(groups, groups=(*groups, *twice))).headline
+
+    assert first_twice(0).startswith("Sound enough to compare") or first_twice(0).startswith("Too small")
+    assert not first_twice(1).startswith("Sound")
+    assert first_twice(50) == "Not sound: too many of its groups are there more than once."
+
+
+def test_scores_of_a_file_that_repeat_to_the_last_digit_are_a_fault_and_coarse_ones_are_not():
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(40, 2, 2))
+    groups = sound(n=40)
+    assert Audit.repeats(groups, scores).verdict == _rules.SOUND
+    scores[30:33] = scores[4:7]
+    found = Audit.repeats(groups, scores)
+    assert found.verdict == _rules.FAULT and found.brief == "3 of 40 groups repeat another group"
+    assert found.evidence[:2] == ("4", "30") and "the same scores, to the last digit" in found.says
+    scores[:] = rng.normal(size=(40, 1, 1))  # all the same within each group: nothing is said by it
+    scores[1] = scores[0]
+    assert Audit.repeats(groups, scores).verdict == _rules.SOUND
+    assert Audit.repeats(groups, rng.integers(1, 6, (40, 2, 2)).astype(float)) is None  # marks from 1 to 5
+    assert Audit.repeats(groups, rng.normal(size=(40, 1, 2))) is None  # two scores
+
+
+def test_places_and_guesses_are_said_in_words():
+    """`always choosing the order 2 1` and `300 tied` beside `sound` were puzzles."""
+    rng = np.random.default_rng(3)
+    groups = changed(sound(n=60), lambda g, i: replace(g, images=(picture(rng), picture(rng)), truth=(1, 0)))
+    found = {f.key: f for f in Audit.of(groups).findings}
+    assert found["position"].subject == "always pairing image A with caption 2, B with 1 is right in"
+    assert found["order"].in_brief.endswith("chance 50.0 %, as it has to guess in 60 groups")
 
 
 def test_captions_in_the_order_of_their_images_are_a_limit_and_any_other_order_is_a_fault():
@@ -823,6 +881,9 @@ def test_an_audit_is_text_json_and_a_page_that_opens_alone(tmp_path):
     audit = Audit.of(changed(sound(), lambda g, i: replace(at_first(g, i), id=f"<i>{i}")))
     assert "A FAULT     Does the place of the right caption follow a pattern?" in audit.text()
     assert audit.text().startswith(audit.answer) and "<details>" in audit.html()
+    assert not re.search(
+        r"p\s[\d.]+e-", audit.html().partition("<script")[0]
+    )  # as in every report: 1.3×10⁻⁵, raised
     page, data = audit.write(tmp_path / "a.html").read_text(), tmp_path / "a.json"
     assert "<i>" not in page and "&lt;i&gt;1" in page and "default-src 'none'" in page
     record = json.loads(audit.write(data).read_text())

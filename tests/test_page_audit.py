@@ -107,3 +107,28 @@ def test_every_row_answers_its_question_and_no_line_has_the_name_of_a_check(app)
     assert plain(text(test)).count("In brackets: 95 % intervals.") == 1
     lines = plain(" ".join(each.value for each in test.caption))
     assert "blind builtin" not in lines and "1x5" not in lines and "nobody can tell" not in text(test)
+
+
+def test_a_file_of_scores_with_a_group_twice_is_said_to_have_it(app):
+    scores = np.random.default_rng(0).normal(size=(40, 2, 2))
+    scores[[38, 39]] = scores[[3, 5]]
+    rows = [
+        f"g{i},{j},{k},{float(scores[i, j, k])!r},{int(j == k)}"
+        for i in range(40) for j in range(2) for k in range(2)
+    ]  # fmt: skip
+    app()
+    content = "\n".join(["group,image,caption,score,match", *rows]).encode()
+    UploadStore().add("mine.csv", content)
+    test = app(AUDIT, set="upload/mine.csv")
+    (row,) = [each for each in test.expander if "there twice" in each.label]
+    assert "a fault" in row.label and "Yes: 2 of 40 groups repeat another group" in plain(row.label)
+    assert "Of the file itself only its scores and the number of groups can be checked:" in text(test)
+
+
+def test_what_the_verdicts_mean_is_a_closed_list_and_not_a_paragraph(app):
+    test = app(AUDIT, set="scenes/attribute-swap")
+    (about,) = [each for each in test.expander if each.label == "What the verdicts mean"]
+    said = plain(about.markdown[0].value)
+    assert not about.proto.expanded and "A limit: something that a score" in said
+    assert "232 independent groups of 300" in said
+    assert not any("Holm" in each.value for each in test.caption)

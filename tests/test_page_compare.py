@@ -317,6 +317,19 @@ def test_export_offers_a_report_latex_rows_and_the_command_of_both(app, exported
     assert "builtin/siglip − builtin/clip" in exported[-1]["report"]().decode()
 
 
+def test_exported_pictures_can_be_had_without_title_and_note(app, monkeypatch):
+    """A paper has its own caption, and the title could not be left out."""
+    given = []
+    monkeypatch.setattr("ui.export._figure_buttons", lambda name, title, figure: given.append(figure()))
+    test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
+    (choice,) = [each for each in test.checkbox if each.label == "Pictures with title and note"]
+    assert choice.value and given[-1].layout.title.subtitle.text
+    fine(choice.uncheck().run())
+    bare = given[-1]
+    assert bare.layout.title.text is None and bare.layout.title.subtitle.text is None
+    assert bare.layout.height < given[-2].layout.height and len(bare.data) == len(given[-2].data)
+
+
 def test_export_of_two_files_names_them_and_no_benchmark(app, tmp_path, exported):
     first = uploaded(tmp_path, "a.csv", with_right({0, 1}))
     app(COMPARE, set=first, other=uploaded(tmp_path, "b.csv", with_right({1, 2, 3})))

@@ -73,6 +73,19 @@ def test_a_folder_becomes_a_benchmark_on_every_page(app, tmp_path, monkeypatch):
     assert "1 of 1 groups" in text(there)
 
 
+def test_groups_that_are_there_twice_are_said_again_once_the_set_is_added_with_the_way_to_its_audit(
+    app, tmp_path
+):
+    test = checked(app, brought(tmp_path / "set", GOOD, ("b", *GOOD[1:]), ("c", *GOOD[1:])))
+    next(w for w in test.text_input if w.label == "Name").set_value("twice")
+    fine(next(b for b in test.button if b.label == "Add it to the benchmarks").click().run())
+    (said,) = [each.value.replace("\\", "") for each in test.warning]
+    assert said.startswith("Added mine/twice.")
+    assert said.endswith("2 of its 3 groups repeat another group and count twice: its audit names them.")
+    fine(button(test, "Open its audit").click().run())
+    assert "2 of 3 groups repeat another group" in text(test).replace("\\", "")
+
+
 def test_what_is_wrong_is_shown_row_by_row_and_nothing_is_added_until_agreed(app, tmp_path):
     test = checked(app, brought(tmp_path / "set", GOOD, BAD))
     (table,) = [d.value for d in test.dataframe if "what is wrong" in d.value.columns]
@@ -512,6 +525,58 @@ def test_scores_in_a_zip_and_in_a_folder_are_known_and_a_set_with_a_column_of_sc
     rows = "group,image,caption,score\na,images/0.png,one,1\na,images/1.png,two,2\n"
     (folder / "manifest.csv").write_text(rows)
     assert "1 usable group (1 of 2×2); no problems" in text(checked(app, folder))
+
+
+OTHER_HEADERS = (
+    "item,img,cap,sim,topic\n"
+    "a,x,c1,0.9,k\na,x,c2,0.1,k\na,y,c1,0.2,k\na,y,c2,0.5,k\n"
+    "b,x,c1,0.3,l\nb,x,c2,0.4,l\nb,y,c1,0.1,l\nb,y,c2,0.5,l\n"
+)
+WIDE_SCORES = "pair,picture,sim_a,sim_b\na,0,0.3,0.1\na,1,0.2,0.4\nb,0,0.3,0.1\nb,1,0.2,0.4\n"
+
+
+@pytest.mark.parametrize("key", ["set_upload", "scores_upload"])
+@pytest.mark.parametrize("content", [OTHER_HEADERS, WIDE_SCORES])
+def test_scores_under_other_headers_are_read_once_their_columns_are_named(app, key, content):
+    """They were taken for images and captions, and the message was odd."""
+    test = app(PAGE, **({"way": "Scores or embeddings"} if key == "scores_upload" else {}))
+    fine(test.file_uploader(key=key).upload("mine.csv", content.encode(), "text/csv").run())
+    (said,) = [each.value.replace("\\", "") for each in test.info if "other headers" in each.value]
+    assert "Needed are a group, an image, a caption and the score of each pair" in said
+    wide = content == WIDE_SCORES
+    picked = [
+        test.selectbox(key=f"score_columns_{name}").value for name in ("group", "image", "caption", "match")
+    ]
+    assert picked == (["pair", "picture", "(none)", "(none)"] if wide else ["item", "img", "cap", "(none)"])
+    assert test.multiselect(key="score_columns_score").value == (["sim_a", "sim_b"] if wide else ["sim"])
+    fine(button(test, "Read it as scores").click().run())
+    assert test.selectbox(key="set").value == "upload/mine.csv"
+    assert "2 groups of 2×2" in text(test) and not test.error
+    assert not [each for each in test.info if "other headers" in each.value]
+
+
+def test_a_public_server_reads_scores_under_other_headers_too(app, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    test = app(PAGE)
+    fine(test.file_uploader(key="scores_upload").upload("mine.csv", OTHER_HEADERS.encode(), "text/csv").run())
+    fine(button(test, "Read it as scores").click().run())
+    assert "2 groups of 2×2" in text(test) and not test.error
+
+
+def test_a_wrong_choice_of_columns_is_one_sentence_and_the_form_stays(app):
+    test = app(PAGE, way="Scores or embeddings")
+    fine(test.file_uploader(key="scores_upload").upload("mine.csv", OTHER_HEADERS.encode(), "text/csv").run())
+    test.multiselect(key="score_columns_score").set_value(["cap"])
+    test.selectbox(key="score_columns_caption").set_value("topic")
+    test = button(test, "Read it as scores").click().run()
+    (said,) = [each.value.replace("\\", "") for each in test.error]
+    assert said == (
+        "mine.csv: column 'cap' holds 'c1' in row 2, which is no number; choose the column that has the scores."
+    )
+    test.multiselect(key="score_columns_score").set_value(["sim"])
+    test.selectbox(key="score_columns_caption").set_value("cap")
+    fine(button(test, "Read it as scores").click().run())
+    assert test.selectbox(key="set").value == "upload/mine.csv"
 
 
 def test_embeddings_and_a_prior_among_images_are_told_where_they_belong(app):

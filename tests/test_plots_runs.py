@@ -66,9 +66,9 @@ def test_a_sweep_s_bands_are_one_standard_deviation():
     assert line.name == "GroupMatch" and list(line.y) == [50, 65]
     assert (band.y[1], band.y[2]) == (high, low)
     table = figures.ttm_table(data)
-    assert table["group_match_sd"].tolist() == pytest.approx([0, std], abs=1e-3)
+    assert table["group_match_sd"].tolist() == [0, round(std, 2)]
     assert table["group_match_mean"].tolist() == [50, 65] and table["seeds"].tolist() == [2, 2]
-    assert all(len(str(cell).partition(".")[2]) <= 6 for cell in table.to_numpy().ravel())  # no float noise
+    assert all(len(str(cell).partition(".")[2]) <= 2 for cell in table.to_numpy().ravel())  # no float noise
 
 
 def test_one_seed_has_no_band_and_parts_have_their_own_means():

@@ -261,9 +261,14 @@ def test_models_and_benchmarks_are_evaluated_once_each(toy_groups, toy_groups_mi
 
 
 def test_a_small_p_has_a_raised_exponent_and_stays_on_one_line():
-    from core.exchange.layouts import _raised
+    from core.exchange.layouts import _raised, _with_raised_powers
 
     assert report._p_cell(5e-10) == '<td class="num">5×10<sup>−10</sup></td>'
+    assert (
+        _with_raised_powers("p 1.3e-05, corrected 2e-12.")
+        == "p 1.3×10<sup>−5</sup>, corrected 2×10<sup>−12</sup>."
+    )
+    assert _with_raised_powers("p 0.03, in e-5 and 3 e-05") == "p 0.03, in e-5 and 3 e-05"
     assert report._p_cell(0.032) == '<td class="num">0.032</td>'
     assert (_raised(5e-10), _raised(None)) == (r"$5 \times 10^{-10}$", "--")
 

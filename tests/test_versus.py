@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from core.base.errors import InputError
+from core.base.text import p_digits
 from core.metrics.evaluation import Evaluation
-from core.metrics.paired import SIDES, comparison_table, differences, groups_by_winner
+from core.metrics.paired import SIDES, _printed_comparison, comparison_table, differences, groups_by_winner
 
 RIGHT, WRONG = [[2.0, 0.0], [0.0, 2.0]], [[0.0, 2.0], [2.0, 0.0]]
 TRUTH = np.tile([0, 1], (4, 1))
@@ -51,6 +52,28 @@ def test_an_exported_table_has_numbers_alone_without_the_noise_of_their_sums(two
     table = comparison_table(*two, ("A", "B")).drop(columns="metric").dropna(axis=1)
     assert table.select_dtypes(exclude="number").empty
     assert all(len(f"{value:.15g}") <= 14 for value in table.to_numpy(float).ravel())
+
+
+def test_a_file_of_a_comparison_has_the_digits_that_are_printed():
+    """`21.3333333333` and `0.0784196248158` stood in a table for a paper."""
+    rng = np.random.default_rng(1)
+    pair = [
+        Evaluation.of(
+            rng.normal(size=(70, 2, 2)) + shift * np.eye(2),
+            np.tile([0, 1], (70, 1)),
+            list(map(str, range(70))),
+        )
+        for shift in (0.0, 2.0)
+    ]
+    table = comparison_table(*pair, ("A", "B"))
+    shown = _printed_comparison(table)
+    for name in shown.select_dtypes("float"):
+        if name in ("McNemar p", "p, Holm"):
+            assert [p_digits(p) for p in table[name]] == [p_digits(p) for p in shown[name]]
+            assert all(p == float(p_digits(p)) for p in shown[name])
+        else:
+            assert shown[name].dropna().tolist() == table[name].dropna().round(2).tolist()
+    assert shown["McNemar p"].min() < 1e-4 and len(shown.columns) == len(table.columns)
 
 
 def test_a_tie_is_right_for_nobody():

@@ -888,3 +888,32 @@ def test_a_group_that_is_there_twice_is_a_remark_that_names_the_first(tmp_path):
     assert problem.row == 3 and problem.what == (
         "group 'b' has the images and captions of group 'a', and counts twice"
     )
+
+
+def test_only_an_image_that_no_row_names_is_suggested_for_one_that_is_missing(tmp_path):
+    """`did you mean 'images/3.png'` was said where another row had it."""
+
+    def fix(*lines: tuple) -> str:
+        folder = wide(tmp_path / f"set {len(list(tmp_path.iterdir()))}", *lines)
+        (row,) = importing.stage_import(folder).problem_rows()
+        assert "there is no image" in row["what is wrong"]
+        return row["what to do"]
+
+    wrong = ("b", "images/2.png", "images/3_1.png", "first", "second", "1 0", "y")
+    assert fix(GOOD, wrong) == "did you mean 'images/3.png'?"
+    later = (
+        "c",
+        "images/0.png",
+        "3.png",
+        "third",
+        "fourth",
+        "0 1",
+        "z",
+    )  # in images/, as the other names say
+    assert fix(GOOD, wrong, later).startswith("put it into set ")
+
+
+def test_groups_that_are_there_twice_are_counted(tmp_path):
+    again = ("c", *GOOD[1:3], *GOOD[3:])
+    assert importing.stage_import(wide(tmp_path / "set", GOOD, TWIN, again)).repeated == 1
+    assert importing.stage_import(wide(tmp_path / "other", GOOD, TWIN)).repeated == 0

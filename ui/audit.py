@@ -23,6 +23,7 @@ from ui.formatting import progress, progress_bar
 from ui.loaders import load_groups
 from ui.missing import missing_set
 from ui.selection import Selection, page_button, shared_parameters
+from ui.uploads import upload_evaluation
 
 _FAULT, _LIMIT, _CANNOT_TELL, _SOUND = Audit.VERDICTS
 _LOOKS = {
@@ -74,12 +75,14 @@ def show(selection: Selection) -> None:
     st.subheader(escape_markdown(found.headline), anchor=False)
     st.markdown(_unbroken(found.problems))
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        counts = ". ".join(filter(None, (found.summary, found.dependence, "In brackets: 95 % intervals")))
-        st.caption(escape_markdown(f"{counts}."), width="stretch")
+        counts = f"{found.summary}. In brackets: 95 % intervals."
+        st.caption(escape_markdown(counts), width="stretch")
         _exports(found, selection)
     for finding in found.in_order():
         _row(finding)
-    st.caption(escape_markdown(found.HOW_TO_READ))
+    with st.expander("What the verdicts mean", icon=":material/help_center:"):
+        about = [*found.HOW_TO_READ, *([f"{found.dependence}."] if found.dependence else [])]
+        st.markdown("\n".join(f"- {escape_markdown(line)}" for line in about))
 
 
 def of_file(selection: Selection, needs: Mapping[str, str], split: str) -> None:
@@ -110,8 +113,12 @@ def of_file(selection: Selection, needs: Mapping[str, str], split: str) -> None:
     name = st.selectbox("Benchmark of the file's groups", names, index=place, key=f"home-{groups.name}")
     if name:
         _audit_of_home(name, needs[name], groups, split)
-    st.markdown("Of the file itself only the number of groups can be checked:")
-    _row(Audit.size(groups))
+    again = Audit.repeats(groups, upload_evaluation(groups.name, "x".join(map(str, groups.shape))).scores)
+    checked = "only the number of groups" if again is None else "only its scores and the number of groups"
+    st.markdown(f"Of the file itself {checked} can be checked:")
+    found = [Audit.size(groups), *([] if again is None else [again])]
+    for finding in sorted(found, key=lambda each: Audit.VERDICTS.index(each.verdict)):
+        _row(finding)
 
 
 def _is_as_large(name: str, groups: GroupSet, split: str) -> bool:
@@ -169,7 +176,12 @@ def summary_line(groups: GroupSet, split: str) -> None:
 def _label(finding: Finding) -> str:
     """Verdict, question, its answer, the number with its interval in brackets, chance and ties."""
     colour, _ = _LOOKS[finding.verdict]
-    said = _unbroken(": ".join(filter(None, (finding.reply, finding.in_brief))))
+    brief = finding.in_brief
+    said = _unbroken(
+        f"{finding.reply}: {brief}"
+        if finding.reply and brief
+        else finding.reply or brief[:1].upper() + brief[1:]
+    )
     return f":{colour}-badge[{finding.verdict}] **{escape_markdown(finding.question)}** {said}".rstrip()
 
 

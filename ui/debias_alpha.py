@@ -474,7 +474,8 @@ def _invariance(study: AlphaStudy, alpha: float, index: int) -> None:
 
 
 def _curve_table(study: AlphaStudy, metric: str) -> pd.DataFrame:
-    return study.curve_table(metric).drop(columns="metric").rename(columns={"percent": f"{metric}_percent"})
+    found = study.curve_table(metric).drop(columns="metric").rename(columns={"percent": f"{metric}_percent"})
+    return found.round({f"{metric}_percent": 2})
 
 
 def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
@@ -564,7 +565,8 @@ def _protocol_numbers(record: Mapping[str, Any], alpha: float) -> pd.DataFrame:
         columns |= _spread_columns("held out: alpha", held_out.get("alpha"))
         columns |= _spread_columns("held out, alpha 0", held_out.get("alpha_0"))
         rows.append(columns)
-    return pd.DataFrame(rows)
+    found = pd.DataFrame(rows)  # an alpha has more decimals than a percentage
+    return found.round({name: 4 if ": alpha" in str(name) else 2 for name in found})
 
 
 def _spread_columns(name: str, spread: Mapping[str, float] | None) -> dict[str, float | None]:

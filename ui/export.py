@@ -87,8 +87,9 @@ def export_section(
             more()
         if table is not None:
             csv_button("Table (CSV)", table, name)
+        head = (title, note) if not figures or _with_head(name, title or note) else ("", "")
         for each, figure in (figures or {}).items():
-            _figure_buttons(f"{name}-{each}", each, partial(_titled, figure, title, note))
+            _figure_buttons(f"{name}-{each}", each, partial(_titled, figure, *head))
         if figures and len(_figure_endings()) == 1:
             st.caption("For an SVG, point at the figure on the page and press the camera at its upper right.")
         if report is not None:
@@ -98,6 +99,14 @@ def export_section(
         _copied("Command that prints the same numbers", command, "bash")
         _copied("LaTeX table (needs the package booktabs)", latex() if callable(latex) else latex, "latex")
         _copied("BibTeX", bibtex(groups, papers), "latex")
+
+
+def _with_head(name: str, head: str) -> bool:
+    """Whether exported pictures have their title and note: a slide needs them, a paper has its own below the figure.
+
+    head : "" where there is neither, and so no choice.
+    """
+    return bool(head) and st.checkbox("Pictures with title and note", value=True, key=f"with-head-{name}")
 
 
 def _figure_buttons(name: str, title: str, figure: go.Figure | Callable[[], go.Figure]) -> None:

@@ -259,6 +259,7 @@ def name_form(now: ImportSession) -> None:
         clear()
         clear_caches()
         st.session_state["added"] = added
+        st.session_state["added_repeats"] = (staged.repeated, staged.groups)
         st.rerun()
 
 
@@ -267,16 +268,20 @@ def show_added() -> None:
     added = [name for name in st.session_state.get("added", ()) if name.split("/")[1] in user_sets.sets()]
     if not added:
         return
-    st.success(
-        escape_markdown(f"Added {', '.join(added)}. It is in every list of benchmarks now."),
-        icon=":material/check:",
-    )
+    line = f"Added {', '.join(added)}. It is in every list of benchmarks now."
+    repeated, groups = st.session_state.get("added_repeats", (0, 0))
+    if repeated:
+        repeat = "repeats another group and counts" if repeated == 1 else "repeat another group and count"
+        line += f" {repeated} of its {counted(groups, 'group')} {repeat} twice: its audit names them."
+    (st.warning if repeated else st.success)(escape_markdown(line), icon=":material/check:")
     with st.container(horizontal=True):
         state = {"set": added[0], "split": "test"}
         page_button(
             "Browse its groups", "pages/1_Groups.py", state, icon=":material/grid_view:", type="primary"
         )
         page_button("Measure a model on it", "pages/2_Matching.py", state, icon=":material/join_inner:")
+        if repeated:
+            page_button("Open its audit", "pages/10_Audit.py", state, icon=":material/fact_check:")
     for name in added:
         groups = load_groups(name, "test")
         for part in cached_on(groups, "shapes", groups.buckets).values():

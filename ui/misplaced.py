@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import io
+from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import streamlit as st
 
 from core.base import public_mode
+from core.base.errors import InputError
 from core.base.paths import is_file
+from core.base.table_formats import Table, open_table
 from core.exchange.file_kinds import (
     _CAPTIONS,
     _EMBEDDINGS,
@@ -17,6 +21,7 @@ from core.exchange.file_kinds import (
     _kind_of_file,
     _kind_of_table,
 )
+from core.exchange.score_columns import _ScoreColumns
 from core.figures.text import escape_markdown
 from ui import import_workbench
 from ui.import_workbench import ImportSession
@@ -25,6 +30,67 @@ from ui.uploads import FILES, store_file, stored_upload
 
 WAY_IMAGES, WAY_SCORES = "Images and captions", "Scores or embeddings"  # the tabs, as the page calls them
 _LOOKS = {_SCORES: "a score file", _EMBEDDINGS: "a file of embeddings", _PRIOR: "a language prior"}
+
+
+_COLUMNS = "score_columns"
+
+
+def scores_of_other_names(name: str, table: Table, or_images: bool) -> bool:
+    """Where a table looks like scores under other headers: which columns are needed, and a form that says which is
+    which; whether it showed that.
+
+    or_images : as of `_ScoreColumns.guessed`.
+    """
+    guess = _ScoreColumns.guessed(table, or_images)
+    if guess is None:
+        return False
+    _say(
+        f"{name} looks like scores under other headers ({', '.join(table.columns)}). Needed are a group, an image, a "
+        "caption and the score of each pair; say which column is which."
+    )
+    with st.form(_COLUMNS, border=True):
+        columns = _column_fields(guess, list(table.columns))
+        sent = st.form_submit_button("Read it as scores", type="primary", icon=":material/arrow_forward:")
+    if sent:
+        entry = store_file(f"{Path(name).stem}.csv", columns.renamed(table))
+        import_workbench.clear()
+        _as_stored()
+        way = {"way": WAY_SCORES} if st.session_state.get("way") == WAY_IMAGES else {}
+        select(**way, set=entry, shape=stored_upload(entry).shape, tag=[])
+    return True
+
+
+def _as_stored() -> None:
+    """The field of score files does not read its file again, which stands under the names that are read now."""
+    file = st.session_state.get("scores_upload")
+    if file is not None:
+        st.session_state["stored_upload"] = file.file_id
+
+
+def _column_fields(guess: _ScoreColumns, names: list[str]) -> _ScoreColumns:
+    """A field for each meaning, filled with the guess."""
+    none = import_workbench.NONE
+
+    def pick(place: Any, label: str, chosen: str, told: str) -> str:
+        options = [none, *names]
+        key = f"{_COLUMNS}_{label.split()[0].lower()}"
+        found = place.selectbox(label, options, options.index(chosen) if chosen else 0, key=key, help=told)
+        return "" if found == none else found
+
+    one, two, three, four = st.columns(4)
+    group = pick(one, "Group", guess.group, "Rows with the same value are one group.")
+    image = pick(
+        two,
+        "Image",
+        guess.image,
+        "None: a group has one image; or each row is one, with a score column for each caption.",
+    )
+    caption = pick(three, "Caption", guess.caption, "None: there is a column of scores for each caption.")
+    told = "One column, or one for each caption."
+    scores = four.multiselect("Score", names, list(guess.scores), key=f"{_COLUMNS}_score", help=told)
+    told = "1 where the caption belongs to the image, else 0. None: image i belongs to caption i."
+    match = pick(st.columns(4)[0], "Match (optional)", guess.match, told)
+    return _ScoreColumns(group, image, caption, tuple(scores), match)
 
 
 def not_images(name: str, kind: str, content: bytes | None) -> bool:
@@ -53,7 +119,14 @@ def not_images(name: str, kind: str, content: bytes | None) -> bool:
 def no_table_of_images(now: ImportSession) -> bool:
     """The same of the open table of a folder, an archive or a file."""
     table = now.table
-    if table is None or (kind := _kind_of_table(table)) not in _LOOKS:
+    if table is None:
+        return False
+    kind = _kind_of_table(table)
+    if kind not in (_PRIOR, _EMBEDDINGS) and scores_of_other_names(
+        table.name, table, or_images=kind != _SCORES
+    ):
+        return True
+    if kind not in _LOOKS:
         return False
     path, name = table.folder / table.name, table.name
     if now.source is not None and is_file(now.source):  # an upload has another name on disk
@@ -67,6 +140,11 @@ def no_table_of_images(now: ImportSession) -> bool:
 def not_scores(name: str, content: bytes) -> bool:
     """Say that a file which could not be read as scores looks like something else; whether it said so."""
     kind = _CAPTIONS if name.lower().endswith(".zip") else _kind_of_file(name, content)
+    table = None
+    with suppress(InputError):
+        table = open_table(name, content)
+    if table is not None and kind != _PRIOR and scores_of_other_names(name, table, kind == _CAPTIONS):
+        return True
     if kind == _PRIOR:
         _say(
             f"{name} looks like a language prior: upload the scores that it belongs to, and add it below their result."

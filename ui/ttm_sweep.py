@@ -115,7 +115,7 @@ def _table_of(runs: Sequence[Run], data: figures.TTMData, is_measured: bool) -> 
         for name, values in with_interval_of_means(runs, data).items():
             place = list(table.columns).index(f"{name}_sd") + 1
             for end, column in (("high", 2), ("low", 1)):
-                table.insert(place, f"{name}_{end}", values[:, column].round(6))
+                table.insert(place, f"{name}_{end}", values[:, column].round(2))
     return table
 
 

@@ -202,6 +202,18 @@ def _contradicting(group: Group, i: int, rng: np.random.Generator) -> Group:
     return replace(group, images=images, captions=texts, truth=truth)
 
 
+def _there_twice(group: Group, i: int, rng: np.random.Generator) -> Group:
+    """The fifth group has the images and captions of the fourth, in another order."""
+    if i not in (3, 4):
+        return group
+    m, k = len(group.images), len(group.captions)
+    images, texts = [RowImage(f"both {j}") for j in range(m)], [f"caption {j}" for j in range(k)]
+    if i == 3:
+        return replace(group, images=tuple(images), captions=tuple(texts), truth=tuple(range(m)))
+    right = tuple(k - 1 - j for j in reversed(range(m)))
+    return replace(group, images=tuple(images[::-1]), captions=tuple(texts[::-1]), truth=right)
+
+
 def _saved(save: Callable[[Image.Image, bool], BytesImage]) -> _Change:
     """Every image anew, by whether it is that of the first caption."""
 
@@ -256,6 +268,7 @@ PLANTED: dict[str, _Planted] = {
     "one group with a look-alike caption": _Planted(
         "captions", _in_one_group(lambda g: _caption_again(g, lambda c: c.replace("a", "\u0430")))
     ),
+    "one group twice, in another order": _Planted("repeats", _there_twice),
     "two groups that contradict each other": _Planted("contradictions", _contradicting),
     "images of the first caption darker": _Planted(
         "pictures",
@@ -447,11 +460,13 @@ def findings() -> str:
     lines += [_row(audit) for _, audit in found]
     if len(parts) == len(_FAMILY):
         whole = Audit.of_files("sugarcrepe", parts)
-        order = next(f for f in whole.findings if f.key == "order")
+        order, repeats = (next(f for f in whole.findings if f.key == key) for key in ("order", "repeats"))
         lines += [
             _row(whole),
             "",
             f"SugarCrepe's seven files together: {_plain(order.says)} ({_words(parts)})",
+            "",
+            f"And across the files: {_plain(repeats.says)}",
         ]
     faulty = [_details(audit) for _, audit in found if any(f.verdict == FAULT for f in audit.findings)]
     reading = _reading([audit for _, audit in found])

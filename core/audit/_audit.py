@@ -23,6 +23,7 @@ from core.base.public_mode import MAX_SETTINGS, check_benchmark, is_public
 from core.base.text import counted
 from core.datasets.embeddings import RowImage
 from core.debiasing.blind import check_blind
+from core.exchange.layouts import _with_raised_powers
 from core.exchange.report import report_page, write_page
 from core.groups import GroupSet, ImageRef
 from core.metrics.evaluation import Evaluation
@@ -60,13 +61,15 @@ class Audit:
 
     VERDICTS: ClassVar = (FAULT, LIMIT, CANNOT_TELL, SOUND)
     HOW_TO_READ: ClassVar = (
-        "A fault means that a rule that looks at no image does better than guessing, or that groups are wrong as they "
-        "are. A limit is something that a score on a set of this kind or size cannot show, however well the set was "
-        "made. Sound means that nothing was found; for a rule, that its whole 95 % interval lies within a fifth of the "
-        "way from chance to 100 %. Cannot tell means that it takes more groups to decide, or data that are not here. "
-        "Groups that share an image or a caption are not independent: an interval “by image” or “by caption” is as "
-        "wide as such groups turn out to be alike. p values are corrected for all rules together (Holm), so that the "
-        "rules find a fault in at most 5 % of sound sets; “Audits” in the documentation simulates each check."
+        "A fault: a rule that looks at no image does better than guessing, or groups are wrong as they are.",
+        "A limit: something that a score on a set of this kind or size cannot show, however well the set was made.",
+        "Cannot tell: it takes more groups to decide, or data that are not here.",
+        "Sound: nothing was found; for a rule, its whole 95 % interval lies within a fifth of the way from chance to "
+        "100 %.",
+        "Intervals: groups that share an image or a caption are not independent. An interval “by image” or “by "
+        "caption” is the wider the more alike such groups turn out.",
+        "p values are corrected for all rules together (Holm): the rules find a fault in at most 5 % of sound sets. "
+        "“Audits” in the documentation simulates each check.",
     )
 
     name: str
@@ -158,6 +161,7 @@ class Audit:
         found += [
             _facts.word_order(groups, clusters),
             _facts.equal_captions(groups, clusters),
+            _facts.repeats(groups, alike, clusters),
             _facts.contradictions(groups, alike, groups.name.endswith("@global"), clusters),
             _facts.equal_images(groups, names, pixels, clusters, unseen),
             _facts.shared_parts(groups, clusters),
@@ -192,14 +196,17 @@ class Audit:
         least = _facts.least_difference(self.independent)
         if any(found.solves for found in faults):
             return "Not sound: it can be solved without its images."
-        if any(found.p_value is None and found.found and found.found.value > _WRONG for found in faults):
-            return "Not sound: too many of its groups are wrong as they are."
+        many = [f.key for f in faults if f.p_value is None and f.found and f.found.value > _WRONG]
+        if many:
+            what = "are there more than once" if many == ["repeats"] else "are wrong as they are"
+            return f"Not sound: too many of its groups {what}."
         if least is None:
             return "Too small to tell any two models apart."
         if any(found.key == "size" for found in limits):
             return f"Too small to compare models that differ by less than {least:.1f} points."
+        good = "Not sound as it is, but large" if faults else "Sound"
         return (
-            f"Sound enough to compare models that differ by {_facts.points(least)}; by more if they disagree on many "
+            f"{good} enough to compare models that differ by {_facts.points(least)}; by more if they disagree on many "
             "groups."
         )
 
@@ -232,6 +239,12 @@ class Audit:
         clusters = Clusters.of_groups(groups)
         return _facts.detectable(*_independent(groups, clusters))
 
+    @staticmethod
+    def repeats(groups: GroupSet, scores: np.ndarray) -> Finding | None:
+        """Whether groups of a file have the scores of another one, float (n, m, k), to the last digit; None where that
+        may be by chance."""
+        return _facts.repeated_scores(groups, scores)
+
     @property
     def about(self) -> str:
         """Set, size, and how many groups are independent."""
@@ -263,7 +276,7 @@ class Audit:
                 else ""
             )
             blocks.append(f"{found.verdict.upper():<12}{_answered(found)}\n  {found.says}{ids}")
-        return "\n\n".join([*blocks, self.HOW_TO_READ])
+        return "\n\n".join([*blocks, "\n".join(self.HOW_TO_READ)])
 
     def _rows(self) -> list[list[str]]:
         """Of each part and of the whole, as `_HEAD` has it."""
@@ -302,13 +315,14 @@ class Audit:
         """One page that opens without network."""
         rows = "".join(
             f"<details><summary><b>{escape(found.verdict)}</b> {escape(_answered(found))}{_number(found)}</summary>"
-            f"<p>{escape(found.says)}{_ids(found)}</p></details>"
+            f"<p>{_with_raised_powers(escape(found.says))}{_ids(found)}</p></details>"
             for found in self.in_order()
         )
+        how = "".join(f"<p>{escape(line)}</p>" for line in self.HOW_TO_READ)
         body = (
             f"<p><b>{escape(self.answer)}</b></p><p>{escape(f'{self.about}. {self.summary}.')}</p>"
             f"{self._table()}{rows}"
-            f"<section><h2>How to read this</h2><p>{escape(self.HOW_TO_READ)}</p></section>"
+            f"<section><h2>How to read this</h2>{how}</section>"
         )
         return report_page(f"Audit of {self.title}", body, self.record())
 

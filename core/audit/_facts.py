@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
 from math import comb, perm
 from typing import NamedTuple
@@ -13,7 +13,7 @@ from PIL import Image
 
 from core.audit import _near_images
 from core.audit._near_images import Likeness
-from core.audit._rules import CANNOT_TELL, EVIDENCE, FAULT, LIMIT, SOUND, Finding
+from core.audit._rules import CANNOT_TELL, EVIDENCE, FAULT, LIMIT, SOUND, Finding, _capital
 from core.audit._words import looks_of, words_of
 from core.base.text import counted
 from core.groups import BytesImage, FileImage, Group, GroupSet, ImageRef
@@ -27,6 +27,9 @@ _FEW = 1.0  # percent of groups
 _DIFFER = 13.0  # percent of groups on which two systems of one table differ, say
 _COARSE = 10.0  # points
 _IDLE = 0.8  # of groups
+_ENOUGH_SCORES = 4  # of a group, which no other one has by chance
+_BY_CHANCE = 0.01  # pairs of groups that would have the same scores if each were drawn from those of the file
+_REPEATS = "Is any group there twice?"
 _JPEG = b"\xff\xd8"  # how its file begins
 _OPENING = 0.6  # of the time that images take
 _DETAILS_AT_ONCE = 2_000  # 49 KB each
@@ -199,6 +202,66 @@ def _against_scenes(groups: GroupSet, is_global: bool) -> np.ndarray:
                     for j, found in enumerate(said[other])
                 )
     return wrong
+
+
+# --- groups that are there twice
+
+
+def repeats(groups: GroupSet, names: Sequence[Sequence[str]], clusters: Clusters | None = None) -> Finding:
+    """Groups with the images and the captions of an earlier group, in any order; captions but for case and punctuation.
+
+    names : of the images of every group, equal for equal images and for those that are nearly the same.
+    """
+    keys = [
+        (*sorted(found), *sorted(" ".join(words_of(c)) or c for c in group.captions))
+        for group, found in zip(groups, names, strict=True)
+    ]
+    what = "the same images and captions" if groups.shape[0] > 1 else "the same image and captions"
+    return _repeating(groups, keys, f"{what}, in any order", clusters)
+
+
+def repeated_scores(groups: GroupSet, scores: np.ndarray) -> Finding | None:
+    """Groups of a file whose scores are those of an earlier group, to the last digit; None where scores are so coarse
+    or so few that groups have the same by chance.
+
+    scores : float (n, m, k).
+    """
+    flat = scores.reshape(len(scores), -1)
+    if flat.shape[1] < _ENOUGH_SCORES:
+        return None
+    shares = np.unique(flat, return_counts=True)[1] / flat.size
+    if comb(len(flat), 2) * float((shares**2).sum()) ** flat.shape[1] > _BY_CHANCE:
+        return None
+    flat = flat + 0.0  # -0.0 is 0.0
+    keys = [row.tobytes() if np.ptp(row) > 0 else i for i, row in enumerate(flat)]
+    return _repeating(groups, keys, "the same scores, to the last digit", None)
+
+
+def _repeating(groups: GroupSet, keys: Sequence[Hashable], what: str, clusters: Clusters | None) -> Finding:
+    """keys : equal for groups that are the same. what : they have in common."""
+    first: dict[Hashable, int] = {}
+    earlier = np.array([first.setdefault(key, i) for i, key in enumerate(keys)])
+    again = earlier != np.arange(len(keys))
+    count, n = int(again.sum()), len(keys)
+    if not count:
+        return Finding(
+            "repeats",
+            _REPEATS,
+            SOUND,
+            f"No two of the {n:,} groups have {what}.",
+            brief=f"none of {n:,} groups repeats another",
+        )
+    pairs = [(groups[int(earlier[i])].id, groups[int(i)].id) for i in np.flatnonzero(again)]
+    named = ", ".join(f"group {copy} repeats {group}" for group, copy in pairs[:EVIDENCE])
+    more = f", and {count - EVIDENCE:,} more" if count > EVIDENCE else ""
+    brief = f"{count:,} of {n:,} groups {'repeats' if count == 1 else 'repeat'} another group"
+    says = (
+        f"{brief}: {what}. Each counts twice in every accuracy; without {'it' if count == 1 else 'them'} the set has "
+        f"{n - count:,}. {_capital(named)}{more}."
+    )
+    beside = dict.fromkeys(name for pair in pairs for name in pair)  # a group and its copy side by side
+    found = estimate(again, 0.0, clusters=clusters)
+    return Finding("repeats", _REPEATS, FAULT, says, found, evidence=(*beside,)[:EVIDENCE], brief=brief)
 
 
 # --- images

@@ -24,7 +24,7 @@ import scipy
 from core.audit._sequence import foretold
 from core.audit._words import in_disguise, is_unseen, words_of
 from core.base.text import counted, p_digits
-from core.groups import GroupSet
+from core.groups import GroupSet, image_name
 from core.matching.groups import match
 from core.metrics.statistics import Clusters, Estimate, estimate
 
@@ -107,6 +107,9 @@ class Finding(NamedTuple):
             return self.brief
         low, high = found.bounds
         share = f"{found.value:.1f} % ({low:.1f}–{high:.1f})"
+        if self.key == "order":  # its ties are not those of a rule: they are what the check counts
+            guessed = counted(self.groups or 0, "group")
+            return f"{self.subject} {share}, chance {found.chance:.1f} %, as it has to guess in {guessed}"
         if self.subject:
             return f"{self.subject} {share}, chance {found.chance:.1f} %, {found.tied}"
         return f"{self.brief}: {share}"
@@ -385,6 +388,17 @@ def _shown(p: float) -> str:
 # --- the rules
 
 
+def _by_place(order: Sequence[int], m: int) -> str:
+    """`always choosing caption 2`; `always pairing image A with caption 2, B with 1`."""
+    if m == 1:
+        listed = " and ".join(str(j + 1) for j in order)
+        return f"always choosing caption{'s' * (len(order) > 1)} {listed}"
+    (first, *rest) = [f"{image_name(i)} with {{}}{j + 1}" for i, j in enumerate(order)]
+    return ", ".join(
+        [f"always pairing image {first.format('caption ')}", *(each.format("") for each in rest)]
+    )
+
+
 def position(sample: Sample) -> Finding:
     """Whether the right captions stand at the same index, or in the same order, or take turns.
 
@@ -399,16 +413,15 @@ def position(sample: Sample) -> Finding:
     possible = comb(k, len(order)) if m == 1 else perm(k, m)
     p = min(1.0, possible * _tail(count, np.bincount(sample.labels), 1 / possible))
     found = sample.estimate(np.array([answer == order for answer in answers]), 100 / possible)
-    listed = " ".join(str(j + 1) for j in order)
-    where = f"caption{'s' * (len(order) > 1)} {listed}" if m == 1 else f"the order {listed}"
-    says = f"Always choosing {where} is right in {found}; {sample.size}."
+    rule = _by_place(order, m)
+    says = f"{_capital(rule)} is right in {found}; {sample.size}."
     as_laid_out = count == n and m == k > 1 and order == tuple(range(m))
     if count == n:
         says += " Whatever breaks ties by place, or is shown the captions in this order, looks right."
     if as_laid_out:
         says += " Files of groups usually list captions in the order of their images; nothing else is wrong with that."
     ids = [g.id for g, answer in zip(groups, answers, strict=True) if answer == order]
-    subject = f"always choosing {where} is right in"
+    subject = f"{rule} is right in"
     same = Finding(
         "position", question, LIMIT if as_laid_out else "", says, found, p,
         evidence=tuple(ids[:EVIDENCE]), brief=_brief(subject, found), subject=subject,

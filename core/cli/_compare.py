@@ -17,7 +17,13 @@ from core.cli._given_options import refuse_unused
 from core.cli._output import format_differences, format_metrics, print_note, show_json, writing
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
-from core.metrics.paired import common_groups, comparison_table, differences, without_names
+from core.metrics.paired import (
+    _printed_comparison,
+    common_groups,
+    comparison_table,
+    differences,
+    without_names,
+)
 from core.metrics.statistics import Comparison
 from core.teaching.single_group import holds_embeddings
 from core.ttm.defaults import full_name
@@ -61,7 +67,7 @@ def compare(
     common |= {*sizes.values()} != {len(first.ids)}
     if out is not None:
         with writing(out):
-            comparison_table(first, second, ("A", "B")).to_csv(out, index=False)
+            _printed_comparison(comparison_table(first, second, ("A", "B"))).to_csv(out, index=False)
         print_note(f"wrote {out}")
     if as_json:
         where = {} if benchmark is None else {"benchmark": benchmark, "split": split}

@@ -13,6 +13,7 @@ import typer
 
 from core import datasets
 from core.base.errors import InputError
+from core.base.table_formats import open_table
 from core.base.text import counted
 from core.cli._given_options import refuse_unused
 from core.cli._output import print_note
@@ -20,6 +21,7 @@ from core.datasets.embeddings import parse_shape, read_embeddings
 from core.datasets.score_faults import LISTED, ScoreFault
 from core.datasets.score_files import ScoreFile, read_scores
 from core.datasets.shapes import of_shape
+from core.exchange.score_columns import _ScoreColumns
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.metrics.paired import on_groups
 from core.metrics.statistics import Clusters
@@ -62,6 +64,8 @@ def read_score_file(path: Path) -> ScoreFile:
         return read_scores(path)
     except InputError as error:
         faults = ScoreFault.of_file(path, path.read_bytes()) if path.is_file() else []
+        if (headers := _headers_said(path)) is not None:
+            raise InputError(headers) from None
         if len(faults) < 2:
             raise
         more = "or more " if len(faults) == LISTED else ""
@@ -75,6 +79,34 @@ def read_score_file(path: Path) -> ScoreFile:
 
 
 _TOLD = 20  # mistakes of a score file
+
+
+def _headers_said(path: Path) -> str | None:
+    """How a table that looks like scores under other headers has to name its columns; None for any other file."""
+    try:
+        table = open_table(path)
+        guess = _ScoreColumns.guessed(table)
+    except InputError:
+        return None
+    if guess is None:
+        return None
+    if guess.caption:
+        names = {
+            guess.image: "image",
+            guess.caption: "caption",
+            guess.scores[0]: "score",
+            guess.match: "match",
+        }
+        new = [
+            f"{old} to {name}" for old, name in {guess.group: "group", **names}.items() if old and old != name
+        ]
+        do = f"rename {', '.join(new)} if that is what they are"
+    else:
+        do = "write a row per score with the columns group, image, caption and score"
+    return (
+        f"{path} looks like scores under other headers ({', '.join(table.columns)}); {do}, or upload it to the page "
+        "Your data, which asks which column is which."
+    )
 
 
 def _fault_text(fault: ScoreFault) -> str:

@@ -6,6 +6,7 @@ import hashlib
 import io
 import unicodedata
 import warnings
+from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -43,8 +44,10 @@ class RowError(Exception):
 class ImageFinder:
     """Images by the names a manifest gives them, in and below its folder."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, in_use: Callable[[], Iterable[str]] = tuple) -> None:
+        """in_use : the names that the whole manifest gives, asked for once, where one of them is missing."""
         self.folder = folder
+        self._in_use = in_use
 
     def read(self, name: str) -> bytes:
         """The bytes of an image file; `RowError` where there is no such file, with the nearest name."""
@@ -80,15 +83,24 @@ class ImageFinder:
             for base in (self.folder, self.folder / "images"):
                 if is_file(base / form):
                     return base / form
-        near = process.extractOne(str(inside), self._names, scorer=fuzz.ratio, score_cutoff=70)
+        near = process.extractOne(str(inside), self._unused, scorer=fuzz.ratio, score_cutoff=70)
         put = f"put it into {self.folder.name or 'the folder'}"
         if self.folder.name.startswith(_STAGING):  # a table that came alone
             put = "put the table and its images into one zip"
         raise RowError(f"there is no image {name!r}", f"did you mean {near[0]!r}?" if near else put)
 
     @cached_property
+    def _unused(self) -> list[str]:
+        """Files below the folder that no row names, for suggestions alone: that of another row is not the one meant."""
+        named = {
+            unicodedata.normalize("NFC", str(PurePosixPath(n.replace("\\", "/")))) for n in self._in_use()
+        }
+        named |= {f"images/{name}" for name in named}
+        return [name for name in self._names if unicodedata.normalize("NFC", name) not in named]
+
+    @cached_property
     def _names(self) -> list[str]:
-        """Files below the folder, for suggestions alone."""
+        """Files below the folder."""
         found: list[str] = []
         for path in self.folder.rglob("*"):
             if len(found) >= 20_000:

@@ -6,6 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
+from itertools import islice
 from typing import Any, NamedTuple
 
 from core.base.table_formats import Row, Table
@@ -72,9 +73,10 @@ class RowReader:
 
     def __init__(self, table: Table, columns: ColumnMapping, keeper: ImageStore) -> None:
         self.table, self.columns, self.keeper = table, columns, keeper
-        self.finder = ImageFinder(table.folder)
+        self.finder = ImageFinder(table.folder, self._names_of_images)
         self.problems = _Problems()
         self._ids: dict[str, int] = {}
+        self.repeated = 0  # groups with the images and captions of an earlier one
         self._contents: dict[int, str] = {}  # hash of images and captions -> the group that had them first
 
     def groups(self) -> Iterator[DraftGroup]:
@@ -84,6 +86,12 @@ class RowReader:
         for draft in drafts:
             if draft is not None and self._sound(draft):
                 yield draft
+
+    def _names_of_images(self) -> Iterator[str]:
+        """What all rows call their images."""
+        for row in islice(self.table.rows(self.columns.images), MAX_GROUPS):
+            values = (value for _, cell in _cells(row, self.columns.images) for value in cell)
+            yield from (value.strip() for value in values if isinstance(value, str))
 
     def _sound_rows(self) -> Iterator[Row]:
         for count, row in enumerate(self.table.rows()):
@@ -227,6 +235,7 @@ class RowReader:
         content = hash((tuple(sorted(draft.images)), tuple(sorted(draft.captions))))
         first = self._contents.setdefault(content, draft.id)
         if first != draft.id:
+            self.repeated += 1
             what = f"group {draft.id!r} has the images and captions of group {first!r}, and counts twice"
             self._tell(draft.row, "", RowError(what, "leave one of them out"), False)
         return True

@@ -75,6 +75,7 @@ class Staged:
     fatal: int  # how many cells, rows and groups cannot be used
     total: int  # with the remarks
     bytes: int
+    repeated: int = 0  # groups that have the images and captions of an earlier one
 
     def preview(self, count: int = 10) -> GroupSet:
         """The first groups."""
@@ -156,6 +157,7 @@ def stage_import(
             found.fatal,
             found.total,
             reader.keeper.bytes,
+            reader.repeated,
         )
 
 

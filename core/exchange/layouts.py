@@ -378,6 +378,11 @@ def _difference_rows(
     return lines
 
 
+def _with_raised_powers(text: str) -> str:
+    """HTML in which small numbers, such as p values, have a raised exponent in place of `1.3e-05`."""
+    return re.sub(r"(?<=\d)e-0*(\d+)\b", r"×10<sup>−\1</sup>", text)
+
+
 def _raised(p: float | None) -> str:
     """A p value for print, ready for LaTeX: 5.0e-10 with a raised exponent."""
     number, _, power = p_digits(p).partition("e")

@@ -24,6 +24,7 @@ from core.base.files import storage_errors, write_bytes
 from core.base.text import _exact_differences, _true_minus, counted, p_digits, tie_count
 from core.datasets.embeddings import RowImage
 from core.datasets.paper_results import load_results
+from core.exchange.layouts import _with_raised_powers
 from core.exchange.seeds import SeedResult
 from core.figures import bars_data, group_html, margins_data
 from core.figures.svg import bars_svg, margins_svg
@@ -295,10 +296,8 @@ def _difference_table(pairs: Sequence[_Pair]) -> str:
 
 
 def _p_cell(p: float | None) -> str:
-    """A p value on one line, a small one with a raised exponent."""
-    number, _, power = p_digits(p).partition("e")
-    raised = f"×10<sup>−{-int(power)}</sup>" if power else ""
-    return f'<td class="num">{number}{raised}</td>'
+    """A p value on one line."""
+    return f'<td class="num">{_with_raised_powers(p_digits(p))}</td>'
 
 
 def _by_cluster(found: Comparison) -> str:

@@ -453,7 +453,7 @@ def _about(sweep: SeedGroup, steps: Sequence[_Records], ends: _Ends) -> _Cells:
         "n_seeds_complete": ends.complete,
         "status": sweep.status,
         "iterations_done": min(run.done for run in sweep.runs),
-        "seconds": sum(each.get("seconds") or 0.0 for records in steps for each in records)
+        "seconds": _printed(sum(each.get("seconds") or 0.0 for records in steps for each in records), 1)
         if any(steps)
         else None,
         "preset": config.get("preset") or None,
@@ -478,7 +478,15 @@ def _sizes(config: Mapping[str, Any], record: Mapping[str, Any]) -> _Cells:
 def _cells(key: _Key, found: _Result, when: str = "") -> _Cells:
     name = f"{'_'.join(filter(None, key))}{when}"
     fields = ("low", "high", "ties", "sd") if when else ("low", "high", "chance", "ties", "sd")
-    return {name: found.value, **{f"{name}_{field}": getattr(found, field) for field in fields}}
+    return {
+        name: _printed(found.value),
+        **{f"{name}_{each}": _printed(getattr(found, each)) for each in fields},
+    }
+
+
+def _printed(value: float | None, digits: int = 2) -> float | None:
+    """A percentage as papers print it: 62.93, not 62.93333333333333; a count, or nothing, as it is."""
+    return round(value, digits) if isinstance(value, float) else value
 
 
 def _cell(value: Any) -> Any:

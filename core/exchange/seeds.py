@@ -16,6 +16,7 @@ from core.exchange.layouts import (
     _software_note,
     _stacked_line,
     _tabular,
+    _with_raised_powers,
 )
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
@@ -199,8 +200,8 @@ def _gain_cells(found: SeedResult) -> str:
     mean, more = found.change.mean, found.change.next_gain
     cells = [
         f"<b>{found.gain:+.2f}</b> [{mean.low:+.2f}, {mean.high:+.2f}]",
-        p_digits(mean.p_value),
-        p_digits(mean.p_holm),
+        _with_raised_powers(p_digits(mean.p_value)),
+        _with_raised_powers(p_digits(mean.p_holm)),
         "–" if more is None else f"{more[0]:+.2f} to {more[1]:+.2f}",
         *(f"{np.mean(counts):.1f}" for counts in (found.change.fixed, found.change.broken)),
     ]

@@ -106,23 +106,18 @@ def schedule_data(thresholds: np.ndarray, curve: ThresholdCurve | None) -> TTMDa
 
 
 def ttm_table(data: TTMData) -> pd.DataFrame:
-    """The curves as a table, one row per iteration."""
+    """The curves as a table, one row per iteration; means and deviations in percent to two decimals."""
     if data.seeds is not None:
         columns: dict[str, np.ndarray] = {"iteration": data.iteration, "seeds": data.seeds}
         for name, values in data.metrics.items():
             columns |= {f"{name}_mean": values[:, 0], f"{name}_sd": values[:, 2] - values[:, 0]}
             columns[f"{name}_chance"] = values[:, 3]
-        return pd.DataFrame(columns).round(_DIGITS)
+        return pd.DataFrame(columns).round(2)
     fields = ("iteration", "threshold", "coverage", "precision", "loss")
     columns = {name: getattr(data, name) for name in fields}
     for name, values in data.metrics.items():
         columns |= {name: values[:, 0], f"{name}_low": values[:, 1], f"{name}_high": values[:, 2]}
     return pd.DataFrame(columns)
-
-
-_DIGITS = (
-    6  # of means and deviations, which are told apart from a band's ends: 0.8819, and not 0.8819000000000017
-)
 
 
 def steps_axis(figure: go.Figure, total: int, height: int, y: str, percent: bool) -> go.Figure:

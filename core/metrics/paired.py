@@ -9,7 +9,7 @@ import numpy as np
 
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
-from core.base.text import counted
+from core.base.text import counted, p_digits
 from core.metrics._by_name import ByName
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import Metric
@@ -231,6 +231,18 @@ def comparison_table(a: Evaluation, b: Evaluation, names: Sequence[str]) -> pd.D
             row[f"detectable by {by}"] = found.clustered.detectable
         rows.append({key: _without_noise(value) for key, value in row.items()})
     return pd.DataFrame(rows)
+
+
+def _printed_comparison(table: pd.DataFrame) -> pd.DataFrame:
+    """`comparison_table` for a file: percentages and points to two decimals, p values to the digits that are shown."""
+    names = [str(name) for name in table]
+    is_p = [name.startswith(("p by ", "p, ")) or name.endswith(" p") for name in names]
+    show = {
+        name: (lambda p: float(p_digits(p))) if of_p else (lambda value: round(value, 2))
+        for name, of_p in zip(names, is_p, strict=True)
+        if pd.api.types.is_float_dtype(table[name])
+    }
+    return table.assign(**{name: table[name].map(each, na_action="ignore") for name, each in show.items()})
 
 
 def _without_noise(value: object) -> object:

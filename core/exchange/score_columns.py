@@ -1,0 +1,172 @@
+"""Tables of scores under other headers: which column is which, and the same table with the names that are read."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import islice
+from math import isfinite
+from typing import Any, NamedTuple
+
+from core.base.errors import InputError
+from core.base.lazy import pandas as pd
+from core.base.table_formats import Table
+
+_ROWS = 1000  # of a table that are looked at
+_ID = r"(?:[_ ]?(?:id|name|file|path|no|nr|number|idx|index))?"
+_MEANINGS = {  # in the order in which columns are given away
+    "image": rf"(?:image|img|picture|photo|pic|file){_ID}",
+    "caption": rf"(?:caption|cap|text|txt|sentence|description|prompt){_ID}",
+    "match": r"(?:is_)?(?:match|label|truth|correct|gt|target|positive)",
+    "group": rf"(?:group|item|pair|set|example|sample|question|case|id|idx|index){_ID}",
+}
+_SCORE = r"(?:.*[_ ])?(?:score|sim|similarity|cos|cosine|logit|prob|probability)s?"
+_NAMES = ("group", "image", "caption", "score")
+_FEWEST_WORDS = 2.0  # of a column of sentences, on average
+_MOST_CAPTIONS = 7  # with a column each: more numbers are a vector
+_PICTURE = re.compile(r".+\.(?:png|jpe?g|webp|gif|bmp|tiff?)", re.IGNORECASE)
+
+
+class _ScoreColumns(NamedTuple):
+    """What the columns of a table of scores mean; "" for what it has not.
+
+    scores : the one column of a table with a row per score, or one for each caption, whose names then are the captions.
+    """
+
+    group: str = ""
+    image: str = ""
+    caption: str = ""
+    scores: tuple[str, ...] = ()
+    match: str = ""
+
+    @classmethod
+    def guessed(cls, table: Table, or_images: bool = True) -> _ScoreColumns | None:
+        """By names and by what is in the first rows; None for a table that has the right names or does not look like
+        scores.
+
+        or_images : whether it may as well be images and captions, so that names of pictures and sentences say that it
+        is.
+        """
+        if {*_NAMES} <= {*table.columns}:
+            return None
+        rows = [row.cells for row in islice(table.rows(), _ROWS) if not row.fault]
+        if not rows or any(isinstance(cell, bytes | dict | list) for row in rows for cell in row.values()):
+            return None  # pictures, say
+        cells = {name: [_text(row.get(name)) for row in rows] for name in table.columns}
+        if or_images and any(map(_is_picture_or_sentence, cells.values())):
+            return None
+        scores = _score_columns(cells)
+        if not scores:
+            return None
+        found = _by_name([name for name in table.columns if name not in scores], len(scores) > 1)
+        return cls(scores=scores, **found)
+
+    def renamed(self, table: Table) -> bytes:
+        """The table as CSV with a row per score under the names that are read; further columns stay.
+
+        Raises InputError, a sentence, for a column that is not chosen, has two meanings or holds no numbers.
+        """
+        self._check()
+        frame = table.frame()
+        for name in self.scores:
+            numbers = pd.to_numeric(frame[name], errors="coerce")
+            if numbers.isna().any():
+                row = int(numbers.isna().to_numpy().argmax())
+                raise InputError(
+                    f"{table.name}: column {name!r} holds {str(frame[name].iloc[row])!r} in row {row + 2}, which is no "
+                    "number; choose the column that has the scores."
+                )
+        images: Any = 0
+        if self.image:
+            images = frame[self.image]
+        elif self._is_wide:  # each row is an image
+            images = frame.groupby(self.group).cumcount()
+        used = {self.group, self.image, self.caption, self.match, *self.scores}
+        more = [name for name in frame if name not in {*used, *_NAMES, "match"}]
+        base = frame[more].assign(group=frame[self.group], image=images)
+        if self.match:
+            base["match"] = frame[self.match]
+        caption = frame[self.caption] if self.caption else None
+        parts = [
+            base.assign(caption=name if caption is None else caption, score=frame[name])
+            for name in self.scores
+        ]
+        long = pd.concat(parts).sort_index(kind="stable")
+        ordered = [*_NAMES, *(["match"] if self.match else []), *more]
+        return long[ordered].to_csv(index=False).encode()
+
+    @property
+    def _is_wide(self) -> bool:
+        return not self.caption
+
+    def _check(self) -> None:
+        used = [*filter(None, (self.group, self.image, self.caption, self.match)), *self.scores]
+        twice = next((name for i, name in enumerate(used) if name in used[:i]), None)
+        if twice is not None:
+            raise InputError(f"The column {twice!r} has two meanings; choose another column for one of them.")
+        if not self.group or not self.scores:
+            what = "names the group" if not self.group else "has the scores"
+            raise InputError(f"No column {what}; choose one.")
+        if self.caption and len(self.scores) > 1:
+            raise InputError(
+                f"With {len(self.scores)} columns of scores each is a caption; choose none under Caption, or one "
+                "column of scores."
+            )
+        if self._is_wide and len(self.scores) == 1:
+            raise InputError(
+                "No column names the caption; choose one, or a column of scores for each caption."
+            )
+        if self.match and self._is_wide:
+            raise InputError(
+                "A match needs a row per score; choose none, and image i of a group belongs to its column of scores i."
+            )
+
+
+def _text(cell: Any) -> str:
+    return "" if cell is None else str(cell).strip()
+
+
+def _is_picture_or_sentence(values: Sequence[str]) -> bool:
+    filled = [value for value in values if value]
+    if not filled:
+        return False
+    pictures = sum(_PICTURE.fullmatch(value) is not None for value in filled)
+    words = sum(len(value.split()) for value in filled)
+    return 2 * pictures >= len(filled) or words >= _FEWEST_WORDS * len(filled)
+
+
+def _number(text: str) -> float | None:
+    try:
+        found = float(text)
+    except ValueError:
+        return None
+    return found if isfinite(found) else None
+
+
+def _score_columns(cells: dict[str, list[str]]) -> tuple[str, ...]:
+    """The column that is called a score; else all with numbers that are not whole."""
+    numbers = {name: [_number(v) for v in values if v] for name, values in cells.items()}
+    numeric = {name: found for name, found in numbers.items() if found and None not in found}
+    named = [name for name in numeric if re.fullmatch(_SCORE, name.strip().lower())]
+    if len(named) == 1:
+        return (named[0],)
+    broken = [name for name, found in numeric.items() if any(v is not None and v != round(v) for v in found)]
+    return tuple(broken) if len(broken) <= _MOST_CAPTIONS else ()
+
+
+def _by_name(columns: list[str], is_wide: bool) -> dict[str, str]:
+    """Columns by their names, and then, of group, image and caption, in their order."""
+    found: dict[str, str] = {}
+    for meaning, pattern in _MEANINGS.items():
+        for name in columns:
+            if name not in found.values() and re.fullmatch(pattern, name.strip().lower()):
+                found[meaning] = name
+                break
+    needed = ("group",) if is_wide else ("group", "image", "caption")
+    rest = [name for name in columns if name not in found.values()]
+    for meaning in needed:
+        if meaning not in found and rest:
+            found[meaning] = rest.pop(0)
+    if is_wide:
+        found = {meaning: name for meaning, name in found.items() if meaning not in ("caption", "match")}
+    return found
