@@ -499,6 +499,20 @@ def test_on_a_laptop_the_figure_over_alpha_is_within_the_first_screen(visit, pat
     assert group["y"] < pictures["y"] < 1000  # the pictures began 1,500 pixels down
 
 
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_laptop_the_pictures_before_and_after_training_have_their_marks_on_the_first_screen(
+    visit, scheme
+):
+    """They stood 1,900 pixels down."""
+    page = visit("/Retrieval?view=What+training+changes", height=768)
+    page.emulate_media(color_scheme=scheme)
+    page.locator(".st-key-changed-before .cm-mark").first.wait_for()
+    settle(page)
+    for key in ("changed-before", "changed-mm-pred"):
+        marks = page.evaluate(BOXES, f".st-key-{key} .cm-mark")
+        assert len(marks) == 6 and all(mark["bottom"] < 768 for mark in marks)
+
+
 def test_on_a_laptop_the_ladder_opens_on_its_verdict_and_its_figure(visit):
     """It was a folded line near the end of Matching."""
     page = visit("/", height=768)
