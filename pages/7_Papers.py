@@ -87,12 +87,9 @@ def choose(left: Any, right: Any) -> tuple[str, table_html.TableChoice]:
 
 
 def warn_unknown(papers_here: Sequence[str], asked: str) -> None:
-    """Name in one sentence the paper or the table of the address that does not exist."""
-    known = {"paper": papers_here, "table": [t for p in papers_here for t in table_html.table_choices(p)]}
-    for key, name in {"paper": st.query_params.get("paper", ""), "table": asked}.items():
-        if name and name not in known[key]:
-            line = f"The address asks for {name[:40]!r}, which is no {key} here; another one is shown."
-            st.warning(escape_markdown(line), icon=":material/link_off:")
+    """Name in one sentence the paper or the table of the address that does not exist, and those that do."""
+    ui.warn_unknown("paper", [st.query_params.get("paper", "")], papers_here)
+    ui.warn_unknown("table", [asked], [t for p in papers_here for t in table_html.table_choices(p)])
 
 
 def world_table(tables: Mapping[str, table_html.TableChoice]) -> str:

@@ -529,6 +529,21 @@ def test_on_a_laptop_the_ladder_opens_on_its_verdict_and_its_figure(visit):
     assert said["y"] < figure["top"] and figure["bottom"] < 768
 
 
+def test_a_rung_that_is_pressed_is_in_the_address_and_open_after_a_reload(visit):
+    page = visit("/Ladder?set=scenes/size-swap&model=builtin/siglip", height=768)
+    rungs = page.locator(".st-key-rung button")
+    rungs.first.wait_for()
+    settle(page)
+    for place in range(rungs.count()):
+        rungs.nth(place).click()
+        label = rungs.nth(place).inner_text()
+        page.get_by_text(f"{label}.", exact=True).wait_for()
+        settle(page)
+        page.reload()
+        page.get_by_text(f"{label}.", exact=True).wait_for()
+        assert {"scenes%2Fsize-swap", "builtin%2Fsiglip"} <= set(re.split("[=&]", page.url))
+
+
 def test_on_a_phone_what_alpha_changes_and_its_figure_come_before_the_choice_of_views(visit):
     """Seven views, and the controls, pushed the figure to 1,012 pixels."""
     page = visit("/Debias?model=builtin/blip-caption&set=scenes/triples", width=390, height=844)

@@ -332,6 +332,9 @@ def test_the_lesson_on_alpha_says_why_it_costs_here_and_shows_a_set_on_which_it_
     falls = re.search(r"mostly noise \(([\d.]+) % at α = 0, ([\d.]+) % at 1\)", said)
     rises = re.search(r"TextScore rises there from ([\d.]+) % to ([\d.]+) %", said)
     assert float(falls[2]) < float(falls[1]) and float(rises[2]) > float(rises[1])
+    # The one gain that was said was of groups that alpha was chosen on.
+    held_out = re.search(r"on the other half from ([\d.]+) % to ([\d.]+) %", said)
+    assert float(rises[2]) > float(held_out[2]) > float(held_out[1])
     spread = [float(each) for each in re.findall(r"(?:differs by|triples by) ([\d.]+)", said)]
     assert spread[1] > spread[0]  # of log P(t) in a group
     assert len(test.get("plotly_chart")) == 2 and html(test).count("Image A of attribute-swap/test/") == 2
