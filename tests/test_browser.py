@@ -529,6 +529,12 @@ def test_on_a_laptop_the_ladder_opens_on_its_verdict_and_its_figure(visit):
     assert said["y"] < figure["top"] and figure["bottom"] < 768
 
 
+def test_an_address_in_small_letters_opens_its_page(visit):
+    page = visit("/lessons?lesson=alpha")
+    page.get_by_role("heading", name="4. Removing the language prior").wait_for()
+    assert "/Lessons?" in page.url and not page.get_by_text("Page not found").count()
+
+
 def test_a_rung_that_is_pressed_is_in_the_address_and_open_after_a_reload(visit):
     page = visit("/Ladder?set=scenes/size-swap&model=builtin/siglip", height=768)
     rungs = page.locator(".st-key-rung button")
