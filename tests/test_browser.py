@@ -535,6 +535,24 @@ def test_an_address_in_small_letters_opens_its_page(visit):
     assert "/Lessons?" in page.url and not page.get_by_text("Page not found").count()
 
 
+def test_a_lesson_stays_open_when_its_slider_is_moved_after_the_last_answer(visit):
+    """It closed, and the list of all lessons stood there."""
+    page = visit("/Lessons?lesson=alpha")
+    page.get_by_text("GroupScore", exact=True).last.click()
+    page.get_by_text("It can", exact=True).click()
+    page.get_by_text("Right: Each matching uses one column").wait_for()
+    settle(page)
+    page.locator(".st-key-lesson_alpha input").first.focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    page.get_by_text("at α = 0.54").first.wait_for()
+    settle(page)
+    assert "lesson=alpha" in page.url and "lesson_alpha=0.54" in page.url
+    page.reload()
+    page.get_by_text("at α = 0.54").first.wait_for()
+    page.get_by_text("Right: Each matching uses one column").wait_for()
+
+
 def test_a_rung_that_is_pressed_is_in_the_address_and_open_after_a_reload(visit):
     page = visit("/Ladder?set=scenes/size-swap&model=builtin/siglip", height=768)
     rungs = page.locator(".st-key-rung button")

@@ -325,6 +325,16 @@ def test_the_lesson_on_binding_shows_what_the_strategies_measured_once_it_ships(
     assert len(test.get("plotly_chart")) == 3
 
 
+def test_the_names_of_the_lessons_stay_as_they_are_when_one_is_done(app):
+    """One got a check mark: a browser that still had its former name had chosen no lesson, and the lesson closed while
+    its slider was moved."""
+    test = app(PAGE, lesson="alpha")
+    before = list(test.selectbox(key="lesson_title").options)
+    again = app(PAGE, lesson="alpha", answers="alpha-32")
+    assert list(again.selectbox(key="lesson_title").options) == before
+    assert "✓ done" in text(again) and "✓ done" not in text(test)
+
+
 def test_the_lesson_on_alpha_says_why_it_costs_here_and_shows_a_set_on_which_it_gains(app):
     """TextScore fell from 60.0 to 49.7 % without a word why, of a group whose pictures had scrolled away."""
     test = predict(app(PAGE, lesson="alpha"))
