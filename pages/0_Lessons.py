@@ -70,8 +70,12 @@ def chosen_lesson() -> str | None:
 
 
 def picker(name: str | None) -> None:
-    """All lessons by number and title; the one that is open is selected."""
-    labels = {f"{title}{' ✓' if answers.is_complete(each) else ''}": each for each, title in TITLES.items()}
+    """All lessons by number and title; the one that is open is selected.
+
+    No label changes with what is answered: a browser that still has the former one has chosen none of them then, which
+    closed a lesson whose slider was moved after its last answer.
+    """
+    labels = {title: each for each, title in TITLES.items()}
     st.session_state["lesson_title"] = next((label for label, each in labels.items() if each == name), None)
     st.selectbox(
         "Lesson", list(labels), index=None, key="lesson_title", placeholder="choose a lesson",
@@ -89,6 +93,8 @@ def page() -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="lesson-bar"):
         st.markdown(f"*{LESSONS[name].asks}*", width="content")
+        if answers.is_complete(name):
+            st.caption("✓ done", width="content")
         picker(name)
     LESSONS[name].show()
     names = list(LESSONS)

@@ -8,8 +8,9 @@ from ui import ladder
 from ui.old_links import mark_address
 
 LEAD = (
-    "Binding is knowing which property belongs to which object. Every bar asks one part of the model which caption "
-    "belongs to which picture."
+    "Every bar is a **rung**: one part of the model is asked which caption belongs to which picture; first picture and "
+    "caption apart, then both together. Where the bars drop, the model loses the **binding**: which property belongs "
+    "to which object."
 )
 
 

@@ -102,9 +102,11 @@ def debiased_views(inputs: debias.DebiasInputs, groups: GroupSet, view: str) -> 
     elif view == SAMPLES:
         debias_views.samples_view(inputs, groups)
     else:
-        debias_alpha.alpha_section(inputs, groups, debias.opening_line())
+        debias_alpha.alpha_section(inputs, groups)
         debias_alpha.protocol(inputs, groups)
         debias_views.other_methods()
+        if opening := debias.opening_line():
+            st.caption(escape_markdown(opening))
 
 
 debias.first_visit()

@@ -37,7 +37,9 @@ LEAD = (
 )
 _OF_COLA = "[Cola](https://github.com/arijitray1993/COLA)"
 LEADS = {  # of the other views
-    CHANGES: f"Ways to teach a model which attribute belongs to which object: those of {_OF_COLA} and one more.",
+    CHANGES: "A model was trained to tell which attribute belongs to which object, on newly drawn scenes with queries "
+    f"and the right pictures of each, in the ways of {_OF_COLA} and one more. Look whether more of a query's first "
+    "pictures are right after training.",
     TRAIN: f"Teach a model which attribute belongs to which object, in one of the ways of {_OF_COLA}.",
 }
 KINDS = ("adapt",)  # of the runs that this page shows
@@ -98,26 +100,31 @@ def own_query(subset: part.RetrievalSubset, text: str) -> part.RetrievalSubset:
 def say_what_is_known(
     subset: part.RetrievalSubset, asked: part.RetrievalSubset, models: Sequence[str]
 ) -> None:
-    """Of a query of the visitor's own, in one box: which query of the set names the same object, or that nobody knows
-    which pictures are right and the queries that are nearest; and the words that a model does not know."""
+    """Of a query of the visitor's own, in one row: buttons that ask the set's query for the same object, or else the
+    nearest ones; and what is known: that query, or that nobody knows which pictures are right, and the words that a
+    model does not know."""
     text, said = asked.queries[0], []
     wording = part.wording_of_set(subset, asked)
+    others = [wording] if wording else []
     if wording:
         said = [f"The set asks for this object as “{wording}”; a model may score your wording differently."]
     elif asked.phrases is None:
         said = ["This is no query of the set, so nobody knows which pictures are right."]
-        if near := part.nearest_queries(text, subset.queries):
-            said.append(f"Nearest queries: {', '.join(f'“{query}”' for query in near)}.")
+        others = part.nearest_queries(text, subset.queries)
+        said += ["The buttons ask the nearest queries of the set."] if others else []
+        others = others or [subset.queries[telling(subset, list(range(len(subset.queries))))]]
     unknown = [note for note in (part.unknown_words(model, text) for model in models) if note]
-    if unknown:
-        st.warning(escape_markdown(" ".join(said + unknown)), icon=":material/dictionary:")
-    elif said:
-        st.info(escape_markdown(" ".join(said)), icon=":material/edit:")
-    if wording:
-        st.button(
-            f"Ask “{escape_markdown(wording)}”", on_click=ui.set_state, args=({"query": wording},), key="ask-wording",
-            icon=":material/arrow_forward:",
-        )  # fmt: skip
+    if not said + unknown:
+        return
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="own-words"):
+        for place, query in enumerate(others):
+            st.button(
+                f"Ask “{escape_markdown(query)}”", on_click=ui.set_state, args=({"query": query},),
+                key=f"ask-{place}", type="primary" if query == wording else "secondary",
+                icon=":material/arrow_forward:",
+            )  # fmt: skip
+        box, icon = (st.warning, "dictionary") if unknown else (st.info, "edit")
+        box(escape_markdown(" ".join(said + unknown)), icon=f":material/{icon}:")
 
 
 def telling(subset: part.RetrievalSubset, keep: list[int]) -> int:

@@ -102,13 +102,10 @@ def choose_table(paper: str) -> table_html.TableChoice:
 
 
 def warn_unknown(papers_here: Sequence[str], asked: str) -> None:
-    """Name in one sentence the paper or the table of the address that does not exist."""
+    """Name in one sentence the paper or the table of the address that does not exist, and those that do."""
     tables = [t for p in papers_here if p != YOURS for t in table_html.table_choices(p)]
-    known = {"paper": papers_here, "table": tables}
-    for key, name in {"paper": st.query_params.get("paper", ""), "table": asked}.items():
-        if name and name not in known[key]:
-            line = f"The address asks for {name[:40]!r}, which is no {key} here; another one is shown."
-            st.warning(escape_markdown(line), icon=":material/link_off:")
+    ui.warn_unknown("paper", [st.query_params.get("paper", "")], papers_here)
+    ui.warn_unknown("table", [asked], tables)
 
 
 def world_table(tables: Mapping[str, table_html.TableChoice]) -> str:

@@ -494,6 +494,23 @@ def test_on_a_laptop_the_figure_over_alpha_is_within_the_first_screen(visit, pat
     settle(page)
     verdict, figure = (page.evaluate(BOXES, f".st-key-{key}")[0] for key in ("alpha-verdict", "alpha-curve"))
     assert verdict["bottom"] < figure["top"] and figure["bottom"] < 768
+    group = page.get_by_role("heading", name="One group, before and after").bounding_box()
+    pictures = page.locator(".st-key-debias-page .cm-zoom").first.bounding_box()
+    assert group["y"] < pictures["y"] < 1000  # the pictures began 1,500 pixels down
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_on_a_laptop_the_pictures_before_and_after_training_have_their_marks_on_the_first_screen(
+    visit, scheme
+):
+    """They stood 1,900 pixels down."""
+    page = visit("/Retrieval?view=What+training+changes", height=768)
+    page.emulate_media(color_scheme=scheme)
+    page.locator(".st-key-changed-before .cm-mark").first.wait_for()
+    settle(page)
+    for key in ("changed-before", "changed-mm-pred"):
+        marks = page.evaluate(BOXES, f".st-key-{key} .cm-mark")
+        assert len(marks) == 6 and all(mark["bottom"] < 768 for mark in marks)
 
 
 def test_on_a_laptop_the_ladder_opens_on_its_verdict_and_its_figure(visit):
@@ -510,6 +527,45 @@ def test_on_a_laptop_the_ladder_opens_on_its_verdict_and_its_figure(visit):
         page.evaluate(BOXES, ".st-key-ladder-figure")[0],
     )
     assert said["y"] < figure["top"] and figure["bottom"] < 768
+
+
+def test_an_address_in_small_letters_opens_its_page(visit):
+    page = visit("/lessons?lesson=alpha")
+    page.get_by_role("heading", name="4. Removing the language prior").wait_for()
+    assert "/Lessons?" in page.url and not page.get_by_text("Page not found").count()
+
+
+def test_a_lesson_stays_open_when_its_slider_is_moved_after_the_last_answer(visit):
+    """It closed, and the list of all lessons stood there."""
+    page = visit("/Lessons?lesson=alpha")
+    page.get_by_text("GroupScore", exact=True).last.click()
+    page.get_by_text("It can", exact=True).click()
+    page.get_by_text("Right: Each matching uses one column").wait_for()
+    settle(page)
+    page.locator(".st-key-lesson_alpha input").first.focus()
+    for _ in range(4):
+        page.keyboard.press("ArrowRight")
+    page.get_by_text("at α = 0.54").first.wait_for()
+    settle(page)
+    assert "lesson=alpha" in page.url and "lesson_alpha=0.54" in page.url
+    page.reload()
+    page.get_by_text("at α = 0.54").first.wait_for()
+    page.get_by_text("Right: Each matching uses one column").wait_for()
+
+
+def test_a_rung_that_is_pressed_is_in_the_address_and_open_after_a_reload(visit):
+    page = visit("/Ladder?set=scenes/size-swap&model=builtin/siglip", height=768)
+    rungs = page.locator(".st-key-rung button")
+    rungs.first.wait_for()
+    settle(page)
+    for place in range(rungs.count()):
+        rungs.nth(place).click()
+        label = rungs.nth(place).inner_text()
+        page.get_by_text(f"{label}.", exact=True).wait_for()
+        settle(page)
+        page.reload()
+        page.get_by_text(f"{label}.", exact=True).wait_for()
+        assert {"scenes%2Fsize-swap", "builtin%2Fsiglip"} <= set(re.split("[=&]", page.url))
 
 
 def test_on_a_phone_what_alpha_changes_and_its_figure_come_before_the_choice_of_views(visit):

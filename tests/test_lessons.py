@@ -325,6 +325,16 @@ def test_the_lesson_on_binding_shows_what_the_strategies_measured_once_it_ships(
     assert len(test.get("plotly_chart")) == 3
 
 
+def test_the_names_of_the_lessons_stay_as_they_are_when_one_is_done(app):
+    """One got a check mark: a browser that still had its former name had chosen no lesson, and the lesson closed while
+    its slider was moved."""
+    test = app(PAGE, lesson="alpha")
+    before = list(test.selectbox(key="lesson_title").options)
+    again = app(PAGE, lesson="alpha", answers="alpha-32")
+    assert list(again.selectbox(key="lesson_title").options) == before
+    assert "✓ done" in text(again) and "✓ done" not in text(test)
+
+
 def test_the_lesson_on_alpha_says_why_it_costs_here_and_shows_a_set_on_which_it_gains(app):
     """TextScore fell from 60.0 to 49.7 % without a word why, of a group whose pictures had scrolled away."""
     test = predict(app(PAGE, lesson="alpha"))
@@ -332,6 +342,9 @@ def test_the_lesson_on_alpha_says_why_it_costs_here_and_shows_a_set_on_which_it_
     falls = re.search(r"mostly noise \(([\d.]+) % at α = 0, ([\d.]+) % at 1\)", said)
     rises = re.search(r"TextScore rises there from ([\d.]+) % to ([\d.]+) %", said)
     assert float(falls[2]) < float(falls[1]) and float(rises[2]) > float(rises[1])
+    # The one gain that was said was of groups that alpha was chosen on.
+    held_out = re.search(r"on the other half from ([\d.]+) % to ([\d.]+) %", said)
+    assert float(rises[2]) > float(held_out[2]) > float(held_out[1])
     spread = [float(each) for each in re.findall(r"(?:differs by|triples by) ([\d.]+)", said)]
     assert spread[1] > spread[0]  # of log P(t) in a group
     assert len(test.get("plotly_chart")) == 2 and html(test).count("Image A of attribute-swap/test/") == 2

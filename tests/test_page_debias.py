@@ -251,7 +251,7 @@ def test_an_address_of_which_nothing_is_used_opens_the_set_of_a_first_visit(app,
 @pytest.mark.parametrize(("scores", "says"), [
     ([[0.0, 1.0]] * 20 + [[0.0, -1.0]] * 20, "No alpha gives more TextScore than α = 0"),  # right captions: the second
     ([[0.4, 0.0]] * 40, "Alpha helps here"),
-    ([[0.4, 0.0]] * 20, "too few to tell whether alpha helps"),
+    ([[0.4, 0.0]] * 20, "**These 20 groups are too few to tell whether alpha helps."),
 ])  # fmt: skip
 def test_the_page_says_whether_any_alpha_is_better_than_0_beyond_its_interval(scores, says):
     from ui.debias_alpha import _changing_alpha, _verdict_text
@@ -270,6 +270,54 @@ def test_the_page_says_whether_any_alpha_is_better_than_0_beyond_its_interval(sc
     assert _changing_alpha(study, 0.3, "text_score") == 0.3
 
 
+def test_the_headline_is_of_groups_that_alpha_was_not_chosen_on():
+    """It was the gain on the very groups that alpha was chosen on; the held-out one stood 2,500 pixels down."""
+    from ui.debias_alpha import _verdict_text
+
+    rng = np.random.default_rng(4)
+    scores, prior = rng.normal(size=(60, 1, 2)), rng.normal(size=(60, 2))
+    study = AlphaStudy(scores, prior, np.zeros((60, 1), int), list(map(str, range(60))))
+    found = study.validated("text_score")
+    gains = found.values - found.zero  # the same ten halves at the alpha of the other half, and at 0
+    said = _verdict_text(study, "text_score").replace("−", "-")
+    held_out = (
+        f"measured on the other: TextScore {found.zero.mean():.1f} → {found.values.mean():.1f} %, "
+        f"{gains.mean():+.1f} ± {gains.std():.1f} points** (mean ± standard deviation of ten splits, no interval)"
+    )
+    assert held_out in said and said.index(held_out) < said.index("tuned on test")
+    alone = AlphaStudy(scores[:1], prior[:1], np.zeros((1, 1), int), ["a"])  # has no halves
+    assert "one half" not in _verdict_text(alone, "text_score")
+
+
+def test_alpha_is_said_to_harm_where_it_only_takes_away():
+    """By hand: at α = 1 every one of 40 groups is wrong that is right below 0.4."""
+    from ui.debias_alpha import _conclusion, _verdict_text
+
+    study = lambda prior: AlphaStudy(  # noqa: E731
+        np.array([[[0.4, 0.0]]] * 40),
+        np.array([prior] * 40),
+        np.zeros((40, 1), int),
+        list(map(str, range(40))),
+    )
+    assert _conclusion(study([1.0, 0.0]), "text_score") == "Alpha does not help here, and at α = 1 it harms."
+    said = _verdict_text(study([1.0, 0.0]), "text_score")
+    assert "α = 1 changes it by −100.0 points (95 % interval −100.0 to " in said
+    assert "than α = 0 on all groups, 100.0 %" in said
+    assert (
+        _conclusion(study([0.2, 0.0]), "text_score") == "Alpha makes no difference here."
+    )  # too weak to matter
+
+
+def test_below_the_figure_stands_one_note_and_then_the_group(app):
+    """Three notes stood there, and what the page had chosen by itself."""
+    elements = [e for e in app(bare=True).main if str(getattr(e, "value", ""))]
+    said = [str(e.value) for e in elements]
+    note = next(i for i, each in enumerate(said) if each.startswith("At α"))
+    assert "chance 3.7" in said[note] and len(said[note]) < 330  # two lines of a laptop
+    assert said[note + 1] == "One group, before and after"
+    assert said.index("Tuned and validated") < next(i for i, e in enumerate(said) if "This page opens" in e)
+
+
 def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():
     """By itself TextScore had p = 0.025 over all alphas; the command shows three metrics, and found no alpha better."""
     from ui.debias_alpha import _how_sure, _verdict_text
@@ -281,10 +329,8 @@ def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():
     alone, row = study.best_gain("text_score"), study.record()["metrics"]["text_score"]["best"]
     assert alone.helps and row["better_than_0"] is False
     said = _verdict_text(study, "text_score")
-    assert (
-        f", by {row['gain']['difference']:.1f} points** (95 % interval" in said
-    )  # and not that none is better
-    assert said.startswith("**Alpha may help here, or this is luck: TextScore rises from ")
+    assert f", +{row['gain']['difference']:.1f} points (95 % interval" in said  # and not that none is better
+    assert said.startswith("**Alpha makes no clear difference here. ")
     sure = _how_sure(study, "text_score")
     assert "corrected for the 3 metrics tested" in sure and "so this may be luck" in sure
     assert f": p = {row['p_any_alpha_holm']:.2g}, **cannot rule luck out**" in sure
@@ -312,10 +358,10 @@ def test_a_gain_that_random_signs_do_not_explain_and_bets_cannot_prove_is_said_t
     record = found.record()
     assert (record["probably"], record["better_than_0"]) == (True, False)
     said = _verdict_text(study, "text_score")
-    assert said.startswith("**Likely, but not proven: alpha helps here. TextScore rises from ")
+    assert said.startswith("**Likely, but not proven: alpha helps here. Alpha chosen on one half ")
     # The headline has one conclusion and no p or test: of 0.004 and 0.85 in one breath nobody knew which to believe.
     assert "p =" not in said and "p <" not in said and "test" not in said.replace("tuned on test", "")
-    assert ", by 8.0 points** (95 % interval by caption +" in said
+    assert ", +8.0 points (95 % interval by caption +" in said
     sure = _how_sure(study, "text_score")
     asked = re.findall(r"^- \*\*([^*]+)\*\*, ([^:]*): p ([=<] [\d.]+), \*\*([^*]*)\*\*$", sure, re.M)
     assert [(name, finds) for name, _, _, finds in asked] == [
@@ -374,7 +420,7 @@ def test_a_metric_that_is_highest_at_0_and_elsewhere_is_said_to_be_so_everywhere
     scores = np.array([[[1.0, 0.0]], [[0.0, 3.0]]] * 20)
     prior = np.array([[4.0, 0.0], [0.0, 4.0]] * 20)
     study = AlphaStudy(scores, prior, np.zeros((40, 1), int), list(map(str, range(40))))
-    assert "α = 0 on these groups**, 50.0 %; as much at α = 0.750–1.000" in _verdict_text(study, "text_score")
+    assert "α = 0 on all groups, 50.0 %; as much at α = 0.750–1.000" in _verdict_text(study, "text_score")
     assert "0, highest here" in _shortcuts(study, "text_score")
     spans = [(s.x0, s.x1) for s in _curve_figure(study, "text_score").layout.shapes if s.type == "rect"]
     assert spans == [(0, 0.25), (0.75, 1)]
@@ -389,7 +435,7 @@ def test_a_gain_is_that_between_its_two_unrounded_ends():
     truth = np.array([[0]] * 127 + [[0]] * 22 + [[1]] * 151)
     prior = np.array([[0.0, 0.0]] * 127 + [[0.0, 1.0]] * 22 + [[0.0, 0.0]] * 151)
     said = _verdict_text(AlphaStudy(scores, prior, truth, list(map(str, range(300)))), "text_score")
-    assert "TextScore rises from 42.3 % at α = 0 to 49.7 % at α = 0.700, by 7.3 points" in said
+    assert "(tuned on test): 42.3 → 49.7 % at α = 0.700, +7.3 points (95 % interval" in said
 
 
 def test_why_alpha_gains_little_is_said_of_captions_that_hardly_differ_as_texts_alone():

@@ -8,7 +8,7 @@ from driving import button, fine, text
 from written import read_latex
 
 from core.figures import ladder_figure
-from core.ladder.ladder import SETS, Ladder
+from core.ladder.ladder import RUNGS, SETS, Ladder
 from core.metrics.groups import GROUP_MATCH
 from ui.ladder import _command, _signs, shipped
 
@@ -227,3 +227,30 @@ def test_the_address_keeps_the_set_that_is_the_usual_one_elsewhere_and_names_an_
     assert "foo" in " ".join(each.value for each in app(LADDER, rung="foo").warning)
     again = app(LADDER, set="scenes/left-right", rung="Pooled caption vector")  # as the page writes it
     assert again.pills(key="rung").value == "caption-pooled" and not again.warning
+
+
+def test_the_first_lines_say_what_a_rung_is_and_whose_result_follows(app):
+    """A stranger read “rung” and “binding” without either being said."""
+    said = text(app(LADDER, set="scenes/size-swap", model="builtin/siglip")).replace("\\", "")
+    assert "Every bar is a **rung**" in said and "**binding**: which property belongs to which object" in said
+    assert (
+        "**builtin/siglip on scenes/size-swap: most of the binding is lost where the caption becomes" in said
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", SETS)
+def test_every_address_of_a_ladder_opens_its_set_its_model_and_its_rung(app, name):
+    """Each rung of each shipped ladder is chosen by hand, and by its address (as `test_browser.py` finds it there)."""
+    for record in (each for each in Ladder.shipped() if each["benchmark"] == name):
+        chosen = app(LADDER, set=name, model=record["model"])
+        rungs = [row["name"] for row in record["rungs"] if "missing" not in row] if record["steps"] else []
+        for rung in rungs:
+            fine(chosen.pills(key="rung").set_value(rung).run())
+            opened = app(LADDER, set=name, model=record["model"], rung=RUNGS[rung].label)
+            read = [opened.selectbox(key=key).value for key in ("set", "model")]
+            assert [*read, opened.pills(key="rung").value] == [name, record["model"], rung]
+            assert not opened.warning and text(opened) == text(chosen)
+        if not rungs:  # nor a choice of them
+            opened = app(LADDER, set=name, model=record["model"], rung="Image tokens")
+            assert "has no ladder" in text(opened) and text(opened) == text(chosen)

@@ -10,7 +10,7 @@ import pytest
 from driving import fine, html
 
 from ui import export, images
-from ui.server import StyledDocument
+from ui.server import PageNames, StyledDocument
 
 GROUPS = "pages/1_Groups.py"
 ROOT = Path(__file__).resolve().parent.parent
@@ -58,6 +58,40 @@ def test_the_document_holds_the_style_before_anything_is_drawn():
     assert body.index(b"<script>") > body.index(b"</style>") and b"stSidebarCollapsed-" in body
     assert int(headers[b"content-length"]) == len(body)
     assert b"accept-encoding" not in seen  # or it would come back compressed
+
+
+def asked(path, query=b"", accept=b"text/html"):
+    """Where a browser is led that asks for a path; None where it gets what it asked for."""
+    sent = []
+
+    async def server(scope, receive, send):
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+
+    async def keep(message):
+        sent.append(message)
+
+    headers = [(b"accept", accept)]
+    scope = {"type": "http", "method": "GET", "path": path, "query_string": query, "headers": headers}
+    asyncio.run(PageNames(server)(scope, None, keep))
+    return dict(sent[0]["headers"]).get(b"location")
+
+
+@pytest.mark.parametrize(("path", "leads_to"), [
+    ("/lessons", b"./Lessons"),
+    ("/your-data", b"./Your_Data"),
+    ("/Test-time matching", b"./Test-Time_Matching"),
+    ("/behind/a/proxy/LESSONS/", b"../Lessons"),  # relative, as the server does not know what stands before its path
+    ("/home", b"./"),
+    ("/Lessons", None),
+    ("/", None),
+    ("/nopage", None),
+])  # fmt: skip
+def test_a_page_in_other_letters_leads_to_that_page(path, leads_to):
+    """`/lessons` opened Home with “Page not found”."""
+    assert asked(path) == leads_to
+    assert asked(path, accept=b"*/*") is None  # no document
+    if leads_to:
+        assert asked(path, b"lesson=alpha&x=%2F") == leads_to + b"?lesson=alpha&x=%2F"
 
 
 @pytest.mark.parametrize("accept", [b"text/html", b"*/*"])

@@ -105,8 +105,11 @@ def test_a_link_opens_a_table_and_one_that_does_not_exist_falls_back(app):
     assert not test.warning
     test = app(PAPERS, paper="Cola", table="Table 99")
     assert test.selectbox(key="table").value == "Table 1"
-    assert "asks for 'Table 99', which is no table here" in plain(test)
-    assert "asks for 'Foo', which is no paper here" in plain(app(PAPERS, paper="Foo"))
+    assert "Unknown table 'Table 99'; did you mean " in plain(test)
+    said = plain(app(PAPERS, paper="ttm"))  # was called none, without a word of which there are
+    assert "Unknown paper 'ttm'; " in said and all(
+        name in said.partition("known: ")[2] for name in (table_html.WORLD, *table_html.PAPERS)
+    )
 
 
 def test_the_address_has_the_name_of_a_table_alone_and_follows_it(app):

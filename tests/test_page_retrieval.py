@@ -558,7 +558,8 @@ def test_words_that_are_no_query_are_ranked_without_a_verdict_and_unknown_ones_a
     assert test.selectbox(key="query").value == "a purple dragon"
     (said,) = [warning.value.replace("\\", "") for warning in test.warning]  # in one box: two filled a phone
     assert not test.info and "This is no query of the set, so nobody knows which pictures are right." in said
-    assert "a purple" in said.split("Nearest queries: ")[1]
+    assert "The buttons ask the nearest queries of the set." in said
+    assert [each.label for each in test.button if each.label.startswith("Ask “a purple")]
     assert html(test).count('cm-ranked"') == 8 and "score " in html(test) and "wrong</span>" not in html(test)
     assert "does not know the word dragon in this query. It reads it as an unknown word." in said
     assert "of the first 8 show" not in text(test)
@@ -728,3 +729,58 @@ def test_the_pictures_before_and_after_training_begin_with_the_query_that_was_as
     asked = test.selectbox(key="query").value
     fine(test.segmented_control(key="view").set_value("What training changes").run())
     assert asked != "a green sphere" and test.selectbox(key="changed_query").value == asked
+    assert "You asked for" not in text(test)
+
+
+@pytest.mark.parametrize(("typed", "shown", "why"), [
+    ("red cube", "a red block", "the query for the same object is “a red block” here."),
+    ("a dragon", "a green sphere", "which is no query here; “a green sphere” is shown."),
+])  # fmt: skip
+def test_a_query_in_own_words_goes_along_to_the_pictures_before_and_after_training(app, typed, shown, why):
+    """Another query was shown there without a word."""
+    test = app(PAGE, query=typed, images="100")
+    test.selectbox(key="query").options.append(typed)  # a browser sends words that are no option, too
+    fine(test.segmented_control(key="view").set_value("What training changes").run())
+    for _ in range(2):  # the field of the first view is gone at the second run
+        said = text(test).replace("\\", "")
+        assert test.selectbox(key="changed_query").value == shown and f"You asked for “{typed}”" in said
+        assert why in said
+        fine(test.segmented_control(key="changed_by").set_value("mm-adapter").run())
+    fine(test.selectbox(key="changed_query").set_value("a rubber cube").run())
+    assert "You asked for" not in text(test)
+
+
+def test_the_last_query_in_own_words_goes_along_after_another_one_did(app):
+    test = app(PAGE, query="red cube", images="100")
+    test.selectbox(key="query").options.append("red cube")  # a browser sends words that are no option, too
+    fine(test.segmented_control(key="view").set_value("What training changes").run())
+    fine(test.segmented_control(key="view").set_value("Ask for pictures").run())
+    test.selectbox(key="query").options.append("green ball")
+    fine(test.selectbox(key="query").set_value("green ball").run())
+    test.selectbox(key="query").options.append("green ball")
+    fine(test.segmented_control(key="view").set_value("What training changes").run())
+    assert test.selectbox(key="changed_query").value == "a green sphere" and "“green ball”" in text(test)
+
+
+@pytest.mark.parametrize(("typed", "buttons"), [
+    ("green ball", ["Ask “a green sphere”"]),
+    ("two spheres", ["Ask “a white sphere”", "Ask “a red sphere”", "Ask “a big sphere”"]),
+    ("a dragon", ["Ask “a green sphere”"]),
+    ("", []),  # as if nothing had been asked
+])  # fmt: skip
+def test_whatever_is_typed_the_next_query_is_one_press_away(app, typed, buttons):
+    test = app(PAGE, query=typed, images="100")
+    assert [each.label for each in test.button if each.label.startswith("Ask “")] == buttons
+    boxes = [each.value for each in [*test.info, *test.warning]]
+    assert len(boxes) == bool(buttons)
+    assert all("nobody knows which pictures are right" in each for each in boxes) == (typed != "green ball")
+
+
+def test_what_training_changes_begins_with_pictures(app):
+    """A table of nine ways came first."""
+    test = app(PAGE, view="What training changes")
+    elements = [e for e in test.main if e.type in ("html", "markdown", "caption", "header")]
+    bodies = [str(getattr(e, "value", "") or getattr(e.proto, "body", "")) for e in elements]
+    assert "was trained to tell which attribute belongs to which object" in text(test)
+    first = next(i for i, body in enumerate(bodies) if 'class="cm-ranked"' in body)
+    assert first < next(i for i, body in enumerate(bodies) if "Every way of training" in body)

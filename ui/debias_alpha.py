@@ -19,6 +19,7 @@ from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from core.metrics.groups import METRICS, Estimate, chance, metrics_of_shape
+from core.metrics.statistics import Comparison, compare
 from ui.cached import cached_on
 from ui.chart_clicks import clicked_point
 from ui.debias import PAGE, RETRIEVAL, DebiasInputs, shipped_retrieval
@@ -37,7 +38,7 @@ from ui.images import draw_group
 from ui.moving_line import axis_position, moving_lines
 from ui.old_links import warn_without_effect
 from ui.page import show_errors
-from ui.selection import group_line, open_group, page_button, pick_group
+from ui.selection import group_line, open_group, page_button, pick_group, warn_unknown_group
 from ui.uploads import PREFIX
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
 
     from core.debiasing.study import _BestGain
 
-# Shown under the curve; the view of the language prior explains more.
+# Folded below the verdict; the view of the language prior explains more.
 _SCENARIOS = {
     1: "**The prior helps here:** as text alone, the false captions of this set are less likely than the true ones. "
     "The curve falls where alpha takes away more of that help than it corrects.",
@@ -57,16 +58,15 @@ _SCENARIOS = {
 }
 _TIED = "**This prior changes nothing:** it gives all captions of a group the same log P(t)."
 _ALPHAS = (
-    "The slider starts at 0, the captioner's own scores; 1 removes all of the prior. “Highest here” is an alpha with "
-    "the most {label} on these very groups ({tuned})."
+    "Captions are ranked by log P(t | image) − α · log P(t). The slider starts at 0, the captioner's own scores; 1 "
+    "removes all of the prior. “Highest here” is an alpha with the most {label} on these very groups ({tuned}): "
+    "{where}. The curves are exact: a metric changes only where two scores cross, and all crossings are computed."
 )
-_EQUALLY_LIKELY = (
-    " As texts, its captions are about equally likely."  # after the verdict: why alpha gains little
-)
+_CROSSED = "Alpha chosen on one half of the groups, measured on the other"
 _LITTLE = (
     0.6  # the spread of log P(t) in a group over that of an image's scores, where alpha has little to remove
 )
-_HEIGHT = 266  # of the figure: on a laptop it ends above the fold
+_HEIGHT = 244  # of the figure: on a laptop it ends above the fold
 
 _PMI = (
     "At α = 0 a caption is as good as it is likely for this image. At α = 1 it is as good as the image makes it "
@@ -82,40 +82,31 @@ def _set_alpha(value: float) -> None:
 
 
 @st.fragment
-def alpha_section(inputs: DebiasInputs, groups: GroupSet, note: str = "") -> None:
-    """The slider and everything that moves with it; moving it redraws this alone. note : said below the figure."""
+def alpha_section(inputs: DebiasInputs, groups: GroupSet) -> None:
+    """The slider and everything that moves with it; moving it redraws this alone."""
     with show_errors():
-        _draw_at_alpha(inputs, groups, note)
+        _draw_at_alpha(inputs, groups)
 
 
-def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet, note: str) -> None:
+def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     study = inputs.study
-    # On a phone the style puts the controls right below the figure, then the choice of views, then the notes.
+    # On a phone the style puts the controls right below the figure, then the notes, then the choice of views.
     verdict, controls, drawn, notes = (
         st.container(key=f"alpha-{part}", gap="xsmall" if part == "verdict" else "small")
         for part in ("verdict", "controls", "figure", "notes")
     )
     with controls:
         alpha, metric = _controls(study)
-    little = _little_prior(study, metric)
-    said = f"{_verdict_text(study, metric)}{_EQUALLY_LIKELY if little else ''}"
-    whole = said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # no line ends at an equals sign
-    verdict.markdown(unbroken(whole))
-    if tests := _how_sure(study, metric):
-        with verdict.expander("How sure is that?", icon=":material/help:", key="how-sure"):
-            st.markdown(unbroken(tests))
+    with verdict:
+        _verdict(study, metric)
     figure = _curve_figure(study, metric)
     with drawn:
         _curve_section(study, figure, alpha, metric)
-    with notes:
-        if little:
-            _where_alpha_helps(*little)
-        _curve_notes(study, alpha, metric)
-        if note:
-            st.caption(escape_markdown(note))
+    notes.caption(_at_alpha(study, alpha, metric))
+    index = _one_group(study, groups, alpha, metric)
+    st.header(f"Every metric at α = {alpha:.3f}", anchor=False)
     with st.container(key="metric-cards"):
         _cards(study, alpha)
-    index = _one_group(study, groups, alpha, metric)
     _invariance(study, alpha, index)
     _formula(alpha)
     export_section(
@@ -131,6 +122,25 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet, note: str) -> None:
         note=f"Vertical line: α = {alpha:.3f}. log P(t): {inputs.prior.line}. Strip below: where "
         f"{METRICS[metric].label} is highest. Shaded: its 95 % band.",
     )
+
+
+def _verdict(study: AlphaStudy, metric: str) -> None:
+    """Whether alpha helps, in one sentence and two results; folded: why that is so sure, and how the figure is read."""
+    little = _little_prior(study, metric)
+    said = _verdict_text(study, metric)
+    whole = said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # no line ends at an equals sign
+    st.markdown(unbroken(whole))
+    with st.expander("How sure is that?", icon=":material/help:", key="how-sure"):
+        sure = (_how_sure(study, metric), _power_text(study, metric))
+        st.markdown(unbroken("\n\n".join(filter(None, sure))))
+        if little:
+            _where_alpha_helps(*little)
+        if study.frequency.likelier is not None:
+            st.markdown(scenario_text(study))
+        read = _ALPHAS.format(
+            label=METRICS[metric].label, tuned=TUNED_ON_TEST, where=_where_highest(study, metric)
+        )
+        st.caption(f"{read}{exact_differences_once('curve')}")
 
 
 def _rows(inputs: DebiasInputs, alpha: float) -> list[tuple[str, dict[str, Estimate]]]:
@@ -171,21 +181,14 @@ def _where_highest(study: AlphaStudy, metric: str) -> str:
     return f"{best.value:.1f} %, at α = {_spans_text(best.intervals)}"
 
 
-def _curve_notes(study: AlphaStudy, alpha: float, metric: str) -> None:
-    """What the figure shows, and whether the prior helps."""
-    label = METRICS[metric].label
-    minus = f" − {alpha:.3f} · log P(t)" if alpha else ""
-    st.caption(
-        f"Captions are ranked by log P(t | image){minus}. {_ALPHAS.format(label=label, tuned=TUNED_ON_TEST)} Press "
-        "the figure to move alpha there."
+def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
+    """The metric where the slider is, and what the figure draws."""
+    now, before = (study.evaluation(a).metrics[metric] for a in (alpha, 0.0))
+    change = f", {_change_in_points(before.value, now.value):+.1f} points against α = 0" if alpha else ""
+    return unbroken(
+        f"At α = {alpha:.3f} {METRICS[metric].label} is {now}{true_minus(change)}. Shaded: its 95 % band; dotted: its "
+        "chance level; strip below: where it is highest. Press the figure to move alpha there."
     )
-    st.caption(
-        f"Strip below: where {label} is highest, {_where_highest(study, metric)}. Shaded: its 95 % band. Dotted: its "
-        "chance level. The curves are exact: a metric changes only where two scores cross, and all crossings are "
-        f"computed.{exact_differences_once('curve')} {_power_text(study, metric)}"
-    )
-    if study.frequency.likelier is not None:
-        st.markdown(scenario_text(study))
 
 
 def scenario_text(study: AlphaStudy) -> str:
@@ -238,34 +241,69 @@ def _shortcuts(study: AlphaStudy, metric: str) -> dict[str, float]:
 
 
 def _verdict_text(study: AlphaStudy, metric: str) -> str:
-    """What the best alpha gains, and whether that is more than luck; Markdown."""
-    best, label, found = study.best(metric), METRICS[metric].label, study.verdict(metric)
-    gain, n = found.gain, f"{len(study.scores)} groups"
+    """Whether alpha helps; what an alpha from one half of the groups does on the other, then what the best alpha does
+    on the groups that it was chosen on; Markdown."""
+    conclusion, tuned = _conclusion(study, metric), _tuned_text(study, metric)
+    held_out = _held_out_text(study, metric)
+    if not held_out:
+        return f"**{conclusion}** {tuned}"
+    return f"**{conclusion} {held_out}** (mean ± standard deviation of ten splits, no interval). {tuned}"
+
+
+def _conclusion(study: AlphaStudy, metric: str) -> str:
+    """One sentence: alpha helps, makes no difference or harms, or these groups cannot tell."""
+    found = study.verdict(metric)
+    if found.too_few:
+        return f"These {len(study.scores)} groups are too few to tell whether alpha helps."
+    if found.helps:
+        return "Alpha helps here."
+    if found.probably:
+        return "Likely, but not proven: alpha helps here."
+    if found.gain.difference > 0:
+        return "Alpha makes no clear difference here."
+    if _harm(study, metric):
+        return "Alpha does not help here, and at α = 1 it harms."
+    return "Alpha makes no difference here."
+
+
+def _harm(study: AlphaStudy, metric: str) -> Comparison | None:
+    """All of the prior removed against none of it, where that loses more than luck alone would; else None."""
+    none, whole = (study.evaluation(alpha).outcomes[metric].value for alpha in (0.0, 1.0))
+    change = compare(none, whole, study.clusters)
+    return change if (change.clustered or change).high < 0 else None
+
+
+def _held_out_text(study: AlphaStudy, metric: str) -> str:
+    """`TextScore 41.9 → 46.2 %, +4.3 ± 2.1 points`, of ten random halvings; "" of a single group, which has none."""
+    if len(study.scores) < 2:
+        return ""
+    found = study.validated(metric)
+    zero, value, gain = found.zero.mean(), found.values.mean(), found.values - found.zero
+    points = true_minus(f"{gain.mean():+.1f} ± {gain.std():.1f} points")
+    return f"{_CROSSED}: {METRICS[metric].label} {zero:.1f} → {value:.1f} %, {points}"
+
+
+def _tuned_text(study: AlphaStudy, metric: str) -> str:
+    """What the best alpha gains on the very groups that it was chosen on, or that none gains anything."""
+    best, label, gain = study.best(metric), METRICS[metric].label, study.verdict(metric).gain
     zero, most = (study.evaluation(alpha).metrics[metric].value for alpha in (0.0, best.alpha))
-    few = f"these {n} are too few to tell whether alpha helps"
     if gain.difference == 0:
-        end = f", and {few}" if found.too_few else ""
         also = [span for span in best.intervals.tolist() if span[0] > 0]
         same = f"; as much at α = {_spans_text(also)}" if also else ""
-        start = f"**No alpha gives more {label} than α = 0 on these groups**, {zero:.1f} %"
-        return f"{start}{same} ({TUNED_ON_TEST}){end}."
-    tested, by = (gain, "") if gain.clustered is None else (gain.clustered, f" by {gain.clustered.by}")
-    rise = (
-        f"{label} rises from {zero:.1f} % at α = 0 to {most:.1f} % at α = {best.alpha:.3f}, by "
-        f"{_change_in_points(zero, most):.1f} points"
+        lost = f"; α = 1 changes it by {_interval(change)}" if (change := _harm(study, metric)) else ""
+        return f"No alpha gives more {label} than α = 0 on all groups, {zero:.1f} %{same} ({TUNED_ON_TEST}){lost}."
+    rise = f"{zero:.1f} → {most:.1f} % at α = {best.alpha:.3f}, {_interval(gain)}"
+    return f"Chosen on all groups ({TUNED_ON_TEST}): {rise}."
+
+
+def _interval(change: Comparison) -> str:
+    """`+7.3 points (95 % interval by caption +2.9 to +11.6)`"""
+    tested, by = (
+        (change, "") if change.clustered is None else (change.clustered, f" by {change.clustered.by}")
     )
-    interval = f"(95 % interval{by} {tested.low:+.1f} to {tested.high:+.1f}; {TUNED_ON_TEST})"
-    interval = true_minus(interval)
-    if found.too_few:
-        return f"**{rise}, but {few}** {interval}."
-    start = (
-        "Alpha helps here:"
-        if found.helps
-        else "Likely, but not proven: alpha helps here."
-        if found.probably
-        else "Alpha may help here, or this is luck:"
+    return true_minus(
+        f"{change.difference:+.1f} points (95 % interval{by} {tested.low:+.1f} to {tested.high:+.1f})"
     )
-    return f"**{start} {rise}** {interval}."
 
 
 def _how_sure(study: AlphaStudy, metric: str) -> str:
@@ -318,9 +356,9 @@ def _little_prior(study: AlphaStudy, metric: str) -> tuple[float, float] | None:
 def _where_alpha_helps(texts: float, scores: float) -> None:
     """Why alpha gains little on these groups, and the way to where it gains much."""
     st.caption(
-        "**Why so little?** Alpha removes what makes one caption likelier than another as text. In these groups that "
-        f"is {texts:.2f} of log P(t) on average, where an image's scores differ by {scores:.2f}. Texts differ more "
-        "where an image chooses among all captions of a set."
+        "**Why so little?** As texts, the captions of a group are about equally likely. Alpha removes what makes one "
+        f"likelier than another, here {texts:.2f} of log P(t) on average, where an image's scores differ by "
+        f"{scores:.2f}. Texts differ more where an image chooses among all captions of a set."
     )
     stored = shipped_retrieval()
     if stored is None:
@@ -356,28 +394,11 @@ def _cards(study: AlphaStudy, alpha: float) -> None:
 def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -> int:
     """The shown group, at alpha 0 and at alpha; returns its index."""
     st.header("One group, before and after", anchor=False)
-    if not alpha:
-        alpha = _changing_alpha(study, alpha, metric)
-        st.caption(_instead_of_zero(alpha, metric))
-    flips, ids = study.flips(alpha, metric), list(study.ids)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        st.markdown("**Show a group that alpha**", width="content")
-        for label, mask in (("fixes", flips.fixed), ("breaks", flips.broken)):
-            flipped = [ids[i] for i in np.flatnonzero(mask)]
-            st.button(
-                f"{label} ({len(flipped)})",
-                on_click=lambda flipped=flipped: open_group(str(np.random.default_rng().choice(flipped))),
-                disabled=not flipped,
-                key=f"flip-{label}",
-            )
-    chosen = pick_group(ids)
-    if chosen is not None:
-        index = ids.index(chosen)
-    else:
-        index, why = _first_group(study, alpha, metric)
-        st.caption(escape_markdown(why))
+    notes = [] if alpha else [_instead_of_zero(_changing_alpha(study, alpha, metric), metric)]
+    alpha = _changing_alpha(study, alpha, metric)
+    index, why = _shown_group(study, alpha, metric)
     group = groups[index]
-    st.markdown(group_line(group.id, ids))
+    st.caption(" ".join([f"{group_line(group.id, list(study.ids))}.", escape_markdown(why), *notes]))
     shown = [study.evaluation(value).group(index) for value in (0.0, alpha)]
     for column, value, data in zip(st.columns(2, gap="large"), (0.0, alpha), shown, strict=True):
         with column:
@@ -396,6 +417,25 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -
         "subtracts the same number from a whole column."
     )
     return index
+
+
+def _shown_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str]:
+    """The buttons of groups that alpha changes and the field of all, in a row; which is shown, and why where nobody
+    chose one."""
+    flips, ids = study.flips(alpha, metric), list(study.ids)
+    warn_unknown_group(ids)
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown("**Show a group that alpha**", width="content")
+        for label, mask in (("fixes", flips.fixed), ("breaks", flips.broken)):
+            flipped = [ids[i] for i in np.flatnonzero(mask)]
+            st.button(
+                f"{label} ({len(flipped)})",
+                on_click=lambda flipped=flipped: open_group(str(np.random.default_rng().choice(flipped))),
+                disabled=not flipped,
+                key=f"flip-{label}",
+            )
+        chosen = pick_group(ids, warn=False, label_visibility="collapsed", width=340)
+    return _first_group(study, alpha, metric) if chosen is None else (ids.index(chosen), "")
 
 
 def _first_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str]:
@@ -426,9 +466,7 @@ def _instead_of_zero(alpha: float, metric: str) -> str:
         if alpha == 1
         else f"has the most {METRICS[metric].label} on all of these groups"
     )
-    return (
-        f"The slider is at α = 0. Beside it: α = {alpha:.3f}, which {what}. Move the slider to see another."
-    )
+    return f"The slider is at α = 0. Beside it: α = {alpha:.3f}, which {what}."
 
 
 def _formula(alpha: float) -> None:

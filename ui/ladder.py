@@ -102,7 +102,8 @@ _BEHIND = ("GroupScore", "GroupMatch, unseen")
 def draw(record: Mapping[str, Any], key: str) -> None:
     """The verdict in one sentence, the figure, and every number."""
     where, _, numbers = Ladder.headline(record).partition(". ")
-    st.markdown(f"**{escape_markdown(where)}.** {escape_markdown(unbroken(true_minus(numbers)))}")
+    whose = f"{record['model']} on {record['benchmark']}: {where[0].lower()}{where[1:]}"
+    st.markdown(f"**{escape_markdown(whose)}.** {escape_markdown(unbroken(true_minus(numbers)))}")
     _offer_loss(record)
     there = [row for row in record["rungs"] if "missing" not in row]
     summary = "; ".join(f"{row['label']} {row[GROUP_MATCH]['value']:.1f} %" for row in there)

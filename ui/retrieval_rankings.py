@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 from typing import NamedTuple, Self
 
 import numpy as np
 import streamlit as st
+from streamlit.errors import StreamlitAPIException
 
 from core.base import paths
+from core.base.errors import InputError
 from core.cola.tasks import BUILTIN
 from core.figures import retrieval
 from core.figures.shared_words import ranked_images
@@ -60,23 +63,60 @@ def before_and_after() -> None:
     if rankings is None:
         return
     found = part.load_set(BUILTIN, rankings.images)
-    st.header("The same query, before and after", anchor=False)
-    left, right = st.columns(2, gap="medium")
+    usual, line = _asked_before(found)
     queries = list(found.queries)
-    last = st.session_state.get("query")  # asked on the page's first view
-    usual = next((queries.index(each) for each in (last, _TELLING) if each in queries), 0)
-    asked = left.selectbox("Query", queries, usual, key="changed_query", bind="query-params")
-    name = right.segmented_control(
-        "Trained by",
-        rankings.strategies,
-        format_func=retrieval.label,
-        default=rankings.strategies[0],
-        required=True,
-        key="changed_by",
-        bind="query-params",
-    )
+    with st.container(horizontal=True, vertical_alignment="bottom", key="changed-fields"):
+        asked = st.selectbox(
+            "Query", queries, queries.index(usual), key="changed_query", bind="query-params", width=340
+        )
+        name = st.segmented_control(
+            "Trained by",
+            rankings.strategies,
+            format_func=retrieval.label,
+            default=rankings.strategies[0],
+            required=True,
+            key="changed_by",
+            bind="query-params",
+        )
+        if line and asked == usual:
+            st.caption(escape_markdown(line), width="stretch")
+    _side_by_side(rankings, found, asked, name)
+
+
+def _asked_before(found: RetrievalSubset) -> tuple[str, str]:
+    """The query to begin with: the one that was asked on the page's first view, in the words of this set, else one that
+    shows much; and in one line why it is another one, "" where it is the same."""
+    state = st.session_state
+    if "query" in state:  # gone once the field of that view is
+        if state.get("asked_before", state["query"]) != state["query"]:
+            _forget_changed_query()
+        state["asked_before"] = state["query"]
+    usual = _TELLING if _TELLING in found.queries else found.queries[0]
+    asked = state.get("asked_before") or usual
+    if asked in found.queries:
+        return asked, ""
+    same = ""
+    with suppress(InputError):
+        same = part.wording_of_set(found, part.with_own_query(BUILTIN, len(found), asked))
+    short = f"{asked[:40]}…" if len(asked) > 40 else asked
+    if same:
+        return same, f"You asked for “{short}”; the query for the same object is “{same}” here."
+    return usual, f"You asked for “{short}”, which is no query here; “{usual}” is shown."
+
+
+def _forget_changed_query() -> None:
+    """What was chosen here goes with the query that it was chosen after."""
+    st.session_state.pop("changed_query", None)
+    with suppress(StreamlitAPIException):  # a field that is drawn already takes it out by itself
+        st.query_params.pop("changed_query", None)
+
+
+def _side_by_side(rankings: Rankings, found: RetrievalSubset, asked: str, name: str) -> None:
+    """The first pictures of a query before training and after, and how many are right over all queries."""
+    queries = list(found.queries)
     query, shown = queries.index(asked), rankings.first[BEFORE].shape[1]
-    for which, title in ((BEFORE, f"Before, {rankings.model}"), (name, f"After {retrieval.label(name)}")):
+    sides = ((BEFORE, f"Before, {rankings.model}"), (name, f"After {retrieval.label(name)}"))
+    for column, (which, title) in zip(st.columns(2, gap="medium"), sides, strict=True):
         order = np.full(len(found), -np.inf)
         order[rankings.first[which][query]] = np.arange(shown, 0, -1)
         rows = ranked_images(found, query, order, "everything", shown)
@@ -84,9 +124,10 @@ def before_and_after() -> None:
         precision = rankings.precision[which][query]
         if not np.isnan(precision):
             said += f"; average precision {precision:.1f} %"
-        st.markdown(unbroken(f"{said}."))
-        with st.container(key=f"changed-{which}"):
-            st.html(part.ranked_html(found, rows, True))
+        with column:
+            st.markdown(unbroken(f"{said}."))
+            with st.container(key=f"changed-{which}"):
+                st.html(part.ranked_html(found, rows, True))
     means = (f"{rankings.right(found, which).mean():.2f}" for which in (BEFORE, name))
     st.caption(
         unbroken(

@@ -149,6 +149,8 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
     """The measured strategies beside the paper's: in one sentence, at a glance, as figures and as one table."""
     paper = retrieval.paper_data("CLIP")
     st.markdown(unbroken(f"**{_result(data, measured)}** In the paper it is {_result_there(paper)}."))
+    before_and_after()
+    st.header("Every way of training", anchor=False)
     st.html(_glance(data, paper, measured))
     st.caption(unbroken(_marks(data, measured)))
     st.caption(
@@ -160,7 +162,6 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
         f"{_counted()}Data, models and length of training are not the paper's: compare the order, not the level."
         f"{measured.said}"
     )
-    before_and_after()
     st.header("Unseen combinations, and two objects", anchor=False)
     for what, measure in (
         ("Combinations that training never showed, four here", UNSEEN),

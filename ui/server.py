@@ -1,20 +1,23 @@
-"""The web server around the pages: limits for strangers, uploads that are given up, and errors outside of any page."""
+"""The web server around the pages: limits for strangers, spellings of pages, and errors outside of any page."""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import os
+import re
 import sys
 import webbrowser
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
+from pathlib import Path
 from typing import Any
 
 import streamlit as st
 from google.protobuf.message import DecodeError
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.middleware import Middleware
+from starlette.responses import RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from streamlit import runtime
 from streamlit.proto.BackMsg_pb2 import BackMsg
@@ -26,6 +29,7 @@ from core.base.processes import limit_malloc
 from core.base.public_mode import MAX_UPLOAD_BYTES, Held, beyond, is_public
 from core.exchange.uploads import UploadStore
 from core.runs.standby import standby_worker
+from ui.navigation import PAGES
 from ui.page import STYLE, show_error
 
 UPLOAD = r".*/_stcore/upload_file/"
@@ -40,7 +44,12 @@ def options() -> dict[str, Any]:
     """What `st.App` is made with; in public mode a gate stands before everything."""
     gate = Middleware(Gate, uploads=UPLOAD, closed=CLOSED, brought=Uploads().brought, states=widget_states)
     return {
-        "middleware": [*([gate] if is_public() else []), Middleware(EndedEarly), Middleware(StyledDocument)],
+        "middleware": [
+            *([gate] if is_public() else []),
+            Middleware(EndedEarly),
+            Middleware(PageNames),
+            Middleware(StyledDocument),
+        ],
         "on_script_error": show_outside_error,
         "lifespan": _started,
     }
@@ -138,6 +147,41 @@ class EndedEarly:
         except RuntimeError:
             if not gone:
                 raise
+
+
+class PageNames:
+    """The address of a page in other letters, `/lessons` or `/your-data`, leads to that page; Streamlit knows one
+    spelling of each, and would say that there is no such page."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+        names = (
+            Path(file).stem.partition("_")[2] for file in PAGES
+        )  # "" for Home, which is no file of its own
+        self._pages = {_plain(name or "Home"): name for name in names}
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if (
+            scope["type"] == "http"
+            and scope["method"] == "GET"
+            and "text/html" in Headers(scope=scope).get("accept", "")
+        ):
+            path = scope["path"].rstrip("/")
+            asked = path.rpartition("/")[2]
+            name = self._pages.get(_plain(asked), asked)
+            if name != asked:
+                up = (
+                    "../" if scope["path"] != path else "./"
+                )  # relative: a proxy may have taken a prefix away
+                query = scope["query_string"].decode("latin-1")
+                await RedirectResponse(f"{up}{name}{f'?{query}' if query else ''}")(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+
+def _plain(name: str) -> str:
+    """A page's name without what people write in several ways."""
+    return re.sub(r"[\W_]", "", name).casefold()
 
 
 class StyledDocument:

@@ -104,7 +104,7 @@ def ladder_figure(record: Mapping[str, Any]) -> go.Figure:
             )
     outlined_whiskers(figure, data.value, places, data.high - data.value, data.value - data.low, along="x")
     _add_marks(figure, data, places)
-    layout(figure, 128 + 50 * len(places), "", "")
+    layout(figure, 110 + 48 * len(places), "", "")
     for place, label in zip(places, data.label, strict=True):
         figure.add_annotation(  # above its bar: on a phone there is no room beside it
             x=0, y=place - _LABEL_ABOVE, xref="paper", text=label, showarrow=False, xanchor="left"
