@@ -1,6 +1,9 @@
 """The finished run that ships with Crossmatch."""
 
+import re
+
 import pandas as pd
+import pytest
 from driving import button, fine, text
 
 from core.base.paths import assets
@@ -84,6 +87,16 @@ def test_the_form_shows_what_was_measured_on_the_selected_set(app):
         assert f"{len(last)} measured runs of this set and model" in said and "An example" not in said
         assert f"After {last.mean():.1f} ± {last.std():.1f} %: {gains.mean():+.1f} points" in said
         assert "this model on this set changed" not in said  # the forecast does not say it again
+
+
+@pytest.mark.parametrize("changed", [{"n": "60"}, {"T": "2"}])
+def test_what_was_measured_stays_what_it_was_where_the_run_is_another(app, changed):
+    """With 60 groups “before” was of those, “after” and the gain of all 300: gains had become no clear change."""
+    line = re.compile(r"\*\*GroupMatch .*? points;[^.]*")
+    (whole,) = line.findall(text(app(TTM, set="scenes/left-right")))
+    test = app(TTM, set="scenes/left-right", **changed)
+    assert line.findall(text(test)) == [whole]
+    assert "with all 300 groups, the preset builtin and 10 iterations" in text(test)
 
 
 def test_what_was_measured_is_of_all_groups_and_of_this_method_alone(app):

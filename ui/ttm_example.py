@@ -17,6 +17,7 @@ from core.exchange.example import ARCHIVE
 from core.figures.text import escape_markdown, metric_line
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, METRICS
+from core.metrics.statistics import Estimate
 from core.runs.store import RunStore
 from core.ttm.records import _next_gain
 from core.ttm.run import AdaptationRun, TTMRun
@@ -24,7 +25,7 @@ from core.ttm.seeds import summary
 from ui.export import chart
 from ui.formatting import exact_differences_once, true_minus
 from ui.runs import KINDS, estimate_of
-from ui.ttm_shifts import measured_runs
+from ui.ttm_shifts import measured_before, measured_runs
 
 _HEIGHT = 260
 
@@ -36,13 +37,14 @@ def section(store: RunStore, job: AdaptationRun, evaluation: Evaluation) -> bool
     job : the run that the form describes. evaluation : of all groups, before adaptation.
     """
     runs = _measured(job, evaluation)
-    if runs:
-        _of_selection(runs, evaluation)
+    before = measured_before(job.model, job.benchmark or "") if runs else None
+    if before is not None:
+        _of_selection(runs, *before)
     elif not any(
         run.status == "finished" and run.kind in KINDS and not run.is_example for run in store.list()
     ):
         _of_another(job.benchmark, job.model)
-    return bool(runs)
+    return before is not None
 
 
 def is_measured(job: AdaptationRun, evaluation: Evaluation) -> bool:
@@ -59,30 +61,34 @@ def _measured(job: AdaptationRun, evaluation: Evaluation) -> list[list[dict[str,
     return measured_runs(job.model, job.benchmark, (m, k))
 
 
-def _of_selection(runs: Sequence[Sequence[Mapping[str, Any]]], evaluation: Evaluation) -> None:
-    """Mean curves with one standard deviation over seeds, and what they come to."""
+def _of_selection(runs: Sequence[Sequence[Mapping[str, Any]]], before: Estimate, groups: int) -> None:
+    """Mean curves with one standard deviation over seeds, and what they come to, whatever the form now asks for.
+
+    before : of those runs; groups : how many they are of.
+    """
     values = np.array([[step["metrics"][GROUP_MATCH]["value"] for step in steps] for steps in runs])
-    said = _measured_line(values, evaluation)
+    iterations = values.shape[1] - 1
+    said = _measured_line(values, before)
     with st.container(border=True, key="measured-runs"):
         left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
         with left:
-            data = plots.spread_data(summary(runs), values.shape[1] - 1)
+            data = plots.spread_data(summary(runs), iterations)
             chart(plots.ttm_metrics_figure(data, _HEIGHT), said, "measured-metrics")
         with right:
             st.markdown(
-                f"**What comes out here**  \n{counted(len(runs), 'measured run')} of this set and model"
+                f"**What came out here**  \n{counted(len(runs), 'measured run')} of this set and model, with all "
+                f"{groups} groups, the preset builtin and {iterations} iterations"
             )
             st.markdown(true_minus(said))
             several = "Means over seeds, bands: one standard deviation. " if len(runs) > 1 else ""
             st.caption(
-                f"Preset builtin, all {len(evaluation.ids)} groups, no label used for training; the last iteration is "
-                f"the result. {several}Dotted: chance.{exact_differences_once('example')}"
+                f"No label was used for training; the last iteration is the result. {several}Dotted: chance."
+                f"{exact_differences_once('example')}"
             )
 
 
-def _measured_line(values: np.ndarray, evaluation: Evaluation) -> str:
+def _measured_line(values: np.ndarray, before: Estimate) -> str:
     """What the seeds come to; values : of GroupMatch in percent, (seeds, iterations)."""
-    before = evaluation.metrics[GROUP_MATCH]
     ends, gains = values[:, -1], values[:, -1] - values[:, 0]
     label = METRICS[GROUP_MATCH].label
     if (ends > before.high).all():

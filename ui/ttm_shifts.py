@@ -88,6 +88,20 @@ def measured_runs(model: str, benchmark: str, shape: tuple[int, int]) -> list[li
     ]
 
 
+def measured_before(model: str, benchmark: str) -> tuple[Estimate, int] | None:
+    """GroupMatch of such runs before training with its exact interval, and their number of groups; None of none."""
+    name, _, shift = benchmark.partition("~")
+    rows = _rows()
+    own = rows[(rows.model == model) & (rows.benchmark == name) & (rows["shift"] == shift)]
+    own = own[(own.when == "before") & (own.part == "all")]
+    if own.empty:
+        return None
+    row = own.iloc[0]
+    value, low, high, chance = (float(row[f"{GROUP_MATCH}{end}"]) for end in ("", "_low", "_high", "_chance"))
+    ties = row[f"{GROUP_MATCH}_ties"]
+    return Estimate(value, low, high, chance, None if pd.isna(ties) else int(ties)), int(row["groups"])
+
+
 @st.cache_resource(max_entries=1, show_spinner=False)
 def _iterations() -> pd.DataFrame:
     """Both metrics of every iteration of every run with the unchanged preset, of sets as they are and shifted ones."""
