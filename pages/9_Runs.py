@@ -40,6 +40,7 @@ from core.metrics.paired import _printed_comparison, comparison_table
 from core.metrics.retrieval import COLA_MAP
 from core.runs.store import Run, RunStore
 from core.sweeps.evaluate import EvaluationRun
+from core.ttm.records import _next_gain
 from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup, final_values, seed_of, summary
 from ui import runs as shared
@@ -964,6 +965,27 @@ def difference_over_seeds(both: Mapping[str, SeedGroup], metric: str, store: Run
         f"{counted(one.shape[1], 'group')}:** {_change_in_points(a, b, digits=2):+.2f} points, {b:.2f} % against "
         f"{a:.2f} % (95 % interval over {over} {paired.low:+.1f} to {paired.high:+.1f}); "
         f"p {p_text(paired.p_value)}.{could_show(paired)} {_exact_differences(2)}"
+        f"{one_beside_several([first, second])}"
+    )
+
+
+def one_beside_several(sides: Sequence[Mapping[int, np.ndarray]]) -> str:
+    """Where a single run stands among seeds of the other, all of them counted; "" unless it is one against three or
+    more, since fewer say nothing of one more seed.
+
+    sides : of A and of B, outcomes (n,) by seed, of the same groups.
+    """
+    (few, single), (many, several) = sorted(zip(sides, "AB", strict=True), key=lambda side: len(side[0]))
+    ends = np.array([100 * outcomes.mean() for outcomes in many.values()])
+    reach = _next_gain(ends, 0.0) if len(few) == 1 else None
+    if reach is None:
+        return ""
+    (value,) = (100 * outcomes.mean() for outcomes in few.values())
+    is_inside = reach[0] <= value <= reach[1]
+    says = "inside: the seed may explain" if is_inside else "outside: the seed alone hardly explains"
+    return (
+        f"  \n**All {len(many)} seeds counted:** one more seed of {several} would likely end at {reach[0]:.1f} to "
+        f"{reach[1]:.1f} % on these groups (95 % prediction); {single} ended at {value:.1f} %, {says} the difference."
     )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import streamlit as st
-from adapted import MODEL, SET, finish, made, made_home  # noqa: F401  fixtures
+from adapted import MODEL, SET, SMALL, finish, made, made_home  # noqa: F401  fixtures
 from driving import ROOT, button, fine, text
 
 from core.base.text import _exact_differences
@@ -24,7 +24,8 @@ from core.figures import TTMData
 from core.papers.measurement_run import MeasurementRun
 from core.runs.store import RunStore
 from core.sweeps.evaluate import EvaluationRun
-from core.ttm.seeds import SeedGroup
+from core.ttm.run import TTMRun
+from core.ttm.seeds import SeedGroup, seeded
 from ui.runs import title_of
 
 RUNS = "pages/9_Runs.py"
@@ -298,6 +299,23 @@ def test_groups_of_seeds_have_the_paired_difference_of_the_seeds_that_both_have(
     )
     said = f"seed 0 alone, which both have, same 24 groups:** {b - a:+.2f} points, {b:.2f} % against {a:.2f} % (95"
     assert said.replace("-", "−") in text(test)
+
+
+def test_a_single_run_stands_among_all_seeds_of_another(app, made):  # noqa: F811
+    """Of four seeds against one run the test was of the common seed alone, and nothing was said with the others."""
+    store = RunStore()
+    of = choose(app(RUNS), made.group, made.simplematch)
+    assert "seeds counted" not in text(of)  # two seeds say nothing of a third
+    seeds = [seeded(TTMRun.of(SET, MODEL, groups=24, options=SMALL), 4, made.group)[i] for i in (2, 3)]
+    third = [*made.seeds, *(finish(store, "one more", job) for job in seeds)]
+    ends = [store.steps(run)[-1]["metrics"]["group_match"]["value"] for run in third]
+    reach = 3.1824 * np.std(ends, ddof=1) * np.sqrt(1 + 1 / 4)  # Student's t of three degrees of freedom
+    low, high = max(0, np.mean(ends) - reach), min(100, np.mean(ends) + reach)
+    value = store.steps(made.simplematch)[-1]["metrics"]["group_match"]["value"]
+    side = "inside" if low <= value <= high else "outside"
+    said = text(choose(app(RUNS), made.group, made.simplematch)).replace("\\", "")
+    assert f"would likely end at {low:.1f} to {high:.1f} % on these groups (95 % prediction)" in said
+    assert f"ended at {value:.1f} %, {side}:" in said and "All 4 seeds counted" in said
 
 
 def test_a_comparison_is_taken_away_as_tables(app, made):  # noqa: F811
