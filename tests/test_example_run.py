@@ -14,6 +14,7 @@ from core.runs.engine import runs_that_count
 from core.runs.store import EXAMPLE_ID, RunStore
 from core.ttm.run import adaptation
 from core.ttm.time_left import expected_seconds
+from ui.ttm_shifts import _iterations, measured_before
 
 TTM = "pages/4_Test-Time_Matching.py"
 
@@ -87,6 +88,16 @@ def test_the_form_shows_what_was_measured_on_the_selected_set(app):
         assert f"{len(last)} measured runs of this set and model" in said and "An example" not in said
         assert f"After {last.mean():.1f} ± {last.std():.1f} %: {gains.mean():+.1f} points" in said
         assert "this model on this set changed" not in said  # the forecast does not say it again
+
+
+def test_every_measured_run_begins_where_the_shipped_scores_are():
+    steps = _iterations()
+    first = steps[steps.iteration == 0].groupby(["model", "set"])["group_match"].first()
+    assert len(first) > 100
+    for (model, name), value in first.items():
+        before, groups = measured_before(model, name)
+        assert before.value == pytest.approx(value, abs=0.01), (model, name)
+        assert (groups, before.ties) == (300, 0) and before.low < before.value < before.high
 
 
 @pytest.mark.parametrize("changed", [{"n": "60"}, {"T": "2"}])

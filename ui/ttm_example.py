@@ -37,14 +37,13 @@ def section(store: RunStore, job: AdaptationRun, evaluation: Evaluation) -> bool
     job : the run that the form describes. evaluation : of all groups, before adaptation.
     """
     runs = _measured(job, evaluation)
-    before = measured_before(job.model, job.benchmark or "") if runs else None
-    if before is not None:
-        _of_selection(runs, *before)
+    if runs:
+        _of_selection(runs, *_before(job))
     elif not any(
         run.status == "finished" and run.kind in KINDS and not run.is_example for run in store.list()
     ):
         _of_another(job.benchmark, job.model)
-    return before is not None
+    return bool(runs)
 
 
 def is_measured(job: AdaptationRun, evaluation: Evaluation) -> bool:
@@ -59,6 +58,12 @@ def _measured(job: AdaptationRun, evaluation: Evaluation) -> list[list[dict[str,
         return []
     m, k = evaluation.shape
     return measured_runs(job.model, job.benchmark, (m, k))
+
+
+def _before(job: AdaptationRun) -> tuple[Estimate, int]:
+    found = measured_before(job.model, job.benchmark or "")
+    assert found is not None  # where runs ship, the scores before them do too
+    return found
 
 
 def _of_selection(runs: Sequence[Sequence[Mapping[str, Any]]], before: Estimate, groups: int) -> None:

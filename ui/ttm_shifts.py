@@ -18,7 +18,7 @@ from core.metrics.statistics import Estimate
 from ui.export import csv_button
 from ui.formatting import exact_differences_once, true_minus, wide_table
 
-FILE, SIGNALS = "ttm_shifts.csv", "ttm_signals.csv"
+FILE, SIGNALS, BEFORE = "ttm_shifts.csv", "ttm_signals.csv", "builtin.csv"
 _KEY = ["model", "benchmark", "shift"]
 
 
@@ -91,15 +91,26 @@ def measured_runs(model: str, benchmark: str, shape: tuple[int, int]) -> list[li
 def measured_before(model: str, benchmark: str) -> tuple[Estimate, int] | None:
     """GroupMatch of such runs before training with its exact interval, and their number of groups; None of none."""
     name, _, shift = benchmark.partition("~")
-    rows = _rows()
-    own = rows[(rows.model == model) & (rows.benchmark == name) & (rows["shift"] == shift)]
-    own = own[(own.when == "before") & (own.part == "all")]
+    rows = _rows() if shift else _as_they_are()
+    own = rows[(rows.model == model) & (rows.benchmark == name) & (rows.part == "all")]
+    if shift:
+        own = own[(own["shift"] == shift) & (own.when == "before")]
     if own.empty:
         return None
     row = own.iloc[0]
     value, low, high, chance = (float(row[f"{GROUP_MATCH}{end}"]) for end in ("", "_low", "_high", "_chance"))
-    ties = row[f"{GROUP_MATCH}_ties"]
-    return Estimate(value, low, high, chance, None if pd.isna(ties) else int(ties)), int(row["groups"])
+    return Estimate(value, low, high, chance, int(row[f"{GROUP_MATCH}_ties"])), int(row["groups"])
+
+
+@st.cache_resource(max_entries=1, show_spinner=False)
+def _as_they_are() -> pd.DataFrame:
+    """GroupMatch of every built-in model on the sets as they are, under the names of columns that runs have."""
+    rows = pd.read_csv(assets() / "results" / BEFORE)
+    own = rows[rows.metric == GROUP_MATCH]
+    return own.rename(
+        columns={"value": GROUP_MATCH}
+        | {end: f"{GROUP_MATCH}_{end}" for end in ("low", "high", "chance", "ties")}
+    )
 
 
 @st.cache_resource(max_entries=1, show_spinner=False)
