@@ -146,7 +146,7 @@ def ways_on(store: RunStore, shown: str) -> DeltaGenerator:
     which are made when all else is drawn."""
     first = runs.runs_of(store, shown)[0]
     group = "" if shown.startswith("g-") else SeedGroup.of_run(store, first)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="ways-on"):
         st.button("New run", on_click=runs.open_run, args=(runs.NEW,), icon=":material/add:")
         if group:
             back = "All seeds of this group"

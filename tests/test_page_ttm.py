@@ -36,6 +36,7 @@ from core.ttm.seeds import SeedGroup
 from ui.selection import group_title
 from ui.ttm_run import _notes, only_memorised, verdict_words
 from ui.ttm_shifts import _table
+from ui.ttm_sweep import _results_table
 
 TTM, GROUPS = "pages/4_Test-Time_Matching.py", "pages/1_Groups.py"
 
@@ -401,6 +402,27 @@ def test_a_run_shows_its_own_settings_and_not_the_sidebar_s(app, made):  # noqa:
     assert not test.sidebar.children  # it was empty but for a line, and the figure narrow
 
 
+def test_the_table_of_seeds_has_gains_tests_and_settings(app, made):  # noqa: F811
+    """Its file had the curves alone: neither what was run, nor the gain that the page tests."""
+    store = RunStore()
+    assert "Results, gains and settings (CSV)" in {
+        each.label for each in app(TTM, run=made.group).get("download_button")
+    }
+    table = _results_table([store.get(run) for run in made.seeds]).set_index("metric")
+    row = table.loc["group_match"]
+    ends = np.array(
+        [[step["metrics"]["group_match"]["value"] for step in store.steps(run)] for run in made.seeds]
+    )
+    gains = ends[:, -1] - ends[:, 0]
+    assert (row["before"], row["after"]) == pytest.approx((ends[0, 0], ends[:, -1].mean()), abs=0.006)
+    assert row["gain"] == pytest.approx(gains.mean(), abs=0.006)
+    assert [row["gain_seed_0"], row["gain_seed_1"]] == pytest.approx(gains.tolist(), abs=0.006)
+    assert row["after_sd"] == pytest.approx(ends[:, -1].std(ddof=1), abs=0.006)
+    assert row["gain_low"] <= row["gain"] <= row["gain_high"] and row["p"] <= row["p_holm"] <= 1
+    assert "T = 2" in row["settings"] and row["groups"] == "first 24 of 300 groups" and row["set"] == SET
+    assert np.isnan(table.loc["text_score", "p"])  # not tested, and so on no page
+
+
 def test_a_finished_run_shows_curves_what_changed_and_the_way_back(app, made):  # noqa: F811
     test = app(TTM, run=made.seeds[0])
     assert "finished" in text(test) and "What changed" in text(test) and "McNemar" in text(test)
@@ -720,7 +742,7 @@ def test_what_is_exported_before_all_seeds_are_complete_says_so(app, made, monke
     monkeypatch.setattr("ui.ttm_sweep.export_section", lambda *some, **more: given.append((some, more)))
     test = app(TTM, run=made.group)
     (name, table, _), more = given[-1]
-    assert more["more"] is None and name == f"seeds-{made.group}" and "finished" not in more["note"]
+    assert more["more"].args[-1] == "" and name == f"seeds-{made.group}" and "finished" not in more["note"]
     store = RunStore()
     config = store.get(made.seeds[0]).config
     cut = store.create("ttm", "cut", {**config, "ttm": {**config["ttm"], "seed": 2}})
@@ -733,6 +755,7 @@ def test_what_is_exported_before_all_seeds_are_complete_says_so(app, made, monke
     assert more["latex"]().startswith(f"% {said}") and said in more["report"]().decode()
     drawn = []
     monkeypatch.setattr("ui.ttm_sweep.st.caption", drawn.append)
+    monkeypatch.setattr("ui.ttm_sweep.csv_button", lambda *_: None)
     more["more"]()
     assert drawn[0].startswith(f"**{said}")
     assert "Mean of 2 of 3 seeds: " in plain(test).replace("\u00a0", " ")

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
-from html import escape
 from typing import Any, Literal
 
 import streamlit as st
@@ -110,8 +109,6 @@ def pick_run(store: RunStore, shown: str, key: str, kinds: Collection[str] = KIN
         label_visibility="collapsed",  # it stands where the heading of a run would: its title
         on_change=lambda: open_run(st.session_state[key]),
     )
-    if shown != NEW:  # its field is too short for it on a phone
-        st.html(f'<p class="cm-whole">{escape(labels[shown])}</p>')
 
 
 def settings_line(runs: Sequence[Run]) -> None:

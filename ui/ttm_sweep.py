@@ -37,7 +37,7 @@ from core.ttm.command import command_line
 from core.ttm.records import SeedChange
 from core.ttm.run import RUNS, adaptation
 from core.ttm.seeds import SeedGroup, group_runs, seed_of, summary
-from ui.export import chart, export_section
+from ui.export import chart, csv_button, export_section
 from ui.formatting import change_text, p_text, true_minus, unbroken, wide_table
 from ui.runs import evaluation_at, live_section, open_run, run_groups, settings_line, what_ran
 from ui.ttm_run import measured_parts, report_of, verdict_words
@@ -71,7 +71,7 @@ def view(store: RunStore, group: str, files: DeltaGenerator) -> None:
                 latex=partial(_latex, whole, missing) if is_measured else "",
                 report=partial(_report, whole, missing) if is_measured else None,
                 groups=run_groups(runs[0].id, runs[0].config),
-                more=partial(_said, missing) if missing else None,
+                more=partial(_first_files, group, whole, missing),
                 title=SeedGroup(group, list(runs)).title,
                 note=f"{missing} {what_ran(runs)}. Mean over seeds; bands: one standard deviation; dotted: chance "
                 "levels. The last iteration is the result.".strip(),
@@ -258,8 +258,42 @@ def _estimates(
     return {}
 
 
-def _said(text: str) -> None:
-    st.caption(f"**{text}**")
+def _first_files(group: str, runs: Sequence[Run], missing: str) -> None:
+    """What the seeds have come to as a table, above that of their curves; missing : that there will be more."""
+    if missing:
+        st.caption(f"**{missing}**")
+    if runs and run_groups(runs[0].id, runs[0].config).truth is not None:
+        csv_button("Results, gains and settings (CSV)", partial(_results_table, runs), f"results-{group}")
+
+
+def _results_table(runs: Sequence[Run]) -> pd.DataFrame:
+    """A row per metric: before, the mean after, the gain with interval and p as the page tests it, every seed's gain,
+    and what was run."""
+    return pd.DataFrame([_result_row(each, runs) for each in _results(runs)])
+
+
+def _result_row(result: SeedResult, runs: Sequence[Run]) -> dict[str, Any]:
+    before, after, change = result.before, result.after, result.change
+    row: dict[str, Any] = {"metric": result.metric, "part": result.part or "all"}
+    row |= {f"before{end}": value for end, value in _bounded(before.value, before.low, before.high).items()}
+    row |= {f"after{end}": value for end, value in _bounded(after.value, after.low, after.high).items()}
+    row |= {"after_sd": None if result.spread.std is None else round(result.spread.std, 2)}
+    row |= {"chance": round(after.chance, 2), "gain": round(result.gain, 2)}
+    if change is not None:  # of the main metrics, which are tested
+        mean, reach = change.mean, change.next_gain or (None, None)
+        row |= {"gain_low": round(mean.low, 2), "gain_high": round(mean.high, 2)}
+        row |= {"p": mean.p_value, "p_holm": mean.p_value if mean.p_holm is None else mean.p_holm}
+        row |= {
+            f"one_more_seed_{end}": None if value is None else round(value, 2)
+            for end, value in zip(("low", "high"), reach, strict=True)
+        }
+        row |= {f"gain_seed_{seed_of(run)}": round(g, 2) for run, g in zip(runs, change.gains, strict=True)}
+    groups = _groups_said(runs[0].config, RunStore().steps(runs[0].id)[:1])
+    return row | {"groups": groups, "settings": " · ".join(_settings_said(runs[0])), **_origin(runs)}
+
+
+def _bounded(value: float, low: float, high: float) -> dict[str, float]:
+    return {"": round(value, 2), "_low": round(low, 2), "_high": round(high, 2)}
 
 
 def _latex(runs: Sequence[Run], missing: str = "") -> str:
