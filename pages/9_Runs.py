@@ -178,10 +178,10 @@ def kind(run: Run) -> str:
     return ", ".join(words)
 
 
-def accuracy(found: _Result | None, seeds: int = 1, brief: bool = False) -> str:
+def accuracy(found: _Result | None, seeds: int = 1) -> str:
     """A value with its interval, chance level and ties, or the mean with deviation over seeds; a dash for None.
 
-    seeds : that the run has. brief : how many of them the value is of is said elsewhere.
+    seeds : that the run has.
     """
     if found is None:
         return "–"
@@ -189,7 +189,7 @@ def accuracy(found: _Result | None, seeds: int = 1, brief: bool = False) -> str:
     inside.append(f"chance {found.chance:.1f}")
     if found.ties:
         inside.append(f"{found.ties:.3g} tied")
-    if seeds > 1 and not brief:
+    if seeds > 1:
         inside.append(f"{seeds} seeds" if found.seeds == seeds else f"{found.seeds} of {seeds} seeds")
     return f"{spread(found)} ({', '.join(inside)})"
 
@@ -202,14 +202,16 @@ def before_text(found: _Result | None) -> str:
 
 
 def result_text(sweep: SeedGroup, ends: _Ends, name: str) -> str:
-    """The result of a run by its main metric, the number first, which a phone shows; of one at work as far as it is.
+    """The result of a run by its main metric, number and interval first, which a phone shows; of one at work as far as
+    it is.
 
-    `70.6 ± 2.5 % GroupMatch (56.4–82.3, chance 50.0)`
+    `70.6 ± 2.5 % (56.4–82.3) GroupMatch, chance 50.0`
     """
+    found = ends.after[("", name)]
     label = "mAP" if name == COLA_MAP else metrics.description_of(name).label
-    value, bracket, more = accuracy(ends.after[("", name)], len(sweep.runs), brief=True).partition(" (")
-    of = f"{ends.queries} {label}".strip()
-    return f"{value} {of}{bracket}{more}{so_far(sweep, ends.complete)}"
+    of = f"{ends.queries} {label}, chance {found.chance:.1f}".strip()
+    ties = f", {found.ties:.3g} tied" if found.ties else ""
+    return f"{before_text(found)} {of}{ties}{so_far(sweep, ends.complete)}"
 
 
 def so_far(sweep: SeedGroup, complete: int) -> str:

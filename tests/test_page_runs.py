@@ -70,9 +70,8 @@ def test_the_table_says_kind_and_seed_and_takes_the_seeds_of_a_sweep_as_one(app,
     assert rows.loc[made.wide, "kind"] == "TTM, global" and rows.loc[made.file, "kind"] == "TTM, embeddings"
     assert set(frame["status"]) == {"finished"}
     row = rows.loc[made.simplematch]
-    assert (
-        row["result"].replace(" GroupMatch", "") == row["GroupMatch after"] and "chance 50.0" in row["result"]
-    )
+    value, interval = row["GroupMatch after"].removesuffix(", chance 50.0)").split(" (")
+    assert row["result"] == f"{value} ({interval}) GroupMatch, chance 50.0"
     assert len(row["curve"]) == 3 and row["time"].endswith("s")
     value, _, rest = row["GroupMatch before"].partition(" (")
     assert row["before"] == f"{value} ({rest.partition(',')[0]})"  # with its interval
@@ -214,12 +213,9 @@ def test_what_trains_nothing_has_no_before_and_a_ledger_the_result_of_the_run_it
     rows = app(RUNS).dataframe[0].value.set_index("id")
     assert rows.loc[measured.id, "before"] == "–" and rows.loc[measured.id, "groups"] == "24 of 300"
     assert list(rows.loc[measured.id, "curve"]) == []
-    assert rows.loc[measured.id, "result"].partition(" (")[0].endswith(" % GroupMatch")
+    assert ") GroupMatch, chance 50.0" in rows.loc[measured.id, "result"]
     value = last["metrics"]["group_match"]["value"]
-    assert (
-        f"{value:.1f} % GroupMatch" in rows.loc[ledger.id, "result"]
-        and len(rows.loc[ledger.id, "curve"]) == 2
-    )
+    assert f"{value:.1f} % (" in rows.loc[ledger.id, "result"] and len(rows.loc[ledger.id, "curve"]) == 2
 
 
 def test_evaluations_and_strategies_are_compared_as_far_as_they_can_be(app, made):  # noqa: F811
@@ -261,7 +257,7 @@ def test_a_row_of_seeds_has_the_result_of_those_that_are_complete(app, made):  #
     store.append_step(cut.id, {**record, "metrics": {**record["metrics"], "group_match": wrong}}, attempt)
     store.conclude(cut.id, attempt, "stopped")
     row = app(RUNS).dataframe[0].value.set_index("id").loc[made.group]
-    assert row["result"].startswith(f"{np.mean(ended):.1f} ± {np.std(ended, ddof=1):.1f} % GroupMatch (")
+    assert row["result"].startswith(f"{np.mean(ended):.1f} ± {np.std(ended, ddof=1):.1f} % (")
     assert row["status"] == "stopped 2/3 seeds" and "2 of 3 seeds" in row["GroupMatch after"]
 
 
@@ -606,12 +602,12 @@ def test_a_strategys_result_is_that_of_the_test_queries_and_says_so(app, made, c
     store.append_step(run.id, record(0, 18.6, 26.1), attempt)
     store.append_step(run.id, record(1, 38.0, None), attempt)
     before, result, line = told()
-    assert (before, result) == ("18.6 % (17.6–19.6)", "38.0 % validation mAP (37.0–39.0, chance 1.0), so far")
+    assert (before, result) == ("18.6 % (17.6–19.6)", "38.0 % (37.0–39.0) validation mAP, chance 1.0, so far")
     assert "validation mAP 18.6 -> 38.0" in line
     store.append_step(run.id, record(2, 41.1, 29.2), attempt)
     store.conclude(run.id, attempt, "finished")
     before, result, line = told()
-    assert (before, result) == ("26.1 % (25.1–27.1)", "29.2 % test mAP (28.2–30.2, chance 1.0)")
+    assert (before, result) == ("26.1 % (25.1–27.1)", "29.2 % (28.2–30.2) test mAP, chance 1.0")
     assert "test mAP 26.1 -> 29.2" in line
 
 
