@@ -299,7 +299,7 @@ PRESETS: dict[str, _Preset] = {
     "default": _Preset("any", "any", TTMConfig(), "[TTM] C.1; 20 % of the groups at first, all at the end"),
     "simplematch": _Preset("any", "any", SimpleMatchConfig(), "[TTM] section 3.1"),
     "builtin": _Preset(
-        "scenes/*", "builtin/clip", _BUILTIN, "trial runs on scenes that are in no built-in set"
+        "scenes/*", "builtin/clip", _BUILTIN, "chosen on the validation split, plain and tinted"
     ),
     **{
         name: _Preset("scenes/*", model, _BUILTIN.updated(changed), "chosen on the validation split, tinted")
