@@ -531,6 +531,8 @@ def page(selection: ui.Selection) -> None:
     figure = overview(a, b, sides)
     differing(a, b, groups, sides)
     table = every_metric(a, b, sides)
+    if found.is_in_order:
+        st.caption(escape_markdown(found.line))
     more_on_the_test(a, b, sides, table)
     ui.export_section("compare", printed(table, found), {"metrics": figure}, **exports(found, other))
     ui.cite(groups)
@@ -549,12 +551,13 @@ def in_order(selection: ui.Selection, other: str) -> Compared | None:
     if not assumed:
         nothing_in_common(selection, other)
         return None
-    told = "Turn it on where both files have the same groups in the same order."
+    told = "Turn this on where both have the same groups in the same order."
     if st.toggle("Pair them in order", key="in_order", bind="query-params", help=told):
         return compare_in_order(selection, other)
     names = " and ".join(name.removeprefix(PREFIX) for name in (selection.model, other))
     line = f"{names} have no name of a group in common: one only numbers its groups. Each has {len(selection.groups)}."
-    st.info(escape_markdown(f"{line} {told}"), icon=":material/compare:")
+    do = "Turn “Pair them in order” on where both have the same groups in the same order."
+    st.info(escape_markdown(f"{line} {do}"), icon=":material/compare:")
     return None
 
 

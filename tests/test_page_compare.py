@@ -382,7 +382,7 @@ def test_a_file_that_only_numbers_its_groups_says_how_it_gets_names(open_page, t
     test = open_page(COMPARE, set=named, other=other)
     assert not test.error and not test.dataframe
     (said,) = [each.value.replace("\\", "") for each in test.info if "no name of a group" in each.value]
-    assert "Each has 5. Turn it on where both files have the same groups in the same order." in said
+    assert "Each has 5. Turn “Pair them in order” on where both have" in said
 
 
 def test_files_of_as_many_groups_are_paired_in_order_and_every_result_says_so(app, exported, tmp_path):
@@ -394,7 +394,8 @@ def test_files_of_as_many_groups_are_paired_in_order_and_every_result_says_so(ap
     exported.clear()
     fine(test.toggle(key="in_order").set_value(True).run())
     assumed = "Paired in order: b.npz only numbers its groups, so group i of b.npz is taken to be group i of a.csv, for"
-    assert any(assumed in each.value.replace("\\", "") for each in test.caption)
+    # At the top, and below the table.
+    assert sum(assumed in each.value.replace("\\", "") for each in test.caption) == 2
     given = exported[-1]
     assert assumed in given["note"] and not given["command"]
     assert assumed in given["latex"]() and assumed in given["report"]().decode()
