@@ -22,7 +22,15 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import Metric
 from core.metrics.groups import GROUP_MATCH, METRICS, yes_or_no
 from core.metrics.statistics import Clusters, Comparison
-from ui.compared import Compared, Side, benchmark_of_file, compare_sides, sides_of
+from ui.compared import (
+    Compared,
+    Side,
+    benchmark_of_file,
+    compare_in_order,
+    compare_sides,
+    order_assumed,
+    sides_of,
+)
 from ui.export import BARS_NOTE
 from ui.formatting import p_text
 from ui.groups_needed import groups_needed
@@ -510,7 +518,8 @@ def page(selection: ui.Selection) -> None:
         return
     found = compare_sides(selection, other)
     if found is None:
-        nothing_in_common(selection, other)
+        found = in_order(selection, other)
+    if found is None:
         return
     a, b, groups = found.first, found.second, found.selection.selected_groups
     sides = sides_of(selection.model, other)
@@ -522,22 +531,48 @@ def page(selection: ui.Selection) -> None:
     figure = overview(a, b, sides)
     differing(a, b, groups, sides)
     table = every_metric(a, b, sides)
+    if found.is_in_order:
+        st.caption(escape_markdown(found.line))
     more_on_the_test(a, b, sides, table)
-    ui.export_section(
-        "compare", paired._printed_comparison(table), {"metrics": figure}, **exports(found, other)
-    )
+    ui.export_section("compare", printed(table, found), {"metrics": figure}, **exports(found, other))
     ui.cite(groups)
+
+
+def printed(table: pd.DataFrame, found: Compared) -> pd.DataFrame:
+    """The table as it is exported; where groups were paired by their order alone, it says so."""
+    shown = paired._printed_comparison(table)
+    return shown.assign(paired="in the order of the files") if found.is_in_order else shown
+
+
+def in_order(selection: ui.Selection, other: str) -> Compared | None:
+    """Two sides that have no name of a group in common, paired in their order where somebody says so; None where nobody
+    does, or where they cannot be, which the page says."""
+    assumed = order_assumed(selection, other)
+    if not assumed:
+        nothing_in_common(selection, other)
+        return None
+    told = "Turn this on where both have the same groups in the same order."
+    if st.toggle("Pair them in order", key="in_order", bind="query-params", help=told):
+        return compare_in_order(selection, other)
+    names = " and ".join(name.removeprefix(PREFIX) for name in (selection.model, other))
+    line = f"{names} have no name of a group in common: one only numbers its groups. Each has {len(selection.groups)}."
+    do = "Turn “Pair them in order” on where both have the same groups in the same order."
+    st.info(escape_markdown(f"{line} {do}"), icon=":material/compare:")
+    return None
 
 
 def exports(found: Compared, other: str) -> dict[str, Any]:
     """What `ui.export_section` takes besides: of both, with their difference."""
     model = found.selection.model
-    given = ui.evaluation_exports(found.selection, {model: found.first, other: found.second})
+    assumed = found.line if found.is_in_order else ""
+    given = ui.evaluation_exports(found.selection, {model: found.first, other: found.second}, assumed)
     names = " and ".join(name.removeprefix(PREFIX) for name in (model, other))
     on = set_of(found.selection)
     title = f"{names}{f' on {on}' if on else ''}, {counted(len(found.first.ids), 'group')}"
     given |= {"title": title, "note": BARS_NOTE}
-    if found.line and given["command"]:
+    if found.is_in_order:  # which the command does not do
+        given |= {"command": "", "note": f"{found.line} {BARS_NOTE}"}
+    elif found.line and given["command"]:
         given["command"] += " --common"
     return given
 

@@ -17,8 +17,6 @@ from core.base.errors import InputError
 from core.base.table_formats import READ, open_table
 from core.base.text import counted
 from core.datasets import load, user_sets
-from core.datasets.score_faults import LISTED as FAULTS
-from core.datasets.score_faults import ScoreFault
 from core.exchange.file_kinds import _kind_of_file
 from core.exchange.groups import export_groups
 from core.exchange.import_hub import fetch_parts, list_parts
@@ -35,7 +33,7 @@ from ui import import_workbench, misplaced
 from ui.compute_queue import READING
 from ui.export import MARGIN_NOTE
 from ui.misplaced import WAY_IMAGES, WAY_SCORES
-from ui.page import ask_beside, error_text, show_error
+from ui.page import ask_beside, error_text
 from ui.uploads import (
     BESIDE,
     FORMATS,
@@ -269,23 +267,10 @@ def scores() -> None:
 
 
 def refused(error: InputError, file: Any) -> None:
-    """What is wrong with a file: that it belongs elsewhere; all mistakes of a file of scores, as of a manifest; or the
-    sentence of whoever read it."""
+    """What is wrong with a file: that it belongs elsewhere, or its mistakes."""
     if misplaced.not_scores(file.name, file.getvalue()):
         return
-    faults = ScoreFault.of_file(file.name, file.getvalue())
-    if len(faults) < 2:
-        show_error(error)
-        return
-    first = f"at least {FAULTS} mistakes; the table below lists the first of them, each"
-    every = f"{len(faults)} mistakes; the table below lists each"
-    told = f"{file.name} has {first if len(faults) == FAULTS else every} with its row and what to do."
-    show_error(InputError(f"{told} Nothing of it is stored: mend them, and upload it again."))
-    table = pd.DataFrame(faults, columns=["row", "column", "what is wrong", "what to do"])
-    table["row"] = ["" if row is None or pd.isna(row) else str(int(row)) for row in table["row"]]
-    ui.wide_table(table, height=min(38 + 35 * len(table), 320), key="score-faults")
-    data = lambda: table.to_csv(index=False).encode()  # noqa: E731
-    st.download_button("Mistakes (CSV)", data, "mistakes.csv", "text/csv", on_click="ignore")
+    misplaced.show_mistakes(error, file.name, file.getvalue(), "Nothing of it is stored: mend")
 
 
 def what_files_hold() -> None:

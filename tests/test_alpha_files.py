@@ -448,6 +448,14 @@ BAD_FILES = {
         "logarithms of likelihoods, which `crossmatch export scores` writes for a vgpt: model, not probabilities or "
         "similarities.",
     ),
+    "a score above 0 and a prior under another header": (
+        NUMBERED.replace("a,1,1,-3", "a,1,1,3"),
+        PRIOR.replace("log_prob", "score"),
+        "Group 'a', image 1, caption 1 (counted from 0): the score is 3, but log P(t | image) is at most 0; give "
+        "logarithms of likelihoods, which `crossmatch export scores` writes for a vgpt: model, not probabilities or "
+        "similarities. p.csv has no column 'log_prob' among: group, caption, score; name log P(t) so, or `log_prob_1`, "
+        "`log_prob_2`, ... where each column is of a null image.",
+    ),
     "a score of NaN": (NUMBERED.replace("a,0,0,-1", "a,0,0,nan"), PRIOR, PLACE.format("'nan'")),
     "a score of -inf": (NUMBERED.replace("a,0,0,-1", "a,0,0,-inf"), PRIOR, PLACE.format("'-inf'")),
 }

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import typer
+from adapted import finish
 from commands import crossmatch, in_a_shell
 from gates import until
 from typer.testing import CliRunner
@@ -22,6 +23,7 @@ from core.datasets import load
 from core.datasets.score_files import write_scores
 from core.runs.store import RunStore
 from core.ttm.run import RUNS
+from core.ttm.seeds import seeded
 from ui.navigation import CHANGES
 
 NAMES = ["text_score", "image_score", "group_score", "group_match", "individual_match"]
@@ -289,6 +291,25 @@ def test_ttm_over_seeds_ends_with_mean_and_deviation(embeddings, tmp_path):
     assert len(lines[-1]["summary"]) == 3
     assert {p.name for p in (tmp_path / "models").iterdir()} == {"seed-0", "seed-1"}
     assert "± " in here("ttm", "--embeddings", embeddings, "--seeds", 2, "--iterations", 1, "--epochs", 1)
+
+
+@pytest.mark.parametrize(
+    "kind", [("ttm", "--iterations", 2, "--epochs", 1), ("simplematch", "--rounds", 1, "--epochs", 1)]
+)
+def test_seeds_in_the_foreground_end_with_the_gain_as_a_stored_group_has_it(embeddings, kind):
+    """The page names this command for its numbers, and it ended with means and deviations."""
+    own = (*kind, "--embeddings", embeddings, "--seeds", 2, "--adapt-on", 0.5)
+    shown = json.loads(here(*own, "--json").splitlines()[-1])["results"]
+    said = [line for line in here(*own).splitlines() if "before" in line and "  gain " in line]
+    job = RUNS[kind[0]]
+    names = dict(zip([word.strip("-") for word in kind[1::2]], kind[2::2], strict=True))
+    store = RunStore()
+    for each in seeded(job.of_file(embeddings, options=names, adapt_on=0.5), 2, "g-2"):
+        finish(store, "small", each)
+    stored = json.loads(here("runs", "seeds", "g-2", "--json"))["results"]
+    assert shown == stored and {each["part"] for each in shown} == {"adapted", "untouched"}
+    assert said == [line for line in here("runs", "seeds", "g-2").splitlines() if "  gain " in line]
+    assert any("Holm" in line and ", p " in line for line in said)
 
 
 def test_the_global_variant_by_command_line(embeddings):

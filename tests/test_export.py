@@ -6,7 +6,9 @@ import zipfile
 import numpy as np
 import pytest
 from adapted import finish
+from commands import crossmatch
 
+from core import datasets
 from core.base import files
 from core.base.errors import InputError
 from core.exchange import model as model_files
@@ -16,6 +18,7 @@ from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 from core.ttm import _model_card
 from core.ttm.run import TTMRun
+from core.ttm.seeds import seeded
 
 
 @pytest.fixture
@@ -197,3 +200,54 @@ def test_a_run_on_a_runs_model_starts_from_the_preset_that_suits_where_it_all_be
         "openai/clip",
         "run/20200101-000000000-000000",
     ]
+
+
+# --- a row of a table from a run
+
+
+PART = TTMRun.of(
+    "scenes/attribute-swap", "builtin/clip", groups=12, options={"iterations": 1, "epochs": 1, "lr": 1e-3}
+)
+
+
+@pytest.fixture(scope="module")
+def seeds_of_a_part(tmp_path_factory):
+    """A home with two seeds on the first 12 of 300 groups, as `ttm --groups 12 --seeds 2 --background` leaves it."""
+    home = tmp_path_factory.mktemp("part")
+    store = RunStore(home / "runs")
+    return home, store, [finish(store, "part", job) for job in seeded(PART, 2, "g-part")]
+
+
+def share(scores, truth):
+    """GroupMatch of 2 x 2 groups in percent, by hand: the true pairs have the larger total."""
+    right = [
+        s[0, t[0]] + s[1, t[1]] > s[0, 1 - t[0]] + s[1, 1 - t[1]] for s, t in zip(scores, truth, strict=True)
+    ]
+    return 100 * sum(right) / len(right)
+
+
+@pytest.mark.parametrize("named", [(), ("--model", "builtin/clip", "--benchmark", "scenes/attribute-swap")])
+def test_a_row_of_a_run_has_both_ends_on_the_run_s_own_groups(seeds_of_a_part, named, monkeypatch):
+    home, store, runs = seeds_of_a_part
+    monkeypatch.setenv("CROSSMATCH_HOME", str(home))
+    text = crossmatch("export", "row", "--run", "g-part", *named).stdout
+    truth = datasets.load("scenes/attribute-swap").truth[:12]
+    before = share(store.scores(runs[0], 0), truth)
+    after = sum(share(store.scores(run, 1), truth) for run in runs) / 2
+    row = next(line for line in text.splitlines() if line.startswith("| builtin/clip"))
+    label, _, match, adapted, gain, reduced = [cell.strip() for cell in row.strip("| ").split("|")]
+    assert label == "builtin/clip, first 12 of 300 groups"
+    assert match.startswith(f"{before:.2f} [") and adapted.startswith(f"{after:.2f} ± ")
+    assert gain.startswith(f"{after - before:+.1f}".replace("-", "−"))
+    assert reduced == f"{100 * (after - before) / (100 - before):.1f} %".replace("-", "−")
+    assert "on Attribute swap, 12 groups of 2×2 (first 12 of 300 groups)" in text
+    assert "TTM over 2 seeds (T = 1, 1 epoch, learning rate 0.001," in text and "300 groups of" not in text
+
+
+def test_a_run_is_not_put_beside_a_model_or_set_that_is_not_its_own(seeds_of_a_part, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_HOME", str(seeds_of_a_part[0]))
+    named = {"--model": "builtin/siglip", "--benchmark": "scenes/left-right", "--split": "train"}
+    for option, other in named.items():
+        found = crossmatch("export", "row", "--run", "g-part", option, other)
+        own = "g-part adapted builtin/clip on scenes/attribute-swap, split test, and"
+        assert found.returncode == 2 and f"{own} {option} names {other}; leave {option} out" in found.stderr

@@ -191,6 +191,7 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
         "vgpt": ("--model", "{clip}", "--benchmark", "toy/pairs", "--layout", "vgpt/1"),
         "paper": ("--model", "{clip}", "--benchmark", "winoground"),
         "scores": ("--scores", "{scores}"),
+        "run": ("--run", "{run}"),
     },
     "runs list": {"": ("--json",)},
     "runs show": {"": ("{run}", "--json")},
@@ -958,28 +959,37 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
     "export row": {
         "--model": {
             "scores": refused("--model has no effect with --scores", "--model", "{clip_2}"),
+            "run": refused("and --model names", "--model", "{clip_2}"),
             "*": differs("--model", "{clip_2}"),
         },
         "--benchmark": {
             "scores": refused("that toy/others lacks", "--benchmark", "toy/others"),
+            "run": refused("and --benchmark names", "--benchmark", "toy/others"),
             "*": differs("--benchmark", "toy/others"),
         },
         "--scores": {
             "scores": differs("--scores", "{scores_2}"),
+            "run": refused("--run has no effect with --scores", "--scores", "{scores}"),
             "*": refused("--model has no effect with --scores", "--scores", "{scores}"),
         },
-        "--layout": {"vgpt": differs("--layout", "vgpt/4"), "*": differs("--layout", "vgpt/1")},
+        "--layout": {
+            "vgpt": differs("--layout", "vgpt/4"),
+            "run": differs("--layout", "ttm/6"),
+            "*": differs("--layout", "vgpt/1"),
+        },
         "--format": {"*": differs("--format", "latex")},
         "--run": {
+            "run": differs("--run", "{run_2}"),
             "ttm": differs("--run", "{run}"),
             "vgpt": refused(DEAD, "--run", "{run}"),
-            "paper": refused("is not a row here", "--run", "{run}"),
+            "paper": refused("and --benchmark names winoground", "--run", "{run}"),
             "scores": refused(DEAD, "--run", "{run}"),
         },
         "--paper": {"paper": differs("--no-paper"), "*": refused("--paper has no effect", "--paper")},
         "--split": {
             "paper": refused("Unknown split", "--split", "validation"),
             "scores": refused(DEAD, "--split", "validation"),
+            "run": refused("and --split names validation", "--split", "validation"),
             "*": differs("--split", "validation"),
         },
         "--out": {"*": differs("--out", "rows.md")},

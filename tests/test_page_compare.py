@@ -375,9 +375,38 @@ def test_a_file_that_only_numbers_its_groups_says_how_it_gets_names(open_page, t
     groups = load(SET, "test").select(range(5))
     named = uploaded(tmp_path, "a.csv", with_right({0, 1}), groups)
     other = uploaded(tmp_path, "b.npz", with_right({0}))
-    (error,) = open_page(COMPARE, set=named, other=other).error
+    three = uploaded(tmp_path, "c.npz", with_right({0})[:3])  # too few to be paired in order
+    (error,) = open_page(COMPARE, set=named, other=three).error
     said = error.value.replace("\\", "")
-    assert "b.npz only numbers its groups, 0 to 4: add an array 'ids'" in said
+    assert "c.npz only numbers its groups, 0 to 2: add an array 'ids'" in said
+    test = open_page(COMPARE, set=named, other=other)
+    assert not test.error and not test.dataframe
+    (said,) = [each.value.replace("\\", "") for each in test.info if "no name of a group" in each.value]
+    assert "Each has 5. Turn “Pair them in order” on where both have" in said
+
+
+def test_files_of_as_many_groups_are_paired_in_order_and_every_result_says_so(app, exported, tmp_path):
+    """The page gave Python code to rewrite the file with."""
+    groups = load(SET, "test").select(range(5))
+    named = uploaded(tmp_path, "a.csv", with_right({0, 1}), groups)
+    other = uploaded(tmp_path, "b.npz", with_right({1, 2, 3}))
+    test = app(COMPARE, set=named, other=other)
+    exported.clear()
+    fine(test.toggle(key="in_order").set_value(True).run())
+    assumed = "Paired in order: b.npz only numbers its groups, so group i of b.npz is taken to be group i of a.csv, for"
+    # At the top, and below the table.
+    assert sum(assumed in each.value.replace("\\", "") for each in test.caption) == 2
+    given = exported[-1]
+    assert assumed in given["note"] and not given["command"]
+    assert assumed in given["latex"]() and assumed in given["report"]().decode()
+    assert any(
+        "b.npz has no ground truth; truth: of a.csv." in c.value.replace("\\", "") for c in test.caption
+    )
+    match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
+    for column, scores in (("A: a.csv", with_right({0, 1})), ("B: b.npz", with_right({1, 2, 3}))):
+        # Of these files the diagonal is the larger total, or the smaller one; the truth is a.csv's for both.
+        right = [(s[0, 0] > s[0, 1]) == (t[0] == 0) for s, t in zip(scores, groups.truth, strict=True)]
+        assert match[column] == 100 * sum(right) / 5
 
 
 def test_a_file_of_other_groups_is_not_what_a_file_is_compared_with(app, tmp_path):

@@ -667,6 +667,7 @@ def test_seeds_are_exported_as_table_of_latex_and_report(app, made, monkeypatch)
     latex, report = given[-1]["latex"](), given[-1]["report"]().decode()
     assert r"\end{tabular}" in latex.splitlines() and "after, mean of 2 seeds &" in latex
     assert "before" in report and "after, seed 0" in report and "after, seed 1" in report
+    assert report.index("<h3>Accuracy by iteration</h3>") < report.index("<h3>Mean of 2 seeds</h3>")
 
     store, truth = RunStore(), load(SET, "test").select(np.arange(24)).truth
     before, after = ([Evaluation.of(store.scores(run, i), truth) for run in made.seeds] for i in (0, 2))

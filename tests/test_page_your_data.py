@@ -623,10 +623,17 @@ def test_scores_given_for_tags_and_a_prior_given_for_tags_are_called_what_they_a
             "Tags",
             "x.csv",
             logarithms,
-            "looks like a score file; upload it under “File of scores or embeddings”.",
+            "looks like a score file; upload it on the page Your data, under “File of scores or embeddings”.",
         ),
         ("Tags", "x.csv", prior, "looks like a language prior; add it under “Language prior”"),
-        ("Language prior", "x.csv", logarithms, "looks like a score file; upload it under"),
+        ("Language prior", "x.csv", logarithms, "looks like a score file; upload it on the page Your data"),
+        # One number per caption and no image: a prior whose column has another name, no scores.
+        (
+            "Language prior",
+            "x.csv",
+            prior.replace(b"log_prob", b"score"),
+            "has no column 'log_prob' among: group, caption, score; name log P(t) so, or",
+        ),
     ):
         test = fine(uploaded(app, "s.csv", logarithms))
         fields = {u.label.partition(":")[0]: u for u in test.get("file_uploader")}

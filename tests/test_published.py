@@ -15,6 +15,7 @@ from core import datasets
 from core.base.errors import InputError
 from core.base.paths import assets
 from core.cli import app as command
+from core.datasets.paper_results import CITATIONS
 from core.datasets.score_files import write_scores
 from core.papers.published import _BENCHMARKS, PublishedSet, _rows
 from core.runs.store import RunStore
@@ -241,11 +242,12 @@ def test_what_evaluate_wrote_stands_among_published_results_and_says_what_makes_
     rows = json.loads(shown.stdout)["rows"]
     (own,) = [row for row in rows if row["kind"] == "yours"]
     assert (own["value"], own["system"], own["source"]) == (12.5, "mine", "metrics.json")
-    assert own["method"] == "as measured, [9.40, 16.10]" and own["caution"] == caution
+    assert own["method"] == "as measured" and own["caution"] == caution
+    assert (own["low"], own["high"]) == (9.4, 16.1)
     assert [row["value"] for row in rows] == sorted((row["value"] for row in rows), reverse=True)
     text = CliRunner().invoke(command, ["published", "Winoground", path, "--metric", "group_score"]).stdout
     (line,) = [line for line in text.splitlines() if line.startswith("*")]
-    assert "12.50  mine, as measured" in line and (caution in line)
+    assert "12.50 [9.40, 16.10]  mine, as measured" in line and (caution in line)
 
 
 @pytest.mark.parametrize(
@@ -299,7 +301,11 @@ def test_a_score_file_or_a_result_without_a_benchmark_is_taken_as_one_of_the_set
         write_scores(path, scores)
     row = PublishedSet("Winoground").result(path, "group_score").iloc[0]
     assert row["value"] == 100 * 299 / 400 and row["source"] == path.name and row["caution"] == ""
-    assert row["method"].startswith("of your file, as measured, [") and row["system"].startswith("mine.")
+    assert (
+        row["method"] == "of your file, as measured"
+        and row["low"] < row["value"] < row["high"]
+        and row["system"].startswith("mine.")
+    )
     assert "taken as one of winoground; image i is taken to belong to caption i" in row["note"]
     with pytest.raises(
         InputError, match=r"400 groups of 2x2, ColorSwap has 300 \(test\) or 700 \(train\) groups"
@@ -382,11 +388,13 @@ def test_the_page_takes_an_own_result_too(app, tmp_path):
     (field,) = [each for each in test.get("file_uploader") if "Your own result" in each.label]
     fine(field.upload("metrics.json", json.dumps(evaluated("winoground")).encode()).run())
     table = systems(test)
-    assert table[table["What it is"] == "yours"]["Value (%)"].tolist() == ["12.50"]
-    above = int((table["Value (%)"].astype(float) > 12.5).sum())
-    wanted = (
-        f"**Yours**: 12.50 % (mine, as measured, [9.40, 16.10]); {above} of the {len(table) - 1} other rows"
-    )
+    assert table[table["What it is"] == "yours"]["Value (%)"].tolist() == ["12.50 [9.40, 16.10]"]
+    # Neither people, nor chance, nor what has a mark stands among what a number is compared with.
+    others = table[(table["What it is"] == "published") & (table["Mark"] == "")]["Value (%)"].astype(float)
+    assert 85.5 not in others.tolist() and others.max() == 69.75 and len(others) < len(table) - 5
+    above = int((others > 12.5).sum())
+    wanted = f"**Yours**: 12.50 % [9.40, 16.10] (mine, as measured); {above} of the {len(others)} comparable "
+    wanted += "published results are higher."
     assert any(each.value.replace("\\", "").startswith(wanted) for each in test.markdown)
 
 
@@ -399,8 +407,106 @@ def test_the_page_measures_a_score_file_as_one_of_the_set_that_is_chosen(app, tm
     (field,) = [each for each in test.get("file_uploader") if "Your own result" in each.label]
     fine(field.upload("a.csv", path.read_bytes()).run())
     table = systems(test)
-    (method,) = table[table["What it is"] == "yours"]["Method"]
-    assert method == "of your file, as measured, [99.08, 100.00]"  # Clopper and Pearson's of 400 of 400
+    own = table[table["What it is"] == "yours"].iloc[0]
+    assert own["Method"] == "of your file, as measured"
+    assert own["Value (%)"] == "100.00 [99.08, 100.00]"  # Clopper and Pearson's of 400 of 400
+
+
+def field_of(test):
+    (field,) = [each for each in test.get("file_uploader") if "Your own result" in each.label]
+    return field
+
+
+def test_scores_under_other_headers_are_asked_for_their_columns_and_measured(app, tmp_path):
+    """Papers said that the columns were missing; Your data asked which is which."""
+    path = tmp_path / "a.csv"
+    write_scores(path, np.tile(np.eye(2), (400, 1, 1)))
+    other = pd.read_csv(path).rename(
+        columns={"group": "item", "image": "img", "caption": "text", "score": "sim"}
+    )
+    test = opened(app, "group_score")
+    fine(field_of(test).upload("b.csv", other.to_csv(index=False).encode()).run())
+    assert any("looks like scores under other headers" in each.value for each in test.info)
+    (send,) = [each for each in test.button if each.label == "Read it as scores"]
+    fine(send.click().run())
+    own = systems(test)
+    own = own[own["What it is"] == "yours"].iloc[0]
+    assert (own["Value (%)"], own["Source"]) == ("100.00 [99.08, 100.00]", "b.csv")
+
+
+def test_all_mistakes_of_a_file_are_listed_and_gone_with_the_next_one(app, tmp_path):
+    path = tmp_path / "a.csv"
+    write_scores(path, np.tile(np.eye(2), (400, 1, 1)))
+    faulty = pd.read_csv(path, dtype=str)
+    faulty.loc[[0, 4, 8], "score"] = ["", "0,5", "x"]
+    test = opened(app, "group_score")
+    test = field_of(test).upload("a.csv", faulty.to_csv(index=False).encode()).run()
+    (error,) = test.error
+    assert error.value.replace("\\", "").startswith("a.csv has 3 mistakes; the table below lists each")
+    (table,) = [each.value for each in test.dataframe if "what is wrong" in each.value.columns]
+    assert table["row"].tolist() == ["2", "6", "10"]
+    fine(field_of(test).upload("b.csv", path.read_bytes()).run())
+    assert not test.error and not any("what is wrong" in each.value.columns for each in test.dataframe)
+    shown = CliRunner().invoke(command, ["published", "winoground", write(tmp_path / "c.csv", faulty)])
+    assert "3 mistakes in all" in str(shown.exception)
+
+
+def write(path, table) -> str:
+    table.to_csv(path, index=False)
+    return str(path)
+
+
+@pytest.mark.parametrize(
+    ("name", "says"), [("a.zip", "is an archive; unpack it"), ("a.txt", "is neither a result")]
+)
+def test_a_file_of_another_ending_is_one_sentence_of_the_page(app, name, says):
+    """The browser said "application/zip files are not allowed", with no next step."""
+    test = opened(app, "group_score")
+    assert not field_of(test).allowed_type
+    test = field_of(test).upload(name, b"PK").run()
+    (error,) = test.error
+    assert says in error.value and len(systems(test))
+
+
+def test_a_number_that_is_printed_in_two_places_stands_once_with_both(app):
+    """SigLIP-B16's 10.25 stood in two rows, of Table 1 and of Table 9."""
+    table = standing("Winoground", "", "group_score")
+    (own,) = table[table["system"].eq("SigLIP-B16") & table["method"].eq("raw")].to_dict("records")
+    assert own["value"] == 10.25 and own["source"] == "TTM, Table 1; TTM, Table 9"
+    assert own["note"] == "the same in the rows T=3, 5 and 10"
+    for found in PublishedSet.every().values():
+        for metric in found.metrics:
+            rows = found.standing(metric)
+            assert not rows.duplicated(["system", "method", "value", "caution"]).any()
+
+
+def test_latex_has_marks_reasons_sources_and_years_and_bibtex_all_that_is_quoted(app):
+    test = opened(app, "group_score")
+    fine(
+        field_of(test).upload("metrics.json", json.dumps(evaluated("winoground", n_groups=40)).encode()).run()
+    )
+    latex, bibtex = (
+        next(each.value for each in test.code if start in each.value)
+        for start in ("\\begin{tabular}", "@software")
+    )
+    rows = {line.split(" & ")[2]: line for line in latex.splitlines() if line.count(" & ") == 5}
+    assert (
+        rows["mine (yours)"].startswith("[1] & 12.50 {\\scriptsize [9.40, 16.10]}")
+        or "[9.40, 16.10]" in rows["mine (yours)"]
+    )
+    assert "& 10.50 & UNITER large & as published & Thrush et al. 2022 & 2022" in rows["UNITER large"]
+    assert "human (people)" in rows and rows["GPT-4"].startswith("{}[")
+    for page_note in [
+        each.value.replace("\\", "") for each in test.caption if "Not comparable" in each.value
+    ]:
+        assert page_note in latex
+    assert "; Thrush et al. 2022, by a list of results (read 2026-11-22)" in latex
+    for key in ("zhu2026ttm", "thrush2022winoground", "lin2024visualgptscore", "ossowski2024keycomp"):
+        assert bibtex.count(f"{{{key},") == 1
+
+
+def test_every_other_system_has_the_citation_of_its_paper():
+    assert _rows()["cited"].isin(set(CITATIONS)).all()
 
 
 def systems(test):

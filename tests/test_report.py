@@ -20,7 +20,7 @@ from core.exchange.report import (
     write_report,
 )
 from core.exchange.seeds import SeedResult
-from core.figures import bars_data, margins_data
+from core.figures import TTMData, bars_data, margins_data
 from core.figures.svg import bars_svg, margins_svg
 from core.groups import Group, GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
@@ -315,3 +315,37 @@ def test_seeds_are_folded_each_with_a_pattern_of_its_own_and_the_lines_are_expla
     for line in ("blue and solid", "orange and dashed", "grey and dotted", "thin whiskers, dashed mark"):
         assert line in " ".join(words.split())
     assert "<section><details>" not in report_html(sections)
+
+
+def run_of(values, **more):
+    """The curve of GroupScore and GroupMatch in these iterations: value, low, high, chance."""
+    nothing = np.full(len(values), np.nan)
+    metrics = {
+        "group_score": np.array([[v, v - 10, v + 10, 100 / 6] for v in values], dtype=float),
+        "group_match": np.array([[v + 5, v - 5, v + 15, 50] for v in values], dtype=float),
+    }
+    return TTMData(np.arange(len(values)), metrics, *(nothing,) * 4, len(values) - 1, nothing, **more)
+
+
+def test_the_curve_of_what_was_adapted_stands_at_the_top_with_bands_chance_and_last_values(toy_groups):
+    text = report_html([section(toy_groups)], curves={"": run_of([25, 50, 75])})
+    assert text.index("Accuracy by iteration") < text.index("<table>")
+    (figure,) = re.findall(r'<svg[^>]*aria-label="Accuracy by iteration.*?</svg>', text, re.DOTALL)
+    assert "GroupScore from 25.0 to 75.0 percent, chance 16.7" in figure
+    assert "GroupMatch from 30.0 to 80.0 percent, chance 50.0" in figure
+    # 0 % lies at 260, 100 % at 10; iterations from 52 to 550.
+    assert 'd="M52.0 197.5L301.0 135.0L550.0 72.5"' in figure
+    assert "M52.0 222.5L301.0 160.0L550.0 97.5L550.0 47.5" in figure  # its band
+    assert 'd="M52 135.0H550"' in figure  # GroupMatch's chance level
+    assert ">GroupMatch 80.0</text>" in figure and ">GroupScore 75.0</text>" in figure
+    assert "Bands: 95 % intervals." in text and "Accuracy by iteration" not in report_html(
+        [section(toy_groups)]
+    )
+
+
+def test_the_curves_of_parts_and_of_seeds_say_what_they_are(toy_groups):
+    part = {"adapted": run_of([25, 50]), "untouched": run_of([25, 20])}
+    text = report_html([section(toy_groups)], curves=part)
+    assert "<h3>Accuracy by iteration, adapted groups</h3>" in text and "untouched groups</h3>" in text
+    seeds = report_html([section(toy_groups)], curves={"": run_of([25, 50], seeds=np.array([2, 2]))})
+    assert "Bands: one standard deviation to either side of the mean over seeds." in seeds

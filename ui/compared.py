@@ -4,12 +4,14 @@ them that both have."""
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
 
 from core.base.text import counted
 from core.metrics.evaluation import Evaluation
+from core.metrics.paired import without_names
 from ui.cached import cached_on
 from ui.loaders import evaluate, measured_on
 from ui.selection import Selection, benchmark_of
@@ -25,6 +27,7 @@ class Compared(NamedTuple):
     first: Evaluation
     second: Evaluation
     line: str  # which groups these are, "" where they are all that is selected
+    is_in_order: bool = False  # paired by their order alone, which `line` says
 
 
 def compare_sides(selection: Selection, other: str) -> Compared | None:
@@ -47,6 +50,62 @@ def compare_sides(selection: Selection, other: str) -> Compared | None:
     groups = counted(len(first.ids), "selected group" if selection.tags else "group")
     have = ", ".join(f"{name.removeprefix(PREFIX)} has {size}" for name, size in sizes.items())
     return Compared(narrowed, first, second, f"Both are measured on the {groups} that both have: {have}.")
+
+
+def order_assumed(selection: Selection, other: str) -> str:
+    """What is assumed where two sides without a common name of a group are paired in their order, as a sentence; ""
+    where they cannot be: one of them has to do nothing but number its groups, and both need as many of one shape."""
+    groups, shape = selection.groups, "x".join(map(str, selection.groups.shape))
+    numbered, named = [], groups.title or groups.name
+    for entry in (selection.model, other):
+        if not is_upload(entry) or entry == selection.benchmark:
+            continue
+        file = upload_evaluation(entry, shape)
+        if set(file.ids) & set(groups.ids):
+            continue
+        name = entry.removeprefix(PREFIX)
+        only = next(
+            (n for n, ids in ((name, file.ids), (named, groups.ids)) if without_names(n, ids, False)), ""
+        )
+        if not only or len(file.ids) != len(groups) or file.shape != groups.shape:
+            return ""
+        numbered.append((only, name))
+    if not numbered:
+        return ""
+    only, name = numbered[0]
+    return (
+        f"Paired in order: {only} only numbers its groups, so group i of {name} is taken to be group i of {named}, for "
+        f"all {len(groups)}, with images and captions in one order. If the orders differ, no difference and no p "
+        "means anything."
+    )
+
+
+def compare_in_order(selection: Selection, other: str) -> Compared:
+    """Both sides, where `order_assumed` says that they can be paired so. InputError where captions or truth differ."""
+    names = [entry.removeprefix(PREFIX) for entry in (selection.model, other)]
+    first, second = (_in_order(selection, entry) for entry in (selection.model, other))
+    a, b = _with_truth_of(first, second, names[1]), _with_truth_of(second, first, names[0])
+    return Compared(selection, a, b, order_assumed(selection, other), True)
+
+
+def _with_truth_of(own: Evaluation, other: Evaluation, name: str) -> Evaluation:
+    """An evaluation that was given no truth, by that of the other on the same groups. name : of the other."""
+    if own.truth_given or not other.truth_given or own.truth.shape != other.truth.shape:
+        return own
+    return replace(own, truth=other.truth, truth_given=True, truth_of=name)
+
+
+def _in_order(selection: Selection, entry: str) -> Evaluation:
+    groups = selection.groups
+    if not is_upload(entry) or entry == selection.benchmark:
+        return evaluate(selection, entry)
+    file = upload_evaluation(entry, "x".join(map(str, groups.shape)))
+    if set(file.ids) & set(groups.ids):
+        return evaluate(selection, entry)
+    ids = list(groups.ids)
+    make = lambda: measured_on(replace(file, ids=ids), groups, upload_captions(entry))  # noqa: E731
+    found = cached_on(file, ("in order", groups.name, tuple(ids)), make)
+    return found if selection.mask.all() else found.select(selection.mask)
 
 
 def _sizes(selection: Selection, other: str) -> dict[str, int]:

@@ -212,10 +212,12 @@ def _copied(label: str, text: str, language: str | None = None) -> None:
         st.code(text, language=language, wrap_lines=True, height=160 if text.count("\n") > 8 else "content")
 
 
-def evaluation_exports(selection: Selection, evaluations: Mapping[str, Evaluation]) -> dict[str, Any]:
+def evaluation_exports(
+    selection: Selection, evaluations: Mapping[str, Evaluation], assumed: str = ""
+) -> dict[str, Any]:
     """What `export_section` takes of one model or file, or of two, on the selected groups.
 
-    evaluations : by model or file (`upload/NAME`).
+    evaluations : by model or file (`upload/NAME`). assumed : what a reader of the numbers has to know first.
     """
     from core.exchange.layouts import latex_table
     from core.exchange.report import ReportSection, report_html
@@ -230,10 +232,12 @@ def evaluation_exports(selection: Selection, evaluations: Mapping[str, Evaluatio
     command = _measuring_command(selection, list(evaluations))
     m, k = groups.shape
     about = f"{' and '.join(named)} on {where['set'] or 'own groups'}, {counted(len(pair[0].ids), 'group')} of {m}×{k}"
+    about = f"{about}. {assumed}" if assumed else about
 
     def report() -> bytes:
         of_one = [ReportSection(model, groups, e, where["set"], where["split"]) for model, e in named.items()]
-        return report_html(of_one, command=command).encode()
+        again = "" if assumed else command  # which makes no such assumption
+        return report_html(of_one, command=again, note=assumed).encode()
 
     return {
         "title": selection.description if len(pair) == 1 else "",

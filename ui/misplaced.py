@@ -7,12 +7,14 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import streamlit as st
 
 from core.base import public_mode
 from core.base.errors import InputError
 from core.base.paths import is_file
 from core.base.table_formats import Table, open_table
+from core.datasets.score_faults import LISTED, ScoreFault
 from core.exchange.file_kinds import (
     _CAPTIONS,
     _EMBEDDINGS,
@@ -24,7 +26,9 @@ from core.exchange.file_kinds import (
 from core.exchange.score_columns import _ScoreColumns
 from core.figures.text import escape_markdown
 from ui import import_workbench
+from ui.formatting import wide_table
 from ui.import_workbench import ImportSession
+from ui.page import show_error
 from ui.selection import select
 from ui.uploads import FILES, store_file, stored_upload
 
@@ -44,6 +48,28 @@ def scores_of_other_names(name: str, table: Table, or_images: bool) -> bool:
     guess = _ScoreColumns.guessed(table, or_images)
     if guess is None:
         return False
+    content = _renamed(guess, name, table)
+    if content is not None:
+        entry = store_file(f"{Path(name).stem}.csv", content)
+        import_workbench.clear()
+        _as_stored()
+        way = {"way": WAY_SCORES} if st.session_state.get("way") == WAY_IMAGES else {}
+        select(**way, set=entry, shape=stored_upload(entry).shape, tag=[])
+    return True
+
+
+def renamed_scores(name: str, content: bytes) -> tuple[bool, bytes | None]:
+    """The same form for a file that is not stored: whether it was shown, and the file under the names that are read,
+    once they are said."""
+    guess = None
+    with suppress(InputError):
+        table = open_table(name, content)
+        guess = _ScoreColumns.guessed(table, or_images=False)
+    return (False, None) if guess is None else (True, _renamed(guess, name, table))
+
+
+def _renamed(guess: _ScoreColumns, name: str, table: Table) -> bytes | None:
+    """A form that says which column is which; the table under the names that are read, once it is sent."""
     _say(
         f"{name} looks like scores under other headers ({', '.join(table.columns)}). Needed are a group, an image, a "
         "caption and the score of each pair; say which column is which."
@@ -51,13 +77,27 @@ def scores_of_other_names(name: str, table: Table, or_images: bool) -> bool:
     with st.form(_COLUMNS, border=True):
         columns = _column_fields(guess, list(table.columns))
         sent = st.form_submit_button("Read it as scores", type="primary", icon=":material/arrow_forward:")
-    if sent:
-        entry = store_file(f"{Path(name).stem}.csv", columns.renamed(table))
-        import_workbench.clear()
-        _as_stored()
-        way = {"way": WAY_SCORES} if st.session_state.get("way") == WAY_IMAGES else {}
-        select(**way, set=entry, shape=stored_upload(entry).shape, tag=[])
-    return True
+    return columns.renamed(table) if sent else None
+
+
+def show_mistakes(error: InputError, name: str, content: bytes, so: str) -> None:
+    """What is wrong with a file of scores: all of its mistakes, as of a manifest; or the sentence of whoever read it.
+
+    so : begins what is to be done, `... mend`.
+    """
+    faults = ScoreFault.of_file(name, content)
+    if len(faults) < 2:
+        show_error(error)
+        return
+    first = f"at least {LISTED} mistakes; the table below lists the first of them, each"
+    every = f"{len(faults)} mistakes; the table below lists each"
+    told = f"{name} has {first if len(faults) == LISTED else every} with its row and what to do."
+    show_error(InputError(f"{told} {so} them, and upload it again."))
+    table = pd.DataFrame(faults, columns=["row", "column", "what is wrong", "what to do"])
+    table["row"] = ["" if row is None or pd.isna(row) else str(int(row)) for row in table["row"]]
+    wide_table(table, height=min(38 + 35 * len(table), 320), key="score-faults")
+    data = lambda: table.to_csv(index=False).encode()  # noqa: E731
+    st.download_button("Mistakes (CSV)", data, "mistakes.csv", "text/csv", on_click="ignore")
 
 
 def _as_stored() -> None:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import streamlit as st
 
 from core.base.errors import InputError
 from core.base.limits import check
+from core.base.text import counted
 from core.exchange.layouts import text_table_latex
 from core.figures.text import escape_markdown
 from core.metrics.group_metrics import METRICS
@@ -17,6 +20,7 @@ from core.papers.published import COLUMNS, PublishedSet
 from core.runs.store import RunStore
 from ui.compute_queue import READING
 from ui.export import export_section
+from ui.misplaced import renamed_scores, show_mistakes
 from ui.page import show_error
 from ui.uploads import upload_limit
 
@@ -26,12 +30,16 @@ _READING = (
     "version of the set may differ from yours. Chance is of scores that know nothing; a metric is compared with itself "
     "alone."
 )
+_ENDINGS = {".json", ".csv", ".npz", ".jsonl", ".parquet"}  # of results and files of scores
+_READ_AS = "published_renamed"  # where the session keeps a file of scores whose columns were said
 _ROWS, _HEIGHT = 12, 520  # a table of more rows scrolls in so many pixels, below its heads
 _HEADS = dict(
     zip(
         COLUMNS,
         (
             "Value (%)",
+            "95 % from",
+            "95 % to",
             "System",
             "Method",
             "What it is",
@@ -40,6 +48,7 @@ _HEADS = dict(
             "Year",
             "Read at",
             "Note",
+            "Cited",
         ),
         strict=True,
     )
@@ -61,26 +70,76 @@ def section(store: RunStore, page: Mapping[str, str]) -> None:
     )
     table = chosen.standing(metric, _own(chosen, store, metric))
     _say_own(table)
-    wanted = search.text_input("Filter by system, method or source", key="published_filter").strip().lower()
+    typed = search.text_input("Filter by system, method or source", key="published_filter").strip()
     text = table.astype(str).agg(" ".join, axis=1).str.lower()
-    table = table[text.str.contains(wanted, regex=False)]
+    table = table[text.str.contains(typed.lower(), regex=False)]
     _draw(table)
     st.caption(_READING)
-    heads = table.rename(columns=_HEADS)
+    about = f"{label}, {_label(metric)}{f', rows with “{typed}”' if typed else ''}."
+    cited = [key for keys in table["cited"] for key in keys.split("; ")]
     export_section(
         f"published-{label}",
-        heads,
-        latex=lambda: text_table_latex(heads.iloc[:, :4], [f"{label}, {_label(metric)}.", _READING]),
+        table.drop(columns="cited").rename(columns=_HEADS),
+        latex=lambda: _latex(table, about),
+        papers=[*dict.fromkeys(filter(None, [*cited, chosen.citation]))],
         state={**page, "published_set": label, "published_metric": _label(metric)},
     )
+
+
+def _marks(table: pd.DataFrame) -> dict[str, str]:
+    """Why a row is not comparable -> its mark."""
+    reasons = dict.fromkeys(filter(None, table["caution"]))
+    return {why: f"[{number}]" for number, why in enumerate(reasons, 1)}
+
+
+def _not_comparable(marks: Mapping[str, str]) -> list[str]:
+    """What stands below the table."""
+    return [f"{mark} Not comparable: {why}." for why, mark in marks.items()]
+
+
+def _values(table: pd.DataFrame) -> list[str]:
+    """As they are shown: `12.50 [9.40, 16.10]`, without an interval where there is none."""
+    rows = table.to_dict("records")
+    return [f"{row['value']:.2f} {PublishedSet.interval(row)}".strip() for row in rows]
+
+
+def _latex(table: pd.DataFrame, about: str) -> str:
+    """The table as it is shown, with its marks and what they say. Where a number of another system was read, and what
+    was assumed of one's own, stand below it."""
+    marks, rows = _marks(table), table.to_dict("records")
+    elsewhere = [row["source"] for row in rows if row["address"]]
+    assumed = [f"{row['system']}: {row['note']}." for row in rows if row["kind"] == "yours" and row["note"]]
+    whose = {"yours": " (yours)", "people": " (people)"}
+    cells = pd.DataFrame(
+        {
+            "Mark": [marks.get(row["caution"], "") for row in rows],
+            _HEADS["value"]: _values(table),
+            _HEADS["system"]: [f"{row['system']}{whose.get(row['kind'], '')}" for row in rows],
+            _HEADS["method"]: [
+                f"{row['method']} ({row['note']})"
+                if row["note"] and row["kind"] != "yours"
+                else row["method"]
+                for row in rows
+            ],
+            _HEADS["source"]: [_short_source(row) for row in rows],
+            _HEADS["published"]: table["published"].tolist(),
+        }
+    )
+    read = [f"Read at: {'; '.join(dict.fromkeys(elsewhere))}."] if elsewhere else []
+    shown = cells if marks else cells.drop(columns="Mark")
+    return text_table_latex(shown, [about, *_not_comparable(marks), *assumed, _READING, *read])
+
+
+def _short_source(row: Mapping[Any, Any]) -> str:
+    """Who published a number; of another system without where it was read, which is long."""
+    return re.split(r"(?<=\d{4}), ", row["source"])[0] if row["address"] else row["source"]
 
 
 def _draw(table: pd.DataFrame) -> None:
     """The table, and why some of its rows are not comparable: a mark at the head of a row stands where a phone shows
     it, and the reasons are below. A plain table, whose lines break: no cell is cut."""
-    reasons = dict.fromkeys(filter(None, table["caution"]))
-    marks = {why: f"[{number}]" for number, why in enumerate(reasons, 1)}
-    heads = table.drop(columns=["caution", "address"]).assign(value=[f"{v:.2f}" for v in table["value"]])
+    marks = _marks(table)
+    heads = table.drop(columns=["caution", "address", "low", "high", "cited"]).assign(value=_values(table))
     heads = heads.map(lambda cell: escape_markdown(str(cell)))
     heads["source"] = [
         f"[{source}]({address})" if address else source
@@ -93,18 +152,22 @@ def _draw(table: pd.DataFrame) -> None:
         st.table(
             heads, hide_index=True, border="horizontal", height=_HEIGHT if len(heads) > _ROWS else "content"
         )
-    for why, mark in marks.items():
-        st.caption(escape_markdown(f"{mark} Not comparable: {why}."))
+    for line in _not_comparable(marks):
+        st.caption(escape_markdown(line))
 
 
 def _say_own(table: pd.DataFrame) -> None:
-    """Where one's own rows stand: the table scrolls, and is sorted and filtered by whoever looks."""
-    others = table[table["kind"].ne("yours")]["value"]
+    """Where one's own rows stand among what can be compared: the table scrolls, and is sorted and filtered by whoever
+    looks."""
+    others = table[table["kind"].eq("published") & table["caution"].eq("")]["value"]
     for row in table[table["kind"].eq("yours")].to_dict("records"):
         above = int(others.gt(row["value"]).sum())
-        what = escape_markdown(", ".join(filter(None, (row["system"], row["method"]))))
+        value = " ".join(filter(None, (f"{row['value']:.2f} %", PublishedSet.interval(row))))
+        what = escape_markdown(f"{value} ({', '.join(filter(None, (row['system'], row['method'])))})")
+        caution = f" Yours is not comparable: {escape_markdown(row['caution'])}." if row["caution"] else ""
         st.markdown(
-            f"**Yours**: {row['value']:.2f} % ({what}); {above} of the {len(others)} other rows are higher."
+            f"**Yours**: {what}; {above} of the {counted(len(others), 'comparable published result')} "
+            f"{'is' if above == 1 else 'are'} higher.{caution}"
         )
 
 
@@ -116,8 +179,7 @@ def _own(chosen: PublishedSet, store: RunStore, metric: str) -> pd.DataFrame | N
     """Rows of the finished runs and of the result file that is given here; a file of something else is said."""
     file = st.file_uploader(
         "Your own result: a score file, or what `crossmatch evaluate` or `recall` writes with `--json` or `--out`",
-        ["json", "csv", "npz", "jsonl", "parquet"],
-        key="published_own",
+        key="published_own",  # of any ending: what a browser refuses, it refuses without a next step
         max_upload_size=upload_limit(),
     )
     st.caption(
@@ -128,11 +190,41 @@ def _own(chosen: PublishedSet, store: RunStore, metric: str) -> pd.DataFrame | N
     )
     rows = [chosen.runs(store, metric)]
     if file is not None:
-        try:
-            check(file.name, file=file.size)  # browsers are told, but whoever is not one can send more
-            with READING.one():
-                rows.append(chosen.result(Path(file.name), metric, file.getvalue()))
-        except InputError as error:
-            show_error(error)
+        rows += _of_file(chosen, file, metric)
     found = [each for each in rows if len(each)]
     return pd.concat(found, ignore_index=True) if found else None
+
+
+def _of_file(chosen: PublishedSet, file: Any, metric: str) -> list[pd.DataFrame]:
+    """The row of an uploaded file; of one that cannot be read a form for its columns, or what is wrong with it."""
+    name, content = file.name, file.getvalue()
+    known, renamed = st.session_state.get(_READ_AS, ("", b""))
+    if known == file.file_id:
+        name, content = f"{Path(name).stem}.csv", renamed
+    try:
+        check(name, file=file.size)  # browsers are told, but whoever is not one can send more
+        _check_ending(name)
+        with READING.one():
+            return [chosen.result(Path(name), metric, content)]
+    except InputError as error:
+        try:
+            shown, renamed_now = renamed_scores(name, content)
+        except InputError as wrong:  # a column that has two meanings, say
+            show_error(wrong)
+            return []
+        if renamed_now is not None:
+            st.session_state[_READ_AS] = (file.file_id, renamed_now)
+            st.rerun()
+        if not shown:
+            show_mistakes(error, name, content, "Mend")
+    return []
+
+
+def _check_ending(name: str) -> None:
+    ending = Path(name).suffix.lower()
+    if ending == ".zip":
+        raise InputError(f"{name} is an archive; unpack it, and give the file of scores or the result in it.")
+    if ending not in _ENDINGS:
+        raise InputError(
+            f"{name} is neither a result nor a file of scores; give a file that ends in {', '.join(sorted(_ENDINGS))}."
+        )

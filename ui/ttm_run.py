@@ -382,7 +382,9 @@ def _part_latex(
 def _report(run: Run) -> bytes:
     """Before and after as a report, each part by itself."""
     ends = [("before", run, 0), (f"after {what_was_done(run)}", run, run.done)]
-    return report_of(ends, about=what_ran([run]), command=_command(run))
+    steps, total = RunStore().steps(run.id), run.total or 1
+    curves = plots.transfer_data(steps, total) or {"": plots.ttm_data(steps, total)}
+    return report_of(ends, about=what_ran([run]), command=_command(run), curves=curves)
 
 
 def _command(run: Run) -> str:
@@ -393,7 +395,7 @@ def report_of(ends: Sequence[tuple[str, Run, int]], seeds: Sequence[SeedResult] 
     """A report of runs on the same groups, each after an iteration of its own, and each part by itself.
 
     ends : what each is called, the run, the iteration. seeds : what they have come to, where they are seeds. said :
-    title, note, about and command, as `report_html` takes them.
+    title, note, about, command and curves, as `report_html` takes them.
     """
     _, first, _ = ends[0]
     job, groups = adaptation(first.config), run_groups(first.id, first.config)

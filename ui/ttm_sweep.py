@@ -313,9 +313,10 @@ def _report(runs: Sequence[Run], missing: str = "") -> bytes:
     title = f"{job._model} on {job.benchmark}, {method}, {'seeds' if len(runs) > 1 else 'seed'} {seeds}"
     note = f"{_groups_said(runs[0].config, RunStore().steps(runs[0].id)[:1])}."
     said = f"{missing} {note[0].upper()}{note[1:]}".strip()
-    return report_of(
-        ends, _results(runs), title=title, note=said, about=what_ran(runs), command=_command(runs)
-    )
+    rows, total = summary([RunStore().steps(run.id) for run in runs]), max(run.total for run in runs) or 1
+    curves = {part: figures.spread_data(rows, total, part) for part in rows[0].get("parts") or [""]}
+    told = {"title": title, "note": said, "about": what_ran(runs), "command": _command(runs)}
+    return report_of(ends, _results(runs), curves=curves, **told)
 
 
 def _command(runs: Sequence[Run]) -> str:

@@ -13,6 +13,7 @@ import streamlit as st
 from core.base import public_mode
 from core.base.errors import InputError
 from core.base.limits import limits
+from core.base.table_formats import open_table
 from core.base.text import counted
 from core.datasets.score_files import ScoreFile, read_tags
 from core.debiasing.priors import Prior
@@ -276,9 +277,9 @@ def put_beside(entry: str, what: str) -> bool:
 
 
 _INSTEAD = {  # what was given for tags or a prior: what it looks like, and where it belongs
-    _SCORES: f"a score file; upload it under “{FILE_LABEL}”",
+    _SCORES: f"a score file; upload it on the page Your data, under “{FILE_LABEL}”",
     _PRIOR: "a language prior; add it under “Language prior”, which scores that are log-likelihoods have",
-    _EMBEDDINGS: f"a file of embeddings; upload it under “{FILE_LABEL}”",
+    _EMBEDDINGS: f"a file of embeddings; upload it on the page Your data, under “{FILE_LABEL}”",
 }
 
 
@@ -294,7 +295,18 @@ def _check_beside(entry: str, what: str, name: str, content: bytes) -> None:
         kind = _kind_of_file(name, content)
         if kind not in _INSTEAD or (what, kind) == (PRIOR, _PRIOR):
             raise
+        if what == PRIOR and kind == _SCORES and _has_a_row_per_caption(name, content):
+            raise  # which says how its column has to be called
         raise InputError(f"{name} looks like {_INSTEAD[kind]}.") from None
+
+
+def _has_a_row_per_caption(name: str, content: bytes) -> bool:
+    """Whether a table has groups and captions and no images, as a prior does and scores do not."""
+    try:
+        columns = {column.strip().lower() for column in open_table(name, content).columns}
+    except InputError:  # an NPZ, say
+        return False
+    return {"group", "caption"} <= columns and "image" not in columns
 
 
 def form_beside(entry: str, what: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import isnan
 from pathlib import Path
@@ -24,6 +24,7 @@ from core.cli._output import (
     print_note,
     show_json,
 )
+from core.exchange.seeds import SeedResult
 from core.matching.groups import match
 from core.metrics.evaluation import Evaluation
 from core.runs.description import Iteration
@@ -139,8 +140,8 @@ def ttm(
     done = []
     for each, save_to in _seeded(job, seeds, given["save"]):
         done.append(_run(each, save_to, seeds > 1, as_json))
-        _warn_of_nothing(done[-1], each)
-        _warn_of_divergence(done[-1], each)
+        _warn_of_nothing(done[-1].records, each)
+        _warn_of_divergence(done[-1].records, each)
     if seeds > 1:
         _show_summary(done, job, as_json)
 
@@ -153,14 +154,18 @@ def simplematch(as_json: options.Json = False, **given: Any) -> None:
     if given["background"]:
         start_in_background(job, seeds, as_json)
         return
-    records = []
+    records, done = [], []
     for each, save_to in _seeded(job, seeds, given["save"]):
         found = _before_and_after(each, save_to)
         records.append(found.record)
+        done.append(_ends_of(found.first, found.last))
         if not as_json:
             _print_simplematch(each, found, seeds > 1)
     if as_json:
-        show_json(records[0] if seeds == 1 else {"seeds": records})
+        results = {} if seeds == 1 else {"results": [each.record() for each in _results(job, done)]}
+        show_json(records[0] if seeds == 1 else {"seeds": records, **results})
+    elif seeds > 1:
+        _print_results(job, done)
 
 
 def _names(*parts: type) -> tuple[str, ...]:
@@ -233,8 +238,22 @@ def _described(job: AdaptationRun, count: int) -> str:
     return job.describe().removesuffix(f"seed {job.seed}") + own
 
 
-def _run(job: AdaptationRun, save: Path | None, several: bool, as_json: bool) -> list[dict[str, Any]]:
-    """One foreground run of test-time matching; its records."""
+_Ends = tuple[np.ndarray, np.ndarray]  # scores (n, m, k) before and after; no model stays in memory for them
+
+
+def _ends_of(first: Iteration, last: Iteration) -> _Ends:
+    return first.arrays["scores"], last.arrays["scores"]
+
+
+class _Ran(NamedTuple):
+    """A foreground run of test-time matching: its records, and the scores (n, m, k) before and after."""
+
+    records: list[dict[str, Any]]
+    ends: _Ends
+
+
+def _run(job: AdaptationRun, save: Path | None, several: bool, as_json: bool) -> _Ran:
+    """One foreground run of test-time matching."""
     _bound_own_memory()
     records, first, last, seed = [], None, None, job.seed
     for last in job.execute():
@@ -245,10 +264,11 @@ def _run(job: AdaptationRun, save: Path | None, several: bool, as_json: bool) ->
         record = {**last.record, "seed": seed} if several else last.record
         head = f"seed {seed}  " if several else ""
         show_json(record) if as_json else print(head + format_step(last.record), flush=True)
-    if first and last and last is not first and not several and not as_json:
+    assert first is not None and last is not None  # iteration 0 is the model as it is
+    if last is not first and not several and not as_json:
         _print_change(job, first, last)
     _save(last, save)
-    return records
+    return _Ran(records, _ends_of(first, last))
 
 
 def _print_change(job: AdaptationRun, first: Iteration, last: Iteration, what: str = "iteration") -> None:
@@ -302,14 +322,38 @@ def _save(last: Any, folder: Path | None) -> None:
         print_note(f"wrote the adapted model to {folder}")
 
 
-def _show_summary(done: list[list[dict[str, Any]]], job: AdaptationRun, as_json: bool) -> None:
-    rows = summary(done)
+def _show_summary(done: Sequence[_Ran], job: AdaptationRun, as_json: bool) -> None:
+    records = [each.records for each in done]
+    rows = summary(records)
     if as_json:
-        show_json({"summary": rows, "final": final_values(done, [job.written()] * len(done))})
+        final = final_values(records, [job.written()] * len(done))
+        results = [each.record() for each in _results(job, [each.ends for each in done])]
+        show_json({"summary": rows, "final": final, "results": results})
         return
     print(f"\nmean and standard deviation over {len(done)} seeds; the last iteration is the result")
     for row in rows:
         print(format_spread(row))
+    _print_results(job, [each.ends for each in done])
+
+
+def _print_results(job: AdaptationRun, done: Sequence[_Ends]) -> None:
+    """What the seeds have come to, as `crossmatch runs seeds` prints it; nothing where the truth is unknown."""
+    results = _results(job, done)
+    if results:
+        print(f"result of {counted(len(done), 'complete seed')}:")
+    for each in results:
+        print(each.line())
+
+
+def _results(job: AdaptationRun, done: Sequence[_Ends]) -> list[SeedResult]:
+    """Every metric of all seeds, of a transfer check of each part; nothing where the truth is unknown."""
+    groups = job.load_groups()
+    if groups.truth is None:
+        return []
+    before, after = (
+        [Evaluation.of(scores, groups.truth) for scores in end] for end in zip(*done, strict=True)
+    )
+    return SeedResult.of_job(job, groups, before, after)
 
 
 def _round_line(record: dict[str, Any]) -> str:

@@ -7,8 +7,10 @@ from typing import Annotated
 
 import typer
 
+from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.cli import options
+from core.cli._evaluation import read_score_file
 from core.cli._output import print_note, show_json
 from core.papers.published import PublishedSet
 from core.runs.store import RunStore
@@ -43,7 +45,7 @@ def published(
         return
     chosen = PublishedSet.named(name)
     metric = chosen.metric(metric)
-    own = [chosen.runs(RunStore(), metric), *(chosen.result(path, metric) for path in results or ())]
+    own = [chosen.runs(RunStore(), metric), *(_own(chosen, path, metric) for path in results or ())]
     given = [each for each in own if len(each)]
     table = chosen.standing(metric, pd.concat(given, ignore_index=True) if given else None)
     if as_json:
@@ -54,7 +56,18 @@ def published(
         mark = "*" if row["kind"] == "yours" else " "
         caution = f"; not comparable: {row['caution']}" if row["caution"] else ""
         what = ", ".join(filter(None, (row["system"], row["method"], row["note"], row["source"])))
-        print(f"{mark}{row['value']:>7.2f}  {what}{caution}")
+        value = " ".join(filter(None, (f"{row['value']:>7.2f}", chosen.interval(row))))
+        print(f"{mark}{value}  {what}{caution}")
     print_note(
         f"{'* yours. ' if given else ''}No source gives an interval; preprocessing and versions of a set may differ."
     )
+
+
+def _own(chosen: PublishedSet, path: Path, metric: str) -> pd.DataFrame:
+    """One's own row; of a file of scores with several mistakes the error names all."""
+    try:
+        return chosen.result(path, metric)
+    except InputError:
+        if path.suffix.lower() in (".csv", ".parquet") and path.is_file():
+            read_score_file(path)
+        raise

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, fields
 from inspect import Parameter, Signature, signature
 from pathlib import Path
@@ -28,17 +28,21 @@ from core.exchange.frames import curves_frame, matchings_frame, metrics_frame
 from core.exchange.groups import export_groups
 from core.exchange.layouts import FORMATS, LAYOUTS, Adapted, Result, layout_table, published
 from core.exchange.report import evaluate_all
+from core.exchange.run_table import _ADAPTED as _ADAPTED_KINDS
+from core.exchange.run_table import _groups_said, _settings_said
 from core.exchange.runs import export_run
+from core.exchange.seeds import SeedResult
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH
-from core.metrics.statistics import Estimate
 from core.rejudge import write_results
-from core.runs.store import Run, RunStore
-from core.ttm.run import adaptation
+from core.runs.store import RunStore
+from core.ttm.defaults import absolute_name
+from core.ttm.run import AdaptationRun, adaptation
 from core.ttm.seeds import final_values, group_runs
 
 if TYPE_CHECKING:
     from core.exchange.report import ReportSection
+    from core.groups import GroupSet
 
 export_app = App(no_args_is_help=True)
 _ENDING = "The file; its ending decides the format"
@@ -249,7 +253,10 @@ def _row(
     ] = None,
     layout: Annotated[str, typer.Option(help="ttm/1, ttm/6, vgpt/1, vgpt/4 or cola/2.")] = "ttm/1",
     style: Annotated[str, typer.Option("--format", help="markdown or latex.")] = "markdown",
-    run: Annotated[list[str] | None, typer.Option(help="Run, or group of seeds (g-...): its result.")] = None,
+    run: Annotated[
+        list[str] | None,
+        typer.Option(help="Run, or group of seeds (g-...): before and after, on its own groups."),
+    ] = None,
     paper: Annotated[bool, typer.Option("--paper/--no-paper", help="With the paper's own rows.")] = True,
     split: options.Split = "test",
     out: Annotated[Path | None, typer.Option(help="A file; by default it is printed.")] = None,
@@ -263,13 +270,14 @@ def _row(
         refuse_unused(f"in the layout {layout}, which has no column for what is adapted", "run")
     if scores:
         refuse_unused("with --scores", "model", "run")
-        sections = sections_of_files(scores, benchmark or [], split)
-    elif model and benchmark:
-        sections = evaluate_all(model, benchmark, split, progress=ProgressPrinter())
+        sections, ran = sections_of_files(scores, benchmark or [], split), []
+    elif run or (model and benchmark):
+        ran = [_of_run(name, model, benchmark, split) for name in run or ()]
+        known = {(each.model, each.benchmark) for each in ran}
+        sections = [] if not (model and benchmark) else _unadapted(model, benchmark, split, known)
     else:
-        raise InputError("Give --model NAME and --benchmark NAME, or --scores FILE.")
-    adapted = dict(_adapted(name, model or [], benchmark or []) for name in run or ())
-    results = [_result(section, adapted) for section in sections]
+        raise InputError("Give --model NAME and --benchmark NAME, or --run ID, or --scores FILE.")
+    results = [*map(_result, sections), *ran]
     if paper and was_given("paper") and published(results, layout).empty:
         refuse_unused(f"in the layout {layout} of these benchmarks: the paper has no rows of them", "paper")
     text = FORMATS[style](layout_table(results, layout, paper))
@@ -281,38 +289,83 @@ def _row(
     print_note(f"wrote {out}")
 
 
-def _result(section: ReportSection, adapted: dict[tuple[str, str], Adapted]) -> Result:
+def _result(section: ReportSection) -> Result:
     evaluation = section.evaluation
-    title = (section.groups.title or section.benchmark) if section.benchmark else "Own groups"
-    after = adapted.get((section.model, section.benchmark))
+    title = _title(section.benchmark, section.groups) if section.benchmark else "Own groups"
     count = len(evaluation.scores)
-    return Result(section.model, section.benchmark, title, evaluation.metrics, count, evaluation.shape, after)
+    return Result(section.model, section.benchmark, title, evaluation.metrics, count, evaluation.shape)
 
 
-def _adapted(name: str, models: list[str], benchmarks: list[str]) -> tuple[tuple[str, str], Adapted]:
-    """Model and benchmark of a run or group of seeds, and its final GroupMatch; both are among the rows."""
+def _title(benchmark: str, groups: GroupSet) -> str:
+    return groups.title or benchmark
+
+
+def _unadapted(
+    models: list[str], benchmarks: list[str], split: str, known: set[tuple[str, str]]
+) -> list[ReportSection]:
+    """Every model on every benchmark, but for those that a run has measured before it trained."""
+    names = {absolute_name(name): name for name in models}
+    wanted = {
+        written: [name for name in benchmarks if (model, name) not in known]
+        for model, written in names.items()
+    }
+    progress = ProgressPrinter()
+    return [
+        section
+        for model, on in wanted.items()
+        if on
+        for section in evaluate_all([model], on, split, progress=progress)
+    ]
+
+
+def _of_run(name: str, models: list[str] | None, benchmarks: list[str] | None, split: str) -> Result:
+    """A run, or a group of seeds, before and after: both on the groups that it was given.
+
+    models, benchmarks : what the rows are of, where that is said.
+    """
     store = RunStore()
     runs = group_runs(store, name) if name.startswith("g-") else [store.get(name)]
+    if runs[0].kind not in _ADAPTED_KINDS:
+        raise InputError(f"{name} adapted nothing, it is of the kind {runs[0].kind}; name a run of ttm.")
     steps = [store.steps(run.id) for run in runs]
     final = final_values(steps, [run.config for run in runs])
     if final is None or GROUP_MATCH not in final["metrics"]:
         raise InputError(f"{name} has no result yet; wait until it finishes, or resume it.")
-    spread = final["metrics"][GROUP_MATCH]
-    model, benchmark = (str(runs[0].config[key]) for key in ("model", "benchmark"))
-    if model not in models or benchmark not in benchmarks:
-        raise InputError(
-            f"{name} adapted {model} on {benchmark}, which is not a row here; add --model {model} --benchmark "
-            f"{benchmark}."
-        )
-    interval = _interval_after(store, runs, steps)
-    return (model, benchmark), Adapted(spread["mean"], spread["std"], spread["seeds"], interval)
+    job = adaptation(runs[0].config)
+    _check_named(name, job, models, benchmarks, split)
+    groups = job.load_groups()
+    before, after = _ends(store, runs, steps, groups.truth)
+    if not after:
+        raise InputError(f"{name} adapted to {job.benchmark}, which has no ground truth to measure by.")
+    whole = {"": np.ones(len(groups), bool)}
+    found = {each.metric: each for each in SeedResult.of_seeds(before, after, whole)}
+    match, said = found[GROUP_MATCH], _groups_said(runs[0].config, steps[0])
+    interval = match.after.low, match.after.high
+    settings = ", ".join(_settings_said(runs[0]))
+    return Result(
+        job.model,
+        job.benchmark,
+        _title(job.benchmark, groups),
+        {metric: each.before for metric, each in found.items()},
+        len(groups),
+        before[0].shape,
+        Adapted(match.spread.mean, match.spread.std, match.spread.seeds, interval, settings),
+        said if job.groups or job.tags else "",
+    )
 
 
-def _interval_after(
-    store: RunStore, runs: Sequence[Run], steps: Sequence[Sequence[dict[str, Any]]]
-) -> tuple[float, float]:
-    """The 95 % interval of GroupMatch after the last iteration of the complete runs, over groups and over seeds."""
-    _, found = _ends(store, runs, steps, adaptation(runs[0].config).load_groups().truth)
-    outcomes = np.array([each.outcomes[GROUP_MATCH].value for each in found])
-    of_seeds = Estimate.over_seeds(outcomes, found[0].metrics[GROUP_MATCH].chance)
-    return of_seeds.low, of_seeds.high
+def _check_named(
+    name: str, job: AdaptationRun, models: list[str] | None, benchmarks: list[str] | None, split: str
+) -> None:
+    """Raise InputError where the model, the benchmark or the split that is named is not the run's."""
+    options_of = {
+        "model": (job.model, [absolute_name(each) for each in models or ()]),
+        "benchmark": (job.benchmark, benchmarks or []),
+        "split": (job.split, [split] if was_given("split") else []),
+    }
+    for option, (own, given) in options_of.items():
+        if given and own not in given:
+            raise InputError(
+                f"{name} adapted {job.model} on {job.benchmark}, split {job.split}, and --{option} names "
+                f"{', '.join(given)}; leave --{option} out, or add --{option} {own}."
+            )

@@ -7,11 +7,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 
 from core.base.errors import InputError
-from core.base.text import p_digits
 from core.cli import options
 from core.cli._given_options import App
 from core.cli._output import format_spread, format_step, print_note, show_json, writing
@@ -20,7 +18,7 @@ from core.exchange.run_table import _groups_said, _judged, _settings_said
 from core.exchange.runs import import_run
 from core.exchange.seeds import SeedResult
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import GLOBAL, GROUP_MATCH, METRICS, description_of, headline_metrics
+from core.metrics.groups import GLOBAL, GROUP_MATCH, description_of, headline_metrics
 from core.metrics.retrieval import COLA_MAP
 from core.runs.engine import launch
 from core.runs.models import adapted_model
@@ -112,7 +110,7 @@ def _seeds(
     if result is not None:
         print(f"result of {result['seeds']} complete seeds:  {format_spread(result)}")
     for each in _seed_results(store, runs, steps):
-        print(_seed_line(each))
+        print(each.line())
 
 
 def _seed_results(
@@ -124,21 +122,14 @@ def _seed_results(
         groups = job.load_groups()
     except InputError:  # data that are not on this machine, as of runs that were imported
         return []
-    before, after = _ends(store, runs, steps, groups.truth)
-    if not after:
-        return []
-    pool = job.pool(groups.blind())
-    whole = {"": np.ones(len(groups), bool)}
-    return SeedResult.of_seeds(
-        before, after, whole if pool is None else {"adapted": pool, "untouched": ~pool}
-    )
+    return SeedResult.of_job(job, groups, *_ends(store, runs, steps, groups.truth))
 
 
 def _ends(
     store: RunStore,
     runs: Sequence[Run],
     steps: Sequence[Sequence[Mapping[str, Any]]],
-    truth: np.ndarray | None,
+    truth: Any,
 ) -> tuple[list[Evaluation], list[Evaluation]]:
     """Before and after of those runs on the same groups that have come to their end; nothing without a truth."""
     ended = [
@@ -151,20 +142,6 @@ def _ends(
         for last in (False, True)
     )
     return before, after
-
-
-def _seed_line(found: SeedResult) -> str:
-    e, of = found.after, f"{found.part} {METRICS[found.metric].label}".strip()
-    gain = f"gain {found.gain:+.2f}"
-    if found.change is not None:
-        mean = found.change.mean
-        holm = "" if mean.p_holm is None else f", Holm {p_digits(mean.p_holm)}"
-        gain += f" [{mean.low:+.2f}, {mean.high:+.2f}], p {p_digits(mean.p_value)}{holm}"
-    tied = "not counted" if None in found.ties else ", ".join(map(str, found.ties))
-    return (
-        f"{of:<16} before {found.before.value:.2f} [{found.before.low:.2f}, {found.before.high:.2f}]  after {found} "
-        f"[{e.low:.2f}, {e.high:.2f}], chance {e.chance:.2f}, tied by seed {tied}  {gain}"
-    )
 
 
 @runs_app.command("explain", epilog="Example: crossmatch runs explain RUN --json")

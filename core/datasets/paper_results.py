@@ -136,5 +136,5 @@ def _citations() -> dict[str, str]:
 
 
 # BibTeX by paper and by data set, as the three papers' reference lists state it; where TTM and Cola themselves
-# appeared is from OpenReview and from Cola's project page.
+# appeared is from OpenReview and from Cola's project page. KeyComp's is its page of arXiv.
 CITATIONS: dict[str, str] = _citations()

@@ -111,10 +111,18 @@ class Prior(NamedTuple):
         """log P(t) from a file, or its mean over the null images that the file has (`read_prior`).
 
         scores : (n, m, k), log P(t | image) of the same groups. captions, data : as in `read_prior`.
-        Raises InputError where either is no log-likelihood, or the file is not of these captions.
+        Raises InputError where either is no log-likelihood, or the file is not of these captions; where both are
+        wrong, it says both.
         """
-        cls.check_scores(scores, ids, captions)
         n, _, k = scores.shape
+        try:
+            cls.check_scores(scores, ids, captions)
+        except InputError as wrong:
+            try:
+                _read_prior_file(path, ids, k, data, captions)
+            except InputError as more:
+                raise InputError(f"{wrong} {more}") from None
+            raise
         held, notes = _read_prior_file(path, ids, k, data, captions)
         samples = held.reshape(-1, n * k)
         line = cls.line_of(path, len(samples), notes)

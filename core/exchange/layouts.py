@@ -43,18 +43,23 @@ _PAPERS = {"ttm": "TTM", "vgpt": "VGPT", "cola": "Cola"}
 class Adapted(NamedTuple):
     """GroupMatch after test-time matching: mean and, over several seeds, standard deviation, in percent.
 
-    interval : 95 %, over groups, and over seeds where there are several; None where nothing measured it.
+    interval : 95 %, over groups, and over seeds where there are several; None where nothing measured it. settings : in
+    a few words, "" where they are not known.
     """
 
     mean: float
     std: float | None
     seeds: int
     interval: tuple[float, float] | None = None
+    settings: str = ""
 
 
 @dataclass(frozen=True)
 class Result:
-    """One model on one benchmark."""
+    """One model on one benchmark.
+
+    part : which of its groups, in a few words, "" of all. What was adapted has both of its ends on the same groups.
+    """
 
     model: str
     benchmark: str
@@ -63,6 +68,12 @@ class Result:
     n_groups: int
     shape: tuple[int, int]
     adapted: Adapted | None = None
+    part: str = ""
+
+    @property
+    def label(self) -> str:
+        """The head of its row: the model, and which of the groups."""
+        return f"{self.model}, {self.part}" if self.part else self.model
 
 
 @dataclass(frozen=True)
@@ -397,9 +408,15 @@ def _interval(name: str, e: Estimate) -> str:
 def _note(result: Result) -> str:
     m, k = result.shape
     parts = [_interval(name, result.metrics[name]) for name in yes_or_no(result.metrics)]
-    more = f"; TTM over {result.adapted.seeds} seeds" if result.adapted else ""
     head = f"{result.model} on {result.title}, {counted(result.n_groups, 'group')} of {m}×{k}"
+    head += f" ({result.part})" if result.part else ""
+    more = _adaptation_note(result.adapted) if result.adapted else ""
     return f"{head}, with 95 % intervals: {', '.join(parts)}{more}."
+
+
+def _adaptation_note(adapted: Adapted) -> str:
+    settings = f" ({adapted.settings})" if adapted.settings else ""
+    return f"; TTM over {counted(adapted.seeds, 'seed')}{settings}, on these same groups"
 
 
 # --- the papers' own numbers
@@ -467,7 +484,7 @@ def _ttm_main(results: Sequence[Result], paper: pd.DataFrame) -> tuple[list[str]
             raw, match = r.metrics[GROUP_SCORE], r.metrics[GROUP_MATCH]
             gain = _gain(match.value, None if r.adapted is None else r.adapted.mean)
             rows.append(
-                [r.model, _estimate_cell(raw), _estimate_cell(match), _adapted_cell(r.adapted), *gain]
+                [r.label, _estimate_cell(raw), _estimate_cell(match), _adapted_cell(r.adapted), *gain]
             )
         rows.append(
             ["chance", *(_chance(own, name) for name in (GROUP_SCORE, GROUP_MATCH, GROUP_MATCH)), "", ""]
@@ -503,7 +520,7 @@ def _ttm_single(results: Sequence[Result], paper: pd.DataFrame) -> tuple[list[st
         for r in own:
             before = r.metrics[GROUP_SCORE]
             gain = _gain(before.value, None if r.adapted is None else r.adapted.mean)
-            rows.append([title, r.model, _estimate_cell(before), _adapted_cell(r.adapted), *gain])
+            rows.append([title, r.label, _estimate_cell(before), _adapted_cell(r.adapted), *gain])
         rows.append([title, "chance", *(_chance(own, name) for name in (GROUP_SCORE, GROUP_MATCH)), "", ""])
     return ["Datasets", "Model", "Raw", "TTM", "Δ", "Error Reduction"], rows
 

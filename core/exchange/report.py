@@ -26,8 +26,8 @@ from core.datasets.embeddings import RowImage
 from core.datasets.paper_results import load_results
 from core.exchange.layouts import _with_raised_powers
 from core.exchange.seeds import SeedResult
-from core.figures import bars_data, group_html, margins_data
-from core.figures.svg import bars_svg, margins_svg
+from core.figures import TTMData, bars_data, group_html, margins_data
+from core.figures.svg import _curves_svg, bars_svg, margins_svg
 from core.figures.text import label_and_meaning
 from core.groups import GroupSet
 from core.metrics import group_filters
@@ -115,13 +115,14 @@ def report_html(
     about: str = "",
     command: str = "",
     tested: Sequence[str] | None = None,
+    curves: Mapping[str, TTMData] | None = None,
 ) -> str:
     """The whole page. Every text from data is escaped, and the page's own policy forbids it to load or run anything.
 
     seeds : what the sections are the seeds of, which comes first; each section is then folded. title : by default the
     models on the benchmarks. note : what a reader has to know first. about, command : what was run with which settings,
     and the command line that does it again. tested : the metrics whose differences are tested and corrected together,
-    by default all.
+    by default all. curves : what was adapted by iteration, at the top: one, or one for each part of the groups by name.
     """
     records, pairs = [_record(s) for s in sections], _pairs(sections, tested)
     body = "".join(_section(i, s, examples, pictures, folded=bool(seeds)) for i, s in enumerate(sections))
@@ -133,8 +134,23 @@ def report_html(
     told = f"<p><b>{escape(note)}</b></p>" if note else ""
     again = f"<p>The same again:</p><pre>{escape(command)}</pre>" if command else ""
     told += (f"<p>{escape(about)}</p>" if about else "") + again
-    head = f"{told}{SeedResult.html(seeds)}{_overview(sections)}{_difference_table(pairs)}"
+    head = f"{told}{_curves(curves or {})}{SeedResult.html(seeds)}{_overview(sections)}{_difference_table(pairs)}"
     return report_page(title or _title(sections, pairs), f"{head}{body}{_how_to_read()}", numbers)
+
+
+def _curves(curves: Mapping[str, TTMData]) -> str:
+    """Accuracy by iteration; "" of what has no iterations."""
+    blocks = [
+        f"<h3>Accuracy by iteration{f', {escape(part)} groups' if part else ''}</h3>"
+        f'<p class="quiet">Bands: {_CURVE_BANDS[data.seeds is not None]}. Dotted: chance levels. The last iteration is '
+        f"the result.</p>{_curves_svg(data)}"
+        for part, data in curves.items()
+        if data.metrics
+    ]
+    return "".join(blocks)
+
+
+_CURVE_BANDS = {False: "95 % intervals", True: "one standard deviation to either side of the mean over seeds"}
 
 
 def _title(sections: Sequence[ReportSection], pairs: Sequence[_Pair]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from html import escape
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -23,6 +23,10 @@ from core.metrics.groups import METRICS
 from core.metrics.statistics import Comparison, Estimate
 from core.ttm.records import SeedChange
 from core.ttm.seeds import SeedSpread, spread
+
+if TYPE_CHECKING:
+    from core.groups import GroupSet
+    from core.ttm.run import AdaptationRun
 
 _READING = (
     "The interval of a mean, and of the gain in it, is over seeds and groups; ± is the standard deviation over seeds "
@@ -83,6 +87,31 @@ class SeedResult(NamedTuple):
                     )
                 )
         return found
+
+    @classmethod
+    def of_job(
+        cls, job: AdaptationRun, groups: GroupSet, before: Sequence[Evaluation], after: Sequence[Evaluation]
+    ) -> list[SeedResult]:
+        """The same of a run's description on its groups: of a transfer check each part; nothing where no seed is."""
+        if not after:
+            return []
+        pool = job.pool(groups.blind())
+        whole = {"": np.ones(len(groups), bool)}
+        return cls.of_seeds(before, after, whole if pool is None else {"adapted": pool, "untouched": ~pool})
+
+    def line(self) -> str:
+        """As a terminal shows it: before and after with intervals, chance and ties; the gain with interval and p."""
+        e, of = self.after, f"{self.part} {METRICS[self.metric].label}".strip()
+        gain = f"gain {self.gain:+.2f}"
+        if self.change is not None:
+            mean = self.change.mean
+            holm = "" if mean.p_holm is None else f", Holm {p_digits(mean.p_holm)}"
+            gain += f" [{mean.low:+.2f}, {mean.high:+.2f}], p {p_digits(mean.p_value)}{holm}"
+        tied = "not counted" if None in self.ties else ", ".join(map(str, self.ties))
+        return (
+            f"{of:<16} before {self.before.value:.2f} [{self.before.low:.2f}, {self.before.high:.2f}]  after {self} "
+            f"[{e.low:.2f}, {e.high:.2f}], chance {e.chance:.2f}, tied by seed {tied}  {gain}"
+        )
 
     def __str__(self) -> str:
         """`74.67 ± 1.12`; without a deviation of one seed."""

@@ -1,15 +1,19 @@
-"""Plain SVG: accuracies with their intervals, and margins.
+"""Plain SVG: accuracies with their intervals, their curves over the iterations of a run, and margins.
 
 The same typed data as Plotly's figures (`core.figures`), drawn without a browser; colours follow the page (CSS).
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
+
+import numpy as np
 
 from core.figures._bars import BarsData
 from core.figures._margins import MarginsData
 from core.figures._style import OUTCOME_COLOURS
+from core.figures._ttm import TTMData
 from core.metrics.groups import description_of
 
 _LEFT, _RIGHT, _ROW, _WIDE = 150, 70, 26, 720
@@ -60,6 +64,92 @@ def _axis(y: float) -> str:
         for p in (0, 25, 50, 75, 100)
     )
     return f"<g>{marks}</g>"
+
+
+_CURVE_LEFT, _CURVE_RIGHT, _CURVE_TOP, _CURVE_HEIGHT = 52, 170, 10, 250
+_DASHES = {  # Plotly's names as lengths
+    "solid": "",
+    "dot": "2 4",
+    "dash": "8 5",
+    "longdash": "14 6",
+    "dashdot": "8 4 2 4",
+    "longdashdot": "14 5 2 5",
+}
+_TICKS = 10  # iterations with a number, at most
+
+
+def _curves_svg(data: TTMData) -> str:
+    """Every metric per iteration, its name and last value at its end; of the main ones a band and, dotted, the chance
+    level, as `ttm_metrics_figure` draws them."""
+    last = max(int(data.iteration.max()), 1)
+    x = _CURVE_LEFT + data.iteration / last * (_WIDE - _CURVE_LEFT - _CURVE_RIGHT)
+    under, lines = [], []
+    for name, values in data.metrics.items():
+        entry = description_of(name)
+        if entry.headline:
+            under.append(_band(x, values, entry.colour))
+        lines.append(_curve(x, _y(values[:, 0]), entry.colour, entry.dash, 3 if entry.headline else 1.6))
+    ends = {name: float(values[-1, 0]) for name, values in data.metrics.items()}
+    alt = "; ".join(
+        f"{description_of(name).label} from {values[0, 0]:.1f} to {ends[name]:.1f} percent, chance {values[0, 3]:.1f}"
+        for name, values in data.metrics.items()
+    )
+    body = [_curve_axes(data.iteration, x), *under, *lines, _curve_labels(float(x[-1]), ends)]
+    return _svg("".join(body), _CURVE_TOP + _CURVE_HEIGHT + 40, f"Accuracy by iteration. {alt}")
+
+
+def _y(percent: np.ndarray | float) -> np.ndarray:
+    return np.asarray(_CURVE_TOP + (1 - np.asarray(percent) / 100) * _CURVE_HEIGHT)
+
+
+def _path(x: np.ndarray, y: np.ndarray) -> str:
+    return "L".join(f"{a:.1f} {b:.1f}" for a, b in zip(x, y, strict=True))
+
+
+def _curve(x: np.ndarray, y: np.ndarray, colour: str, dash: str, width: float) -> str:
+    marks = "".join(f'<circle cx="{a:.1f}" cy="{b:.1f}" r="{width}"/>' for a, b in zip(x, y, strict=True))
+    return (
+        f'<path d="M{_path(x, y)}" stroke="{colour}" stroke-width="{width}" fill="none" '
+        f'stroke-dasharray="{_DASHES[dash]}"/><g fill="{colour}">{marks}</g>'
+    )
+
+
+def _band(x: np.ndarray, values: np.ndarray, colour: str) -> str:
+    """The band from low to high, and the chance level from side to side."""
+    value, *edges = values.T[:3]
+    low, high = (_y(np.clip(np.where(np.isnan(edge), value, edge), 0, 100)) for edge in edges)
+    chance = float(_y(values[0, 3]))
+    return (
+        f'<path d="M{_path(x, low)}L{_path(x[::-1], high[::-1])}Z" fill="{colour}" fill-opacity=".16"/>'
+        f'<path d="M{_CURVE_LEFT} {chance:.1f}H{_WIDE - _CURVE_RIGHT}" stroke="{colour}" stroke-width="1.5" '
+        'stroke-dasharray="1.5 3"/>'
+    )
+
+
+def _curve_axes(iteration: np.ndarray, x: np.ndarray) -> str:
+    right, bottom = _WIDE - _CURVE_RIGHT, _CURVE_TOP + _CURVE_HEIGHT
+    parts = [
+        f'<path d="M{_CURVE_LEFT} {float(_y(p)):.1f}H{right}" stroke="{_GREY}" stroke-opacity=".25"/>'
+        + _text(_CURVE_LEFT - 8, float(_y(p)) + 4, f"{p} %", "end")
+        for p in (0, 25, 50, 75, 100)
+    ]
+    step = -(-len(iteration) // _TICKS)
+    parts += [
+        _text(float(at), bottom + 18, str(int(number)), "middle")
+        for number, at in zip(iteration[::step], x[::step], strict=True)
+    ]
+    return "".join([*parts, _text((_CURVE_LEFT + right) / 2, bottom + 36, "iteration", "middle")])
+
+
+def _curve_labels(x: float, ends: Mapping[str, float]) -> str:
+    """Names and last values beside the ends of the curves, from top to bottom and each a line apart."""
+    found, y = [], -1e9
+    room = _CURVE_TOP + _CURVE_HEIGHT + 16 - 16 * len(ends)  # that the lowest one stays in the figure
+    for i, name in enumerate(sorted(ends, key=lambda each: -ends[each])):
+        entry, y = description_of(name), max(y + 16, min(float(_y(ends[name])) + 4, room + 16 * i))
+        label = _text(x + 10, y, f"{entry.label} {ends[name]:.1f}", "start", entry.headline)
+        found.append(f'<g fill="{entry.colour}">{label}</g>')
+    return "".join(found)
 
 
 def margins_svg(data: MarginsData, hatch: str = "cm-hatch") -> str:

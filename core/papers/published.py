@@ -100,7 +100,31 @@ _NOT_COMPARABLE = {
 # What a note on a paper's number says that makes it another thing; the others say how it is printed, and where.
 _NOTED = r"metric not named|with the groups known"
 _SCORE_ENDINGS = (".csv", ".parquet", ".npz", ".jsonl")  # of files that hold nothing but scores
-COLUMNS = ("value", "system", "method", "kind", "caution", "source", "published", "address", "note")
+# low, high: the 95 % interval of one's own number. cited: keys of `CITATIONS`, with "; " between them.
+COLUMNS = (
+    *(
+        "value",
+        "low",
+        "high",
+        "system",
+        "method",
+        "kind",
+        "caution",
+        "source",
+        "published",
+        "address",
+        "note",
+    ),
+    "cited",
+)
+_CITED = {  # the paper of a number of another system, by its key of `CITATIONS`
+    "Thrush et al. 2022": "Winoground",
+    "Hsieh et al. 2023": "SugarCrepe",
+    "Miranda et al. 2024": "BiVLC",
+    "Peng et al. 2024": "SPEC",
+    "Ossowski, Jiang and Hu 2024": "KeyComp",
+}
+_ONCE = ("system", "method", "value", "kind", "caution")  # what is the same in a number that is printed twice
 
 
 @cache
@@ -111,14 +135,16 @@ def _rows() -> pd.DataFrame:
     papers["source"] = papers["paper"] + ", " + papers["table"]
     papers["published"] = papers["paper"].map(_year)
     papers["address"] = ""
+    papers["cited"] = papers["paper"]
     papers["noted"] = papers["note"].where(papers["note"].str.contains(_NOTED), "")
     papers["note"] = papers["note"].mask(papers["noted"].ne(""), "")
     others = pd.read_csv(assets() / "papers" / "other_systems.csv", dtype=str, keep_default_na=False)
     others["value"] = others["value"].astype(float)
     others["source"] = others["paper"] + ", " + others["where"] + " (read " + others["read"] + ")"
-    others = others.rename(columns={"note": "noted"}).assign(note="")
+    others = others.rename(columns={"note": "noted"}).assign(note="", cited=others["paper"].map(_CITED))
     rows = pd.concat([papers, others], ignore_index=True)
     chance = rows["method"].eq("chance") | rows["system"].eq("random")
+    rows[["low", "high"]] = ""
     rows["kind"] = "published"
     rows.loc[chance, "kind"] = "chance"
     rows.loc[rows["system"].eq("human"), "kind"] = "people"
@@ -127,6 +153,17 @@ def _rows() -> pd.DataFrame:
         for method, noted in zip(rows["method"], rows["noted"], strict=True)
     ]
     return rows[["dataset", "subset", "metric", *COLUMNS]]
+
+
+def _once(rows: pd.DataFrame) -> pd.DataFrame:
+    """Rows of which no two say the same number of the same system, with the sources and notes of all."""
+
+    def joined(texts: pd.Series) -> str:
+        return "; ".join(dict.fromkeys(filter(None, texts)))
+
+    rest = [name for name in COLUMNS if name not in _ONCE]
+    found = rows.groupby([*_ONCE], sort=False, as_index=False).agg(dict.fromkeys(rest, joined))
+    return found[list(COLUMNS)]
 
 
 class PublishedSet(NamedTuple):
@@ -156,6 +193,17 @@ class PublishedSet(NamedTuple):
     def title(self) -> str:
         """`SPEC, count`."""
         return ", ".join(filter(None, self))
+
+    @property
+    def citation(self) -> str:
+        """The key of `CITATIONS` of its own paper; "" where there is none."""
+        named = self.dataset.removesuffix(" multi-object")
+        return named if named in CITATIONS else ""
+
+    @staticmethod
+    def interval(row: Mapping[Any, Any]) -> str:
+        """`[9.40, 16.10]` of a row of `standing`; "" without an interval."""
+        return "" if row["low"] == "" else f"[{row['low']:.2f}, {row['high']:.2f}]"
 
     @property
     def rows(self) -> pd.DataFrame:
@@ -204,11 +252,12 @@ class PublishedSet(NamedTuple):
         return 100 * METRICS[TEXT_SCORE if metric == _CHOICE else metric].chance(*shape)
 
     def standing(self, metric: str, own: pd.DataFrame | None = None) -> pd.DataFrame:
-        """The numbers of one metric, the highest first, with chance where it is known: `COLUMNS`.
+        """The numbers of one metric, the highest first, with chance where it is known: `COLUMNS`. What is printed in
+        several places stands once, with all of them.
 
         own : further rows (system, value, ...), one's own.
         """
-        rows = self.rows[self.rows["metric"].eq(metric)]
+        rows = _once(self.rows[self.rows["metric"].eq(metric)])
         parts, chance = [rows], self.chance(metric)
         if chance is not None and not rows["kind"].eq("chance").any():
             computed = {"value": [chance], "system": ["chance"], "kind": "chance", "source": "computed"}
@@ -238,6 +287,8 @@ class PublishedSet(NamedTuple):
                     {
                         "system": run.title,
                         "value": found["value"],
+                        "low": found.get("low", ""),
+                        "high": found.get("high", ""),
                         "method": method,
                         "caution": "; ".join(why),
                     }
@@ -276,8 +327,10 @@ class PublishedSet(NamedTuple):
             record = {**record, "split": self._split_of(record, wanted, path, command)}
         row = {
             "value": value,
+            "low": low,
+            "high": high,
             "system": _line(record.get("model") or Path(str(record.get("file") or path)).name),
-            "method": f"{'' if named else 'of your file, '}as measured, [{low:.2f}, {high:.2f}]",
+            "method": f"{'' if named else 'of your file, '}as measured",
             "caution": "; ".join(_own_cautions(record, wanted)),
             "source": path.name,
             "note": "" if named else _taken(record, wanted),
