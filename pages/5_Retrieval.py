@@ -186,11 +186,13 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
         say_what_is_known(subset, asked, chosen)
         if asked.phrases is None:
             revealed = None
+    wording = part.wording_of_set(subset, asked) if asked is not subset and revealed else ""
     ranked = {}
     for column, model in zip(st.columns(len(chosen), gap="medium"), chosen, strict=True):
         with column:
             try:
-                ranked[model] = lists(asked, query, model, pool, most, revealed)
+                beside = part.wording_result(subset, wording, model, pool, most)
+                ranked[model] = lists(asked, query, model, pool, most, revealed, beside)
             except InputError as error:  # in its own half: below the other one's pictures nobody sees it
                 ui.show_error(error)
     if not ranked:
@@ -236,16 +238,23 @@ def next_steps(models: Sequence[str]) -> None:
 
 
 def lists(
-    subset: part.RetrievalSubset, query: int, model: str, pool: str, most: int, revealed: bool | None
+    subset: part.RetrievalSubset,
+    query: int,
+    model: str,
+    pool: str,
+    most: int,
+    revealed: bool | None,
+    beside: str = "",
 ) -> list[RankedImage]:
-    """One model's ranked images of a query, with what it costs to have a wrong one there."""
+    """One model's ranked images of a query, with what it costs to have a wrong one there. beside : what another wording
+    of the query gives."""
     scores = part.query_scores(subset, query, model)
     rows = ranked_images(subset, query, scores, pool, most)
     if not rows:
         st.info("This list is empty; choose another one under “Options”.", icon=":material/filter_alt_off:")
         return rows
     if revealed:
-        st.markdown(part.list_result(subset, query, model, scores, pool, rows))
+        st.markdown(part.list_result(subset, query, model, scores, pool, rows, beside))
     else:
         words = f" of “{escape_markdown(subset.queries[query])}”" if revealed is None else ""
         st.markdown(

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 
 import bound_assets  # noqa: F401
@@ -577,7 +578,7 @@ def test_the_nearest_queries_share_words_with_what_was_asked():
 def test_a_query_of_ones_own_that_names_an_object_is_marked_as_the_sets_queries_are(app):
     test = app(PAGE, query="there is a little red thing", images="100")
     assert not test.warning and not test.info
-    assert "of the first 8 show there is a little red thing" in text(test)
+    assert "of the first 8 show “there is a little red thing”" in text(test)
     assert "<b>red</b> and <b>little</b>" in html(test)
     test = app(PAGE, query="a red cube and a blue sphere", images="100")  # two objects: nobody knows
     assert "nobody knows which pictures are right" in text(test)
@@ -760,6 +761,38 @@ def test_the_last_query_in_own_words_goes_along_after_another_one_did(app):
     test.selectbox(key="query").options.append("green ball")
     fine(test.segmented_control(key="view").set_value("What training changes").run())
     assert test.selectbox(key="changed_query").value == "a green sphere" and "“green ball”" in text(test)
+
+
+def test_the_query_that_goes_along_to_what_training_changes_is_in_the_address(app):
+    """A link to what was shown, and a reload of it, showed another query."""
+    test = app(PAGE, query="red cube", images="100")
+    test.selectbox(key="query").options.append("red cube")  # a browser sends words that are no option, too
+    fine(test.segmented_control(key="view").set_value("What training changes").run())
+    assert test.query_params["changed_query"] == "a red block"
+    fine(test.segmented_control(key="changed_by").set_value("mm-adapter").run())
+    assert test.query_params["changed_query"] == "a red block"
+
+
+@pytest.mark.parametrize(("linked", "shown"), [
+    ({"query": "red cube"}, "a red block"),
+    ({"query": "a rubber cube"}, "a rubber cube"),
+    ({"query": "a rubber cube", "changed_query": "a red block"}, "a red block"),
+])  # fmt: skip
+def test_what_training_changes_shows_the_query_of_a_link(app, linked, shown):
+    test = app(PAGE, view="What training changes", **linked)
+    assert test.selectbox(key="changed_query").value == shown
+    assert test.query_params["changed_query"] == shown and "query" not in test.query_params
+
+
+def test_beside_the_result_of_ones_own_words_stands_what_the_sets_words_give(app):
+    """One word changed the result by half, and only a press showed it."""
+    test = app(PAGE, query="red cube")
+    own = text(test).replace("\xa0", " ")
+    assert "of the first 8 show “red cube”**, **with the set’s wording “a red block” " in own
+    of_set = text(app(PAGE, query="a red block")).replace("\xa0", " ")
+    right, precision = re.search(r"\*\*(\d) of the first 8 show a red block.*?precision ([\d.]+) %", of_set).groups()
+    assert f"“a red block” {right}** (average precision {precision} %)" in own
+    assert "with the set’s wording" not in of_set
 
 
 @pytest.mark.parametrize(("typed", "buttons"), [
