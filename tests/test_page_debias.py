@@ -683,3 +683,12 @@ def test_a_view_that_the_page_does_not_have_is_named(app):
     (said,) = [warning.value for warning in app(view="nix").warning]
     assert "'nix'" in said and "Language prior" in said
     assert not app(view="Ask for pictures").warning  # one of Retrieval came along
+
+
+def test_where_alpha_does_not_help_a_button_shows_a_set_where_it_does(app):
+    """Whoever opened the page with a set of their own saw a slider that changed nothing."""
+    test = app(set="scenes/left-right", model="builtin/blip-caption")
+    (way,) = [each for each in test.button if each.label.startswith("Show a set where alpha helps")]
+    there = fine(way.click().run())
+    assert there.selectbox(key="set").value == "scenes/triples" and "**Alpha helps here." in text(there)
+    assert not [each for each in there.button if each.label.startswith("Show a set where alpha helps")]

@@ -67,9 +67,9 @@ def before_and_after() -> None:
     usual, line = _asked_before(found)
     queries = list(found.queries)
     # Not as the field's default, which no address says: a link to this view shows what it showed.
-    if usual != _first_query(found) and st.session_state.get("changed_query") is None:
-        if st.query_params.get("changed_query") not in queries:
-            seed("changed_query", usual)
+    chosen = st.session_state.get("changed_query") or st.query_params.get("changed_query")
+    if usual != _first_query(found) and chosen not in queries:
+        seed("changed_query", usual)
     with st.container(horizontal=True, vertical_alignment="bottom", key="changed-fields"):
         asked = st.selectbox(
             "Query", queries, queries.index(_first_query(found)), key="changed_query", bind="query-params",
