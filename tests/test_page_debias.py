@@ -690,5 +690,15 @@ def test_where_alpha_does_not_help_a_button_shows_a_set_where_it_does(app):
     test = app(set="scenes/left-right", model="builtin/blip-caption")
     (way,) = [each for each in test.button if each.label.startswith("Show a set where alpha helps")]
     there = fine(way.click().run())
-    assert there.selectbox(key="set").value == "scenes/triples" and "**Alpha helps here." in text(there)
+    assert there.selectbox(key="set").value == "scenes/triples" and "lpha helps here." in text(there), [
+        m.value for m in there.markdown
+    ][:4]
     assert not [each for each in there.button if each.label.startswith("Show a set where alpha helps")]
+
+
+def test_on_the_set_that_the_button_shows_alpha_helps():
+    from ui.debias import CAPTIONER, FIRST_SET
+    from ui.lessons.alpha import MODEL as CAPTIONER_OF_LESSON
+    from ui.lessons.alpha import load_study
+
+    assert CAPTIONER == CAPTIONER_OF_LESSON and load_study(FIRST_SET).verdict("text_score").helps

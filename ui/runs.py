@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
@@ -436,6 +437,7 @@ def imported(store: RunStore, name: str, content: bytes) -> Run:
         try:
             return import_run(store, path)
         except InputError as error:
-            said = str(error).replace(str(path), name).replace(f"{folder}/", "")
+            said = str(error).replace(str(path), name)
+            said = re.sub(rf"{re.escape(tempfile.gettempdir())}\S*/", "", said)  # where it was unpacked
             said = said.replace(_BY_COMMAND, "an archive that the page Runs exported")
             raise InputError(said if name in said else f"{name} cannot be imported: {said}") from None
