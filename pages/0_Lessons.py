@@ -7,7 +7,6 @@ import html
 import streamlit as st
 
 import ui
-from core.base.errors import unknown_name
 from core.figures.text import escape_markdown
 from core.teaching.glossary import glossary
 from ui.images import thumbnail
@@ -64,7 +63,8 @@ def chosen_lesson() -> str | None:
     """The lesson of the address; a name that is none is said to be."""
     name = st.query_params.get("lesson")
     if name is not None and name not in LESSONS:
-        st.warning(escape_markdown(str(unknown_name("lesson", name, LESSONS))), icon=":material/link_off:")
+        line = f"Unknown lesson {name[:40]!r}; choose one by its title below, or write its number, 1 to {len(LESSONS)}."
+        st.warning(escape_markdown(line), icon=":material/link_off:")
         return None
     return name
 

@@ -20,6 +20,6 @@ def page(selection: ui.Selection) -> None:
     ui.cite(selection.selected_groups, ())
 
 
-selection = ui.open_page("Audit", LEAD)
+selection = ui.open_page("Audit", LEAD, uses_model=False)
 with ui.show_errors():
     page(selection)

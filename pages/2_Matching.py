@@ -149,11 +149,11 @@ def threshold_section(evaluation: Evaluation, name: str, description: str) -> No
         )
         return
     step = 10 ** np.floor(np.log10(top / 100)) if top > 0 else 0.01
-    if st.session_state.get("tau", 0.0) > top:
+    highest = float(np.ceil(top / step) * step)
+    if st.session_state.get("tau", 0.0) > highest:
         st.session_state["tau"] = 0.0
-    ui.warn_number("tau", "Threshold τ", 0, top)
-    tau = st.slider(
-        "Threshold τ", 0.0, float(np.ceil(top / step) * step), 0.0, step=float(step), key="tau", bind="query-params",
+    tau = ui.slider(
+        st, "Threshold τ", 0.0, highest, 0.0, step=float(step), key="tau",
         format=f"%.{max(0, round(-np.log10(step)))}f",  # as many digits as the step has
         help="Test-time matching trains on the groups whose margin is at least τ.",
     )  # fmt: skip

@@ -10,7 +10,7 @@ from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from ui import debias, debias_alpha, debias_views
 from ui.navigation import DEBIAS_VIEWS, RETRIEVAL_VIEWS
-from ui.old_links import mark_address, present_name, warn_without_effect
+from ui.old_links import forget_views, mark_address, present_name, warn_without_effect
 from ui.retrieval_files import own_retrieval_set
 
 LEAD = (
@@ -31,8 +31,7 @@ def usable_views(selection: ui.Selection | None, asked: str) -> list[str]:
 
 
 def page(selection: ui.Selection | None) -> None:
-    if asked not in RETRIEVAL_VIEWS:  # of the page Retrieval: it came along in the address
-        ui.warn_unknown("view", [asked], VIEWS)
+    ui.warn_unknown("view", [asked], VIEWS)
     bar = st.container(horizontal=True, vertical_alignment="center", gap="small")  # one line on a laptop
     view = bar.segmented_control(
         "View",
@@ -110,6 +109,7 @@ def debiased_views(inputs: debias.DebiasInputs, groups: GroupSet, view: str) -> 
 
 
 debias.first_visit()
+forget_views(RETRIEVAL_VIEWS)
 came_with = st.session_state.get("carried", {})  # a button's, which `open_page` gives the widgets
 asked = present_name(
     "view", came_with.get("view", st.session_state.get("view", st.query_params.get("view", ALPHA)))

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 import streamlit as st
-from streamlit.errors import StreamlitAPIException
 
 import ui
 from core.base.errors import InputError
@@ -26,7 +24,7 @@ from ui import choices, retrieval_table, runs
 from ui import forgetting as cost_part
 from ui import retrieval as part
 from ui.navigation import ASK, CHANGES, DEBIAS_VIEWS, RETRIEVAL_VIEWS, TRAIN
-from ui.old_links import present_name
+from ui.old_links import forget_views, present_name
 from ui.strategy_time import time_line
 
 LEAD = (
@@ -59,6 +57,7 @@ def pick_query(
     """A query of the wanted part, or one of the visitor's own: the pictures with it, and its number; it is in the
     address."""
     kinds = {"all": None, "seen in training": False, "unseen in training": True}
+    ui.warn_unknown("kind of queries", st.query_params.get_all("queries"), kinds)
     wanted = filters.segmented_control(
         "Queries", list(kinds), key="queries", bind="query-params", default="all"
     )
@@ -145,6 +144,8 @@ def telling(subset: part.RetrievalSubset, keep: list[int]) -> int:
 def pick_image_count(name: str) -> int:
     """How many images are ranked."""
     sizes = part.image_counts(name)
+    if "images" not in st.session_state:  # else it may be the number of another set
+        ui.warn_unknown("number of images", st.query_params.get_all("images"), [*map(str, sizes)])
     if st.session_state.get("images", sizes[0]) not in sizes:
         st.session_state.pop("images")  # of another set
     usual = sizes[0] if is_public() else min(500, sizes[-1])
@@ -161,6 +162,7 @@ def pick_models(models: Sequence[str]) -> list[str]:
 def look() -> None:
     """Pick a set: its captions with the images that each chooses among, or a query and its ranked images."""
     with st.sidebar:
+        ui.warn_unknown("set", st.query_params.get_all("rset"), part.available_sets())
         name = st.selectbox("Set", part.available_sets(), key="rset", bind="query-params")
         among_few = choices.pick_images(name) if choices.is_choice_set(name) else None
         images = 0 if among_few else pick_image_count(name)
@@ -186,11 +188,13 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
         say_what_is_known(subset, asked, chosen)
         if asked.phrases is None:
             revealed = None
+    wording = part.wording_of_set(subset, asked) if asked is not subset and revealed else ""
     ranked = {}
     for column, model in zip(st.columns(len(chosen), gap="medium"), chosen, strict=True):
         with column:
             try:
-                ranked[model] = lists(asked, query, model, pool, most, revealed)
+                beside = part.wording_result(subset, wording, model, pool, most)
+                ranked[model] = lists(asked, query, model, pool, most, revealed, beside)
             except InputError as error:  # in its own half: below the other one's pictures nobody sees it
                 ui.show_error(error)
     if not ranked:
@@ -216,9 +220,13 @@ def pick_list(
     picked = pick_query(subset, place, options)
     asked, query = picked or (None, 0)
     pools = [p for p in part.POOLS if p == "everything" or getattr(asked or subset, p) is not None]
-    pool = options.selectbox(
-        "Rank among", pools, format_func=part.POOLS.__getitem__, key="pool", bind="query-params"
+    ui.warn_unknown("list to rank among", st.query_params.get_all("pool"), [*part.POOLS.values()])
+    ui.warn_unknown("number of pictures", st.query_params.get_all("most"), [*map(str, SHOWN)])
+    # Where there is but one list nobody has chosen it: it stays out of the address, and of the next query's choice.
+    field = (
+        {"key": "pool", "bind": "query-params"} if len(pools) > 1 else {"key": "only-pool", "disabled": True}
     )
+    pool = options.selectbox("Rank among", pools, format_func=part.POOLS.__getitem__, **field)
     most = options.selectbox("Show", SHOWN, key="most", bind="query-params")
     hidden = row.toggle("Predict first", key="rpredict", bind="query-params")
     return asked, query, pool, most, hidden
@@ -236,16 +244,23 @@ def next_steps(models: Sequence[str]) -> None:
 
 
 def lists(
-    subset: part.RetrievalSubset, query: int, model: str, pool: str, most: int, revealed: bool | None
+    subset: part.RetrievalSubset,
+    query: int,
+    model: str,
+    pool: str,
+    most: int,
+    revealed: bool | None,
+    beside: str = "",
 ) -> list[RankedImage]:
-    """One model's ranked images of a query, with what it costs to have a wrong one there."""
+    """One model's ranked images of a query, with what it costs to have a wrong one there. beside : what another wording
+    of the query gives."""
     scores = part.query_scores(subset, query, model)
     rows = ranked_images(subset, query, scores, pool, most)
     if not rows:
         st.info("This list is empty; choose another one under “Options”.", icon=":material/filter_alt_off:")
         return rows
     if revealed:
-        st.markdown(part.list_result(subset, query, model, scores, pool, rows))
+        st.markdown(part.list_result(subset, query, model, scores, pool, rows, beside))
     else:
         words = f" of “{escape_markdown(subset.queries[query])}”" if revealed is None else ""
         st.markdown(
@@ -471,14 +486,12 @@ def page(store: ui.VisitorStore) -> None:
 def forget_unknown_view() -> list[str]:
     """Take a view that this page does not have out of the address; returns it, where it is not one of Debias, whose
     name for a view may have come along."""
+    forget_views(DEBIAS_VIEWS)
     asked = st.query_params.get("view")
     if asked is None or present_name("view", asked) in RETRIEVAL_VIEWS:
         return []
-    with suppress(StreamlitAPIException):  # a field that is drawn already takes it out by itself
-        del st.query_params["view"]
-    if st.session_state.get("view") == asked:
-        del st.session_state["view"]
-    return [] if present_name("view", asked) in DEBIAS_VIEWS else [asked]
+    forget_views((asked,))
+    return [asked]
 
 
 unknown_views = forget_unknown_view()

@@ -31,7 +31,7 @@ from core.exchange.run_table import (
     _seeds_said,
     _settings_said,
 )
-from core.exchange.runs import export_run, import_run
+from core.exchange.runs import export_run
 from core.figures.text import escape_markdown, label_and_meaning, metric_line
 from core.metrics import groups as metrics
 from core.metrics import statistics
@@ -609,10 +609,8 @@ def bring_in(store: RunStore) -> None:
         )
         if st.form_submit_button("Import", icon=":material/unarchive:"):
             for file in uploads:
-                with ui.show_errors(), tempfile.TemporaryDirectory() as folder:
-                    path = Path(folder) / "run.zip"
-                    path.write_bytes(file.getvalue())
-                    run = import_run(store, path)
+                with ui.show_errors():
+                    run = shared.imported(store, file.name, file.getvalue())
                 st.toast(escape_markdown(f"Imported {run.title}"), icon=":material/check:")
             if uploads:
                 st.rerun()

@@ -931,3 +931,23 @@ def test_rules_that_are_sound_by_design_are_one_line_and_an_interval_says_its_gr
     assert line.question.endswith("(5 checks)")
     place = next(f for f in audit.findings if f.key == "position").found
     assert place.bounds == pytest.approx((place.low, place.high), abs=0.1)
+
+
+def test_a_small_set_whose_groups_share_images_says_so_without_contradicting_itself():
+    """“One limit” stood above “2 limits”, and “0 of 12 have a near copy” below “12 of 12 share an image”."""
+    rng = np.random.default_rng(3)
+    images = [encoded(_noise_of(rng)) for _ in range(12)]
+    groups = changed(
+        sound(n=12, pictures=True),
+        lambda group, i: replace(group, images=(images[i // 2],), truth=group.truth),
+    )
+    audit = Audit.of(groups)
+    found = {each.key: each for each in audit.findings}
+    assert audit.independent == 6 and found["shared"].verdict == found["size"].verdict == _rules.LIMIT
+    limits = sum(each.verdict == _rules.LIMIT for each in audit.findings)
+    assert f"{limits} limits" in audit.summary and limits == 2
+    assert "One other limit: 12 of 12 groups share an image with another group." in audit.problems
+    assert found["images"].brief.endswith("; that groups share an image is no copy")
+    assert (
+        "Groups that share an image count as one, which leaves 6 independent groups of 12" in audit.dependence
+    )

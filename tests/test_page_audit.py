@@ -7,6 +7,7 @@ from urllib.parse import parse_qs
 import numpy as np
 from driving import fine, text
 
+from core.audit import Audit
 from core.base.public_mode import MAX_SETTINGS
 from core.datasets import load
 from core.datasets.score_files import write_scores
@@ -130,5 +131,20 @@ def test_what_the_verdicts_mean_is_a_closed_list_and_not_a_paragraph(app):
     (about,) = [each for each in test.expander if each.label == "What the verdicts mean"]
     said = plain(about.markdown[0].value)
     assert not about.proto.expanded and "A limit: something that a score" in said
-    assert "232 independent groups of 300" in said
+    assert any("232 independent groups of 300" in plain(each.value) for each in test.caption)
     assert not any("Holm" in each.value for each in test.caption)
+
+
+def test_where_groups_are_not_independent_the_line_of_the_intervals_says_how_many_are(app):
+    """100.0 % (54.1–100.0) of 12 groups was an interval for 6, which nothing on the page said."""
+    test = app(AUDIT, set="scenes/relations-1x4")
+    found = Audit.of(load("scenes/relations-1x4"))
+    (said,) = [plain(each.value) for each in test.caption if "95 % intervals" in plain(each.value)]
+    assert found.independent < found.n and f"independent groups of {found.n}" in said
+
+
+def test_an_audit_says_nothing_of_the_words_that_a_model_knows(app, monkeypatch):
+    """It depends on no model."""
+    monkeypatch.setattr("ui.page.vocabulary_note", lambda *args: "builtin/clip does not know the word zebra")
+    assert "does not know the word zebra" in text(app("pages/2_Matching.py", set="scenes/left-right"))
+    assert "does not know the word zebra" not in text(app(AUDIT, set="scenes/left-right"))

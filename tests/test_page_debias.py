@@ -683,3 +683,22 @@ def test_a_view_that_the_page_does_not_have_is_named(app):
     (said,) = [warning.value for warning in app(view="nix").warning]
     assert "'nix'" in said and "Language prior" in said
     assert not app(view="Ask for pictures").warning  # one of Retrieval came along
+
+
+def test_where_alpha_does_not_help_a_button_shows_a_set_where_it_does(app):
+    """Whoever opened the page with a set of their own saw a slider that changed nothing."""
+    test = app(set="scenes/left-right", model="builtin/blip-caption")
+    (way,) = [each for each in test.button if each.label.startswith("Show a set where alpha helps")]
+    there = fine(way.click().run())
+    assert (
+        there.selectbox(key="set").value == "scenes/triples" and there.selectbox(key="model").value == MODEL
+    )
+    assert not [each for each in there.button if each.label.startswith("Show a set where alpha helps")]
+
+
+def test_on_the_set_that_the_button_shows_alpha_helps():
+    from ui.debias import CAPTIONER, FIRST_SET
+    from ui.lessons.alpha import MODEL as CAPTIONER_OF_LESSON
+    from ui.lessons.alpha import load_study
+
+    assert CAPTIONER == CAPTIONER_OF_LESSON and load_study(FIRST_SET).verdict("text_score").helps

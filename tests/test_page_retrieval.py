@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import shutil
 
 import bound_assets  # noqa: F401
@@ -9,7 +10,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from adapted import finish
-from driving import button, fine, html, text
+from driving import button, fine, html, text, whole_app
 
 from core.base.paths import assets
 from core.cola.run import StrategyRun
@@ -328,11 +329,15 @@ def test_the_table_of_strategies_has_intervals_chance_and_who_has_no_verdict_and
     assert table.count("still improving") == len(shipped.improving) > 0
     told = text(test)
     best = int(np.nanargmax(data.value[0]))
-    result = f"{label(data.strategies[best])} finds pictures best here: {data.value[0, best]:.1f} % mAP"
+    result = f"{label(data.strategies[best])} is highest here: {data.value[0, best]:.1f} % mAP"
     assert f"{result} of all queries, against {data.value[0, 0]:.1f} % before training" in told
+    # “Finds pictures best” was bolder than its interval.
+    near = [j for j in range(len(data.strategies)) if j != best and data.high[0, j] >= data.low[0, best]]
+    said = re.search(r"its interval overlaps with those of (.*?)\.\*\* In the paper", told)[1]
+    assert near and all(label(data.strategies[j]) in said for j in near) and said.count(",") == len(near) - 2
     # What was found comes before how many of the papers' claims it confirms, and both before the details.
     assert told.index(result) < told.index("claims of the papers") < told.index("Still improving")
-    assert told.index("Still improving") < told.index("is highest") and "the intervals overlap" in told
+    assert told.index("Still improving") < told.index("is highest,") and "the intervals overlap" in told
     first = strategies_figure(data)
     assert [t.name for t in first.data if t.showlegend is not False][-2:] == ["one seed", "chance level"]
 
@@ -577,7 +582,7 @@ def test_the_nearest_queries_share_words_with_what_was_asked():
 def test_a_query_of_ones_own_that_names_an_object_is_marked_as_the_sets_queries_are(app):
     test = app(PAGE, query="there is a little red thing", images="100")
     assert not test.warning and not test.info
-    assert "of the first 8 show there is a little red thing" in text(test)
+    assert "of the first 8 show “there is a little red thing”" in text(test)
     assert "<b>red</b> and <b>little</b>" in html(test)
     test = app(PAGE, query="a red cube and a blue sphere", images="100")  # two objects: nobody knows
     assert "nobody knows which pictures are right" in text(test)
@@ -716,6 +721,39 @@ def test_other_words_for_a_query_of_the_set_name_it_and_a_button_asks_it(app):
     assert "of the first 8 show a red block" in text(test)
 
 
+def test_a_list_that_nobody_chose_does_not_stay_for_the_next_query(app):
+    """After words that name no object the next query was ranked among all images, as its address said."""
+    test = app(PAGE, query="a purple dragon", images="100")
+    test.selectbox(key="query").options.append(
+        "a purple dragon"
+    )  # a browser sends words that are no option, too
+    assert test.selectbox(key="only-pool").disabled and "pool" not in test.query_params
+    way = next(each for each in test.button if each.label.startswith("Ask “a purple"))
+    fine(way.click().run())
+    assert test.selectbox(key="pool").value == "any_word" and "pool" not in test.query_params
+
+
+@pytest.mark.parametrize(("page", "view", "shown"), [
+    (PAGE, "Move alpha", "Ask for pictures"),
+    ("pages/3_Debias.py", "Ask for pictures", "Move alpha"),
+])  # fmt: skip
+def test_the_view_of_the_page_that_was_left_is_forgotten(monkeypatch, page, view, shown):
+    """Its name went along in the state of the session, and from there into the address of the next page."""
+    test = whole_app()
+    test.session_state["view"] = view
+    fine(test.switch_page(page).run())
+    assert test.segmented_control(key="view").value == shown and "view" not in test.query_params
+    assert not test.warning
+
+
+@pytest.mark.parametrize("address", [
+    {"rset": "no/such"}, {"images": "77"}, {"most": "9"}, {"queries": "some"}, {"pool": "nix"}
+])  # fmt: skip
+def test_a_value_of_the_address_that_a_field_does_not_have_is_named(open_page, address):
+    (said,) = [each.value.replace("\\", "") for each in open_page(PAGE, **address).warning]
+    assert said.startswith("Unknown ") and repr(*address.values()) in said
+
+
 def test_a_view_that_the_page_does_not_have_is_named(open_page):
     test = open_page(PAGE, view="nix")
     (said,) = [warning.value for warning in test.warning]
@@ -760,6 +798,40 @@ def test_the_last_query_in_own_words_goes_along_after_another_one_did(app):
     test.selectbox(key="query").options.append("green ball")
     fine(test.segmented_control(key="view").set_value("What training changes").run())
     assert test.selectbox(key="changed_query").value == "a green sphere" and "“green ball”" in text(test)
+
+
+def test_the_query_that_goes_along_to_what_training_changes_is_in_the_address(app):
+    """A link to what was shown, and a reload of it, showed another query."""
+    test = app(PAGE, query="red cube", images="100")
+    test.selectbox(key="query").options.append("red cube")  # a browser sends words that are no option, too
+    fine(test.segmented_control(key="view").set_value("What training changes").run())
+    assert test.query_params["changed_query"] == "a red block"
+    fine(test.segmented_control(key="changed_by").set_value("mm-adapter").run())
+    assert test.query_params["changed_query"] == "a red block"
+
+
+@pytest.mark.parametrize(("linked", "shown"), [
+    ({"query": "red cube"}, "a red block"),
+    ({"query": "a rubber cube"}, "a rubber cube"),
+    ({"query": "a rubber cube", "changed_query": "a red block"}, "a red block"),
+])  # fmt: skip
+def test_what_training_changes_shows_the_query_of_a_link(app, linked, shown):
+    test = app(PAGE, view="What training changes", **linked)
+    assert test.selectbox(key="changed_query").value == shown
+    assert test.query_params["changed_query"] == shown and "query" not in test.query_params
+
+
+def test_beside_the_result_of_ones_own_words_stands_what_the_sets_words_give(app):
+    """One word changed the result by half, and only a press showed it."""
+    test = app(PAGE, query="red cube")
+    own = text(test).replace("\xa0", " ")
+    assert "of the first 8 show “red cube”**, **with the set’s wording “a red block” " in own
+    of_set = text(app(PAGE, query="a red block")).replace("\xa0", " ")
+    right, precision = re.search(
+        r"\*\*(\d) of the first 8 show a red block.*?precision ([\d.]+) %", of_set
+    ).groups()
+    assert f"“a red block” {right}** (average precision {precision} %)" in own
+    assert "with the set’s wording" not in of_set
 
 
 @pytest.mark.parametrize(("typed", "buttons"), [

@@ -16,7 +16,8 @@ import streamlit as st
 from adapted import MODEL, SET, SMALL, finish, made, made_home  # noqa: F401  fixtures
 from driving import ROOT, button, fine, text
 
-from core.base.text import _exact_differences
+from core.base.errors import InputError
+from core.base.text import _exact_differences, _time_left
 from core.cli import app as cli
 from core.exchange.example import ARCHIVE, EXAMPLE_ID, example_run
 from core.exchange.runs import export_run
@@ -26,7 +27,7 @@ from core.runs.store import RunStore
 from core.sweeps.evaluate import EvaluationRun
 from core.ttm.run import TTMRun
 from core.ttm.seeds import SeedGroup, seeded
-from ui.runs import title_of
+from ui.runs import _left, imported, title_of
 
 RUNS = "pages/9_Runs.py"
 
@@ -775,3 +776,24 @@ def test_the_table_of_both_curves_says_which_spread_it_has(made):  # noqa: F811
     assert found.loc[("A", 1), ["value", "low", "high", "seeds"]].tolist() == [66.67, 55, 75, 1]
     assert found.loc["A", "sd"].isna().all() and found.loc["B", ["low", "high"]].isna().all().all()
     assert found.loc[("B", 1), ["value", "sd", "chance", "seeds"]].tolist() == [62, 2, 50, 3]
+
+
+@pytest.mark.parametrize("files", [None, {"a.txt": "a"}, {"run/manifest.json": "{}"}, {"../a": "a"}])
+def test_a_broken_archive_is_named_as_its_visitor_named_it(files):
+    """It was the server's temporary path, and what a command wrote."""
+    content = io.BytesIO(b"no zip")
+    if files is not None:
+        with zipfile.ZipFile(content, "w") as archive:
+            for name, data in files.items():
+                archive.writestr(name, data)
+    with pytest.raises(InputError) as raised:
+        imported(RunStore(), "mine.zip", content.getvalue())
+    said = str(raised.value)
+    assert (
+        "mine.zip" in said and "tmp" not in said and "run.zip" not in said and "crossmatch export" not in said
+    )
+
+
+def test_while_something_is_to_come_no_0_seconds_are_left():
+    assert _time_left(0.3) == "a moment left" and _time_left(1.2) == "1 s left"
+    assert _left(0.2) == ", a moment left" and _left(130.0, " for all") == ", 2 min 10 s left for all"

@@ -735,6 +735,11 @@ def test_an_unknown_tag_is_told_how_many_there_are_and_where_to_choose_not_a_lis
         (MATCHING, {"tau": "-1"}, "the address has '-1', which is not used"),
         (TTM, {"tau1": "nan", "start": "value"}, "the address has 'nan', which is not used"),
         (DEBIAS, {"alpha": "7"}, "Alpha takes a number from 0 up to 1"),
+        (
+            TTM,
+            {"share": "300"},
+            "takes a whole number from 1 up to 100; the address has '300', which is not used",
+        ),
         (TTM, {"T": "abc"}, "takes a whole number from 1 up to 50; the address has 'abc', which is not used"),
         (TTM, {"T": "2.5"}, "the address has '2.5', which is read as 2"),
         (TTM, {"seeds": "x"}, "Seeds takes a whole number from 2 up to 64"),

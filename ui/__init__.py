@@ -3,7 +3,7 @@
 from ui.cached import cached_on
 from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, cite, evaluation_exports, export_section, group_exports, link
-from ui.fields import checked_numbers, number, warn_number
+from ui.fields import checked_numbers, number, slider, warn_number
 from ui.formatting import metric_card, metric_grid, progress_bar, run_label, true_minus, unbroken, wide_table
 from ui.images import draw_group, group_card, image_tags
 from ui.loaders import evaluate, load_groups, model_source
@@ -81,6 +81,7 @@ __all__ = [
     "set_state",
     "show_error",
     "show_errors",
+    "slider",
     "switch_page",
     "true_minus",
     "unbroken",

@@ -75,14 +75,14 @@ def show(selection: Selection) -> None:
     st.subheader(escape_markdown(found.headline), anchor=False)
     st.markdown(_unbroken(found.problems))
     with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        counts = f"{found.summary}. In brackets: 95 % intervals."
+        worth = f" {found.dependence}." if found.dependence else ""
+        counts = f"{found.summary}. In brackets: 95 % intervals.{worth}"
         st.caption(escape_markdown(counts), width="stretch")
         _exports(found, selection)
     for finding in found.in_order():
         _row(finding)
     with st.expander("What the verdicts mean", icon=":material/help_center:"):
-        about = [*found.HOW_TO_READ, *([f"{found.dependence}."] if found.dependence else [])]
-        st.markdown("\n".join(f"- {escape_markdown(line)}" for line in about))
+        st.markdown("\n".join(f"- {escape_markdown(line)}" for line in found.HOW_TO_READ))
 
 
 def of_file(selection: Selection, needs: Mapping[str, str], split: str) -> None:

@@ -41,7 +41,7 @@ _MAX_IMAGES_PUBLIC = 5  # ... and for a visitor of a public instance
 _MOST_NOISE = 100.0  # that mean and deviation of noise may be
 
 _NUMBERS = ("samples", "noise_mean", "noise_std")  # fields of the prior
-_FIRST_SET = "scenes/triples"  # what a first visit without an address shows: alpha changes most there
+FIRST_SET = "scenes/triples"  # what a first visit without an address shows: alpha changes most there
 
 
 def first_visit() -> None:
@@ -49,8 +49,8 @@ def first_visit() -> None:
     state = st.session_state
     if _parameters_in_force() or {"set", "carried"} & {*state} or "set" in state.get("selected", {}):
         return
-    if benchmarks().get(_FIRST_SET) == "" and CAPTIONER in scorer_names():
-        seed("set", _FIRST_SET)
+    if benchmarks().get(FIRST_SET) == "" and CAPTIONER in scorer_names():
+        seed("set", FIRST_SET)
         state["opened_by_itself"] = (
             True  # nobody asked for this set or model: the page says that it chose them
         )
@@ -95,9 +95,9 @@ def nearest_captioner(model: str) -> NearestModel:
 
 def opening_line() -> str:
     """What a page that nobody asked anything of chose by itself; "" where somebody chose."""
-    if st.session_state.get("opened_by_itself") and st.session_state.get("set", _FIRST_SET) == _FIRST_SET:
+    if st.session_state.get("opened_by_itself") and st.session_state.get("set", FIRST_SET) == FIRST_SET:
         return (
-            f"This page opens with {_FIRST_SET} and {CAPTIONER}, a captioner; choose others in the selection."
+            f"This page opens with {FIRST_SET} and {CAPTIONER}, a captioner; choose others in the selection."
         )
     return ""
 

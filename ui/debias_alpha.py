@@ -22,7 +22,7 @@ from core.metrics.groups import METRICS, Estimate, chance, metrics_of_shape
 from core.metrics.statistics import Comparison, compare
 from ui.cached import cached_on
 from ui.chart_clicks import clicked_point
-from ui.debias import PAGE, RETRIEVAL, DebiasInputs, shipped_retrieval
+from ui.debias import CAPTIONER, FIRST_SET, PAGE, RETRIEVAL, DebiasInputs, shipped_retrieval
 from ui.export import chart, export_section
 from ui.fields import warn_number
 from ui.formatting import (
@@ -130,6 +130,7 @@ def _verdict(study: AlphaStudy, metric: str) -> None:
     said = _verdict_text(study, metric)
     whole = said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # no line ends at an equals sign
     st.markdown(unbroken(whole))
+    _offer_gain(study, metric)
     with st.expander("How sure is that?", icon=":material/help:", key="how-sure"):
         sure = (_how_sure(study, metric), _power_text(study, metric))
         st.markdown(unbroken("\n\n".join(filter(None, sure))))
@@ -203,7 +204,7 @@ def _controls(study: AlphaStudy) -> tuple[float, str]:
     if st.query_params.get("metric", names[0]) not in {*movable, *names}:
         why = f"alpha moves {', '.join(movable)} on these groups"
         warn_without_effect({"metric": f"{why}, not “{st.query_params['metric'][:40]}”"})
-    warn_number("alpha", "Alpha", 0, 1)
+    warn_number("alpha", "Alpha", 0, 1)  # above the row, which has no room for it
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         alpha = st.slider(  # begins at its least value; a default of its own is none where buttons set it
             "Alpha", 0.0, 1.0, step=0.005, format="α = %.3f", key="alpha", bind="query-params",
@@ -351,6 +352,17 @@ def _little_prior(study: AlphaStudy, metric: str) -> tuple[float, float] | None:
         return None
     texts, scores = (float(np.ptp(each, axis=-1).mean()) for each in (study.prior, study.scores))
     return (texts, scores) if texts < _LITTLE * scores else None
+
+
+def _offer_gain(study: AlphaStudy, metric: str) -> None:
+    """Where alpha is not known to help: the way to a set and a captioner with which it does."""
+    found = study.verdict(metric)
+    if found.helps or found.probably or st.session_state.get("set") == FIRST_SET:
+        return
+    page_button(
+        f"Show a set where alpha helps: {FIRST_SET}", PAGE, {"set": FIRST_SET, "model": CAPTIONER},
+        icon=":material/arrow_forward:",
+    )  # fmt: skip
 
 
 def _where_alpha_helps(texts: float, scores: float) -> None:

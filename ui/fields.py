@@ -58,9 +58,12 @@ def is_number_within(text: str, low: float, high: float) -> bool:
     return low <= _finite(text) <= high
 
 
-def warn_number(key: str, label: str, low: float | None, high: float | None, *, whole: bool = False) -> None:
+def warn_number(
+    key: str, label: str, low: float | None, high: float | None, *, whole: bool = False, typed: bool = True
+) -> None:
     """Say in one line where the address has a value that a field does not take: it falls back by itself, to the whole
-    part of a fraction where it takes `whole` numbers. In a form a number out of range is said below its field."""
+    part of a fraction where it takes `whole` numbers. In a form a number out of range is said below its field, where
+    one can be `typed` into it."""
     asked = st.query_params.get(key)
     if not asked:
         return
@@ -70,13 +73,20 @@ def warn_number(key: str, label: str, low: float | None, high: float | None, *, 
         if not whole or value == int(value):
             return
         used = f"is read as {int(value)}"
-    elif in_form and not math.isnan(value):
+    elif typed and in_form and not math.isnan(value):
         return
     span = "" if low is None else f" from {low:,}" if whole else f" from {low:g}"
     span += "" if high is None else f" up to {high:,}" if whole else f" up to {high:g}"
     what = "a whole number" if whole else "a number"
     line = f"{label} takes {what}{span}; the address has {asked[:40]!r}, which {used}."
     (_PLACE.get() or st).warning(escape_markdown(line), icon=":material/link_off:")
+
+
+def slider(place: Any, label: str, low: float, high: float, *value: float, key: str, **more: Any) -> Any:
+    """`place.slider` with the name `key` in the address; what the address has and the slider does not take is said
+    above it, and the slider stands at `value`, by default at its least."""
+    warn_number(key, label, low, high, whole=isinstance(low, int), typed=False)
+    return place.slider(label, low, high, *value, key=key, bind="query-params", **more)
 
 
 def number(

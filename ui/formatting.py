@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.base.text import _change_in_points, _exact_differences, _p_text, _true_minus, duration
+from core.base.text import _change_in_points, _exact_differences, _p_text, _time_left, _true_minus
 from core.figures.text import _unbroken, label_and_meaning
 from core.metrics.groups import METRICS
 from core.metrics.statistics import Estimate
@@ -150,7 +150,7 @@ def progress_bar(container: Any, what: str) -> Callable[[float], None]:
 
     def show(fraction: float) -> None:
         spent = time.monotonic() - started
-        left = f", {duration(spent / fraction * (1 - fraction))} left" if fraction > 0.02 else ""
+        left = f", {_time_left(spent / fraction * (1 - fraction))}" if fraction > 0.02 else ""
         container.progress(min(fraction, 1.0), text=f"{what}: {100 * fraction:.0f} %{left}")
 
     return show

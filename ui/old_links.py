@@ -4,7 +4,7 @@ written form. A change to an option of a widget with `bind="query-params"` adds 
 `_PARAMETERS`; one that is not there is named to the reader, and leaves the address.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 
 import streamlit as st
@@ -70,6 +70,16 @@ RENAMED: dict[str, dict[str, str]] = {
 def present_name(key: str, name: str) -> str:
     """What an option is called now."""
     return RENAMED.get(key, {}).get(name, name)
+
+
+def forget_views(names: Collection[str]) -> None:
+    """Take a view of this name, which another page has and the reader came with, out of the address and of the state,
+    from where the field of this page's views would write it into the address."""
+    if present_name("view", st.query_params.get("view", "")) in names:
+        with suppress(StreamlitAPIException):  # a field that is drawn already takes it out by itself
+            del st.query_params["view"]
+    if present_name("view", st.session_state.get("view") or "") in names:
+        del st.session_state["view"]
 
 
 def read_old_links() -> None:

@@ -68,6 +68,7 @@ def open_page(
     heading: str = "",
     shows_files: bool = False,
     first: int = 0,
+    uses_model: bool = True,
 ) -> Selection | None:
     """Open a page: browser title, look, navigation, heading and, with `pick`, the shared selection.
 
@@ -76,7 +77,8 @@ def open_page(
     sidebar then, so that figures have its room, and None is returned. nearest_model : of a page that cannot use every
     model, as in `ui.selection.pick_selection`. sidebar : whether a page without the shared selection fills the sidebar
     itself. shows_files : whether such a page shows files of the visitor's own all the same. first : how many of the
-    selected groups the page uses, where it does not use all.
+    selected groups the page uses, where it does not use all. uses_model : whether what the page shows depends on the
+    selected model, so that words which that one does not know are named.
     """
     name = "Crossmatch" if title == "Crossmatch" else f"{title} · Crossmatch"
     icon = str(STYLE / "icon.svg")
@@ -122,7 +124,7 @@ def open_page(
         notes = _notes(selection)
     described = escape_markdown(selection.described(first) + _truth_of_file(selection))
     st.caption(described, help=selection.score_meaning, width="content")
-    for note in notes:
+    for note in notes if uses_model else ():
         st.info(escape_markdown(note), icon=":material/info:")
     return selection
 

@@ -21,7 +21,7 @@ from core.cola.tasks import BUILTIN, IMAGES
 from core.datasets.base import RETRIEVAL
 from core.exchange.layouts import text_table_latex
 from core.figures import retrieval
-from core.figures.shared_words import RankedImage, SharedWords, shared_word_counts
+from core.figures.shared_words import RankedImage, SharedWords, ranked_images, shared_word_counts
 from core.figures.text import _part_text, escape_markdown
 from core.groups import ImageRef
 from core.metrics.retrieval import COLA_MAP, METRICS, RetrievalEvaluation
@@ -182,24 +182,55 @@ def list_result(
     scores: np.ndarray,
     pool: str,
     rows: Sequence[RankedImage],
+    beside: str = "",
 ) -> str:
-    """What a list says, in Markdown: how many of its first images are right, average precision, and how to read it."""
-    asked, right = found.queries[query], int(found.relevant[query].sum())
+    """What a list says, in Markdown: how many of its first images are right, average precision, and how to read it.
+    beside : what another wording gives, which is said before the details."""
+    asked, right = _as_object(found.queries[query]), int(found.relevant[query].sum())
     if not right:
-        return f"None of these {len(found)} pictures shows **{escape_markdown(asked)}**: no metric counts this query."
+        return f"None of these {len(found)} pictures shows **{asked}**: no metric counts this query."
     first = sum(row.right for row in rows)
-    text = f"**{first} of the first {len(rows)} show {escape_markdown(asked)}**"
+    text = f"**{first} of the first {len(rows)} show {asked}**{beside}"
     apart = sum(not row.right and bool(row.shared) and not row.missing for row in rows)
     if apart:
         others = len(rows) - first
         whose = "the other one" if others == apart == 1 else f"{apart} of the other {others}"
         text += f"; **{whose} {'has' if apart == 1 else 'have'} every word, but on different objects**"
     text += f". {right} of all {len(found)} pictures are right (`{model}`"
-    value = RetrievalEvaluation.of(found.one_query(query), scores[None]).ranking(pool)
-    if value is not None and value.precision[0] == value.precision[0]:
-        precision, chance = 100 * float(value.precision[0]), 100 * float(value.expected[0])
+    measured = _average_precision(found, query, scores, pool)
+    if measured is not None:
+        precision, chance = measured
         text += f"; average precision {precision:.1f}\u00a0%, chance {chance:.1f}\u00a0%"
     return f"{text})."
+
+
+def _as_object(asked: str) -> str:
+    """What a query asks for within a sentence, as Markdown: in quotation marks where it has no article."""
+    said = escape_markdown(asked)
+    return said if asked.lower().startswith(("a ", "an ", "the ")) else f"“{said}”"
+
+
+def _average_precision(
+    found: RetrievalSubset, query: int, scores: np.ndarray, pool: str
+) -> tuple[float, float] | None:
+    """Average precision of one query and its chance level, in percent; None where the pool has no right picture."""
+    value = RetrievalEvaluation.of(found.one_query(query), scores[None]).ranking(pool)
+    if value is None or np.isnan(value.precision[0]):
+        return None
+    return 100 * float(value.precision[0]), 100 * float(value.expected[0])
+
+
+def wording_result(found: RetrievalSubset, wording: str, model: str, pool: str, most: int) -> str:
+    """What the set's query for the same object gives, as a clause that follows what a visitor's wording gives; "" where
+    `wording` is none."""
+    if not wording:
+        return ""
+    query = found.queries.index(wording)
+    scores = query_scores(found, query, model)
+    rows = ranked_images(found, query, scores, pool, most)
+    text = f", **with the set’s wording “{escape_markdown(wording)}” {sum(row.right for row in rows)}**"
+    measured = _average_precision(found, query, scores, pool)
+    return text if measured is None else f"{text} (average precision {measured[0]:.1f}\u00a0%)"
 
 
 def ranked_table(subset: RetrievalSubset, ranked: Mapping[str, Sequence[RankedImage]]) -> pd.DataFrame:

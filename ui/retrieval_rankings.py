@@ -19,6 +19,7 @@ from core.figures.text import escape_markdown
 from core.scoring.retrieval import RetrievalSubset
 from ui import retrieval as part
 from ui.formatting import unbroken
+from ui.selection import seed
 
 _TELLING = "a green sphere"  # its first pictures have both words, on different objects
 
@@ -65,10 +66,15 @@ def before_and_after() -> None:
     found = part.load_set(BUILTIN, rankings.images)
     usual, line = _asked_before(found)
     queries = list(found.queries)
+    # Not as the field's default, which no address says: a link to this view shows what it showed.
+    chosen = st.session_state.get("changed_query") or st.query_params.get("changed_query")
+    if usual != _first_query(found) and chosen not in queries:
+        seed("changed_query", usual)
     with st.container(horizontal=True, vertical_alignment="bottom", key="changed-fields"):
         asked = st.selectbox(
-            "Query", queries, queries.index(usual), key="changed_query", bind="query-params", width=340
-        )
+            "Query", queries, queries.index(_first_query(found)), key="changed_query", bind="query-params",
+            width=340,
+        )  # fmt: skip
         name = st.segmented_control(
             "Trained by",
             rankings.strategies,
@@ -83,15 +89,24 @@ def before_and_after() -> None:
     _side_by_side(rankings, found, asked, name)
 
 
+def _first_query(found: RetrievalSubset) -> str:
+    """The query of a first visit: one that shows much."""
+    return _TELLING if _TELLING in found.queries else found.queries[0]
+
+
 def _asked_before(found: RetrievalSubset) -> tuple[str, str]:
-    """The query to begin with: the one that was asked on the page's first view, in the words of this set, else one that
-    shows much; and in one line why it is another one, "" where it is the same."""
+    """The query to begin with: the one that was asked on the page's first view, or that a link has as `query`, in the
+    words of this set, else one that shows much; and in one line why it is another one, "" where it is the same."""
     state = st.session_state
     if "query" in state:  # gone once the field of that view is
         if state.get("asked_before", state["query"]) != state["query"]:
             _forget_changed_query()
         state["asked_before"] = state["query"]
-    usual = _TELLING if _TELLING in found.queries else found.queries[0]
+    elif "query" in st.query_params:
+        state["asked_before"] = st.query_params["query"]
+        with suppress(StreamlitAPIException):  # of a field that was drawn: Streamlit takes it out by itself
+            del st.query_params["query"]
+    usual = _first_query(found)
     asked = state.get("asked_before") or usual
     if asked in found.queries:
         return asked, ""

@@ -199,16 +199,19 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
 
 
 def _result(data: retrieval.StrategiesData, measured: Measured) -> str:
-    """`MM-Pred finds pictures best here: 51.7 % mAP of all queries, against 38.7 % before training (builtin/clip).`"""
+    """`MM-Pred is highest here: 51.7 % mAP of all queries, against 38.7 % before training (builtin/clip); its interval
+    overlaps with those of FT-all and FT-late.`"""
     found = _highest(data, ALL)
     if found is None:
         return "Nothing is measured yet."
-    name, value, before, apart = found
+    name, value, before = found
     numbers = f"{value:.1f} % mAP of all queries, against {before:.1f} % before training ({measured.base})"
     if not name:
         return f"No strategy is better than the model before training, {before:.1f} % mAP of all queries."
-    sure = "" if apart else ", though the intervals overlap"
-    return f"{name} finds pictures best here: {numbers}{sure}."
+    near = _overlapping(data, measured)
+    those = f"those of {', '.join(near[:-1])} and {near[-1]}" if len(near) > 1 else f"that of {''.join(near)}"
+    overlap = f"; its interval overlaps with {those}" if near else ""
+    return f"{name} is highest here: {numbers}{overlap}."
 
 
 def _result_there(paper: retrieval.StrategiesData) -> str:
@@ -216,16 +219,15 @@ def _result_there(paper: retrieval.StrategiesData) -> str:
     return "not printed" if found is None else f"{found[0]}, {found[1]:.1f} % against {found[2]:.1f} %"
 
 
-def _highest(data: retrieval.StrategiesData, measure: int) -> tuple[str, float, float, bool] | None:
-    """The best strategy ("" where none is better than before), its value, that before, and whether their intervals lie
-    apart; None where nothing is measured."""
+def _highest(data: retrieval.StrategiesData, measure: int) -> tuple[str, float, float] | None:
+    """The best strategy ("" where none is better than before), its value, and that before; None where nothing is
+    measured."""
     values = data.value[measure]
     if np.isnan(values).all():
         return None
     best, base = int(np.nanargmax(values)), data.strategies.index("base")
     is_better = best != base and round(values[best], 1) > round(values[base], 1)
-    apart = not data.low[measure][best] <= data.high[measure][base]
-    return retrieval.label(data.strategies[best]) if is_better else "", values[best], values[base], apart
+    return retrieval.label(data.strategies[best]) if is_better else "", values[best], values[base]
 
 
 def _counted() -> str:
@@ -309,16 +311,23 @@ def _first(data: retrieval.StrategiesData) -> str:
     return "" if np.isnan(values).all() else data.strategies[int(np.nanargmax(values))]
 
 
+def _overlapping(data: retrieval.StrategiesData, measured: Measured) -> list[str]:
+    """The labels of those whose intervals overlap with that of the highest value; the model before among them."""
+    j, low, high = data.strategies.index(_first(data)), data.low[ALL], data.high[ALL]
+    near = [name for i, name in enumerate(data.strategies) if i != j and low[j] <= high[i]]
+    return [retrieval.label(name) if name in STRATEGIES else f"{measured.base} before" for name in near]
+
+
 def _marks(data: retrieval.StrategiesData, measured: Measured) -> str:
     """What is bold in the table, and whose intervals overlap with that of the highest value here."""
     name = _first(data)
     if not name:
         return "Nothing is measured yet."
-    j, low, high = data.strategies.index(name), data.low[ALL], data.high[ALL]
-    near = [n for i, n in enumerate(data.strategies) if i != j and low[j] <= high[i]]
-    names = [retrieval.label(n) if n in STRATEGIES else f"{measured.base} before" for n in near]
+    names = _overlapping(data, measured)
     which = ", ".join(names) if len(names) < len(data.strategies) - 1 else "every other row"
-    overlap = f"its interval overlaps with that of {which}" if near else "its interval overlaps with no other"
+    overlap = (
+        f"its interval overlaps with that of {which}" if names else "its interval overlaps with no other"
+    )
     whose = retrieval.label(name) if name in STRATEGIES else f"{measured.base} before"
     return f"Bold: the highest of a column. Here that is {whose}; {overlap}. The paper prints no intervals."
 

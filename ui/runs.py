@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import re
+import tempfile
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Literal
 
 import streamlit as st
 
 from core.base.errors import InputError
 from core.base.public_mode import shown
-from core.base.text import duration
+from core.base.text import _time_left
 from core.exchange.example import EXAMPLE, example_run
 from core.exchange.run_table import _groups_said, _settings_said
+from core.exchange.runs import import_run
 from core.figures.text import escape_markdown, label_and_meaning, metric_line
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
@@ -301,7 +305,7 @@ def _working_line(runs: Sequence[Run], working: Sequence[Run]) -> str:
 
 def _left(seconds: float | None, of: str = "") -> str:
     """`, 2 min left`; "" where nobody knows."""
-    return "" if seconds is None else f", {duration(seconds)} left{of}"
+    return "" if seconds is None else f", {_time_left(seconds)}{of}"
 
 
 def runs_before(store: RunStore, runs: Sequence[Run]) -> list[Run]:
@@ -416,3 +420,21 @@ def evaluation_at(run_id: str, iteration: int, attempt: int, _run: Run) -> Evalu
     """The run's groups with the scores after an iteration."""
     groups = run_groups(run_id, _run.config)
     return Evaluation.of(RunStore().scores(run_id, iteration), groups.truth, groups.ids)
+
+
+# What the sentences of `import_run` ask for, which are the command's, too.
+_BY_COMMAND = "the folder or zip that `crossmatch export run` wrote"
+
+
+def imported(store: RunStore, name: str, content: bytes) -> Run:
+    """The run of a visitor's archive. InputError names that file, and nothing of this machine or the command line."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "run.zip"
+        path.write_bytes(content)
+        try:
+            return import_run(store, path)
+        except InputError as error:
+            said = str(error).replace(str(path), name)
+            said = re.sub(rf"{re.escape(tempfile.gettempdir())}\S*/", "", said)  # where it was unpacked
+            said = said.replace(_BY_COMMAND, "an archive that the page Runs exported")
+            raise InputError(said if name in said else f"{name} cannot be imported: {said}") from None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from core.base.text import duration, tie_count
+from core.base.text import _time_left, tie_count
 from core.figures.text import escape_markdown
 from core.metrics.groups import description_of, headline_metrics
 from core.runs.store import RunStore
@@ -22,7 +22,7 @@ def draw_sweeps(store: RunStore) -> None:
     name = st.selectbox("Sweep", list(plans), key="sweep", bind="query-params")
     plan = plans[name]
     found = progress_of(store, plan)
-    left = "" if found.seconds_left is None else f", about {duration(found.seconds_left)} left"
+    left = "" if found.seconds_left is None else f", about {_time_left(found.seconds_left)}"
     told = f"{found.finished} of {found.cells} cells done, {found.live} running"
     st.progress(found.share, told + (left if found.finished < found.cells else ""))
     cells = cells_table(store, plan)

@@ -23,7 +23,7 @@ from core.ttm.run import RUNS, AdaptationRun, store_embeddings
 from core.ttm.schedules import SCHEDULES
 from core.ttm.transfer import adapted_pool
 from ui.cached import cached_on
-from ui.fields import checked_numbers, number
+from ui.fields import checked_numbers, number, slider
 from ui.loaders import evaluate, load_groups, model_source
 from ui.selection import Selection, last_benchmark, offer_nearest, select
 from ui.ttm_preset import ENDS, VARIANTS, pick_preset, preset_source, preset_warning, use_variant, values_of
@@ -243,9 +243,7 @@ def _threshold_end(
     chosen = place.radio(label, ENDS, index, **more)
     if chosen == ENDS[0]:
         what = "pairs" if is_global else "groups"
-        value = place.slider(
-            f"{name}: % of {what} selected", 1, 100, fields.values[share], key=share, bind="query-params"
-        )
+        value = slider(place, f"{name}: % of {what} selected", 1, 100, fields.values[share], key=share)
         return {f"coverage_{which}": value / 100}
     low, high = (0.0, 1.0) if relative else (None if is_global else 0.0, None)
     unit = "rank τ, 0 to 1" if relative else "score τ" if is_global else "margin τ"

@@ -214,7 +214,9 @@ class Audit:
     def problems(self) -> str:
         """The faults and limits, a sentence each kind: `4 faults: ..., and 2 more.`; `No fault found.`"""
         limits = [found for found in self._of(LIMIT) if found.key != "size"]
-        said = [_listed(self._of(FAULT), "fault") or "No fault found.", _listed(limits, "limit")]
+        # Where the headline says the size, which is a limit, the summary counts one more than stand here.
+        which = "limit" if len(limits) == len(self._of(LIMIT)) else "other limit"
+        said = [_listed(self._of(FAULT), "fault") or "No fault found.", _listed(limits, which)]
         return " ".join(filter(None, said))
 
     @property

@@ -20,6 +20,11 @@ def duration(seconds: float | None) -> str:
     return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"
 
 
+def _time_left(seconds: float) -> str:
+    """`2 min left`; below a second `a moment left`: while something is to come, no 0 s are."""
+    return f"{duration(seconds)} left" if round(seconds) > 0 else "a moment left"
+
+
 def p_digits(p: float | None) -> str:
     """A p value to two digits, or to as many more as it takes for one beside 0.05 not to be written as 0.05.
 

@@ -10,6 +10,7 @@ import typer
 
 from core.base.errors import InputError
 from core.base.table_formats import open_table
+from core.base.text import counted
 from core.cli._output import ProgressPrinter, print_note, show_json
 from core.cli.options import Json
 from core.datasets import user_sets
@@ -103,9 +104,18 @@ def _columns(
     return ColumnMapping(tuple(image), tuple(caption), answer, "", group)
 
 
+def _count_problems(staged: Staged) -> str:
+    """As the page Your data says it: `2 problems to fix, 6 warnings`; `no problems found`."""
+    if not staged.total:
+        return "no problems found"
+    return f"{counted(staged.fatal, 'problem')} to fix, {counted(staged.total - staged.fatal, 'warning')}"
+
+
 def _print_problems(staged: Staged) -> None:
     shapes = ", ".join(f"{count} of {shape}" for shape, count in sorted(staged.shapes.items())) or "none"
-    print_note(f"{staged.source}: {staged.groups} groups ({shapes}), {staged.total} problems")
+    print_note(
+        f"{staged.source}: {counted(staged.groups, 'usable group')} ({shapes}); {_count_problems(staged)}"
+    )
     for row in staged.problem_rows()[:_SHOWN]:
         where = f"row {row['row']}" if row["row"] else "the file"
         column = f", column {row['column']}" if row["column"] else ""

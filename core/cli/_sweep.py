@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from core.base.errors import InputError, unknown_name
-from core.base.text import duration, tie_count
+from core.base.text import _time_left, tie_count
 from core.cli._given_options import refuse_unused
 from core.cli._output import print_note, show_json
 from core.cli.options import Json
@@ -172,7 +172,7 @@ def _format_progress(progress: SweepProgress) -> str:
     if progress.failed:
         parts.append(f"{progress.failed} failed")
     if progress.finished < progress.cells and progress.seconds_left is not None:
-        parts.append(f"about {duration(progress.seconds_left)} left")
+        parts.append(f"about {_time_left(progress.seconds_left)}")
     return ", ".join(parts)
 
 

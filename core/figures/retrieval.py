@@ -180,17 +180,18 @@ _SEED = {"size": 4, "color": "#ffffff", "line": {"width": 1, "color": "#444a58"}
 def strategies_figure(
     data: StrategiesData,
     beside: StrategiesData | None = None,
+    measures: Sequence[int] = _DRAWN,
 ) -> go.Figure:
     """Bars of some measures by strategy: a line for the 95 % interval, a dot for every seed, chance levels dotted, each
     named in the legend where there are any.
 
-    beside : of a figure next to it, which then has the same height of a percent.
+    beside : of a figure next to it, which then has the same height of a percent. measures : which have bars.
     """
     figure = go.Figure()
-    width = 0.8 / len(_DRAWN)
+    width = 0.8 / len(measures)
     places = np.arange(len(data.strategies), dtype=float)
-    for place, (i, (colour, _)) in enumerate(zip(_DRAWN, SERIES, strict=False)):
-        x = places + (place - (len(_DRAWN) - 1) / 2) * width
+    for place, (i, (colour, _)) in enumerate(zip(measures, SERIES, strict=False)):
+        x = places + (place - (len(measures) - 1) / 2) * width
         _bars(figure, data, i, x, 0.9 * width, colour)
         level = _level(data, i)
         if not np.isnan(level):
@@ -206,7 +207,7 @@ def strategies_figure(
     layout(figure, 360, "mAP or accuracy, in percent, by strategy", "")  # aside it would take room
     figure.update_layout(hovermode="closest")
     figure.update_yaxes(ticksuffix=" %")
-    rows, every = list(_DRAWN), [data, *([] if beside is None else [beside])]
+    rows, every = list(measures), [data, *([] if beside is None else [beside])]
     most = max(
         (
             float(np.nanmax(ends))

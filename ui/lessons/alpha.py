@@ -16,7 +16,7 @@ from core.figures.alpha import alpha_data, alpha_figure
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE
 from ui.chart_clicks import clicked_point
 from ui.export import chart
-from ui.fields import warn_number
+from ui.fields import slider
 from ui.formatting import unbroken
 from ui.images import draw_group
 from ui.lessons import elements
@@ -48,8 +48,6 @@ def show() -> None:
         "Alpha-debiasing removes it: log P(t | i) − **α** · log P(t)."
     )
     left, right = st.columns(2, gap="large")
-    with left:
-        elements.draw_pair(elements.load_group(SET, index), study.evaluation(0.0).group(index))
     with right:
         elements.define(*SHOWN)
         choice = elements.predict(
@@ -58,11 +56,19 @@ def show() -> None:
             tuple(METRICS[name].label for name in ASKED),
         )
     if choice is None:
+        with left:
+            elements.draw_pair(elements.load_group(SET, index), study.evaluation(0.0).group(index))
         return
+    with (
+        left
+    ):  # in place of the pictures, which stand beside the scores below: slider and curve are on one screen
+        alpha = move_alpha(study)
     still = [METRICS[name].label for name in ASKED if np.ptp(study.curve(name).values) == 0]
     ranges = (f"{METRICS[name].label} {range_text(np.asarray(study.curve(name).values))}" for name in ASKED)
-    elements.verdict(choice, " and ".join(still) or "none of them", f"Over all α: {', '.join(ranges)}.")
-    move_alpha(study, index)
+    with right:
+        elements.verdict(choice, " and ".join(still) or "none of them", f"Over all α: {', '.join(ranges)}.")
+        st.markdown(unbroken(_at_alpha(study, alpha)))
+    at_alpha(study, index, alpha)
     elements.question(
         "alpha",
         "A 1×5 group: one image, five captions. Does α change GroupMatch there?",
@@ -97,31 +103,37 @@ def flipped_group(study: AlphaStudy) -> int:
     return int((flips.fixed | flips.broken).argmax())
 
 
-def move_alpha(study: AlphaStudy, index: int) -> None:
-    """The interactive figure: every metric over alpha, and one group's scores at the alpha that is chosen."""
-    warn_number("lesson_alpha", "α", 0, 1)
-    alpha = st.slider("α", 0.0, 1.0, 0.5, step=0.01, key="lesson_alpha", bind="query-params")
+def move_alpha(study: AlphaStudy) -> float:
+    """The slider and, directly below it, every metric over alpha; the alpha that is chosen."""
+    alpha = slider(st, "α", 0.0, 1.0, 0.5, step=0.01, key="lesson_alpha")
     curves = {name: study.curve(name) for name in SHOWN}
     chances = {name: study.evaluation(0.0).metrics[name].chance for name in SHOWN}
     figure = alpha_figure(alpha_data(curves, len(study.ids), chances, TEXT_SCORE), alpha)
+    chart(figure, f"Metrics over alpha, exact. {_at_alpha(study, alpha)}", "lesson-alpha")
+    low, high = figure.layout.xaxis.range
+    clicked_point("lesson-alpha", lambda point: _set_alpha(low + point.share * (high - low)))
+    best, label = study.best(TEXT_SCORE), METRICS[TEXT_SCORE].label
+    st.caption(
+        f"{SET}, {len(study.ids)} groups. Strip below: where {label} is highest, {best.value:.1f} %, at α = "
+        f"{_spans_text(best.intervals)}. Shaded: its 95 % band. Press the figure to move α there."
+    )
+    return float(alpha)
+
+
+def _at_alpha(study: AlphaStudy, alpha: float) -> str:
+    """Every metric at an alpha."""
     estimates = study.evaluation(alpha).metrics
     values = "; ".join(f"{METRICS[name].label} {estimates[name].value:.1f} %" for name in SHOWN)
+    return f"At α = {alpha:.2f}: {values}."
+
+
+def at_alpha(study: AlphaStudy, index: int, alpha: float) -> None:
+    """One group's scores at the alpha that is chosen, why bijective matching needs none, and where one helps."""
     left, right = st.columns([3, 2], gap="large")
-    with left:
-        st.caption(f"{SET}, {len(study.ids)} groups")
-        chart(figure, f"Metrics over alpha, exact. At {alpha:.2f}: {values}.", "lesson-alpha")
-        low, high = figure.layout.xaxis.range
-        clicked_point("lesson-alpha", lambda point: _set_alpha(low + point.share * (high - low)))
-        best, label = study.best(TEXT_SCORE), METRICS[TEXT_SCORE].label
-        st.caption(
-            f"Strip below: where {label} is highest, {best.value:.1f} %, at α = {_spans_text(best.intervals)}. Shaded: "
-            "its 95 % band. Press the figure to move α there."
-        )
     with right:
         one_group(study, index, alpha)
-    st.markdown(
-        unbroken(f"At α = {alpha:.2f}: {values}. ")
-        + "α · log P(t) takes the **same** amount from every score in a caption's column. Both matchings of a 2×2 "
+    left.markdown(
+        "α · log P(t) takes the **same** amount from every score in a caption's column. Both matchings of a 2×2 "
         "group use each column once, so both totals fall equally: **GroupMatch never needed debiasing**. Nor does "
         "ImageScore, which compares within a column."
     )

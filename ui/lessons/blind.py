@@ -10,6 +10,7 @@ from core.figures.text import metric_line
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import TEXT_SCORE
 from ui.export import chart
+from ui.fields import slider
 from ui.images import draw_group
 from ui.lessons import elements
 
@@ -76,9 +77,7 @@ def read_captions(evaluations: dict[str, Evaluation]) -> None:
         name = st.segmented_control(
             "Set", list(SETS), format_func=SETS.__getitem__, default=ORDER, key="blind_set", required=True
         ) or ORDER  # fmt: skip
-        number = st.slider(
-            "Group", 1, len(evaluations[name].ids), 1, key="blind_group", bind="query-params", width=300
-        )
+        number = slider(st, "Group", 1, len(evaluations[name].ids), 1, key="blind_group", width=300)
         visible = st.toggle("Show the image", key="blind_image")
     evaluation, group = evaluations[name], elements.load_group(name, number - 1)
     data = caption_bars_data(

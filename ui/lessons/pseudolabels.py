@@ -14,6 +14,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, METRICS
 from ui.chart_clicks import clicked_point
 from ui.export import chart
+from ui.fields import slider
 from ui.formatting import unbroken
 from ui.images import draw_group
 from ui.lessons import elements
@@ -85,9 +86,7 @@ def move_threshold(evaluation: Evaluation) -> None:
     st.subheader("Move the threshold", anchor=False)
     margin, tied = evaluation.matches.margin, evaluation.matches.tied
     right = evaluation.outcomes[GROUP_MATCH].value == 1
-    share = st.slider(
-        "Groups that are trained on, %", 5, 100, 20, step=5, key="share_kept", bind="query-params"
-    )
+    share = slider(st, "Groups that are trained on, %", 5, 100, 20, step=5, key="share_kept")
     tau = float(np.quantile(margin, 1 - share / 100))
     selected = (margin >= tau) & ~tied
     curve = metrics.threshold_curve(evaluation.matches, evaluation.truth)

@@ -11,6 +11,7 @@ from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.teaching.lessons import AdaptedPart, simplematch_transfer
 from ui.chart_clicks import clicked_point
 from ui.export import chart
+from ui.fields import slider
 from ui.formatting import true_minus, unbroken
 from ui.lessons import elements
 from ui.loaders import load_groups
@@ -88,7 +89,7 @@ def watch_training(halves: dict[str, AdaptedPart]) -> None:
         label = st.segmented_control(
             "Metric", list(labels), default=next(iter(labels)), key="rounds_metric", required=True
         )
-        now = st.slider("Round of training", 0, last, last, key="round", bind="query-params", width=420)
+        now = slider(st, "Round of training", 0, last, last, key="round", width=420)
     metric = labels[label or METRICS[GROUP_SCORE].label]
     data = rounds_data(
         {name: [each.metrics[metric] for each in half.rounds] for name, half in halves.items()}
