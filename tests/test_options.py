@@ -304,11 +304,7 @@ TRAINING: dict[str, dict[str, Case]] = {
         REAL: differs("--embeddings", "{embeddings_2}"),
         "*": refused(ONE_SOURCE, *EMBEDDINGS),
     },
-    "--shape": setting(
-        *("--shape", "1x4"),
-        embeddings=differs("--shape", "3x3"),
-        background=refused("none of 1x4", "--shape", "1x4"),  # in the foreground, where the work is, too
-    ),
+    "--shape": {REAL: differs("--shape", "3x3"), "*": refused("none of 1x4", "--shape", "1x4")},
     "--scale": {REAL: differs("--scale", "10"), "*": refused(DEAD, "--scale", "100")},
     "--model": {REAL: refused(DEAD, "--model", "{clip_2}"), "*": described("--model", "{clip_2}")},
     "--split": {REAL: refused(DEAD, "--split", "test"), "*": described("--split", "validation")},
