@@ -102,7 +102,9 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     figure = _curve_figure(study, metric)
     with drawn:
         _curve_section(study, figure, alpha, metric)
-    notes.caption(_at_alpha(study, alpha, metric))
+    with notes:
+        st.caption(_at_alpha(study, alpha, metric))
+        _offer_gain(study, metric)  # above the figure it pushed that off the first screen
     index = _one_group(study, groups, alpha, metric)
     st.header(f"Every metric at α = {alpha:.3f}", anchor=False)
     with st.container(key="metric-cards"):
@@ -130,7 +132,6 @@ def _verdict(study: AlphaStudy, metric: str) -> None:
     said = _verdict_text(study, metric)
     whole = said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # no line ends at an equals sign
     st.markdown(unbroken(whole))
-    _offer_gain(study, metric)
     with st.expander("How sure is that?", icon=":material/help:", key="how-sure"):
         sure = (_how_sure(study, metric), _power_text(study, metric))
         st.markdown(unbroken("\n\n".join(filter(None, sure))))
