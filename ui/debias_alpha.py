@@ -102,10 +102,9 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     figure = _curve_figure(study, metric)
     with drawn:
         _curve_section(study, figure, alpha, metric)
-    with notes:
-        st.caption(_at_alpha(study, alpha, metric))
-        _offer_gain(study, metric)  # above the figure it pushed that off the first screen
+    notes.caption(_at_alpha(study, alpha, metric))
     index = _one_group(study, groups, alpha, metric)
+    _offer_gain(study, metric)  # above, it pushed figure or pictures off the first screen
     st.header(f"Every metric at α = {alpha:.3f}", anchor=False)
     with st.container(key="metric-cards"):
         _cards(study, alpha)
