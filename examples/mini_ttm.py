@@ -1,6 +1,6 @@
 """Test-time matching in one file: the whole algorithm in plain torch and transformers. Read this first.
 
-    python examples/mini_ttm.py            # the built-in CLIP on scenes/left-right, half a minute on two cores
+    python examples/mini_ttm.py            # the built-in CLIP on scenes/left-right, half a minute on two quiet cores
 
 A group holds m images and k captions, m <= k; which belongs to which is hidden from the model. Only few matchings are
 possible inside a group, so the likeliest is right more often than single scores are, and the more so the wider its

@@ -81,7 +81,7 @@ def test_a_forecast_by_hand(fitted):
     assert found.gain == pytest.approx(3 - 4 * 0.5 + 0)
     assert (found.low, found.high) == pytest.approx((-4, 7)) and found.verdict == "cannot tell"
     assert "GroupMatch may rise or fall, -4 to +7 points." in found.sentence()
-    assert "In tests 80 % of runs ended inside their forecast." in found.sentence()
+    assert "In tests on other sets the mean of a few runs ended inside in 80 % of cases." in found.sentence()
     assert "changed by +8.0, outside of the interval" in found.sentence(8.0)
 
 

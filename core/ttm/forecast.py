@@ -65,7 +65,7 @@ class Forecast(NamedTuple):
         change_is = "may rise or fall" if self.low <= 0 <= self.high else f"will likely {self._direction}"
         line = f"Forecast from the scores before the run, without labels: GroupMatch {change_is}, {self.span} points."
         if change is None:
-            tested = f"In tests {100 * self.level:.0f} % of runs ended inside their forecast."
+            tested = f"In tests on other sets the mean of a few runs ended inside in {100 * self.level:.0f} % of cases."
             return f"{self._here}{line} {tested}"
         inside = "inside" if self.low <= change <= self.high else "outside"
         return f"{line} It changed by {change:+.1f}, {inside} of the interval {self.span}."
