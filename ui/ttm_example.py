@@ -30,9 +30,9 @@ from ui.ttm_shifts import measured_before, measured_runs
 _HEIGHT = 260
 
 
-def section(store: RunStore, job: AdaptationRun, evaluation: Evaluation) -> bool:
+def section(store: RunStore, job: AdaptationRun, evaluation: Evaluation) -> None:
     """Curves of what was measured on the selected set with the selected model; where nothing was, those of the run that
-    ships, for whoever has no finished run. Whether it was the former.
+    ships, for whoever has no finished run.
 
     job : the run that the form describes. evaluation : of all groups, before adaptation.
     """
@@ -43,7 +43,6 @@ def section(store: RunStore, job: AdaptationRun, evaluation: Evaluation) -> bool
         run.status == "finished" and run.kind in KINDS and not run.is_example for run in store.list()
     ):
         _of_another(job.benchmark, job.model)
-    return bool(runs)
 
 
 def is_measured(job: AdaptationRun, evaluation: Evaluation) -> bool:
