@@ -20,13 +20,20 @@ from core.teaching.single_group import record, user_group
 
 
 @pytest.fixture(autouse=True, scope="module")
-def _gradio():
-    """Two seconds and more, for the workers alone that run some of these tests: `demo_server` imports Gradio, too."""
+def _gradio(tmp_path_factory):
+    """Two seconds and more, for the workers alone that run some of these tests: `demo_server` imports Gradio, too.
+
+    Each worker keeps its uploads in a folder of its own: one test deletes every file that came while it ran.
+    """
     global gradio, gradio_app, serving, turns, uploads
     import gradio
 
     import gradio_app
     from demo_server import serving, turns, uploads
+
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("GRADIO_TEMP_DIR", str(tmp_path_factory.mktemp("uploads")))
+        yield
 
 
 @pytest.fixture(scope="module")
