@@ -946,11 +946,13 @@ def mean_over_seeds(sweep: SeedGroup, metric: str, store: RunStore) -> str:
 
 
 def difference_over_seeds(both: Mapping[str, SeedGroup], metric: str, store: RunStore) -> str:
-    """The paired difference of the seeds that both have complete, over seeds and groups; "" where they share none."""
+    """The paired difference of the seeds that both have complete, over seeds and groups, and where one run stands among
+    several."""
     first, second = (outcomes_by_seed(sweep, metric, store) for sweep in both.values())
     shared_seeds = sorted({*first} & {*second})
+    among = one_beside_several([first, second])
     if not shared_seeds:
-        return ""
+        return f"They have no complete seed in common, so there is no paired difference.{among}"
     one, other = (np.stack([side[seed] for seed in shared_seeds]).astype(float) for side in (first, second))
     paired = statistics.Comparison.over_seeds(one, other)
     a, b = (100 * side.mean() for side in (one, other))
@@ -964,8 +966,7 @@ def difference_over_seeds(both: Mapping[str, SeedGroup], metric: str, store: Run
         f"**B minus A, last iterations, {of}, same "
         f"{counted(one.shape[1], 'group')}:** {_change_in_points(a, b, digits=2):+.2f} points, {b:.2f} % against "
         f"{a:.2f} % (95 % interval over {over} {paired.low:+.1f} to {paired.high:+.1f}); "
-        f"p {p_text(paired.p_value)}.{could_show(paired)} {_exact_differences(2)}"
-        f"{one_beside_several([first, second])}"
+        f"p {p_text(paired.p_value)}.{could_show(paired)} {_exact_differences(2)}{among}"
     )
 
 
@@ -1003,8 +1004,7 @@ def means(both: dict[str, SeedGroup], metric: str, store: RunStore) -> None:
             f"{end['mean']:.1f}{std} %{mean_over_seeds(sweep, metric, store)}, "
             f"{counted(end['seeds'], 'complete seed')}, chance {end['chance']:.1f} %."
         )
-    paired = difference_over_seeds(both, metric, store)
-    st.markdown(paired or "They have no complete seed in common, so there is no paired difference.")
+    st.markdown(difference_over_seeds(both, metric, store))
 
 
 def page() -> None:

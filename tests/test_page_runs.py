@@ -25,7 +25,7 @@ from core.figures import TTMData
 from core.papers.measurement_run import MeasurementRun
 from core.runs.store import RunStore
 from core.sweeps.evaluate import EvaluationRun
-from core.ttm.run import TTMRun
+from core.ttm.run import SimpleMatchRun, TTMRun
 from core.ttm.seeds import SeedGroup, seeded
 from ui.runs import _left, imported, title_of
 
@@ -313,6 +313,10 @@ def test_a_single_run_stands_among_all_seeds_of_another(app, made):  # noqa: F81
     said = text(choose(app(RUNS), made.group, made.simplematch)).replace("\\", "")
     assert f"would likely end at {low:.1f} to {high:.1f} % on these groups (95 % prediction)" in said
     assert f"ended at {value:.1f} %, {side}:" in said and "All 4 seeds counted" in said
+    job = SimpleMatchRun.of(SET, MODEL, groups=24, options={"rounds": 1, "epochs": 1, "seed": 9})  # theirs: 0 to 3
+    other = finish(store, "another seed", job)
+    said = text(choose(app(RUNS), made.group, other)).replace("\\", "")
+    assert "no complete seed in common" in said and "All 4 seeds counted" in said
 
 
 def test_a_comparison_is_taken_away_as_tables(app, made):  # noqa: F811

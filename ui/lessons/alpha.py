@@ -121,10 +121,10 @@ def move_alpha(study: AlphaStudy) -> float:
 
 
 def _at_alpha(study: AlphaStudy, alpha: float) -> str:
-    """Every metric at an alpha."""
-    estimates = study.evaluation(alpha).metrics
-    values = "; ".join(f"{METRICS[name].label} {estimates[name].value:.1f} %" for name in SHOWN)
-    return f"At α = {alpha:.2f}: {values}."
+    """Every metric at an alpha, with its interval."""
+    estimates = {METRICS[name].label: study.evaluation(alpha).metrics[name] for name in SHOWN}
+    values = "; ".join(f"{label} {e.value:.1f} % ({e.low:.1f}–{e.high:.1f})" for label, e in estimates.items())
+    return f"At α = {alpha:.2f}, with 95 % intervals: {values}."
 
 
 def at_alpha(study: AlphaStudy, index: int, alpha: float) -> None:
