@@ -54,6 +54,7 @@ Steps = Sequence[Sequence[dict[str, Any]]]  # the records of the iterations of s
 LEAD = "Runs on this machine, newest first. They continue when the app is closed and are kept until you delete them."
 TABLE = "runs_table"  # the key of the table of runs
 LETTERS = "ABCDEFGH"  # of the runs whose curves are laid over each other
+MOST_CARDS = 4  # of the newest runs, on a phone
 MOST_BARS = 3  # of runs that are working at once
 COLA = "adapt"  # the kind of a run of the Retrieval page
 # Two runs that have these in common have the same groups.
@@ -345,6 +346,26 @@ def shown_columns(frame: pd.DataFrame, everything: bool) -> list[str]:
     fitting = [name for name in FITTING if name in frame and name not in left_out]
     rest = [str(name) for name in frame if everything and name not in (*fitting, after)]
     return [*fitting, *rest]
+
+
+def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup]) -> None:
+    """On a phone, where a table shows two columns of ten, the newest runs above it: a button that opens the run, its
+    result, and what it was. Wider screens hide them (`style.css`)."""
+    with st.container(key="newest-runs"):
+        for name, (_, said), sweep in zip(begun(frame), frame.iterrows(), sweeps[:MOST_CARDS], strict=False):
+            before = said["before"] if said["before"] == "–" else f"before {said['before']}"
+            status = "–" if said["status"] == "finished" else said["status"]
+            settings = said.get("settings", "") or "–"
+            groups = f"{said['groups']} groups" if said["groups"] != "–" else "–"
+            parts = (status, before, groups, said["model"], settings, f"seed {said['seed']}", said["time"])
+            of = " · ".join(part for part in parts if part != "–")
+            with st.container(border=True, gap=None):
+                button: dict[str, Any] = {"type": "tertiary", "icon": ":material/arrow_forward:"}
+                ui.page_button(
+                    f"**{escape_markdown(name)}**", *page_of(sweep), key=f"open-{sweep.id}", **button
+                )
+                st.markdown(escape_markdown(said["result"]))
+                st.caption(escape_markdown(of))
 
 
 # --- choosing and acting -------------------------------------------------------------------------------------------
@@ -1027,6 +1048,7 @@ def page() -> None:
     sweeps = listed(sweeps)
     steps = [[store.steps(run.id) for run in sweep.runs] for sweep in sweeps]
     frame = table(sweeps, steps)
+    newest_cards(frame, sweeps)
     chosen = choose(frame, {sweep.id: sweep for sweep in sweeps})
     actions(chosen, store, sweeps, dict(zip(frame["id"], frame["result"], strict=True)))
     runs = [run for sweep in sweeps for run in sweep.runs]

@@ -51,6 +51,20 @@ def click(test, name):
     return test.run()
 
 
+def test_the_newest_runs_are_cards_too(app, made):  # noqa: F811
+    """On a phone two of the table's ten columns are in sight; wider screens hide the cards."""
+    test = app(RUNS)
+    frame = test.dataframe[0].value.set_index("id")
+    names = list(frame.index)[:4]
+    for name in names:
+        assert test.button(key=f"open-{name}").label.startswith("**")
+        said = text(test).replace("\\", "")
+        assert frame.loc[name, "result"] in said and f"before {frame.loc[name, 'before']} · " in said
+    assert not any(each.key == f"open-{list(frame.index)[4]}" for each in test.button)
+    style = (ROOT / ".streamlit/style.css").read_text()
+    assert "@media (min-width: 641px) {.st-key-newest-runs {display: none;}}" in style
+
+
 def test_no_runs_yet_says_what_to_do(app):
     test = app(RUNS)
     assert "No runs yet" in text(test) and button(test, "Run test-time matching")
@@ -313,7 +327,7 @@ def test_a_single_run_stands_among_all_seeds_of_another(app, made):  # noqa: F81
     said = text(choose(app(RUNS), made.group, made.simplematch)).replace("\\", "")
     assert f"would likely end at {low:.1f} to {high:.1f} % on these groups (95 % prediction)" in said
     assert f"ended at {value:.1f} %, {side}:" in said and "All 4 seeds counted" in said
-    job = SimpleMatchRun.of(SET, MODEL, groups=24, options={"rounds": 1, "epochs": 1, "seed": 9})  # theirs: 0 to 3
+    job = SimpleMatchRun.of(SET, MODEL, groups=24, options={"rounds": 1, "epochs": 1, "seed": 9})
     other = finish(store, "another seed", job)
     said = text(choose(app(RUNS), made.group, other)).replace("\\", "")
     assert "no complete seed in common" in said and "All 4 seeds counted" in said

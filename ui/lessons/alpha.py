@@ -123,7 +123,9 @@ def move_alpha(study: AlphaStudy) -> float:
 def _at_alpha(study: AlphaStudy, alpha: float) -> str:
     """Every metric at an alpha, with its interval."""
     estimates = {METRICS[name].label: study.evaluation(alpha).metrics[name] for name in SHOWN}
-    values = "; ".join(f"{label} {e.value:.1f} % ({e.low:.1f}–{e.high:.1f})" for label, e in estimates.items())
+    values = "; ".join(
+        f"{label} {e.value:.1f} % ({e.low:.1f}–{e.high:.1f})" for label, e in estimates.items()
+    )
     return f"At α = {alpha:.2f}, with 95 % intervals: {values}."
 
 
