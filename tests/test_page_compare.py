@@ -291,6 +291,29 @@ def test_groups_of_files_without_pictures_share_none(app, tmp_path):
     assert "by image" not in text(test) + html(test) and "clusters" not in text(test) + html(test)
 
 
+def test_names_that_only_count_the_images_of_a_group_tie_no_groups_together(app, tmp_path):
+    """A file that calls its images img0 and img1 in every group was one cluster: -100 to +100 points, p 1; the command
+    counted every group. Groups that do share a picture, by its name, still count as one."""
+
+    def stored(name, right, image):
+        rows = ["group,image,caption,score"]
+        for i, scores in enumerate(with_right(right)):
+            cells = [(m, k, scores[m, k]) for m in range(2) for k in range(2)]
+            rows += [f"g{i},{image(i, m)},cap{k},{score}" for m, k, score in cells]
+        return f"upload/{UploadStore().add(name, chr(10).join(rows).encode()).name}"
+
+    def compared(image):
+        sides = [stored(f"{side}.csv", right, image) for side, right in (("a", {3}), ("b", {0, 1, 2, 3, 4}))]
+        test = app(COMPARE, set=sides[0], other=sides[1])
+        return test, text(test) + html(test)
+
+    test, said = compared(lambda group, m: f"img{m}")
+    assert "clusters" not in said
+    match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
+    assert (match["B − A"], match["McNemar p"]) == (80.0, 0.125)  # 4 of 4 coins, twice
+    assert "4 clusters in place of 5 groups" in compared(lambda group, m: f"{min(group, 3)}-{m}")[1]
+
+
 @pytest.fixture
 def exported(monkeypatch):
     """What the pages offer to export: one record per "Export"."""

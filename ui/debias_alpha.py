@@ -18,6 +18,7 @@ from core.figures import alpha as figures
 from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
+from core.metrics.group_metrics import GroupData
 from core.metrics.groups import METRICS, Estimate, chance, metrics_of_shape
 from core.metrics.statistics import Comparison, compare
 from ui.cached import cached_on
@@ -56,6 +57,7 @@ _SCENARIOS = {
     None: "**Too few groups to tell whether the prior helps:** the true captions may or may not be likelier as text "
     "than the false ones.",
 }
+_ORDERS = {-1: ("behind", "<"), 0: ("level with", "="), 1: ("ahead of", ">")}
 _TIED = "**This prior changes nothing:** it gives all captions of a group the same log P(t)."
 _ALPHAS = (
     "Captions are ranked by log P(t | image) − α · log P(t). The slider starts at 0, the captioner's own scores; 1 "
@@ -107,7 +109,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     _offer_gain(study, metric)  # above, it pushed figure or pictures off the first screen
     st.header(f"Every metric at α = {alpha:.3f}", anchor=False)
     with st.container(key="metric-cards"):
-        _cards(study, alpha)
+        _cards(study, alpha, metric)
     _invariance(study, alpha, index)
     _formula(alpha)
     export_section(
@@ -154,13 +156,19 @@ def _curve_figure(study: AlphaStudy, metric: str) -> go.Figure:
     """Every metric over alpha, without the line at alpha: drawn once for all visitors."""
 
     def draw() -> go.Figure:
-        curves = {name: study.curve(name) for name in metrics_of_shape(*study.shape)}
+        curves = {name: study.curve(name) for name in _apart(study, metric)}
         levels = {name: 100 * chance(name, *study.shape, study.truth.shape[1]) for name in curves}
         return figures.alpha_figure(
             figures.alpha_data(curves, len(study.scores), levels, metric), height=_HEIGHT
         )
 
     return cached_on(study, f"figure of {metric}", draw)
+
+
+def _apart(study: AlphaStudy, metric: str) -> list[str]:
+    """The metrics that can differ: of one image with one true caption they all ask the same, and this one is shown."""
+    names = metrics_of_shape(*study.shape)
+    return [metric] if study.shape[0] == 1 and study.truth.shape[1] == 1 else list(names)
 
 
 def _curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: str) -> None:
@@ -391,16 +399,23 @@ def _power_text(study: AlphaStudy, metric: str) -> str:
     )
 
 
-def _cards(study: AlphaStudy, alpha: float) -> None:
+def _cards(study: AlphaStudy, alpha: float, metric: str) -> None:
     """Every metric at alpha, and its change from alpha = 0."""
     now, before = study.evaluation(alpha).metrics, study.evaluation(0.0).metrics
-    grid = metric_grid(len(now))
-    for name, estimate in now.items():
+    names = _apart(study, metric)
+    grid = metric_grid(len(names))
+    for name in names:
+        estimate = now[name]
         difference = _change_in_points(before[name].value, estimate.value)
         with grid.cell():
             moved = true_minus(f"{difference:+.1f} against α = 0") if alpha else "at α = 0"
             change = moved if study.depends(name) else "the same at every α"
             metric_card(name, estimate, change=change)
+    if len(names) < len(now):
+        *labels, last = (METRICS[name].label for name in now)
+        st.caption(
+            f"With one image, {', '.join(labels)} and {last} are one: its true caption scores strictly highest."
+        )
 
 
 def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -> int:
@@ -412,23 +427,51 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -
     group = groups[index]
     st.caption(" ".join([f"{group_line(group.id, list(study.ids))}.", escape_markdown(why), *notes]))
     shown = [study.evaluation(value).group(index) for value in (0.0, alpha)]
+    st.markdown(_turned(*(data.beside(shown) for data in shown), alpha))
     for column, value, data in zip(st.columns(2, gap="large"), (0.0, alpha), shown, strict=True):
         with column:
             st.markdown(f"### α = {value:.3f}")
             draw_group(group, data)
-            st.html(group_html.matrix_html(data.beside(shown), f"Debiased log scores at alpha {value:.3f}"))
+            title = f"Debiased log scores at alpha {value:.3f}"
+            st.html(group_html.matrix_html(data.beside(shown), title, row_highest=True))
             outcomes = (
                 f"{plots.OUTCOME_SYMBOLS[kind]} {METRICS[name].label} {kind}"
                 for name, kind in data.kinds.items()
+                if name in _apart(study, metric)
             )
             st.markdown("  \n".join(outcomes))
     values = (f"caption {j + 1}: {p:.4f}" for j, p in enumerate(study.prior[index]))
     prior = true_minus(" · ".join(values))
     st.caption(
-        f"● outlined: the model's matching. ✓: the true pairs. log P(t) of this group's captions: {prior}. Alpha "
+        "● outlined: the model's matching. ✓: the true pairs. Underlined: the highest of a row, on which TextScore "
+        f"depends. log P(t) of this group's captions: {prior}. Alpha "
         "subtracts the same number from a whole column."
     )
     return index
+
+
+def _turned(before: GroupData, after: GroupData, alpha: float) -> str:
+    """Which images' own captions get ahead of all others, or fall behind, with the scores that are compared."""
+    lines = [
+        f"Image {group_html.image_name(i)}: its own caption {j + 1} is {was}; at α = {alpha:.3f} it is {now}."
+        for (i, j), was, now in zip(before.truth_pairs, _leads(before), _leads(after), strict=True)
+        if was.split()[0] != now.split()[0]
+    ]
+    said = " ".join(lines) or "nothing; no image's own caption gets ahead of the others or falls behind them."
+    return true_minus(f"**What α turns in this group:** {said}")
+
+
+def _leads(data: GroupData) -> list[str]:
+    """Of each true pair how its score stands to that of the best false caption of its image, both as they are shown:
+    `behind caption 2, -1.97 < -1.94`."""
+    others, found = data.scores.copy(), []
+    others[tuple(zip(*data.truth_pairs, strict=True))] = -np.inf
+    for i, j in data.truth_pairs:
+        rival = int(others[i].argmax())
+        how, sign = _ORDERS[int(np.sign(data.scores[i, j] - others[i, rival]))]
+        own, other = (f"{score:.{data.digits}f}" for score in (data.scores[i, j], others[i, rival]))
+        found.append(f"{how} caption {rival + 1}, {own} {sign} {other}")
+    return found
 
 
 def _shown_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str]:

@@ -53,6 +53,7 @@ class RowImage:
 
     key: str
     name: str = ""
+    _is_row = True  # what `Clusters.of_groups` looks at
 
     @property
     def label(self) -> str:

@@ -77,16 +77,18 @@ def matrix_cells(data: GroupData) -> list[list[_Cell]]:
     return [[cell(i, j, score) for j, score in enumerate(row)] for i, row in enumerate(data.scores.tolist())]
 
 
-def matrix_html(data: GroupData, title: str) -> str:
-    """The matrix as a table. Outlined and with a dot: the induced matching. Ticked: the true pairs."""
+def matrix_html(data: GroupData, title: str, *, row_highest: bool = False) -> str:
+    """The matrix as a table. Outlined and with a dot: the induced matching. Ticked: the true pairs. Underlined, if
+    asked for: the highest score of each row, several where they tie."""
     rows = matrix_cells(data)
+    highest = data.scores == data.scores.max(axis=1, keepdims=True)
     named = "caption " if len(rows[0]) <= _MOST_BESIDE else ""
     head = "".join(f'<th scope="col" style="{_HEAD}">{named}{cell.caption}</th>' for cell in rows[0])
     body = "".join(
         f'<tr><th scope="row" style="{_HEAD}">image {row[0].image}</th>'
-        + "".join(map(_cell_html, row))
+        + "".join(map(_cell_html, row, highest[i] & row_highest))
         + "</tr>"
-        for row in rows
+        for i, row in enumerate(rows)
     )
     return (
         f'<div class="cm-scroll"><table style="{_TABLE}"><caption class="cm-hidden">{title}</caption>'
@@ -94,9 +96,10 @@ def matrix_html(data: GroupData, title: str) -> str:
     )
 
 
-def _cell_html(cell: _Cell) -> str:
+def _cell_html(cell: _Cell, underlined: bool) -> str:
     style = f"{_CELL};background:{cell.fill};color:{cell.ink};outline:3px solid {cell.edge}"
-    return f'<td style="{style}" title="{cell.description}">{cell.score} {cell.signs}</td>'
+    score, said = (f"<u>{cell.score}</u>", ", the highest of its row") if underlined else (cell.score, "")
+    return f'<td style="{style}" title="{cell.description}{said}">{score} {cell.signs}</td>'
 
 
 def verdicts_html(data: GroupData, names: Iterable[str] | None = None) -> str:

@@ -87,8 +87,11 @@ class Clusters:
         Sharing carries over: two groups that share nothing with each other may both share with a third. None where
         each group is its own. Captions that tie more than half of the groups together are the fixed answers of a task,
         such as the names of its classes: then images alone count. What depends on captions alone takes `of_captions`.
+        Images of which a file has only names count as in `of_image_names`.
         """
-        by_image = cls._sharing("image", [[image.key for image in g.images] for g in groups])
+        keys = [[image.key for image in g.images] for g in groups]
+        named = all(hasattr(image, "_is_row") for g in groups for image in g.images)
+        by_image = cls.of_image_names(keys) if named else cls._sharing("image", keys)
         together = cls.joined(by_image, cls.of_captions([g.captions for g in groups]))
         return by_image if together is not None and together.largest > len(groups) / 2 else together
 
