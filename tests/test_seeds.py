@@ -7,6 +7,7 @@ import pytest
 from commands import crossmatch
 
 from core.base.errors import InputError
+from core.exchange.seeds import SeedResult
 from core.metrics.evaluation import Evaluation
 from core.runs import engine
 from core.runs.store import RunStore
@@ -207,3 +208,18 @@ def test_what_one_more_seed_may_gain_is_student_s_prediction_interval():
     reach = 3.182446 * 1.290994 * 1.25**0.5  # t of 3 degrees, deviation of 10, 11, 12, 13, sqrt(1 + 1/4)
     assert change.next_gain == pytest.approx((11.5 - reach, 11.5 + reach), abs=1e-4)
     assert SeedChange.of_seeds(before[:2], after[:2], {"": np.ones(n, bool)})["GroupMatch"].next_gain is None
+
+
+def test_seeds_with_the_same_scores_are_named_and_predict_nothing():
+    """Four seeds on embeddings that fit one batch are one run: "one more seed may gain +5.0 to +5.0"."""
+    before, after = [evaluated([1, 0, 0, 0, 1])] * 3, [evaluated([1, 1, 0, 0, 1])] * 3
+    change = SeedChange.of_seeds(before, after, {"": np.ones(5, bool)})["GroupMatch"]
+    assert change.same and change.next_gain is None and change.gains == pytest.approx([20] * 3)
+    other = [*after[:2], evaluated([1, 0, 1, 0, 1])]
+    assert not SeedChange.of_seeds(before, other, {"": np.ones(5, bool)})["GroupMatch"].same
+    assert not SeedChange.of_seeds(before[:1], after[:1], {"": np.ones(5, bool)})["GroupMatch"].same
+    for results, told in ((after, True), (other, False)):
+        found = SeedResult.of_seeds(before, results, {"": np.ones(5, bool)})
+        for text in (SeedResult.html(found), SeedResult.latex(found)):
+            assert ("All seeds have the same scores" in text) == told
+            assert "only a rise of GroupMatch is a real gain" in text

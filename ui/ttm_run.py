@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -33,8 +33,8 @@ from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
 from core.ttm.explain import GLOBAL, explain, group_history_text
 from core.ttm.forecast import Forecast
+from core.ttm.records import _MEMORISED, divergence
 from core.ttm.records import changes as paired_changes
-from core.ttm.records import divergence
 from core.ttm.run import adaptation
 from ui.export import chart, csv_button, export_section, picture_buttons
 from ui.forgetting import TITLE as COSTS
@@ -64,10 +64,7 @@ _READING = "Accuracy after each iteration; bands are 95 % intervals, dotted line
 _WAITING = (
     "The first point of the curves, the accuracy before training, appears when all groups have been scored."
 )
-RESULT = (
-    "The last iteration is the result; choosing the best one from the curve would use the truth. GroupScore rises "
-    "towards GroupMatch as the model memorises its own matchings; only a rise of GroupMatch is a real gain."
-)
+RESULT = f"The last iteration is the result; choosing the best one from the curve would use the truth. {_MEMORISED}"
 PANELS = {
     "ttm": {
         "selection": "Coverage and precision of the pseudo-labels",
@@ -376,7 +373,7 @@ def _part_latex(
         rows.append((f"{when}{where}", known))
     labels = {f"{entry.label}{where}": name for name, entry in METRICS.items()}
     own = {labels[label]: change for label, change in compared.items() if label in labels}
-    return latex_table(rows, own, about)
+    return latex_table(rows, own, _with_caution(about, own))
 
 
 def _report(run: Run) -> bytes:
@@ -384,7 +381,14 @@ def _report(run: Run) -> bytes:
     ends = [("before", run, 0), (f"after {what_was_done(run)}", run, run.done)]
     steps, total = RunStore().steps(run.id), run.total or 1
     curves = plots.transfer_data(steps, total) or {"": plots.ttm_data(steps, total)}
-    return report_of(ends, about=what_ran([run]), command=_command(run), curves=curves)
+    about = _with_caution(what_ran([run]), steps[-1]["metrics"])
+    return report_of(ends, about=about, command=_command(run), curves=curves)
+
+
+def _with_caution(about: str, names: Container[str]) -> str:
+    """Where both main metrics are told, what a rise of one of them is."""
+    both = metrics.GROUP_SCORE in names and metrics.GROUP_MATCH in names
+    return f"{about.rstrip('.')}. {_MEMORISED}" if both else about
 
 
 def _command(run: Run) -> str:

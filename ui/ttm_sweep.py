@@ -34,19 +34,19 @@ from core.metrics.groups import GROUP_MATCH, METRICS, headline_metrics
 from core.metrics.statistics import Estimate, estimate
 from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
-from core.ttm.records import SeedChange
+from core.ttm.records import _MEMORISED, _SAME_SEEDS, SeedChange
 from core.ttm.run import RUNS, adaptation
 from core.ttm.seeds import SeedGroup, group_runs, seed_of, summary
 from ui.export import chart, csv_button, export_section
 from ui.formatting import change_text, p_text, true_minus, unbroken, wide_table
 from ui.runs import evaluation_at, live_section, open_run, run_groups, settings_line, what_ran
-from ui.ttm_run import measured_parts, report_of, verdict_words
+from ui.ttm_run import measured_parts, only_memorised, report_of, verdict_words
 
 _HEIGHT = 340  # of the curves: on a laptop all of them stand on the first screen
 RESULT = (
     "Mean ± standard deviation over seeds (n − 1); the interval of a mean is over seeds and groups, its ties are the "
     "average of a seed. The result of a seed is its last iteration, never its best one: "
-    "choosing that would use the truth."
+    f"choosing that would use the truth. {_MEMORISED}"
 )
 
 
@@ -186,6 +186,8 @@ def _masks(run: Run) -> dict[str, np.ndarray]:
 def verdict(found: Mapping[str, SeedChange], seeds: int) -> None:
     """What the seeds have come to, in a sentence for each metric: whether it is more than chance, and the mean gain."""
     lines = [_verdict_line(label, change, seeds) for label, change in found.items()]
+    memorised = only_memorised({label: change.mean for label, change in found.items()})
+    lines += [memorised] * bool(memorised) + [_SAME_SEEDS] * any(change.same for change in found.values())
     st.markdown(unbroken(true_minus("  \n".join(lines))))
 
 
@@ -218,7 +220,9 @@ def _details(label: str, change: SeedChange, seeds: int) -> str:
     is_corrected = found.p_holm not in (None, found.p_value)
     corrected = f", {p_text(found.p_holm)} after Holm's correction" if is_corrected else ""
     more = (
-        "three seeds at least are needed to say what one more may gain"
+        "one more seed would change nothing"
+        if change.same
+        else "three seeds at least are needed to say what one more may gain"
         if change.next_gain is None
         else f"one more seed may gain {change.next_gain[0]:+.1f} to {change.next_gain[1]:+.1f}"
     )

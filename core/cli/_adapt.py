@@ -24,7 +24,7 @@ from core.cli._output import (
     print_note,
     show_json,
 )
-from core.exchange.seeds import SeedResult
+from core.exchange.seeds import SeedResult, _cautions
 from core.matching.groups import match
 from core.metrics.evaluation import Evaluation
 from core.runs.description import Iteration
@@ -343,6 +343,8 @@ def _print_results(job: AdaptationRun, done: Sequence[_Ends]) -> None:
         print(f"result of {counted(len(done), 'complete seed')}:")
     for each in results:
         print(each.line())
+    for caution in _cautions(results):
+        print(caution)
 
 
 def _results(job: AdaptationRun, done: Sequence[_Ends]) -> list[SeedResult]:

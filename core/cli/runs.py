@@ -16,7 +16,7 @@ from core.cli._output import format_spread, format_step, print_note, show_json, 
 from core.exchange.model import export_model, push_model
 from core.exchange.run_table import _groups_said, _judged, _settings_said
 from core.exchange.runs import import_run
-from core.exchange.seeds import SeedResult
+from core.exchange.seeds import SeedResult, _cautions
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GLOBAL, GROUP_MATCH, description_of, headline_metrics
 from core.metrics.retrieval import COLA_MAP
@@ -109,8 +109,9 @@ def _seeds(
         print(format_spread(row))
     if result is not None:
         print(f"result of {result['seeds']} complete seeds:  {format_spread(result)}")
-    for each in _seed_results(store, runs, steps):
-        print(each.line())
+    found = _seed_results(store, runs, steps)
+    for line in [*(each.line() for each in found), *_cautions(found)]:
+        print(line)
 
 
 def _seed_results(

@@ -19,9 +19,9 @@ from core.exchange.layouts import (
     _with_raised_powers,
 )
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import METRICS
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Comparison, Estimate
-from core.ttm.records import SeedChange
+from core.ttm.records import _MEMORISED, _SAME_SEEDS, SeedChange
 from core.ttm.seeds import SeedSpread, spread
 
 if TYPE_CHECKING:
@@ -146,7 +146,7 @@ class SeedResult(NamedTuple):
             "<th>Broken</th></tr>"
         )
         return (
-            f'<h3>Mean of {seeds}</h3><p class="quiet">{_READING}</p>'
+            f'<h3>Mean of {seeds}</h3><p class="quiet">{" ".join([_READING, *_cautions(results)])}</p>'
             f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
         )
 
@@ -201,7 +201,14 @@ def _latex_notes(results: Sequence[SeedResult], tested: Mapping[str, Comparison]
         notes.append(f"Holm: p corrected for {counted(len(tested), 'metric')} tested together.")
     if untested := [METRICS[each.metric].label for each in results if each.metric not in tested]:
         notes.append(f"– for p: {', '.join(untested)} {'is' if len(untested) == 1 else 'are'} not tested.")
-    return notes + _software_note()
+    return notes + _cautions(results) + _software_note()
+
+
+def _cautions(results: Sequence[SeedResult]) -> list[str]:
+    """What the numbers of seeds do not say by themselves."""
+    tested = {each.metric: each.change for each in results if each.change is not None}
+    same = any(change.same for change in tested.values())
+    return [_MEMORISED] * ({GROUP_SCORE, GROUP_MATCH} <= tested.keys()) + [_SAME_SEEDS] * same
 
 
 def _ties(found: SeedResult) -> str:

@@ -20,6 +20,13 @@ BINS = 24  # of a margin histogram
 _TELLING_SEEDS = 3  # from which on their deviation says something of another one
 
 
+_MEMORISED = (
+    "GroupScore rises towards GroupMatch as the model memorises its own matchings; only a rise of GroupMatch is a real "
+    "gain."
+)
+_SAME_SEEDS = "All seeds have the same scores: nothing in this run depends on the seed, so one says as much."
+
+
 def step_record(step: TTMStep, truth: np.ndarray | None, pool: np.ndarray | None = None) -> dict[str, Any]:
     """One iteration as JSON-safe data: the line of `crossmatch ttm --json`, and what the pages draw.
 
@@ -102,8 +109,9 @@ class SeedChange(NamedTuple):
     broken: list[int]
     always_fixed: int  # groups that every seed has fixed
     always_broken: int
-    # 95 % prediction interval of one more seed's gain; None of fewer than three
+    # 95 % prediction interval of one more seed's gain; None of fewer than three, and where all are the same
     next_gain: tuple[float, float] | None
+    same: bool = False  # all seeds have the very same scores
 
     @classmethod
     def of_seeds(
@@ -112,12 +120,14 @@ class SeedChange(NamedTuple):
         """`changes` for several seeds on the same groups: before and after have an evaluation for each seed."""
         found = {}
         names = metrics.headline_metrics(after[0].outcomes)[-1 if after[0].shape[0] == 1 else 0 :]
+        same = len(after) > 1 and all(np.array_equal(each.scores, after[0].scores) for each in after)
         for part, mask in parts.items():
             for name in names:
                 ends = [np.array([e.outcomes[name].value[mask] for e in of]) for of in (before, after)]
                 found[f"{metrics.METRICS[name].label}{f', {part}' if part else ''}"] = _seed_change(*ends)
         corrected = Comparison.holm({label: change.mean for label, change in found.items()})
-        return {label: change._replace(mean=corrected[label]) for label, change in found.items()}
+        known = {"same": True, "next_gain": None} if same else {}
+        return {label: change._replace(mean=corrected[label], **known) for label, change in found.items()}
 
 
 def _seed_change(before: np.ndarray, after: np.ndarray) -> SeedChange:
