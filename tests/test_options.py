@@ -397,8 +397,8 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         },
         "--out": {"*": differs("--out", "out")},
         "--cluster": {
-            "embeddings": refused("--cluster needs tags", "--cluster", "colour"),
-            "scores": refused("--cluster needs tags", "--cluster", "colour"),
+            "embeddings": refused("--cluster names a tag", "--cluster", "colour"),
+            "scores": refused("--cluster names a tag", "--cluster", "colour"),
             "*": differs("--cluster", "shape"),
         },
         "--text-only": {**TEXT_ONLY, "mixed": refused("has groups of 2x2", "--text-only")},
@@ -754,7 +754,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--out": {"*": differs("--out", "table.csv")},
         "--cluster": {
             "models": differs("--cluster", "shape"),
-            "*": refused("--cluster needs tags", "--cluster", "shape"),
+            "*": refused("--cluster names a tag", "--cluster", "shape"),
         },
         "--common": {"*": differs("--common")},
         "--json": {"*": NO_JSON},

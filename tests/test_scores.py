@@ -724,6 +724,19 @@ def test_scores_of_embeddings_by_hand(m, k):
                 assert file.global_scores()[g * m + i, g * k + j] == pytest.approx(cosine, abs=1e-6)
 
 
+@pytest.mark.parametrize(("m", "k"), [(2, 2), (1, 4), (2, 4)])
+def test_embeddings_by_group_are_those_in_rows(m, k):
+    """(40, 2, 32) was refused; it says more than 80 rows do."""
+    arrays = embeddings(3, m, k)
+    stacked = {"img": arrays["img"].reshape(3, m, -1), "cap": arrays["cap"].reshape(3, k, -1)}
+    file, rows = (read_embeddings("e.npz", (m, k), npz(**each)) for each in (stacked, arrays))
+    assert (file.images == rows.images).all() and (file.captions == rows.captions).all()
+    with pytest.raises(
+        InputError, match=f"{m} images? in each group, where the shape that was asked for has 3"
+    ):
+        read_embeddings("e.npz", "3x4", npz(**stacked))
+
+
 @pytest.mark.parametrize(
     ("img", "cap"), [("images", "texts"), ("image_embeddings", "text_embeddings"), ("Image", "Text")]
 )

@@ -54,7 +54,10 @@ def cluster_by(evaluation: Evaluation, tag: str | None) -> None:
     if tag is None:
         return
     if evaluation.tags is None:
-        raise InputError("--cluster needs tags: give a tag file with --tags, or groups that carry tags.")
+        raise InputError(
+            f"--cluster names a tag, and these groups have none to be called {tag!r}; a score file carries tags in "
+            "columns of its own, and `crossmatch evaluate` takes a file of them with --tags."
+        )
     evaluation.clusters = Clusters.of_tag(evaluation.tags, tag)
 
 

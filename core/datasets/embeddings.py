@@ -15,6 +15,7 @@ from core.base.errors import InputError
 from core.base.interrupt import between_blocks
 from core.base.limits import check, check_memory, check_shape
 from core.base.table_formats import READ, read_arrays
+from core.base.text import counted
 from core.groups import Group, GroupSet
 from core.matching.global_match import AllPairs
 
@@ -82,7 +83,10 @@ class EmbeddingFile:
     ) -> EmbeddingFile:
         """Embeddings (n*m, d) and (n*k, d) as `read_embeddings` reads them; errors say they are from `path`."""
         m, k = parse_shape(shape) if isinstance(shape, str) else parse_shape("x".join(map(str, shape)))
-        given = np.asarray(image_rows), np.asarray(caption_rows)
+        given = (
+            _in_rows(np.asarray(image_rows), m, "image", path),
+            _in_rows(np.asarray(caption_rows), k, "caption", path),
+        )
         check(path, numbers=max(array.size for array in given))
         images, captions = (
             _unit_rows(a, kind, path) for a, kind in zip(given, ("image", "caption"), strict=True)
@@ -184,7 +188,8 @@ def read_embeddings(
     Parameters
     ----------
     path : holds `img` (n*m, d) and `cap` (n*k, d), float or integer, rows in group order: the m images of group 0, of
-        group 1, ..., and likewise the captions. Common other names of the two are understood (`_IMAGE_NAMES`, ...).
+        group 1, ..., and likewise the captions; or (n, m, d) and (n, k, d). Common other names of the two are
+        understood (`_IMAGE_NAMES`, ...).
     shape : (m, k) of the groups, as text or numbers. data : the file's bytes, where it is an upload.
 
     Rows are scaled to length 1. Raises InputError for a file that is no NPZ, an array that is missing or of a wrong
@@ -213,13 +218,25 @@ def _find(
     return arrays[matching[0]]
 
 
+def _in_rows(array: np.ndarray, count: int, kind: str, path: Path | str) -> np.ndarray:
+    """Embeddings by group, (n, m, d), as rows (n*m, d); rows stay as they are."""
+    if array.ndim != 3:
+        return array
+    if array.shape[1] != count:
+        raise InputError(
+            f"The {kind} embeddings in {path} are of shape {array.shape}: {counted(array.shape[1], kind)} in each "
+            f"group, where the shape that was asked for has {count}; give the shape of the file's groups."
+        )
+    return array.reshape(-1, array.shape[2])
+
+
 def _unit_rows(array: np.ndarray, kind: str, path: Path | str) -> np.ndarray:
     """Rows of length 1, float32."""
     number = np.issubdtype(array.dtype, np.floating) or np.issubdtype(array.dtype, np.integer)
     if array.ndim != 2 or not array.size or not number:
         raise InputError(
             f"The {kind} embeddings in {path} are {array.dtype} of shape {array.shape}; they need to be numbers of "
-            "shape (rows, dimensions)."
+            "shape (rows, dimensions), or (groups, rows in each, dimensions)."
         )
     check_memory(path, 4 * array.size)
     rows, size = np.empty(array.shape, dtype=np.float32), max(1, _HELD // array.shape[1])
