@@ -54,7 +54,8 @@ Steps = Sequence[Sequence[dict[str, Any]]]  # the records of the iterations of s
 LEAD = "Runs on this machine, newest first. They continue when the app is closed and are kept until you delete them."
 TABLE = "runs_table"  # the key of the table of runs
 LETTERS = "ABCDEFGH"  # of the runs whose curves are laid over each other
-MOST_CARDS = 4  # of the newest runs, on a phone
+FINDABLE = 4  # runs from which on there is a field to find some
+MOST_CARDS = 12  # of the newest runs, on a phone
 MOST_BARS = 3  # of runs that are working at once
 COLA = "adapt"  # the kind of a run of the Retrieval page
 # Two runs that have these in common have the same groups.
@@ -78,7 +79,7 @@ def table(sweeps: Sequence[SeedGroup], steps: Sequence[Steps]) -> pd.DataFrame:
     firsts = [sweep.runs[0] for sweep in sweeps]
     frame["settings"] = own_settings(firsts)
     frame["all settings"] = [" · ".join(_settings_said(run, others=True)) for run in firsts]
-    return frame if frame["settings"].any() else frame.drop(columns="settings")
+    return frame.drop(columns=[name for name in ("settings", "name") if not frame[name].any()])
 
 
 def row(sweep: SeedGroup, steps: Steps, labels: Mapping[str, str]) -> dict[str, Any]:
@@ -102,6 +103,7 @@ def row(sweep: SeedGroup, steps: Steps, labels: Mapping[str, str]) -> dict[str, 
         "time": duration(sum(seconds)) if seconds else "–",
         "seed": _seeds_said([seed_of(run) for run in sweep.runs]),
         "set": first.config.get("benchmark", ""),
+        "name": sweep.given_name,
         "model": "/".join(Path(first.config.get("model", "")).parts[-2:]),
         "settings": "",
         "kind": kind(first),
@@ -259,23 +261,23 @@ COLUMNS: dict[str, Any] = {
     ),
     "model": st.column_config.TextColumn(width=93),
     "settings": st.column_config.TextColumn(
-        "settings that differ",
-        width=152,
+        width=108,
         help="What not all the runs in this table share, in one order; “All columns” has all settings.",
     ),
     "all settings": st.column_config.TextColumn(width=420),
     "seed": st.column_config.TextColumn(width=48),
-    "time": st.column_config.TextColumn(width=84),
+    "time": st.column_config.TextColumn(width=78),
     "GroupMatch before": st.column_config.TextColumn(width=230),
-    "started": st.column_config.DatetimeColumn(format="D MMM YYYY, HH:mm"),
+    "started": st.column_config.DatetimeColumn(width=150, format="D MMM YYYY, HH:mm"),
 }
 _LETTERS = {"set": 29, "model": 13}  # that a column has room for on a laptop
 _LETTER = 5.8  # pixels of one, on average
 # On a laptop all of them fit; on a phone the first ones are in sight: which run, and what came out.
 FITTING = (
     *("compared", "set", "result", "before", "groups", "curve", "status"),
-    *("model", "settings", "seed", "time"),
+    *("model", "settings", "seed", "started", "time"),
 )
+_STARTED = st.column_config.TextColumn(width=96)  # to the minute, without the year
 
 
 def curve_column(curves: Sequence[Sequence[float]]) -> Any:
@@ -284,7 +286,7 @@ def curve_column(curves: Sequence[Sequence[float]]) -> Any:
     low, high = 10 * int(min(values) // 10), min(10 * int(max(values) // 10 + 1), 100)
     return st.column_config.LineChartColumn(
         "curve",
-        width=88,
+        width=70,
         y_min=low,
         y_max=high,
         help="The metric of the result after every iteration; of Cola’s strategies on validation queries, from the "
@@ -302,7 +304,7 @@ def fitted(frame: pd.DataFrame, room: int) -> pd.DataFrame:
         for column, most in letters.items()
         if column in frame
     }
-    return frame.assign(set=begun(frame), **short)
+    return frame.assign(set=begun(frame), started=frame["started"].dt.strftime("%d %b %H:%M"), **short)
 
 
 def _cut(name: str, most: int) -> str:
@@ -310,20 +312,21 @@ def _cut(name: str, most: int) -> str:
 
 
 def begun(frame: pd.DataFrame) -> list[str]:
-    """What each row begins with, on a phone all that is in sight of it: the set, without `scenes/`, and where several
-    runs have it the first of model, groups, seed, minute and second in which no two of them are alike; runs of one
-    second are numbered."""
+    """What each row begins with, on a phone all that is in sight of it: the name that it was given, else the set,
+    without `scenes/`; and where several runs have it the first of model, groups, seed, minute and second in which no
+    two of them are alike. Runs of one second are numbered."""
     groups = [re.sub(r"^(?:first |all )?(\d+)(?: of \d+)?$", r"\1 groups", name) for name in frame["groups"]]
     ways = [frame["model"], groups, "seed " + frame["seed"]]
     own = [""] * len(frame)
-    for name in dict.fromkeys(frame["set"]):
-        rows = np.flatnonzero(frame["set"] == name)
+    called = frame["set"] if "name" not in frame else frame["name"].where(frame["name"] != "", frame["set"])
+    for name in dict.fromkeys(called):
+        rows = np.flatnonzero(called == name)
         if len(rows) > 1:
             known = [[_cut(list(way)[row], 20) for row in rows] for way in ways]
             known += _times([frame["started"][row] for row in rows])
             apart = next((each for each in known if len({*each}) == len(each)), _numbered(known[-1]))
             own = [f" · {apart[list(rows).index(i)]}" if i in rows else said for i, said in enumerate(own)]
-    names = [name.removeprefix("scenes/") for name in frame["set"]]
+    names = [name.removeprefix("scenes/") for name in called]
     return [_cut(name, _LETTERS["set"] - len(end)) + end for name, end in zip(names, own, strict=True)]
 
 
@@ -341,31 +344,41 @@ def _times(started: Sequence[datetime]) -> list[list[str]]:
 def shown_columns(frame: pd.DataFrame, everything: bool) -> list[str]:
     """The columns in the order of the screen: set and result first; and no value twice."""
     after = f"{metrics.METRICS[metrics.GROUP_MATCH].label} after"
-    # Beside “compared” there is no room for the time, and whole names of settings are of more use.
-    left_out = {"time"} if "compared" in frame and not everything else set()
+    # Beside “compared” there is no room for the times, and whole names of settings are of more use.
+    left_out = {"started", "time"} if "compared" in frame and not everything else set()
     fitting = [name for name in FITTING if name in frame and name not in left_out]
     rest = [str(name) for name in frame if everything and name not in (*fitting, after)]
     return [*fitting, *rest]
 
 
-def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup]) -> None:
-    """On a phone, where a table shows two columns of ten, the newest runs above it: a button that opens the run, its
-    result, and what it was. Wider screens hide them (`style.css`)."""
-    with st.container(key="newest-runs"):
-        for name, (_, said), sweep in zip(begun(frame), frame.iterrows(), sweeps[:MOST_CARDS], strict=False):
-            before = said["before"] if said["before"] == "–" else f"before {said['before']}"
-            status = "–" if said["status"] == "finished" else said["status"]
-            settings = said.get("settings", "") or "–"
-            groups = f"{said['groups']} groups" if said["groups"] != "–" else "–"
-            parts = (status, before, groups, said["model"], settings, f"seed {said['seed']}", said["time"])
-            of = " · ".join(part for part in parts if part != "–")
-            with st.container(border=True, gap=None):
-                button: dict[str, Any] = {"type": "tertiary", "icon": ":material/arrow_forward:"}
-                ui.page_button(
-                    f"**{escape_markdown(name)}**", *page_of(sweep), key=f"open-{sweep.id}", **button
-                )
-                st.markdown(escape_markdown(said["result"]))
-                st.caption(escape_markdown(of))
+def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup], chosen: Sequence[str]) -> None:
+    """On a phone, where a table shows two columns of ten, the newest runs in its place: a card opens its run, and its
+    tick chooses it. Wider screens hide them, narrow ones the table (`style.css`)."""
+    for name, (_, said), sweep in zip(begun(frame), frame.iterrows(), sweeps[:MOST_CARDS], strict=False):
+        before = said["before"] if said["before"] == "–" else f"before {said['before']}"
+        status = "–" if said["status"] == "finished" else said["status"]
+        settings = said.get("settings", "") or "–"
+        groups = f"{said['groups']} groups" if said["groups"] != "–" else "–"
+        parts = (status, before, groups, said["model"], settings, f"seed {said['seed']}", said["time"])
+        of = " · ".join(part for part in parts if part != "–")
+        with st.container(border=True, gap=None, key=f"card-{sweep.id}"):
+            button: dict[str, Any] = {"type": "tertiary", "icon": ":material/arrow_forward:"}
+            page, state = page_of(sweep)
+            ui.page_button(f"**{escape_markdown(name)}**", page, state, key=f"open-{sweep.id}", **button)
+            st.session_state[f"tick-{sweep.id}"] = sweep.id in chosen
+            st.checkbox(f"Choose {escape_markdown(name)}", key=f"tick-{sweep.id}", on_change=tick, args=(sweep.id,),
+                        label_visibility="collapsed")  # fmt: skip
+            st.markdown(escape_markdown(said["result"]))
+            st.caption(escape_markdown(of))
+    if len(sweeps) > MOST_CARDS:
+        st.caption(f"The {MOST_CARDS} newest of {len(sweeps)}; “Find” has the others.")
+
+
+def tick(name: str) -> None:
+    """From a callback: the tick of a run's card was set, or taken away."""
+    chosen = [each for each in st.session_state.get("chosen_runs", []) if each != name]
+    st.session_state["chosen_runs"] = chosen + [name] * bool(st.session_state[f"tick-{name}"])
+    st.session_state.pop("listed_runs", None)  # the table's ticks are set anew
 
 
 # --- choosing and acting -------------------------------------------------------------------------------------------
@@ -388,22 +401,24 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
     config: dict[str, Any] = {
         name: column for name, column in COLUMNS.items() if not everything or name not in _LETTERS
     }
-    if "compared" in frame:  # it takes the room of the time, and some of the settings'
+    if not everything:
+        config["started"] = _STARTED
+    if "compared" in frame:  # it takes the room of the times
         label, width = ("compared", 105) if len(ticked) == 1 else ("", 40)
-        given = 0 if everything else COLUMNS["time"]["width"]
+        given = 0 if everything else COLUMNS["time"]["width"] + _STARTED["width"]
         room = COLUMNS["settings"]["width"] + given - width
-        short = {"label": "settings"} if room < COLUMNS["settings"]["width"] else {}
-        config["settings"] = {**COLUMNS["settings"], **short, "width": room}
+        config["settings"] = {**COLUMNS["settings"], "width": room}
         config["compared"] = {**COLUMNS["compared"], "label": label, "width": width}
-    event = ui.wide_table(
-        frame if everything else fitted(frame, room),
-        column_config={**config, "curve": curve_column(list(frame["curve"]))},
-        column_order=shown_columns(frame, everything),
-        key=TABLE,
-        on_select="rerun",
-        selection_mode=["multi-row", "single-cell"],
-        alt=f"{len(ids)} runs, the newest first",
-    )
+    with st.container(key="all-runs"):
+        event = ui.wide_table(
+            frame if everything else fitted(frame, room),
+            column_config={**config, "curve": curve_column(list(frame["curve"]))},
+            column_order=shown_columns(frame, everything),
+            key=TABLE,
+            on_select="rerun",
+            selection_mode=["multi-row", "single-cell"],
+            alt=f"{len(ids)} runs, the newest first",
+        )
     chosen = [ids[row] for row in event["selection"]["rows"] if row < len(ids)]
     st.session_state["chosen_runs"] = chosen
     if chosen:
@@ -511,6 +526,18 @@ def pick_second(sweep: SeedGroup, others: Sequence[SeedGroup], results: Mapping[
         )
 
 
+def rename(sweep: SeedGroup, store: RunStore) -> None:
+    """A name of one's own in place of set and model."""
+    with st.popover("Rename", icon=":material/edit:"), st.form(f"rename-{sweep.id}", border=False):
+        name = st.text_input(
+            "Name", sweep.given_name, max_chars=80, placeholder="lower learning rate", key=f"name-{sweep.id}"
+        )
+        if st.form_submit_button("Save", icon=":material/check:"):
+            with ui.show_errors():
+                sweep.rename(store, name)
+                st.rerun()
+
+
 def tick_second(first: str) -> None:
     """From a callback: the run that was picked is chosen beside the first."""
     second = st.session_state.pop("second_run", None)
@@ -550,6 +577,7 @@ def actions(
             ui.page_button("Open", page, state, icon=":material/open_in_full:", type="primary")
             pick_second(chosen[0], others, results)
             before_and_after(chosen[0].runs, store)
+            rename(chosen[0], store)
             if len(runs) == 1:
                 archive_button(runs[0], "Export this run")
         if stoppable:
@@ -1048,8 +1076,16 @@ def page() -> None:
     sweeps = listed(sweeps)
     steps = [[store.steps(run.id) for run in sweep.runs] for sweep in sweeps]
     frame = table(sweeps, steps)
-    newest_cards(frame, sweeps)
+    found = matching(frame)
+    if not found.any():
+        st.info("No run has all of these words; shorten what to find.", icon=":material/search_off:")
+        return
+    sweeps, steps = ([each for each, ok in zip(of, found, strict=True) if ok] for of in (sweeps, steps))
+    frame = frame[found].reset_index(drop=True)
+    cards = st.container(key="newest-runs")
     chosen = choose(frame, {sweep.id: sweep for sweep in sweeps})
+    with cards:
+        newest_cards(frame, sweeps, [sweep.id for sweep in chosen])
     actions(chosen, store, sweeps, dict(zip(frame["id"], frame["result"], strict=True)))
     runs = [run for sweep in sweeps for run in sweep.runs]
     if any(run.live or run.resumable for run in runs):
@@ -1080,16 +1116,30 @@ def numbers_of(sweeps: Sequence[SeedGroup], steps: Sequence[Steps]) -> pd.DataFr
 
 def listed(sweeps: list[SeedGroup]) -> list[SeedGroup]:
     """The rows of the table, by the switches above it: a run with all its seeds, or each seed by itself."""
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, vertical_alignment="center"):
         several = any(len(sweep.runs) > 1 for sweep in sweeps)
         together = not several or st.toggle(
             "Group the seeds of one run", True, key="together", bind="query-params"
         )
         st.toggle("All columns", key="columns", bind="query-params", help="The table then scrolls sideways.")
+        if len(sweeps) >= FINDABLE or st.query_params.get("find"):
+            st.text_input(
+                "Find runs", key="find", bind="query-params", label_visibility="collapsed", width=280,
+                placeholder="Find: set, model, setting, name …",
+            )  # fmt: skip
     if together:
         return sweeps
     single = [SeedGroup(run.id, [run]) for sweep in sweeps for run in sweep.runs]
     return from_above(single)
+
+
+def matching(frame: pd.DataFrame) -> np.ndarray:
+    """Which rows have every word that is looked for, in set, name, model, kind, settings, status or time; bool (n,)."""
+    words = str(st.session_state.get("find") or "").casefold().split()
+    columns = ["set", "model", "kind", "all settings", "status", "groups"] + ["name"] * ("name" in frame)
+    started = frame["started"].dt.strftime("%d %b %Y %H:%M")
+    rows = frame[columns].astype(str).agg(" ".join, axis=1).str.cat(started, sep=" ").str.casefold()
+    return np.array([all(word in row for word in words) for row in rows], bool)
 
 
 def states(runs: Sequence[Run]) -> frozenset[tuple[str, str, int]]:

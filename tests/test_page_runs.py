@@ -52,17 +52,50 @@ def click(test, name):
 
 
 def test_the_newest_runs_are_cards_too(app, made):  # noqa: F811
-    """On a phone two of the table's ten columns are in sight; wider screens hide the cards."""
+    """On a phone two of the table's ten columns are in sight; there cards stand in place of the table."""
     test = app(RUNS)
     frame = test.dataframe[0].value.set_index("id")
-    names = list(frame.index)[:4]
-    for name in names:
+    for name in frame.index:
         assert test.button(key=f"open-{name}").label.startswith("**")
         said = text(test).replace("\\", "")
         assert frame.loc[name, "result"] in said and f"before {frame.loc[name, 'before']} · " in said
-    assert not any(each.key == f"open-{list(frame.index)[4]}" for each in test.button)
     style = (ROOT / ".streamlit/style.css").read_text()
     assert "@media (min-width: 641px) {.st-key-newest-runs {display: none;}}" in style
+    for name in (made.group, made.simplematch):
+        test = fine(test.checkbox(key=f"tick-{name}").check().run())
+    assert {*test.session_state["chosen_runs"]} == {made.group, made.simplematch} and "B minus A" in text(
+        test
+    )
+    test = fine(test.checkbox(key=f"tick-{made.group}").uncheck().run())
+    assert test.session_state["chosen_runs"] == [made.simplematch]
+    ticked = choose(app(RUNS), made.wide)  # in the table
+    assert (
+        ticked.checkbox(key=f"tick-{made.wide}").value and not ticked.checkbox(key=f"tick-{made.group}").value
+    )
+
+
+def test_runs_are_found_by_the_words_that_their_rows_have(app, made):  # noqa: F811
+    test = fine(app(RUNS).text_input(key="find").set_value("simplematch left-right").run())
+    assert listed(test) == [made.simplematch]
+    assert listed(app(RUNS, find="T = 2 global")) == [made.wide]
+    nothing = app(RUNS, find="winoground")
+    assert not nothing.dataframe and "No run has all of these words" in text(nothing)
+
+
+def test_a_run_and_its_seeds_can_have_a_name(app, made):  # noqa: F811
+    """wandb and trackio have them."""
+    test = choose(app(RUNS), made.group)
+    test.text_input(key=f"name-{made.group}").set_value("my *best* idea")
+    test = fine(button(test, "Save").click().run())
+    store = RunStore()
+    assert [store.get(run).title for run in made.seeds] == [f"my *best* idea · seed {i}" for i in (0, 1)]
+    assert test.dataframe[0].value.set_index("id").loc[made.group, "set"] == "my *best* idea"
+    cli(["runs", "rename", made.simplematch, "once more"], standalone_mode=False)
+    assert "once more" in list(app(RUNS).dataframe[0].value["set"])
+    rows = app(RUNS, columns="true").dataframe[0].value.set_index("id")
+    assert (rows.loc[made.simplematch, "name"], rows.loc[made.simplematch, "set"]) == ("once more", SET)
+    with pytest.raises(InputError, match="needs a title"):
+        SeedGroup(made.simplematch, [store.get(made.simplematch)]).rename(store, " ")
 
 
 def test_no_runs_yet_says_what_to_do(app):
@@ -395,14 +428,13 @@ def test_runs_with_other_groups_have_no_difference(app, made):  # noqa: F811
 
 
 def test_no_column_is_cut_where_runs_are_ticked(app, made):  # noqa: F811
-    """“first 100 of 300” was cut to “first 100 of 30”, and beside A and B the head “settings that differ”."""
-    for ticked, head in ((1, "settings"), (2, "settings that differ")):
+    """“first 100 of 300” was cut to “first 100 of 30”."""
+    for ticked in (0, 1, 2):
         table = choose(app(RUNS, together="false"), *made.seeds[:ticked]).dataframe[0]
         shown, order = json.loads(table.proto.columns), list(table.proto.column_order)
-        assert "compared" in order and "time" not in order
+        assert ("compared" in order) == bool(ticked) == ("time" not in order) == ("started" not in order)
         assert sum(shown[name]["width"] for name in order) <= 1326 - 33
-        label, width = shown["settings"]["label"], shown["settings"]["width"]
-        assert label == head and len(label) * 6.5 + 16 <= width
+        assert len("settings") * 6.5 + 16 <= shown["settings"]["width"]
         assert table.value["groups"].map(len).max() * 7 + 16 <= shown["groups"]["width"]
 
 
@@ -656,7 +688,7 @@ def test_the_example_says_so_and_keeps_its_date(app, made):  # noqa: F811
     with zipfile.ZipFile(ARCHIVE) as archive:
         (name,) = (each for each in archive.namelist() if each.endswith("run.json"))
         assert run.created == json.loads(archive.read(name))["created"]
-    assert row["started"] == datetime.fromtimestamp(run.created)
+    assert row["started"] == f"{datetime.fromtimestamp(run.created):%d %b %H:%M}"
 
 
 def drawn(test):
@@ -687,7 +719,7 @@ def test_the_table_fits_a_laptop_and_shows_every_column_on_demand(app, made):  #
     shown = json.loads(test.dataframe[0].proto.columns)
     order = list(test.dataframe[0].proto.column_order)
     assert order[:7] == ["set", "result", "before", "groups", "curve", "status", "model"]
-    assert "started" not in order and "GroupMatch before" not in order
+    assert order[-2:] == ["started", "time"] and "GroupMatch before" not in order
     assert sum(shown[name]["width"] for name in order) <= 1326 - 33  # 1366 less the margins, and the ticks
     order = list(fine(test.toggle(key="columns").set_value(True).run()).dataframe[0].proto.column_order)
     assert {"GroupMatch before", "GroupScore after", "kind", "started", "id"} <= {*order}
@@ -700,25 +732,25 @@ def test_a_name_too_long_for_its_column_says_that_it_goes_on_and_all_columns_sho
         "group": None,
         "benchmark": "clip_vit_b32_laion2b_embeddings.npz",
     }
-    long = store.create("ttm", "long", config)
+    long = store.create("ttm", f"{config['benchmark']} · {config['model']}", config)
     test = app(RUNS)
     assert test.dataframe[0].value.set_index("id").loc[long.id, "set"] == "clip_vit_b32_laion2b_embeddi…"
-    assert "left-right · " in " ".join(test.dataframe[0].value["set"])
+    assert "left-right" in list(test.dataframe[0].value["set"])
     rows = fine(test.toggle(key="columns").set_value(True).run()).dataframe[0].value.set_index("id")
     assert rows.loc[long.id, "set"] == "clip_vit_b32_laion2b_embeddings.npz"
 
 
 def test_every_row_begins_with_the_set_and_what_tells_it_apart_from_others_of_that_set(app, made):  # noqa: F811
     """On a phone all rows began with "scenes/left-right"; on a laptop it was "scenes/attribute-sw…"."""
-    RunStore().create("ttm", "x", RunStore().get(made.seeds[0]).config | {"group": None})
-    RunStore().create(
-        "ttm", "x", RunStore().get(made.seeds[0]).config | {"group": None}
-    )  # of the same second, too
+    plain, config = f"{SET} · {MODEL}", RunStore().get(made.seeds[0]).config | {"group": None}
+    for _ in range(2):  # of the same second, too
+        RunStore().create("ttm", plain, config)
     begun = list(app(RUNS).dataframe[0].value["set"])
     assert len({*begun}) == len(begun) == 7 and not any("scenes/" in name or "…" in name for name in begun)
     store, config = RunStore(), RunStore().get(made.seeds[0]).config
     other = {**config, "benchmark": "scenes/attribute-swap", "group": None}
-    made_now = [store.create("ttm", "x", {**other, "groups": count}).id for count in (24, 60)]
+    title = f"scenes/attribute-swap · {MODEL}"
+    made_now = [store.create("ttm", title, {**other, "groups": count}).id for count in (24, 60)]
     rows = app(RUNS).dataframe[0].value.set_index("id")["set"]
     said = [f"attribute-swap · {count} groups" for count in (24, 60)]
     assert list(rows[made_now]) == said

@@ -34,7 +34,7 @@ _NAMES = """
     outcome aseed asteps abatch alr adapter paperbase costmetric
     paper table empty world world_set published published_set published_metric
     way hub try_model
-    together columns compared_metric differ points in_order
+    together columns find compared_metric differ points in_order
     """
 _PARAMETERS = frozenset(_NAMES.split())
 _OF_OTHERS = ("__", "utm_")  # begin what hosts and mailing lists add to an address

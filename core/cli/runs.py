@@ -27,7 +27,7 @@ from core.ttm.explain import changed_ids, explain
 from core.ttm.explain import rows as group_rows
 from core.ttm.explain import summary as change_summary
 from core.ttm.run import adaptation
-from core.ttm.seeds import final_values, group_runs, seed_of, summary
+from core.ttm.seeds import SeedGroup, final_values, group_runs, seed_of, summary
 
 runs_app = App(no_args_is_help=True)
 _RunOrGroup = Annotated[str, typer.Argument(help="Id of a run, or of a group of seeds (g-...).")]
@@ -182,6 +182,15 @@ def _explained(run_id: str, metric: str) -> Any:
         raise InputError(f"{groups.name} has no ground truth, so no group can be called fixed or broken.")
     arrays = [store.arrays(run_id, i) for i in range(run.done + 1)]
     return explain(arrays, groups.truth, groups.ids, metric)
+
+
+@runs_app.command("rename", epilog="Example: crossmatch runs rename RUN 'lower learning rate'")
+def _rename(
+    run: _RunOrGroup, name: Annotated[str, typer.Argument(help="What lists and figures call it.")]
+) -> None:
+    """Give a run (or a group's) a name of your own, in place of its set and model."""
+    store = RunStore()
+    SeedGroup(run, [store.get(name) for name in _ids(store, run)]).rename(store, name)
 
 
 @runs_app.command("stop", epilog="Example: crossmatch runs stop RUN")

@@ -102,6 +102,21 @@ class SeedGroup(NamedTuple):
         return max(*own, (sum(own) + waiting * sum(lengths) / len(lengths)) / len(own))
 
     @property
+    def given_name(self) -> str:
+        """The title without its seed where it is a person's own, that is where set and model are not both in it; else
+        ""."""
+        first = self.runs[0]
+        title = first.title.removesuffix(f" · seed {seed_of(first)}")
+        named = [first.config.get(key) for key in ("benchmark", "model")]
+        return "" if all(named) and all(name in title for name in named) else title
+
+    def rename(self, store: RunStore, name: str) -> None:
+        """Give all its runs a title, each with its seed where there are several. InputError for an empty one."""
+        for run in self.runs:
+            seed = f" · seed {seed_of(run)}" if len(self.runs) > 1 and name.strip() else ""
+            store.rename(run.id, f"{name}{seed}")
+
+    @property
     def title(self) -> str:
         """The title without its seed, and how many seeds there are."""
         if len(self.runs) == 1:
