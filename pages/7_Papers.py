@@ -332,7 +332,7 @@ def intervals(cells: Sequence[Mapping[str, Any]]) -> str:
     is_yours = any(cell["yours_low"] is not None for cell in cells)
     if not over and not is_yours:
         return ""
-    bounds = "the mean of the seeds' bounds; seeds are not in it, as outcomes by group do not ship"
+    bounds = "the mean of the seeds' bounds: how far seeds differ is not in it, but in the ± beside"
     several = any(cell["shipped_seeds"] > 1 for cell in cells)
     said = [f"{each} ({bounds})" if several and "seeds" not in each else each for each in over]
     text = f" Small: the 95 % interval over {', or over '.join(said)}." if said else ""

@@ -548,7 +548,10 @@ def test_the_captioner_has_its_shipped_intervals_and_the_note_says_which_numbers
 
 def test_what_intervals_over_groups_leave_out_is_said(app):
     said = plain(app(PAPERS, paper=table_html.WORLD, table="Iterations"))
-    assert "over groups (the mean of the seeds' bounds; seeds are not in it" in said
+    assert "over groups (the mean of the seeds' bounds: how far seeds differ is not in it" in said
+    said = plain(app(PAPERS, paper="Cola", table="Fig. 5"))  # its parts have theirs over queries of each seed
+    assert "over queries (the mean of the seeds' bounds: how far" in said
+    assert "is not in it, but in the ± beside), or over seeds and questions or pairs." in said
 
 
 @pytest.mark.parametrize(
