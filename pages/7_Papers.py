@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import streamlit as st
 
@@ -12,6 +13,7 @@ from core import figures as plots
 from core import papers
 from core.base.public_mode import is_public, shown
 from core.base.text import counted, duration
+from core.datasets.paper_results import CITATIONS
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW
 from core.exchange.layouts import text_table_latex
 from core.figures.text import escape_markdown
@@ -29,7 +31,7 @@ NOTE = "The numbers are the papers' own, as printed; assets/papers/results.csv l
 # Below the tables in LaTeX.
 MEASURED_NOTE = (
     "Percent, where the head of a column says nothing else. Source: paper as printed, shipped as measured for "
-    "Crossmatch, yours as measured here. Brackets: 95 % intervals over groups, of what was measured; a paper prints "
+    "Crossmatch, yours as measured here. Brackets: 95 % intervals of what was measured, over {over}; a paper prints "
     "none. ±: standard deviation over seeds. –: no number."
 )
 PRINTED_NOTE = (
@@ -54,6 +56,7 @@ ELSEWHERE = {
     "vgpt": ("pages/3_Debias.py", "Measure the same on Debias"),
     "cola": ("pages/5_Retrieval.py", "Measure the same on Retrieval"),
 }
+LINKED = ("title", "eprint", "url")  # of a citation, what a link to its paper is made of
 FIRST_TABLE = "Iterations"  # of the built-in world: minutes here, with shipped numbers beside it
 # Where a run of a kind is opened; the others in the list of all runs.
 RUN_PAGES = {
@@ -84,6 +87,16 @@ def choose() -> str:
         label_visibility="collapsed",
     )
     return str(chosen)
+
+
+def paper_link(short: str) -> None:
+    """The paper whose tables are shown, as its entry among the citations names it, with its code where that says it."""
+    entry = CITATIONS[short]
+    found = {name: re.search(rf"^  {name} = {{(.+?)}},?$", entry, re.MULTILINE) for name in LINKED}
+    title, number, code = (each and each[1] for each in found.values())
+    ways = [f"[{escape_markdown(title or short)}](https://arxiv.org/abs/{number})"] if number else []
+    ways += [f"[code and data]({code})"] if code else []
+    st.caption(f"Paper: {', '.join(ways)}")
 
 
 def choose_table(paper: str) -> table_html.TableChoice:
@@ -141,11 +154,19 @@ def runnable(name: str) -> None:
         f"table-{name.replace('/', '-')}",
         table_html.plan_frame(record),
         figures_of(name, seeds, record, busy),
-        latex=lambda: text_table_latex(table_html.shown_frame(record), [MEASURED_NOTE]),
+        latex=lambda: text_table_latex(table_html.shown_frame(record), [measured_note(record)]),
         command=f"crossmatch reproduce {name}",
         title=f"{name}: published, and measured here",
         state=view_state(),
     )
+
+
+def measured_note(record: dict[str, Any]) -> str:
+    cells = [cell for line in record["lines"] for cell in line["cells"]]
+    over = intervals_over(cells)
+    if not over or any(cell["yours_low"] is not None for cell in cells):
+        over = [*over, *(["groups"] if "groups" not in over else [])]  # those of one's own runs
+    return MEASURED_NOTE.format(over=" (shipped), or over ".join(over))
 
 
 def figures_of(name: str, seeds: int, record: dict[str, Any], busy: bool) -> dict[str, Any]:
@@ -186,61 +207,88 @@ def standing(name: str, seeds: int, polled: bool, wrong: str) -> None:
         plan_of_lines(store, plan, bool(wrong))
         empty = len(table_html.empty_rows(record))
         rows = len({line["line"] for line in record["lines"]}) - empty
-        tables(store, record, rows, bool(empty) and st.session_state.get("empty", False))
+        ours = tables(store, record, rows, bool(empty) and st.session_state.get("empty", False))
         if empty:
             st.toggle(
                 f"Also the {counted(empty, 'row')} without any number", key="empty", bind="query-params"
             )
-        st.caption(f"{reading(record, plan.deviation)} {plan.remark}")
+        st.caption(f"{reading(record, ours, plan.deviation)} {plan.remark}")
         states_line(plan)
         served_note(plan)
 
 
-def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> None:
+class Ours(NamedTuple):
+    """A table of the built-in world below a paper's: what stands above it, its markup, its first lines where it is
+    long, and the name by which it is opened, "" where it is on this page already."""
+
+    head: str
+    note: str
+    markup: str
+    first: str = ""
+    opens: str = ""
+
+
+def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> list[Mapping[str, Any]]:
     """The table, and below a paper's what is measured here of the same kind: its lines of the built-in world, or the
-    table there that answers the same question."""
+    tables there that answer the same question, one for each length of training. Returns the cells of those tables."""
     own, built_in = table_html.halves(record, empty)
-    first = ""
-    name = table_html.COUNTERPARTS.get(record["table"])
-    if built_in or name is None:
-        other, label, note = built_in, "**Ours, on the built-in world**", table_html.SHIPPED
-    else:
-        choice = table_html.table_choices(table_html.WORLD)[name]
-        ours = papers.table_plan(store, choice.key, papers.SEEDS).record()
-        other, first = (
-            table_html.halves({**ours, "lines": of})[0]
-            for of in (ours["lines"], ours["lines"][:_FIRST_LINES])
+    names = table_html.COUNTERPARTS.get(record["table"], ())
+    choices = table_html.table_choices(table_html.WORLD)
+    ours, cells = [], []
+    if built_in:
+        note = f"{table_html.SHIPPED[0].upper()}{table_html.SHIPPED[1:]}"
+        ours.append(Ours(ours_head("", choices[names[0]].title if names else ""), note, built_in))
+    for name in names[bool(built_in) :]:
+        title = choices[name].title
+        measured = papers.table_plan(store, choices[name].key, papers.SEEDS).record()
+        whole, first = (
+            table_html.halves({**measured, "lines": of})[0]
+            for of in (measured["lines"], measured["lines"][:_FIRST_LINES])
         )
-        label, note = f"**Ours, on the built-in world: {name}**", f"{choice.title}."
-    if not (own and other):
-        if other:
-            st.caption(table_html.NOT_PRINTED)
-        markup_table(own or other, rows)
-        return
-    # One above the other: beside each other, each would show half of its columns.
-    side_head("**Published**", "As the paper prints it.")
-    st.html(own)
-    side_head(label, f"{note[0].upper()}{note[1:]}", "" if built_in else str(name))
-    lines = other.count("<tr") - 1
+        note = f"{title[0].upper()}{title[1:]}."
+        ours.append(Ours(ours_head(name, title), note, whole, first, name))
+        cells += [cell for line in measured["lines"] for cell in line["cells"]]
+    if not own:
+        st.caption(table_html.NOT_PRINTED)
+    if not ours or (not own and len(ours) == 1):
+        markup_table(own or ours.pop(0).markup, rows)
+    elif own:  # one above the other: beside each other, each would show half of its columns
+        side_head("**Published**", "As the paper prints it.")
+        st.html(own)
+    for each in ours:
+        ours_table(each)
+    return cells
+
+
+def ours_head(name: str, title: str) -> str:
+    """Whose a table is, with its length of training where its title says that, else with its name."""
+    epochs = re.search(r"\d+ epochs", title)
+    where = f", after {epochs[0]}" if epochs else f": {name}" if name else ""
+    return f"**Ours, on the built-in world{where}**"
+
+
+def ours_table(ours: Ours) -> None:
+    side_head(ours.head, ours.note, ours.opens)
+    lines = ours.markup.count("<tr") - 1
     if lines <= _MANY_ROWS:
-        st.html(other)
+        st.html(ours.markup)
         return
-    if first:
-        st.html(first)
+    if ours.first:
+        st.html(ours.first)
     with st.expander(f"All {lines} lines", icon=":material/table_rows:"):  # what is below it is soon there
-        st.html(other)
+        st.html(ours.markup)
 
 
 def side_head(label: str, note: str, opens: str = "") -> None:
     """Above one of two tables: whose it is, and the way to it where it is another one."""
-    with st.container(
-        horizontal=True, vertical_alignment="center", key=f"side-{'ours' if opens else label[2:6]}"
-    ):
+    with st.container(horizontal=True, vertical_alignment="center", key=f"side-{opens or label[2:6]}"):
         st.markdown(f"{label}  \n{escape_markdown(note)}")
         if opens:
             state = {"paper": table_html.WORLD, "table": opens}
             icon = ":material/arrow_forward:"
-            ui.page_button("Open our table to run it", "pages/7_Papers.py", state, icon=icon)
+            ui.page_button(
+                "Open our table to run it", "pages/7_Papers.py", state, icon=icon, key=f"open-{opens}"
+            )
 
 
 def markup_table(markup: str, rows: int) -> None:
@@ -259,8 +307,8 @@ def as_figure(name: str, seeds: int, label: str) -> None:
         ui.chart(plots.papers_figure(plots.papers_data(plan.record())), alt, "papers-figure")
 
 
-def reading(record: dict[str, Any], deviation: str) -> str:
-    """How to read the table's cells."""
+def reading(record: dict[str, Any], ours: Sequence[Mapping[str, Any]], deviation: str) -> str:
+    """How to read the table's cells. ours : those of the tables below it."""
     cells = [cell for line in record["lines"] for cell in line["cells"]]
     is_printed = any(cell["paper"] is not None for cell in cells)
     source = "The paper's numbers" if is_printed else "Shipped results"
@@ -270,9 +318,41 @@ def reading(record: dict[str, Any], deviation: str) -> str:
         text += f" Below, in bold: yours, of one seed its number, {several}."
     else:
         text += " Yours stand below them once you have run a line."
-    text += in_words(cells)
-    if any(cell[f"{whose}_low"] is not None for cell in cells for whose in ("shipped", "yours")):
-        text += " Small: the 95 % interval over groups (the mean of the seeds' bounds)."
+    return text + in_words([*cells, *ours]) + intervals([*cells, *ours])
+
+
+def intervals_over(cells: Sequence[Mapping[str, Any]]) -> list[str]:
+    """What the intervals of shipped numbers are over, each once."""
+    return list(dict.fromkeys(cell["shipped_over"] for cell in cells if cell["shipped_low"] is not None))
+
+
+def intervals(cells: Sequence[Mapping[str, Any]]) -> str:
+    """What the small intervals are over, and which shipped numbers have none; "" where none is shown."""
+    over = intervals_over(cells)
+    is_yours = any(cell["yours_low"] is not None for cell in cells)
+    if not over and not is_yours:
+        return ""
+    bounds = "the mean of the seeds' bounds: how far seeds differ is not in it, but in the ± beside"
+    several = any(cell["shipped_seeds"] > 1 for cell in cells)
+    said = [f"{each} ({bounds})" if several and "seeds" not in each else each for each in over]
+    text = f" Small: the 95 % interval over {', or over '.join(said)}." if said else ""
+    if is_yours:
+        text += " Small, of yours: the 95 % interval over groups (the mean of the seeds' bounds)."
+    without = dict.fromkeys(
+        cell["head"] or cell["method"]
+        for cell in cells
+        if cell["shipped"] is not None and cell["shipped_low"] is None
+    )
+    tuned = [head for head in without if TUNED_ON_TEST in head]
+    lacking = [head for head in without if head not in tuned]
+    for heads, why in (
+        (tuned, "which is chosen on the groups that it is measured on"),
+        (lacking, "of which the shipped results hold none"),
+    ):
+        if heads:
+            text += f" No interval: {', '.join(f'“{head}”' for head in heads)}, {why}."
+    if any(cell["paper"] is not None for cell in cells):
+        text += " The paper prints none."
     return text
 
 
@@ -498,4 +578,6 @@ ui.open_page("Papers", LEAD, pick=False)
 with ui.show_errors():
     paper = choose()
     chosen = choose_table(paper) if paper != YOURS else table_html.TableChoice("", "")
+    if paper in table_html.PAPERS:
+        paper_link(table_html.PAPERS[paper])
     page(paper)

@@ -2,6 +2,7 @@
 
 import os
 import re
+from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
@@ -13,13 +14,16 @@ from written import read_latex
 from core import papers
 from core.datasets.paper_results import reference
 from core.figures import ablations
+from core.figures.retrieval import strategies_data
 from core.papers import background, table_html
 from core.papers._shipped_results import measured
 from core.papers._tables import lines
 from core.runs.store import RunStore
 from ui import shipped_results
 from ui.export import file_name
+from ui.retrieval_table import Measured
 
+ROOT = Path(__file__).parents[1]
 PAPERS = "pages/7_Papers.py"
 
 
@@ -472,7 +476,7 @@ def test_two_tables_stand_one_above_the_other_each_whole(app, query):
     test = app(PAPERS, **query)
     is_table = lambda each: "<table" in each.proto.body  # noqa: E731
     bodies = [each.proto.body for each in filter(is_table, test.get("html"))]
-    assert len(bodies) - (query is TTM) == 2
+    assert len(bodies) - (query is TTM) == (3 if query["paper"] == "Cola" else 2)  # two lengths of training
     if query is TTM:  # of ours, a long one, the first lines stand there and all of them are one click away
         assert bodies[1].count("<tr") == 5 and bodies[2].count("<tr") == 50
     assert not [each for column in test.columns for each in column.get("html") if is_table(each)]
@@ -482,9 +486,84 @@ def test_two_tables_stand_one_above_the_other_each_whole(app, query):
 
 def test_a_table_with_lines_of_the_built_in_world_has_them_below_the_papers(app):
     test = app(PAPERS, paper="Cola", table="Table 1")
-    own, other = (each.proto.body for each in test.get("html") if "<table" in each.proto.body)
+    own, other, longer = (each.proto.body for each in test.get("html") if "<table" in each.proto.body)
     assert "CLIP, Linear" in own and "MM-Adapter" in other and "Published" in text(test)
-    assert not [each for each in test.button if each.label.startswith("Open our table")]  # it is here
+    (way,) = (each for each in test.button if each.label.startswith("Open our table"))  # the first is here
+    assert "MM-Adapter" in longer and way.click().run().session_state["table"] == "Cola-64"
+
+
+@pytest.mark.parametrize("table", ["Table 1", "Table 4", "Fig. 5"])
+def test_cola_s_page_shows_both_lengths_of_training_and_says_both(app, table):
+    """MM-Pred stood below the model before here (16 epochs), and highest on Retrieval (64), which no head said."""
+    test = app(PAPERS, paper="Cola", table=table)
+    heads = re.findall(r"Ours, on the built-in world, after (\d+) epochs", plain(test))
+    measured_longest = Measured.shipped()
+    assert heads == ["16", str(measured_longest.most)] == ["16", "64"]
+    data = strategies_data(measured_longest.rows)
+    of = {
+        name: tuple(array[0, j] for array in (data.value, data.low, data.high))
+        for j, name in enumerate(data.strategies)
+    }
+    value, low, high = of["mm-pred"]
+    longer = [each.proto.body for each in test.get("html") if "<table" in each.proto.body][-1]
+    row = re.search(r'<th scope="row">MM-Pred</th>(.*?)</tr>', longer)[1]
+    assert f">{value:.2f} " in row.replace("\u00a0", " ") and f"{low:.1f}–{high:.1f}</small>" in row
+    said = plain(test)
+    assert "the order depends on the length of training" in said
+    assert f"After 64 epochs MM-Pred is highest, {value:.1f} % ({low:.1f}–{high:.1f})" in said
+    assert "MM-Pred has 34.2 % (24.3–45.1)" in said and "chance 11.9 %" in said
+
+
+@pytest.mark.parametrize("table", ["world/cola", "world/cola-64", "cola/1"])
+def test_strategies_have_their_interval_over_seeds_and_questions_and_their_chance_levels(tmp_path, table):
+    """± over seeds stood alone, without a chance level."""
+    record = papers.table_plan(RunStore(tmp_path), table).record()
+    cells = [cell for line in record["lines"] for cell in line["cells"] if cell["shipped"] is not None]
+    assert len(cells) == 56 and all(
+        cell["shipped_low"] < cell["shipped"] < cell["shipped_high"] for cell in cells
+    )
+    assert {cell["shipped_over"] for cell in cells} == {"seeds and questions or pairs"}
+    shown = table_html.table_html(record)
+    assert shown.count('title="95 % interval over seeds and questions or pairs"') == 56
+    levels = re.findall(r"<span>(.*?)</span>", re.search(r'<tr class="cm-chance">(.*?)</tr>', shown)[1])
+    assert levels == ["11.88", "12.59", "7.85", "29.08", "25.00", "50.00", "50.00"]
+    copied = table_html.plan_frame(record)
+    assert {"shipped_low", "shipped_high", "shipped_over", "chance"} <= set(copied)
+    latex = table_html.shown_frame(record)
+    assert (
+        latex.iloc[-1, 0] == "chance" and latex.astype(str).apply(lambda c: c.str.contains(r"\[")).any().any()
+    )
+
+
+def test_the_captioner_has_its_shipped_intervals_and_the_note_says_which_numbers_have_none(app):
+    """Chance levels stood there alone."""
+    test = app(PAPERS, paper="Language priors")
+    ours = [each.proto.body for each in test.get("html") if "<table" in each.proto.body][-1]
+    assert "54.2–65.6, chance 25.0</small>" in ours  # attribute-swap, of assets/results/alpha.csv
+    said = plain(test)
+    assert "Small: the 95 % interval over groups." in said
+    assert "“held-out α TextScore”, of which the shipped results hold none" in said
+    assert "TextScore”, which is chosen on the groups that it is measured on" in said
+
+
+def test_what_intervals_over_groups_leave_out_is_said(app):
+    said = plain(app(PAPERS, paper=table_html.WORLD, table="Iterations"))
+    assert "over groups (the mean of the seeds' bounds: how far seeds differ is not in it" in said
+    said = plain(app(PAPERS, paper="Cola", table="Fig. 5"))  # its parts have theirs over queries of each seed
+    assert "over queries (the mean of the seeds' bounds: how far" in said
+    assert "is not in it, but in the ± beside), or over seeds and questions or pairs." in said
+
+
+@pytest.mark.parametrize(
+    ("paper", "number"),
+    [("Test-Time Matching", "2510.07632"), ("Language priors", "2306.01879"), ("Cola", "2305.03689")],
+)
+def test_each_paper_is_one_click_away(app, paper, number):
+    """Its BibTeX stood at the end of the page, without a link."""
+    address = f"https://arxiv.org/abs/{number}"
+    found = [each.value for each in app(PAPERS, paper=paper).caption if address in each.value]
+    assert len(found) == 1 and re.search(rf"\[[^\]]{{20,}}\]\({re.escape(address)}\)", found[0])
+    assert address in (ROOT / "README.md").read_text("utf-8")
 
 
 def test_what_takes_hours_is_no_button_that_the_page_recommends(app):
@@ -635,3 +714,16 @@ def test_the_papers_numbers_have_the_decimals_that_are_printed():
     assert row["TTM gain in points"] == "5.4" and row["TTM GroupMatch"].startswith("65.44")
     own, _ = table_html.halves(record)
     assert "<span>5.4</span>" in own and "<span>5.40</span>" not in own
+
+
+def test_what_the_built_in_world_s_table_of_strategies_says_is_what_it_shows(tmp_path):
+    """It said that FT late comes out highest on unseen combinations, and that no strategy beats the model before on
+    pairs; the shipped results, measured again since, say neither."""
+    for table, epochs in (("world/cola", 16), ("world/cola-64", 64)):
+        record = papers.table_plan(RunStore(tmp_path), table).record()
+        values = {line["line"].removeprefix("built-in world, "): line["cells"][0] for line in record["lines"]}
+        best = max(values, key=lambda name: values[name]["shipped"])
+        cell, said = values[best], table_html.finding(table, record)
+        number = f"{cell['shipped']:.1f} % ({cell['shipped_low']:.1f}–{cell['shipped_high']:.1f})"
+        assert f"After {epochs} epochs {best} is highest, {number}" in said
+        assert "unseen" not in said

@@ -213,6 +213,16 @@ def test_a_strategy_s_cell_reads_the_test_results_before_or_after():
     assert make("m", "parameters", "after", "parameters").read(records) == 1.5
 
 
+def test_a_cell_s_chance_level_is_that_of_its_records_by_the_weight_of_each_job():
+    sides = [{"retrieval": {"cola_map": {"all": {"value": 5.0, "chance": level}}}} for level in (10.0, 20.0)]
+    records = {job: [{"test": side}] for job, side in enumerate(sides)}
+    cell = cola.TestCell("Linear", "cola_map", "after", "cola_map", part="all", source=((0, 0.25), (1, 0.75)))
+    assert cell.chance(records) == 17.5
+    assert cell.chance({**records, 1: [{"test": {}}]}) is None  # a record without it says nothing
+    gain = cola.TestCell("Linear", "absolute_gain", "after", "cola_map", part="all")
+    assert gain.chance(records) is None
+
+
 def test_another_strategy_s_pace_says_nothing_of_this_one_s_time(store):
     """A step of MM-Adapter takes forty of Linear's; a finished run of Linear must not foretell it."""
     slow = StrategyRun.of(options={"strategy": "mm-adapter"})

@@ -42,7 +42,9 @@ class LineStatus(NamedTuple):
     # 95 % intervals of yours over groups (low, high): the mean of the seeds' bounds; None for gains.
     intervals: tuple[tuple[float, float] | None, ...]
     shipped: tuple[SeedSpread | None, ...]  # what Crossmatch brings along of it, one per cell
-    shipped_intervals: tuple[tuple[float, float] | None, ...]  # as `intervals`, of those
+    shipped_intervals: tuple[tuple[float, float] | None, ...]  # those of the shipped numbers
+    shipped_over: tuple[str, ...]  # what each of them is over, in words; "" where there is none
+    chances: tuple[float | None, ...]  # in percent, one per cell; None where nothing says
     complete: tuple[int, ...]  # seeds
     runs: dict[str, str]  # id -> status, of all runs that belong to it
     seconds: float | None  # that the seeds to come will take; None where no earlier run says
@@ -53,8 +55,11 @@ class LineStatus(NamedTuple):
         """JSON-safe, with one entry per cell: paper, shipped and yours, with deviations, intervals and seeds."""
         numbers = (self.values, self.intervals, self.shipped, self.shipped_intervals)
         parts = zip(self.line.cells, *numbers, strict=True)
-        chances = _runs.chances(self.line)
-        cells = [{**_cell_record(*each), "chance": chances.get(each[0].metric)} for each in parts]
+        more = zip(self.shipped_over, self.chances, strict=True)
+        cells = [
+            {**_cell_record(*each), "shipped_over": over, "chance": chance}
+            for each, (over, chance) in zip(parts, more, strict=True)
+        ]
         return {
             "line": self.line.label,
             "state": self.state,
@@ -137,8 +142,7 @@ class TablePlan(NamedTuple):
     @property
     def remark(self) -> str:
         """What a reader of some of its lines must know; "" where there is nothing."""
-        labels = [status.line.label for status in self.lines]
-        return _cola.REMARK if any(label.startswith(_cola._BUILT_IN) for label in labels) else ""
+        return _cola.remark([status.line for status in self.lines])
 
     @property
     def seeds_text(self) -> str:
@@ -271,6 +275,7 @@ def _status(
         tuple(_spread(cell, records) for cell in line.cells),
         tuple(_interval(cell, records) for cell in line.cells),
         *_shipped(line),
+        _chances(line, records),
         tuple(sorted(complete)),
         {name: run.status for name, run in all_runs.items()},
         sum(known) if times and len(known) == len(times) else None,
@@ -293,16 +298,32 @@ def _state(line: _tables.TableLine, complete: bool, missing: bool, runs: Sequenc
 
 def _shipped(
     line: _tables.TableLine,
-) -> tuple[tuple[SeedSpread | None, ...], tuple[tuple[float, float] | None, ...]]:
-    """The shipped numbers of a line's cells, and their intervals."""
-    shipped = () if line.job is None else [m for m in _shipped_results.measured() if line.job.same(m.written)]
-    pairs = [
+) -> tuple[tuple[SeedSpread | None, ...], tuple[tuple[float, float] | None, ...], tuple[str, ...]]:
+    """The shipped numbers of a line's cells, their intervals, and what these are over."""
+    shipped = _shipped_results.of_line(line)
+    found = [
         next(
-            ((value, m.interval(cell)) for m in shipped if (value := m.read(cell)) is not None), (None, None)
+            ((value, m.interval(cell), m.over(cell)) for m in shipped if (value := m.read(cell)) is not None),
+            (None, None, ""),
         )
         for cell in line.cells
     ]
-    return tuple(value for value, _ in pairs), tuple(interval for _, interval in pairs)
+    values, intervals, over = (tuple(each[i] for each in found) for i in range(3))
+    return values, intervals, over  # type: ignore[return-value]
+
+
+def _chances(
+    line: _tables.TableLine, records: Sequence[Mapping[int, _table_rows.Records]]
+) -> tuple[float | None, ...]:
+    """The chance levels of a line's cells: of its groups' shape, else what shipped results or runs say."""
+    by_metric, shipped = _runs.chances(line), _shipped_results.of_line(line)
+
+    def level(cell: _table_rows.TableCell) -> float | None:
+        said = [by_metric.get(cell.metric), *(each.chance(cell) for each in shipped)]
+        said += [cell.chance(each) for each in _by_seed(cell, records)]
+        return next((each for each in said if each is not None), None)
+
+    return tuple(map(level, line.cells))
 
 
 def _spread(

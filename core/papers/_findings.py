@@ -9,7 +9,11 @@ from functools import cache
 from typing import Any
 
 from core.base.paths import assets
+from core.base.text import counted
 from core.figures.text import label_and_meaning
+from core.metrics.retrieval import COLA_MAP, METRICS
+from core.papers import _cola, _shipped_results
+from core.scorers.cola_config import STRATEGIES
 
 
 @cache
@@ -22,10 +26,53 @@ def finding(key: str, plan: Mapping[str, Any] | None = None) -> str:
 
     key : of `TABLES`, or a table's name in the paper where it is no run of adaptation. plan : `TablePlan.record()`.
     """
-    if key in _written() or plan is None:
-        return _written().get(key, "")
+    of_cola = key.startswith(("cola/", "world/cola"))
+    if key in _written() or plan is None or of_cola:
+        ours = _by_length() if plan is not None and of_cola else ""
+        return " ".join(filter(None, (_written().get(key, ""), ours)))
     parts = dict.fromkeys(cell["part"] for line in plan["lines"] for cell in line["cells"])
     return " ".join(_gains(plan, part) for part in parts).strip()
+
+
+@cache
+def _by_length() -> str:
+    """How Cola's strategies stand on the built-in world after the protocol's epochs and after the longest training, as
+    far as results ship: none alone says what the other does."""
+    told = [_standing(number, options["epochs"]) for number, options in enumerate(_cola.LENGTHS)]
+    found = [each for each in told if each]
+    if not found:
+        return ""
+    before, chance = found[0][1:]
+    label = METRICS[COLA_MAP].label
+    return (
+        f"On the built-in world the order depends on the length of training. {label} of all queries (chance "
+        f"{chance:.1f} %; in brackets 95 % intervals) is {before} before training. "
+        f"{' '.join(text for text, *_ in found)}"
+    )
+
+
+def _standing(length: int, epochs: int) -> tuple[str, str, float] | None:
+    """After so many epochs, in a sentence: the best strategy, and the paper's own two where they are not that one. Also
+    the number before, and the chance level; None where no results ship."""
+    found: dict[str, tuple[float, str, tuple[float, float]]] = {}
+    chance = 0.0
+    for line in _cola.protocol_lines(((COLA_MAP, "all"),), length):
+        (cell,) = line.cells
+        for runs in _shipped_results.of_line(line)[:1]:
+            value, ends = runs.read(cell), runs.interval(cell)
+            if value is not None and ends is not None:
+                found[cell.method] = value.mean, f"{value.mean:.1f} % ({ends[0]:.1f}–{ends[1]:.1f})", ends
+                chance = runs.chance(cell) or chance
+    before = found.pop("before", None)
+    if before is None or not found:
+        return None
+    best = max(found, key=lambda name: found[name][0])
+    near = sum(ends[1] >= found[best][2][0] for name, (*_, ends) in found.items() if name != best)
+    text = f"After {epochs} epochs {best} is highest, {found[best][1]}"
+    text += f", which overlaps with {near} of the other {counted(len(found) - 1, 'interval')}" if near else ""
+    own = (s.label for s in STRATEGIES.values() if s.joint and s.label != best and s.label in found)
+    others = "".join(f"; {name} has {found[name][1]}" for name in own)
+    return f"{text}{others}.", before[1], chance
 
 
 def _gains(plan: Mapping[str, Any], part: str) -> str:

@@ -12,7 +12,7 @@ from core.base.paths import assets
 from core.cola.run import StrategyRun
 from core.metrics.groups import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE
 from core.metrics.statistics import Estimate
-from core.papers._table_rows import TableCell
+from core.papers._table_rows import TableCell, TableLine
 from core.papers.measurement_run import MeasurementRun
 from core.runs.description import RunDescription
 from core.scorers.cola_config import GROUP_RESULTS, PROTOCOL, STRATEGIES
@@ -28,6 +28,8 @@ _SETTINGS = {
 }
 _METRICS = (GROUP_SCORE, GROUP_MATCH, GLOBAL_MATCH)
 _ENDS = [f"{metric}_{end}" for metric in _METRICS for end in ("low", "high")]
+# What intervals are over; of several seeds the mean of their bounds, but for the last one.
+GROUPS, _QUERIES, SEEDS_TOO = "groups", "queries", "seeds and questions or pairs"
 _WHOLE = "all"  # the part of a run that is not a transfer check's
 # Columns of the description itself; every other setting is one of the method's.
 _OWN: dict[str, Callable[[str], Any]] = {"adapt_on": float, "oracle": lambda text: bool(int(text))}
@@ -61,17 +63,34 @@ class ShippedRuns:
         ends = [each for each in found if each is not None]
         return (fmean(low for low, _ in ends), fmean(high for _, high in ends)) if ends else None
 
+    def over(self, cell: TableCell) -> str:
+        """What the interval of a cell is over, in words; "" where it has none."""
+        if self.interval(cell) is None:
+            return ""
+        estimate = cell._estimate(cell._record(self.seeds[0]), cell.of)
+        return str((estimate or {}).get("over", GROUPS))
+
+    def chance(self, cell: TableCell) -> float | None:
+        """A cell's chance level in percent; None where the file has none."""
+        return None if any(job for job, _ in cell.source) else cell.chance({0: self.seeds[0]})
+
 
 @cache
 def measured() -> tuple[ShippedRuns, ...]:
     """Everything that was measured; what has no file yet is left out."""
     readers = {"ttm_ablations.csv": _adapted, "cola.csv": _strategies, "alpha.csv": _captioner}
+    readers["cola_longer.csv"] = _strategies_trained_longer
     runs: list[ShippedRuns] = []
     for name, read in readers.items():
         path = assets() / "results" / name
         if path.is_file():
             runs += read(pd.read_csv(path, keep_default_na=False, na_values=[""]))
     return tuple(runs)
+
+
+def of_line(line: TableLine) -> list[ShippedRuns]:
+    """What ships of a line's runs."""
+    return [] if line.job is None else [each for each in measured() if line.job.same(each.written)]
 
 
 def _adapted(table: pd.DataFrame) -> list[ShippedRuns]:
@@ -98,6 +117,20 @@ def _with_intervals(table: pd.DataFrame) -> pd.DataFrame:
 
 def _strategies(table: pd.DataFrame) -> list[ShippedRuns]:
     """Cola's strategies by its protocol on the built-in scenes, before and after (benchmarks/results/cola.py)."""
+    return _of_length(table, PROTOCOL)
+
+
+def _strategies_trained_longer(table: pd.DataFrame) -> list[ShippedRuns]:
+    """The same with more epochs, which nothing but their end ends."""
+    lengths = table.groupby("epochs", sort=False)
+    return [
+        each
+        for epochs, rows in lengths
+        for each in _of_length(rows, {**PROTOCOL, "epochs": int(str(epochs)), "patience": None})
+    ]
+
+
+def _of_length(table: pd.DataFrame, protocol: Mapping[str, Any]) -> list[ShippedRuns]:
     base = [_tests(table[table["strategy"] == "base"])] if (table["strategy"] == "base").any() else []
     shipped = []
     for key, rows in table[table["strategy"] != "base"].groupby(
@@ -105,7 +138,7 @@ def _strategies(table: pd.DataFrame) -> list[ShippedRuns]:
     ):
         strategy, fusion, mix, model, lr = (*key[:4], float(str(key[4])))
         fused = {"fusion": fusion} if STRATEGIES[str(strategy)].joint else {}
-        options = {**PROTOCOL, "strategy": strategy, **fused, "mix": mix, "lr": lr}
+        options = {**protocol, "strategy": strategy, **fused, "mix": mix, "lr": lr}
         job = StrategyRun.of("scenes/retrieval", str(model), options=options)
         shipped.append(ShippedRuns(job, [[*base, _tests(of_seed)] for _, of_seed in rows.groupby("seed")]))
     return shipped
@@ -115,12 +148,21 @@ def _tests(rows: pd.DataFrame) -> dict[str, Any]:
     """Test results as a run's record has them."""
     test: dict[str, Any] = {"retrieval": {}}
     for _, row in rows.iterrows():
-        value, metric = {"value": float(row["value"])}, str(row["metric"])
+        value, metric = _test(row), str(row["metric"])
         if metric in GROUP_RESULTS:
             test[metric] = value
         else:
             test["retrieval"].setdefault(metric, {})[str(row["part"])] = value
     return {"test": test, "parameters": {"trained": int(rows["trained"].iloc[0])}}
+
+
+def _test(row: pd.Series) -> dict[str, Any]:
+    """A row as an estimate: its interval is that of the mean over seeds where the row has it, else its own."""
+    whole = pd.notna(row.get("mean_low"))
+    low, high = ((f"mean_{end}" if whole else end) for end in ("low", "high"))
+    names = {"value": "value", "low": low, "high": high, "chance": "chance"}
+    found = {name: float(row[of]) for name, of in names.items() if pd.notna(row.get(of))}
+    return {**found, "over": SEEDS_TOO if whole else _QUERIES}
 
 
 def _captioner(table: pd.DataFrame) -> list[ShippedRuns]:
@@ -130,7 +172,8 @@ def _captioner(table: pd.DataFrame) -> list[ShippedRuns]:
     for (model, benchmark), of_model in rows.groupby(["model", "benchmark"], sort=False):
         alpha: dict[str, dict[str, Any]] = {}
         for _, row in of_model[of_model["setting"].isin(_SETTINGS)].iterrows():
-            value = {"value": float(row["value"]), "alpha": row["alpha"]}
+            ends = {end: float(row[end]) for end in ("low", "high") if pd.notna(row.get(end))}
+            value = {"value": float(row["value"]), "alpha": row["alpha"], **ends}
             alpha.setdefault(str(row["metric"]), {})[_SETTINGS[str(row["setting"])]] = value
         job = MeasurementRun.of(str(benchmark), str(model), prior="gaussian")
         shipped.append(ShippedRuns(job, [[{"metrics": {}, "alpha": alpha}]]))

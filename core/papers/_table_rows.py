@@ -76,6 +76,14 @@ class TableCell:
         low, high = (sum(e[bound] * weight for e, weight in parts if e) for bound in ("low", "high"))
         return None if isnan(low) or isnan(high) else (low, high)
 
+    def chance(self, records: Mapping[int, Records]) -> float | None:
+        """The chance level in percent that the records of one seed say, over its jobs as `interval`; None where they
+        say none, and for gains."""
+        parts = [(self._estimate(self._record(records[job]), self.of), weight) for job, weight in self.source]
+        if self.metric in GAINS or not parts or any(e is None or e.get("chance") is None for e, _ in parts):
+            return None
+        return sum(e["chance"] * weight for e, weight in parts if e)
+
     def _record(self, records: Records) -> Mapping[str, Any]:
         return records[{"before": 0, "first": 1, "after": -1}[self.when]]
 

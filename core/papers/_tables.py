@@ -225,7 +225,14 @@ TABLES: dict[str, tuple[str, Callable[[], list[TableLine]]]] = {
         _varied({f"T={t}": {"iterations": t} for t in (1, 3, 5, 10)}),
     ),
     "world/oracle": ("the skyline, as Fig. 4 of Test-Time Matching", _oracle),
-    "world/cola": ("Cola's strategies on the built-in scenes", _cola.protocol_lines),
+    "world/cola": (
+        f"Cola's strategies on the built-in scenes, {_cola.LENGTHS[0]['epochs']} epochs",
+        _cola.protocol_lines,
+    ),
+    f"world/cola-{_cola.LENGTHS[1]['epochs']}": (
+        f"Cola's strategies on the built-in scenes, {_cola.LENGTHS[1]['epochs']} epochs",
+        partial(_cola.protocol_lines, length=1),
+    ),
     "world/alpha": ("a captioner with and without its language prior", _vgpt.builtin_lines),
     "world/retrieval": (
         "the same among all captions of a set, alpha from validation",

@@ -47,15 +47,15 @@ _UNTRAINED = (
 _NOT_RUN = ("not run yet", "Nobody has measured this yet; “Plan” runs the line.")
 _NOT_PRINTED = ("–", "The paper has no number here.")
 _GAIN_NAMES = dict(zip(GAINS, ("gain in points", "relative gain", "error reduction"), strict=True))
-# The kind of a paper's table, as this is measured on the built-in world.
+# The kind of a paper's table, as this is measured on the built-in world: one table, or one for each length of training.
 COUNTERPARTS = {
-    **dict.fromkeys(("ttm/1", "ttm/6", "ttm/7", "ttm/8"), "Sets and models"),
-    "ttm/2": "Global",
-    "ttm/9": "Iterations",
-    "ttm/fig2": "Schedules",
-    "ttm/fig4": "Thresholds",
-    **{name: "Alpha" for name in TABLES if name.startswith("vgpt/")},
-    **{name: "Cola" for name in TABLES if name.startswith("cola/")},
+    **dict.fromkeys(("ttm/1", "ttm/6", "ttm/7", "ttm/8"), ("Sets and models",)),
+    "ttm/2": ("Global",),
+    "ttm/9": ("Iterations",),
+    "ttm/fig2": ("Schedules",),
+    "ttm/fig4": ("Thresholds",),
+    **{name: ("Alpha",) for name in TABLES if name.startswith("vgpt/")},
+    **{name: ("Cola", "Cola-64") for name in TABLES if name.startswith("cola/")},
 }
 
 
@@ -144,8 +144,10 @@ def halves(plan: Mapping[str, Any], empty: bool = False) -> tuple[str, str]:
         if _row(line) not in left_out:
             is_below = not of_world and line["line"].startswith(_ON_WORLD)
             (built_in if is_below else own).append(line)
-    below = [{**line, "line": line["line"].removeprefix(_ON_WORLD)} for line in built_in]
-    return tuple(_one_table(lines, of_world) if lines else "" for lines in (own, below))  # type: ignore[return-value]
+    named = (
+        [{**line, "line": line["line"].removeprefix(_ON_WORLD)} for line in of] for of in (own, built_in)
+    )
+    return tuple(_one_table(lines, of_world) if lines else "" for lines in named)  # type: ignore[return-value]
 
 
 def _one_table(lines: Sequence[Mapping[str, Any]], of_world: bool) -> str:
@@ -245,7 +247,8 @@ def _interval_html(cell: Mapping[str, Any], whose: str, more: str) -> str:
     low, high = (cell.get(f"{whose}_{end}") for end in ("low", "high"))
     if low is None:
         return f"<small>{more.removeprefix(', ')}</small>" if more else ""
-    return f'<small title="95 % interval over groups">{low:.1f}–{high:.1f}{more}</small>'
+    over = cell.get(f"{whose}_over") or "groups"
+    return f'<small title="95 % interval over {over}">{low:.1f}–{high:.1f}{more}</small>'
 
 
 def _printed_digits(lines: Sequence[Mapping[str, Any]]) -> dict[str, int]:
