@@ -794,6 +794,18 @@ def test_a_run_is_exported_as_latex_with_its_difference_interval_and_p(app, made
         assert f"after, {part} groups $-$ before, {part} groups &" in table
 
 
+def test_back_from_a_run_is_the_form_and_another_page_keeps_the_run(app, made):  # noqa: F811
+    """The first Back put the run into the address again, the second left the page."""
+    test = fine(button(app(TTM), "See a finished run").click().run())
+    assert "run" in test.query_params
+    fine(test.switch_page("pages/1_Groups.py").run())
+    test = fine(test.switch_page(TTM).run())
+    assert "run" in test.query_params
+    del test.query_params["run"]  # what the browser does
+    test = fine(test.run())
+    assert button(test, "Start the run") and "run" not in test.query_params
+
+
 def test_from_a_finished_run_a_new_one_is_one_click_away(app, made):  # noqa: F811
     for run in (made.seeds[0], made.group, made.simplematch):
         test = fine(button(app(TTM, run=run), "New run").click().run())

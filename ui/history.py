@@ -8,6 +8,7 @@ key, however long it takes; a page that is left keeps the address that it had th
 from __future__ import annotations
 
 import streamlit as st
+from streamlit.runtime.scriptrunner import get_script_run_ctx
 
 STEPS = ("group", "run", "lesson")  # query parameters whose change is a step of its own
 _SCRIPT = """
@@ -70,3 +71,15 @@ def script() -> str:
 def tidy_history() -> None:
     """Install the script, once in every browser tab."""
     st.html(script(), unsafe_allow_javascript=True)
+
+
+def page_is_drawn_again() -> bool:
+    """Whether this page is the one that was drawn before it in this session; asked before `remember_page`."""
+    context = get_script_run_ctx()
+    return context is not None and st.session_state.get("drawn_page") == context.page_script_hash
+
+
+def remember_page() -> None:
+    """This page is drawn now."""
+    context = get_script_run_ctx()
+    st.session_state["drawn_page"] = None if context is None else context.page_script_hash

@@ -19,7 +19,7 @@ from core.scorers.vocabulary import vocabulary_note
 from core.scoring.load import builtin_models
 from ui.cached import cached_on
 from ui.formatting import EXACT_SAID
-from ui.history import tidy_history
+from ui.history import remember_page, tidy_history
 from ui.images import enlarge_on_click, forget_images
 from ui.loaders import model_source
 from ui.navigation import PAGES, WITH_SELECTION
@@ -89,6 +89,7 @@ def open_page(
     if has_sidebar:
         # The sidebar opens with the page, not later beside what is drawn already.
         st.sidebar.container(key="sidebar-title").html('<h2 class="cm-hidden">Selection</h2>')
+    remember_page()
     forget_images()
     st.session_state.pop(EXACT_SAID, None)
     restore_carried_state()
