@@ -57,7 +57,7 @@ def one_group(evaluation: Evaluation, groups: GroupSet, group: str, state: dict[
             st.html(
                 group_html.matrix_html(data, "Scores of images, down, with captions, across"), width="content"
             )
-            st.caption("Scores. Outlined, with a dot: the model's matching. ✓: the true pairs.", width=200)
+            st.caption("Scores. Outlined, with a dot: the model's matching. ✓: the true pairs.")
         both = (GROUP_MATCH, GROUP_SCORE)
         st.html(group_html.verdicts_html(data, both))
         with st.expander("The other metrics"):

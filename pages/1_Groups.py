@@ -32,6 +32,7 @@ from ui.uploads import PREFIX
 PER_PAGE = 12
 CARDS_IN_A_ROW = 2  # with two images of 240 pixels each beside the sidebar of a laptop
 SMALL_CARDS_IN_A_ROW = 4
+WALK = {"Previous": ":material/chevron_left:", "Next": ":material/chevron_right:"}
 LEAD = (
     "Every group of the set and two verdicts on it. Open a card to see the model's scores and its matching."
 )
@@ -214,8 +215,11 @@ def what_a_margin_is(evaluation: Evaluation) -> str:
 # --- one group ---------------------------------------------------------------------------------------------------
 
 
-def toolbar(selection: ui.Selection, evaluation: Evaluation, index: int) -> tuple[bool, DeltaGenerator]:
-    """Ways to other groups, and whether to predict first; returned with the place for this one's files."""
+def toolbar(
+    selection: ui.Selection, evaluation: Evaluation, index: int
+) -> tuple[bool, DeltaGenerator, dict[str, str]]:
+    """Ways to other groups, and whether to predict first; returned with the place for this one's files, and the groups
+    before and after it."""
     ids, groups = list(evaluation.ids), selection.selected_groups
     walked = Filters.kept(evaluation).indices(groups, evaluation)  # in the gallery's order
     if index not in walked:  # opened by its id
@@ -228,10 +232,9 @@ def toolbar(selection: ui.Selection, evaluation: Evaluation, index: int) -> tupl
             f"Gallery{few}", on_click=ui.open_group, args=(None,), icon=":material/grid_view:",
             key="to-gallery", help="Previous and Next walk the groups of the gallery in its order.",
         )  # fmt: skip
-        st.button(
-            "Previous", on_click=ui.open_group, args=(before,), icon=":material/chevron_left:", key="previous"
-        )
-        st.button("Next", on_click=ui.open_group, args=(after,), icon=":material/chevron_right:", key="next")
+        walk = {"Previous": before, "Next": after}
+        for label, step in walk.items():
+            st.button(label, on_click=ui.open_group, args=(step,), icon=WALK[label], key=label.lower())
         export = export_place()
         notable_group_buttons(selection, evaluation, "more-surprises")
         ui.pick_group(ids, warn=False, label_visibility="collapsed", width=260)
@@ -241,18 +244,20 @@ def toolbar(selection: ui.Selection, evaluation: Evaluation, index: int) -> tupl
             bind="query-params",
             help="Match the images yourself, then reveal.",
         )
-    return hide, export
+    return hide, export, walk
 
 
 def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
     """Images, matching and matrix side by side; below them the verdicts."""
     group, data = selection.selected_groups[index], evaluation.group(index)
-    hide, export = toolbar(selection, evaluation, index)
+    hide, export, walk = toolbar(selection, evaluation, index)
     revealed_ids = st.session_state.setdefault("revealed", set())
     revealed = not hide or group.id in revealed_ids
     left, right = st.columns([3, 2], gap="large")
     with left:
         student = guess(group, revealed) if hide else None
+        if student is not None and revealed:  # where Reveal was
+            judge(student, data)
         with st.container(key="drawn-group"):
             ui.draw_group(group, data, revealed, student)
     with right:
@@ -261,14 +266,17 @@ def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
             matrix(group, data)
         else:
             st.info(
-                "Which caption belongs to which image? Choose on the left, then reveal what the model thinks."
+                "Which caption belongs to which image? Choose one for each, then reveal what the model thinks."
             )
-        if student is not None and revealed:
-            judge(student, data)
         about(selection, evaluation, group, index)
     if revealed:
         st.header("Verdicts, with this group's numbers", anchor=False)
         st.html(group_html.verdicts_html(data))
+    with st.container(horizontal=True, key="walk-on"):  # on a phone, where the toolbar is two screens up
+        for label, step in walk.items():
+            st.button(
+                label, on_click=ui.open_group, args=(step,), icon=WALK[label], key=f"{label.lower()}-below"
+            )
     with export:
         name = f"group-{group.id.replace('/', '-')}"
         ui.export_section(name, **ui.group_exports(selection, evaluation, index))
@@ -397,7 +405,8 @@ def _distance(scores: np.ndarray, index: int, digits: int, names: list[str], wha
 
 def heatmap(data: GroupData) -> alt.Chart:
     """Clickable cells: selection `cell` names image and caption."""
-    cells = [cell for row in group_html.matrix_cells(data) for cell in row]
+    dark = st.context.theme.type == "dark"
+    cells = [cell for row in group_html.matrix_cells(data, dark) for cell in row]
     rows = [
         {**cell._asdict(), "text": f"{cell.score} {cell.signs}", "description": cell.description}
         for cell in cells

@@ -201,3 +201,13 @@ def test_lines_are_drawn_from_each_image_to_its_caption():
 
 def test_images_are_lettered_without_end():
     assert [group_html.image_name(i) for i in (0, 25, 26, 27)] == ["A", "Z", "A1", "B1"]
+
+
+def test_on_a_dark_page_the_highest_score_is_the_brightest():
+    """The lowest was nearly white there, and drew the eye."""
+    data = view([[1.0, 2.0], [3.0, 4.0]], TRUTH)
+    light, dark = group_html.matrix_cells(data), group_html.matrix_cells(data, dark=True)
+    assert (light[0][0].fill, light[0][0].ink) == (dark[1][1].fill, dark[1][1].ink)
+    assert (light[1][1].fill, light[1][1].ink) == (dark[0][0].fill, dark[0][0].ink)
+    both = f"background:light-dark({light[1][1].fill},{dark[1][1].fill})"
+    assert both in group_html.matrix_html(data, "scores")

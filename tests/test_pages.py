@@ -166,6 +166,8 @@ def test_predict_first_hides_the_matching_until_it_is_revealed(app):
     fine(test.run())
     fine(button(test, "Reveal").click().run())
     assert "cm-verdicts" in html(test) and "**You:**" in text(test)
+    drawn = [str(getattr(each, "value", "")) for each in test.main]
+    assert [said.startswith("**You:**") for said in drawn].index(True) < drawn.index(name)  # where Reveal was
 
 
 def test_the_filters_button_counts_the_conditions_that_are_named_beside_it(app, monkeypatch):
@@ -489,7 +491,7 @@ def test_next_and_previous_walk_the_groups_of_the_gallery_in_its_order(app):
     state = {"set": "scenes/left-right", "verdict": "GroupMatch right", "sort": "margin, largest first"}
     test = app(GROUPS, **state, group=found.ids[right[3]])
     assert test.button(key="to-gallery").label == f"Gallery (4 of {len(right)})"
-    for key, place in (("next", 4), ("next", 5), ("previous", 4)):
+    for key, place in (("next", 4), ("next-below", 5), ("previous-below", 4), ("previous", 3)):
         fine(test.button(key=key).click().run())
         assert test.session_state["group"] == found.ids[right[place]]
     wrong = int(np.flatnonzero(found.outcomes["group_match"].value == 0)[0])

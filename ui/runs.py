@@ -58,7 +58,9 @@ def all_groups(store: RunStore, kinds: Collection[str] | None = KINDS) -> list[S
 def open_run_id(store: RunStore, kinds: Collection[str] = KINDS) -> str:
     """The id of the run or group that the address (or the last page) asks for; `NEW` for none."""
     linked = st.query_params.get("run")
-    if linked is None and page_is_drawn_again():  # the browser's Back: a page that shows a run has it in its address
+    if (
+        linked is None and page_is_drawn_again()
+    ):  # the browser's Back: a page that shows a run has it in its address
         st.session_state["run"] = NEW
     asked = linked or st.session_state.get("run") or NEW
     if asked in (EXAMPLE, EXAMPLE_ID) and "ttm" in kinds:

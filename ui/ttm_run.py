@@ -56,7 +56,7 @@ from ui.selection import group_title, page_button, whole_set
 from ui.uploads import upload_of
 
 CHANGED = "What changed"  # a section's title
-_HEIGHT = 340  # of the curves: on a laptop all of them stand on the first screen
+_HEIGHT = 300  # of the curves: on a laptop all of them stand on the first screen
 SHOWN = 1  # group at a time, before beside after over the whole page: a lecturer projects it
 SHOWN_WITHOUT_PICTURES = 3  # of a file, which has scores alone
 _CURVES = "ttm-metrics"  # the figure's key
@@ -83,8 +83,6 @@ def view(store: RunStore, run_id: str, files: DeltaGenerator) -> None:
     run = store.get(run_id)
     live_section([run], _growing, _WAITING, _axes)
     steps = store.steps(run_id)
-    if run.status == "finished":
-        contents_line(_sections(run))
     if run.status == "finished" and steps:
         forecast_check(run, steps)
     if not run.live and run.done:
@@ -151,6 +149,8 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     compared = {} if run.live or not run.done else run_changes(run)
     if compared:
         change_lines(compared)
+    if run.status == "finished":
+        contents_line(_sections(run))
     warning = divergence(records, run.config)
     if warning:
         st.warning(escape_markdown(warning), icon=":material/trending_down:")

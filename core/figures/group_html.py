@@ -62,13 +62,15 @@ _DARK = (
 )
 
 
-def matrix_cells(data: GroupData) -> list[list[_Cell]]:
-    """The score matrix: images down, captions across; shades from its lowest to its highest score."""
+def matrix_cells(data: GroupData, dark: bool = False) -> list[list[_Cell]]:
+    """The score matrix: images down, captions across; shades from its lowest to its highest score, which stands out
+    from the page: the darkest of all, on a dark page the brightest."""
     digits = data.digits
     low, spread = data.scores.min(), float(np.ptp(data.scores)) or 1.0
 
     def cell(i: int, j: int, score: float) -> _Cell:
         level, matched = (score - low) / spread, data.matching is not None and data.matching[i] == j
+        level = 1 - level if dark else level
         ink, edge = "#ffffff" if level > _DARK else "#05040f", MARK_COLOUR if matched else "transparent"
         true = (i, j) in data.truth_pairs
         text = f"{score:.{digits}f}".replace("-", "−")
@@ -80,13 +82,13 @@ def matrix_cells(data: GroupData) -> list[list[_Cell]]:
 def matrix_html(data: GroupData, title: str, *, row_highest: bool = False) -> str:
     """The matrix as a table. Outlined and with a dot: the induced matching. Ticked: the true pairs. Underlined, if
     asked for: the highest score of each row, several where they tie."""
-    rows = matrix_cells(data)
+    rows, dark = matrix_cells(data), matrix_cells(data, dark=True)
     highest = data.scores == data.scores.max(axis=1, keepdims=True)
     named = "caption " if len(rows[0]) <= _MOST_BESIDE else ""
     head = "".join(f'<th scope="col" style="{_HEAD}">{named}{cell.caption}</th>' for cell in rows[0])
     body = "".join(
         f'<tr><th scope="row" style="{_HEAD}">image {row[0].image}</th>'
-        + "".join(map(_cell_html, row, highest[i] & row_highest))
+        + "".join(map(_cell_html, row, dark[i], highest[i] & row_highest))
         + "</tr>"
         for i, row in enumerate(rows)
     )
@@ -96,8 +98,10 @@ def matrix_html(data: GroupData, title: str, *, row_highest: bool = False) -> st
     )
 
 
-def _cell_html(cell: _Cell, underlined: bool) -> str:
-    style = f"{_CELL};background:{cell.fill};color:{cell.ink};outline:3px solid {cell.edge}"
+def _cell_html(cell: _Cell, dark: _Cell, underlined: bool) -> str:
+    """dark : the same on a dark page."""
+    colours = f"background:light-dark({cell.fill},{dark.fill});color:light-dark({cell.ink},{dark.ink})"
+    style = f"{_CELL};{colours};outline:3px solid {cell.edge}"
     score, said = (f"<u>{cell.score}</u>", ", the highest of its row") if underlined else (cell.score, "")
     return f'<td style="{style}" title="{cell.description}{said}">{score} {cell.signs}</td>'
 
