@@ -167,7 +167,10 @@ def test_predict_first_hides_the_matching_until_it_is_revealed(app):
     fine(button(test, "Reveal").click().run())
     assert "cm-verdicts" in html(test) and "**You:**" in text(test)
     drawn = [str(getattr(each, "value", "")) for each in test.main]
-    assert [said.startswith("**You:**") for said in drawn].index(True) < drawn.index(name)  # where Reveal was
+    answer, reveals = (
+        next(i for i, said in enumerate(drawn) if part in said) for part in ("**You:**", "Scores. ")
+    )
+    assert answer < reveals  # where Reveal was, above the pictures and the matrix
 
 
 def test_the_filters_button_counts_the_conditions_that_are_named_beside_it(app, monkeypatch):
