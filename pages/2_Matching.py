@@ -190,11 +190,12 @@ def reliability(evaluation: Evaluation) -> None:
         "reliability",
         lambda: statistics.margin_reliability(evaluation.matches.margin, right, chance),
     )
-    st.markdown(
+    said = (
         f"Taking the groups with the largest margins first, **{found.aurc:.1f} %** of those taken so far are matched "
         "wrong, on average over all thresholds (AURC); the best possible order would have "
         f"**{found.excess:.1f} points** less (excess AURC)."
     )
+    st.markdown(ui.unbroken(said))
     section = st.expander(
         "Right matchings by margin (reliability curve)",
         icon=":material/show_chart:",
@@ -264,7 +265,13 @@ def threshold_figures(evaluation: Evaluation) -> tuple[go.Figure, go.Figure]:
     def draw() -> tuple[go.Figure, go.Figure]:
         margins = figures.margins_data(evaluation.matches, evaluation.outcomes[GROUP_MATCH])
         steps = figures.threshold_data(threshold_curve(evaluation))
-        return figures.margins_figure(margins), figures.threshold_figure(steps)
+        drawn = figures.margins_figure(margins), figures.threshold_figure(steps)
+        ends = [figure.layout.xaxis.range for figure in drawn]
+        for figure in drawn:  # on a phone one stands above the other: a threshold is at one place in both
+            figure.update_xaxes(range=[min(low for low, _ in ends), max(high for _, high in ends)])
+            figure.update_yaxes(automargin=False)
+            figure.update_layout(margin_l=60)
+        return drawn
 
     return ui.cached_on(evaluation, "thresholds", draw)
 

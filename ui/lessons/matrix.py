@@ -9,7 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from core.base.errors import InputError
-from core.figures import group_html
+from core.figures import OUTCOME_SYMBOLS, group_html
 from core.figures.text import escape_markdown
 from core.groups import Group
 from core.metrics import group_filters
@@ -117,6 +117,11 @@ def change_the_scores(group: Group, scores: np.ndarray) -> None:
         values[0] += added("Add to both scores of image A", "add_image")
         values[:, 0] += added("Add to both scores of caption 1", "add_caption")
     data = judge(group, values).group(0)
+    with left, st.container(key="on-a-phone"):  # where the verdicts stand a screen below the sliders
+        kinds = {METRICS[name].label: data.kinds[name] for name in (GROUP_SCORE, GROUP_MATCH)}
+        st.markdown(
+            " · ".join(f"**{label}** {OUTCOME_SYMBOLS[kind]} {kind}" for label, kind in kinds.items())
+        )
     with left:
         st.html(group_html.matrix_html(data, "The scores as you have changed them"))
         st.caption("Outlined, with a dot: the model's matching. ✓: the true pairs.")
