@@ -40,7 +40,7 @@ from ui.uploads import (
     PREFIX,
     PRIOR,
     beside_line,
-    new_upload,
+    new_uploads,
     pick_shape,
     show_left_out,
     stored_upload,
@@ -242,13 +242,14 @@ def scores() -> None:
     left, right = st.columns([3, 2])
     try:
         with left:
-            entry = new_upload("scores_upload")
+            new = new_uploads("scores_upload")
     except InputError as error:
-        refused(error, st.session_state["scores_upload"])
+        refused(error, st.session_state["refused_upload"])
         what_files_hold()
         return
-    if entry is not None:
-        ui.select(set=entry, shape=stored_upload(entry).shape, tag=[])
+    if new:
+        st.session_state["stored_together"] = new[:2]
+        ui.select(set=new[0], shape=stored_upload(new[0]).shape, tag=[])
     entries = upload_names()
     if not entries:
         what_files_hold()
@@ -261,6 +262,13 @@ def scores() -> None:
             st.selectbox("Show the result of", entries, None, key="set", bind="query-params") or entries[0]
         )
         shape = pick_shape(entry)
+    together = [each for each in st.session_state.get("stored_together", []) if each in entries]
+    if len(together) == 2 and entry in together:
+        first, second = (each.removeprefix(PREFIX) for each in together)
+        ui.page_button(
+            escape_markdown(f"Compare {first} with {second}"), "pages/6_Compare.py",
+            {"set": together[0], "other": together[1], "tag": [], "group": None}, icon=":material/compare:",
+        )  # fmt: skip
     file_section(entry, shape)
     with st.expander("File formats and examples", icon=":material/description:"):
         what_files_hold()

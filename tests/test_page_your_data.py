@@ -759,3 +759,19 @@ def test_an_archive_among_the_scores_is_opened_where_it_belongs(app):
     assert "my set.zip looks like images and captions" in text(test).replace("\\", "")
     fine(button(test, "Open my set\\.zip there").click().run())
     assert button(test, "Check everything")
+
+
+def test_two_files_are_uploaded_at_once_and_compared(app):
+    """A comparison took two rounds of uploading."""
+    rows = ["group,image,caption,score"] + [
+        f"{g},{i},{j},{i == j:d}" for g in "ab" for i in (0, 1) for j in (0, 1)
+    ]
+    content = "\n".join(rows).encode()
+    test = app(PAGE, way="Scores or embeddings")
+    field = test.file_uploader(key="scores_upload").upload("one.csv", content, "text/csv")
+    test = fine(field.upload("two.csv", content + b"\nc,0,0,1\nc,0,1,0\nc,1,0,0\nc,1,1,1", "text/csv").run())
+    assert test.session_state["set"] == "upload/one.csv" and "one.csv: 2 groups" in text(test).replace(
+        "\\", ""
+    )
+    test = fine(button(test, r"Compare one\.csv with two\.csv").click().run())
+    assert (test.query_params["set"], test.query_params["other"]) == ("upload/one.csv", "upload/two.csv")

@@ -102,9 +102,9 @@ def show_mistakes(error: InputError, name: str, content: bytes, so: str) -> None
 
 def _as_stored() -> None:
     """The field of score files does not read its file again, which stands under the names that are read now."""
-    file = st.session_state.get("scores_upload")
+    file = st.session_state.get("refused_upload")
     if file is not None:
-        st.session_state["stored_upload"] = file.file_id
+        st.session_state.setdefault("stored_uploads", set()).add(file.file_id)
 
 
 def _column_fields(guess: _ScoreColumns, names: list[str]) -> _ScoreColumns:

@@ -108,6 +108,24 @@ def new_upload(key: str) -> str | None:
     return entry
 
 
+def new_uploads(key: str) -> list[str]:
+    """A field for several files; the entries of those that have just been stored, [] on every other run.
+
+    Raises InputError for the first that cannot be read, which is not stored and is kept as `refused_upload`; those
+    before it are.
+    """
+    kinds: dict[str, Any] = {"type": [*FILES, "zip"], "max_upload_size": upload_limit()}
+    files = st.file_uploader(FILE_LABEL, accept_multiple_files=True, key=key, **kinds)
+    known, entries = st.session_state.setdefault("stored_uploads", set()), []
+    for file in files:
+        if file.file_id not in known:
+            st.session_state["refused_upload"] = file
+            entries.append(store_file(file.name, file.getvalue()))
+            known.add(file.file_id)
+    st.session_state.pop("refused_upload", None)
+    return entries
+
+
 def store_file(name: str, content: bytes) -> str:
     """Store a file of scores or embeddings; its entry. Raises InputError for one that cannot be read."""
     shape = _first_shape(name, content)
