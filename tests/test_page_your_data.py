@@ -775,3 +775,14 @@ def test_two_files_are_uploaded_at_once_and_compared(app):
     )
     test = fine(button(test, r"Compare one\.csv with two\.csv").click().run())
     assert (test.query_params["set"], test.query_params["other"]) == ("upload/one.csv", "upload/two.csv")
+
+
+def test_a_file_that_was_mended_takes_the_place_of_the_one_with_mistakes(app):
+    rows = ["group,image,caption,score"] + [f"a,{i},{j},{i == j:d}" for i in (0, 1) for j in (0, 1)]
+    good, bad = "\n".join(rows).encode(), "\n".join([*rows[:-1], "a,1,1,x"]).encode()
+    test = app(PAGE, way="Scores or embeddings")
+    field = test.file_uploader(key="scores_upload").upload("mine.csv", bad, "text/csv")
+    test = field.upload("other.csv", good, "text/csv").run()
+    assert "is 'x'; it must be a finite number" in test.error[0].value  # named, though another one is stored
+    test = fine(test.file_uploader(key="scores_upload").upload("mine.csv", good, "text/csv").run())
+    assert "mine.csv: 1 group" in text(test).replace("\\", "")

@@ -111,18 +111,27 @@ def new_upload(key: str) -> str | None:
 def new_uploads(key: str) -> list[str]:
     """A field for several files; the entries of those that have just been stored, [] on every other run.
 
-    Raises InputError for the first that cannot be read, which is not stored and is kept as `refused_upload`; those
-    before it are.
+    Raises InputError for one that cannot be read, which is not stored and is kept as `refused_upload`; the others are
+    stored all the same. It is no longer named once another one follows it in the field: the same without its mistakes.
     """
     kinds: dict[str, Any] = {"type": [*FILES, "zip"], "max_upload_size": upload_limit()}
     files = st.file_uploader(FILE_LABEL, accept_multiple_files=True, key=key, **kinds)
-    known, entries = st.session_state.setdefault("stored_uploads", set()), []
+    known, named = (st.session_state.setdefault(name, set()) for name in ("stored_uploads", "named_uploads"))
+    entries, wrong = [], []
     for file in files:
-        if file.file_id not in known:
-            st.session_state["refused_upload"] = file
+        if file.file_id in known:
+            wrong = [each for each in wrong if each[0].file_id not in named]
+            continue
+        try:
             entries.append(store_file(file.name, file.getvalue()))
             known.add(file.file_id)
-    st.session_state.pop("refused_upload", None)
+            wrong = [each for each in wrong if each[0].file_id not in named]
+        except InputError as error:
+            wrong.append((file, error))
+    named.update(file.file_id for file, _ in wrong)
+    if wrong:
+        st.session_state["refused_upload"], error = wrong[0]
+        raise error
     return entries
 
 
