@@ -43,36 +43,35 @@ def _by_length() -> str:
     if not found:
         return ""
     before, chance = found[0][1:]
-    label = METRICS[COLA_MAP].label
     return (
-        f"On the built-in world the order depends on the length of training. {label} of all queries (chance "
-        f"{chance:.1f} %; in brackets 95 % intervals) is {before} before training. "
-        f"{' '.join(text for text, *_ in found)}"
+        f"On the built-in world the order depends on the length of training. {METRICS[COLA_MAP].label} of all queries "
+        f"is {before:.1f} % before, chance {chance:.1f} %. {' '.join(text for text, *_ in found)} Their intervals "
+        "stand below."
     )
 
 
-def _standing(length: int, epochs: int) -> tuple[str, str, float] | None:
+def _standing(length: int, epochs: int) -> tuple[str, float, float] | None:
     """After so many epochs, in a sentence: the best strategy, and the paper's own two where they are not that one. Also
     the number before, and the chance level; None where no results ship."""
-    found: dict[str, tuple[float, str, tuple[float, float]]] = {}
+    found: dict[str, tuple[float, tuple[float, float]]] = {}
     chance = 0.0
     for line in _cola.protocol_lines(((COLA_MAP, "all"),), length):
         (cell,) = line.cells
         for runs in _shipped_results.of_line(line)[:1]:
             value, ends = runs.read(cell), runs.interval(cell)
             if value is not None and ends is not None:
-                found[cell.method] = value.mean, f"{value.mean:.1f} % ({ends[0]:.1f}–{ends[1]:.1f})", ends
+                found[cell.method] = value.mean, ends
                 chance = runs.chance(cell) or chance
     before = found.pop("before", None)
     if before is None or not found:
         return None
     best = max(found, key=lambda name: found[name][0])
-    near = sum(ends[1] >= found[best][2][0] for name, (*_, ends) in found.items() if name != best)
-    text = f"After {epochs} epochs {best} is highest, {found[best][1]}"
-    text += f", which overlaps with {near} of the other {counted(len(found) - 1, 'interval')}" if near else ""
-    own = (s.label for s in STRATEGIES.values() if s.joint and s.label != best and s.label in found)
-    others = "".join(f"; {name} has {found[name][1]}" for name in own)
-    return f"{text}{others}.", before[1], chance
+    near = sum(ends[1] >= found[best][1][0] for name, (_, ends) in found.items() if name != best)
+    first = f"After {epochs} epochs {best} is highest, {found[best][0]:.1f} %"
+    first += f" ({near} of the other {counted(len(found) - 1, 'interval')} overlap)" if near else ""
+    own = [s.label for s in STRATEGIES.values() if s.joint and s.label != best and s.label in found]
+    others = "".join(f", {name} {found[name][0]:.1f} %" for name in own)
+    return f"{first}{others}.", before[0], chance
 
 
 def _gains(plan: Mapping[str, Any], part: str) -> str:
