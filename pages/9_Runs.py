@@ -61,6 +61,7 @@ COLA = "adapt"  # the kind of a run of the Retrieval page
 # Two runs that have these in common have the same groups.
 COMPARABLE = ("benchmark", "split", "groups", "tags", "embeddings")
 SCORED = (*shared.KINDS, EvaluationRun.kind)  # the kinds of run that leave the scores of every group
+GIVEN_SEEDS = "over groups, for these two seeds"  # what an interval of just two seeds is over
 PAIRED, UNPAIRED, APART = "paired test", "results, no test", "curves only"  # what two runs can be compared by
 
 
@@ -894,7 +895,9 @@ def _bands(both: Mapping[str, SeedGroup], data: Mapping[str, plots.TTMData], met
     same = len({*bands.values()}) == 1
     said = next(iter(bands.values())) if same else ", ".join(f"{band} ({n})" for n, band in bands.items())
     chances = " and ".join(dict.fromkeys(f"{d.metrics[metric][-1, 3]:.1f} %" for d in data.values()))
-    return f"Bands: {said}; dotted: the chance level, {chances}."
+    two = [name for name, s in both.items() if len(s.runs) == 2]
+    wide = " Two seeds cannot tell how much seeds matter, so their band is wide." if two else ""
+    return f"Bands: {said}; dotted: the chance level, {chances}.{wide}"
 
 
 def _line(side: str, own: str, sweep: SeedGroup) -> str:
@@ -991,7 +994,11 @@ def mean_over_seeds(sweep: SeedGroup, metric: str, store: RunStore) -> str:
     parts = metrics.METRICS[metric].parts(store.scores(first.id, first.done).shape[1])
     whole = np.stack([*found.values()])
     over = "seeds and groups" if len(found) > 1 else "groups"
-    return f" ({statistics.Estimate.over_seeds(whole, np.nan, parts).interval}, over {over})"
+    said = f"{statistics.Estimate.over_seeds(whole, np.nan, parts).interval}, over {over}"
+    if len(found) == 2:
+        given = statistics.estimate(whole.mean(axis=0), np.nan, parts=parts * 2)
+        said += f"; {given.interval}, {GIVEN_SEEDS}"
+    return f" ({said})"
 
 
 def difference_over_seeds(both: Mapping[str, SeedGroup], metric: str, store: RunStore) -> str:
@@ -1011,11 +1018,25 @@ def difference_over_seeds(both: Mapping[str, SeedGroup], metric: str, store: Run
         else f"mean over the {len(shared_seeds)} seeds that both have"
     )
     over = "groups" if len(shared_seeds) == 1 else "seeds and groups"
+    given = given_two_seeds(one, other) if len(shared_seeds) == 2 else ""
     return true_minus(
         f"**B minus A, last iterations, {of}, same "
         f"{counted(one.shape[1], 'group')}:** {_change_in_points(a, b, digits=2):+.2f} points, {b:.2f} % against "
         f"{a:.2f} % (95 % interval over {over} {paired.low:+.1f} to {paired.high:+.1f}); "
-        f"p {p_text(paired.p_value)}.{could_show(paired)} {_exact_differences(2)}{among}"
+        f"p {p_text(paired.p_value)}.{'' if given else could_show(paired)} {_exact_differences(2)}{given}{among}"
+    )
+
+
+def given_two_seeds(one: np.ndarray, other: np.ndarray) -> str:
+    """What two seeds leave open, and what holds for these two: the paired difference over groups alone.
+
+    one, other : outcomes (2, n) of A and of B after the same seeds.
+    """
+    found = statistics.compare(one.mean(axis=0), other.mean(axis=0))
+    return (
+        f"  \n**Two seeds cannot tell how much seeds matter**, so the interval over seeds and groups is this wide. "
+        f"{GIVEN_SEEDS[0].upper()}{GIVEN_SEEDS[1:]}, it is {found.low:+.1f} to {found.high:+.1f} points, "
+        f"p {p_text(found.p_value)}: that says nothing about other seeds. Add seeds to learn how they differ."
     )
 
 

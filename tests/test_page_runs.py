@@ -22,6 +22,8 @@ from core.cli import app as cli
 from core.exchange.example import ARCHIVE, EXAMPLE_ID, example_run
 from core.exchange.runs import export_run
 from core.figures import TTMData
+from core.metrics.groups import outcomes
+from core.metrics.statistics import compare, estimate
 from core.papers.measurement_run import MeasurementRun
 from core.runs.store import RunStore
 from core.sweeps.evaluate import EvaluationRun
@@ -340,6 +342,33 @@ def test_groups_of_seeds_have_the_paired_difference_of_the_seeds_that_both_have(
     )
     said = f"seed 0 alone, which both have, same 24 groups:** {b - a:+.2f} points, {b:.2f} % against {a:.2f} % (95"
     assert said.replace("-", "−") in text(test)
+
+
+def test_two_common_seeds_cannot_tell_how_much_seeds_matter_and_have_their_interval_over_groups(app, made):  # noqa: F811
+    """It printed an interval from −75 to +73 points and nothing else."""
+    options = {**SMALL, "lr": 1e-5}
+    jobs = seeded(TTMRun.of(SET, MODEL, groups=24, options=options), 2, "g-0a0a0a0a")
+    other = [finish(RunStore(), "slower", job) for job in jobs]
+    said = text(choose(app(RUNS), made.group, "g-0a0a0a0a")).replace("\\", "")
+    truth = TTMRun.read(RunStore().get(other[0]).config).load_groups().truth
+    a, b = (
+        np.mean(
+            [
+                outcomes(RunStore().scores(run, 2), truth, ["group_match"])["group_match"].value
+                for run in runs
+            ],
+            0,
+        )
+        for runs in (other, made.seeds)
+    )
+    paired = compare(a, b)
+    wanted = f"Over groups, for these two seeds, it is {paired.low:+.1f} to {paired.high:+.1f} points"
+    assert "Two seeds cannot tell how much seeds matter" in said and wanted.replace("-", "−") in said
+    own = estimate(b, np.nan, parts=2)
+    assert f"{own.low:.1f}–{own.high:.1f}, over groups, for these two seeds" in said
+    assert (
+        "cannot tell" not in text(choose(app(RUNS), made.group, made.simplematch)).split("same 24 groups")[0]
+    )
 
 
 def test_a_single_run_stands_among_all_seeds_of_another(app, made):  # noqa: F811
