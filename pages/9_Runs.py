@@ -843,7 +843,9 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
         tables["Paired differences (CSV)"] = _printed_comparison(comparison_table(*ends.values(), ("A", "B")))
     about = [f"{side}: {shared.whole_label(s)}." for side, s in zip("AB", (first, second), strict=True)]
     about.append(_differing(first, second, steps))
-    latex = text_table_latex(_pair_said(frame), [*about, note, *_software_note()])
+    latex = text_table_latex(
+        _pair_said(frame), [*about, note, *[_exact_differences(2)] * bool(tested), *_software_note()]
+    )
     report = partial(report_of_both, both, ends, " ".join(about)) if ends else None
     return _Shown({label(metric): figure}, tables, bands, latex, report)
 
@@ -886,7 +888,8 @@ def every_metric(
         parts.append(
             f"B − A in points, {over}; p of the paired test, Holm: corrected for the metrics of this table."
         )
-        parts.append(_exact_differences(2))
+    if any(len(sweep.runs) == 2 for sweep in both.values()):
+        parts.append("Two seeds cannot tell how much seeds matter, so intervals over them are wide.")
     said = _pair_said(frame)
     said["metric"] = "**" + said["metric"] + "**"
     with st.container(key="both-results"):

@@ -410,7 +410,7 @@ def _pair_said(frame: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def _side_said(row: Mapping[str, Any], side: str) -> str:
+def _side_said(row: Mapping[Any, Any], side: str) -> str:
     low, high, sd, tied = (row.get(f"{side}: {key}") for key in ("low", "high", "sd", "tied"))
     spread = "" if sd is None else f" ± {sd:.2f}"
     inside = "" if low is None else f" [{low:.2f}, {high:.2f}]"
