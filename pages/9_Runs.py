@@ -19,6 +19,8 @@ from core import figures as plots
 from core.base.public_mode import is_public
 from core.base.text import _change_in_points, _exact_differences, counted, duration
 from core.exchange.example import EXAMPLE, EXAMPLE_ID
+from core.exchange.layouts import _software_note, text_table_latex
+from core.exchange.report import ReportSection, report_html
 from core.exchange.run_table import (
     _KIND_PARTS,
     _differing,
@@ -26,6 +28,8 @@ from core.exchange.run_table import (
     _ends_of,
     _groups_said,
     _itself,
+    _pair_frame,
+    _pair_said,
     _Result,
     _runs_frame,
     _seeds_said,
@@ -33,10 +37,12 @@ from core.exchange.run_table import (
 )
 from core.exchange.runs import export_run
 from core.figures.text import escape_markdown, label_and_meaning, metric_line
+from core.groups import GroupSet
 from core.metrics import groups as metrics
 from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
-from core.metrics.paired import _printed_comparison, comparison_table
+from core.metrics.group_metrics import Metric
+from core.metrics.paired import _printed_comparison, comparison_table, differences
 from core.metrics.retrieval import COLA_MAP
 from core.runs.store import Run, RunStore
 from core.sweeps.evaluate import EvaluationRun
@@ -45,7 +51,7 @@ from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup, final_values, seed_of, summary
 from ui import runs as shared
 from ui.export import csv_button
-from ui.formatting import p_text, true_minus
+from ui.formatting import p_text, swipe_hint, true_minus
 from ui.selection import switch_page
 from ui.sweep import draw_sweeps
 from ui.ttm_sweep import estimates_over_seeds, spread, with_interval_of_means
@@ -61,6 +67,7 @@ COLA = "adapt"  # the kind of a run of the Retrieval page
 # Two runs that have these in common have the same groups.
 COMPARABLE = ("benchmark", "split", "groups", "tags", "embeddings")
 SCORED = (*shared.KINDS, EvaluationRun.kind)  # the kinds of run that leave the scores of every group
+GIVEN_SEEDS = "over groups, for these two seeds"  # what an interval of just two seeds is over
 PAIRED, UNPAIRED, APART = "paired test", "results, no test", "curves only"  # what two runs can be compared by
 
 
@@ -731,6 +738,8 @@ class _Shown(NamedTuple):
     figures: dict[str, Any]
     tables: dict[str, pd.DataFrame]
     note: str
+    latex: str = ""
+    report: Callable[[], bytes] | None = None
 
 
 NOTHING = _Shown({}, {}, "")
@@ -807,28 +816,100 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     assert metric is not None
     label = lambda name: label_and_meaning(name)[0]  # noqa: E731
     shown = {name: with_intervals(data[name], sweep) for name, sweep in both.items()}
-    tables = {"Both curves (CSV)": curve_table(data, shown)}
-    single = len(first.runs) == len(second.runs) == 1
     kinds = {first.runs[0].kind, second.runs[0].kind}
-    if not apart and single and metric in metrics.METRICS and kinds <= {*SCORED}:
-        ends = last_iterations(both, store)
+    scored = not apart and len(first.runs) == len(second.runs) == 1 and kinds <= {*SCORED}
+    ends = last_iterations(both, store) if scored else {}
+    if ends and metric in metrics.METRICS:
         results = (metric_line(e.metrics[metric]) for e in ends.values())
         named = (f"{line}: {escape_markdown(result)}" for line, result in zip(lines, results, strict=False))
         st.markdown("  \n".join([*named, *lines[2:]]))
         difference(ends, metric)
-        a, b = ends.values()
-        tables["Paired differences (CSV)"] = _printed_comparison(comparison_table(a, b, ("A", "B")))
     elif apart or not kinds <= {*shared.KINDS}:
         st.markdown("  \n".join([*with_results(lines, sides, metric), *lines[2:]]))
     else:
         st.markdown("  \n".join(lines))
         means(both, metric, store)
+    tested = {} if apart else paired_tests(both, ends, shared_metrics, store)
+    measured = [name for name in shared_metrics if all(("", name) in side.after for side in sides)]
+    frame = _pair_frame(sides, measured, tested)
+    note = every_metric(frame, both, tested)
     figure = plots.ttm_compare_figure(shown, metric)
     last = ", ".join(f"{name} ends at {d.metrics[metric][-1, 0]:.1f} %" for name, d in data.items())
     ui.chart(figure, f"{label(metric)} per iteration of both: {last}.", "compare")
     bands = _bands(both, shown, metric)
     st.caption(escape_markdown(bands))
-    return _Shown({label(metric): figure}, tables, bands)
+    tables = {"All metrics of both (CSV)": frame, "Both curves (CSV)": curve_table(data, shown)}
+    if ends:
+        tables["Paired differences (CSV)"] = _printed_comparison(comparison_table(*ends.values(), ("A", "B")))
+    about = [f"{side}: {shared.whole_label(s)}." for side, s in zip("AB", (first, second), strict=True)]
+    about.append(_differing(first, second, steps))
+    latex = text_table_latex(
+        _pair_said(frame), [*about, note, *[_exact_differences(2)] * bool(tested), *_software_note()]
+    )
+    report = partial(report_of_both, both, ends, " ".join(about)) if ends else None
+    return _Shown({label(metric): figure}, tables, bands, latex, report)
+
+
+def paired_tests(
+    both: Mapping[str, SeedGroup], ends: Mapping[str, Evaluation], names: Sequence[str], store: RunStore
+) -> dict[str, statistics.Comparison]:
+    """B minus A in every metric with a paired test, p values corrected together: of two results on the same groups, or
+    of the seeds that both have complete; {} where there is none.
+
+    ends : the two results, {} of several seeds.
+    """
+    if ends:
+        return dict(differences(*ends.values()))
+    if not {sweep.runs[0].kind for sweep in both.values()} <= {*shared.KINDS}:
+        return {}
+    found = {}
+    for name in names:
+        first, second = (outcomes_by_seed(sweep, name, store) for sweep in both.values())
+        if seeds := sorted({*first} & {*second}):
+            one, other = (np.stack([side[seed] for seed in seeds]).astype(float) for side in (first, second))
+            found[name] = statistics.Comparison.over_seeds(one, other)
+    same = Metric.same(found)
+    once = statistics.Comparison.holm({name: found[name] for name in same})
+    return {name: once[one] for one, alike in same.items() for name in alike}
+
+
+def every_metric(
+    frame: pd.DataFrame, both: Mapping[str, SeedGroup], tested: Mapping[str, statistics.Comparison]
+) -> str:
+    """All metrics of two runs in one table; how it is read, which stands below it and under the table in LaTeX."""
+    several = any(len(sweep.runs) > 1 for sweep in both.values())
+    parts = [
+        "In percent, last iterations; brackets: 95 % intervals"
+        + (", of a mean over seeds and groups" * several)
+    ]
+    parts[0] += ", ±: standard deviation over seeds (n − 1)." if several else "."
+    if tested:
+        over = "of the seeds that both have, over seeds and groups" if several else "of the same groups"
+        parts.append(
+            f"B − A in points, {over}; p of the paired test, Holm: corrected for the metrics of this table."
+        )
+    if any(len(sweep.runs) == 2 for sweep in both.values()):
+        parts.append("Two seeds cannot tell how much seeds matter, so intervals over them are wide.")
+    said = _pair_said(frame)
+    said["metric"] = "**" + said["metric"] + "**"
+    with st.container(key="both-results"):
+        swipe_hint()
+        st.table(said.rename(columns={"metric": "Metric", "chance": "Chance", "p, Holm": "p (Holm)"}),
+                 hide_index=True, border="horizontal")  # fmt: skip
+    st.caption(escape_markdown(" ".join(parts)))
+    return " ".join(parts)
+
+
+def report_of_both(both: Mapping[str, SeedGroup], ends: Mapping[str, Evaluation], about: str) -> bytes:
+    """Two results on the same groups as a page that opens without network."""
+    runs = [sweep.runs[0] for sweep in both.values()]
+    sections = [
+        ReportSection(
+            name, groups_of(run), result, run.config.get("benchmark", ""), run.config.get("split") or "test"
+        )
+        for (name, result), run in zip(ends.items(), runs, strict=True)
+    ]
+    return report_html(sections, about=about).encode()
 
 
 def ends_now(sweep: SeedGroup, store: RunStore) -> _Ends:
@@ -894,7 +975,9 @@ def _bands(both: Mapping[str, SeedGroup], data: Mapping[str, plots.TTMData], met
     same = len({*bands.values()}) == 1
     said = next(iter(bands.values())) if same else ", ".join(f"{band} ({n})" for n, band in bands.items())
     chances = " and ".join(dict.fromkeys(f"{d.metrics[metric][-1, 3]:.1f} %" for d in data.values()))
-    return f"Bands: {said}; dotted: the chance level, {chances}."
+    two = [name for name, s in both.items() if len(s.runs) == 2]
+    wide = " Two seeds cannot tell how much seeds matter, so their band is wide." if two else ""
+    return f"Bands: {said}; dotted: the chance level, {chances}.{wide}"
 
 
 def _line(side: str, own: str, sweep: SeedGroup) -> str:
@@ -940,13 +1023,17 @@ def other_groups(first: SeedGroup, second: SeedGroup) -> str:
 def last_iterations(both: Mapping[str, SeedGroup], store: RunStore) -> dict[str, Evaluation]:
     """The results of two runs on the same groups, by their names."""
     runs = {name: sweep.runs[0] for name, sweep in both.items()}
-    first = next(iter(runs.values()))
-    of = EvaluationRun.read if first.kind == EvaluationRun.kind else adaptation
-    groups = of(first.config).load_groups()
+    groups = groups_of(next(iter(runs.values())))
     return {
         name: Evaluation.of(store.scores(run.id, run.done), groups.truth, groups.ids)
         for name, run in runs.items()
     }
+
+
+def groups_of(run: Run) -> GroupSet:
+    """The groups of a run that leaves the scores of every group."""
+    of = EvaluationRun.read if run.kind == EvaluationRun.kind else adaptation
+    return of(run.config).load_groups()
 
 
 def difference(ends: Mapping[str, Evaluation], metric: str) -> None:
@@ -991,7 +1078,11 @@ def mean_over_seeds(sweep: SeedGroup, metric: str, store: RunStore) -> str:
     parts = metrics.METRICS[metric].parts(store.scores(first.id, first.done).shape[1])
     whole = np.stack([*found.values()])
     over = "seeds and groups" if len(found) > 1 else "groups"
-    return f" ({statistics.Estimate.over_seeds(whole, np.nan, parts).interval}, over {over})"
+    said = f"{statistics.Estimate.over_seeds(whole, np.nan, parts).interval}, over {over}"
+    if len(found) == 2:
+        given = statistics.estimate(whole.mean(axis=0), np.nan, parts=parts * 2)
+        said += f"; {given.interval}, {GIVEN_SEEDS}"
+    return f" ({said})"
 
 
 def difference_over_seeds(both: Mapping[str, SeedGroup], metric: str, store: RunStore) -> str:
@@ -1011,11 +1102,25 @@ def difference_over_seeds(both: Mapping[str, SeedGroup], metric: str, store: Run
         else f"mean over the {len(shared_seeds)} seeds that both have"
     )
     over = "groups" if len(shared_seeds) == 1 else "seeds and groups"
+    given = given_two_seeds(one, other) if len(shared_seeds) == 2 else ""
     return true_minus(
         f"**B minus A, last iterations, {of}, same "
         f"{counted(one.shape[1], 'group')}:** {_change_in_points(a, b, digits=2):+.2f} points, {b:.2f} % against "
         f"{a:.2f} % (95 % interval over {over} {paired.low:+.1f} to {paired.high:+.1f}); "
-        f"p {p_text(paired.p_value)}.{could_show(paired)} {_exact_differences(2)}{among}"
+        f"p {p_text(paired.p_value)}.{'' if given else could_show(paired)} {_exact_differences(2)}{given}{among}"
+    )
+
+
+def given_two_seeds(one: np.ndarray, other: np.ndarray) -> str:
+    """What two seeds leave open, and what holds for these two: the paired difference over groups alone.
+
+    one, other : outcomes (2, n) of A and of B after the same seeds.
+    """
+    found = statistics.compare(one.mean(axis=0), other.mean(axis=0))
+    return (
+        f"  \n**Two seeds cannot tell how much seeds matter**, so the interval over seeds and groups is this wide. "
+        f"{GIVEN_SEEDS[0].upper()}{GIVEN_SEEDS[1:]}, it is {found.low:+.1f} to {found.high:+.1f} points, "
+        f"p {p_text(found.p_value)}: that says nothing about other seeds. Add seeds to learn how they differ."
     )
 
 
@@ -1102,7 +1207,8 @@ def page() -> None:
             for letter, sweep in zip(LETTERS, from_above(chosen), strict=False)
         )
         numbers = partial(numbers_of, sweeps, steps)
-        ui.export_section("runs", numbers, shown.figures, more=more, title=title, note=shown.note)
+        files: dict[str, Any] = {"latex": shown.latex, "report": shown.report, "report_name": "compared-runs"}
+        ui.export_section("runs", numbers, shown.figures, more=more, title=title, note=shown.note, **files)
         bring_in(store)
     if not is_public():
         live_sweeps()

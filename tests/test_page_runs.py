@@ -22,11 +22,16 @@ from core.cli import app as cli
 from core.exchange.example import ARCHIVE, EXAMPLE_ID, example_run
 from core.exchange.runs import export_run
 from core.figures import TTMData
+from core.metrics.evaluation import Evaluation
+from core.metrics.groups import METRICS, outcomes
+from core.metrics.paired import differences
+from core.metrics.statistics import compare, estimate
 from core.papers.measurement_run import MeasurementRun
 from core.runs.store import RunStore
 from core.sweeps.evaluate import EvaluationRun
 from core.ttm.run import SimpleMatchRun, TTMRun
 from core.ttm.seeds import SeedGroup, seeded
+from ui.formatting import p_text
 from ui.runs import _left, imported, title_of
 
 RUNS = "pages/9_Runs.py"
@@ -158,11 +163,8 @@ def test_run_pickers_and_the_command_say_groups_and_settings(app, made, capsys):
     assert sum(said in label for label in labels) == 2  # the seeds, and the transfer check
     assert sum("all 12 groups" in label for label in labels) == 1
     cli(["runs", "list"], standalone_mode=False)
-    lines = capsys.readouterr().out.splitlines()
-    assert sum(said in line for line in lines) == 3 and any(
-        "global variant · T = 2" in line for line in lines
-    )
-    assert any("all 12 groups" in line for line in lines)
+    told = " ".join(capsys.readouterr().out.split())
+    assert told.count(said) == 3 and "global variant · T = 2" in told and "all 12 groups" in told
 
 
 def test_the_parts_of_the_settings_stand_in_one_order_in_every_row(app, made):  # noqa: F811
@@ -345,6 +347,33 @@ def test_groups_of_seeds_have_the_paired_difference_of_the_seeds_that_both_have(
     assert said.replace("-", "−") in text(test)
 
 
+def test_two_common_seeds_cannot_tell_how_much_seeds_matter_and_have_their_interval_over_groups(app, made):  # noqa: F811
+    """It printed an interval from −75 to +73 points and nothing else."""
+    options = {**SMALL, "lr": 1e-5}
+    jobs = seeded(TTMRun.of(SET, MODEL, groups=24, options=options), 2, "g-0a0a0a0a")
+    other = [finish(RunStore(), "slower", job) for job in jobs]
+    said = text(choose(app(RUNS), made.group, "g-0a0a0a0a")).replace("\\", "")
+    truth = TTMRun.read(RunStore().get(other[0]).config).load_groups().truth
+    a, b = (
+        np.mean(
+            [
+                outcomes(RunStore().scores(run, 2), truth, ["group_match"])["group_match"].value
+                for run in runs
+            ],
+            0,
+        )
+        for runs in (other, made.seeds)
+    )
+    paired = compare(a, b)
+    wanted = f"Over groups, for these two seeds, it is {paired.low:+.1f} to {paired.high:+.1f} points"
+    assert "Two seeds cannot tell how much seeds matter" in said and wanted.replace("-", "−") in said
+    own = estimate(b, np.nan, parts=2)
+    assert f"{own.low:.1f}–{own.high:.1f}, over groups, for these two seeds" in said
+    assert (
+        "cannot tell" not in text(choose(app(RUNS), made.group, made.simplematch)).split("same 24 groups")[0]
+    )
+
+
 def test_a_single_run_stands_among_all_seeds_of_another(app, made):  # noqa: F811
     """Of four seeds against one run the test was of the common seed alone, and nothing was said with the others."""
     store = RunStore()
@@ -366,10 +395,68 @@ def test_a_single_run_stands_among_all_seeds_of_another(app, made):  # noqa: F81
     assert "no complete seed in common" in said and "All 4 seeds counted" in said
 
 
+def both_results(test):
+    """The table of all metrics of two runs."""
+    (table,) = [each.value for each in test.table if "A" in each.value]
+    return table.set_index("Metric")
+
+
+def test_all_metrics_of_two_runs_stand_in_one_table_with_their_tests(app, made):  # noqa: F811
+    """They were shown one at a time, in prose."""
+    test = choose(app(RUNS, together="false"), *made.seeds)
+    table = both_results(test)
+    job = TTMRun.read(RunStore().get(made.seeds[0]).config)
+    groups = job.load_groups()
+    b, a = (Evaluation.of(RunStore().scores(run, 2), groups.truth, groups.ids) for run in made.seeds)
+    for name, found in differences(a, b).items():
+        row, e = table.loc[f"**{METRICS[name].label}**"], b.metrics[name]
+        assert row["B"].startswith(f"{e.value:.2f} [{e.low:.2f}, {e.high:.2f}]")
+        assert row["Chance"] == f"{e.chance:.2f}"
+        said = f"{found.difference:+.2f} [{found.low:+.2f}, {found.high:+.2f}]".replace("-", "−")
+        assert (row["B − A"], row["p (Holm)"]) == (said, p_text(found.p_holm))
+    assert len(test.selectbox(key="compared_metric").options) == len(table)
+    assert any("Holm: corrected for the metrics" in each.value.replace("\\", "") for each in test.caption)
+
+
+def test_all_metrics_of_seeds_are_over_seeds_and_groups_and_of_other_groups_without_a_test(app, made):  # noqa: F811
+    test = choose(app(RUNS), made.group, made.simplematch)  # the newer one is A
+    row = both_results(test).loc["**GroupMatch**"]
+    values = [RunStore().steps(run)[-1]["metrics"]["group_match"]["value"] for run in made.seeds]
+    assert row["B"].startswith(f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f} [")
+    one = RunStore().steps(made.simplematch)[-1]["metrics"]["group_match"]["value"]
+    assert row["B − A"].startswith(f"{values[0] - one:+.2f} [".replace("-", "−"))  # of the common seed alone
+    table = both_results(choose(app(RUNS), made.simplematch, made.file))
+    assert "p" not in table and "B − A" not in table and table["A"].str.contains("[", regex=False).all()
+
+
+def test_all_metrics_of_two_runs_are_taken_away_as_csv_latex_and_report(app, made, monkeypatch):  # noqa: F811
+    given = {}
+    monkeypatch.setattr("ui.export_section", lambda *args, **more: given.update(more))
+    choose(app(RUNS, together="false"), *made.seeds)
+    latex, report = given["latex"], given["report"]().decode()
+    for part in (
+        "\\toprule",
+        "GroupMatch",
+        "A: ",
+        "B: ",
+        "learning rate 0.0003",
+        "They differ only in the seed",
+        "Holm",
+    ):
+        assert part in latex
+    assert "A: seed 1" in report and "B: seed 0" in report and "only in the seed" in report
+    choose(app(RUNS), made.group, made.simplematch)
+    assert given["report"] is None and "over seeds and groups" in given["latex"]
+    choose(app(RUNS), made.simplematch)
+    assert not given["latex"] and given["report"] is None
+
+
 def test_a_comparison_is_taken_away_as_tables(app, made):  # noqa: F811
     test = choose(app(RUNS, together="false"), *made.seeds)
     labels = [each.label for each in test.get("download_button")]
-    assert {"Both curves (CSV)", "Paired differences (CSV)", "Table (CSV)"} <= {*labels}
+    assert {"All metrics of both (CSV)", "Both curves (CSV)", "Paired differences (CSV)", "Table (CSV)"} <= {
+        *labels
+    }
     labels = [each.label for each in choose(app(RUNS), made.simplematch, made.file).get("download_button")]
     assert "Both curves (CSV)" in labels and "Paired differences (CSV)" not in labels  # other groups
 

@@ -32,6 +32,7 @@ _READING = (
 )
 _ENDINGS = {".json", ".csv", ".npz", ".jsonl", ".parquet"}  # of results and files of scores
 _READ_AS = "published_renamed"  # where the session keeps a file of scores whose columns were said
+_OWN_COLOUR = "violet"
 _ROWS, _HEIGHT = 12, 520  # a table of more rows scrolls in so many pixels, below its heads
 _HEADS = dict(
     zip(
@@ -62,25 +63,36 @@ def section(store: RunStore, page: Mapping[str, str]) -> None:
     """
     st.markdown("What others published of one set, and where your number stands among it.")
     sets = PublishedSet.every()
-    left, right, search = st.columns(3, vertical_alignment="bottom")
+    left, right = st.columns(2, vertical_alignment="bottom")
     label = left.selectbox("Set", list(sets), key="published_set", bind="query-params")
     chosen = sets[label]
     metric = right.selectbox(
         "Metric", chosen.metrics, format_func=_label, key="published_metric", bind="query-params"
     )
-    table = chosen.standing(metric, _own(chosen, store, metric))
+    own = _own(chosen, store, metric)
+    table = chosen.standing(metric, own)
+    table = table.assign(place=_places(table)).sort_values(
+        "kind", key=lambda kind: kind != "yours", kind="stable"
+    )
     _say_own(table)
-    typed = search.text_input("Filter by system, method or source", key="published_filter").strip()
+    left, right = st.columns([2, 5], vertical_alignment="bottom")
+    typed = left.text_input("Filter by system, method or source", key="published_filter").strip()
+    assumed = f"A file that names no benchmark, as no score file does, is taken as one of {chosen.title}."
+    right.caption(escape_markdown(assumed))
     text = table.astype(str).agg(" ".join, axis=1).str.lower()
-    table = table[text.str.contains(typed.lower(), regex=False)]
-    _draw(table)
-    st.caption(_READING)
+    table = table[text.str.contains(typed.lower(), regex=False) | table["kind"].eq("yours")]
+    marks = _marks(table)
+    _draw(table, marks)
+    table = table.drop(columns="place").sort_values("value", ascending=False, kind="stable")
+    st.caption(
+        _READING + (" Yours stand first, out of that order." if table["kind"].eq("yours").any() else "")
+    )
     about = f"{label}, {_label(metric)}{f', rows with “{typed}”' if typed else ''}."
     cited = [key for keys in table["cited"] for key in keys.split("; ")]
     export_section(
         f"published-{label}",
         table.drop(columns="cited").rename(columns=_HEADS),
-        latex=lambda: _latex(table, about),
+        latex=lambda: _latex(table, marks, about),
         papers=[*dict.fromkeys(filter(None, [*cited, chosen.citation]))],
         state={**page, "published_set": label, "published_metric": _label(metric)},
     )
@@ -103,10 +115,10 @@ def _values(table: pd.DataFrame) -> list[str]:
     return [f"{row['value']:.2f} {PublishedSet.interval(row)}".strip() for row in rows]
 
 
-def _latex(table: pd.DataFrame, about: str) -> str:
+def _latex(table: pd.DataFrame, marks: Mapping[str, str], about: str) -> str:
     """The table as it is shown, with its marks and what they say. Where a number of another system was read, and what
     was assumed of one's own, stand below it."""
-    marks, rows = _marks(table), table.to_dict("records")
+    rows = table.to_dict("records")
     elsewhere = [row["source"] for row in rows if row["address"]]
     assumed = [f"{row['system']}: {row['note']}." for row in rows if row["kind"] == "yours" and row["note"]]
     whose = {"yours": " (yours)", "people": " (people)"}
@@ -135,18 +147,20 @@ def _short_source(row: Mapping[Any, Any]) -> str:
     return re.split(r"(?<=\d{4}), ", row["source"])[0] if row["address"] else row["source"]
 
 
-def _draw(table: pd.DataFrame) -> None:
-    """The table, and why some of its rows are not comparable: a mark at the head of a row stands where a phone shows
-    it, and the reasons are below. A plain table, whose lines break: no cell is cut."""
-    marks = _marks(table)
-    heads = table.drop(columns=["caution", "address", "low", "high", "cited"]).assign(value=_values(table))
-    heads = heads.map(lambda cell: escape_markdown(str(cell)))
+def _draw(table: pd.DataFrame, marks: Mapping[str, str]) -> None:
+    """The table, one's own rows first and coloured, and why some of its rows are not comparable: a mark at the head of
+    a row stands where a phone shows it, and the reasons are below. A plain table, whose lines break: no cell is cut."""
+    heads = table.drop(columns=["caution", "address", "low", "high", "cited", "place"])
+    heads = heads.assign(value=_values(table)).map(lambda cell: escape_markdown(str(cell)))
     heads["source"] = [
         f"[{source}]({address})" if address else source
         for source, address in zip(heads["source"], table["address"], strict=True)
     ]
-    if marks:
-        heads.insert(0, "Mark", [escape_markdown(marks.get(why, "")) for why in table["caution"]])
+    own = table["kind"].eq("yours")
+    if marks or own.any():
+        shown = table["caution"].map(lambda why: escape_markdown(marks.get(why, "")))
+        yours = ("**yours** " + table["place"] + " " + shown).str.split().str.join(" ")
+        heads.insert(0, "Mark", shown.where(~own, f":{_OWN_COLOUR}-background[" + yours + "]"))
     heads = heads.loc[:, (heads != "").any(axis=0)].rename(columns=_HEADS)
     with st.container(key="published-table"):
         st.table(
@@ -156,19 +170,45 @@ def _draw(table: pd.DataFrame) -> None:
         st.caption(escape_markdown(line))
 
 
+def _comparable(table: pd.DataFrame) -> pd.Series:
+    """The published values that one's own is compared with."""
+    return table[table["kind"].eq("published") & table["caution"].eq("")]["value"]
+
+
+def _places(table: pd.DataFrame) -> list[str]:
+    """`12th of 22` of each row of one's own that can be compared, among the comparable published results and itself; ""
+    of others."""
+    others = _comparable(table)
+    return [
+        f"{_ordinal(1 + int(others.gt(row['value']).sum()))} of {len(others) + 1}"
+        if row["kind"] == "yours" and not row["caution"]
+        else ""
+        for row in table.to_dict("records")
+    ]
+
+
+def _ordinal(number: int) -> str:
+    ending = "th" if 10 <= number % 100 <= 20 else {1: "st", 2: "nd", 3: "rd"}.get(number % 10, "th")
+    return f"{number}{ending}"
+
+
 def _say_own(table: pd.DataFrame) -> None:
-    """Where one's own rows stand among what can be compared: the table scrolls, and is sorted and filtered by whoever
-    looks."""
-    others = table[table["kind"].eq("published") & table["caution"].eq("")]["value"]
+    """Where one's own rows stand among what can be compared, in a box right below what they come from: the table may
+    lie below the screen, and is filtered by whoever looks."""
+    others, lines = _comparable(table), []
     for row in table[table["kind"].eq("yours")].to_dict("records"):
         above = int(others.gt(row["value"]).sum())
         value = " ".join(filter(None, (f"{row['value']:.2f} %", PublishedSet.interval(row))))
         what = escape_markdown(f"{value} ({', '.join(filter(None, (row['system'], row['method'])))})")
+        place = f", {row['place']}" if row["place"] else ""
         caution = f" Yours is not comparable: {escape_markdown(row['caution'])}." if row["caution"] else ""
-        st.markdown(
-            f"**Yours**: {what}; {above} of the {counted(len(others), 'comparable published result')} "
+        lines.append(
+            f"**Yours{place}**: {what}; {above} of the {counted(len(others), 'comparable published result')} "
             f"{'is' if above == 1 else 'are'} higher.{caution}"
         )
+    if lines:
+        with st.container(key="published-yours"):
+            st.markdown("  \n".join(lines))
 
 
 def _label(metric: str) -> str:
@@ -176,23 +216,44 @@ def _label(metric: str) -> str:
 
 
 def _own(chosen: PublishedSet, store: RunStore, metric: str) -> pd.DataFrame | None:
-    """Rows of the finished runs and of the result file that is given here; a file of something else is said."""
-    file = st.file_uploader(
-        "Your own result: a score file, or what `crossmatch evaluate` or `recall` writes with `--json` or `--out`",
-        key="published_own",  # of any ending: what a browser refuses, it refuses without a next step
-        max_upload_size=upload_limit(),
-    )
-    st.caption(
-        escape_markdown(
-            f"A file that names no benchmark, as no score file does, is taken as one of {chosen.title}, the set that "
-            "is chosen above."
+    """Rows of the number that is typed and of the result file that is given here, and of the finished runs; a file of
+    something else, or a number that cannot be, is said."""
+    typed, given = st.columns([2, 5])
+    with typed:
+        rows = _of_number(chosen, metric)
+    with given:
+        file = st.file_uploader(
+            "Your own result: a score file, or what `crossmatch evaluate` or `recall` writes with `--json` or `--out`",
+            key="published_own",  # of any ending: what a browser refuses, it refuses without a next step
+            max_upload_size=upload_limit(),
         )
-    )
-    rows = [chosen.runs(store, metric)]
     if file is not None:
         rows += _of_file(chosen, file, metric)
+    rows.append(chosen.runs(store, metric))
     found = [each for each in rows if len(each)]
     return pd.concat(found, ignore_index=True) if found else None
+
+
+def _of_number(chosen: PublishedSet, metric: str) -> list[pd.DataFrame]:
+    """The row of a number that is typed, which is in the address; nothing of one that cannot be, which is said."""
+    field: dict[str, Any] = {"bind": "query-params", "max_chars": 40}
+    with st.container(horizontal=True):
+        value = st.text_input(
+            "Your value (%)", key="published_value", placeholder="31.5", width=130, **field,
+            help=f"{_label(metric)} of {chosen.title}, in percent with the decimals that you have.",
+        )  # fmt: skip
+        groups = st.text_input(
+            "Of how many groups", key="published_groups", placeholder="optional", width=150, **field,
+            help="With it the value has its exact 95 % interval (Clopper and Pearson).",
+        )  # fmt: skip
+    try:
+        if value.strip():
+            return [chosen._typed(metric, value, groups)]
+        if groups.strip():
+            raise InputError("A number of groups alone is no result; type your value in percent beside it.")
+    except InputError as error:
+        show_error(error)
+    return []
 
 
 def _of_file(chosen: PublishedSet, file: Any, metric: str) -> list[pd.DataFrame]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import os
+import textwrap
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
@@ -40,21 +41,61 @@ def _ids(store: RunStore, name: str) -> list[str]:
 
 @runs_app.command("list", epilog="Example: crossmatch runs list --json")
 def _list(as_json: options.Json = False) -> None:
-    """All runs, newest first, each with its result (its main metric before and after), its groups and its settings."""
+    """All runs, newest first, each with its result (its main metric before and after); indented below it its groups,
+    its settings and its seed."""
     store = RunStore()
     runs = store.list()
     if as_json:
         show_json([run.record() for run in runs])
         return
-    for run in runs:
-        total, group = run.total or "–", run.config.get("group")  # one that waits does not know its own yet
-        of = f" of {group}" if group else ""
-        steps = store.steps(run.id)
-        ran = " · ".join([_groups_said(run.config, steps), *_settings_said(run)])
-        head = f"{run.id}  {run.status:<12}{run.done}/{total:<5}{_result(run, steps):<28}"
-        print(f"{head}{run.title}{of}  [{ran}, seed {seed_of(run)}]")
+    for line in _aligned([_told(run, store.steps(run.id)) for run in runs]):
+        print(line)
     if not runs:
         print("no runs yet; start one with `crossmatch ttm --background` or on the test-time matching page")
+
+
+_WIDTH = 120  # columns of a terminal that the list of runs fits
+_HEADS = ("run", "status", "done", "result", "what")
+
+
+class _Told(NamedTuple):
+    """A run in the list: the cells of its first line, and its groups, settings and seed below it."""
+
+    cells: tuple[str, str, str, str, str]
+    ran: str
+
+
+def _told(run: Run, steps: Sequence[Mapping[str, Any]]) -> _Told:
+    group = run.config.get("group")
+    what = f"{run.title} of {group}" if group else run.title
+    done = f"{run.done}/{run.total or '–'}"  # one that waits does not know its own yet
+    ran = [_groups_said(run.config, steps), *_settings_said(run), f"seed {seed_of(run)}"]
+    return _Told((run.id, run.status, done, _result(run, steps), what), " · ".join(ran))
+
+
+def _aligned(runs: Sequence[_Told]) -> list[str]:
+    """Runs in columns as wide as their longest cell. What is long goes on in lines of its own, below its column; so do
+    groups, settings and seed of each run, indented. Nothing is cut, and no line is longer than `_WIDTH` unless a word
+    is."""
+    if not runs:
+        return []
+    rows = [_HEADS, *(run.cells for run in runs)]
+    *widths, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+    lines = []
+    for cells, ran in zip(rows, ["", *(run.ran for run in runs)], strict=True):
+        start = "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=False))
+        room = max(_WIDTH - len(start), 24)
+        first, *more = _wrapped(cells[-1], room) or [""]
+        lines += [f"{start}{first}".rstrip(), *(" " * len(start) + line for line in more)]
+        lines += [f"    {line}" for line in _wrapped(ran, _WIDTH - 4)]
+    return lines
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    """Lines of a text whose parts " · " joins; a part that fits a line is not divided."""
+    parts = [part if len(part) + 2 > width else part.replace(" ", "\xa0") for part in text.split(" · ")]
+    lines = textwrap.wrap("\xa0· ".join(parts), width, break_long_words=False, break_on_hyphens=False)
+    return [line.replace("\xa0", " ") for line in lines]
 
 
 def _result(run: Run, steps: Sequence[Mapping[str, Any]]) -> str:

@@ -14,11 +14,14 @@ from typing import Any, NamedTuple
 
 from core import datasets
 from core.base.lazy import pandas as pd
-from core.base.text import counted
+from core.base.text import _change_in_points, _p_text, _true_minus, counted, p_digits
 from core.cola.judged import _judged_by
 from core.cola.run import StrategyRun
 from core.datasets.base import GROUPS
-from core.metrics.statistics import Estimate
+from core.metrics.group_metrics import Metric
+from core.metrics.groups import description_of
+from core.metrics.retrieval import COLA_MAP
+from core.metrics.statistics import Comparison, Estimate
 from core.runs.store import Run
 from core.scenes.sets import SETS
 from core.scorers.cola_config import KIND, AdaptConfig
@@ -358,6 +361,60 @@ def _result(values: Sequence[Mapping[str, Any]], known: Estimate | None) -> _Res
     counts = [count for count in ties if count is not None]
     mean = None if len(counts) < len(ties) else sum(counts) / len(counts)
     return _Result(over.mean, low, high, one["chance"], mean, over.std, over.seeds)
+
+
+# ---- two of them, metric by metric
+
+
+def _pair_frame(
+    sides: Sequence[_Ends], names: Sequence[str], compared: Mapping[str, Comparison]
+) -> pd.DataFrame:
+    """A row per metric that both runs have, in numbers: the results of A and of B with their intervals, the chance
+    levels, and where it was tested how far B is ahead, with interval, p and p corrected by Holm's method.
+
+    Metrics that are one, as on groups of one image, have one row with all their names. compared : by metric.
+    """
+    found = {name: tuple(side.after["", name] for side in sides) for name in names}
+    rows = []
+    for name, same in Metric.same(found).items():
+        labels = ("mAP" if each == COLA_MAP else description_of(each).label for each in same)
+        row: _Cells = {"metric": ", ".join(labels)}
+        for side, of in zip("AB", found[name], strict=True):
+            ends = {"low": of.low, "high": of.high, "sd": of.sd, "tied": of.ties, "chance": of.chance}
+            row |= {side: of.value, **{f"{side}: {key}": value for key, value in ends.items()}}
+        test = compared.get(name)
+        row |= {"B − A": None, "B − A: low": None, "B − A: high": None, "p": None, "p, Holm": None}
+        if test is not None:
+            row |= {"B − A": test.difference, "B − A: low": test.low, "B − A: high": test.high}
+            row |= {"p": float(p_digits(test.p_value)), "p, Holm": float(p_digits(test.p_holm))}
+        rows.append({key: value if key.startswith("p") else _printed(value) for key, value in row.items()})
+    return pd.DataFrame(rows).dropna(axis="columns", how="all")
+
+
+def _pair_said(frame: pd.DataFrame) -> pd.DataFrame:
+    """`_pair_frame` as it is read, a cell per result: `74.33 ± 2.50 [68.90, 79.20], 3 tied`; chance of A and of B where
+    they differ; without the columns of a test where nothing was tested."""
+    rows = []
+    for row in frame.astype(object).where(frame.notna(), None).to_dict("records"):
+        chances = dict.fromkeys(f"{row[f'{side}: chance']:.2f}" for side in "AB")
+        cells = {"metric": row["metric"], "A": _side_said(row, "A"), "B": _side_said(row, "B")}
+        cells["chance"] = " / ".join(chances)
+        if "B − A" in row:
+            has = row["B − A"] is not None
+            ends = f" [{row['B − A: low']:+.2f}, {row['B − A: high']:+.2f}]" if has else ""
+            cells["B − A"] = (
+                _true_minus(f"{_change_in_points(0.0, row['B − A'], digits=2):+.2f}{ends}") if has else "–"
+            )
+            cells |= {name: _p_text(row[name]) if has else "–" for name in ("p", "p, Holm")}
+        rows.append(cells)
+    return pd.DataFrame(rows)
+
+
+def _side_said(row: Mapping[Any, Any], side: str) -> str:
+    low, high, sd, tied = (row.get(f"{side}: {key}") for key in ("low", "high", "sd", "tied"))
+    spread = "" if sd is None else f" ± {sd:.2f}"
+    inside = "" if low is None else f" [{low:.2f}, {high:.2f}]"
+    return f"{row[side]:.2f}{spread}{inside}{f', {tied:.3g} tied' if tied else ''}"
 
 
 # ---- numbers

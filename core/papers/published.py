@@ -23,7 +23,7 @@ from core.datasets.paper_results import CITATIONS, load_results
 from core.datasets.score_files import read_scores
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE
-from core.metrics.statistics import Clusters
+from core.metrics.statistics import Clusters, Estimate
 from core.runs.store import RunStore
 
 _CHOICE = "image_choice"  # of sets whose captions choose among images: no metric of groups
@@ -124,6 +124,7 @@ _CITED = {  # the paper of a number of another system, by its key of `CITATIONS`
     "Peng et al. 2024": "SPEC",
     "Ossowski, Jiang and Hu 2024": "KeyComp",
 }
+_MOST_DIGITS, _MOST_GROUPS = 18, 10**9  # of a number that somebody types
 _ONCE = ("system", "method", "value", "kind", "caution")  # what is the same in a number that is printed twice
 
 
@@ -337,6 +338,34 @@ class PublishedSet(NamedTuple):
         }
         return pd.DataFrame([row])
 
+    def _typed(self, metric: str, value: str, groups: str = "") -> pd.DataFrame:
+        """A number without a file as one row like those of `runs`, marked as typed; with the number of groups its exact
+        interval, that of the nearest count of right groups.
+
+        value : percent as it was typed, its decimals included: `31.5`, `31.5 %`, `31,5`. groups : a whole number, or
+        "". Raises InputError for a value that no share, or no count of so many groups, is.
+        """
+        percent, decimals = _percent(value)
+        row: dict[str, Any] = {"value": percent, "low": "", "high": "", "system": "your number"}
+        row |= {"method": "as typed", "source": "typed, not measured here", "caution": "", "note": ""}
+        if groups.strip():
+            count = _count(groups)
+            right = _right_groups(percent, decimals, count)
+            low, high = Estimate.interval_of_moments(right / count, right / count, count)
+            row |= {"low": 100 * float(low), "high": 100 * float(high)}
+            row["note"] = f"exact interval of {right} right of {counted(count, 'group')}"
+            row["caution"] = "; ".join(self._typed_cautions(metric, count))
+        return pd.DataFrame([row])
+
+    def _typed_cautions(self, metric: str, count: int) -> list[str]:
+        """What a number of groups says of a typed number: that of a part of the set, or of another split."""
+        name = self.benchmark(metric)
+        entry = datasets.benchmark_entry(name) if name and metric != _CHOICE else None
+        if entry is None:
+            return []
+        split = next((split for split, known in entry.counts.items() if count in known), entry.splits[0])
+        return _own_cautions({"n_groups": count, "split": split}, name)
+
     def _split_of(self, record: Mapping[str, Any], wanted: str, path: Path, command: str) -> str:
         """The split that a result which names no benchmark has the groups of.
 
@@ -356,6 +385,43 @@ class PublishedSet(NamedTuple):
             f"{path} names no benchmark and has {own}{f' of {shape}' if shape else ''}, {self.title} has {theirs}; "
             f"choose the set that the file is of, or write a result of {wanted} with `{command}`."
         )
+
+
+def _percent(value: str) -> tuple[float, int]:
+    """A typed percentage, and how many decimals it was typed with. Raises InputError for what is none."""
+    text = value.strip().removesuffix("%").strip().replace(",", ".")
+    if not re.fullmatch(r"[+-]?(\d+\.?\d*|\.\d+)", text) or len(text) > _MOST_DIGITS:
+        raise InputError(f"{_line(value)!r} is no number; type your value in percent, such as 31.5.")
+    percent = float(text)
+    if not 0 <= percent <= 100:
+        raise InputError(f"{text} % cannot be: a share lies between 0 and 100 %; type your value in percent.")
+    return percent, len(text.partition(".")[2])
+
+
+def _count(groups: str) -> int:
+    text = groups.strip().replace(",", "").replace(" ", "")
+    if not re.fullmatch(r"\d+", text) or not 0 < int(text[:_MOST_DIGITS]) <= _MOST_GROUPS:
+        raise InputError(
+            f"{_line(groups)!r} is no number of groups; type a whole number from 1 to {_MOST_GROUPS:,}, or leave the "
+            "field empty."
+        )
+    return int(text)
+
+
+def _right_groups(percent: float, decimals: int, count: int) -> int:
+    """How many of so many groups are right, the count that is nearest to a printed percentage.
+
+    Raises InputError where none rounds to it.
+    """
+    right = round(percent * count / 100)
+    if abs(100 * right / count - percent) <= 0.5 * 10.0**-decimals + 1e-9:
+        return right
+    below = int(percent * count / 100)
+    one, other = (f"{100 * each / count:.{max(decimals, 2)}f} %" for each in (below, below + 1))
+    raise InputError(
+        f"{percent:.{decimals}f} % of {counted(count, 'group')} cannot be: {below} right are {one}, {below + 1} are "
+        f"{other}; check the value and the number of groups."
+    )
 
 
 def _own_record(path: Path, content: bytes, command: str) -> dict[str, Any]:
