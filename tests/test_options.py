@@ -197,6 +197,7 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
     "runs show": {"": ("{run}", "--json")},
     "runs seeds": {"": ("{group}", "--json")},
     "runs explain": {"": ("{run}", "--json")},
+    "runs rename": {"": ("{run}", "a name")},
     "runs stop": {"": ("{live}",)},
     "runs resume": {"": ("{stopped}",)},
     "runs delete": {"": ("{run}",)},
@@ -1001,6 +1002,10 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--metric": {"*": differs("--metric", "text_score")},
         "--out": {"*": differs("--out", "table.csv")},
         "--json": {"*": NO_JSON},
+    },
+    "runs rename": {
+        "<run>": {"*": instead("{run_2}", "a name")},
+        "<name>": {"*": instead("{run}", "another name")},
     },
     "runs stop": {"<run>": {"*": instead("{stopped}")}},
     "runs resume": {"<run>": {"*": refused("is finished; resume it once", "{run}", drop=("{stopped}",))}},

@@ -426,8 +426,8 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -
     index, why = _shown_group(study, alpha, metric)
     group = groups[index]
     st.caption(" ".join([f"{group_line(group.id, list(study.ids))}.", escape_markdown(why), *notes]))
-    shown = [study.evaluation(value).group(index) for value in (0.0, alpha)]
-    st.markdown(_turned(*(data.beside(shown) for data in shown), alpha))
+    before, after = shown = [study.evaluation(value).group(index) for value in (0.0, alpha)]
+    st.markdown(_turned(before.beside(shown), after.beside(shown), alpha))
     for column, value, data in zip(st.columns(2, gap="large"), (0.0, alpha), shown, strict=True):
         with column:
             st.markdown(f"### α = {value:.3f}")

@@ -117,7 +117,8 @@ def new_uploads(key: str) -> list[str]:
     kinds: dict[str, Any] = {"type": [*FILES, "zip"], "max_upload_size": upload_limit()}
     files = st.file_uploader(FILE_LABEL, accept_multiple_files=True, key=key, **kinds)
     known, named = (st.session_state.setdefault(name, set()) for name in ("stored_uploads", "named_uploads"))
-    entries, wrong = [], []
+    entries: list[str] = []
+    wrong: list[tuple[Any, InputError]] = []
     for file in files:
         if file.file_id in known:
             wrong = [each for each in wrong if each[0].file_id not in named]
@@ -130,8 +131,8 @@ def new_uploads(key: str) -> list[str]:
             wrong.append((file, error))
     named.update(file.file_id for file, _ in wrong)
     if wrong:
-        st.session_state["refused_upload"], error = wrong[0]
-        raise error
+        st.session_state["refused_upload"], first = wrong[0]
+        raise first
     return entries
 
 

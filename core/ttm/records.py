@@ -126,8 +126,9 @@ class SeedChange(NamedTuple):
                 ends = [np.array([e.outcomes[name].value[mask] for e in of]) for of in (before, after)]
                 found[f"{metrics.METRICS[name].label}{f', {part}' if part else ''}"] = _seed_change(*ends)
         corrected = Comparison.holm({label: change.mean for label, change in found.items()})
-        known = {"same": True, "next_gain": None} if same else {}
-        return {label: change._replace(mean=corrected[label], **known) for label, change in found.items()}
+        if same:
+            found = {label: change._replace(same=True, next_gain=None) for label, change in found.items()}
+        return {label: change._replace(mean=corrected[label]) for label, change in found.items()}
 
 
 def _seed_change(before: np.ndarray, after: np.ndarray) -> SeedChange:

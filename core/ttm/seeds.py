@@ -107,7 +107,7 @@ class SeedGroup(NamedTuple):
         ""."""
         first = self.runs[0]
         title = first.title.removesuffix(f" · seed {seed_of(first)}")
-        named = [first.config.get(key) for key in ("benchmark", "model")]
+        named = [str(first.config.get(key) or "") for key in ("benchmark", "model")]
         return "" if all(named) and all(name in title for name in named) else title
 
     def rename(self, store: RunStore, name: str) -> None:
