@@ -701,7 +701,7 @@ def delete(ids: list[str]) -> None:
 def curves(sweep: SeedGroup, store: RunStore) -> plots.TTMData:
     """A run's curves, or the means over the seeds of a sweep."""
     steps = [store.steps(run.id) for run in sweep.runs]
-    total = max(run.total for run in sweep.runs) or 1
+    total = max(run.total if run.live else run.done for run in sweep.runs) or 1
     if len(steps) == 1:
         return plots.ttm_data(steps[0], total)
     return plots.spread_data(summary(steps), total)
