@@ -72,7 +72,9 @@ PICTURE = 320  # pixels a side, of the rendered examples
 Given = str | bytes  # an image as Gradio hands it on: a file of its uploads, or what a data address holds
 _at_work = threading.Lock()  # one pair of images at a time is in memory
 _examples: dict[bytes, ImageRef] = {}  # by the SHA-256 of the file that shows it
-SAME = "Both captions are the same text, so no metric can be right: caption 1 and caption 2 have equal scores."
+SAME = (
+    "Both captions are the same text, so no metric can be right: caption 1 and caption 2 have equal scores."
+)
 INTRO = """
 # Which caption belongs to which image?
 Image A belongs to caption 1, image B to caption 2. Does a model know it? Choose an example, or bring two images and
