@@ -326,8 +326,8 @@ def verdict(
     match: Comparison, both: tuple[Evaluation, Evaluation], first: str, second: str, tests: int = 1
 ) -> str:
     """Which of the two is ahead in GroupMatch, or that these groups cannot tell; by cluster where they hang together.
-    The difference is the one ahead minus the other, else second minus first as in the table; p is the table's, corrected
-    for so many metrics, and one is ahead where both interval and p say so. Markdown."""
+    The difference is the one ahead minus the other, else second minus first as in the table; p is the table's,
+    corrected for so many metrics, and one is ahead where both interval and p say so. Markdown."""
     tested, by = (match, "") if match.clustered is None else (match.clustered, f" by {match.clustered.by}")
     a, b = (escape_markdown(name) for name in (first, second))
     x, y = (f"{each.metrics[GROUP_MATCH].value:.2f} %" for each in both)
@@ -542,7 +542,7 @@ def page(selection: ui.Selection) -> None:
 
 
 def scales_line(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> str:
-    """That both have scales of their own and that this is no matter, where they plainly have: their scores do not
+    """That both have scales of their own and that this does not matter, where they plainly have: their scores do not
     overlap, or those of one spread over more than `FAR` times as much; "" elsewhere. The outermost hundredths of the
     scores count for nothing."""
     ranges = [np.percentile(each.scores, (1, 99)) for each in (a, b)]
@@ -551,8 +551,8 @@ def scales_line(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> str:
     if max(low, other_low) <= min(high, other_high) and spreads[1] <= FAR * spreads[0]:
         return ""
     return (
-        f"The scores of {sides[0].name} and of {sides[1].name} have different scales; that is no matter, as every metric "
-        "compares scores within one side only."
+        f"The scores of {sides[0].name} and of {sides[1].name} have different scales; that does not matter, as every "
+        "metric compares scores within one side only."
     )
 
 

@@ -456,10 +456,10 @@ def test_of_several_files_of_the_same_groups_none_is_chosen_unasked(app, tmp_pat
 
 
 @pytest.mark.parametrize(("scale", "shift", "said"), [(30, -40, True), (30, 0, True), (2, 0.1, False)])
-def test_scales_that_plainly_differ_are_said_to_be_no_matter(app, tmp_path, scale, shift, said):
+def test_scales_that_plainly_differ_are_said_not_to_matter(app, tmp_path, scale, shift, said):
     first = uploaded(tmp_path, "cosines.csv", with_right({0, 1}))
     other = uploaded(tmp_path, "logs.csv", scale * with_right({1}) + shift)
-    line = "The scores of cosines.csv and of logs.csv have different scales; that is no matter"
+    line = "The scores of cosines.csv and of logs.csv have different scales; that does not matter"
     assert (line in text(app(COMPARE, set=first, other=other)).replace("\\", "")) is said
 
 
