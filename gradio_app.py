@@ -299,7 +299,7 @@ def examples(folder: Path) -> list[list[Any]]:
     a model is given the picture that it is given in the app, and not one of 320 pixels made small."""
     groups = [datasets.load(name, "test")[place] for name, place in EXAMPLES]
     return [
-        [*(_written(ref, folder) for ref in group.images), *(group.captions[j] for j in group.truth)]
+        [*(_written(ref, folder) for ref in group.images), *(group.captions[j] for j in group.truth or ())]
         for group in groups  # each caption in the field of its image, in whichever order the set has them
     ]
 
