@@ -60,12 +60,21 @@ from demo_server.turns import queued
 from demo_server.uploads import KEPT
 
 STYLE = Path(__file__).parent / ".streamlit" / "style.css"
-SET = "scenes/left-right"
+EXAMPLES = (  # groups of the test split, a kind each; builtin/clip has the last one right by every metric
+    ("scenes/left-right", 0),
+    ("scenes/front-behind", 2),
+    ("scenes/attribute-swap", 2),
+    ("scenes/attribute-swap", 10),
+)
+KINDS = "left and right, front and behind, exchanged colours, and one that builtin/clip has right"
 LONGEST = 400  # characters of a caption, also by the API
 PICTURE = 320  # pixels a side, of the rendered examples
 Given = str | bytes  # an image as Gradio hands it on: a file of its uploads, or what a data address holds
 _at_work = threading.Lock()  # one pair of images at a time is in memory
 _examples: dict[bytes, ImageRef] = {}  # by the SHA-256 of the file that shows it
+SAME = (
+    "Both captions are the same text, so no metric can be right: caption 1 and caption 2 have equal scores."
+)
 INTRO = """
 # Which caption belongs to which image?
 Image A belongs to caption 1, image B to caption 2. Does a model know it? Choose an example, or bring two images and
@@ -84,28 +93,28 @@ LAYOUT = """
 @media (min-width: 641px) {
   #all {display: grid; grid-template-columns: minmax(0, 7fr) minmax(0, 13fr);}
 }
-/* the examples are cards in one row, on a phone in two: their pictures, and caption 1 where there is room */
-#examples thead, #examples td:nth-child(4) {display: none;}
+/* the examples are cards in one row, on a phone in two: each picture with its caption beside it */
+#examples thead {display: none;}
 #examples .table-wrap, #examples table {display: block; width: 100%; border: 0; margin: 0; padding: 0;}
 #examples > .label {margin-bottom: .3rem;}
 #examples tbody {display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: .6rem;}
-#examples tr {display: grid; grid-template-columns: 4.2rem 4.2rem minmax(0, 1fr); gap: .4rem; align-items: center;
+#examples tr {display: grid; grid-template-columns: 2.4rem minmax(0, 1fr); gap: .3rem .5rem; align-items: center;
   padding: .35rem; border: 1px solid rgba(134,140,155,.4); border-radius: .5rem; cursor: pointer;
   background: var(--block-background-fill);}
 #examples tr:is(:hover, :focus-within) {border-color: #4a3fb5; outline: 1px solid #4a3fb5;}
 #examples td {padding: 0; border: 0; white-space: normal; font-size: .78rem; line-height: 1.25; text-align: left;}
+#examples td:nth-child(n+3) {grid-column: 2;}
+#examples td:is(:nth-child(1), :nth-child(3)) {grid-row: 1;}
 #examples td .container {width: 100%; height: auto; max-width: none; border: 0; border-radius: .3rem;}
 #examples td img {width: 100%; height: auto;}
 @media (max-width: 900px) {
   #examples tbody {grid-template-columns: repeat(2, minmax(0, 1fr));}
 }
 @media (max-width: 640px) {
-  #examples tr {grid-template-columns: 1fr 1fr;}
-  #examples td:nth-child(3) {display: none;}
   /* both images stand side by side, so that the result is not far; the button is always at hand */
   #images {flex-wrap: nowrap;}
   #images > * {min-width: 0 !important;}
-  #images > .block {height: 176px !important;} /* so that both captions stand above the button */
+  #images > .block {height: 176px !important;} /* so that a caption stands above the button */
   /* with the page's colour around it, as a bar: no field shows from behind it */
   #compare {position: sticky; bottom: .5rem; z-index: 1000; box-shadow: 0 .25rem 0 .6rem var(--body-background-fill);}
 }
@@ -119,7 +128,7 @@ LAYOUT = """
 /* a long name ends before the arrow of its list, not below it */
 .gradio-container .wrap-inner input[role="combobox"] {padding-right: 1.75rem !important; text-overflow: ellipsis;}
 #all .form > .block {padding-block: .45rem;}
-#found .unknown-words {padding: .5rem .75rem; margin-bottom: .75rem; border-left: .25rem solid #c77700;
+#found .remark {padding: .5rem .75rem; margin-bottom: .75rem; border-left: .25rem solid #c77700;
   border-radius: .3rem; background: rgba(199,119,0,.14); font-weight: 600;}
 .gradio-container :is(h1, h2) {font-weight: 600;}
 #found {min-height: 9rem;} /* room for the progress of a model that is being loaded */
@@ -239,7 +248,8 @@ def _drawn(group: Group, evaluation: Evaluation, model: str) -> tuple[str, str, 
     data = evaluation.group(0)
     drawn = group_html.matching_html(_pictures(group), group.captions, data)
     unknown = vocabulary_note(model, model, "", group.captions, even_if_known=False)
-    before = "" if unknown is None else f'<p class="unknown-words" role="note">⚠ {escape(unknown)}</p>'
+    first, second = group.captions
+    before = "".join(_remark(said) for said in (SAME if first == second else None, unknown) if said)
     matrix = group_html.matrix_html(data, "Scores of images, down, with captions, across")
     note = "<p>Scores. Outlined, with a dot: the model's matching. ✓: the true pairs.</p>"
     scores = f'<div class="cm-scores">{matrix}{note}</div>'
@@ -248,6 +258,11 @@ def _drawn(group: Group, evaluation: Evaluation, model: str) -> tuple[str, str, 
     levels = ", ".join(f"{METRICS[n].label} {answer['chance'][n]:.3g}\u00a0%" for n in names)
     verdicts = f"{group_html.verdicts_html(data, names)}<p>Right by chance: {levels}.</p>"
     return f'{before}<div class="cm-drawn">{drawn}{scores}</div>', verdicts, answer
+
+
+def _remark(said: str, role: str = "note") -> str:
+    """What is to be known before a result, or why there is none: one look for both."""
+    return f'<p class="remark" role="{role}">⚠ {escape(said)}</p>'
 
 
 def _pictures(group: Group) -> list[str]:
@@ -260,7 +275,8 @@ def _pictures(group: Group) -> list[str]:
 
 def _first_answer(model: str) -> tuple[str, str, dict[str, Any]]:
     """`compare` of the first example as the page opens, from the scores that ship: nobody waits for a model."""
-    groups = datasets.load(SET, "test").select([0])
+    name, place = EXAMPLES[0]
+    groups = datasets.load(name, "test").select([place])
     scores = score_groups(lazy_scorer(model), groups)
     return _drawn(groups[0], Evaluation.of(scores, groups.truth, groups.ids), model)
 
@@ -270,7 +286,7 @@ def compare_or_say(*given: Any) -> tuple[str, str, dict[str, Any] | None]:
     try:
         return compare(*given)
     except gr.Error as error:
-        return f'<p role="alert"><b>{escape(error.message)}</b></p>', "", None
+        return _remark(error.message, "alert"), "", None
 
 
 def _to_compare() -> tuple[str, str, None]:
@@ -278,11 +294,14 @@ def _to_compare() -> tuple[str, str, None]:
     return "<p>Changed. Press <b>Compare</b> to see the scores.</p>", "", None
 
 
-def examples(folder: Path, count: int = 4) -> list[list[Any]]:
+def examples(folder: Path) -> list[list[Any]]:
     """Groups of the built-in world, their pictures as files of a folder. A file is known again by its content, so that
     a model is given the picture that it is given in the app, and not one of 320 pixels made small."""
-    groups = [datasets.load(SET, "test")[i] for i in range(count)]
-    return [[*(_written(ref, folder) for ref in group.images), *group.captions] for group in groups]
+    groups = [datasets.load(name, "test")[place] for name, place in EXAMPLES]
+    return [
+        [*(_written(ref, folder) for ref in group.images), *(group.captions[j] for j in group.truth or ())]
+        for group in groups  # each caption in the field of its image, in whichever order the set has them
+    ]
 
 
 def _written(ref: ImageRef, folder: Path) -> str:
@@ -316,7 +335,7 @@ def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
         given = gr.Examples(
             shown,
             [first, second, one, two],
-            label="Examples from the built-in world",
+            label=f"Examples: {KINDS}",
             cache_examples=False,
             elem_id="examples",
         )

@@ -27,17 +27,14 @@ from ui.navigation import ASK, CHANGES, DEBIAS_VIEWS, RETRIEVAL_VIEWS, TRAIN
 from ui.old_links import forget_views, present_name
 from ui.strategy_time import time_line
 
-LEAD = (
-    "Ask for “a green sphere”, and the model puts the pictures in order, the best first. A model that only "
-    "recognises words also puts **distractors** in front: pictures in which the words are true of different objects, "
-    "such as a green cube beside a red sphere. [Cola](https://github.com/arijitray1993/COLA) measures this and "
-    "trains models to do better."
-)
 _OF_COLA = "[Cola](https://github.com/arijitray1993/COLA)"
+LEAD = (  # of two or three lines on a phone, as those below
+    "Ask for “a green sphere”: does a green cube beside a red sphere come first, too? "
+    f"{_OF_COLA} measures how models rank such **distractors**."
+)
 LEADS = {  # of the other views
-    CHANGES: "A model was trained to tell which attribute belongs to which object, on newly drawn scenes with queries "
-    f"and the right pictures of each, in the ways of {_OF_COLA} and one more. Look whether more of a query's first "
-    "pictures are right after training.",
+    CHANGES: "A model was trained to tell which attribute belongs to which object, in the ways of "
+    f"{_OF_COLA} and one more, on newly drawn scenes. What changes?",
     TRAIN: f"Teach a model which attribute belongs to which object, in one of the ways of {_OF_COLA}.",
 }
 KINDS = ("adapt",)  # of the runs that this page shows
@@ -466,15 +463,16 @@ def after(run: Run) -> None:
 
 def page(store: ui.VisitorStore) -> None:
     ui.warn_unknown("view", unknown_views, RETRIEVAL_VIEWS)
-    view = st.segmented_control(
-        "View",
-        RETRIEVAL_VIEWS,
-        key="view",
-        bind="query-params",
-        default=ASK,
-        required=True,
-        label_visibility="collapsed",
-    )
+    with st.container(key="retrieval-views"):  # which the style keeps in one line on a phone
+        view = st.segmented_control(
+            "View",
+            RETRIEVAL_VIEWS,
+            key="view",
+            bind="query-params",
+            default=ASK,
+            required=True,
+            label_visibility="collapsed",
+        )
     if view == CHANGES:
         retrieval_table.table()
     elif view == TRAIN:

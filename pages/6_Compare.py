@@ -46,6 +46,7 @@ from ui.uploads import (
 )
 
 PER_PAGE = 4
+FAR = 10  # times the spread of the other side's scores: another scale
 WINNERS = ("only A right", "only B right")  # of `paired.SIDES`
 CLASSES = {  # as the address has them; the page names the two
     "only the first right": "only A right",
@@ -325,21 +326,23 @@ def verdict(
     match: Comparison, both: tuple[Evaluation, Evaluation], first: str, second: str, tests: int = 1
 ) -> str:
     """Which of the two is ahead in GroupMatch, or that these groups cannot tell; by cluster where they hang together.
-    The difference is signed as in the table, second minus first; p is the table's, corrected for so many metrics, and
-    one is ahead where both interval and p say so. Markdown."""
+    The difference is the one ahead minus the other, else second minus first as in the table; p is the table's,
+    corrected for so many metrics, and one is ahead where both interval and p say so. Markdown."""
     tested, by = (match, "") if match.clustered is None else (match.clustered, f" by {match.clustered.by}")
     a, b = (escape_markdown(name) for name in (first, second))
     x, y = (f"{each.metrics[GROUP_MATCH].value:.2f} %" for each in both)
-    p_value = tested.p_holm or tested.p_value
-    if tested.low <= 0 <= tested.high or p_value > 0.05:
+    low, high, p_value = tested.low, tested.high, tested.p_holm or tested.p_value
+    if low <= 0 <= high or p_value > 0.05:
         said = f"these groups cannot tell {a} and {b} apart**, {x} and {y}"
     elif match.difference > 0:
         said = f"{b} is ahead of {a}**, {y} against {x}"
     else:
         said = f"{a} is ahead of {b}**, {x} against {y}"
+        a, b, both = b, a, both[::-1]
+        low, high = -high, -low
     led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both), digits=2)
     corrected = f", corrected for these {tests} metrics" if tests > 1 else ""
-    interval = f"95 % interval{by} {tested.low:+.1f} to {tested.high:+.1f}"
+    interval = f"95 % interval{by} {low:+.1f} to {high:+.1f}"
     difference = f"{b} − {a}: {led:+.2f} points, {interval}, p{by} {p_text(p_value)}{corrected}"
     return ui.unbroken(ui.true_minus(f"**GroupMatch: {said} ({difference})."))
 
@@ -525,7 +528,7 @@ def page(selection: ui.Selection) -> None:
     sides = sides_of(selection.model, other)
     # What is said of the selected one's truth stands above.
     truth = f"{sides[1].name} has no ground truth; truth: of {b.truth_of}." if b.truth_of else ""
-    notes = " ".join(line for line in (found.line, truth) if line)
+    notes = " ".join(line for line in (found.line, truth, scales_line(a, b, sides)) if line)
     if notes:
         st.caption(escape_markdown(notes))
     figure = overview(a, b, sides)
@@ -536,6 +539,21 @@ def page(selection: ui.Selection) -> None:
     more_on_the_test(a, b, sides, table)
     ui.export_section("compare", printed(table, found), {"metrics": figure}, **exports(found, other))
     ui.cite(groups)
+
+
+def scales_line(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> str:
+    """That both have scales of their own and that this does not matter, where they plainly have: their scores do not
+    overlap, or those of one spread over more than `FAR` times as much; "" elsewhere. The outermost hundredths of the
+    scores count for nothing."""
+    ranges = [np.percentile(each.scores, (1, 99)) for each in (a, b)]
+    (low, high), (other_low, other_high) = ranges
+    spreads = sorted(float(end - start) for start, end in ranges)
+    if max(low, other_low) <= min(high, other_high) and spreads[1] <= FAR * spreads[0]:
+        return ""
+    return (
+        f"The scores of {sides[0].name} and of {sides[1].name} have different scales; that does not matter, as every "
+        "metric compares scores within one side only."
+    )
 
 
 def printed(table: pd.DataFrame, found: Compared) -> pd.DataFrame:

@@ -474,6 +474,20 @@ def test_on_a_phone_the_first_image_is_on_the_first_screen(visit):
     page.get_by_role("heading", name="Matching", exact=True).wait_for()
 
 
+@pytest.mark.parametrize("view", ["Ask for pictures", "What training changes", "Train a model"])
+def test_on_a_phone_what_retrieval_is_about_takes_three_lines_and_its_views_one(visit, view):
+    """An intro of six lines, and “Train a model” in a line of its own below the two other views."""
+    page = visit(f"/Retrieval?view={view}", width=390, height=844)
+    buttons = page.locator(".st-key-retrieval-views button")
+    buttons.nth(2).wait_for()
+    settle(page)
+    boxes = [button.bounding_box() for button in buttons.all()]
+    assert len({box["y"] for box in boxes}) == 1 and boxes[-1]["x"] + boxes[-1]["width"] <= 390 - 16
+    title = page.get_by_role("heading", name="Retrieval", exact=True).bounding_box()
+    # Three lines of 26 pixels and the gaps above and below them.
+    assert boxes[0]["y"] - title["y"] - title["height"] <= 3 * 26 + 48
+
+
 def test_on_a_phone_the_figure_of_matching_is_on_the_first_screen_and_its_cards_come_last(visit):
     """Five cards filled the screen before it."""
     page = visit("/Matching", width=390, height=844)

@@ -140,6 +140,18 @@ def test_group_score_names_the_pair_that_stands_in_the_way():
     assert METRICS["group_score"].verdict(view(np.eye(2), TRUTH)) == "TextScore ✓ and ImageScore ✓"
 
 
+def test_group_score_names_a_comparison_that_is_lost_before_one_that_is_tied():
+    """The same caption twice: the tie of its rows stood as the cause of "wrong", before the column that is lost."""
+    data = view([[-2.71, -2.71], [-2.11, -2.11]], TRUTH)
+    said = METRICS["group_score"].verdict(data)
+    assert data.kinds["group_score"] == "wrong" and said.startswith("TextScore = and ImageScore ✗")
+    assert said.endswith(": caption 1 scores −2.11 with image B, and −2.71 with its own, image A")
+    last = METRICS["group_score"].verdict(view([[2, 2], [3, 1]], TRUTH))  # A ties, and caption 1 is lost
+    assert last.endswith(": caption 1 scores 3.00 with image B, and 2.00 with its own, image A")
+    tied = METRICS["group_score"].verdict(view([[2, 2], [1, 3]], TRUTH))
+    assert tied.endswith("image A scores 2.00 with caption 2, and 2.00 with its own, caption 1")
+
+
 def test_lines_before_and_after_the_reveal():
     data = view(SCORES[::-1], TRUTH)  # both images are matched wrong
     lines, picture, alt = drawn(data, revealed=False, student=[0, None])

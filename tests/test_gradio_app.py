@@ -55,7 +55,8 @@ def client(address):
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory):
-    group = datasets.load(gradio_app.SET, "test")[0]
+    name, place = gradio_app.EXAMPLES[0]
+    group = datasets.load(name, "test")[place]
     folder = tmp_path_factory.mktemp("pair")
     for i, ref in enumerate(group.images):
         ref.open(gradio_app.PICTURE).save(folder / f"{i}.png")
@@ -97,10 +98,48 @@ def test_words_that_a_model_does_not_know_are_said_before_its_verdicts(pair):
     images = [Image.open(file) for file in files]
     known, *_ = gradio_app.compare(*images, *captions, "builtin/clip")
     strange, *_ = gradio_app.compare(*images, "a giraffe", captions[1], "builtin/clip")
-    assert "unknown-words" not in known
-    said = strange[strange.index("unknown-words") :]
+    assert 'class="remark"' not in known
+    said = strange[strange.index('class="remark"') :]
     assert "does not know the word giraffe in these captions" in said.partition("cm-match")[0]
-    assert ".unknown-words" in gradio_app.LAYOUT  # it looks like a warning
+    assert "#found .remark" in gradio_app.LAYOUT  # it looks like a warning
+
+
+def test_a_refusal_looks_like_a_remark():
+    """It was plain bold text, and the remark on unknown words a coloured box."""
+    said, *_ = gradio_app.compare_or_say("a.png", None, "a cube", "a sphere", "builtin/clip")
+    assert said == '<p class="remark" role="alert">⚠ Give both images, then compare.</p>'
+
+
+def test_captions_that_are_the_same_text_are_said_and_the_reason_is_a_comparison_that_is_lost(pair):
+    """GroupScore's reason was the tie: image A scores -2.71 with caption 2, and -2.71 with its own."""
+    files, (caption, _) = pair
+    for order in (files, files[::-1]):  # in one of them image A is behind
+        asked = (*map(str, order), caption, f" {caption} ", "builtin/clip")
+        drawn, verdicts, answer = gradio_app.compare(*asked)
+        assert "Both captions are the same text" in drawn.partition("cm-match")[0]
+        assert answer["verdicts"]["group_score"] == "wrong"
+        reason = verdicts.partition("GroupScore")[2].partition("</tr>")[0].replace("\u2060", "")
+        reason = re.sub(r"\s", " ", reason)
+        numbers = re.search(r"caption \d scores (−?[\d.]+) with image [AB], and (−?[\d.]+)", reason).groups()
+        rival, own = (float(number.replace("−", "-")) for number in numbers)
+        assert rival > own
+    assert "the same text" not in gradio_app.compare(*map(str, files), *pair[1], "builtin/clip")[0]
+
+
+def test_the_examples_are_of_different_kinds_and_every_metric_has_the_last_one_right(tmp_path):
+    """All four were left/right pairs, and a card showed caption 1 alone."""
+    shown = gradio_app.examples(tmp_path)
+    captions = [set(card[2].split()) for card in shown]
+    assert [{"left", "front", "and"} & words for words in captions] == [{"left"}, {"front"}, {"and"}, {"and"}]
+    *others, last = ({*gradio_app.score_group(*card)["verdicts"].values()} for card in shown)
+    assert last == {"right"} and all("wrong" in verdicts for verdicts in others)
+    for card, (name, place) in zip(shown, gradio_app.EXAMPLES, strict=True):
+        group = datasets.load(name, "test")[place]  # of some, image A belongs to the set's caption 2
+        assert card[2:] == [group.captions[j] for j in group.truth]
+    hidden = [
+        rule for rule in gradio_app.LAYOUT.split("}") if "#examples" in rule and "display: none" in rule
+    ]
+    assert len(hidden) == 1 and "thead" in hidden[0] and "td" not in hidden[0]  # each caption is on the card
 
 
 def test_the_list_of_models_says_in_words_how_each_scores_and_gives_the_api_its_name():
@@ -249,7 +288,8 @@ def test_a_mistake_on_the_page_is_said_where_the_result_was(pair):
 
 def test_an_example_has_the_scores_of_the_app_and_the_same_picture_in_another_file_nearly(pair):
     """A model of the app is given pictures of 64 pixels, which are drawn so; a file of 320 is made small."""
-    groups, scorer = datasets.load(gradio_app.SET, "test").select([0]), load_scorer("builtin/clip")
+    (name, place), scorer = gradio_app.EXAMPLES[0], load_scorer("builtin/clip")
+    groups = datasets.load(name, "test").select([place])
     asked = (*map(str, pair[0]), *pair[1], "builtin/clip")
     gradio_app.build()
     shown = gradio_app.score_group(*asked)["scores"]

@@ -68,11 +68,13 @@ def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app)
     )
     test = app(COMPARE, set="scenes/attribute-swap", model="builtin/clip", other="builtin/siglip")
     said = text(test).replace("\\", "")
-    lead = "builtin/clip is ahead of builtin/siglip**, 82.67 % against 71.33 % (builtin/siglip − builtin/clip: −11.33"
+    # The sign of the sentence: “(builtin/siglip − builtin/clip: −11.33” stood behind it.
+    lead = "builtin/clip is ahead of builtin/siglip**, 82.67 % against 71.33 % (builtin/clip − builtin/siglip: +11.33"
     assert (
-        f"{lead} points, 95 % interval by caption −17.2 to −5.1, p by caption < 0.001, corrected for these 5 metrics)."
+        f"{lead} points, 95 % interval by caption +5.1 to +17.2, p by caption < 0.001, corrected for these 5 metrics)."
         in said
     )
+    assert test.dataframe[0].value.set_index("metric").loc["GroupMatch", "B − A"] == pytest.approx(-34 / 3)
     assert (
         "55 groups are right with builtin/clip alone, 21 with builtin/siglip alone. 300 groups like these"
         in said
@@ -441,6 +443,24 @@ def test_a_file_of_other_groups_is_not_what_a_file_is_compared_with(app, tmp_pat
     UploadStore().remove("b.csv")
     test = app(COMPARE, set=first)
     assert next(c for c in test.selectbox if c.key == "other").value is None and not test.dataframe
+
+
+def test_of_several_files_of_the_same_groups_none_is_chosen_unasked(app, tmp_path):
+    """The newest was, a file of log-likelihoods beside one of cosines."""
+    first = uploaded(tmp_path, "a.csv", with_right({0, 1}))
+    for name in ("b.csv", "c.csv"):
+        uploaded(tmp_path, name, with_right({1}))
+    test = app(COMPARE, set=first)
+    assert next(c for c in test.selectbox if c.key == "other").value is None and not test.dataframe
+    assert "Choose above the file that a.csv is compared with" in text(test).replace("\\", "")
+
+
+@pytest.mark.parametrize(("scale", "shift", "said"), [(30, -40, True), (30, 0, True), (2, 0.1, False)])
+def test_scales_that_plainly_differ_are_said_not_to_matter(app, tmp_path, scale, shift, said):
+    first = uploaded(tmp_path, "cosines.csv", with_right({0, 1}))
+    other = uploaded(tmp_path, "logs.csv", scale * with_right({1}) + shift)
+    line = "The scores of cosines.csv and of logs.csv have different scales; that does not matter"
+    assert (line in text(app(COMPARE, set=first, other=other)).replace("\\", "")) is said
 
 
 def test_a_file_alone_says_what_it_can_be_compared_with(app, tmp_path):

@@ -608,8 +608,15 @@ def test_the_first_query_shows_pictures_with_every_word_on_different_objects(app
     test = app(PAGE)
     assert test.selectbox(key="query").value == "a green sphere"
     told = text(test)
-    assert "**3 of the first 8 show a green sphere**" in told
-    assert "**4 of the other 5 have every word, but on different objects**" in told
+    assert (
+        "**3 of the first 8 show a green sphere.** **4 of the other 5 have every word, but on different"
+        in told
+    )
+    # A sentence each: two counts and two average precisions were nested in one.
+    assert re.search(
+        r"objects\.\*\* \d+ of all \d+ pictures are right\. Average precision of `builtin/clip`: [\d.]+ % \(chance",
+        told.replace("\xa0", " "),
+    )
     shown = html(test)
     assert shown.count('<span class="cm-apart"><b>green</b> and <b>sphere</b> on different objects') == 4
     assert shown.count("<b>green</b> and <b>sphere</b> on one object") == 3
@@ -825,13 +832,14 @@ def test_beside_the_result_of_ones_own_words_stands_what_the_sets_words_give(app
     """One word changed the result by half, and only a press showed it."""
     test = app(PAGE, query="red cube")
     own = text(test).replace("\xa0", " ")
-    assert "of the first 8 show “red cube”**, **with the set’s wording “a red block” " in own
+    assert "of the first 8 show “red cube”.** " in own
     of_set = text(app(PAGE, query="a red block")).replace("\xa0", " ")
     right, precision = re.search(
-        r"\*\*(\d) of the first 8 show a red block.*?precision ([\d.]+) %", of_set
+        r"\*\*(\d) of the first 8 show a red block.*?precision of `.*?`: ([\d.]+) %", of_set
     ).groups()
-    assert f"“a red block” {right}** (average precision {precision} %)" in own
-    assert "with the set’s wording" not in of_set
+    beside = f"**With the set’s wording “a red block”, {right} of the first 8 are right.** "
+    assert f"%). {beside}Its average precision is {precision} %." in own
+    assert "the set’s wording" not in of_set
 
 
 @pytest.mark.parametrize(("typed", "buttons"), [

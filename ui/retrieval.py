@@ -184,24 +184,28 @@ def list_result(
     rows: Sequence[RankedImage],
     beside: str = "",
 ) -> str:
-    """What a list says, in Markdown: how many of its first images are right, average precision, and how to read it.
-    beside : what another wording gives, which is said before the details."""
+    """What a list says, in Markdown, a sentence each: how many of its first images are right, how many have every word
+    on different objects, average precision. beside : what another wording gives, in sentences that come last."""
     asked, right = _as_object(found.queries[query]), int(found.relevant[query].sum())
     if not right:
         return f"None of these {len(found)} pictures shows **{asked}**: no metric counts this query."
     first = sum(row.right for row in rows)
-    text = f"**{first} of the first {len(rows)} show {asked}**{beside}"
+    said = [f"**{first} of the first {len(rows)} show {asked}.**"]
     apart = sum(not row.right and bool(row.shared) and not row.missing for row in rows)
     if apart:
         others = len(rows) - first
         whose = "the other one" if others == apart == 1 else f"{apart} of the other {others}"
-        text += f"; **{whose} {'has' if apart == 1 else 'have'} every word, but on different objects**"
-    text += f". {right} of all {len(found)} pictures are right (`{model}`"
+        whose = whose[0].upper() + whose[1:]
+        said.append(f"**{whose} {'has' if apart == 1 else 'have'} every word, but on different objects.**")
+    said.append(f"{right} of all {len(found)} pictures {'is' if right == 1 else 'are'} right.")
     measured = _average_precision(found, query, scores, pool)
-    if measured is not None:
+    if measured is None:
+        said.append(f"Ranked by `{model}`.")
+    else:
         precision, chance = measured
-        text += f"; average precision {precision:.1f}\u00a0%, chance {chance:.1f}\u00a0%"
-    return f"{text})."
+        levels = f"{precision:.1f}\u00a0% (chance {chance:.1f}\u00a0%)"
+        said.append(f"Average precision of `{model}`: {levels}.")
+    return " ".join([*said, beside]).rstrip()
 
 
 def _as_object(asked: str) -> str:
@@ -221,16 +225,17 @@ def _average_precision(
 
 
 def wording_result(found: RetrievalSubset, wording: str, model: str, pool: str, most: int) -> str:
-    """What the set's query for the same object gives, as a clause that follows what a visitor's wording gives; "" where
+    """What the set's query for the same object gives, in sentences that follow what a visitor's wording gives; "" where
     `wording` is none."""
     if not wording:
         return ""
     query = found.queries.index(wording)
     scores = query_scores(found, query, model)
     rows = ranked_images(found, query, scores, pool, most)
-    text = f", **with the set’s wording “{escape_markdown(wording)}” {sum(row.right for row in rows)}**"
+    first = f"{sum(row.right for row in rows)} of the first {len(rows)} are right"
+    text = f"**With the set’s wording “{escape_markdown(wording)}”, {first}.**"
     measured = _average_precision(found, query, scores, pool)
-    return text if measured is None else f"{text} (average precision {measured[0]:.1f}\u00a0%)"
+    return text if measured is None else f"{text} Its average precision is {measured[0]:.1f}\u00a0%."
 
 
 def ranked_table(subset: RetrievalSubset, ranked: Mapping[str, Sequence[RankedImage]]) -> pd.DataFrame:

@@ -695,12 +695,13 @@ def benchmarks() -> dict[str, str]:
 
 
 def another_model(selection: Selection) -> str | None:
-    """What a selection is compared with by default: a quick model of two towers, or for a file another one of the same
-    groups; None where there is none."""
+    """What a selection is compared with by default: a quick model of two towers, or for a file the only other one of
+    the same groups; None where there is none, or where nobody but the visitor can choose."""
     if selection.is_file:
         ids = {*selection.groups.ids}
         others = (name for name in upload_names() if name != selection.benchmark)
-        return next((name for name in others if {*upload_groups(name).ids} == ids), None)
+        same = [name for name in others if {*upload_groups(name).ids} == ids]
+        return same[0] if len(same) == 1 else None
     known = {*model_names()}
     return next((n for n in (*_TWO_TOWERS, *known) if n != selection.model and n in known), None)
 

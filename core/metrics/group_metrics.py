@@ -243,25 +243,35 @@ def _group_verdict(data: GroupData) -> str:
 
 
 def _stumbling_block(data: GroupData) -> str:
-    """A true score that is not ahead in its row or column, in words; "" where there is none."""
-    digits = data.digits
-    for (i, j), own, row, column in zip(
-        data.truth_pairs, data.true, data.row_rival, data.column_rival, strict=True
-    ):
-        image, score = image_name(i), _number(own, digits)
-        if not (np.isnan(row) or _ahead(own, row)):
-            other = next(c for c in np.argsort(-data.scores[i], kind="stable") if c != j)
-            return (
-                f": image {image} scores {_number(row, digits)} with caption {other + 1}, and {score} with its own, "
-                f"caption {j + 1}"
-            )
-        if not (np.isnan(column) or _ahead(own, column)):
-            other = next(r for r in np.argsort(-data.scores[:, j], kind="stable") if r != i)
-            return (
-                f": caption {j + 1} scores {_number(column, digits)} with image {image_name(other)}, and {score} with "
-                f"its own, image {image}"
-            )
-    return ""
+    """A comparison that a true score loses in its row or column, in words; where it loses none, one that it ties; ""
+    where it wins all."""
+    pairs = zip(data.truth_pairs, data.true, data.row_rival, data.column_rival, strict=True)
+    tied = ""
+    for (i, j), own, row, column in pairs:
+        for rival, said in ((row, _said_of_row), (column, _said_of_column)):
+            if np.isnan(rival) or _ahead(own, rival):
+                continue
+            if _ahead(rival, own):
+                return said(data, i, j)
+            tied = tied or said(data, i, j)
+    return tied
+
+
+def _said_of_row(data: GroupData, i: int, j: int) -> str:
+    """Image i with its best other caption and with its own, j."""
+    scores, image = data.scores[i], image_name(i)
+    other = next(c for c in np.argsort(-scores, kind="stable") if c != j)
+    rival, own = (_number(scores[c], data.digits) for c in (other, j))
+    return f": image {image} scores {rival} with caption {other + 1}, and {own} with its own, caption {j + 1}"
+
+
+def _said_of_column(data: GroupData, i: int, j: int) -> str:
+    """Caption j with its best other image and with its own, i."""
+    scores = data.scores[:, j]
+    other = next(r for r in np.argsort(-scores, kind="stable") if r != i)
+    rival, own = (_number(scores[r], data.digits) for r in (other, i))
+    of = image_name(other)
+    return f": caption {j + 1} scores {rival} with image {of}, and {own} with its own, image {image_name(i)}"
 
 
 def _match_verdict(data: GroupData) -> str:
