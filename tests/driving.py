@@ -3,6 +3,7 @@
 import functools
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import drawn_once
@@ -41,11 +42,17 @@ def scored_home(tmp_path_factory):
 @pytest.fixture
 def fresh_pages():
     """For a test that changes what pages load: they have kept nothing from before, and keep nothing for others."""
-    for kept in (st.cache_data, st.cache_resource):
-        kept.clear()
+    forget_pages()
     yield
+    forget_pages()
+
+
+def forget_pages():
+    """Nothing that pages have kept is there any more, the files that they have measured among it."""
     for kept in (st.cache_data, st.cache_resource):
         kept.clear()
+    if files := sys.modules.get("ui.uploads"):
+        files._measured.__init__(files._measured._budget)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -114,8 +114,13 @@ def new_uploads(key: str) -> list[str]:
     Raises InputError for one that cannot be read, which is not stored and is kept as `refused_upload`; the others are
     stored all the same. It is no longer named once another one follows it in the field: the same without its mistakes.
     """
-    kinds: dict[str, Any] = {"type": [*FILES, "zip"], "max_upload_size": upload_limit()}
-    files = st.file_uploader(FILE_LABEL, accept_multiple_files=True, key=key, **kinds)
+    files = st.file_uploader(
+        FILE_LABEL,
+        [*FILES, "zip"],
+        accept_multiple_files=True,
+        key=key,
+        max_upload_size=upload_limit(),
+    )
     known, named = (st.session_state.setdefault(name, set()) for name in ("stored_uploads", "named_uploads"))
     entries: list[str] = []
     wrong: list[tuple[Any, InputError]] = []
