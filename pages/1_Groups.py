@@ -38,7 +38,13 @@ LEAD = (
 )
 MARGINS = "margin"  # in the address, set by a click on Matching
 # The fields of the gallery that an opened group leaves in the address, each as no address says it.
-GALLERY_FIELDS = {"q": "", "verdict": [], "sort": next(iter(group_filters.ORDERS)), "page": 1}
+GALLERY_FIELDS = {
+    "q": "",
+    "verdict": [],
+    "sort": next(iter(group_filters.ORDERS)),
+    "page": 1,
+    "compact": False,
+}
 
 
 WORDS = (
@@ -141,6 +147,7 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
         notable_group_buttons(selection, evaluation, "surprises")
         export = export_place()
         ui.pick_group(list(evaluation.ids), warn=False, label_visibility="collapsed", width=260)
+        compact = has_pictures(groups[0]) and st.toggle("Compact", key="compact", bind="query-params")
     indices, active = chosen.indices(groups, evaluation), chosen.described(groups)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         shown = escape_markdown(" · ".join([f"{len(indices)} of {len(groups)} groups", *active]))
@@ -155,18 +162,20 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
         st.button("Clear filters", on_click=clear_filters, icon=":material/close:")
         export_groups(selection, evaluation, export)
         return
-    count = -(-len(indices) // PER_PAGE)
+    per_page = PER_PAGE * (2 if compact else 1)
+    count = -(-len(indices) // per_page)
     if "page" not in st.session_state:  # of the address, not of filters that have just left fewer
         warn_number("page", "Page", 1, count, whole=True)
     if st.session_state.get("page", 1) > count:
         st.session_state["page"] = 1
-    if has_pictures(groups[0]):
-        grid = st.grid(CARDS_IN_A_ROW, min_column_width=300, border=True)
-    else:  # scores in small cards
-        grid = st.grid(SMALL_CARDS_IN_A_ROW, min_column_width=220, border=True)
+    place = st.container(key="compact-gallery" if compact else "gallery")
+    if has_pictures(groups[0]) and not compact:
+        grid = place.grid(CARDS_IN_A_ROW, min_column_width=300, border=True)
+    else:
+        grid = place.grid(SMALL_CARDS_IN_A_ROW, min_column_width=220, border=True)
     # Drawn before the cards above it: of an address the field alone knows the page.
-    start = (st.pagination(count, key="page", bind="query-params") - 1) * PER_PAGE
-    for index in indices[start : start + PER_PAGE]:
+    start = (st.pagination(count, key="page", bind="query-params") - 1) * per_page
+    for index in indices[start : start + per_page]:
         with grid.cell():
             card(selection.model, evaluation, groups[int(index)], int(index))
     export_groups(selection, evaluation, export)

@@ -326,20 +326,16 @@ def verdict(
     match: Comparison, both: tuple[Evaluation, Evaluation], first: str, second: str, tests: int = 1
 ) -> str:
     """Which of the two is ahead in GroupMatch, or that these groups cannot tell; by cluster where they hang together.
-    The difference is the one ahead minus the other, else second minus first as in the table; p is the table's,
-    corrected for so many metrics, and one is ahead where both interval and p say so. Markdown."""
+    The sentence is of the second beside the first, as the differences of the table are; p is the table's, corrected
+    for so many metrics, and one is ahead where both interval and p say so. Markdown."""
     tested, by = (match, "") if match.clustered is None else (match.clustered, f" by {match.clustered.by}")
     a, b = (escape_markdown(name) for name in (first, second))
     x, y = (f"{each.metrics[GROUP_MATCH].value:.2f} %" for each in both)
     low, high, p_value = tested.low, tested.high, tested.p_holm or tested.p_value
     if low <= 0 <= high or p_value > 0.05:
         said = f"these groups cannot tell {a} and {b} apart**, {x} and {y}"
-    elif match.difference > 0:
-        said = f"{b} is ahead of {a}**, {y} against {x}"
     else:
-        said = f"{a} is ahead of {b}**, {x} against {y}"
-        a, b, both = b, a, both[::-1]
-        low, high = -high, -low
+        said = f"{b} is {'ahead of' if match.difference > 0 else 'behind'} {a}**, {y} against {x}"
     led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both), digits=2)
     corrected = f", corrected for these {tests} metrics" if tests > 1 else ""
     interval = f"95 % interval{by} {low:+.1f} to {high:+.1f}"

@@ -18,6 +18,7 @@ from urllib.parse import quote_plus
 
 import numpy as np
 import pytest
+from adapted import finish
 from gates import VARIABLE, Gate, until
 from test_page_look import contrast
 
@@ -25,6 +26,9 @@ from core.datasets import load
 from core.exchange.report import ReportSection, report_html
 from core.exchange.seeds import SeedResult
 from core.metrics.evaluation import Evaluation
+from core.runs.store import RunStore
+from core.ttm.run import TTMRun, store_embeddings
+from core.ttm.seeds import seeded
 from ui import history
 from ui.lessons import LESSONS
 from ui.navigation import RETRIEVAL_VIEWS
@@ -541,6 +545,23 @@ def test_on_a_laptop_the_ladder_opens_on_its_verdict_and_its_figure(visit):
         page.evaluate(BOXES, ".st-key-ladder-figure")[0],
     )
     assert said["y"] < figure["top"] and figure["bottom"] < 768
+
+
+def test_a_seed_is_opened_from_its_group_and_back_is_the_group(visit, server, home, monkeypatch):
+    """The button stands in a part that is redrawn by itself: the address changed, and the page did not."""
+    monkeypatch.setenv("CROSSMATCH_HOME", str(home / "data"))
+    rows = np.random.default_rng(0).normal(size=(24, 6))
+    np.savez(home / "mine.npz", img=rows, cap=rows + 1)
+    kept = store_embeddings("mine.npz", (home / "mine.npz").read_bytes())
+    job = TTMRun.of_file(kept, options={"iterations": 1, "epochs": 1})
+    for each in seeded(job, 2, "g-0123abcd"):
+        finish(RunStore(), f"mine · seed {each.seed}", each)
+    page = visit("/Test-Time_Matching?run=g-0123abcd")
+    page.get_by_role("button", name="Open seed 1").click()
+    page.get_by_role("button", name="All seeds of this group").wait_for()
+    page.go_back()
+    page.get_by_role("button", name="Open seed 1").wait_for()
+    no_error_box(page)
 
 
 def test_an_address_in_small_letters_opens_its_page(visit):

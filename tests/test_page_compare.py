@@ -68,10 +68,10 @@ def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app)
     )
     test = app(COMPARE, set="scenes/attribute-swap", model="builtin/clip", other="builtin/siglip")
     said = text(test).replace("\\", "")
-    # The sign of the sentence: “(builtin/siglip − builtin/clip: −11.33” stood behind it.
-    lead = "builtin/clip is ahead of builtin/siglip**, 82.67 % against 71.33 % (builtin/clip − builtin/siglip: +11.33"
+    # One sign in sentence, difference and table: “clip is ahead” had −11.33 behind it, and then +11.33 beside −11.33.
+    lead = "builtin/siglip is behind builtin/clip**, 71.33 % against 82.67 % (builtin/siglip − builtin/clip: −11.33"
     assert (
-        f"{lead} points, 95 % interval by caption +5.1 to +17.2, p by caption < 0.001, corrected for these 5 metrics)."
+        f"{lead} points, 95 % interval by caption −17.2 to −5.1, p by caption < 0.001, corrected for these 5 metrics)."
         in said
     )
     assert test.dataframe[0].value.set_index("metric").loc["GroupMatch", "B − A"] == pytest.approx(-34 / 3)

@@ -503,6 +503,17 @@ def test_next_and_previous_walk_the_groups_of_the_gallery_in_its_order(app):
     assert other.session_state["group"] == found.ids[wrong + 1]
 
 
+def test_a_compact_gallery_has_twice_as_many_cards_and_is_kept_behind_a_group(app):
+    """Two groups of 300 stood on a laptop's screen."""
+    test = app(GROUPS, set="scenes/left-right")
+    assert html(test).count("cm-card") == 12
+    test = fine(test.toggle(key="compact").set_value(True).run())
+    assert html(test).count("cm-card") == 24
+    test = fine(button(test, r"Open left\-right/test/0003").click().run())
+    assert test.query_params["compact"] in ("true", ["true"])
+    assert html(fine(test.button(key="to-gallery").click().run())).count("cm-card") == 24
+
+
 def test_a_page_of_the_gallery_that_is_not_there_is_said(app):
     """page=999 showed the first page without a word."""
     test = app(GROUPS, set="scenes/left-right", page="999")

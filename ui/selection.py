@@ -269,7 +269,11 @@ def keep_in_address(fields: Mapping[str, Any]) -> None:
         if key not in st.session_state:
             continue
         value = st.session_state[key]
-        said = [*value] if isinstance(value, list | tuple) else [str(value)]
+        said = (
+            [*value]
+            if isinstance(value, list | tuple)
+            else [str(value).lower() if value is True else str(value)]
+        )
         if value in (default, None):
             st.query_params.pop(key, None)
         elif st.query_params.get_all(key) != said:

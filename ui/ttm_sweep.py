@@ -404,13 +404,11 @@ def table(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> 
     wide_table(pd.DataFrame(rows), key="seeds_table")
     with st.container(horizontal=True):
         for run in runs:
-            st.button(
-                f"Open seed {seed_of(run)}",
-                key=f"seed-{run.id}",
-                on_click=open_run,
-                args=(run.id,),
-                icon=":material/open_in_full:",
-            )
+            label, icon = f"Open seed {seed_of(run)}", ":material/open_in_full:"
+            if st.button(label, key=f"seed-{run.id}", icon=icon):
+                # Drawn in a part that is redrawn by itself: a callback would change the address and nothing else.
+                open_run(run.id)
+                st.rerun()
 
 
 def _counts(run: Run, records: Sequence[Mapping[str, Any]]) -> dict[str, str]:
