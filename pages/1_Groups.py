@@ -277,7 +277,7 @@ def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
             st.info(
                 "Which caption belongs to which image? Choose one for each, then reveal what the model thinks."
             )
-        about(selection, evaluation, group, index)
+        about(selection, evaluation, group, index, revealed)
     if revealed:
         st.header("Verdicts, with this group's numbers", anchor=False)
         st.html(group_html.verdicts_html(data))
@@ -291,8 +291,9 @@ def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
         ui.export_section(name, **ui.group_exports(selection, evaluation, index))
 
 
-def about(selection: ui.Selection, evaluation: Evaluation, group: Group, index: int) -> None:
-    """Where the group's truth comes from, its margin and tags, and the way to compare its model with another one."""
+def about(selection: ui.Selection, evaluation: Evaluation, group: Group, index: int, revealed: bool) -> None:
+    """Where the group's truth comes from, its margin and tags, and the way to compare its model with another one, which
+    shows the matching."""
     if not evaluation.truth_given:
         st.caption(
             "The data give no ground truth: image A is assumed to belong to caption 1, image B to caption 2, and so on."
@@ -301,6 +302,8 @@ def about(selection: ui.Selection, evaluation: Evaluation, group: Group, index: 
     if not st.session_state.get("predict"):  # else it would say before the student does how sure the model is
         tags = [margin_text(evaluation, index), *tags]
     st.caption(escape_markdown(" · ".join(tags)))
+    if not revealed:
+        return
     other = ui.another_model(selection)
     label = f"Compare with {(other or 'another model').removeprefix(PREFIX)}"
     ui.page_button(
@@ -357,7 +360,8 @@ def matrix(group: Group, data: GroupData) -> None:
             alt=f"Score matrix of {m} images and {k} captions; the list below describes every cell.",
         )
     st.caption(
-        "Scores. Outlined, with a dot: the model's matching. ✓: the true pairs. Press a cell for details of its pair."
+        "Scores. Outlined, with a dot: the model's matching. ✓: the true pairs. Press a cell for details of its pair. "
+        "Lines: the matching, dashed where it is wrong; dotted: the true pairs that it misses."
     )
     if st.session_state.get("pair") not in (None, *pairs):
         st.session_state["pair"] = None

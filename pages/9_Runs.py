@@ -819,6 +819,9 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     kinds = {first.runs[0].kind, second.runs[0].kind}
     scored = not apart and len(first.runs) == len(second.runs) == 1 and kinds <= {*SCORED}
     ends = last_iterations(both, store) if scored else {}
+    tested = {} if apart else paired_tests(both, ends, shared_metrics, store)
+    if metric in tested:
+        st.markdown(verdict(metric, tested))
     if ends and metric in metrics.METRICS:
         results = (metric_line(e.metrics[metric]) for e in ends.values())
         named = (f"{line}: {escape_markdown(result)}" for line, result in zip(lines, results, strict=False))
@@ -829,7 +832,6 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     else:
         st.markdown("  \n".join(lines))
         means(both, metric, store)
-    tested = {} if apart else paired_tests(both, ends, shared_metrics, store)
     measured = [name for name in shared_metrics if all(("", name) in side.after for side in sides)]
     frame = _pair_frame(sides, measured, tested)
     note = every_metric(frame, both, tested)
@@ -848,6 +850,23 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     )
     report = partial(report_of_both, both, ends, " ".join(about)) if ends else None
     return _Shown({label(metric): figure}, tables, bands, latex, report)
+
+
+def verdict(metric: str, tested: Mapping[str, statistics.Comparison]) -> str:
+    """Whether B is ahead of A in a metric, where both interval and p say so; p corrected for all that are tested."""
+    found = tested[metric]
+    p = found.p_value if found.p_holm is None else found.p_holm
+    if found.low <= 0 <= found.high or p > 0.05:
+        said = "this comparison cannot tell A and B apart"
+    else:
+        said = f"B is {'ahead of' if found.difference > 0 else 'behind'} A"
+    after = "" if found.p_holm is None or len(tested) < 2 else " after Holm's correction"
+    return ui.unbroken(
+        true_minus(
+            f"**{label_and_meaning(metric)[0]}: {said}**, B − A {found.difference:+.2f} points (95 % interval "
+            f"{found.low:+.1f} to {found.high:+.1f}, p {p_text(p)}{after})."
+        )
+    )
 
 
 def paired_tests(

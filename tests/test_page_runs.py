@@ -369,9 +369,20 @@ def test_two_common_seeds_cannot_tell_how_much_seeds_matter_and_have_their_inter
     assert "Two seeds cannot tell how much seeds matter" in said and wanted.replace("-", "−") in said
     own = estimate(b, np.nan, parts=2)
     assert f"{own.low:.1f}–{own.high:.1f}, over groups, for these two seeds" in said
-    assert (
-        "cannot tell" not in text(choose(app(RUNS), made.group, made.simplematch)).split("same 24 groups")[0]
+    one = text(choose(app(RUNS), made.group, made.simplematch)).split("same 24 groups")[0]
+    assert "Two seeds cannot tell" not in one
+
+
+def test_a_comparison_begins_with_what_its_corrected_p_says(app, made):  # noqa: F811
+    """Six lines of numbers came first, with the p before its correction."""
+    test = choose(app(RUNS, together="false"), *made.seeds)
+    first = next(
+        each.value for each in test.markdown if "GroupMatch: this comparison cannot tell" in each.value
     )
+    table = test.table[0].value.set_index("Metric").loc["**GroupMatch**"]
+    assert "after Holm's correction" in first.replace("\u00a0", " ") and table["p (Holm)"] in first
+    said = [each.value for each in test.markdown]
+    assert said.index(first) < next(i for i, each in enumerate(said) if "B minus A, last" in each)
 
 
 def test_a_single_run_stands_among_all_seeds_of_another(app, made):  # noqa: F811

@@ -30,11 +30,11 @@ from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 from core.ttm import seeds
-from core.ttm.records import SeedChange, changes
+from core.ttm.records import SeedChange, _only_memorised, _verdict_words, changes
 from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup
 from ui.selection import group_title
-from ui.ttm_run import _notes, only_memorised, verdict_words
+from ui.ttm_run import _notes
 from ui.ttm_shifts import _table
 from ui.ttm_sweep import _results_table
 
@@ -929,10 +929,10 @@ def _change(difference, p):
 def test_a_run_says_in_words_whether_it_gained_and_where_it_only_memorised(score, match, memorised):
     """“GroupScore +20.0” stood first, and only the small print said that it is no gain."""
     found = {"GroupScore": _change(*score), "GroupMatch": _change(*match)}
-    assert ("memorises its own matchings" in only_memorised(found)) is memorised
-    words = {label: verdict_words(change) for label, change in found.items()}
+    assert ("memorises its own matchings" in _only_memorised(found)) is memorised
+    words = {label: _verdict_words(change) for label, change in found.items()}
     assert words["GroupMatch"].startswith("rises by" if match[1] < 0.05 else "is not shown to change")
-    assert verdict_words(_change(9, 0.03)._replace(p_holm=0.06)).startswith("rises, but not surely")
+    assert _verdict_words(_change(9, 0.03)._replace(p_holm=0.06)).startswith("rises, but not surely")
 
 
 def test_the_table_of_seeds_has_the_interval_of_every_mean(app, made, monkeypatch):  # noqa: F811

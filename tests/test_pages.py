@@ -357,6 +357,15 @@ def test_groups_of_a_file_are_cards_with_their_scores_and_not_with_names_of_pict
     assert list(test.query_params["group"]) == ["1"]
 
 
+def test_cards_of_a_file_have_its_own_names(app):
+    """They said "caption 1" and "image A" of a file that calls them ca0 and im0."""
+    rows = ["group,image,caption,score"]
+    rows += [f"{g},im{i},ca{j},{10 * g + 2 * i + j}" for g in range(2) for i in range(2) for j in range(2)]
+    fine(upload(app(MATCHING), "named.csv", "\n".join(rows).encode()))
+    shown = html(app(GROUPS, set="upload/named.csv"))
+    assert shown.count("<li>ca0</li><li>ca1</li>") == 2 and shown.count("A: im0 · B: im1") == 2
+
+
 def test_uploaded_embeddings_bring_retrieval_along(app, tmp_path):
     rng = np.random.default_rng(0)
     images = rng.normal(size=(18, 8))

@@ -349,3 +349,28 @@ def test_the_curves_of_parts_and_of_seeds_say_what_they_are(toy_groups):
     assert "<h3>Accuracy by iteration, adapted groups</h3>" in text and "untouched groups</h3>" in text
     seeds = report_html([section(toy_groups)], curves={"": run_of([25, 50], seeds=np.array([2, 2]))})
     assert "Bands: one standard deviation to either side of the mean over seeds." in seeds
+
+
+def test_a_report_begins_with_what_its_tests_say(toy_groups):
+    """Whoever got the file had to draw the conclusion from its tables."""
+    groups = GroupSet("mine/many", tuple(replace(toy_groups[0], id=str(i)) for i in range(12)))
+
+    def model(name, right):
+        scores = np.array([np.eye(2) if i < right else 1 - np.eye(2) for i in range(12)], np.float32)
+        return ReportSection(
+            name, groups, Evaluation.of(scores, np.tile([0, 1], (12, 1)), groups.ids), "mine/many", "test"
+        )
+
+    page = report_html([model("one", 12), model("other", 0)])
+    first = page[page.index("</h1>") :].partition("<table>")[0]
+    assert "GroupMatch: other is behind one, 0.00 % against 100.00 % (−100.00 points" in first
+    told = json.loads(re.search(r'id="crossmatch">(.*?)</script>', page)[1])["conclusions"]
+    assert len(told) == 2 and told[1] in first
+    close = report_html([model("one", 6), model("other", 7)])
+    assert "GroupMatch: these groups cannot tell other and one apart, 58.33 % and 50.00 %" in close
+    assert "conclusions" not in json.loads(
+        re.search(r'id="crossmatch">(.*?)</script>', report_html([model("one", 6)]))[1]
+    )
+    curves = {"": TTMData.unmeasured(2, 2, 3)}
+    run = report_html([model("clip, before", 2), model("clip, after", 12)], curves=curves)
+    assert "GroupMatch rises by more than chance explains: +83.3 points (95 % interval" in run

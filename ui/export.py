@@ -72,6 +72,7 @@ def export_section(
     title: str = "",
     note: str = "",
     state: Mapping[str, str] | None = None,
+    table_label: str = "Table (CSV)",
 ) -> None:
     """Downloads of a view, the link to it, and what reproduces and cites it; texts have a button that copies them.
 
@@ -86,7 +87,7 @@ def export_section(
         if more is not None:
             more()
         if table is not None:
-            csv_button("Table (CSV)", table, name)
+            csv_button(table_label, table, name)
         head = (title, note) if not figures or _with_head(name, title or note) else ("", "")
         for each, figure in (figures or {}).items():
             _figure_buttons(f"{name}-{each}", each, partial(_titled, figure, *head))

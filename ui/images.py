@@ -98,8 +98,24 @@ def group_card(
     if has_pictures(group):
         st.html(group_html.card_html(image_tags(group, size=_ON_A_CARD), group.captions, list(marks)))
     else:
-        st.html(_matrices(group, scores) + group_html.card_html([], [], list(marks)))
+        st.html(_matrices(group, scores) + _file_card(group, marks))
     _open_button(group.id, action, key, note)
+
+
+def _file_card(group: Group, marks: Sequence[tuple[str, str]]) -> str:
+    """What a file calls the images and captions of a group without pictures, where it does not only number them."""
+    names = [
+        (group_html.image_name(i), str(getattr(each, "label", ""))) for i, each in enumerate(group.images)
+    ]
+    own = [
+        f"{letter}: {name}"
+        for i, (letter, name) in enumerate(names)
+        if name not in (f"image {letter}", str(i))
+    ]
+    texts = [f"caption {j + 1}" for j in range(len(group.captions))]
+    only_numbers = list(group.captions) in (texts, [str(j) for j in range(len(texts))])
+    shown = f"<small>{escape(' · '.join(own))}</small>" if own else ""
+    return shown + group_html.card_html([], [] if only_numbers else group.captions, list(marks))
 
 
 def _matrices(group: Group, scores: Mapping[str, GroupData]) -> str:

@@ -153,7 +153,9 @@ def whole_label(sweep: SeedGroup) -> str:
     """`group_label` with how many groups there were, and the settings."""
     first = sweep.runs[0]
     ran = [_groups_in(first.id, any(run.done for run in sweep.runs), first.config), *_settings_said(first)]
-    return " · ".join([title_of(sweep), *ran, f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}"])
+    title, seed = title_of(sweep), f"seed {seed_of(first)}"
+    ran += [seed] * (len(sweep.runs) == 1 and not title.endswith(seed))
+    return " · ".join([title, *ran, f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}"])
 
 
 @st.cache_data(max_entries=4096, show_spinner=False)

@@ -33,7 +33,7 @@ from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
 from core.ttm.explain import GLOBAL, explain, group_history_text
 from core.ttm.forecast import Forecast
-from core.ttm.records import _MEMORISED, divergence
+from core.ttm.records import _MEMORISED, _only_memorised, _verdict_words, divergence
 from core.ttm.records import changes as paired_changes
 from core.ttm.run import adaptation
 from ui.export import chart, csv_button, export_section, picture_buttons
@@ -108,6 +108,7 @@ def view(store: RunStore, run_id: str, files: DeltaGenerator) -> None:
                 figures,
                 latex=partial(_latex, run, steps),
                 command=_command(run),
+                table_label="Curves, a row per iteration (CSV)",
                 report=partial(_report, run) if is_measured else None,
                 groups=groups,
                 title=run.title,
@@ -293,25 +294,14 @@ def run_changes(run: Run) -> dict[str, Comparison]:
     return paired_changes(before, after, parts)
 
 
-def verdict_words(found: Comparison) -> str:
-    """Whether a change is more than chance: `rises by more than chance explains`."""
-    p = found.p_value if found.p_holm is None else found.p_holm
-    way = "rises" if found.difference > 0 else "falls"
-    if p < 0.05:
-        return f"{way} by more than chance explains"
-    if found.p_value < 0.05:
-        return f"{way}, but not surely: of several comparisons one may look so by chance"
-    return "is not shown to change: chance alone could explain the difference"
-
-
 def change_lines(compared: Mapping[str, Comparison]) -> None:
     """What a run that is over has changed, and whether that is more than noise: a line for each metric."""
     lines = [
-        f"**{label} {verdict_words(change)}:** {change.difference:+.1f} points (95 % interval {change.low:+.1f} to "
+        f"**{label} {_verdict_words(change)}:** {change.difference:+.1f} points (95 % interval {change.low:+.1f} to "
         f"{change.high:+.1f})."
         for label, change in compared.items()
     ]
-    if memorised := only_memorised(compared):
+    if memorised := _only_memorised(compared):
         lines.append(memorised)
     st.markdown(unbroken(true_minus("  \n".join(lines))))
 
@@ -326,19 +316,6 @@ def change_tests(compared: Mapping[str, Comparison]) -> None:
     ]
     how = "McNemar's test, corrected by Holm's method" if several else "McNemar's test"
     st.caption(unbroken(f"{how}: {'; '.join(told)}."))
-
-
-def only_memorised(compared: Mapping[str, Comparison]) -> str:
-    """That GroupScore alone has risen, and what it means; "" where it has not, or where GroupMatch has, too."""
-    score, match = (compared.get(METRICS[name].label) for name in (metrics.GROUP_SCORE, metrics.GROUP_MATCH))
-    if score is None or match is None or "rises by" not in verdict_words(score):
-        return ""
-    if "rises by" in verdict_words(match):
-        return ""
-    return (
-        "GroupScore alone rises, as it does where a model memorises its own matchings; they are not shown to be right "
-        "more often."
-    )
 
 
 def changes(store: RunStore, run: Run) -> None:

@@ -34,13 +34,13 @@ from core.metrics.groups import GROUP_MATCH, METRICS, headline_metrics
 from core.metrics.statistics import Estimate, estimate
 from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
-from core.ttm.records import _MEMORISED, _SAME_SEEDS, SeedChange
+from core.ttm.records import _MEMORISED, _SAME_SEEDS, SeedChange, _only_memorised, _verdict_words
 from core.ttm.run import RUNS, adaptation
 from core.ttm.seeds import SeedGroup, group_runs, seed_of, summary
 from ui.export import chart, csv_button, export_section
 from ui.formatting import change_text, p_text, true_minus, unbroken, wide_table
 from ui.runs import evaluation_at, live_section, open_run, run_groups, settings_line, what_ran
-from ui.ttm_run import measured_parts, only_memorised, report_of, verdict_words
+from ui.ttm_run import measured_parts, report_of
 
 _HEIGHT = 340  # of the curves: on a laptop all of them stand on the first screen
 RESULT = (
@@ -69,6 +69,7 @@ def view(store: RunStore, group: str, files: DeltaGenerator) -> None:
                 {"accuracy": figures.ttm_metrics_figure(data)},
                 command=_command(runs),
                 latex=partial(_latex, whole, missing) if is_measured else "",
+                table_label="Curves, a row per iteration (CSV)",
                 report=partial(_report, whole, missing) if is_measured else None,
                 groups=run_groups(runs[0].id, runs[0].config),
                 more=partial(_first_files, group, whole, missing),
@@ -186,7 +187,7 @@ def _masks(run: Run) -> dict[str, np.ndarray]:
 def verdict(found: Mapping[str, SeedChange], seeds: int) -> None:
     """What the seeds have come to, in a sentence for each metric: whether it is more than chance, and the mean gain."""
     lines = [_verdict_line(label, change, seeds) for label, change in found.items()]
-    memorised = only_memorised({label: change.mean for label, change in found.items()})
+    memorised = _only_memorised({label: change.mean for label, change in found.items()})
     lines += [memorised] * bool(memorised) + [_SAME_SEEDS] * any(change.same for change in found.values())
     st.markdown(unbroken(true_minus("  \n".join(lines))))
 
@@ -210,7 +211,7 @@ _READING = (
 def _verdict_line(label: str, change: SeedChange, seeds: int) -> str:
     found = change.mean
     return (
-        f"**{label} {verdict_words(found)}:** {found.difference:+.1f} points in the mean of {seeds} seeds (95 % "
+        f"**{label} {_verdict_words(found)}:** {found.difference:+.1f} points in the mean of {seeds} seeds (95 % "
         f"interval {found.low:+.1f} to {found.high:+.1f})."
     )
 

@@ -41,6 +41,7 @@ from core.scorers.vocabulary import vocabulary_note
 from core.scoring.cache import ScoreCache
 from core.scoring.load import lazy_scorer
 from core.scoring.scores import score_groups
+from core.ttm.records import _only_memorised, _verdict_words
 
 _THUMBNAIL = 256  # pixels
 _MAX_REFERENCES = 40
@@ -134,8 +135,61 @@ def report_html(
     told = f"<p><b>{escape(note)}</b></p>" if note else ""
     again = f"<p>The same again:</p><pre>{escape(command)}</pre>" if command else ""
     told += (f"<p>{escape(about)}</p>" if about else "") + again
+    concluded = _conclusions(pairs, seeds, adapted=curves is not None)
+    if concluded:
+        numbers["conclusions"] = concluded
+    told = f"<p>{'<br>'.join(map(escape, concluded))}</p>{told}" if concluded else told
     head = f"{told}{_curves(curves or {})}{SeedResult.html(seeds)}{_overview(sections)}{_difference_table(pairs)}"
     return report_page(title or _title(sections, pairs), f"{head}{body}{_how_to_read()}", numbers)
+
+
+def _conclusions(pairs: Sequence[_Pair], seeds: Sequence[SeedResult], adapted: bool) -> list[str]:
+    """What the tests of the main metrics say, a sentence each, as the pages say it; [] where nothing is tested.
+
+    adapted : whether a pair is one model before and after a run.
+    """
+    if seeds:
+        changes = {
+            f"{METRICS[r.metric].label}{f', {r.part}' if r.part else ''}": r.change for r in seeds if r.change
+        }
+        over = f" in the mean of {counted(seeds[0].spread.seeds, 'seed')}"
+        return _changes_told({label: change.mean for label, change in changes.items()}, over)
+    told = []
+    for pair in pairs:
+        main = {name: pair.metrics[name] for name in headline_metrics(pair.metrics) if name in pair.tests}
+        if adapted:
+            _, where, _ = _told_apart(pair.first.model, pair.second.model)
+            part = f", {where}" if len(pairs) > 1 else ""
+            told += _changes_told({f"{METRICS[name].label}{part}": found for name, found in main.items()}, "")
+        else:
+            told += [_ahead_told(pair, name, found) for name, found in main.items()]
+    return told
+
+
+def _changes_told(changes: Mapping[str, Comparison], over: str) -> list[str]:
+    lines = [
+        f"{label} {_verdict_words(found)}: {found.difference:+.1f} points{over} (95 % interval {found.low:+.1f} to "
+        f"{found.high:+.1f})."
+        for label, found in changes.items()
+    ]
+    return [*map(_true_minus, lines), *filter(None, [_only_memorised(changes)])]
+
+
+def _ahead_told(pair: _Pair, name: str, found: Comparison) -> str:
+    """Whether the second of a pair is ahead of the first: where both interval and p say so."""
+    second, first = pair.names
+    y, x = (f"{side.evaluation.metrics[name].value:.2f} %" for side in (pair.second, pair.first))
+    tested = found.clustered or found
+    p = tested.p_value if tested.p_holm is None else tested.p_holm
+    if tested.low <= 0 <= tested.high or p > 0.05:
+        said = f"these groups cannot tell {second} and {first} apart, {y} and {x}"
+    else:
+        said = f"{second} is {'ahead of' if found.difference > 0 else 'behind'} {first}, {y} against {x}"
+    by = "" if found.clustered is None else f" by {found.clustered.by}"
+    interval = f"95 % interval{by} {tested.low:+.1f} to {tested.high:+.1f}"
+    return _true_minus(
+        f"{METRICS[name].label}: {said} ({found.difference:+.2f} points, {interval}, p {p_digits(p)})."
+    )
 
 
 def _curves(curves: Mapping[str, TTMData]) -> str:

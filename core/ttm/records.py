@@ -100,6 +100,32 @@ def changes(before: Evaluation, after: Evaluation, parts: Mapping[str, np.ndarra
     return Comparison.holm(found)
 
 
+def _verdict_words(found: Comparison) -> str:
+    """Whether a change is more than chance: `rises by more than chance explains`."""
+    p = found.p_value if found.p_holm is None else found.p_holm
+    way = "rises" if found.difference > 0 else "falls"
+    if p < 0.05:
+        return f"{way} by more than chance explains"
+    if found.p_value < 0.05:
+        return f"{way}, but not surely: of several comparisons one may look so by chance"
+    return "is not shown to change: chance alone could explain the difference"
+
+
+def _only_memorised(compared: Mapping[str, Comparison]) -> str:
+    """That GroupScore alone has risen, and what it means; "" where it has not, or where GroupMatch has, too."""
+    score, match = (
+        compared.get(metrics.METRICS[name].label) for name in (metrics.GROUP_SCORE, metrics.GROUP_MATCH)
+    )
+    if score is None or match is None or "rises by" not in _verdict_words(score):
+        return ""
+    if "rises by" in _verdict_words(match):
+        return ""
+    return (
+        "GroupScore alone rises, as it does where a model memorises its own matchings; they are not shown to be right "
+        "more often."
+    )
+
+
 class SeedChange(NamedTuple):
     """What several seeds of a run have changed in one metric, in percentage points."""
 
