@@ -65,7 +65,7 @@ def papers_data(plan: Mapping[str, Any]) -> PapersData:
     kept = (~np.isnan(values)).any(axis=(0, 2))
     kept = kept if kept.any() else ~kept  # of a table without any number its lines stand alone
     labels = [line["line"] for line, is_kept in zip(plan["lines"], kept, strict=True) if is_kept]
-    metrics, kinds = ([each[k] for each in names.values()] for k in (0, 1))
+    metrics, kinds = [metric for metric, _ in names.values()], [kind for _, kind in names.values()]
     return PapersData(labels, list(names), metrics, kinds, *values[:, kept])
 
 
