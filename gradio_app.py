@@ -89,6 +89,9 @@ LAYOUT = """
   {border: 0 !important;}
 .prose .cm-verdicts tbody > tr {border-bottom: 1px solid rgba(134,140,155,.28) !important;}
 .gradio-container {overflow: clip !important;} /* hidden, as Gradio has it, nothing inside can stay in view */
+/* gaps so small that the button is on a laptop's first screen, and on a phone's both captions are */
+main > .column {gap: .6rem;}
+#all > .column:first-child {gap: .5rem;}
 /* fields on the left, the result on the right; on a phone the result comes directly after the button */
 @media (min-width: 641px) {
   #all {display: grid; grid-template-columns: minmax(0, 7fr) minmax(0, 13fr);}
@@ -97,9 +100,9 @@ LAYOUT = """
 #examples thead {display: none;}
 #examples .table-wrap, #examples table {display: block; width: 100%; border: 0; margin: 0; padding: 0;}
 #examples > .label {margin-bottom: .3rem;}
-#examples tbody {display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: .6rem;}
-#examples tr {display: grid; grid-template-columns: 2.4rem minmax(0, 1fr); gap: .3rem .5rem; align-items: center;
-  padding: .35rem; border: 1px solid rgba(134,140,155,.4); border-radius: .5rem; cursor: pointer;
+#examples tbody {display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: .5rem .6rem;}
+#examples tr {display: grid; grid-template-columns: 2.1rem minmax(0, 1fr); gap: .25rem .5rem; align-items: center;
+  padding: .35rem; margin: 0; border: 1px solid rgba(134,140,155,.4); border-radius: .5rem; cursor: pointer;
   background: var(--block-background-fill);}
 #examples tr:is(:hover, :focus-within) {border-color: #4a3fb5; outline: 1px solid #4a3fb5;}
 #examples td {padding: 0; border: 0; white-space: normal; font-size: .78rem; line-height: 1.25; text-align: left;}
@@ -114,20 +117,22 @@ LAYOUT = """
   /* both images stand side by side, so that the result is not far; the button is always at hand */
   #images {flex-wrap: nowrap;}
   #images > * {min-width: 0 !important;}
-  #images > .block {height: 176px !important;} /* so that a caption stands above the button */
+  #images > .block {height: 184px !important;} /* so that both captions stand above the button */
+  .gradio-container .prose h1 {font-size: 1.35rem; line-height: 1.3;}
   /* with the page's colour around it, as a bar: no field shows from behind it */
   #compare {position: sticky; bottom: .5rem; z-index: 1000; box-shadow: 0 .25rem 0 .6rem var(--body-background-fill);}
 }
 /* the name of a field above its picture, not on it */
 #images [data-testid="block-label"] {position: static; width: auto; border: 0; box-shadow: none; background: none;}
 #images [data-testid="image"] {height: calc(100% - 1.9rem);}
-/* where a picture is, the ways to bring another lie on its lower edge and take none of its height */
-#images [data-testid="image"]:has(img) .source-selection {position: absolute; bottom: 0; width: 100%; border: 0;
-  background: color-mix(in srgb, var(--block-background-fill) 80%, transparent);}
-#images [data-testid="image"]:has(img) .upload-container {height: 100%;}
+/* the ways to bring another picture have a low row of their own below it */
+#images .source-selection {height: 1.75rem;}
+#images .source-selection button {margin-block: .125rem;}
+#images [data-testid="image"]:has(img) .upload-container {height: calc(100% - 1.75rem);}
 /* a long name ends before the arrow of its list, not below it */
 .gradio-container .wrap-inner input[role="combobox"] {padding-right: 1.75rem !important; text-overflow: ellipsis;}
-#all .form > .block {padding-block: .45rem;}
+#all .form > .block {padding-block: .3rem;}
+#all .form [data-testid="block-info"] {margin-bottom: .25rem;}
 #found .remark {padding: .5rem .75rem; margin-bottom: .75rem; border-left: .25rem solid #c77700;
   border-radius: .3rem; background: rgba(199,119,0,.14); font-weight: 600;}
 .gradio-container :is(h1, h2) {font-weight: 600;}
@@ -137,7 +142,9 @@ LAYOUT = """
 #found .cm-cell img {max-height: 240px; width: auto; margin: 0 auto;}
 #found .cm-scores p {font-size: .9rem;}
 @media (min-width: 1100px) {
-  #found .cm-drawn {display: grid; grid-template-columns: minmax(0, 1fr) 13.5rem; gap: .75rem; align-items: start;}
+  /* as wide as the scores are: they are never scrolled; the note below them takes the width that they have */
+  #found .cm-drawn {display: grid; grid-template-columns: minmax(0, 1fr) max-content; gap: .75rem; align-items: start;}
+  #found .cm-scores p {width: 0; min-width: 100%;}
 }
 """
 
@@ -313,7 +320,7 @@ def _written(ref: ImageRef, folder: Path) -> str:
 
 def picture(value: str | None, label: str, **more: Any) -> gr.Image:
     """A field for an image."""
-    return gr.Image(value, type="filepath", image_mode=None, label=label, height=200, **more)
+    return gr.Image(value, type="filepath", image_mode=None, label=label, height=220, **more)
 
 
 patch_gradio()
@@ -392,6 +399,11 @@ def theme() -> gr.themes.Base:
     )
 
 
+def look() -> dict[str, Any]:
+    """What the page is launched with: the app's styles and its own."""
+    return {"css": STYLE.read_text() + LAYOUT, "theme": theme()}
+
+
 def main() -> None:
     if "SPACE_ID" not in os.environ:  # there a GPU is lent to calls alone
         threading.Thread(target=load_scorer, args=("builtin/clip",), daemon=True).start()
@@ -401,8 +413,7 @@ def main() -> None:
     queued(build()).launch(
         server_name=os.environ.get("GRADIO_SERVER_NAME", "127.0.0.1"),
         **served(),
-        css=STYLE.read_text() + LAYOUT,
-        theme=theme(),
+        **look(),
     )
 
 

@@ -92,7 +92,7 @@ def test_a_table_s_figure_has_the_paper_s_marks_hollow_and_yours_filled():
         {"line": "B, y", "cells": [cell("TTM T=3", "group_match", 70.0, paper_std=0.5)]},
     ]
     data = figures.papers_data({"lines": lines})
-    assert data.results == ["raw GroupScore", "TTM GroupMatch"] and data.whose == "paper"
+    assert data.results == ["raw GroupScore", "TTM GroupMatch"]
     np.testing.assert_array_equal(data.paper, [[10, np.nan], [np.nan, 70]])
     marks = {trace.name: trace.marker.symbol for trace in figures.papers_figure(data).data}
     assert marks == {
@@ -105,4 +105,22 @@ def test_a_table_s_figure_has_the_paper_s_marks_hollow_and_yours_filled():
 def test_where_there_is_no_paper_the_shipped_numbers_take_its_place():
     record = {"lines": [{"line": "A", "cells": [cell("TTM", "group_match", shipped=80.0, shipped_std=1.0)]}]}
     data = figures.papers_data(record)
-    assert data.whose == "shipped" and data.paper.tolist() == [[80]] and data.paper_std.tolist() == [[1]]
+    assert data.shipped.tolist() == [[80]] and data.shipped_std.tolist() == [[1]]
+    assert [trace.name for trace in figures.papers_figure(data).data] == ["TTM GroupMatch, shipped"]
+
+
+def test_beside_the_paper_s_what_ships_is_drawn_of_the_same_metric_and_no_row_stands_blank():
+    shipped = [
+        cell("MM-Pred", "cola_map", shipped=30.0, part="all", head="Cola mAP, all"),
+        cell("MM-Pred", "forgetting", shipped=48.0, head="GroupMatch on untrained relations"),
+    ]
+    of_paper = [cell("MM-Pred", "cola_map", 40.0, part="all", head="GQA all, Cola mAP")]
+    lines = [
+        {"line": "CLIP", "cells": of_paper},
+        {"line": "built-in world, MM-Pred", "cells": shipped},
+        {"line": "built-in world, Linear", "cells": [cell("Linear", "cola_map", head="Cola mAP, all")]},
+    ]
+    data = figures.papers_data({"lines": lines})
+    assert data.lines == ["CLIP", "built-in world, MM-Pred"]
+    drawn = {trace.name: list(trace.x) for trace in figures.papers_figure(data).data}
+    assert drawn == {"GQA all, Cola mAP, paper": [40], "Cola mAP, all, shipped": [30]}

@@ -565,3 +565,27 @@ def test_only_what_is_in_percent_is_drawn():
     looks = {trace.marker.symbol.removesuffix("-open") for trace in figures.papers_figure(data).data}
     assert len(looks) == 3
     assert table_html._heading(record["lines"][0]["cells"][0]) == data.results[0]
+
+
+@pytest.mark.parametrize("name", [*papers.TABLES])
+def test_no_two_columns_of_a_table_s_figure_look_alike_and_none_of_its_rows_is_blank(name):
+    from core import figures
+    from core.figures._papers import _looks
+
+    data = figures.papers_data(papers.table_plan(RunStore(), name).record())
+    looks = _looks(data)
+    assert len(set(looks)) == len(looks) == len(data.results)
+    drawn = figures.papers_figure(data).data
+    rows = {text for trace in drawn for text in trace.text}
+    assert not drawn or rows == set(data.lines)
+
+
+def test_in_the_figure_of_cola_a_colour_is_a_data_set_and_a_mark_a_part_of_its_queries():
+    from core import figures
+
+    data = figures.papers_data(papers.table_plan(RunStore(), "cola/1").record())
+    drawn = {trace.name: trace.marker for trace in figures.papers_figure(data).data}
+    assert len({(marker.color, marker.symbol) for marker in drawn.values()}) == len(drawn) == 12
+    colours = {marker.color for name, marker in drawn.items() if name.startswith("PACO ")}
+    marks = {m.symbol for name, m in drawn.items() if "unseen" in name}
+    assert len(colours) == len(marks) == 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -21,40 +22,58 @@ _MARKER_STYLES = (
     ("#2f9e8f", "pentagon"),
     ("#8a8f98", "hexagon"),
 )
+# Where those do not suffice: a colour for each data set, a mark for each metric and part. As many of one as of the
+# other, so that `_diagonal` never gives a pair twice.
+_COLOURS = ("#6c63e0", MARK_COLOUR, "#1a9382", "#c0569f", "#5a9a32", "#8a8f98", "#b5513f")
+_SYMBOLS = ("circle", "square", "triangle-up", "diamond", "star", "triangle-down", "cross")
+# Whose numbers -> what the mark's name ends in, and how far it lies below its line's middle.
+_SIDES = {"paper": ("-open", -0.14), "shipped": ("-open", -0.14), "yours": ("", 0.14)}
 
 
 class PapersData(NamedTuple):
     """Results of a table in percent: each array is (lines, results), NaN where there is no number."""
 
-    lines: list[str]
+    lines: list[str]  # those with a number
     results: list[str]  # "SimpleMatch GroupMatch", ...
     metrics: list[str]  # of each result
-    paper: np.ndarray  # or, of the built-in world, what ships with Crossmatch
+    kinds: list[tuple[str, str]]  # of each result: what its heading says of data set or method, and its part
+    paper: np.ndarray
     paper_std: np.ndarray
+    shipped: np.ndarray  # of the built-in world: what ships with Crossmatch
+    shipped_std: np.ndarray
     yours: np.ndarray
     yours_std: np.ndarray
-    whose: str  # "paper" or "shipped"
 
 
 def papers_data(plan: Mapping[str, Any]) -> PapersData:
     """From `core.papers.TablePlan.record()`: what is in percent; gains follow from it, ranks and counts have
-    no place."""
-    names: dict[str, str] = {}
+    no place. Beside a paper's numbers, of what ships only what is of a metric that the paper has there."""
+    names: dict[str, tuple[str, tuple[str, str]]] = {}
     cells = [cell for line in plan["lines"] for cell in line["cells"] if _drawn(cell)]
     for cell in cells:
-        names.setdefault(result_name(cell), cell["metric"])
-    whose = "paper" if any(cell["paper"] is not None for cell in cells) else "shipped"
-    fields = (whose, f"{whose}_std", "yours", "yours_std")
+        names.setdefault(result_name(cell), (cell["metric"], (_subject(cell), cell["part"])))
+    printed = {cell["metric"] for cell in cells if cell["paper"] is not None}
+    fields = tuple(f"{whose}{std}" for whose in _SIDES for std in ("", "_std"))
     values = np.full((len(fields), len(plan["lines"]), len(names)), np.nan)
     for i, line in enumerate(plan["lines"]):
         for cell in line["cells"]:
             if _drawn(cell):
-                numbers = [np.nan if cell[f] is None else cell[f] for f in fields]
+                has_shipped = cell["paper"] is None and (not printed or cell["metric"] in printed)
+                known = [f for f in fields if has_shipped or not f.startswith("shipped")]
+                numbers = [np.nan if f not in known or cell[f] is None else cell[f] for f in fields]
                 values[:, i, list(names).index(result_name(cell))] = numbers
-    labels = [line["line"] for line in plan["lines"]]
-    paper, paper_std, yours, yours_std = values
-    results, metrics = list(names), list(names.values())
-    return PapersData(labels, results, metrics, paper, paper_std, yours, yours_std, whose)
+    kept = (~np.isnan(values)).any(axis=(0, 2))
+    kept = kept if kept.any() else ~kept  # of a table without any number its lines stand alone
+    labels = [line["line"] for line, is_kept in zip(plan["lines"], kept, strict=True) if is_kept]
+    metrics, kinds = [metric for metric, _ in names.values()], [kind for _, kind in names.values()]
+    return PapersData(labels, list(names), metrics, kinds, *values[:, kept])
+
+
+def _subject(cell: Mapping[str, Any]) -> str:
+    """What a column's heading says besides its metric and its part: the data set, or the method."""
+    said = cell["metric"].replace("_", "")
+    words = (re.sub(r"\W", "", word) for word in result_name(cell).split())
+    return " ".join(word for word in words if word.lower() not in said and word != cell["part"])
 
 
 def _drawn(cell: Mapping[str, Any]) -> bool:
@@ -74,24 +93,25 @@ def papers_figure(data: PapersData) -> go.Figure:
     """Hollow marks: the paper's (or the shipped) numbers, filled ones: yours; bars: standard deviations over seeds."""
     figure = go.Figure()
     y = np.arange(len(data.lines), dtype=float)
-    for j, name in enumerate(data.results):
-        colour, symbol = _marker_style(data, j)
+    for j, (name, (colour, symbol)) in enumerate(zip(data.results, _looks(data), strict=True)):
         offset = 0.32 * ((j + 0.5) / len(data.results) - 0.5)
-        sides = (
-            (data.whose, data.paper, data.paper_std, f"{symbol}-open", offset - 0.14),
-            ("yours", data.yours, data.yours_std, symbol, offset + 0.14),
-        )
-        for whose, values, deviations, mark, shift in sides:
-            known = ~np.isnan(values[:, j])
+        for whose, (ending, shift) in _SIDES.items():
+            values, deviations = getattr(data, whose)[:, j], getattr(data, f"{whose}_std")[:, j]
+            known = ~np.isnan(values)
             if not known.any():
                 continue
             figure.add_scatter(
-                x=values[known, j],
-                y=y[known] + shift,
-                error_x={"array": deviations[known, j], "thickness": 1.6, "color": colour},
+                x=values[known],
+                y=y[known] + offset + shift,
+                error_x={"array": deviations[known], "thickness": 1.6, "color": colour},
                 name=f"{name}, {whose}",
                 mode="markers",
-                marker={"symbol": mark, "size": 11, "color": colour, "line": {"width": 2, "color": colour}},
+                marker={
+                    "symbol": symbol + ending,
+                    "size": 11,
+                    "color": colour,
+                    "line": {"width": 2, "color": colour},
+                },
                 text=[data.lines[i] for i in np.flatnonzero(known)],
                 hovertemplate="%{text}: %{x:.2f} %",
             )
@@ -100,12 +120,32 @@ def papers_figure(data: PapersData) -> go.Figure:
     return rows_axis(figure, [line.replace(", ", "<br>", 1) for line in data.lines])
 
 
-def _marker_style(data: PapersData, j: int) -> tuple[str, str]:
-    """Colour and mark of a result: the metric's own where it is the first with that metric, else one that is free."""
+def _looks(data: PapersData) -> list[tuple[str, str]]:
+    """Colour and mark of each result, no pair twice: the metric's own of the first with that metric, and of the others
+    what is free; of more results than that serves, a colour for each data set and a mark for each metric and part."""
     first = [m in METRICS and data.metrics.index(m) == i for i, m in enumerate(data.metrics)]
-    metric = data.metrics[j]
-    if first[j]:
-        return METRICS[metric].colour, METRICS[metric].marker
-    taken = {METRICS[m].marker for m, is_first in zip(data.metrics, first, strict=True) if is_first}
+    own = [METRICS[m] if is_first else None for m, is_first in zip(data.metrics, first, strict=True)]
+    taken = {metric.marker for metric in own if metric}
     free = [style for style in _MARKER_STYLES if style[1] not in taken]
-    return free[first[:j].count(False) % len(free)]
+    if first.count(False) <= len(free):
+        others = iter(free)
+        return [(metric.colour, metric.marker) if metric else next(others) for metric in own]
+    by_part = [
+        (subject, (metric, part)) for metric, (subject, part) in zip(data.metrics, data.kinds, strict=True)
+    ]
+    by_metric = [(kind, metric) for metric, kind in zip(data.metrics, data.kinds, strict=True)]
+    for pairs in (
+        by_part,
+        by_metric,
+    ):  # a part is of the queries, as in Cola, or a set's own, as in Winoground
+        colours, marks = (list(dict.fromkeys(each)) for each in zip(*pairs, strict=True))
+        most, is_grid = max(len(colours), len(marks)), len(set(pairs)) == len(pairs)
+        if is_grid and most <= len(_COLOURS) and most < len(pairs):  # else no two have anything in common
+            return [(_COLOURS[colours.index(c)], _SYMBOLS[marks.index(m)]) for c, m in pairs]
+    return [_diagonal(j) for j in range(len(data.results))]
+
+
+def _diagonal(j: int) -> tuple[str, str]:
+    """The j-th of 49 pairs, of which neighbours differ in both colour and mark."""
+    n = len(_COLOURS)
+    return _COLOURS[j % n], _SYMBOLS[(j + j // n) % n]

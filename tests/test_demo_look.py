@@ -1,0 +1,97 @@
+"""The demo in a real browser, on a laptop and on a phone: what is in view, and that nothing is cut off or covered."""
+
+import pytest
+import test_browser
+
+pytestmark = [pytest.mark.browser, pytest.mark.slow]
+
+chromium = test_browser.chromium
+LAPTOP, PHONE = {"width": 1366, "height": 768}, {"width": 390, "height": 844}
+LONG = "\u221210.81 \u25cf\u2713"  # five characters and a sign, matched and a true pair
+
+
+@pytest.fixture(scope="module")
+def demo(tmp_path_factory):
+    """The address of the demo as it is served."""
+    import gradio_app
+
+    with pytest.MonkeyPatch.context() as environment:
+        environment.setenv("GRADIO_TEMP_DIR", str(tmp_path_factory.mktemp("uploads")))
+        page = gradio_app.queued(gradio_app.build())
+        options = {**gradio_app.served(), **gradio_app.look()}
+        _, address, _ = page.launch(**options, prevent_thread_lock=True, quiet=True, server_name="127.0.0.1")
+        yield address
+        page.close()
+
+
+@pytest.fixture
+def visit(chromium, demo):
+    """Opens the demo in a window of a size and a theme, with its first example and its scores."""
+    contexts = []
+
+    def opened(window, theme="light"):
+        contexts.append(chromium.new_context(viewport=window, reduced_motion="reduce"))
+        page = contexts[-1].new_page()
+        page.set_default_timeout(60_000)
+        page.goto(f"{demo}?__theme={theme}")
+        page.locator("#images img").nth(1).wait_for()
+        page.locator("#found .cm-scroll").wait_for()
+        return page
+
+    yield opened
+    for context in contexts:
+        context.close()
+
+
+def box(page, selector, which=0):
+    """Left, top, right and bottom of an element, in pixels of the window."""
+    found = page.locator(selector).nth(which).bounding_box()
+    return found["x"], found["y"], found["x"] + found["width"], found["y"] + found["height"]
+
+
+def cut(page):
+    """By how many pixels the score matrix is wider than its place, and how far it stands over the window's edge."""
+    return page.locator("#found .cm-scroll").evaluate(
+        "e => [e.scrollWidth - e.clientWidth, Math.max(0, e.getBoundingClientRect().right - innerWidth)]"
+    )
+
+
+@pytest.mark.parametrize("window", [LAPTOP, PHONE], ids=["laptop", "phone"])
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_the_score_matrix_is_whole_without_a_scrollbar_in_every_example_and_with_long_scores(
+    visit, window, theme
+):
+    page = visit(window, theme)
+    examples = page.locator("#examples tbody tr")
+    for i in (
+        1,
+        2,
+        3,
+        0,
+    ):  # the first is shown already: a click on it changes nothing that could be waited for
+        caption = examples.nth(i).locator("td").nth(2).inner_text().strip()
+        examples.nth(i).click()
+        page.locator("#found .cm-text", has_text=caption).first.wait_for()
+        assert cut(page) == [0, 0], caption
+    page.locator("#found .cm-scroll tbody td").evaluate_all(
+        "(cells, said) => cells.forEach(cell => { cell.textContent = said })", LONG
+    )
+    assert cut(page) == [0, 0]
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_button_is_on_a_laptop_s_first_screen_and_both_captions_above_it_on_a_phone(visit):
+    assert box(visit(LAPTOP), "#compare")[3] <= LAPTOP["height"]
+    page = visit(PHONE)
+    bar = box(page, "#compare")
+    assert bar[3] <= PHONE["height"]
+    assert box(page, "#all textarea", 1)[3] <= bar[1]
+
+
+@pytest.mark.parametrize("window", [LAPTOP, PHONE], ids=["laptop", "phone"])
+def test_the_ways_to_bring_a_picture_cover_none_of_it(visit, window):
+    page = visit(window)
+    for i in range(2):
+        shown, ways = box(page, "#images img", i), box(page, "#images .source-selection", i)
+        assert shown[3] <= ways[1] and shown[3] - shown[1] > 100
+        assert ways[3] <= box(page, "#images > .block", i)[3]
