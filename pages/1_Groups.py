@@ -172,7 +172,8 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
     if has_pictures(groups[0]) and not compact:
         grid = place.grid(CARDS_IN_A_ROW, min_column_width=300, border=True)
     else:
-        grid = place.grid(SMALL_CARDS_IN_A_ROW, min_column_width=220, border=True)
+        least = 150 if compact else 220  # on a phone two pairs of pictures beside each other
+        grid = place.grid(SMALL_CARDS_IN_A_ROW, min_column_width=least, border=True)
     # Drawn before the cards above it: of an address the field alone knows the page.
     start = (st.pagination(count, key="page", bind="query-params") - 1) * per_page
     for index in indices[start : start + per_page]:

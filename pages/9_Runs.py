@@ -911,6 +911,10 @@ def every_metric(
         parts.append("Two seeds cannot tell how much seeds matter, so intervals over them are wide.")
     said = _pair_said(frame)
     said["metric"] = "**" + said["metric"] + "**"
+    for column in {"A", "B", "B − A"} & {
+        *said
+    }:  # a line of a narrow cell ends before an interval, not within it
+        said[column] = said[column].str.replace(r"\[(\S+), ", "[\\1,\u00a0", regex=True)
     with st.container(key="both-results"):
         swipe_hint()
         st.table(said.rename(columns={"metric": "Metric", "chance": "Chance", "p, Holm": "p (Holm)"}),

@@ -167,6 +167,7 @@ export default ({data, parentElement: host, setTriggerValue}) => {
     const small = button.querySelector('img');
     view.key = button.dataset.image;
     [view.image.src, view.image.alt, view.text.textContent] = [small.src, small.alt, small.alt];
+    if (!view.dialog.isConnected) document.body.appendChild(view.dialog);
     view.dialog.showModal();
     setTriggerValue('image', view.key);
   };

@@ -439,13 +439,12 @@ def changed(run: Run, after: Evaluation, change: str, groups: pd.DataFrame) -> N
         return
     per_page = SHOWN_WITHOUT_PICTURES if run.config.get("embeddings") else SHOWN
     count = -(-len(groups) // per_page)
-    page = st.session_state.get(f"page_{change}", 1)
+    # Above what it changes: on a phone a card is higher than the screen.
+    page = st.pagination(count, key=f"page_{change}") if count > 1 else 1
     start = (min(page, count) - 1) * per_page
     for index, row in groups.iloc[start : start + per_page].iterrows():
         with st.container(border=True):
             card(run, after, int(str(index)), {str(k): v for k, v in row.items()})
-    if count > 1:
-        st.pagination(count, key=f"page_{change}")
 
 
 def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> None:

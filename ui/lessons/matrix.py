@@ -126,9 +126,9 @@ def change_the_scores(group: Group, scores: np.ndarray) -> None:
         st.html(group_html.matrix_html(data, "The scores as you have changed them"))
         st.caption("Outlined, with a dot: the model's matching. ✓: the true pairs.")
     with right:
-        st.html(group_html.verdicts_html(data, SHOWN))
         with st.container(width=400):
             draw_group(group, data)
+        st.html(group_html.verdicts_html(data, SHOWN))
     levels = ", ".join(f"{METRICS[name].label} {100 * chance(name, 2, 2):.1f} %" for name in SHOWN)
     st.caption(f"Chance levels on random scores: {levels}.")
 
