@@ -427,7 +427,6 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -
     group = groups[index]
     st.caption(" ".join([f"{group_line(group.id, list(study.ids))}.", escape_markdown(why), *notes]))
     before, after = shown = [study.evaluation(value).group(index) for value in (0.0, alpha)]
-    st.markdown(_turned(before.beside(shown), after.beside(shown), alpha))
     for column, value, data in zip(st.columns(2, gap="large"), (0.0, alpha), shown, strict=True):
         with column:
             st.markdown(f"### α = {value:.3f}")
@@ -440,6 +439,7 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -
                 if name in _apart(study, metric)
             )
             st.markdown("  \n".join(outcomes))
+    st.markdown(_turned(before.beside(shown), after.beside(shown), alpha))
     values = (f"caption {j + 1}: {p:.4f}" for j, p in enumerate(study.prior[index]))
     prior = true_minus(" · ".join(values))
     st.caption(
