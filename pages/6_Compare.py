@@ -332,10 +332,10 @@ def verdict(
     a, b = (escape_markdown(name) for name in (first, second))
     x, y = (f"{each.metrics[GROUP_MATCH].value:.2f} %" for each in both)
     low, high, p_value = tested.low, tested.high, tested.p_holm or tested.p_value
-    if low <= 0 <= high or p_value > 0.05:
+    if not match._ahead:
         said = f"these groups cannot tell {a} and {b} apart**, {x} and {y}"
     else:
-        said = f"{b} is {'ahead of' if match.difference > 0 else 'behind'} {a}**, {y} against {x}"
+        said = f"{b} is {'ahead of' if match._ahead > 0 else 'behind'} {a}**, {y} against {x}"
     led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both), digits=2)
     corrected = f", corrected for these {tests} metrics" if tests > 1 else ""
     interval = f"95 % interval{by} {low:+.1f} to {high:+.1f}"
@@ -347,10 +347,7 @@ def others_apart(found: Mapping[str, Comparison], first: str, second: str) -> st
     """Where GroupMatch cannot tell two apart, the metrics that do, each with who is ahead; "" where none. Markdown."""
 
     def ahead(each: Comparison) -> str:
-        tested = each.clustered or each
-        if tested.low <= 0 <= tested.high or (tested.p_holm or tested.p_value) > 0.05:
-            return ""
-        return second if each.difference > 0 else first
+        return {0: "", 1: second, -1: first}[each._ahead]
 
     if GROUP_MATCH not in found or ahead(found[GROUP_MATCH]):  # of groups of one image all metrics are one
         return ""

@@ -856,10 +856,9 @@ def verdict(metric: str, tested: Mapping[str, statistics.Comparison]) -> str:
     """Whether B is ahead of A in a metric, where both interval and p say so; p corrected for all that are tested."""
     found = tested[metric]
     p = found.p_value if found.p_holm is None else found.p_holm
-    if found.low <= 0 <= found.high or p > 0.05:
-        said = "this comparison cannot tell A and B apart"
-    else:
-        said = f"B is {'ahead of' if found.difference > 0 else 'behind'} A"
+    said = {1: "B is ahead of A", -1: "B is behind A", 0: "this comparison cannot tell A and B apart"}[
+        found._ahead
+    ]
     after = "" if found.p_holm is None or len(tested) < 2 else " after Holm's correction"
     return ui.unbroken(
         true_minus(

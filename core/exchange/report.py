@@ -181,10 +181,10 @@ def _ahead_told(pair: _Pair, name: str, found: Comparison) -> str:
     y, x = (f"{side.evaluation.metrics[name].value:.2f} %" for side in (pair.second, pair.first))
     tested = found.clustered or found
     p = tested.p_value if tested.p_holm is None else tested.p_holm
-    if tested.low <= 0 <= tested.high or p > 0.05:
+    if not found._ahead:
         said = f"these groups cannot tell {second} and {first} apart, {y} and {x}"
     else:
-        said = f"{second} is {'ahead of' if found.difference > 0 else 'behind'} {first}, {y} against {x}"
+        said = f"{second} is {'ahead of' if found._ahead > 0 else 'behind'} {first}, {y} against {x}"
     by = "" if found.clustered is None else f" by {found.clustered.by}"
     interval = f"95 % interval{by} {tested.low:+.1f} to {tested.high:+.1f}"
     return _true_minus(

@@ -577,6 +577,14 @@ class Comparison(NamedTuple):
     p_holm: float | None = None
     clustered: _ClusteredComparison | None = None
 
+    @property
+    def _ahead(self) -> int:
+        """1 where the second is ahead of the first, -1 where it is behind, by both interval and p (corrected where that
+        was done, by cluster where groups hang together); 0 where these groups cannot tell."""
+        tested = self.clustered or self
+        p = tested.p_value if tested.p_holm is None else tested.p_holm
+        return 0 if tested.low <= 0 <= tested.high or p > 0.05 else 1 if self.difference > 0 else -1
+
     def __str__(self) -> str:
         """`+12.7 points (95 % interval +8.0 to +17.3), 42 groups fixed, 4 broken, p 3e-05`."""
         interval = f"95 % interval {self.low:+.1f} to {self.high:+.1f}"
