@@ -125,6 +125,7 @@ def test_compare(app):
     assert SQUARE in html(app("pages/6_Compare.py", set=SQUARES, group="left-right/test/0003"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", ["5_Retrieval", "7_Papers", "4_Test-Time_Matching"])
 def test_pages_that_show_other_numbers(app, page):
     app(f"pages/{page}.py")

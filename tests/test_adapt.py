@@ -486,6 +486,7 @@ def in_process(store, run):
     return work
 
 
+@pytest.mark.slow
 def test_a_run_stopped_twice_is_not_taken_for_a_whole_one(quick, tmp_path):
     """Resumed from the checkpoint of epoch 0, which comes again: the record that is there twice counts once."""
     store = RunStore(tmp_path / "runs")
@@ -505,6 +506,7 @@ def test_a_run_stopped_twice_is_not_taken_for_a_whole_one(quick, tmp_path):
     assert [s["iteration"] for s in store.steps(run.id)] == [0, 1, 2]
 
 
+@pytest.mark.slow
 def test_a_background_run_stops_resumes_and_ends_with_a_model_that_loads(quick, tmp_path):
     store = RunStore(tmp_path / "runs")
     run = store.create("adapt", "linear", job(epochs=3).written())
@@ -546,6 +548,7 @@ def test_a_run_is_a_process_of_its_own(quick, tmp_path, monkeypatch):
 # --- the table and what adaptation costs
 
 
+@pytest.mark.slow
 def test_the_table_keeps_results(quick, tmp_path, monkeypatch):
     asked = table.jobs(images=12, strategies=["linear", "mm-adapter"], seeds=(0, 1), options=SMALL)
     rows = table.run_jobs(asked, cache=tmp_path)

@@ -914,6 +914,7 @@ def test_a_set_without_truth_has_nothing_to_audit():
         Audit.of(sound(n=5).blind())
 
 
+@pytest.mark.slow
 def test_rules_that_are_sound_by_design_are_one_line_and_an_interval_says_its_groups():
     """Five lines said the same; and “232 independent groups” fitted neither 0.0–2.5 nor 45.9–57.4."""
     audit = Audit.of(datasets.load("scenes/attribute-swap"))

@@ -122,6 +122,7 @@ def test_a_browser_that_ends_while_it_is_asked_is_a_sentence(tmp_path, monkeypat
         write_figure(bars(), tmp_path / "f.svg")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="the program that never answers is a script")
 def test_a_browser_that_never_answers_is_given_up_and_ended(tmp_path, aside, monkeypatch):
     program = aside / "silent"
@@ -185,6 +186,7 @@ def kinds(rng: np.random.Generator, text: str) -> list[go.Figure]:
     return [*ours, *map(go.Figure, traces)]
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_two_hundred_pictures_of_all_kinds_and_sizes_are_whole(tmp_path, drawn):
     rng = np.random.default_rng(0)
@@ -236,6 +238,7 @@ def test_the_browser_asks_no_address_not_even_one_of_this_machine(tmp_path, draw
     assert not seen
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_of_several_figures_none_is_written_where_one_cannot_be_drawn(tmp_path, drawn):
     borders = go.Figure(go.Choropleth(locations=["DEU"], z=[1]))  # Plotly would fetch them
@@ -261,6 +264,7 @@ def test_a_browser_that_ends_at_its_first_start_is_started_again(tmp_path, drawn
     assert once.exists()
 
 
+@pytest.mark.slow
 @pytest.mark.browser
 def test_two_exports_at_once_do_not_meet(tmp_path, drawn):
     paths = [tmp_path / "one.png", tmp_path / "other.png"]

@@ -381,6 +381,7 @@ def test_a_photograph_is_seen_as_it_was_held(pair, tmp_path):
     assert gradio_app._opened(str(tmp_path / "turned.png"), "A").tobytes() == image.tobytes()
 
 
+@pytest.mark.slow
 def test_a_machine_that_starts_slowly_still_starts():
     """Gradio gave up after five seconds, began the same app on the next port, and that could not be begun twice."""
     import asyncio
@@ -430,6 +431,7 @@ def test_a_port_that_is_taken_in_between_is_given_up_before_the_app_begins():
     assert begun == []
 
 
+@pytest.mark.slow
 def test_what_an_address_uploads_within_some_minutes_is_bounded_and_soon_deleted(tmp_path_factory):
     """On a server of its own: the quota would be felt by all other tests."""
     import httpx
@@ -576,6 +578,7 @@ def test_tool_calls_that_wait_hold_no_thread():
     assert asyncio.run(asyncio.wait_for(story(), 600)) == [[i] for i in range(50)]
 
 
+@pytest.mark.slow
 def test_the_first_calls_of_the_tool_are_answered_however_many_come_at_once(monkeypatch):
     """Each made a client of this very server, in threads that the server needed to answer it: "timed out"."""
     import asyncio

@@ -38,6 +38,7 @@ def test_a_shape_that_is_none_is_refused():
         lessons.simulate(2, 2, 10**9)
 
 
+@pytest.mark.slow
 def test_memorising_lifts_the_adapted_part_and_leaves_each_group_on_one_side():
     groups = datasets.load("scenes/left-right", "test")
     groups = groups.select(np.arange(len(groups)) < 60)

@@ -260,6 +260,7 @@ def test_a_small_file_that_stands_for_much_is_refused_in_one_sentence_and_little
     assert peak_of(read) < 200 * MB
 
 
+@pytest.mark.slow
 def test_a_parquet_file_that_lies_about_its_size_fills_the_memory_of_a_process_apart_and_no_more(
     visitor, monkeypatch
 ):
@@ -513,6 +514,7 @@ for far in (lambda: torch.ones(500_000_000), lambda: numpy.ones(500_000_000)):
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="a limit that Linux alone has")
 def test_a_process_that_bounds_itself_runs_out_of_memory_before_the_machine_does():
     """A step of SmolVLM-256M took all 24 GB: the machine stood still for ten minutes, and everything on it ended."""

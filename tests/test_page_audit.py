@@ -5,6 +5,7 @@ from __future__ import annotations
 from urllib.parse import parse_qs
 
 import numpy as np
+import pytest
 from driving import fine, text
 
 from core.audit import Audit
@@ -51,6 +52,7 @@ def test_a_public_server_audits_built_in_sets_from_shipped_scores(app, monkeypat
     assert MAX_SETTINGS["groups"] >= 300  # or no built-in set could be audited
 
 
+@pytest.mark.slow
 def test_the_benchmark_of_an_uploaded_file_is_offered_and_its_size_is_said(app, tmp_path):
     groups = load("scenes/left-right").select(np.arange(50))
     file = tmp_path / "mine.csv"
@@ -126,6 +128,7 @@ def test_a_file_of_scores_with_a_group_twice_is_said_to_have_it(app):
     assert "Of the file itself only its scores and the number of groups can be checked:" in text(test)
 
 
+@pytest.mark.slow
 def test_what_the_verdicts_mean_is_a_closed_list_and_not_a_paragraph(app):
     test = app(AUDIT, set="scenes/attribute-swap")
     (about,) = [each for each in test.expander if each.label == "What the verdicts mean"]
@@ -135,6 +138,7 @@ def test_what_the_verdicts_mean_is_a_closed_list_and_not_a_paragraph(app):
     assert not any("Holm" in each.value for each in test.caption)
 
 
+@pytest.mark.slow
 def test_where_groups_are_not_independent_the_line_of_the_intervals_says_how_many_are(app):
     """100.0 % (54.1–100.0) of 12 groups was an interval for 6, which nothing on the page said."""
     test = app(AUDIT, set="scenes/relations-1x4")
@@ -143,6 +147,7 @@ def test_where_groups_are_not_independent_the_line_of_the_intervals_says_how_man
     assert found.independent < found.n and f"independent groups of {found.n}" in said
 
 
+@pytest.mark.slow
 def test_an_audit_says_nothing_of_the_words_that_a_model_knows(app, monkeypatch):
     """It depends on no model."""
     monkeypatch.setattr("ui.page.vocabulary_note", lambda *args: "builtin/clip does not know the word zebra")

@@ -525,6 +525,7 @@ def test_what_an_adaptation_costs_is_measured_on_the_page_and_kept(app, finished
     assert shown["change"][0].startswith(f"{kept['difference'][0]:+.1f} (")
 
 
+@pytest.mark.slow
 def test_a_trained_strategy_is_a_model_on_every_page(app, finished):
     run = finished("mm-adapter")
     for page in ("1_Groups", "2_Matching", "3_Debias", "4_Test-Time_Matching", "6_Compare"):
@@ -777,6 +778,7 @@ def test_the_pictures_before_and_after_training_begin_with_the_query_that_was_as
     assert "You asked for" not in text(test)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("typed", "shown", "why"), [
     ("red cube", "a red block", "the query for the same object is “a red block” here."),
     ("a dragon", "a green sphere", "which is no query here; “a green sphere” is shown."),

@@ -367,6 +367,7 @@ def test_the_header_says_how_many_of_the_groups_the_run_takes(app):
     assert "300 groups of 2×2" in plain(app(TTM, set=SET, n="nonsense"))
 
 
+@pytest.mark.slow
 def test_the_example_says_where_it_is_of_another_set_or_model(app):
     """It stood, with +12.7 points, under a line that runs of the selected set had lost 3."""
     split = "validation"  # of which no measured runs ship

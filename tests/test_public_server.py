@@ -47,6 +47,7 @@ def strangers(public):
     return lambda number=0: Hostile(number, public[0])
 
 
+@pytest.mark.slow
 def test_uploads_that_no_widget_asked_for_do_not_fill_the_memory(public, strangers):
     async def story():
         statuses = []

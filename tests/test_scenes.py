@@ -294,6 +294,7 @@ def test_rendering_is_exact_and_differs_between_scenes(scenes):
     assert not np.array_equal(first, _render(scenes[1]))
 
 
+@pytest.mark.slow
 def test_many_scenes_on_two_processes_equal_one_by_one(scenes):
     alone = np.stack([_render(s, 16) for s in scenes[:70]])
     assert np.array_equal(render_many(scenes[:70], 16, processes=2), alone)
