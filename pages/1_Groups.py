@@ -352,21 +352,24 @@ def matrix(group: Group, data: GroupData) -> None:
         cells = st.session_state[chart_key].selection.get("cell") or []
         st.session_state["pair"] = f"{cells[0]['image']}–{cells[0]['caption']}" if cells else None
 
+    if st.session_state.get("pair", st.query_params.get("pair")) not in (None, *pairs):
+        st.session_state["pair"] = None
+    pair = st.session_state.get("pair", st.query_params.get("pair"))
     with st.container(key=f"matrix-{m}"):  # as high as the chart before it comes: see style.css
         st.altair_chart(
-            heatmap(data),
+            heatmap(data, pair),
             key=chart_key,
             on_select=clicked,
             selection_mode="cell",
             alt=f"Score matrix of {m} images and {k} captions; the list below describes every cell.",
         )
+    if pair:
+        pair_details(group, data, *divmod(pairs.index(pair), k))
     st.caption(
         "Scores. Outlined, with a dot: the model's matching. ✓: the true pairs. Press a cell for details of its pair. "
         "Lines: the matching, dashed where it is wrong; dotted: the true pairs that it misses."
     )
-    if st.session_state.get("pair") not in (None, *pairs):
-        st.session_state["pair"] = None
-    pair = st.selectbox(
+    st.selectbox(
         "Details of a pair",
         pairs,
         index=None,
@@ -375,8 +378,6 @@ def matrix(group: Group, data: GroupData) -> None:
         placeholder="details of a pair",
         label_visibility="collapsed",
     )
-    if pair:
-        pair_details(group, data, *divmod(pairs.index(pair), k))
 
 
 def pair_details(group: Group, data: GroupData, i: int, j: int) -> None:
@@ -385,7 +386,7 @@ def pair_details(group: Group, data: GroupData, i: int, j: int) -> None:
     row = 1 + int((data.scores[i] > score).sum())
     column = 1 + int((data.scores[:, j] > score).sum())
     chosen, true = data.matching is not None and data.matching[i] == j, (i, j) in data.truth_pairs
-    st.markdown(
+    pair = (
         f"**Image {group_html.image_name(i)} with caption {j + 1}: {score:.{data.digits}f}**, rank {row} of {k} for "
         f"this image, rank {column} of {m} for this caption. "
         f"{'In' if chosen else 'Not in'} the model's matching; {'' if true else 'not '}a true pair."
@@ -396,7 +397,7 @@ def pair_details(group: Group, data: GroupData, i: int, j: int) -> None:
         _distance(shown[i], j, data.digits, captions, f"caption of {images[i]}"),
         _distance(shown[:, j], i, data.digits, images, f"image for {captions[j]}"),
     )
-    st.markdown(f"It scores {' and '.join(filter(None, said)).rstrip(',')}.")
+    st.markdown(f"{pair} It scores {' and '.join(filter(None, said)).rstrip(',')}.")
     st.text(f"“{group.captions[j]}”")
 
 
@@ -417,12 +418,20 @@ def _distance(scores: np.ndarray, index: int, digits: int, names: list[str], wha
     return f"**{way} {best}**, the best {'' if scores[index] < top else 'other '}{what},"
 
 
-def heatmap(data: GroupData) -> alt.Chart:
-    """Clickable cells: selection `cell` names image and caption."""
+def heatmap(data: GroupData, pair: str | None) -> alt.Chart:
+    """Clickable cells: selection `cell` names image and caption.
+
+    pair : `A–1`, whose cell has a ring; None for no ring.
+    """
     dark = st.context.theme.type == "dark"
     cells = [cell for row in group_html.matrix_cells(data, dark) for cell in row]
     rows = [
-        {**cell._asdict(), "text": f"{cell.score} {cell.signs}", "description": cell.description}
+        {
+            **cell._asdict(),
+            "text": f"{cell.score} {cell.signs}",
+            "description": cell.description,
+            "ring": cell.ink if f"{cell.image}–{cell.caption}" == pair else "transparent",
+        }
         for cell in cells
     ]
     cell = alt.selection_point(name="cell", fields=["image", "caption"], on="click", empty=False)
@@ -444,7 +453,11 @@ def heatmap(data: GroupData) -> alt.Chart:
     texts = base.mark_text(fontSize=15, fontWeight=600, aria=False).encode(
         text="text:N", color=alt.Color("ink:N", scale=None)
     )
-    return alt.layer(rects.add_params(cell), texts).properties(height=max(56 * len(data.scores) + 30, 110))
+    inside: dict[str, Any] = {"width": alt.RelativeBandSize(0.86), "height": alt.RelativeBandSize(0.78)}
+    ring = base.mark_rect(fill=None, strokeWidth=2, cornerRadius=4, aria=False, **inside).encode(
+        stroke=alt.Stroke("ring:N", scale=None), tooltip=alt.value(None)
+    )
+    return alt.layer(rects.add_params(cell), ring, texts).properties(height=42 * len(data.scores) + 82)
 
 
 # --- the page ----------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import streamlit
 from driving import button, fine, html, text
+from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 from streamlit.testing.v1 import AppTest
 
 import ui
@@ -138,6 +139,28 @@ def test_the_details_of_a_pair_say_how_far_it_is_from_the_best_of_its_row_and_it
             distance = line[index] - np.delete(line, index).max()
             way = "above" if distance > 0 else "below"
             assert f"**{abs(distance):.{data.digits}f} {way} " in said
+
+
+def test_the_cell_whose_details_are_shown_has_a_ring_and_they_stand_directly_below(app):
+    """A pressed cell looked like the others, and on a phone what it opened stood below the screen."""
+
+    def ringed(test) -> list[str]:
+        cells = convert_arrow_bytes_to_pandas_df(test.get("vega_lite_chart")[0].proto.data.data)
+        return [f"{cell.image}–{cell.caption}" for cell in cells.itertuples() if cell.ring != "transparent"]
+
+    test = app(GROUPS, set="scenes/left-right", group="left-right/test/0003")
+    assert ringed(test) == []
+    assert ringed(fine(test.selectbox(key="pair").set_value("B–1").run())) == ["B–1"]
+    opened = app(GROUPS, set="scenes/left-right", group="left-right/test/0003", pair="A–2")
+    assert ringed(opened) == ["A–2"]
+    drawn = [str(getattr(element, "value", "")) for element in opened.main]
+    of_the_pair, how_to = (
+        next(at for at, said in enumerate(drawn) if words in said)
+        for words in ("Image A with caption 2", "Press a cell")
+    )
+    assert of_the_pair < how_to
+    lost = app(GROUPS, set="scenes/left-right", group="left-right/test/0003", pair="C–2")
+    assert ringed(fine(lost)) == []
 
 
 @pytest.mark.parametrize(
