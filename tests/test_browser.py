@@ -307,6 +307,59 @@ def test_however_slow_the_machine_a_page_that_is_left_keeps_its_own_address(chro
     assert steps == ["/Groups?set=x&group=2", "/Groups?set=x&group=1", "/Matching?set=x"]
 
 
+def scrolled(page) -> float:
+    return page.get_by_test_id("stMain").evaluate("main => main.scrollTop")
+
+
+def stands_at(page, top: float) -> None:
+    """Waits until the page is scrolled to this place, give or take 60 pixels, and stays there."""
+    look = "top => Math.abs(document.querySelector('[data-testid=stMain]').scrollTop - top) < 60"
+    page.wait_for_function(look, arg=top)
+    page.wait_for_timeout(1500)
+    assert abs(scrolled(page) - top) < 60
+
+
+def test_back_and_gallery_return_to_the_card_that_was_left(visit):
+    """They led to the first card, from wherever one had come."""
+    page = visit("/Groups?set=scenes/left-right")
+    card = page.get_by_role("button", name="Open left-right/test/0006")
+    card.scroll_into_view_if_needed()
+    settle(page)
+    left = scrolled(page)
+    assert left > 500
+    for way in (page.go_back, page.get_by_role("button", name="Gallery").click):
+        card.click()
+        page.locator(".cm-verdicts").wait_for()
+        page.wait_for_url(re.compile("0006"))
+        stands_at(page, 0)
+        way()
+        card.wait_for()
+        stands_at(page, left)
+
+
+def test_a_group_that_alpha_turns_is_shown_where_it_was_asked_for(visit):
+    """The page jumped to its beginning, and the group was out of sight."""
+    page = visit("/Debias?set=scenes/triples&alpha=0.4")
+    fixes = page.get_by_role("button", name=re.compile(r"^fixes \("))
+    fixes.scroll_into_view_if_needed()
+    settle(page)
+    page.get_by_test_id("stMain").evaluate("main => main.scrollBy(0, 300)")
+    page.wait_for_timeout(300)
+    left = scrolled(page)
+    assert left > 200
+    fixes.click()
+    page.wait_for_url(re.compile("group="))
+    settle(page)
+    stands_at(page, left)
+
+
+def test_all_lessons_are_shown_from_their_beginning(visit):
+    page = visit("/Lessons?lesson=alpha&answers=alpha-30")
+    page.get_by_role("button", name="All lessons").click()
+    page.get_by_role("button", name="Open lesson 1").wait_for()
+    stands_at(page, 0)
+
+
 def test_alpha_moves_every_metric_and_the_address_but_not_group_match(visit):
     page = visit("/Debias?set=scenes/attribute-swap&model=builtin/blip-caption")
     figure = page.get_by_role("figure", name=re.compile("alpha", re.I)).first

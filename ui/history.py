@@ -2,7 +2,8 @@
 
 Streamlit adds a step for every message about the address, also for those that it sends while a page is left or drawn,
 where the next page's may come before the page's own path. The script makes one step of all that follows a click or a
-key, however long it takes; a page that is left keeps the address that it had then.
+key, however long it takes; a page that is left keeps the address that it had then, and comes back where it was scrolled
+to.
 """
 
 from __future__ import annotations
@@ -18,30 +19,46 @@ _SCRIPT = """
   window.crossmatchHistory = true;
   const push = history.pushState.bind(history), replace = history.replaceState.bind(history);
   let before = location.href, pushed = false;  // of the latest action: the address then, and whether it made a step
+  // Where each address was scrolled to when something was last pressed there; and each page while nothing was open on it.
+  const places = new Map();
+  const main = () => document.querySelector('[data-testid="stMain"]');
+  const isOpen = url => STEPS.some(name => url.searchParams.has(name));
+  const keep = () => {
+    const url = new URL(location.href), top = main()?.scrollTop ?? 0;
+    places.set(url.href, top);
+    if (!isOpen(url)) places.set(url.pathname, top);
+  };
   const begin = made => { before = location.href; pushed = made; };
   for (const action of ["pointerdown", "click", "keydown", "input"])
-    window.addEventListener(action, () => begin(false), {capture: true, passive: true});
-  window.addEventListener("popstate", () => begin(true));
-  // What is opened is shown from its beginning, wherever on the page its button was.
+    window.addEventListener(action, () => { keep(); begin(false); }, {capture: true, passive: true});
   let touched = 0, shown = 0;
   for (const action of ["wheel", "touchmove", "pointerdown", "keydown"])
     window.addEventListener(action, () => { touched += 1; }, {capture: true, passive: true});
-  // A container `opened`, or `opened-NAME` where the address has the parameter NAME.
-  const opened = () => [".st-key-opened", ...[...new URL(location.href).searchParams.keys()]
-    .map(name => `.st-key-opened-${CSS.escape(name)}`)].map(each => document.querySelector(each)).find(Boolean);
-  const show = () => {
+  // Scrolls again while the page is still drawn, and nobody has moved it. scroll : whether what it looks for is there.
+  const settle = scroll => {
     const turn = ++shown, before = touched;
     let until = Date.now() + 120000, seen = false;
-    document.querySelector('[data-testid="stMain"]')?.scrollTo(0, 0);
-    const look = () => {  // again while the page around it is still drawn, and nobody has moved it
+    const look = () => {
       if (turn !== shown || touched !== before || Date.now() > until) return;
-      const found = opened();
-      found?.scrollIntoView({block: "start"});
-      if (found && !seen) [seen, until] = [true, Date.now() + 3000];
+      if (scroll() && !seen) [seen, until] = [true, Date.now() + 3000];
       setTimeout(look, 100);
     };
     setTimeout(look, 0);
   };
+  // A container `opened`, or `opened-NAME` where the address has the parameter NAME.
+  const opened = () => [".st-key-opened", ...[...new URL(location.href).searchParams.keys()]
+    .map(name => `.st-key-opened-${CSS.escape(name)}`)].map(each => document.querySelector(each)).find(Boolean);
+  // What is opened is shown from its beginning, wherever on the page its button was.
+  const show = () => {
+    main()?.scrollTo(0, 0);
+    settle(() => { const found = opened(); found?.scrollIntoView({block: "start"}); return found; });
+  };
+  // Back to what led here: where it was left, as soon as the page is that long again.
+  const back = url => {
+    const top = places.get(url.href) ?? (isOpen(url) ? undefined : places.get(url.pathname) ?? 0);
+    if (top !== undefined) settle(() => { main()?.scrollTo(0, top); return Math.abs((main()?.scrollTop ?? 0) - top) < 2; });
+  };
+  window.addEventListener("popstate", () => { begin(true); back(new URL(location.href)); });
   history.pushState = (state, title, url) => {
     const now = new URL(location.href), next = new URL(url, now);
     if (next.pathname === now.pathname) {
@@ -49,7 +66,9 @@ _SCRIPT = """
       const add = step && !pushed;
       pushed ||= step;
       const view = now.searchParams.get("view") !== next.searchParams.get("view");
-      if (view || (step && STEPS.some(name => next.searchParams.has(name)))) show();
+      const stays = document.querySelector(".st-key-in-place");  // which shows what is chosen where it was chosen
+      if (view || (step && isOpen(next) && !stays)) show();
+      else if (step && !isOpen(next)) back(next);
       return (add ? push : replace)(state, title, url);
     }
     if (!pushed) replace(state, title, before);  // else that step led away
