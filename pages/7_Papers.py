@@ -25,7 +25,10 @@ from ui.formatting import unbroken
 from ui.missing import ways_to_get
 from ui.navigation import TRAIN
 
-LEAD = "The papers' published numbers, and yours beside them."
+LEAD = (
+    "What Test-Time Matching, the paper on language priors and Cola print, what the built-in world says of the same, "
+    "and your own numbers beside them."
+)
 YOURS = "Your own result"  # among those of one set; the other choices are of a paper's tables
 NOTE = "The numbers are the papers' own, as printed; assets/papers/results.csv lists each with its table."
 # Below the tables in LaTeX.
@@ -96,7 +99,7 @@ def paper_link(short: str) -> None:
     title, number, code = (each and each[1] for each in found.values())
     ways = [f"[{escape_markdown(title or short)}](https://arxiv.org/abs/{number})"] if number else []
     ways += [f"[code and data]({code})"] if code else []
-    st.caption(f"Paper: {', '.join(ways)}")
+    st.caption(f"Paper: {', '.join(ways)}", width="content")
 
 
 def choose_table(paper: str) -> table_html.TableChoice:
@@ -107,7 +110,12 @@ def choose_table(paper: str) -> table_html.TableChoice:
     chosen = st.session_state.get("table", asked)
     st.session_state["table"] = chosen if chosen in tables else opening
     table = st.selectbox(
-        "Table", list(tables), key="table", format_func=lambda name: f"{name}: {tables[name].title}"
+        "Table",
+        list(tables),
+        key="table",
+        format_func=lambda name: f"{name}: {tables[name].title}",
+        label_visibility="collapsed",
+        width=520,
     )
     if table != (asked or opening):
         st.query_params["table"] = table
@@ -173,12 +181,13 @@ def figures_of(name: str, seeds: int, record: dict[str, Any], busy: bool) -> dic
     """The figures of a table, in one place; returns them by name, for the export. Where shipped results have a figure,
     that of the table's own numbers comes with the first of them."""
     figures: dict[str, Any] = {"numbers": lambda: plots.papers_figure(plots.papers_data(record))}
+    data = plots.papers_data(record)
     is_shipped = name in shipped_results.OF_TABLE
     if is_shipped:
         figures |= shipped_results.section(shipped_results.OF_TABLE[name])
-    if not is_shipped or any(cell["yours"] is not None for line in record["lines"] for cell in line["cells"]):
+    if not data.is_one_sided if is_shipped else data.has_numbers and not data.has_few:
         label = "The same with your numbers" if is_shipped else "As a figure"
-        st.fragment(as_figure, run_every=3.0 if busy else None)(name, seeds, label)
+        st.fragment(folded_figure, run_every=3.0 if busy else None)(name, seeds, label)
     return figures
 
 
@@ -204,7 +213,9 @@ def standing(name: str, seeds: int, polled: bool, wrong: str) -> None:
         if wrong:
             st.caption(escape_markdown(f"To start, change “Seeds per line”: {wrong}"))
         actions(store, plan, bool(wrong))
-        plan_of_lines(store, plan, bool(wrong))
+        data = plots.papers_data(record)
+        if data.has_numbers and data.has_few and name not in shipped_results.OF_TABLE:
+            as_figure(plan.title, record)
         empty = len(table_html.empty_rows(record))
         rows = len({line["line"] for line in record["lines"]}) - empty
         ours = tables(store, record, rows, bool(empty) and st.session_state.get("empty", False))
@@ -213,6 +224,7 @@ def standing(name: str, seeds: int, polled: bool, wrong: str) -> None:
                 f"Also the {counted(empty, 'row')} without any number", key="empty", bind="query-params"
             )
         st.caption(f"{reading(record, ours, plan.deviation)} {plan.remark}")
+        plan_of_lines(store, plan, bool(wrong))
         states_line(plan)
         served_note(plan)
 
@@ -253,7 +265,7 @@ def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> l
     if not ours or (not own and len(ours) == 1):
         markup_table(own or ours.pop(0).markup, rows)
     elif own:  # one above the other: beside each other, each would show half of its columns
-        side_head("**Published**", "As the paper prints it.")
+        st.markdown("**Published**, as the paper prints it")
         st.html(own)
     for each in ours:
         ours_table(each)
@@ -296,15 +308,22 @@ def markup_table(markup: str, rows: int) -> None:
         st.html(markup)
 
 
-def as_figure(name: str, seeds: int, label: str) -> None:
+def folded_figure(name: str, seeds: int, label: str) -> None:
     """The table as a figure, once it is opened; drawn anew while the table is worked on."""
     box = st.expander(label, icon=":material/scatter_plot:", key="as-figure", on_change="rerun")
     if not box.open:
         return
     with box, ui.show_errors():
         plan = papers.table_plan(ui.VisitorStore(), name, seeds)
-        alt = f"Numbers of the table {plan.title}, the reference hollow and yours filled, one row per line."
-        ui.chart(plots.papers_figure(plots.papers_data(plan.record())), alt, "papers-figure")
+        as_figure(plan.title, plan.record())
+
+
+def as_figure(title: str, record: dict[str, Any]) -> None:
+    """The numbers of a table, one row per line."""
+    data = plots.papers_data(record)
+    side = "" if data.is_one_sided else ", the reference hollow and yours filled"
+    alt = f"Numbers of the table {title}{side}, one row per line."
+    ui.chart(plots.papers_figure(data), alt, "papers-figure")
 
 
 def reading(record: dict[str, Any], ours: Sequence[Mapping[str, Any]], deviation: str) -> str:
@@ -577,7 +596,10 @@ def page(paper: str) -> None:
 ui.open_page("Papers", LEAD, pick=False)
 with ui.show_errors():
     paper = choose()
-    chosen = choose_table(paper) if paper != YOURS else table_html.TableChoice("", "")
-    if paper in table_html.PAPERS:
-        paper_link(table_html.PAPERS[paper])
+    chosen = table_html.TableChoice("", "")
+    if paper != YOURS:
+        with st.container(horizontal=True, vertical_alignment="center", key="table-and-paper"):
+            chosen = choose_table(paper)
+            if paper in table_html.PAPERS:
+                paper_link(table_html.PAPERS[paper])
     page(paper)

@@ -105,7 +105,9 @@ def text(test):
 
 
 def html(test):
-    return "\n".join(e.proto.body for e in test.get("html") if "<style>" not in e.proto.body)
+    """What is written as HTML, without the style and the scripts of every page."""
+    bodies = (e.proto.body for e in test.get("html"))
+    return "\n".join(body for body in bodies if "<style>" not in body and "<script>" not in body)
 
 
 def button(test, label):

@@ -353,6 +353,20 @@ def test_a_group_that_alpha_turns_is_shown_where_it_was_asked_for(visit):
     stands_at(page, left)
 
 
+def test_the_images_of_a_group_are_turned_in_the_large_view(visit):
+    """To go from A to B one had to close it."""
+    page = visit("/Groups?set=scenes/triples&group=triples/test/0003")
+    page.locator(".cm-zoom").first.click()
+    large = page.locator("dialog.cm-large p")
+    for way, shown in (("Next image", "Image B"), ("Next image", "Image C"), ("Next image", "Image A")):
+        page.get_by_label(way).click()
+        large.filter(has_text=shown).wait_for()
+    page.keyboard.press("ArrowLeft")
+    large.filter(has_text="Image C").wait_for()
+    page.get_by_role("button", name="Close").click()
+    assert page.locator("dialog[open]").count() == 0
+
+
 def test_all_lessons_are_shown_from_their_beginning(visit):
     page = visit("/Lessons?lesson=alpha&answers=alpha-30")
     page.get_by_role("button", name="All lessons").click()
@@ -393,7 +407,9 @@ def _percent(card):
 def test_a_lesson_waits_for_the_prediction_and_leads_into_the_app(visit):
     page = visit("/Lessons")
     page.get_by_role("button", name="Open lesson 1").wait_for()
-    page.locator(".st-key-lesson-cards img").first.click(force=True)  # through the button, which covers the card
+    page.locator(".st-key-lesson-cards img").first.click(
+        force=True
+    )  # through the button, which covers the card
     page.get_by_text("Predict:").wait_for()
     assert page.get_by_text("A question to end with").count() == 0
     page.get_by_text("GroupMatch says yes, GroupScore says no").click()

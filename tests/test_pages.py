@@ -159,6 +159,8 @@ def test_the_cell_whose_details_are_shown_has_a_ring_and_they_stand_directly_bel
         for words in ("Image A with caption 2", "Press a cell")
     )
     assert of_the_pair < how_to
+    fine(button(opened, "Next").click().run())
+    assert ringed(opened) == []  # another group's cell was marked, and stood in its address
     lost = app(GROUPS, set="scenes/left-right", group="left-right/test/0003", pair="C–2")
     assert ringed(fine(lost)) == []
 

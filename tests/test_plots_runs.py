@@ -102,6 +102,26 @@ def test_a_table_s_figure_has_the_paper_s_marks_hollow_and_yours_filled():
     }
 
 
+def test_a_few_published_numbers_lie_on_their_line_with_chance_and_what_a_method_adds():
+    """Marks lay beside the lines that they belong to, and nothing said what luck gives."""
+    chance = {"chance": 50.0}
+    simple, ttm = (
+        cell(f"{name}", "group_match", value) for name, value in (("SimpleMatch", 60.0), ("TTM", 65.0))
+    )
+    raw = cell("raw", "group_score", 7.0) | {"chance": 16.7}
+    record = {"lines": [{"line": "A", "cells": [raw, simple | chance, ttm | chance]}]}
+    drawn = {trace.name: trace for trace in figures.papers_figure(figures.papers_data(record)).data}
+    assert {y for name, trace in drawn.items() if name for y in trace.y} == {0.0}
+    assert sorted(drawn["chance"].x) == [16.7, 50.0]
+    assert list(drawn[None].x[:2]) == [60.0, 65.0]  # the bar between the two of one metric
+    yours = {"lines": [{"line": "A", "cells": [simple | {"yours": 61.0}, ttm]}]}
+    compared = figures.papers_figure(figures.papers_data(yours)).data
+    assert len({trace.y[0] for trace in compared}) == 3 and None not in {trace.name for trace in compared}
+    by_set = [cell("TTM", "text_score", value, head=f"set {value}") for value in (20.0, 30.0)]
+    data = figures.papers_data({"lines": [{"line": "A", "cells": by_set}]})
+    assert None not in {trace.name for trace in figures.papers_figure(data).data}  # two sets are no gain
+
+
 def test_where_there_is_no_paper_the_shipped_numbers_take_its_place():
     record = {"lines": [{"line": "A", "cells": [cell("TTM", "group_match", shipped=80.0, shipped_std=1.0)]}]}
     data = figures.papers_data(record)

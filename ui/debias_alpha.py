@@ -479,7 +479,9 @@ def _shown_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str
     chose one."""
     flips, ids = study.flips(alpha, metric), list(study.ids)
     warn_unknown_group(ids)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="in-place"):  # see ui.history
+    with st.container(
+        horizontal=True, vertical_alignment="center", gap="small", key="in-place"
+    ):  # see ui.history
         st.markdown("**Show a group that alpha**", width="content")
         for label, mask in (("fixes", flips.fixed), ("breaks", flips.broken)):
             flipped = [ids[i] for i in np.flatnonzero(mask)]

@@ -19,7 +19,7 @@ _SCRIPT = """
   window.crossmatchHistory = true;
   const push = history.pushState.bind(history), replace = history.replaceState.bind(history);
   let before = location.href, pushed = false;  // of the latest action: the address then, and whether it made a step
-  // Where each address was scrolled to when something was last pressed there; and each page while nothing was open on it.
+  // Where each address was scrolled to when something was last pressed there; and each page, while nothing was open.
   const places = new Map();
   const main = () => document.querySelector('[data-testid="stMain"]');
   const isOpen = url => STEPS.some(name => url.searchParams.has(name));
@@ -56,7 +56,8 @@ _SCRIPT = """
   // Back to what led here: where it was left, as soon as the page is that long again.
   const back = url => {
     const top = places.get(url.href) ?? (isOpen(url) ? undefined : places.get(url.pathname) ?? 0);
-    if (top !== undefined) settle(() => { main()?.scrollTo(0, top); return Math.abs((main()?.scrollTop ?? 0) - top) < 2; });
+    const scroll = () => { main()?.scrollTo(0, top); return Math.abs((main()?.scrollTop ?? 0) - top) < 2; };
+    if (top !== undefined) settle(scroll);
   };
   window.addEventListener("popstate", () => { begin(true); back(new URL(location.href)); });
   history.pushState = (state, title, url) => {

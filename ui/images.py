@@ -151,25 +151,48 @@ const makeView = () => {
   dialog.className = 'cm-large';
   const image = dialog.appendChild(document.createElement('img'));
   const text = dialog.appendChild(document.createElement('p'));
-  const close = dialog.appendChild(document.createElement('button'));
-  close.type = 'button';
-  close.textContent = 'Close';
+  const row = dialog.appendChild(document.createElement('div'));
+  const [before, close, after] = ['\u2039', 'Close', '\u203a'].map(label => {
+    const button = row.appendChild(document.createElement('button'));
+    [button.type, button.textContent] = ['button', label];
+    return button;
+  });
+  before.ariaLabel = 'Previous image';
+  after.ariaLabel = 'Next image';
+  const view = {dialog, image, text, before, after, ring: [], turn: () => {}};
+  const turn = (event, steps) => { event.stopPropagation(); event.preventDefault(); view.turn(steps); };
+  before.addEventListener('click', event => turn(event, -1));
+  after.addEventListener('click', event => turn(event, 1));
+  dialog.addEventListener('keydown', event => {
+    if (event.key === 'ArrowLeft') turn(event, -1);
+    if (event.key === 'ArrowRight') turn(event, 1);
+  });
   dialog.addEventListener('click', () => dialog.close());
-  return {dialog, image, text};
+  return view;
 };
 
 export default ({data, parentElement: host, setTriggerValue}) => {
   const view = views.get(host) ?? makeView();
   views.set(host, view);
-  const open = event => {
-    const button = event.target.closest?.('.cm-zoom');
-    if (!button) return;
+  const show = button => {
     const small = button.querySelector('img');
     view.key = button.dataset.image;
     [view.image.src, view.image.alt, view.text.textContent] = [small.src, small.alt, small.alt];
+    view.turn = steps => {
+      const place = view.ring.indexOf(button) + steps;
+      if (view.ring.length > 1) show(view.ring[(place + view.ring.length) % view.ring.length]);
+    };
+    setTriggerValue('image', view.key);
+  };
+  const open = event => {
+    const button = event.target.closest?.('.cm-zoom');
+    if (!button) return;
+    // Those that were drawn with it: of a group, of a list.
+    view.ring = [...(button.closest('.stHtml') ?? button.parentElement).querySelectorAll('.cm-zoom')];
+    for (const way of [view.before, view.after]) way.hidden = view.ring.length < 2;
     if (!view.dialog.isConnected) document.body.appendChild(view.dialog);
     view.dialog.showModal();
-    setTriggerValue('image', view.key);
+    show(button);
   };
   if (view.dialog.open && data.image === view.key && data.source) view.image.src = data.source;
   document.addEventListener('click', open);

@@ -335,6 +335,8 @@ def _restore_selection(page: str) -> None:
 def open_group(group: str | None) -> None:
     """Show a group, or none, in the page's list of groups (from a callback)."""
     st.session_state["group"] = group
+    if st.session_state.get("pair"):  # of the group before
+        st.session_state["pair"] = None
 
 
 def warn_unknown_group(ids: Sequence[str]) -> None:

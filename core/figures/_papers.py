@@ -10,7 +10,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.datasets.paper_results import UNITS
-from core.figures._style import MARK_COLOUR, layout, rows_axis
+from core.figures._style import MARK_COLOUR, faint, layout, rows_axis
 from core.figures.text import label_and_meaning
 from core.metrics.groups import METRICS
 
@@ -26,8 +26,10 @@ _MARKER_STYLES = (
 # other, so that `_diagonal` never gives a pair twice.
 _COLOURS = ("#6c63e0", MARK_COLOUR, "#1a9382", "#c0569f", "#5a9a32", "#8a8f98", "#b5513f")
 _SYMBOLS = ("circle", "square", "triangle-up", "diamond", "star", "triangle-down", "cross")
-# Whose numbers -> what the mark's name ends in, and how far it lies below its line's middle.
+# Whose numbers -> what the mark's name ends in, and how far it lies below its line's middle where yours are there, too.
 _SIDES = {"paper": ("-open", -0.14), "shipped": ("-open", -0.14), "yours": ("", 0.14)}
+_CHANCE, _CHANCES = "#868c9b", 2  # the colour of chance levels, and how many a line may have
+_FEW = 4  # results that lie on one line and can still be told apart
 
 
 class PapersData(NamedTuple):
@@ -37,12 +39,28 @@ class PapersData(NamedTuple):
     results: list[str]  # "SimpleMatch GroupMatch", ...
     metrics: list[str]  # of each result
     kinds: list[tuple[str, str]]  # of each result: what its heading says of data set or method, and its part
+    methods: bool  # whether results differ by method, and not by the data set that a heading names
     paper: np.ndarray
     paper_std: np.ndarray
     shipped: np.ndarray  # of the built-in world: what ships with Crossmatch
     shipped_std: np.ndarray
     yours: np.ndarray
     yours_std: np.ndarray
+    chance: np.ndarray
+
+    @property
+    def has_numbers(self) -> bool:
+        return bool((~np.isnan([self.paper, self.shipped, self.yours])).any())
+
+    @property
+    def has_few(self) -> bool:
+        """Whether so few results lie in a row that they are told apart on one line."""
+        return len(self.results) <= _FEW
+
+    @property
+    def is_one_sided(self) -> bool:
+        """Whether nobody has measured anything yet: the numbers stand for themselves."""
+        return bool(np.isnan(self.yours).all())
 
 
 def papers_data(plan: Mapping[str, Any]) -> PapersData:
@@ -53,20 +71,24 @@ def papers_data(plan: Mapping[str, Any]) -> PapersData:
     for cell in cells:
         names.setdefault(result_name(cell), (cell["metric"], (_subject(cell), cell["part"])))
     printed = {cell["metric"] for cell in cells if cell["paper"] is not None}
-    fields = tuple(f"{whose}{std}" for whose in _SIDES for std in ("", "_std"))
+    fields = (*(f"{whose}{std}" for whose in _SIDES for std in ("", "_std")), "chance")
     values = np.full((len(fields), len(plan["lines"]), len(names)), np.nan)
     for i, line in enumerate(plan["lines"]):
         for cell in line["cells"]:
             if _drawn(cell):
                 has_shipped = cell["paper"] is None and (not printed or cell["metric"] in printed)
                 known = [f for f in fields if has_shipped or not f.startswith("shipped")]
-                numbers = [np.nan if f not in known or cell[f] is None else cell[f] for f in fields]
+                given = [cell.get(field) for field in fields]
+                numbers = [
+                    np.nan if f not in known or g is None else g for f, g in zip(fields, given, strict=True)
+                ]
                 values[:, i, list(names).index(result_name(cell))] = numbers
-    kept = (~np.isnan(values)).any(axis=(0, 2))
+    kept = (~np.isnan(values[:-1])).any(axis=(0, 2))
     kept = kept if kept.any() else ~kept  # of a table without any number its lines stand alone
     labels = [line["line"] for line, is_kept in zip(plan["lines"], kept, strict=True) if is_kept]
     metrics, kinds = [metric for metric, _ in names.values()], [kind for _, kind in names.values()]
-    return PapersData(labels, list(names), metrics, kinds, *values[:, kept])
+    methods = all(cell.get("head") is None for cell in cells)
+    return PapersData(labels, list(names), metrics, kinds, methods, *values[:, kept])
 
 
 def _subject(cell: Mapping[str, Any]) -> str:
@@ -90,11 +112,18 @@ def result_name(cell: Mapping[str, Any]) -> str:
 
 
 def papers_figure(data: PapersData) -> go.Figure:
-    """Hollow marks: the paper's (or the shipped) numbers, filled ones: yours; bars: standard deviations over seeds."""
+    """Hollow marks: the paper's (or the shipped) numbers, filled ones: yours; bars: standard deviations over seeds;
+    small upright lines: chance levels.
+
+    A few results without any of yours lie on their line; those of several methods are joined, metric by metric.
+    """
     figure = go.Figure()
     y = np.arange(len(data.lines), dtype=float)
+    on_one_line = data.is_one_sided and data.has_few
+    if on_one_line and data.methods and data.has_numbers:
+        _join(figure, data, y)
     for j, (name, (colour, symbol)) in enumerate(zip(data.results, _looks(data), strict=True)):
-        offset = 0.32 * ((j + 0.5) / len(data.results) - 0.5)
+        offset = 0.0 if on_one_line else 0.32 * ((j + 0.5) / len(data.results) - 0.5)
         for whose, (ending, shift) in _SIDES.items():
             values, deviations = getattr(data, whose)[:, j], getattr(data, f"{whose}_std")[:, j]
             known = ~np.isnan(values)
@@ -102,7 +131,7 @@ def papers_figure(data: PapersData) -> go.Figure:
                 continue
             figure.add_scatter(
                 x=values[known],
-                y=y[known] + offset + shift,
+                y=y[known] + offset + (0.0 if on_one_line else shift),
                 error_x={"array": deviations[known], "thickness": 1.6, "color": colour},
                 name=f"{name}, {whose}",
                 mode="markers",
@@ -115,9 +144,48 @@ def papers_figure(data: PapersData) -> go.Figure:
                 text=[data.lines[i] for i in np.flatnonzero(known)],
                 hovertemplate="%{text}: %{x:.2f} %",
             )
-    layout(figure, 90 + 46 * len(data.lines), "", "")
+    if data.has_numbers:
+        _mark_chance(figure, data, y)
+    layout(figure, 90 + (36 if on_one_line else 46) * len(data.lines), "", "")
     figure.update_xaxes(range=[0, 104], ticksuffix=" %", dtick=25)
     return rows_axis(figure, [line.replace(", ", "<br>", 1) for line in data.lines])
+
+
+def _join(figure: go.Figure, data: PapersData, y: np.ndarray) -> None:
+    """A pale bar between the results of one metric: what a method adds. Of one result there is none."""
+    values = np.where(np.isnan(data.paper), data.shipped, data.paper)
+    for metric in dict.fromkeys(data.metrics):
+        of = [j for j, each in enumerate(data.metrics) if each == metric]
+        if len(of) > 1:
+            known = (~np.isnan(values[:, of])).sum(axis=1) > 1
+            low, high = (over(values[known][:, of], axis=1) for over in (np.nanmin, np.nanmax))
+            gap = np.full(len(low), np.nan)
+            colour = faint(METRICS[metric].colour if metric in METRICS else MARK_COLOUR, 0.25)
+            figure.add_scatter(
+                x=np.stack([low, high, gap], axis=1).ravel(),
+                y=np.stack([y[known], y[known], gap], axis=1).ravel(),
+                mode="lines",
+                line={"width": 9, "color": colour},
+                showlegend=False,
+                hoverinfo="skip",
+            )
+
+
+def _mark_chance(figure: go.Figure, data: PapersData, y: np.ndarray) -> None:
+    """A small upright line at each chance level of a line of the table; nothing where none is known, or where they are
+    so many that nobody could tell which is whose."""
+    of_lines = [sorted({*row[~np.isnan(row)]}) for row in data.chance]
+    levels = [(x, at) for at, of_line in zip(y, of_lines, strict=True) for x in of_line]
+    if levels and max(map(len, of_lines)) <= _CHANCES:
+        figure.add_scatter(
+            x=[x for x, _ in levels],
+            y=[at for _, at in levels],
+            name="chance",
+            mode="markers",
+            marker={"symbol": "line-ns", "size": 16, "line": {"width": 2, "color": _CHANCE}},
+            text=[data.lines[int(at)] for _, at in levels],
+            hovertemplate="%{text}: chance %{x:.2f} %",
+        )
 
 
 def _looks(data: PapersData) -> list[tuple[str, str]]:
