@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 from commands import crossmatch
+from scipy.stats import binomtest
 
 from core.base.errors import InputError
 from core.exchange.seeds import SeedResult
@@ -12,8 +13,9 @@ from core.metrics.evaluation import Evaluation
 from core.runs import engine
 from core.runs.store import RunStore
 from core.ttm import seeds
-from core.ttm.records import SeedChange
+from core.ttm.records import SeedChange, _seed_change
 from core.ttm.run import SimpleMatchRun, TTMRun
+from ui.ttm_sweep import _more_seeds
 
 
 def record(iteration, value, part=None, **more):
@@ -223,3 +225,21 @@ def test_seeds_with_the_same_scores_are_named_and_predict_nothing():
         for text in (SeedResult.html(found), SeedResult.latex(found)):
             assert ("All seeds have the same scores" in text) == told
             assert "only a rise of GroupMatch is a real gain" in text
+
+
+def test_few_seeds_that_differ_show_less_than_their_groups_and_it_is_said():
+    """One seed rose "by more than chance explains", and several of the same run did not, without a word of why."""
+    before, after = np.zeros((2, 100)), np.zeros((2, 100))
+    after[0, :30] = after[1, :4] = (
+        1  # gains of 30 and 4 points; in the mean 30 groups are better and none is worse
+    )
+    found = _seed_change(before, after)
+    assert found.over_groups == pytest.approx(binomtest(30, 30).pvalue)
+    assert found.mean.p_value > 0.05 and found._wants_seeds
+    line = _more_seeds("GroupScore", found)
+    assert "the 2 seeds gain +4.0 to +30.0 points" in line and "more seeds decide it" in line
+    alike = np.zeros((4, 100))
+    alike[:, :30] = 1
+    alike[1, 0] = alike[2, 1] = alike[3, 2] = 0
+    assert not _seed_change(np.zeros((4, 100)), alike)._wants_seeds  # surely more
+    assert not _seed_change(np.zeros((2, 100)), np.zeros((2, 100)))._wants_seeds  # nothing at all

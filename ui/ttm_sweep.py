@@ -188,6 +188,7 @@ def verdict(found: Mapping[str, SeedChange], seeds: int) -> None:
     """What the seeds have come to, in a sentence for each metric: whether it is more than chance, and the mean gain."""
     lines = [_verdict_line(label, change, seeds) for label, change in found.items()]
     memorised = _only_memorised({label: change.mean for label, change in found.items()})
+    lines += [_more_seeds(label, change) for label, change in found.items() if change._wants_seeds]
     lines += [memorised] * bool(memorised) + [_SAME_SEEDS] * any(change.same for change in found.values())
     st.markdown(unbroken(true_minus("  \n".join(lines))))
 
@@ -213,6 +214,16 @@ def _verdict_line(label: str, change: SeedChange, seeds: int) -> str:
     return (
         f"**{label} {_verdict_words(found)}:** {found.difference:+.1f} points in the mean of {seeds} seeds (95 % "
         f"interval {found.low:+.1f} to {found.high:+.1f})."
+    )
+
+
+def _more_seeds(label: str, change: SeedChange) -> str:
+    """Why several seeds may show less than each of them does."""
+    low, high = min(change.gains), max(change.gains)
+    return (
+        f"By the groups alone {label} would change by more than chance explains (p {p_text(change.over_groups)}); but "
+        f"the {counted(len(change.gains), 'seed')} gain {low:+.1f} to {high:+.1f} points, too few to say what further "
+        "runs would gain: more seeds decide it."
     )
 
 

@@ -138,6 +138,13 @@ class SeedChange(NamedTuple):
     # 95 % prediction interval of one more seed's gain; None of fewer than three, and where all are the same
     next_gain: tuple[float, float] | None
     same: bool = False  # all seeds have the very same scores
+    over_groups: float = 1.0  # p of the mean gain by groups alone, as if these seeds were all there are
+
+    @property
+    def _wants_seeds(self) -> bool:
+        """Whether these groups show a change, and only the seeds are too few, or too different, to do so."""
+        p = self.mean.p_value if self.mean.p_holm is None else self.mean.p_holm
+        return self.over_groups < 0.05 <= p
 
     @classmethod
     def of_seeds(
@@ -170,6 +177,7 @@ def _seed_change(before: np.ndarray, after: np.ndarray) -> SeedChange:
         int(fixed.all(axis=0).sum()),
         int(broken.all(axis=0).sum()),
         _next_gain(gains, 100 * float(before.mean())),
+        over_groups=compare(np.zeros(before.shape[1]), change.mean(axis=0)).p_value,
     )
 
 
