@@ -473,7 +473,8 @@ def cards(
                 for side, e in zip(sides, both, strict=True)
             ]
             scores = {
-                side.short: each.group(index).beside(on_page) for side, each in zip(sides, both, strict=True)
+                side.short: each.group(index).beside(on_page, totals=False)
+                for side, each in zip(sides, both, strict=True)
             }
             ui.group_card(groups[index], marks, "Compare", "side", scores)
     if count > 1:
