@@ -175,7 +175,8 @@ def _cited(row: Mapping[Any, Any]) -> _Latex:
     named = [part.partition(", ") for part in row["source"].split("; ")]
     if row["address"] or any(name not in keys or not where for name, _, where in named):
         return _Latex(rf"\cite{{{','.join(keys.values())}}}")
-    return _Latex(", ".join(rf"\cite[{_latex_cell(where)}]{{{keys[name]}}}" for name, _, where in named))
+    places = {where: f"[{_latex_cell(where)}]" if re.search(r"\d", where) else "" for _, _, where in named}
+    return _Latex(", ".join(rf"\cite{places[where]}{{{keys[name]}}}" for name, _, where in named))
 
 
 def _short_source(row: Mapping[Any, Any]) -> str:
