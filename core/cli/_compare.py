@@ -20,6 +20,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
 from core.metrics.paired import (
     _printed_comparison,
+    _with_truth_of,
     common_groups,
     comparison_table,
     differences,
@@ -164,13 +165,6 @@ def _in_order(names: tuple[str, str], a: Evaluation, b: Evaluation) -> tuple[Eva
     ids = list(b.ids if numbered[0] else a.ids)
     a, b = replace(a, ids=ids), replace(b, ids=ids)
     return _with_truth_of(a, b, names[1]), _with_truth_of(b, a, names[0])
-
-
-def _with_truth_of(own: Evaluation, other: Evaluation, name: str) -> Evaluation:
-    """An evaluation that was given no truth, by that of the other on the same groups. name : of the other."""
-    if own.truth_given or not other.truth_given or own.truth.shape != other.truth.shape:
-        return own
-    return replace(own, truth=other.truth, truth_given=True, truth_of=name)
 
 
 def _paired_line(names: tuple[str, str], first: Evaluation) -> str:
