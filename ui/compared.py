@@ -11,7 +11,7 @@ import numpy as np
 
 from core.base.text import counted
 from core.metrics.evaluation import Evaluation
-from core.metrics.paired import _with_truth_of, without_names
+from core.metrics.paired import _completed_by, without_names
 from ui.cached import cached_on
 from ui.loaders import evaluate, measured_on
 from ui.selection import Selection, benchmark_of
@@ -84,7 +84,7 @@ def compare_in_order(selection: Selection, other: str) -> Compared:
     """Both sides, where `order_assumed` says that they can be paired so. InputError where captions or truth differ."""
     names = [entry.removeprefix(PREFIX) for entry in (selection.model, other)]
     first, second = (_in_order(selection, entry) for entry in (selection.model, other))
-    a, b = _with_truth_of(first, second, names[1]), _with_truth_of(second, first, names[0])
+    a, b = _completed_by(first, second, names[1]), _completed_by(second, first, names[0])
     return Compared(selection, a, b, order_assumed(selection, other), True)
 
 

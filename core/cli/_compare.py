@@ -19,8 +19,8 @@ from core.cli._output import format_differences, format_metrics, print_note, sho
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
 from core.metrics.paired import (
+    _completed_by,
     _printed_comparison,
-    _with_truth_of,
     common_groups,
     comparison_table,
     differences,
@@ -164,7 +164,7 @@ def _in_order(names: tuple[str, str], a: Evaluation, b: Evaluation) -> tuple[Eva
         )
     ids = list(b.ids if numbered[0] else a.ids)
     a, b = replace(a, ids=ids), replace(b, ids=ids)
-    return _with_truth_of(a, b, names[1]), _with_truth_of(b, a, names[0])
+    return _completed_by(a, b, names[1]), _completed_by(b, a, names[0])
 
 
 def _paired_line(names: tuple[str, str], first: Evaluation) -> str:

@@ -82,7 +82,7 @@ def common_groups(a: Evaluation, b: Evaluation) -> tuple[Evaluation, Evaluation]
     return first, in_order_of(b.select(np.isin(b.ids, a.ids)), first.ids)
 
 
-def _with_truth_of(own: Evaluation, other: Evaluation, name: str) -> Evaluation:
+def _completed_by(own: Evaluation, other: Evaluation, name: str) -> Evaluation:
     """An evaluation that was given no truth, by that of the other on the same groups. name : of the other."""
     if own.truth_given or not other.truth_given or own.truth.shape != other.truth.shape:
         return own
