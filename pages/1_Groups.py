@@ -210,7 +210,8 @@ def margin_text(evaluation: Evaluation, index: int) -> str:
     if evaluation.matches.tied[index]:
         return "margin 0: two matchings tie"
     smaller = 100 * float(np.mean(margins < margins[index]))
-    return f"margin {margins[index]:.2f}; {smaller:.0f} % of the groups have a smaller one"
+    shown = evaluation.group(index).shown_margin
+    return f"margin {shown}; {smaller:.0f} % of the groups have a smaller one"
 
 
 def what_a_margin_is(evaluation: Evaluation) -> str:
@@ -218,7 +219,7 @@ def what_a_margin_is(evaluation: Evaluation) -> str:
     low, high = np.quantile(evaluation.matches.margin, (0.25, 0.75))
     return (
         "The margin of a group is how far the total of the model's matching leads that of the next best one, in the "
-        f"units of the scores. Half of these groups have one between {low:.2f} and {high:.2f}."
+        f"units of the scores. Half of these groups have one between {low:.3g} and {high:.3g}."
     )
 
 

@@ -31,7 +31,7 @@ from ui.compared import (
     order_assumed,
     sides_of,
 )
-from ui.export import BARS_NOTE
+from ui.export import BARS_NOTE, row_names
 from ui.formatting import p_text
 from ui.groups_needed import groups_needed
 from ui.old_links import seed_widgets_from_address
@@ -473,7 +473,8 @@ def cards(
                 for side, e in zip(sides, both, strict=True)
             ]
             scores = {
-                side.short: each.group(index).beside(on_page) for side, each in zip(sides, both, strict=True)
+                side.short: each.group(index).beside(on_page, totals=False)
+                for side, each in zip(sides, both, strict=True)
             }
             ui.group_card(groups[index], marks, "Compare", "side", scores)
     if count > 1:
@@ -530,7 +531,7 @@ def page(selection: ui.Selection) -> None:
     if found.is_in_order:
         st.caption(escape_markdown(found.line))
     more_on_the_test(a, b, sides, table)
-    ui.export_section("compare", printed(table, found), {"metrics": figure}, **exports(found, other))
+    ui.export_section("compare", printed(table, found, other), {"metrics": figure}, **exports(found, other))
     ui.cite(groups)
 
 
@@ -549,9 +550,14 @@ def scales_line(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> str:
     )
 
 
-def printed(table: pd.DataFrame, found: Compared) -> pd.DataFrame:
-    """The table as it is exported; where groups were paired by their order alone, it says so."""
+def printed(table: pd.DataFrame, found: Compared, other: str) -> pd.DataFrame:
+    """The table as it is exported, its columns by the names of `row_names`; where groups were paired by their order
+    alone, it says so."""
+    entries = found.selection.model, other
     shown = paired._printed_comparison(table)
+    for side, letter, name in zip(sides_of(*entries), "AB", row_names(entries), strict=True):
+        heads = [head for head in shown if head == side.column or head.startswith(f"{side.column}: ")]
+        shown = shown.rename(columns={head: f"{letter}: {name}{head[len(side.column) :]}" for head in heads})
     return shown.assign(paired="in the order of the files") if found.is_in_order else shown
 
 

@@ -12,7 +12,7 @@ import streamlit as st
 
 import ui
 from core import doctor, figures
-from core.base import public_mode
+from core.base import files, public_mode
 from core.base.errors import InputError
 from core.base.table_formats import READ, open_table
 from core.base.text import counted
@@ -21,6 +21,7 @@ from core.exchange.file_kinds import _kind_of_file
 from core.exchange.groups import export_groups
 from core.exchange.import_hub import fetch_parts, list_parts
 from core.exchange.layouts import latex_table
+from core.exchange.uploads import Upload
 from core.figures.text import escape_markdown
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
@@ -39,6 +40,7 @@ from ui.uploads import (
     FORMATS,
     PREFIX,
     PRIOR,
+    TAGS,
     beside_line,
     new_uploads,
     pick_shape,
@@ -504,6 +506,7 @@ def scorer() -> None:
 
 
 def kept() -> None:
+    stored_files()
     st.header("Your sets", anchor=False)
     own = user_sets.sets()
     if not own:
@@ -540,6 +543,49 @@ def kept() -> None:
             )
             if finding.do:
                 st.caption(escape_markdown(finding.do.replace("`", "")))
+
+
+def stored_files() -> None:
+    """Every file of scores or embeddings, with the ways to its result and to remove it."""
+    st.header("Your files of scores and embeddings", anchor=False)
+    entries = upload_names()
+    if not entries:
+        st.caption("None yet.")
+    for entry in entries:
+        upload, name = stored_upload(entry), entry.removeprefix(PREFIX)
+        with st.container(horizontal=True, vertical_alignment="center", border=True):
+            size = doctor.human_bytes(files.folder_size(upload.folder))
+            holds, wrong = what_is_stored(entry)
+            said = " · ".join(filter(None, [holds, size, *said_beside(upload), wrong]))
+            st.markdown(f"**{escape_markdown(name)}** · {escape_markdown(said)}")
+            if st.button("Open", key=f"open-{entry}", icon=":material/insert_chart:"):
+                ui.select(way=WAY_SCORES, set=entry, shape=upload.shape, tag=[])
+            with st.popover("Remove", icon=":material/delete:"):
+                st.markdown("This deletes the file and what was added to it. Runs on it are kept.")
+                st.button(
+                    f"Remove {name}",
+                    key=f"remove-{entry}",
+                    on_click=remove_file,
+                    args=(entry,),
+                    type="primary",
+                )
+
+
+def what_is_stored(entry: str) -> tuple[str, str]:
+    """`scores, 40 groups of 2×2`, and of a file that cannot be read just now why."""
+    kind = "embeddings" if stored_upload(entry).shape else "scores"
+    try:
+        evaluation = upload_evaluation(entry)
+    except InputError as error:  # tags beside it that fit no more, or too many readers just now
+        return kind, f"not read: {error}"
+    size = f"{counted(len(evaluation.scores), 'group')} of {'×'.join(map(str, evaluation.shape))}"
+    return f"{kind}, {size}", ""
+
+
+def said_beside(upload: Upload) -> list[str]:
+    """`tags: topics.csv` and the like, of what was added to a file."""
+    labels = {TAGS: "tags", PRIOR: "language prior"}
+    return [f"{labels[what]}: {each['name']}" for what, each in upload.facts["beside"].items()]
 
 
 def removed(name: str) -> None:

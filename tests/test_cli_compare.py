@@ -245,3 +245,44 @@ def test_a_file_that_only_numbers_its_groups_says_how_it_gets_names(tmp_path):
             assert said in str(result.exception) and "the other file names 'g0'" in str(result.exception)
     np.savez(scores, scores=np.tile(np.eye(2), (5, 1, 1)), ids=[f"g{i}" for i in range(5)])
     assert CliRunner().invoke(app, ["compare", str(named), str(scores)]).exit_code == 0
+
+
+def test_a_file_that_only_numbers_its_groups_is_paired_by_order_where_somebody_asks(tmp_path):
+    """The page offers it; the command refused."""
+    named, plain, same = (tmp_path / name for name in ("a.csv", "b.npz", "c.csv"))
+    ids, right = [f"g{i}" for i in range(5)], np.tile(np.eye(2), (5, 1, 1))
+    wrong = np.array([1 - each if i < 2 else each for i, each in enumerate(right)])
+    write_scores(named, right, ids, np.tile([0, 1], (5, 1)))
+    write_scores(same, wrong, ids)
+    np.savez(plain, scores=wrong)
+    with pytest.raises(
+        InputError, match="Or add --by-order, where both have the same groups in the same order"
+    ):
+        run(named, plain)
+    by_order, by_name = (
+        json.loads(run(*each, "--json")) for each in ((named, plain, "--by-order"), (named, same))
+    )
+    assert by_order["paired"] == "in order" and "paired" not in by_name
+    assert by_order["metrics"] == by_name["metrics"]
+    for words in ((named, plain), (plain, named)):
+        said = run(*words, "--by-order", "--out", tmp_path / "t.csv")
+        assert (
+            f"Paired in order: group i of {words[0]} is taken to be group i of {words[1]}, for all 5" in said
+        )
+        assert set(pd.read_csv(tmp_path / "t.csv")["paired"]) == {"in the order of the files"}
+
+
+@pytest.mark.parametrize(
+    ("ids", "count", "says"),
+    [
+        (["g0", "g1"], 2, "--by-order has no effect: 2 groups of A and B have the same names"),
+        (["h0", "h1"], 2, "--by-order needs a file that only numbers its groups: A names 'g0' and B 'h0'"),
+        (None, 3, "as many groups of one shape in both: A has 2 of 2x2 and B 3 of 2x2"),
+    ],
+)
+def test_files_that_order_cannot_pair_are_refused_in_one_sentence(tmp_path, ids, count, says):
+    write_scores(tmp_path / "a.csv", np.tile(np.eye(2), (2, 1, 1)), ["g0", "g1"])
+    more = {} if ids is None else {"ids": ids}
+    np.savez(tmp_path / "b.npz", scores=np.tile(np.eye(2), (count, 1, 1)), **more)
+    with pytest.raises(InputError, match=says):
+        run(tmp_path / "a.csv", tmp_path / "b.npz", "--by-order")

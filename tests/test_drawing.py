@@ -192,6 +192,48 @@ def test_a_matrix_has_the_decimals_that_its_decision_and_its_neighbour_need():
     assert "1.000 + 5.000 = 6.000" in verdicts  # what it decides by, too
 
 
+COSINES = np.array([[0.0955, 0.242963], [0.105089, 0.257140]])
+
+
+def test_the_margin_agrees_with_the_totals_beside_it_and_is_never_0_by_rounding():
+    """By hand: 0.0955 + 0.25714 = 0.35264 and 0.242963 + 0.105089 = 0.348052, 0.004588 apart. With two decimals
+    the page said 0.36 > 0.35 beside a margin of 0.00; with three, 0.353 > 0.348, it is 0.005."""
+    data = view(COSINES, TRUTH)
+    assert (data.digits, data.shown_margin, data.shown_totals) == (3, "0.005", (0.353, 0.348))
+    said = group_html.verdicts_html(data).replace("\u00a0", " ")
+    assert "0.096 + 0.257 = 0.353 &gt; 0.243 + 0.105 = 0.348" in said
+    assert drawn(data)[2].endswith("Margin 0.005.")
+
+
+@pytest.mark.parametrize(("m", "k"), [(2, 2), (3, 3), (1, 4), (2, 4)])
+def test_sums_comparisons_and_margins_of_cosines_are_right_as_they_are_shown(m, k):
+    scores = np.random.default_rng(m + k).uniform(0.1, 0.4, (300, m, k))
+    found = Evaluation.of(scores, np.tile(np.arange(m), (300, 1)), [str(i) for i in range(300)])
+    for data in map(found.group, range(300)):
+        (true, rival), digits, margin = data.shown_totals, data.digits, float(data.shown_margin)
+        for terms, total in zip(data.terms, (true, rival), strict=True):
+            assert total == pytest.approx(sum(round(float(term), digits) for term in terms), abs=1e-9)
+        assert (true > rival) == (data.kinds["group_match"] == "right") and margin > 0
+        assert margin == pytest.approx(data.margin, abs=0.51 * 10.0**-digits)
+        if data.kinds["group_match"] == "right" or k == 2:  # else the best two may both be others
+            assert abs(abs(true - rival) - margin) <= 0.1 * margin + 1e-9 or digits == 6
+
+
+def test_a_margin_below_what_six_decimals_show_is_not_0():
+    assert view([[0.3, 0.2], [0.2, 0.3000000004]], TRUTH).shown_margin == "0.200000"
+    tiny = view([[0.3, 0.3], [0.3, 0.3000000004]], TRUTH)
+    assert tiny.shown_margin == "4.0e-10"
+    tied = view([[0.5, 0.5], [0.5, 0.5]], TRUTH)
+    assert (tied.shown_margin, tied.digits) == ("0.00", 2)
+
+
+def test_scores_side_by_side_have_the_same_decimals_which_are_enough_for_both():
+    pair = [view(COSINES, TRUTH), view(COSINES + [[0.0001, 0.00044], [0.00038, 0.0002]], TRUTH)]
+    assert len({data.beside(pair).digits for data in pair}) == 1
+    alone = [data.beside(pair, totals=False) for data in pair]  # a card without a margin
+    assert {data.digits for data in alone} == {2} and {data.beside(alone).digits for data in alone} == {2}
+
+
 def test_a_square_group_s_verdict_says_nothing_of_fewer_images():
     assert "fewer images" not in group_html.verdicts_html(view(SCORES, TRUTH))
     wide = Evaluation.of(np.arange(4.0).reshape(1, 1, 4), np.array([[3]]), ["a"]).group(0)

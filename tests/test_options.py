@@ -758,6 +758,8 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "*": refused("--cluster names a tag", "--cluster", "shape"),
         },
         "--common": {"*": differs("--common")},
+        # What it pairs is in tests/test_cli_compare.py: here all have names in common.
+        "--by-order": {"*": refused(DEAD, "--by-order")},
         "--json": {"*": NO_JSON},
     },
     "rejudge": {

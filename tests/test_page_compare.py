@@ -19,6 +19,7 @@ from core.metrics.statistics import Comparison
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 from ui.compared import sides_of
+from ui.export import row_names
 from ui.formatting import p_text
 
 COMPARE = "pages/6_Compare.py"
@@ -320,7 +321,7 @@ def test_names_that_only_count_the_images_of_a_group_tie_no_groups_together(app,
 def exported(monkeypatch):
     """What the pages offer to export: one record per "Export"."""
     given = []
-    monkeypatch.setattr("ui.export_section", lambda *args, **more: given.append(more))
+    monkeypatch.setattr("ui.export_section", lambda *args, **more: given.append({"of": args, **more}))
     return given
 
 
@@ -595,3 +596,36 @@ def test_where_groupmatch_tells_nothing_the_headline_names_the_metrics_that_do()
     assert said == " They differ in ImageScore (a.csv is ahead); see the table."
     assert others_apart({**found, "group_match": sure}, "a.csv", "b.csv") == ""
     assert others_apart({"group_match": unsure, "group_score": unsure}, "a", "b") == ""
+
+
+def test_exported_tables_name_files_without_their_ending_or_as_somebody_types_and_say_the_assumed_truth(
+    app, tmp_path, exported
+):
+    """Rows of a table for a paper said "a.csv", and its note not that the truth is assumed."""
+    first = uploaded(tmp_path, "a.csv", with_right({0, 1}))
+    second = uploaded(tmp_path, "b.csv", with_right({1, 2, 3}))
+    app(COMPARE, set=first, other=second)
+    given = exported[-1]
+    latex = given["latex"]()
+    assert read_latex(latex)[1][0] == "a" and "a.csv" not in latex
+    assert "a and b have no ground truth: image i is assumed to belong to caption i." in latex
+    assert {"A: a", "B: b", "A: a: tied"} <= set(given["of"][1].columns)
+    alone = app("pages/2_Matching.py", set=first)
+    latex = exported[-1]["latex"]()
+    assert (
+        "a has no ground truth: image i is assumed" in latex and "a.csv" not in latex and not alone.exception
+    )
+
+
+def test_a_row_is_called_in_exports_what_somebody_types(app, tmp_path):
+    first, second = (uploaded(tmp_path, name, with_right({0, 1})) for name in ("a.csv", "b.csv"))
+    test = app(COMPARE, set=first, other=second)
+    fine(test.text_input(key=f"row-name-{second}").set_value("Our CLIP").run())
+    latex = next(each.value for each in test.code if "tabular" in each.value)
+    assert "Our CLIP" in [row[0] for row in read_latex(latex)] and "b.csv" not in latex
+
+
+def test_names_of_rows_stay_apart_and_those_of_models_are_whole(app, tmp_path):
+    assert row_names(["upload/a.csv", "upload/b.npz"]) == ["a", "b"]
+    assert row_names(["upload/a.csv", "upload/a.npz"]) == ["a.csv", "a.npz"]
+    assert row_names(["open_clip:ViT-B.32", "upload/a.csv"]) == ["open_clip:ViT-B.32", "a"]

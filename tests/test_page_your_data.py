@@ -200,6 +200,41 @@ def test_sets_and_cache_are_shown_and_cleared(app, tmp_path):
         assert f"**{topic}**" in text(test)
 
 
+def test_uploaded_files_are_among_the_stored_data_with_what_lies_beside_them_to_open_and_to_remove(app):
+    """Five files lay in the store and the page said "None yet."."""
+    rng = np.random.default_rng(0)
+    content = io.BytesIO()
+    np.savez(content, img=rng.normal(size=(6, 4)), cap=rng.normal(size=(6, 4)))
+    fine(uploaded(app, "s.csv", _csv(40, 0.9)))
+    fine(uploaded(app, "e.npz", content.getvalue()))
+    store = UploadStore()
+    store.put_beside(
+        store.get("s.csv"),
+        "tags",
+        "topics.csv",
+        ("group,topic\n" + "".join(f"{g},a\n" for g in range(40))).encode(),
+    )
+    test = app(PAGE, way="Stored data")
+    said = text(test).replace("\\", "")
+    assert "**s.csv** · scores, 40 groups of 2×2 · " in said and " · tags: topics.csv" in said
+    assert "**e.npz** · embeddings, 3 groups of 2×2 · " in said
+    fine(next(b for b in test.button if b.key == "remove-upload/e.npz").click().run())
+    assert [each.name for each in store.list()] == ["s.csv"] and "e.npz" not in text(test)
+    fine(next(b for b in test.button if b.key == "open-upload/s.csv").click().run())
+    assert [each.value.replace("\\", "") for each in test.subheader] == ["s.csv: 40 groups of 2×2"]
+    assert test.segmented_control(key="way").value == "Scores or embeddings"
+
+
+def test_a_stored_file_that_can_be_read_no_more_is_listed_and_can_be_removed(app):
+    fine(uploaded(app, "s.csv", _csv(40, 0.9)))
+    store = UploadStore()
+    store.put_beside(store.get("s.csv"), "tags", "topics.csv", b"nothing\n")
+    test = app(PAGE, way="Stored data")
+    assert "· not read: topics.csv " in text(test).replace("\\", "")
+    fine(next(b for b in test.button if b.key == "remove-upload/s.csv").click().run())
+    assert store.list() == []
+
+
 def test_of_several_tables_one_is_chosen(app, tmp_path):
     folder = brought(tmp_path / "set", GOOD)
     (folder / "manifest.csv").rename(folder / "one.csv")

@@ -382,6 +382,19 @@ def test_groups_of_a_file_are_cards_with_their_scores_and_not_with_names_of_pict
     assert list(test.query_params["group"]) == ["1"]
 
 
+def test_a_margin_of_cosines_agrees_with_the_totals_beside_it(app):
+    """ "0.36 > 0.35" stood beside "margin 0.00", and the totals of the file are 0.3526 and 0.3480."""
+    rows = ["group,image,caption,score"]
+    for group, scores in {"a": (0.0955, 0.242963, 0.105089, 0.25714), "b": (0.3, 0.1, 0.1, 0.3)}.items():
+        rows += [f"{group},{at // 2},{at % 2},{score}" for at, score in enumerate(scores)]
+    fine(upload(app(MATCHING), "cosines.csv", "\n".join(rows).encode()))
+    gallery = app(GROUPS, set="upload/cosines.csv")
+    assert "margin 0.005; 0 % of the groups" in text(gallery).replace("\\", "")
+    test = app(GROUPS, set="upload/cosines.csv", group="a")
+    assert "0.096 + 0.257 = 0.353 &gt; 0.243 + 0.105 = 0.348" in html(test).replace("\u00a0", " ")
+    assert "margin 0.005; 0 %" in text(test).replace("\\", "")
+
+
 def test_cards_of_a_file_have_its_own_names(app):
     """They said "caption 1" and "image A" of a file that calls them ca0 and im0."""
     rows = ["group,image,caption,score"]

@@ -571,11 +571,12 @@ def test_latex_has_marks_reasons_sources_and_years_and_bibtex_all_that_is_quoted
         for start in ("\\begin{tabular}", "@software")
     )
     rows = {line.split(" & ")[2]: line for line in latex.splitlines() if line.count(" & ") == 5}
+    assert r"\textbf{12.50 {\scriptsize [9.40, 16.10]}}" in rows[r"\textbf{mine (yours)}"]
+    assert r"\begin{tabular}{lrlllr}" in latex  # texts at the left
     assert (
-        rows["mine (yours)"].startswith("[1] & 12.50 {\\scriptsize [9.40, 16.10]}")
-        or "[9.40, 16.10]" in rows["mine (yours)"]
+        r"& 10.50 & UNITER large & as published & \cite{thrush2022winoground} & 2022" in rows["UNITER large"]
     )
-    assert "& 10.50 & UNITER large & as published & Thrush et al. 2022 & 2022" in rows["UNITER large"]
+    assert r" & \cite[Table 11]{lin2024visualgptscore} & " in rows["BLIP"]
     assert "human (people)" in rows and rows["GPT-4"].startswith("{}[")
     for page_note in [
         each.value.replace("\\", "") for each in test.caption if "Not comparable" in each.value
@@ -584,6 +585,32 @@ def test_latex_has_marks_reasons_sources_and_years_and_bibtex_all_that_is_quoted
     assert "; Thrush et al. 2022, by a list of results (read 2026-11-22)" in latex
     for key in ("zhu2026ttm", "thrush2022winoground", "lin2024visualgptscore", "ossowski2024keycomp"):
         assert bibtex.count(f"{{{key},") == 1
+    cited = {key for keys in re.findall(r"\\cite(?:\[[^]]*\])?\{([^}]+)\}", latex) for key in keys.split(",")}
+    assert cited and all(f"{{{key}," in bibtex for key in cited)
+    fine(test.checkbox(key="published_cite").uncheck().run())
+    latex = next(each.value for each in test.code if "\\begin{tabular}" in each.value)
+    assert "\\cite" not in latex and "as published & Thrush et al. 2022 & 2022" in latex
+
+
+def test_a_typed_value_has_its_own_names_which_are_in_the_address_the_table_and_the_exports(app):
+    """Its row was "your number (yours), as typed" in a table for a paper."""
+    test = typed(app, published_value="31.5", published_system="OurCLIP", published_method="hard negatives")
+    first = systems(test).iloc[0]
+    assert (first["System"], first["Method"]) == ("OurCLIP", "hard negatives")
+    place = re.search(r"\*\*yours\*\* (\w+ of \d+)", first["Mark"])[1]
+    latex = next(each.value for each in test.code if "\\begin{tabular}" in each.value)
+    assert r"\textbf{31.50} & \textbf{OurCLIP (yours)} & \textbf{hard negatives}" in latex
+    assert f"Bold: yours, {place} comparable results." in latex
+    assert not any("no page knows" in each.value for each in test.warning)
+    unnamed = systems(typed(app, published_value="31.5")).iloc[0]
+    assert (unnamed["System"], unnamed["Method"]) == ("your number", "as typed")
+
+
+def test_a_file_has_the_names_that_are_typed_where_no_value_is(app):
+    test = typed(app, published_system="OurCLIP")
+    fine(field_of(test).upload("metrics.json", json.dumps(evaluated("winoground")).encode()).run())
+    first = systems(test).iloc[0]
+    assert (first["System"], first["Method"]) == ("OurCLIP", "as measured")
 
 
 def test_every_other_system_has_the_citation_of_its_paper():

@@ -11,7 +11,7 @@ import numpy as np
 
 from core.base.text import counted
 from core.metrics.evaluation import Evaluation
-from core.metrics.paired import without_names
+from core.metrics.paired import _completed_by, without_names
 from ui.cached import cached_on
 from ui.loaders import evaluate, measured_on
 from ui.selection import Selection, benchmark_of
@@ -84,15 +84,8 @@ def compare_in_order(selection: Selection, other: str) -> Compared:
     """Both sides, where `order_assumed` says that they can be paired so. InputError where captions or truth differ."""
     names = [entry.removeprefix(PREFIX) for entry in (selection.model, other)]
     first, second = (_in_order(selection, entry) for entry in (selection.model, other))
-    a, b = _with_truth_of(first, second, names[1]), _with_truth_of(second, first, names[0])
+    a, b = _completed_by(first, second, names[1]), _completed_by(second, first, names[0])
     return Compared(selection, a, b, order_assumed(selection, other), True)
-
-
-def _with_truth_of(own: Evaluation, other: Evaluation, name: str) -> Evaluation:
-    """An evaluation that was given no truth, by that of the other on the same groups. name : of the other."""
-    if own.truth_given or not other.truth_given or own.truth.shape != other.truth.shape:
-        return own
-    return replace(own, truth=other.truth, truth_given=True, truth_of=name)
 
 
 def _in_order(selection: Selection, entry: str) -> Evaluation:

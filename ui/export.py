@@ -22,6 +22,7 @@ from core.base.text import counted
 from core.datasets.paper_results import CITATIONS
 from core.exchange.figures import browser, write_figure
 from core.exchange.uploads import TAGS
+from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from ui.navigation import PAGES
 from ui.selection import benchmark_of, shown_selection
@@ -229,11 +230,14 @@ def evaluation_exports(
     own = {"set": "" if selection.is_file else selection.benchmark, "split": selection.split}
     where = (benchmark_of(selection.groups) if selection.is_file else None) or own
 
-    pair = list(named.values())
+    pair, rows = list(named.values()), row_names(list(evaluations))
     command = _measuring_command(selection, list(evaluations))
     m, k = groups.shape
-    about = f"{' and '.join(named)} on {where['set'] or 'own groups'}, {counted(len(pair[0].ids), 'group')} of {m}×{k}"
-    about = f"{about}. {assumed}" if assumed else about
+    about = f"{' and '.join(rows)} on {where['set'] or 'own groups'}, {counted(len(pair[0].ids), 'group')} of {m}×{k}"
+    unknown = [name for name, each in zip(rows, pair, strict=True) if not each.truth_given]
+    has = f"{' and '.join(unknown)} {'has' if len(unknown) == 1 else 'have'} no ground truth"
+    truth = f"{has}: image i is assumed to belong to caption i." if unknown else ""
+    about = ". ".join(filter(None, [about, assumed.rstrip("."), truth]))
 
     def report() -> bytes:
         of_one = [ReportSection(model, groups, e, where["set"], where["split"]) for model, e in named.items()]
@@ -243,14 +247,39 @@ def evaluation_exports(
     return {
         "title": selection.description if len(pair) == 1 else "",
         "latex": lambda: latex_table(
-            [(model, e.metrics) for model, e in named.items()],
+            [(name, e.metrics) for name, e in zip(rows, pair, strict=True)],
             differences(pair[0], pair[1]) if len(pair) == 2 else None,
             about,
         ),
         "report": report,
         "command": command,
         "groups": selection.groups,
+        "more": partial(_ask_row_names, list(evaluations)) if any(map(is_upload, evaluations)) else None,
     }
+
+
+def row_names(entries: Sequence[str]) -> list[str]:
+    """What models or files are called in exported tables: as somebody typed; else a file by its name without its
+    ending, where that tells all apart."""
+    plain = [_plain_name(entry) for entry in entries]
+    stems = [
+        Path(name).stem if is_upload(entry) else name for entry, name in zip(entries, plain, strict=True)
+    ]
+    names = stems if len({*stems}) == len(stems) else plain
+    typed = [str(st.session_state.get(f"{_ROW_NAME}{entry}") or "").strip() for entry in entries]
+    return [own or name for own, name in zip(typed, names, strict=True)]
+
+
+_ROW_NAME = "row-name-"  # in the session, before a model or file: what somebody calls it
+
+
+def _ask_row_names(entries: Sequence[str]) -> None:
+    with st.container(horizontal=True, key="row-names"):
+        for entry, name in zip(entries, row_names(entries), strict=True):
+            st.text_input(
+                f"{escape_markdown(_plain_name(entry))} in tables",
+                key=f"{_ROW_NAME}{entry}", placeholder=name, max_chars=60, width=220,
+            )  # fmt: skip
 
 
 def _plain_name(entry: str) -> str:

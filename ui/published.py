@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +13,8 @@ import streamlit as st
 from core.base.errors import InputError
 from core.base.limits import check
 from core.base.text import counted
-from core.exchange.layouts import text_table_latex
+from core.datasets.paper_results import CITATIONS
+from core.exchange.layouts import _Latex, _latex_cell, text_table_latex
 from core.figures.text import escape_markdown
 from core.metrics.group_metrics import METRICS
 from core.papers.published import COLUMNS, PublishedSet
@@ -33,6 +34,8 @@ _READING = (
 _ENDINGS = {".json", ".csv", ".npz", ".jsonl", ".parquet"}  # of results and files of scores
 _READ_AS = "published_renamed"  # where the session keeps a file of scores whose columns were said
 _OWN_COLOUR = "violet"
+_CITE = "published_cite"  # in the session: whether LaTeX has sources as \\cite
+_BIBTEX_KEY = re.compile(r"@\w+\{([^,\s]+),")
 _ROWS, _HEIGHT = 12, 520  # a table of more rows scrolls in so many pixels, below its heads
 _HEADS = dict(
     zip(
@@ -83,7 +86,7 @@ def section(store: RunStore, page: Mapping[str, str]) -> None:
     table = table[text.str.contains(typed.lower(), regex=False) | table["kind"].eq("yours")]
     marks = _marks(table)
     _draw(table, marks)
-    table = table.drop(columns="place").sort_values("value", ascending=False, kind="stable")
+    table = table.sort_values("value", ascending=False, kind="stable")
     st.caption(
         _READING + (" Yours stand first, out of that order." if table["kind"].eq("yours").any() else "")
     )
@@ -91,11 +94,19 @@ def section(store: RunStore, page: Mapping[str, str]) -> None:
     cited = [key for keys in table["cited"] for key in keys.split("; ")]
     export_section(
         f"published-{label}",
-        table.drop(columns="cited").rename(columns=_HEADS),
-        latex=lambda: _latex(table, marks, about),
+        table.drop(columns=["cited", "place"]).rename(columns=_HEADS),
+        latex=lambda: _latex(table, marks, about, st.session_state.get(_CITE, True)),
+        more=_ask_cite,
         papers=[*dict.fromkeys(filter(None, [*cited, chosen.citation]))],
         state={**page, "published_set": label, "published_metric": _label(metric)},
     )
+
+
+def _ask_cite() -> None:
+    st.checkbox(
+        r"LaTeX: sources as `\cite`", value=True, key=_CITE,
+        help="With the keys of the BibTeX below. Without it sources stand in words, as on the page.",
+    )  # fmt: skip
 
 
 def _marks(table: pd.DataFrame) -> dict[str, str]:
@@ -115,31 +126,57 @@ def _values(table: pd.DataFrame) -> list[str]:
     return [f"{row['value']:.2f} {PublishedSet.interval(row)}".strip() for row in rows]
 
 
-def _latex(table: pd.DataFrame, marks: Mapping[str, str], about: str) -> str:
-    """The table as it is shown, with its marks and what they say. Where a number of another system was read, and what
-    was assumed of one's own, stand below it."""
+def _latex(table: pd.DataFrame, marks: Mapping[str, str], about: str, cite: bool) -> str:
+    """The table as it is shown, with its marks and what they say; one's own rows are bold. Where a number of another
+    system was read, and what was assumed of one's own, stand below it. cite : sources are `\\cite`, not words."""
     rows = table.to_dict("records")
     elsewhere = [row["source"] for row in rows if row["address"]]
-    assumed = [f"{row['system']}: {row['note']}." for row in rows if row["kind"] == "yours" and row["note"]]
-    whose = {"yours": " (yours)", "people": " (people)"}
+    own = {i: row for i, row in enumerate(rows) if row["kind"] == "yours"}
+    assumed = [f"{row['system']}: {row['note']}." for row in own.values() if row["note"]]
     cells = pd.DataFrame(
         {
             "Mark": [marks.get(row["caution"], "") for row in rows],
             _HEADS["value"]: _values(table),
-            _HEADS["system"]: [f"{row['system']}{whose.get(row['kind'], '')}" for row in rows],
+            _HEADS["system"]: [f"{row['system']}{_WHOSE.get(row['kind'], '')}" for row in rows],
             _HEADS["method"]: [
                 f"{row['method']} ({row['note']})"
                 if row["note"] and row["kind"] != "yours"
                 else row["method"]
                 for row in rows
             ],
-            _HEADS["source"]: [_short_source(row) for row in rows],
+            _HEADS["source"]: pd.Series(
+                [_cited(row) if cite and row["cited"] else _short_source(row) for row in rows],
+                dtype=object,  # pandas' own texts would forget which of them are LaTeX
+            ),
             _HEADS["published"]: table["published"].tolist(),
         }
     )
     read = [f"Read at: {'; '.join(dict.fromkeys(elsewhere))}."] if elsewhere else []
     shown = cells if marks else cells.drop(columns="Mark")
-    return text_table_latex(shown, [about, *_not_comparable(marks), *assumed, _READING, *read])
+    notes = [about, *_bold_note(own.values()), *_not_comparable(marks), *assumed, _READING, *read]
+    return text_table_latex(shown, notes, columns=("l" if marks else "") + "rlllr", bold=own)
+
+
+_WHOSE = {"yours": " (yours)", "people": " (people)"}
+
+
+def _bold_note(own: Collection[Mapping[Any, Any]]) -> list[str]:
+    """Which rows are bold, and the place of each among the comparable published results; [] without one."""
+    places = [
+        f"{row['system']} {row['place']}" if len(own) > 1 else row["place"] for row in own if row["place"]
+    ]
+    among = f", {'; '.join(places)} comparable results" if places else ""
+    return [f"Bold: yours{among}."] if own else []
+
+
+def _cited(row: Mapping[Any, Any]) -> _Latex:
+    r"""`\cite[Table 1]{zhu2026ttm}`, by the keys of the BibTeX; without where where that is no place of the paper."""
+    keys = {name: _BIBTEX_KEY.search(CITATIONS[name])[1] for name in row["cited"].split("; ")}  # type: ignore[index]
+    named = [part.partition(", ") for part in row["source"].split("; ")]
+    if row["address"] or any(name not in keys or not where for name, _, where in named):
+        return _Latex(rf"\cite{{{','.join(keys.values())}}}")
+    places = {where: f"[{_latex_cell(where)}]" if re.search(r"\d", where) else "" for _, _, where in named}
+    return _Latex(", ".join(rf"\cite{places[where]}{{{keys[name]}}}" for name, _, where in named))
 
 
 def _short_source(row: Mapping[Any, Any]) -> str:
@@ -218,9 +255,9 @@ def _label(metric: str) -> str:
 def _own(chosen: PublishedSet, store: RunStore, metric: str) -> pd.DataFrame | None:
     """Rows of the number that is typed and of the result file that is given here, and of the finished runs; a file of
     something else, or a number that cannot be, is said."""
-    typed, given = st.columns([2, 5])
+    typed, given = st.columns([1, 1])
     with typed:
-        rows = _of_number(chosen, metric)
+        rows, named = _of_number(chosen, metric)
     with given:
         file = st.file_uploader(
             "Your own result: a score file, or what `crossmatch evaluate` or `recall` writes with `--json` or `--out`",
@@ -228,14 +265,16 @@ def _own(chosen: PublishedSet, store: RunStore, metric: str) -> pd.DataFrame | N
             max_upload_size=upload_limit(),
         )
     if file is not None:
-        rows += _of_file(chosen, file, metric)
+        found = _of_file(chosen, file, metric)
+        rows += found if rows else [each.assign(**named) for each in found]
     rows.append(chosen.runs(store, metric))
     found = [each for each in rows if len(each)]
     return pd.concat(found, ignore_index=True) if found else None
 
 
-def _of_number(chosen: PublishedSet, metric: str) -> list[pd.DataFrame]:
-    """The row of a number that is typed, which is in the address; nothing of one that cannot be, which is said."""
+def _of_number(chosen: PublishedSet, metric: str) -> tuple[list[pd.DataFrame], dict[str, str]]:
+    """The row of a number that is typed, which is in the address, or none of one that cannot be, which is said; and
+    what one's result is called, as far as somebody says it."""
     field: dict[str, Any] = {"bind": "query-params", "max_chars": 40}
     with st.container(horizontal=True):
         value = st.text_input(
@@ -246,14 +285,22 @@ def _of_number(chosen: PublishedSet, metric: str) -> list[pd.DataFrame]:
             "Of how many groups", key="published_groups", placeholder="optional", width=150, **field,
             help="With it the value has its exact 95 % interval (Clopper and Pearson).",
         )  # fmt: skip
+        of = "Of the value that is typed here, or of the file where none is, as the table and its exports call it."
+        system, method = (
+            st.text_input(
+                label, key=f"published_{label.lower()}", placeholder="optional", width=150, help=of, **field
+            ).strip()
+            for label in ("System", "Method")
+        )
+    named = {name: said for name, said in (("system", system), ("method", method)) if said}
     try:
         if value.strip():
-            return [chosen._typed(metric, value, groups)]
+            return [chosen._typed(metric, value, groups, system, method)], named
         if groups.strip():
             raise InputError("A number of groups alone is no result; type your value in percent beside it.")
     except InputError as error:
         show_error(error)
-    return []
+    return [], named
 
 
 def _of_file(chosen: PublishedSet, file: Any, metric: str) -> list[pd.DataFrame]:

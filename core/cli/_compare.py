@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -18,6 +19,7 @@ from core.cli._output import format_differences, format_metrics, print_note, sho
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
 from core.metrics.paired import (
+    _completed_by,
     _printed_comparison,
     common_groups,
     comparison_table,
@@ -51,6 +53,13 @@ def compare(
         bool,
         typer.Option("--common", help="Say how many groups each has, also where both have the same ones."),
     ] = False,
+    by_order: Annotated[
+        bool,
+        typer.Option(
+            "--by-order",
+            help="Pair the groups of two files in their order, where one file only numbers its groups.",
+        ),
+    ] = False,
     as_json: options.Json = False,
 ) -> None:
     """Two models, two files, or a file and a model on the same groups: every metric, and the paired difference."""
@@ -60,6 +69,8 @@ def compare(
         _evaluate(side, is_embedded, benchmark, split, shape)
         for side, is_embedded in zip((a, b), embedded, strict=True)
     )
+    if by_order:
+        first, second = _in_order((a, b), first, second)
     _check_named(zip((a, b), embedded, (first, second), strict=True))
     sizes = {"a": len(first.ids), "b": len(second.ids)}
     _warn_of_left_out(first, second)
@@ -67,13 +78,18 @@ def compare(
     common |= {*sizes.values()} != {len(first.ids)}
     if out is not None:
         with writing(out):
-            _printed_comparison(comparison_table(first, second, ("A", "B"))).to_csv(out, index=False)
+            table = _printed_comparison(comparison_table(first, second, ("A", "B")))
+            table = table.assign(paired="in the order of the files") if by_order else table
+            table.to_csv(out, index=False)
         print_note(f"wrote {out}")
     if as_json:
         where = {} if benchmark is None else {"benchmark": benchmark, "split": split}
         of = {"groups_of": sizes} if common else {}
-        show_json({"a": a, "b": b, **where, **of, **_record(first, second)})
+        order = {"paired": "in order"} if by_order else {}
+        show_json({"a": a, "b": b, **where, **of, **order, **_record(first, second)})
         return
+    if by_order:
+        print(f"{_paired_line((a, b), first)}\n")
     if common:
         print(f"On the groups that both have: A has {sizes['a']}, B {sizes['b']}.\n")
     on = "" if benchmark is None else f" on {benchmark}, split {split}"
@@ -92,6 +108,8 @@ def _check_sides(a: str, b: str, benchmark: str | None, embedded: Sequence[bool]
             f"{models[0]!r} is not a file of scores or embeddings, so it is taken for a model; "
             "name its benchmark with --benchmark, or give an existing file."
         )
+    if benchmark is not None:
+        refuse_unused("with --benchmark, whose groups have names", "by_order")
     if all(embedded):
         refuse_unused("with two files of embeddings", "benchmark", "split")
     if benchmark is None:
@@ -109,9 +127,52 @@ def _check_named(sides: Iterable[tuple[str, bool, Evaluation]]) -> None:
     for (side, is_embedded, found), other in zip(known, (second, first), strict=True):
         hint = without_names(side, found.ids, is_embedded)
         if hint:
+            also = " Or add --by-order, where both have the same groups in the same order."
             raise InputError(
                 f"A and B have no group in common: the other file names {other.ids[0]!r}; {hint}"
+                + also * (_sizes_of(found) == _sizes_of(other))
             )
+
+
+def _sizes_of(side: Evaluation) -> tuple[int, ...]:
+    """How many groups of how many images and captions, (n, m, k)."""
+    return side.scores.shape
+
+
+def _in_order(names: tuple[str, str], a: Evaluation, b: Evaluation) -> tuple[Evaluation, Evaluation]:
+    """Both with the names that one gives the groups, by their order; a file without truth has the other's.
+
+    Raises InputError where names pair them, where both name their groups differently, and for other numbers of groups.
+    """
+    common = len({*a.ids} & {*b.ids})
+    if common:
+        raise InputError(
+            f"--by-order has no effect: {counted(common, 'group')} of A and B have the same names, by which they are "
+            "paired; leave it out."
+        )
+    numbered = [bool(without_names(name, side.ids, False)) for name, side in zip(names, (a, b), strict=True)]
+    if not any(numbered):
+        raise InputError(
+            f"--by-order needs a file that only numbers its groups: A names {a.ids[0]!r} and B {b.ids[0]!r}; compare "
+            "files with one way to name groups."
+        )
+    if _sizes_of(a) != _sizes_of(b):
+        sizes = (f"{len(side.ids)} of {'x'.join(map(str, side.shape))}" for side in (a, b))
+        raise InputError(
+            f"--by-order needs as many groups of one shape in both: A has {' and B '.join(sizes)}; give files of the "
+            "same groups."
+        )
+    ids = list(b.ids if numbered[0] else a.ids)
+    a, b = replace(a, ids=ids), replace(b, ids=ids)
+    return _completed_by(a, b, names[1]), _completed_by(b, a, names[0])
+
+
+def _paired_line(names: tuple[str, str], first: Evaluation) -> str:
+    """What is assumed of two that were paired in their order."""
+    return (
+        f"Paired in order: group i of {names[0]} is taken to be group i of {names[1]}, for all {len(first.ids)}, with "
+        "images and captions in one order. If the orders differ, no difference and no p means anything."
+    )
 
 
 def _warn_of_left_out(a: Evaluation, b: Evaluation) -> None:

@@ -15,7 +15,7 @@ reader must know besides, stand below it.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -131,12 +131,17 @@ def _latex_table(table: _TextTable) -> str:
     return "\n".join(_tabular(table.head, map(_latex_line, table.rows), table.notes)) + "\n"
 
 
-def _tabular(head: Sequence[str], rows: Iterable[str], notes: Sequence[str] = ()) -> list[str]:
-    """Lines of a whole table from its rows, which are LaTeX already, and of the remarks below it, which are texts."""
+def _tabular(
+    head: Sequence[str], rows: Iterable[str], notes: Sequence[str] = (), columns: str = ""
+) -> list[str]:
+    """Lines of a whole table from its rows, which are LaTeX already, and of the remarks below it, which are texts.
+
+    columns : as of `text_table_latex`.
+    """
     return [
         _PACKAGE,
         *([_NARROW] if len(head) > _COLUMNS else []),
-        r"\begin{tabular}{l" + "r" * (len(head) - 1) + "}",
+        rf"\begin{{tabular}}{{{columns or 'l' + 'r' * (len(head) - 1)}}}",
         r"\toprule",
         _latex_line(head),
         r"\midrule",
@@ -203,6 +208,8 @@ def _stacked_line(cells: Sequence[str]) -> list[str]:
 
 def _latex_cell(cell: str) -> str:
     """A text in LaTeX; the interval in it is small."""
+    if isinstance(cell, _Latex):
+        return cell
     parts = _INTERVAL.split(cell.strip())
     small = (
         f"{{\\scriptsize {_escaped(part)}}}" if i % 2 else _escaped(part) for i, part in enumerate(parts)
@@ -351,11 +358,28 @@ def _difference_notes(names: Sequence[str], compared: Mapping[str, Comparison]) 
     ]
 
 
-def text_table_latex(table: pd.DataFrame, notes: Sequence[str] = ()) -> str:
-    """A table of texts and numbers as it is shown, as a whole table in LaTeX (booktabs), with its remarks below it."""
-    cells = table.astype(object).where(table.notna(), "–").astype(str)
-    lines = map(_latex_line, cells.to_numpy().tolist())
-    return "\n".join(_tabular([*map(str, cells.columns)], lines, notes))
+def text_table_latex(
+    table: pd.DataFrame, notes: Sequence[str] = (), *, columns: str = "", bold: Collection[int] = ()
+) -> str:
+    """A table of texts and numbers as it is shown, as a whole table in LaTeX (booktabs), with its remarks below it.
+
+    columns : LaTeX's letter for each, `lrl`; by default the first is at the left and the others at the right. bold :
+    the rows that are, counted from 0. A cell that is a `_Latex` stands as it is.
+    """
+    cells = table.astype(object).where(table.notna(), "–")
+    rows = [
+        [each if isinstance(each, str) else str(each) for each in row] for row in cells.to_numpy().tolist()
+    ]
+    lines = [_latex_line(_bold(row) if i in bold else row) for i, row in enumerate(rows)]
+    return "\n".join(_tabular([*map(str, cells.columns)], lines, notes, columns))
+
+
+class _Latex(str):
+    """A text that is LaTeX already."""
+
+
+def _bold(cells: Sequence[str]) -> list[str]:
+    return [_Latex(rf"\textbf{{{_latex_cell(cell)}}}") if cell.strip() else cell for cell in cells]
 
 
 def _shown_metrics(results: Sequence[tuple[str, Mapping[str, Estimate]]]) -> list[str]:

@@ -248,4 +248,4 @@ def _matching_text(data: GroupData, revealed: bool) -> str:
     pairs = ", ".join(f"image {image_name(i)} with caption {j + 1}" for i, j in enumerate(data.matching))
     wrong = [image_name(i) for i, j in enumerate(data.matching) if (i, j) not in data.truth_pairs]
     verdict = f"wrong for image {', '.join(wrong)}" if wrong else "all right"
-    return f"The model matches {pairs}; {verdict}. Margin {data.margin:.2f}."
+    return f"The model matches {pairs}; {verdict}. Margin {data.shown_margin}."

@@ -8,7 +8,7 @@ names metrics one by one, and an entry that lacks a part is refused when this mo
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from math import factorial, perm
 from typing import Any, NamedTuple
@@ -30,6 +30,8 @@ SYMBOLS = {"right": "✓", "wrong": "✗", "tie": "="}
 
 Rule = Callable[[View], Found]
 _MOST_TERMS = 4  # of a sum that is written out
+_LEAST_DIGITS, _MOST_DIGITS = 2, 6  # decimals of a score that is shown
+_MOST_OFF = 0.1  # of the shown margin, what the shown totals may be further apart or nearer
 
 
 class GroupData(NamedTuple):
@@ -50,11 +52,18 @@ class GroupData(NamedTuple):
     kinds: dict[str, str]  # each metric's verdict, a key of `SYMBOLS`
     # The caption of each image in the best other matching; of one image, its best other caption.
     rival: list[int]
-    least_digits: int = 2  # decimals with which its scores are shown at least
+    decimals: int | None = None  # with which it is shown beside others; None: as many as it takes by itself
 
-    def beside(self, others: Iterable[GroupData]) -> GroupData:
-        """Itself, shown with as many decimals as the one of these that needs most: they are read side by side."""
-        return self._replace(least_digits=max(self.digits, *(each.digits for each in others)))
+    def beside(self, others: Iterable[GroupData], *, totals: bool = True) -> GroupData:
+        """Itself, shown with as many decimals as it takes for all of these: they are read side by side.
+
+        totals : whether totals or margins are read beside the scores; without them fewer decimals are enough.
+        """
+        every = [self, *others]
+        settled = [each.decimals for each in every if each.decimals is not None]
+        if len(settled) == len(every):
+            return self._replace(decimals=max(settled))
+        return self._replace(decimals=_fewest_decimals(every, totals))
 
     @property
     def truth_pairs(self) -> list[tuple[int, int]]:
@@ -64,18 +73,27 @@ class GroupData(NamedTuple):
 
     @property
     def digits(self) -> int:
-        """Decimals with which its scores are shown: `least_digits`, and up to six where with fewer different scores
-        would look the same, or the totals of what is shown would decide otherwise than they do."""
-        tied = self.kinds.get(GROUP_MATCH) == "tie"
-        order = 0 if tied else np.sign(self.true_total - self.rival_total)
-        count = len(np.unique(self.scores))
+        """Decimals with which its scores are shown: two, and up to six where with fewer different scores would look
+        the same, the margin would be 0, or the totals of what is shown would decide otherwise or be further apart."""
+        return _fewest_decimals([self]) if self.decimals is None else self.decimals
 
-        def enough(digits: int) -> bool:
-            true, rival = self._totals(digits)
-            same = len(np.unique(self.scores.round(digits))) == count
-            return same and np.sign(round(true - rival, digits)) == order
+    def _decides_right(self, digits: int) -> bool:
+        """Whether with so many decimals different scores look different, and their totals decide as they do."""
+        order = 0 if self.kinds.get(GROUP_MATCH) == "tie" else np.sign(self.true_total - self.rival_total)
+        true, rival = self._totals(digits)
+        same = len(np.unique(self.scores.round(digits))) == len(np.unique(self.scores))
+        return same and np.sign(round(true - rival, digits)) == order
 
-        return next((digits for digits in range(self.least_digits, 6) if enough(digits)), 6)
+    def _margin_agrees(self, digits: int) -> bool:
+        """Whether with so many decimals the margin is not 0, and the totals are as far apart to within a tenth of it:
+        what rounding the scores moves is then the last digit of a margin of two or more."""
+        if self.matching is None:
+            return True
+        (true, rival), margin = self._totals(digits), round(self.margin, digits)
+        # Of three matchings or more, the two best may both be wrong: then the margin is not that of these totals.
+        of_these = np.isclose(abs(self.true_total - self.rival_total), self.margin, rtol=1e-6, atol=0)
+        off = abs(abs(true - rival) - margin) if of_these else 0.0
+        return margin > 0 and off <= _MOST_OFF * margin + 1e-12
 
     def _totals(self, digits: int) -> tuple[float, float]:
         """Totals of the true and of the best other matching, of scores that are rounded first."""
@@ -88,11 +106,25 @@ class GroupData(NamedTuple):
         return self._totals(self.digits)
 
     @property
+    def shown_margin(self) -> str:
+        """The margin with as many decimals as the scores; one for which these are too few to two digits."""
+        text = _number(self.margin, self.digits)
+        return text if self.matching is None or float(text) else f"{self.margin:.1e}"
+
+    @property
     def terms(self) -> tuple[np.ndarray, np.ndarray]:
         """The scores that the totals of the true and of the best other matching add up, (m,) each."""
         images = np.arange(len(self.scores))
         several = len(self.truth) > len(self.scores)
         return self.true.max(keepdims=True) if several else self.true, self.scores[images, self.rival]
+
+
+def _fewest_decimals(groups: Sequence[GroupData], totals: bool = True) -> int:
+    """With how many decimals all of these groups are shown right. totals : as of `GroupData.beside`."""
+    for digits in range(_LEAST_DIGITS, _MOST_DIGITS):
+        if all(g._decides_right(digits) and (not totals or g._margin_agrees(digits)) for g in groups):
+            return digits
+    return _MOST_DIGITS
 
 
 def _always(m: int, k: int) -> bool:

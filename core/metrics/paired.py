@@ -82,6 +82,13 @@ def common_groups(a: Evaluation, b: Evaluation) -> tuple[Evaluation, Evaluation]
     return first, in_order_of(b.select(np.isin(b.ids, a.ids)), first.ids)
 
 
+def _completed_by(own: Evaluation, other: Evaluation, name: str) -> Evaluation:
+    """An evaluation that was given no truth, by that of the other on the same groups. name : of the other."""
+    if own.truth_given or not other.truth_given or own.truth.shape != other.truth.shape:
+        return own
+    return replace(own, truth=other.truth, truth_given=True, truth_of=name)
+
+
 def without_names(name: str, ids: Sequence[str], is_embeddings: bool) -> str:
     """How the groups of a file that only numbers them get names, as a sentence; "" for one that has names.
 

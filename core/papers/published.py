@@ -338,16 +338,20 @@ class PublishedSet(NamedTuple):
         }
         return pd.DataFrame([row])
 
-    def _typed(self, metric: str, value: str, groups: str = "") -> pd.DataFrame:
+    def _typed(
+        self, metric: str, value: str, groups: str = "", system: str = "", method: str = ""
+    ) -> pd.DataFrame:
         """A number without a file as one row like those of `runs`, marked as typed; with the number of groups its exact
         interval, that of the nearest count of right groups.
 
         value : percent as it was typed, its decimals included: `31.5`, `31.5 %`, `31,5`. groups : a whole number, or
-        "". Raises InputError for a value that no share, or no count of so many groups, is.
+        "". system, method : what it is called, "" to say that it is one's own and typed. Raises InputError for a value
+        that no share, or no count of so many groups, is.
         """
         percent, decimals = _percent(value)
-        row: dict[str, Any] = {"value": percent, "low": "", "high": "", "system": "your number"}
-        row |= {"method": "as typed", "source": "typed, not measured here", "caution": "", "note": ""}
+        row: dict[str, Any] = {"value": percent, "low": "", "high": ""}
+        row |= {"system": _line(system) or "your number", "method": _line(method) or "as typed"}
+        row |= {"source": "typed, not measured here", "caution": "", "note": ""}
         if groups.strip():
             count = _count(groups)
             right = _right_groups(percent, decimals, count)

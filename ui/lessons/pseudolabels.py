@@ -33,7 +33,7 @@ def show() -> None:
     least = int(np.where(evaluation.matches.tied, np.inf, margin).argmin())
     for index, column in zip((int(margin.argmax()), least), st.columns(2, gap="large"), strict=True):
         with column:
-            st.markdown(f"**Margin {margin[index]:.2f}**")
+            st.markdown(f"**Margin {evaluation.group(index).shown_margin}**")
             draw_group(elements.load_group(elements.SET, index), evaluation.group(index), revealed=False)
     elements.define(GROUP_MATCH)
     choice = elements.predict(
@@ -104,7 +104,8 @@ def move_threshold(evaluation: Evaluation) -> None:
     last = int(np.where(selected, margin, np.inf).argmin())
     with second:
         st.markdown(
-            f"The least confident matching that this threshold selects, with a margin of {margin[last]:.2f}:"
+            "The least confident matching that this threshold selects, with a margin of "
+            f"{evaluation.group(last).shown_margin}:"
         )
         draw_group(elements.load_group(elements.SET, last), evaluation.group(last))
     st.markdown(
