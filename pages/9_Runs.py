@@ -268,7 +268,7 @@ COLUMNS: dict[str, Any] = {
     ),
     "model": st.column_config.TextColumn(width=93),
     "settings": st.column_config.TextColumn(
-        width=108,
+        width=300,
         help="What not all the runs in this table share, in one order; “All columns” has all settings.",
     ),
     "all settings": st.column_config.TextColumn(width=420),
@@ -278,13 +278,23 @@ COLUMNS: dict[str, Any] = {
     "started": st.column_config.DatetimeColumn(width=150, format="D MMM YYYY, HH:mm"),
 }
 _LETTERS = {"set": 29, "model": 13}  # that a column has room for on a laptop
-_LETTER = 5.8  # pixels of one, on average
+_ROOM = 1366 - 40 - 15 - 35  # pixels of the columns on a laptop, without margins, scroll bar, ticks and frame
+_PADDING = 17  # of a cell
+# Pixels of a letter, rather too many than too few; of all others `_LETTER`.
+_LETTER, _CAPITAL = 7.1, 8.3
+_PIXELS = {
+    **dict.fromkeys(" ", 3.0),
+    **dict.fromkeys("ijl.,:;·", 3.6),
+    **dict.fromkeys("frt()[]/-", 4.9),
+    **dict.fromkeys("mwMW%…", 11.6),
+}
+_ROW, _SCROLL_BAR, _MOST_HEIGHT = 35, 11, 400  # pixels of a row, below the rows, of a table that scrolls
 # On a laptop all of them fit; on a phone the first ones are in sight: which run, and what came out.
 FITTING = (
     *("compared", "set", "result", "before", "groups", "curve", "status"),
     *("model", "settings", "seed", "started", "time"),
 )
-_STARTED = st.column_config.TextColumn(width=96)  # to the minute, without the year
+_CURVE = 70
 
 
 def curve_column(curves: Sequence[Sequence[float]]) -> Any:
@@ -293,7 +303,7 @@ def curve_column(curves: Sequence[Sequence[float]]) -> Any:
     low, high = 10 * int(min(values) // 10), min(10 * int(max(values) // 10 + 1), 100)
     return st.column_config.LineChartColumn(
         "curve",
-        width=70,
+        width=_CURVE,
         y_min=low,
         y_max=high,
         help="The metric of the result after every iteration; of Cola’s strategies on validation queries, from the "
@@ -302,16 +312,48 @@ def curve_column(curves: Sequence[Sequence[float]]) -> Any:
     )
 
 
-def fitted(frame: pd.DataFrame, room: int) -> pd.DataFrame:
-    """The table with the names that its columns have no room for cut short, which says that they go on. room : pixels
-    of the column of settings."""
-    letters = {"model": _LETTERS["model"], "settings": int((room - 16) / _LETTER)}
-    short = {
-        column: [_cut(name, most) for name in frame[column]]
-        for column, most in letters.items()
-        if column in frame
-    }
-    return frame.assign(set=begun(frame), started=frame["started"].dt.strftime("%d %b %H:%M"), **short)
+def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
+    """The table as it fits a laptop, and the pixels of each column that is shown: as many as its cells need, of the
+    settings what is left. Beside “compared” the times give way where the settings need their room.
+
+    Names that their columns have no room for are cut short, which says that they go on.
+    """
+    short = frame.assign(set=begun(frame), started=frame["started"].dt.strftime("%d %b %H:%M"))
+    if "model" in short:
+        short["model"] = [_cut(name, _LETTERS["model"]) for name in short["model"]]
+    need = {name: _needed(short, name) for name in FITTING if name in short}
+    need["result"] = min(need["result"], COLUMNS["result"]["width"])
+    for gone in ((), ("time",), ("time", "started")) if "compared" in need else ((),):
+        widths = {name: width for name, width in need.items() if name not in gone}
+        left = _ROOM - sum(widths.values())
+        if left >= 0:
+            break
+    if "settings" in widths:
+        widths["settings"] = max(widths["settings"] + left, _needed(short[:0], "settings"))
+        short["settings"] = [_cut_at(said, widths["settings"] - _PADDING) for said in short["settings"]]
+    return short, widths
+
+
+def _needed(frame: pd.DataFrame, name: str) -> int:
+    """Pixels in which a column's head and all of its cells can be read."""
+    if name == "curve":
+        return _CURVE
+    label = (COLUMNS[name]["label"] or name) if name in COLUMNS else name
+    label = "" if name == "compared" and frame["compared"].map(len).max() == 1 else label
+    return int(max(map(_pixels, [label, *frame[name]]))) + _PADDING
+
+
+def _pixels(text: str) -> float:
+    return sum(_PIXELS.get(each, _CAPITAL if each.isupper() else _LETTER) for each in text)
+
+
+def _cut_at(text: str, most: float) -> str:
+    """A text without what has no room in so many pixels."""
+    if _pixels(text) <= most:
+        return text
+    while text and _pixels(f"{text}…") > most:
+        text = text[:-1]
+    return f"{text}…"
 
 
 def _cut(name: str, most: int) -> str:
@@ -348,14 +390,25 @@ def _times(started: Sequence[datetime]) -> list[list[str]]:
     return [[f"{at:{day}%H:%M{end}}" for at in started] for end in ("", ":%S")]
 
 
-def shown_columns(frame: pd.DataFrame, everything: bool) -> list[str]:
-    """The columns in the order of the screen: set and result first; and no value twice."""
+def every_column(frame: pd.DataFrame) -> list[str]:
+    """All columns in the order of the screen: set and result first; and no value twice."""
     after = f"{metrics.METRICS[metrics.GROUP_MATCH].label} after"
-    # Beside “compared” there is no room for the times, and whole names of settings are of more use.
-    left_out = {"started", "time"} if "compared" in frame and not everything else set()
-    fitting = [name for name in FITTING if name in frame and name not in left_out]
-    rest = [str(name) for name in frame if everything and name not in (*fitting, after)]
-    return [*fitting, *rest]
+    fitting = [name for name in FITTING if name in frame]
+    return [*fitting, *(str(name) for name in frame if name not in (*fitting, after))]
+
+
+def columns_of(widths: Mapping[str, int], letters: bool) -> dict[str, Any]:
+    """How the columns are shown: in so many pixels, or without any in those that they have where all are shown.
+
+    letters : that the cells of “compared” are.
+    """
+    config = {name: column for name, column in COLUMNS.items() if name not in _LETTERS}
+    if widths:
+        config = {**COLUMNS, "started": st.column_config.TextColumn()}  # to the minute, without the year
+        config = {name: {**config.get(name, {}), "width": width} for name, width in widths.items()}
+    if letters and "compared" in config:
+        config["compared"] = {**config["compared"], "label": "", "width": widths.get("compared", 40)}
+    return config
 
 
 def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup], chosen: Sequence[str]) -> None:
@@ -404,24 +457,16 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
     ticked = _ticked(ids, chosen)
     if 1 <= len(ticked) <= len(LETTERS):
         frame = frame.assign(compared=pairing(frame, sweeps, ticked))
-    everything, room = bool(st.session_state.get("columns")), COLUMNS["settings"]["width"]
-    config: dict[str, Any] = {
-        name: column for name, column in COLUMNS.items() if not everything or name not in _LETTERS
-    }
-    if not everything:
-        config["started"] = _STARTED
-    if "compared" in frame:  # it takes the room of the times
-        label, width = ("compared", 105) if len(ticked) == 1 else ("", 40)
-        given = 0 if everything else COLUMNS["time"]["width"] + _STARTED["width"]
-        room = COLUMNS["settings"]["width"] + given - width
-        config["settings"] = {**COLUMNS["settings"], "width": room}
-        config["compared"] = {**COLUMNS["compared"], "label": label, "width": width}
+    everything = bool(st.session_state.get("columns"))
+    shown, widths = (frame, {}) if everything else fitted(frame)
+    config = columns_of(widths, letters=len(ticked) > 1)
     with st.container(key="all-runs"):
         event = ui.wide_table(
-            frame if everything else fitted(frame, room),
+            shown,
             column_config={**config, "curve": curve_column(list(frame["curve"]))},
-            column_order=shown_columns(frame, everything),
+            column_order=every_column(frame) if everything else list(widths),
             key=TABLE,
+            height=min(_ROW * (len(frame) + 1), _MOST_HEIGHT) + _SCROLL_BAR,
             on_select="rerun",
             selection_mode=["multi-row", "single-cell"],
             alt=f"{len(ids)} runs, the newest first",
