@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import runpy
 import shutil
 import zipfile
@@ -967,3 +968,27 @@ def test_a_broken_archive_is_named_as_its_visitor_named_it(files):
 def test_while_something_is_to_come_no_0_seconds_are_left():
     assert _time_left(0.3) == "a moment left" and _time_left(1.2) == "1 s left"
     assert _left(0.2) == ", a moment left" and _left(130.0, " for all") == ", 2 min 10 s left for all"
+
+
+def test_the_command_compares_two_as_the_page_does(app, made, capsys):  # noqa: F811
+    test = choose(app(RUNS), made.group, made.simplematch)  # the newer one is A
+    shown = both_results(test).loc["**GroupMatch**"]
+
+    def told(*names):
+        cli(["runs", "compare", *names], standalone_mode=False)
+        return capsys.readouterr().out
+
+    plain = told(made.simplematch, made.group)
+    verdict = next(each.value for each in test.markdown if each.value.startswith("**GroupMatch: "))
+    assert plain.splitlines()[0] == re.sub("[*\u2060]", "", verdict).replace("\u00a0", " ")
+    row = next(line for line in plain.splitlines() if line.lstrip().startswith("GroupMatch "))
+    for column in ("A", "B", "B − A", "p (Holm)"):
+        assert shown[column].replace("\u00a0", " ") in row
+    found = json.loads(told(made.simplematch, made.group, "--json"))
+    assert f"{found['metrics']['group_match']['b']['low']:.2f}" in shown["B"]
+    assert "\\toprule" in told(*made.seeds, "--latex")
+    apart = told(made.simplematch, made.file)
+    assert apart.startswith("These two runs have different groups") and "p, Holm" not in apart
+    for names in ((made.group, made.group), (made.group, "g-none")):
+        with pytest.raises(InputError):
+            told(*names)
