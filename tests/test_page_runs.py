@@ -992,3 +992,12 @@ def test_the_command_compares_two_as_the_page_does(app, made, capsys):  # noqa: 
     for names in ((made.group, made.group), (made.group, "g-none")):
         with pytest.raises(InputError):
             told(*names)
+
+
+def test_that_a_table_goes_on_is_said_where_it_does():
+    """Of two runs without a test the table fits a phone, and the line above it said to swipe. A browser that knows
+    timelines animates it, and so shows it, only while there is something to scroll."""
+    style = (ROOT / ".streamlit/style.css").read_text()
+    rules = style.split("@supports (timeline-scope: --both) {")[1].split("\n}")[0]
+    assert ".st-key-both-results div:has(> table) {scroll-timeline: --both inline;}" in rules
+    assert "visibility: hidden" in rules and "animation-timeline: --both" in rules
