@@ -367,6 +367,17 @@ def test_the_header_says_how_many_of_the_groups_the_run_takes(app):
     assert "300 groups of 2×2" in plain(app(TTM, set=SET, n="nonsense"))
 
 
+def test_a_number_of_groups_is_chosen_with_a_thumb(app):
+    """The field's buttons are dead while it is empty, and a small run took a keyboard."""
+    test = app(TTM, set=SET)
+    choice = next(each for each in test.get("button_group") if each.key == "few_groups")
+    assert choice.value == "all 300" and list(choice.options) == ["40", "100", "all 300"]
+    test = fine(choice.set_value("40").run()) if hasattr(choice, "set_value") else test
+    assert test.number_input(key="n").value == 40 and "40 of 300 groups" in plain(test)
+    old = next(each for each in app(TTM, set=SET, n="60").get("button_group") if each.key == "few_groups")
+    assert old.value is None  # what an older link has typed
+
+
 @pytest.mark.slow
 def test_the_example_says_where_it_is_of_another_set_or_model(app):
     """It stood, with +12.7 points, under a line that runs of the selected set had lost 3."""
