@@ -432,7 +432,19 @@ def test_the_table_of_seeds_has_gains_tests_and_settings(app, made):  # noqa: F8
     assert row["after_sd"] == pytest.approx(ends[:, -1].std(ddof=1), abs=0.006)
     assert row["gain_low"] <= row["gain"] <= row["gain_high"] and row["p"] <= row["p_holm"] <= 1
     assert "T = 2" in row["settings"] and row["groups"] == "first 24 of 300 groups" and row["set"] == SET
-    assert np.isnan(table.loc["text_score", "p"])  # not tested, and so on no page
+    store, truth = RunStore(), load(SET, "test").select(np.arange(24)).truth
+    before, after = ([Evaluation.of(store.scores(run, i), truth) for run in made.seeds] for i in (0, 2))
+    whole = {"": np.ones(24, bool)}
+    every = SeedChange._of_every_metric(before, after, whole)
+    main = SeedChange.of_seeds(before, after, whole)
+    assert (
+        {*main} == {"GroupScore", "GroupMatch"} < {*every}
+    )  # the others do not weaken what a run is judged by
+    assert all(every[name] == main[name] for name in main)
+    assert table.loc["text_score", ["p", "p_holm"]].tolist() == [
+        every["TextScore"].mean.p_value,
+        every["TextScore"].mean.p_holm,
+    ]
 
 
 def test_a_finished_run_shows_curves_what_changed_and_the_way_back(app, made):  # noqa: F811
