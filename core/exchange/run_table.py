@@ -355,6 +355,8 @@ def _by_part(record: Mapping[str, Any]) -> dict[_Key, Mapping[str, Any]]:
 
 def _result(values: Sequence[Mapping[str, Any]], known: Estimate | None, untrained: bool) -> _Result:
     one, over = values[0], spread([value["value"] for value in values])
+    low: float | None
+    high: float | None
     if known is not None and len(values) > 1:
         low, high = known.low, known.high
     elif len(values) == 1 or (untrained and all(value == one for value in values)):

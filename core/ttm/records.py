@@ -100,7 +100,7 @@ def changes(before: Evaluation, after: Evaluation, parts: Mapping[str, np.ndarra
     return Comparison.holm(found)
 
 
-def _headline(of: Evaluation) -> list[str]:
+def _headline(of: Evaluation) -> Sequence[str]:
     """The main metrics; on groups of one image, where GroupScore and GroupMatch are one, the latter."""
     return metrics.headline_metrics(of.outcomes)[-1 if of.shape[0] == 1 else 0 :]
 
