@@ -19,16 +19,23 @@ from core import figures as plots
 from core.base.public_mode import is_public
 from core.base.text import _change_in_points, _exact_differences, counted, duration
 from core.exchange.example import EXAMPLE, EXAMPLE_ID
-from core.exchange.layouts import _software_note, text_table_latex
 from core.exchange.report import ReportSection, report_html
+from core.exchange.run_pairs import (
+    _SCORED,
+    _ends_by_seed,
+    _groups_of,
+    _main_metric,
+    _no_metric_in_common,
+    _other_groups,
+    _outcomes,
+    _Pair,
+)
 from core.exchange.run_table import (
     _KIND_PARTS,
-    _differing,
     _Ends,
     _ends_of,
     _groups_said,
     _itself,
-    _pair_frame,
     _pair_said,
     _Result,
     _runs_frame,
@@ -37,17 +44,13 @@ from core.exchange.run_table import (
 )
 from core.exchange.runs import export_run
 from core.figures.text import escape_markdown, label_and_meaning, metric_line
-from core.groups import GroupSet
 from core.metrics import groups as metrics
 from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
-from core.metrics.group_metrics import Metric
-from core.metrics.paired import _printed_comparison, comparison_table, differences
+from core.metrics.paired import _printed_comparison, comparison_table
 from core.metrics.retrieval import COLA_MAP
 from core.runs.store import Run, RunStore
-from core.sweeps.evaluate import EvaluationRun
 from core.ttm.records import _next_gain
-from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup, final_values, seed_of, summary
 from ui import runs as shared
 from ui.export import csv_button
@@ -64,9 +67,6 @@ FINDABLE = 4  # runs from which on there is a field to find some
 MOST_CARDS = 12  # of the newest runs, on a phone
 MOST_BARS = 3  # of runs that are working at once
 COLA = "adapt"  # the kind of a run of the Retrieval page
-# Two runs that have these in common have the same groups.
-COMPARABLE = ("benchmark", "split", "groups", "tags", "embeddings")
-SCORED = (*shared.KINDS, EvaluationRun.kind)  # the kinds of run that leave the scores of every group
 GIVEN_SEEDS = "over groups, for these two seeds"  # what an interval of just two seeds is over
 PAIRED, UNPAIRED, APART = "paired test", "results, no test", "curves only"  # what two runs can be compared by
 
@@ -92,7 +92,7 @@ def table(sweeps: Sequence[SeedGroup], steps: Sequence[Steps]) -> pd.DataFrame:
 def row(sweep: SeedGroup, steps: Steps, labels: Mapping[str, str]) -> dict[str, Any]:
     """A row of the table. labels : of the metrics that it has before and after."""
     first, ends = sweep.runs[0], _ends_of(sweep, steps, estimates_over_seeds(sweep.runs, steps))
-    main = main_metric(ends)
+    main = _main_metric(ends)
     results = {
         f"{label} {when}": accuracy(found.get(("", name)), len(sweep.runs))
         for name, label in labels.items()
@@ -268,7 +268,7 @@ COLUMNS: dict[str, Any] = {
     ),
     "model": st.column_config.TextColumn(width=93),
     "settings": st.column_config.TextColumn(
-        width=108,
+        width=300,
         help="What not all the runs in this table share, in one order; “All columns” has all settings.",
     ),
     "all settings": st.column_config.TextColumn(width=420),
@@ -278,13 +278,23 @@ COLUMNS: dict[str, Any] = {
     "started": st.column_config.DatetimeColumn(width=150, format="D MMM YYYY, HH:mm"),
 }
 _LETTERS = {"set": 29, "model": 13}  # that a column has room for on a laptop
-_LETTER = 5.8  # pixels of one, on average
+_ROOM = 1366 - 40 - 15 - 35  # pixels of the columns on a laptop, without margins, scroll bar, ticks and frame
+_PADDING = 17  # of a cell
+# Pixels of a letter, rather too many than too few; of all others `_LETTER`.
+_LETTER, _CAPITAL = 7.1, 8.3
+_PIXELS = {
+    **dict.fromkeys(" ", 3.0),
+    **dict.fromkeys("ijl.,:;·", 3.6),
+    **dict.fromkeys("frt()[]/-", 4.9),
+    **dict.fromkeys("mwMW%…", 11.6),
+}
+_ROW, _SCROLL_BAR, _MOST_HEIGHT = 35, 11, 400  # pixels of a row, below the rows, of a table that scrolls
 # On a laptop all of them fit; on a phone the first ones are in sight: which run, and what came out.
 FITTING = (
     *("compared", "set", "result", "before", "groups", "curve", "status"),
     *("model", "settings", "seed", "started", "time"),
 )
-_STARTED = st.column_config.TextColumn(width=96)  # to the minute, without the year
+_CURVE = 70
 
 
 def curve_column(curves: Sequence[Sequence[float]]) -> Any:
@@ -293,7 +303,7 @@ def curve_column(curves: Sequence[Sequence[float]]) -> Any:
     low, high = 10 * int(min(values) // 10), min(10 * int(max(values) // 10 + 1), 100)
     return st.column_config.LineChartColumn(
         "curve",
-        width=70,
+        width=_CURVE,
         y_min=low,
         y_max=high,
         help="The metric of the result after every iteration; of Cola’s strategies on validation queries, from the "
@@ -302,16 +312,48 @@ def curve_column(curves: Sequence[Sequence[float]]) -> Any:
     )
 
 
-def fitted(frame: pd.DataFrame, room: int) -> pd.DataFrame:
-    """The table with the names that its columns have no room for cut short, which says that they go on. room : pixels
-    of the column of settings."""
-    letters = {"model": _LETTERS["model"], "settings": int((room - 16) / _LETTER)}
-    short = {
-        column: [_cut(name, most) for name in frame[column]]
-        for column, most in letters.items()
-        if column in frame
-    }
-    return frame.assign(set=begun(frame), started=frame["started"].dt.strftime("%d %b %H:%M"), **short)
+def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
+    """The table as it fits a laptop, and the pixels of each column that is shown: as many as its cells need, of the
+    settings what is left. Beside “compared” the times give way where the settings need their room.
+
+    Names that their columns have no room for are cut short, which says that they go on.
+    """
+    short = frame.assign(set=begun(frame), started=frame["started"].dt.strftime("%d %b %H:%M"))
+    if "model" in short:
+        short["model"] = [_cut(name, _LETTERS["model"]) for name in short["model"]]
+    need = {name: _needed(short, name) for name in FITTING if name in short}
+    need["result"] = min(need["result"], COLUMNS["result"]["width"])
+    for gone in ((), ("time",), ("time", "started")) if "compared" in need else ((),):
+        widths = {name: width for name, width in need.items() if name not in gone}
+        left = _ROOM - sum(widths.values())
+        if left >= 0:
+            break
+    if "settings" in widths:
+        widths["settings"] = max(widths["settings"] + left, _needed(short[:0], "settings"))
+        short["settings"] = [_cut_at(said, widths["settings"] - _PADDING) for said in short["settings"]]
+    return short, widths
+
+
+def _needed(frame: pd.DataFrame, name: str) -> int:
+    """Pixels in which a column's head and all of its cells can be read."""
+    if name == "curve":
+        return _CURVE
+    label = (COLUMNS[name]["label"] or name) if name in COLUMNS else name
+    label = "" if name == "compared" and frame["compared"].map(len).max() == 1 else label
+    return int(max(map(_pixels, [label, *frame[name]]))) + _PADDING
+
+
+def _pixels(text: str) -> float:
+    return sum(_PIXELS.get(each, _CAPITAL if each.isupper() else _LETTER) for each in text)
+
+
+def _cut_at(text: str, most: float) -> str:
+    """A text without what has no room in so many pixels."""
+    if _pixels(text) <= most:
+        return text
+    while text and _pixels(f"{text}…") > most:
+        text = text[:-1]
+    return f"{text}…"
 
 
 def _cut(name: str, most: int) -> str:
@@ -348,14 +390,25 @@ def _times(started: Sequence[datetime]) -> list[list[str]]:
     return [[f"{at:{day}%H:%M{end}}" for at in started] for end in ("", ":%S")]
 
 
-def shown_columns(frame: pd.DataFrame, everything: bool) -> list[str]:
-    """The columns in the order of the screen: set and result first; and no value twice."""
+def every_column(frame: pd.DataFrame) -> list[str]:
+    """All columns in the order of the screen: set and result first; and no value twice."""
     after = f"{metrics.METRICS[metrics.GROUP_MATCH].label} after"
-    # Beside “compared” there is no room for the times, and whole names of settings are of more use.
-    left_out = {"started", "time"} if "compared" in frame and not everything else set()
-    fitting = [name for name in FITTING if name in frame and name not in left_out]
-    rest = [str(name) for name in frame if everything and name not in (*fitting, after)]
-    return [*fitting, *rest]
+    fitting = [name for name in FITTING if name in frame]
+    return [*fitting, *(str(name) for name in frame if name not in (*fitting, after))]
+
+
+def columns_of(widths: Mapping[str, int], letters: bool) -> dict[str, Any]:
+    """How the columns are shown: in so many pixels, or without any in those that they have where all are shown.
+
+    letters : that the cells of “compared” are.
+    """
+    config = {name: column for name, column in COLUMNS.items() if name not in _LETTERS}
+    if widths:
+        config = {**COLUMNS, "started": st.column_config.TextColumn()}  # to the minute, without the year
+        config = {name: {**config.get(name, {}), "width": width} for name, width in widths.items()}
+    if letters and "compared" in config:
+        config["compared"] = {**config["compared"], "label": "", "width": widths.get("compared", 40)}
+    return config
 
 
 def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup], chosen: Sequence[str]) -> None:
@@ -404,24 +457,16 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
     ticked = _ticked(ids, chosen)
     if 1 <= len(ticked) <= len(LETTERS):
         frame = frame.assign(compared=pairing(frame, sweeps, ticked))
-    everything, room = bool(st.session_state.get("columns")), COLUMNS["settings"]["width"]
-    config: dict[str, Any] = {
-        name: column for name, column in COLUMNS.items() if not everything or name not in _LETTERS
-    }
-    if not everything:
-        config["started"] = _STARTED
-    if "compared" in frame:  # it takes the room of the times
-        label, width = ("compared", 105) if len(ticked) == 1 else ("", 40)
-        given = 0 if everything else COLUMNS["time"]["width"] + _STARTED["width"]
-        room = COLUMNS["settings"]["width"] + given - width
-        config["settings"] = {**COLUMNS["settings"], "width": room}
-        config["compared"] = {**COLUMNS["compared"], "label": label, "width": width}
+    everything = bool(st.session_state.get("columns"))
+    shown, widths = (frame, {}) if everything else fitted(frame)
+    config = columns_of(widths, letters=len(ticked) > 1)
     with st.container(key="all-runs"):
         event = ui.wide_table(
-            frame if everything else fitted(frame, room),
+            shown,
             column_config={**config, "curve": curve_column(list(frame["curve"]))},
-            column_order=shown_columns(frame, everything),
+            column_order=every_column(frame) if everything else list(widths),
             key=TABLE,
+            height=min(_ROW * (len(frame) + 1), _MOST_HEIGHT) + _SCROLL_BAR,
             on_select="rerun",
             selection_mode=["multi-row", "single-cell"],
             alt=f"{len(ids)} runs, the newest first",
@@ -481,10 +526,10 @@ def comparable(first: SeedGroup, second: SeedGroup, results: Mapping[str, str]) 
     """What two runs can be compared by, in a few words. results : of each, as the table has them."""
     if "–" in (results[first.id], results[second.id]):
         return "no result yet"
-    if other_groups(first, second):
+    if _other_groups(first, second):
         return APART
     single = len(first.runs) == len(second.runs) == 1
-    scored = all(sweep.runs[0].kind in SCORED for sweep in (first, second))
+    scored = all(sweep.runs[0].kind in _SCORED for sweep in (first, second))
     return PAIRED if single and scored else UNPAIRED
 
 
@@ -797,117 +842,70 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     """Two laid over each other, the upper as A, and the difference on the same groups; what of it can be taken away."""
     st.header("Compared", anchor=False)
     first, second = from_above(chosen)
-    apart, own = other_groups(first, second), legend(first, second)
-    if apart:
-        st.warning(escape_markdown(apart), icon=":material/difference:")
+    pair = _Pair.of(first, second, store, partial(ends_now, store=store))
+    own, sides = legend(first, second), pair.sides
+    if pair.other_groups:
+        st.warning(escape_markdown(pair.other_groups), icon=":material/difference:")
     both = {f"{side}: {name}": sweep for side, name, sweep in zip("AB", own, (first, second), strict=True)}
     lines = [_line(*each) for each in zip("AB", own, (first, second), strict=True)]
-    steps = [store.steps(sweep.runs[0].id) for sweep in both.values()]
-    lines.append(escape_markdown(_differing(first, second, steps)))
+    differing = escape_markdown(pair.differing)
     data = {name: curves(sweep, store) for name, sweep in both.items()}
     one, other = data.values()
-    shared_metrics = [name for name in one.metrics if name in other.metrics]
-    sides = [ends_now(sweep, store) for sweep in both.values()]
-    if not shared_metrics:
-        st.markdown("  \n".join([*with_results(lines, sides), *lines[2:]]))
-        st.info(no_curves(sides), icon=":material/info:")
+    metric = pick_metric([name for name in one.metrics if name in other.metrics])
+    if metric is None:
+        st.markdown("  \n".join([*with_results(lines, sides), differing]))
+        st.info(no_curves(pair), icon=":material/info:")
         return NOTHING
-    metric = pick_metric(shared_metrics)
-    assert metric is not None
-    label = lambda name: label_and_meaning(name)[0]  # noqa: E731
-    shown = {name: with_intervals(data[name], sweep) for name, sweep in both.items()}
-    kinds = {first.runs[0].kind, second.runs[0].kind}
-    scored = not apart and len(first.runs) == len(second.runs) == 1 and kinds <= {*SCORED}
-    ends = last_iterations(both, store) if scored else {}
-    tested = {} if apart else paired_tests(both, ends, shared_metrics, store)
-    if metric in tested:
-        st.markdown(verdict(metric, tested))
-    if ends and metric in metrics.METRICS:
-        results = (metric_line(e.metrics[metric]) for e in ends.values())
-        named = (f"{line}: {escape_markdown(result)}" for line, result in zip(lines, results, strict=False))
-        st.markdown("  \n".join([*named, *lines[2:]]))
-        difference(ends, metric)
-    elif apart or not kinds <= {*shared.KINDS}:
-        st.markdown("  \n".join([*with_results(lines, sides, metric), *lines[2:]]))
+    if metric in pair.tested:
+        st.markdown(ui.unbroken(pair.verdict(metric)))
+    if pair.ends and metric in metrics.METRICS:
+        results = (metric_line(e.metrics[metric]) for e in pair.ends)
+        named = (f"{line}: {escape_markdown(result)}" for line, result in zip(lines, results, strict=True))
+        st.markdown("  \n".join([*named, differing]))
+        difference(pair.ends, metric)
+    elif pair.other_groups or not {first.runs[0].kind, second.runs[0].kind} <= {*shared.KINDS}:
+        st.markdown("  \n".join([*with_results(lines, sides, metric), differing]))
     else:
-        st.markdown("  \n".join(lines))
-        means(both, metric, store)
-    measured = [name for name in shared_metrics if all(("", name) in side.after for side in sides)]
-    frame = _pair_frame(sides, measured, tested)
-    note = every_metric(frame, both, tested)
+        st.markdown("  \n".join([*lines, differing]))
+        means(both, sides, metric, store)
+    every_metric(pair.frame, pair.note)
+    shown = {name: with_intervals(data[name], sweep) for name, sweep in both.items()}
+    figure, bands = drawn_over(both, data, shown, metric)
+    tables = {"All metrics of both (CSV)": pair.frame, "Both curves (CSV)": curve_table(data, shown)}
+    if pair.ends:
+        tables["Paired differences (CSV)"] = _printed_comparison(comparison_table(*pair.ends, ("A", "B")))
+    about = [f"{side}: {shared.whole_label(s)}." for side, s in zip("AB", (first, second), strict=True)]
+    said = " ".join([*about, pair.differing])
+    report = partial(report_of_both, both, pair.ends, said) if pair.ends else None
+    return _Shown({label_and_meaning(metric)[0]: figure}, tables, bands, pair.latex(about), report)
+
+
+def drawn_over(
+    both: Mapping[str, SeedGroup],
+    data: Mapping[str, plots.TTMData],
+    shown: Mapping[str, plots.TTMData],
+    metric: str,
+) -> tuple[Any, str]:
+    """The curves of two runs laid over each other, and what their bands are.
+
+    shown : the curves as they are drawn, with intervals.
+    """
     figure = plots.ttm_compare_figure(shown, metric)
     last = ", ".join(f"{name} ends at {d.metrics[metric][-1, 0]:.1f} %" for name, d in data.items())
-    ui.chart(figure, f"{label(metric)} per iteration of both: {last}.", "compare")
+    ui.chart(figure, f"{label_and_meaning(metric)[0]} per iteration of both: {last}.", "compare")
     bands = _bands(both, shown, metric)
     st.caption(escape_markdown(bands))
-    tables = {"All metrics of both (CSV)": frame, "Both curves (CSV)": curve_table(data, shown)}
-    if ends:
-        tables["Paired differences (CSV)"] = _printed_comparison(comparison_table(*ends.values(), ("A", "B")))
-    about = [f"{side}: {shared.whole_label(s)}." for side, s in zip("AB", (first, second), strict=True)]
-    about.append(_differing(first, second, steps))
-    latex = text_table_latex(
-        _pair_said(frame), [*about, note, *[_exact_differences(2)] * bool(tested), *_software_note()]
-    )
-    report = partial(report_of_both, both, ends, " ".join(about)) if ends else None
-    return _Shown({label(metric): figure}, tables, bands, latex, report)
+    return figure, bands
 
 
-def verdict(metric: str, tested: Mapping[str, statistics.Comparison]) -> str:
-    """Whether B is ahead of A in a metric, where both interval and p say so; p corrected for all that are tested."""
-    found = tested[metric]
-    p = found.p_value if found.p_holm is None else found.p_holm
-    said = {1: "B is ahead of A", -1: "B is behind A", 0: "this comparison cannot tell A and B apart"}[
-        found._ahead
-    ]
-    after = "" if found.p_holm is None or len(tested) < 2 else " after Holm's correction"
-    return ui.unbroken(
-        true_minus(
-            f"**{label_and_meaning(metric)[0]}: {said}**, B − A {found.difference:+.2f} points (95 % interval "
-            f"{found.low:+.1f} to {found.high:+.1f}, p {p_text(p)}{after})."
-        )
-    )
+def ends_now(sweep: SeedGroup, store: RunStore) -> _Ends:
+    """What a run has come to so far."""
+    steps = [store.steps(run.id) for run in sweep.runs]
+    return _ends_of(sweep, steps, estimates_over_seeds(sweep.runs, steps))
 
 
-def paired_tests(
-    both: Mapping[str, SeedGroup], ends: Mapping[str, Evaluation], names: Sequence[str], store: RunStore
-) -> dict[str, statistics.Comparison]:
-    """B minus A in every metric with a paired test, p values corrected together: of two results on the same groups, or
-    of the seeds that both have complete; {} where there is none.
-
-    ends : the two results, {} of several seeds.
-    """
-    if ends:
-        return dict(differences(*ends.values()))
-    if not {sweep.runs[0].kind for sweep in both.values()} <= {*shared.KINDS}:
-        return {}
-    found = {}
-    for name in names:
-        first, second = (outcomes_by_seed(sweep, name, store) for sweep in both.values())
-        if seeds := sorted({*first} & {*second}):
-            one, other = (np.stack([side[seed] for seed in seeds]).astype(float) for side in (first, second))
-            found[name] = statistics.Comparison.over_seeds(one, other)
-    same = Metric.same(found)
-    once = statistics.Comparison.holm({name: found[name] for name in same})
-    return {name: once[one] for one, alike in same.items() for name in alike}
-
-
-def every_metric(
-    frame: pd.DataFrame, both: Mapping[str, SeedGroup], tested: Mapping[str, statistics.Comparison]
-) -> str:
-    """All metrics of two runs in one table; how it is read, which stands below it and under the table in LaTeX."""
-    several = any(len(sweep.runs) > 1 for sweep in both.values())
-    parts = [
-        "In percent, last iterations; brackets: 95 % intervals"
-        + (", of a mean over seeds and groups" * several)
-    ]
-    parts[0] += ", ±: standard deviation over seeds (n − 1)." if several else "."
-    if tested:
-        over = "of the seeds that both have, over seeds and groups" if several else "of the same groups"
-        parts.append(
-            f"B − A in points, {over}; p of the paired test, Holm: corrected for the metrics of this table."
-        )
-    if any(len(sweep.runs) == 2 for sweep in both.values()):
-        parts.append("Two seeds cannot tell how much seeds matter, so intervals over them are wide.")
+def every_metric(frame: pd.DataFrame, note: str) -> None:
+    """All metrics of two runs in one table. note : how it is read."""
     said = _pair_said(frame)
     said["metric"] = "**" + said["metric"] + "**"
     for column in {"A", "B", "B − A"} & {
@@ -918,33 +916,26 @@ def every_metric(
         swipe_hint()
         st.table(said.rename(columns={"metric": "Metric", "chance": "Chance", "p, Holm": "p (Holm)"}),
                  hide_index=True, border="horizontal")  # fmt: skip
-    st.caption(escape_markdown(" ".join(parts)))
-    return " ".join(parts)
+    st.caption(escape_markdown(note))
 
 
-def report_of_both(both: Mapping[str, SeedGroup], ends: Mapping[str, Evaluation], about: str) -> bytes:
+def report_of_both(both: Mapping[str, SeedGroup], ends: Sequence[Evaluation], about: str) -> bytes:
     """Two results on the same groups as a page that opens without network."""
     runs = [sweep.runs[0] for sweep in both.values()]
     sections = [
         ReportSection(
-            name, groups_of(run), result, run.config.get("benchmark", ""), run.config.get("split") or "test"
+            name, _groups_of(run), result, run.config.get("benchmark", ""), run.config.get("split") or "test"
         )
-        for (name, result), run in zip(ends.items(), runs, strict=True)
+        for name, result, run in zip(both, ends, runs, strict=True)
     ]
     return report_html(sections, about=about).encode()
-
-
-def ends_now(sweep: SeedGroup, store: RunStore) -> _Ends:
-    """What a run has come to so far."""
-    steps = [store.steps(run.id) for run in sweep.runs]
-    return _ends_of(sweep, steps, estimates_over_seeds(sweep.runs, steps))
 
 
 def with_results(lines: Sequence[str], sides: Sequence[_Ends], metric: str = "") -> list[str]:
     """The lines of A and B, each with its result. metric : "" chooses the main one of each."""
     named = []
     for line, ends in zip(lines, sides, strict=False):
-        name = metric or main_metric(ends)
+        name = metric or _main_metric(ends)
         found = ends.after.get(("", name or ""))
         value = accuracy(found, 1 if found is None else found.seeds)
         said = "" if name is None else f"{label_and_meaning(name)[0]} {value}"
@@ -952,24 +943,13 @@ def with_results(lines: Sequence[str], sides: Sequence[_Ends], metric: str = "")
     return named
 
 
-def main_metric(ends: _Ends) -> str | None:
-    """The metric that a run is about; None where it has none that is known here."""
-    known = (metrics.GROUP_MATCH, COLA_MAP, *metrics.METRICS, *metrics.GLOBAL)
-    return next((name for name in known if ("", name) in ends.after), None)
-
-
-def no_curves(sides: Sequence[_Ends]) -> str:
+def no_curves(pair: _Pair) -> str:
     """Why two runs have no common curve."""
-    names = [[name for part, name in ends.after if not part] for ends in sides]
-    if not all(names):
-        return "One of the two has no finished iteration yet, or no ground truth."
-    if {*names[0]} & {*names[1]}:
+    if pair.measured:
         return (
             "There is no common curve of these two, and no paired test: the page Retrieval has those of each."
         )
-    known = ({*metrics.METRICS, *metrics.GLOBAL, COLA_MAP} & {*each} for each in names)
-    measured = (", ".join(sorted(label_and_meaning(name)[0] for name in each)) for each in known)
-    return "They measure different things: {}, and {}; choose two runs of one kind.".format(*measured)
+    return _no_metric_in_common(pair.sides)
 
 
 def with_intervals(data: plots.TTMData, sweep: SeedGroup) -> plots.TTMData:
@@ -1028,44 +1008,14 @@ def curve_table(data: Mapping[str, plots.TTMData], shown: Mapping[str, plots.TTM
     return pd.DataFrame(rows).round(2)
 
 
-def other_groups(first: SeedGroup, second: SeedGroup) -> str:
-    """That two runs have different groups, and which; "" where they have the same."""
-    configs = [sweep.runs[0].config for sweep in (first, second)]
-    shapes = {config["shape"] for config in configs if config.get("shape")}  # of a set of several shapes
-    if all(configs[0].get(name) == configs[1].get(name) for name in COMPARABLE) and len(shapes) < 2:
-        return ""
-    sets = [config.get("benchmark", "") for config in configs]
-    names = f", {sets[0]} and {sets[1]}" if sets[0] != sets[1] else ""
-    return (
-        f"These two runs have different groups{names}. That alone can set their curves apart, so there is no paired "
-        "difference."
-    )
-
-
-def last_iterations(both: Mapping[str, SeedGroup], store: RunStore) -> dict[str, Evaluation]:
-    """The results of two runs on the same groups, by their names."""
-    runs = {name: sweep.runs[0] for name, sweep in both.items()}
-    groups = groups_of(next(iter(runs.values())))
-    return {
-        name: Evaluation.of(store.scores(run.id, run.done), groups.truth, groups.ids)
-        for name, run in runs.items()
-    }
-
-
-def groups_of(run: Run) -> GroupSet:
-    """The groups of a run that leaves the scores of every group."""
-    of = EvaluationRun.read if run.kind == EvaluationRun.kind else adaptation
-    return of(run.config).load_groups()
-
-
-def difference(ends: Mapping[str, Evaluation], metric: str) -> None:
+def difference(ends: Sequence[Evaluation], metric: str) -> None:
     """The paired test on the last iterations of two runs."""
-    paired = statistics.compare(*(e.outcomes[metric].value for e in ends.values()))
+    paired = statistics.compare(*(e.outcomes[metric].value for e in ends))
     what = "better" if metrics.METRICS[metric].share else "right"
-    a, b = (e.metrics[metric].value for e in ends.values())
+    a, b = (e.metrics[metric].value for e in ends)
     st.markdown(
         true_minus(
-            f"**B minus A, last iterations, same {counted(len(next(iter(ends.values())).ids), 'group')}:** "
+            f"**B minus A, last iterations, same {counted(len(ends[0].ids), 'group')}:** "
             f"{_change_in_points(a, b, digits=2):+.2f} points, {b:.2f} % against {a:.2f} % "
             f"(95 % interval {paired.low:+.1f} to {paired.high:+.1f}); "
             f"{counted(paired.fixed, 'group')} {what} with B alone, {paired.broken} with A alone; "
@@ -1081,36 +1031,28 @@ def could_show(found: statistics.Comparison) -> str:
     return f" These groups cannot tell: they show differences of {found.detectable:.1f} points or more (80 % power)."
 
 
-def outcomes_by_seed(sweep: SeedGroup, metric: str, store: RunStore) -> dict[int, np.ndarray]:
-    """Outcomes (n,) after the last iteration of every complete seed; {} where the groups have no ground truth."""
-    runs = [run for run in sweep.runs if adaptation(run.config).is_over(store.steps(run.id))]
-    truth = adaptation(sweep.runs[0].config).load_groups().truth
-    if truth is None or metric not in metrics.METRICS:
-        return {}
-    scores = {seed_of(run): store.scores(run.id, run.done) for run in runs}
-    return {seed: metrics.outcomes(each, truth, [metric])[metric].value for seed, each in scores.items()}
+def mean_over_seeds(side: _Ends, ends: Mapping[int, Evaluation], metric: str) -> str:
+    """The interval of the mean over complete seeds as the table has it, seeds and groups being two sources of variance.
 
-
-def mean_over_seeds(sweep: SeedGroup, metric: str, store: RunStore) -> str:
-    """The interval of the mean over complete seeds, seeds and groups being two sources of variance."""
-    found = outcomes_by_seed(sweep, metric, store)
-    if not found:
+    ends : the results of a run by seed.
+    """
+    found = side.after["", metric]
+    if found.low is None or metric not in metrics.METRICS:
         return ""
-    first = sweep.runs[0]
-    parts = metrics.METRICS[metric].parts(store.scores(first.id, first.done).shape[1])
-    whole = np.stack([*found.values()])
-    over = "seeds and groups" if len(found) > 1 else "groups"
-    said = f"{statistics.Estimate.over_seeds(whole, np.nan, parts).interval}, over {over}"
-    if len(found) == 2:
+    over = "seeds and groups" if len(ends) > 1 else "groups"
+    said = f"95 % interval {found.low:.1f}–{found.high:.1f}, over {over}"
+    if len(ends) == 2:
+        whole = np.stack([*_outcomes(ends, metric).values()])
+        parts = metrics.METRICS[metric].parts(next(iter(ends.values())).shape[0])
         given = statistics.estimate(whole.mean(axis=0), np.nan, parts=parts * 2)
         said += f"; {given.interval}, {GIVEN_SEEDS}"
     return f" ({said})"
 
 
-def difference_over_seeds(both: Mapping[str, SeedGroup], metric: str, store: RunStore) -> str:
+def difference_over_seeds(ends: Sequence[Mapping[int, Evaluation]], metric: str) -> str:
     """The paired difference of the seeds that both have complete, over seeds and groups, and where one run stands among
-    several."""
-    first, second = (outcomes_by_seed(sweep, metric, store) for sweep in both.values())
+    several. ends : of A and of B, by seed."""
+    first, second = (_outcomes(side, metric) for side in ends)
     shared_seeds = sorted({*first} & {*second})
     among = one_beside_several([first, second])
     if not shared_seeds:
@@ -1166,9 +1108,10 @@ def one_beside_several(sides: Sequence[Mapping[int, np.ndarray]]) -> str:
     )
 
 
-def means(both: dict[str, SeedGroup], metric: str, store: RunStore) -> None:
+def means(both: dict[str, SeedGroup], sides: Sequence[_Ends], metric: str, store: RunStore) -> None:
     """The results of sweeps beside each other, and the paired difference of the seeds that both have."""
-    for name, sweep in both.items():
+    ends = [_ends_by_seed(sweep, store) for sweep in both.values()]
+    for (name, sweep), side, known in zip(both.items(), sides, ends, strict=True):
         row = final_values([store.steps(run.id) for run in sweep.runs], [run.config for run in sweep.runs])
         if row is None:
             st.markdown(f"**{escape_markdown(name)}** has no complete seed yet.")
@@ -1177,10 +1120,10 @@ def means(both: dict[str, SeedGroup], metric: str, store: RunStore) -> None:
         std = "" if end["std"] is None else f" ± {end['std']:.1f}"
         st.markdown(
             f"**{escape_markdown(name)}, last iterations:** "
-            f"{end['mean']:.1f}{std} %{mean_over_seeds(sweep, metric, store)}, "
+            f"{end['mean']:.1f}{std} %{mean_over_seeds(side, known, metric)}, "
             f"{counted(end['seeds'], 'complete seed')}, chance {end['chance']:.1f} %."
         )
-    st.markdown(difference_over_seeds(both, metric, store))
+    st.markdown(difference_over_seeds(ends, metric))
 
 
 def page() -> None:

@@ -196,6 +196,7 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
     "runs list": {"": ("--json",)},
     "runs show": {"": ("{run}", "--json")},
     "runs seeds": {"": ("{group}", "--json")},
+    "runs compare": {"": ("{run}", "{run_2}", "--json"), "latex": ("{run}", "{run_2}", "--latex")},
     "runs explain": {"": ("{run}", "--json")},
     "runs rename": {"": ("{run}", "a name")},
     "runs stop": {"": ("{live}",)},
@@ -998,6 +999,18 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
     "runs seeds": {
         "<group>": {"*": refused("no group of runs", "g-none", drop=("{group}",))},
         "--json": {"*": NO_JSON},
+    },
+    "runs compare": {
+        "<a>": {
+            "latex": instead("{group}", "{run_2}", "--latex"),
+            "*": instead("{group}", "{run_2}", "--json"),
+        },
+        "<b>": {"latex": instead("{run}", "{group}", "--latex"), "*": instead("{run}", "{group}", "--json")},
+        "--latex": {
+            "latex": differs(drop=("--latex",)),
+            "*": refused("two forms of one table", "--latex"),
+        },
+        "--json": {"latex": refused("two forms of one table", "--json"), "*": NO_JSON},
     },
     "runs explain": {
         "<run>": {"*": instead("{run_2}", "--json")},

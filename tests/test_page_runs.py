@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import runpy
 import shutil
 import zipfile
@@ -16,6 +17,7 @@ import streamlit as st
 from adapted import MODEL, SET, SMALL, finish, made, made_home  # noqa: F401  fixtures
 from driving import ROOT, button, fine, text
 
+import ui
 from core.base.errors import InputError
 from core.base.text import _exact_differences, _time_left
 from core.cli import app as cli
@@ -533,15 +535,28 @@ def test_runs_with_other_groups_have_no_difference(app, made):  # noqa: F811
     assert "different groups" in text(test)
 
 
+ROOM = 1366 - 40 - 15 - 35  # less margins, scroll bar, ticks and frame
+
+
 def test_no_column_is_cut_where_runs_are_ticked(app, made):  # noqa: F811
-    """“first 100 of 300” was cut to “first 100 of 30”."""
+    """“first 100 of 300” was cut to “first 100 of 30”, “TTM, embeddings” by its last letter, and “seed” lay below the
+    scroll bar of the page, as did half of the last row below that of the table."""
     for ticked in (0, 1, 2):
         table = choose(app(RUNS, together="false"), *made.seeds[:ticked]).dataframe[0]
         shown, order = json.loads(table.proto.columns), list(table.proto.column_order)
-        assert ("compared" in order) == bool(ticked) == ("time" not in order) == ("started" not in order)
-        assert sum(shown[name]["width"] for name in order) <= 1326 - 33
-        assert len("settings") * 6.5 + 16 <= shown["settings"]["width"]
-        assert table.value["groups"].map(len).max() * 7 + 16 <= shown["groups"]["width"]
+        assert ("compared" in order) == bool(ticked)
+        assert sum(shown[name]["width"] for name in order) <= ROOM
+        for name in ("settings", "groups", "seed", "status", "model"):
+            whole = [name, *(said for said in table.value[name] if not said.endswith("…"))]
+            assert max(map(len, whole)) * 5.6 + 16 <= shown[name]["width"]
+
+
+@pytest.mark.parametrize("address", [{}, {"columns": "true"}])
+def test_the_last_row_lies_above_the_bar_that_scrolls_the_table_sideways(app, made, monkeypatch, address):  # noqa: F811
+    given, draw = {}, ui.wide_table
+    monkeypatch.setattr("ui.wide_table", lambda *args, **more: (given.update(more), draw(*args, **more))[1])
+    rows = len(listed(app(RUNS, **address)))
+    assert given["height"] >= 35 * (rows + 1) + 10
 
 
 def test_the_table_marks_the_two_that_are_compared_and_says_what_one_can_be_compared_by(app, made):  # noqa: F811
@@ -826,7 +841,7 @@ def test_the_table_fits_a_laptop_and_shows_every_column_on_demand(app, made):  #
     order = list(test.dataframe[0].proto.column_order)
     assert order[:7] == ["set", "result", "before", "groups", "curve", "status", "model"]
     assert order[-2:] == ["started", "time"] and "GroupMatch before" not in order
-    assert sum(shown[name]["width"] for name in order) <= 1326 - 33  # 1366 less the margins, and the ticks
+    assert sum(shown[name]["width"] for name in order) <= ROOM
     order = list(fine(test.toggle(key="columns").set_value(True).run()).dataframe[0].proto.column_order)
     assert {"GroupMatch before", "GroupScore after", "kind", "started", "id"} <= {*order}
 
@@ -953,3 +968,36 @@ def test_a_broken_archive_is_named_as_its_visitor_named_it(files):
 def test_while_something_is_to_come_no_0_seconds_are_left():
     assert _time_left(0.3) == "a moment left" and _time_left(1.2) == "1 s left"
     assert _left(0.2) == ", a moment left" and _left(130.0, " for all") == ", 2 min 10 s left for all"
+
+
+def test_the_command_compares_two_as_the_page_does(app, made, capsys):  # noqa: F811
+    test = choose(app(RUNS), made.group, made.simplematch)  # the newer one is A
+    shown = both_results(test).loc["**GroupMatch**"]
+
+    def told(*names):
+        cli(["runs", "compare", *names], standalone_mode=False)
+        return capsys.readouterr().out
+
+    plain = told(made.simplematch, made.group)
+    verdict = next(each.value for each in test.markdown if each.value.startswith("**GroupMatch: "))
+    assert plain.splitlines()[0] == re.sub("[*\u2060]", "", verdict).replace("\u00a0", " ")
+    row = next(line for line in plain.splitlines() if line.lstrip().startswith("GroupMatch "))
+    for column in ("A", "B", "B − A", "p (Holm)"):
+        assert shown[column].replace("\u00a0", " ") in row
+    found = json.loads(told(made.simplematch, made.group, "--json"))
+    assert f"{found['metrics']['group_match']['b']['low']:.2f}" in shown["B"]
+    assert "\\toprule" in told(*made.seeds, "--latex")
+    apart = told(made.simplematch, made.file)
+    assert apart.startswith("These two runs have different groups") and "p, Holm" not in apart
+    for names in ((made.group, made.group), (made.group, "g-none")):
+        with pytest.raises(InputError):
+            told(*names)
+
+
+def test_that_a_table_goes_on_is_said_where_it_does():
+    """Of two runs without a test the table fits a phone, and the line above it said to swipe. A browser that knows
+    timelines animates it, and so shows it, only while there is something to scroll."""
+    style = (ROOT / ".streamlit/style.css").read_text()
+    rules = style.split("@supports (timeline-scope: --both) {")[1].split("\n}")[0]
+    assert ".st-key-both-results div:has(> table) {scroll-timeline: --both inline;}" in rules
+    assert "visibility: hidden" in rules and "animation-timeline: --both" in rules

@@ -367,6 +367,17 @@ def test_the_header_says_how_many_of_the_groups_the_run_takes(app):
     assert "300 groups of 2×2" in plain(app(TTM, set=SET, n="nonsense"))
 
 
+def test_a_number_of_groups_is_chosen_with_a_thumb(app):
+    """The field's buttons are dead while it is empty, and a small run took a keyboard."""
+    test = app(TTM, set=SET)
+    choice = next(each for each in test.get("button_group") if each.key == "few_groups")
+    assert choice.value == "all 300" and list(choice.options) == ["40", "100", "all 300"]
+    test = fine(choice.set_value("40").run()) if hasattr(choice, "set_value") else test
+    assert test.number_input(key="n").value == 40 and "40 of 300 groups" in plain(test)
+    old = next(each for each in app(TTM, set=SET, n="60").get("button_group") if each.key == "few_groups")
+    assert old.value is None  # what an older link has typed
+
+
 @pytest.mark.slow
 def test_the_example_says_where_it_is_of_another_set_or_model(app):
     """It stood, with +12.7 points, under a line that runs of the selected set had lost 3."""
@@ -421,7 +432,19 @@ def test_the_table_of_seeds_has_gains_tests_and_settings(app, made):  # noqa: F8
     assert row["after_sd"] == pytest.approx(ends[:, -1].std(ddof=1), abs=0.006)
     assert row["gain_low"] <= row["gain"] <= row["gain_high"] and row["p"] <= row["p_holm"] <= 1
     assert "T = 2" in row["settings"] and row["groups"] == "first 24 of 300 groups" and row["set"] == SET
-    assert np.isnan(table.loc["text_score", "p"])  # not tested, and so on no page
+    store, truth = RunStore(), load(SET, "test").select(np.arange(24)).truth
+    before, after = ([Evaluation.of(store.scores(run, i), truth) for run in made.seeds] for i in (0, 2))
+    whole = {"": np.ones(24, bool)}
+    every = SeedChange._of_every_metric(before, after, whole)
+    main = SeedChange.of_seeds(before, after, whole)
+    assert (
+        {*main} == {"GroupScore", "GroupMatch"} < {*every}
+    )  # the others do not weaken what a run is judged by
+    assert all(every[name] == main[name] for name in main)
+    assert table.loc["text_score", ["p", "p_holm"]].tolist() == [
+        every["TextScore"].mean.p_value,
+        every["TextScore"].mean.p_holm,
+    ]
 
 
 def test_a_finished_run_shows_curves_what_changed_and_the_way_back(app, made):  # noqa: F811

@@ -8,8 +8,10 @@ from commands import crossmatch
 from scipy.stats import binomtest
 
 from core.base.errors import InputError
+from core.exchange.run_table import _ends_of
 from core.exchange.seeds import SeedResult
 from core.metrics.evaluation import Evaluation
+from core.metrics.statistics import Estimate, estimate
 from core.runs import engine
 from core.runs.store import RunStore
 from core.ttm import seeds
@@ -63,6 +65,20 @@ def test_one_seed_has_no_deviation_and_no_seed_no_rows():
 def test_seeds_at_work_count_as_far_as_they_have_come():
     rows = seeds.summary([[record(0, 50), record(1, 60)], [record(0, 50)]])
     assert [row["seeds"] for row in rows] == [2, 1]
+
+
+def test_seeds_that_agree_by_chance_have_the_interval_over_seeds_not_that_of_one_of_them(store):
+    """Two seeds that both had 43 of 60 right, not the same 43, had the Clopper-Pearson interval of one."""
+    name, records = ("", "group_match"), [[record(0, 50), record(1, 70)]] * 2
+    _, runs = seeds.launch_seeds(store, "x", JOB, 2)
+    pair = seeds.SeedGroup("g-1", runs)
+    before, after = (np.tile(np.arange(60) % 2, (2, 1)), np.eye(2, dtype=bool).repeat(30, axis=1))
+    known = {name: (estimate(before[0], 50.0), Estimate.over_seeds(after, 50.0))}
+    ends = _ends_of(pair, records, known)
+    assert (ends.after[name].sd, ends.after[name].low) == (0.0, known[name][1].low)
+    assert ends.before[name].low == known[name][0].low
+    untold = _ends_of(pair, records)  # groups that are not on this machine
+    assert untold.after[name].low is None and untold.before[name].low == 0.0
 
 
 def test_parts_of_a_transfer_check_are_summed_up_apart():

@@ -340,10 +340,30 @@ def adapters(fields: _ConfigFields, model: str) -> dict[str, Any]:
     return {"lora_rank": rank, "lora_alpha": alpha, "lora_targets": targets}
 
 
+FEW_GROUPS = (40, 100)  # of a quick try
+
+
 def group_count(place: Any, total: int) -> int:
-    """How many groups a run has: beside the preset, as fewer of them are the quickest try."""
-    label, more = "Number of groups", {"help": HELP["n"], "placeholder": f"all {total}"}
-    return int(number(place, label, 1, total, None, key="n", **more) or total)
+    """How many groups a run has: beside the preset, as fewer of them are the quickest try. A number is typed, or
+    chosen below it; an empty field is all."""
+    label, more = "Number of groups", {"help": HELP["n"], "placeholder": "or type a number"}
+    field = place.container(key="group-count", gap="xxsmall")
+    count = number(field, label, 1, total, None, key="n", **more)
+    names = {str(few): few for few in FEW_GROUPS if few < total} | {f"all {total}": None}
+    st.session_state["few_groups"] = next((name for name, few in names.items() if few == count), None)
+    field.pills(
+        "Groups",
+        list(names),
+        key="few_groups",
+        label_visibility="collapsed",
+        on_change=lambda: choose_count(names),
+    )
+    return int(count or total)
+
+
+def choose_count(names: dict[str, int | None]) -> None:
+    """From a callback: a number of groups was chosen, or taken back, which leaves all."""
+    st.session_state["n"] = names.get(st.session_state["few_groups"] or "")
 
 
 def data_settings(subject: AdaptationInput, count: int, grouped: bool) -> tuple[dict[str, Any], np.ndarray]:

@@ -295,7 +295,7 @@ def _result_row(result: SeedResult, runs: Sequence[Run]) -> dict[str, Any]:
     row |= {f"after{end}": value for end, value in _bounded(after.value, after.low, after.high).items()}
     row |= {"after_sd": None if result.spread.std is None else round(result.spread.std, 2)}
     row |= {"chance": round(after.chance, 2), "gain": round(result.gain, 2)}
-    if change is not None:  # of the main metrics, which are tested
+    if change is not None:
         mean, reach = change.mean, change.next_gain or (None, None)
         row |= {"gain_low": round(mean.low, 2), "gain_high": round(mean.high, 2)}
         row |= {"p": mean.p_value, "p_holm": mean.p_value if mean.p_holm is None else mean.p_holm}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import textwrap
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
@@ -15,7 +16,8 @@ from core.cli import options
 from core.cli._given_options import App
 from core.cli._output import format_spread, format_step, print_note, show_json, writing
 from core.exchange.model import export_model, push_model
-from core.exchange.run_table import _groups_said, _judged, _settings_said
+from core.exchange.run_pairs import _ends_now, _no_metric_in_common, _Pair
+from core.exchange.run_table import _groups_said, _judged, _pair_said, _settings_said
 from core.exchange.runs import import_run
 from core.exchange.seeds import SeedResult, _cautions
 from core.metrics.evaluation import Evaluation
@@ -184,6 +186,50 @@ def _ends(
         for last in (False, True)
     )
     return before, after
+
+
+@runs_app.command("compare", epilog="Example: crossmatch runs compare RUN GROUP --latex")
+def _compare(
+    a: _RunOrGroup,
+    b: _RunOrGroup,
+    latex: Annotated[
+        bool, typer.Option("--latex", help="Print the table in LaTeX and nothing else.")
+    ] = False,
+    as_json: options.Json = False,
+) -> None:
+    """Two runs, or the seeds of each, as the page Runs compares them: whether B is ahead of A, then every metric of
+    both with its interval, chance level and ties, and where their groups are the same the paired difference with p."""
+    if latex and as_json:
+        raise InputError("--json and --latex are two forms of one table; give one of them.")
+    store = RunStore()
+    if a == b:
+        raise InputError(f"{a} beside itself is no comparison; give another run for one of the two.")
+    pair = _Pair.of(_side(store, a), _side(store, b), store, partial(_ends_now, store=store))
+    if not pair.measured:
+        raise InputError(f"{a} and {b} cannot be compared. {_no_metric_in_common(pair.sides)}")
+    if as_json:
+        show_json(pair.record())
+        return
+    named = [f"{letter}: {_side_line(each)}." for letter, each in zip("AB", pair.runs, strict=True)]
+    if latex:
+        print(pair.latex(named))
+        return
+    main = pair.in_order[0]
+    first = pair.verdict(main).replace("**", "") if main in pair.tested else pair.other_groups
+    for line in [first or "There is no paired test of these two.", "", *named, pair.differing, ""]:
+        print(line)
+    print(_pair_said(pair.frame).to_string(index=False))
+    print(f"\n{pair.note}")
+
+
+def _side(store: RunStore, name: str) -> SeedGroup:
+    """A run, or the seeds of a group."""
+    return SeedGroup(name, [store.get(run_id) for run_id in _ids(store, name)])
+
+
+def _side_line(of: SeedGroup) -> str:
+    """`scenes/left-right · builtin/clip · seeds 0–1 (g-0123abcd)`."""
+    return f"{of.title} ({of.id})"
 
 
 @runs_app.command("explain", epilog="Example: crossmatch runs explain RUN --json")

@@ -327,18 +327,20 @@ def _ends_of(
     before = [records[0] for records in ends if records and kind not in _UNTRAINED]
     after = [records[-1] for records in ends if records]
     return _Ends(
-        _results(before, {key: pair[0] for key, pair in known.items()}),
+        _results(before, {key: pair[0] for key, pair in known.items()}, untrained=True),
         _results(after, {key: pair[1] for key, pair in known.items()}),
         queries,
         len(whole),
     )
 
 
-def _results(records: _Records, known: Mapping[_Key, Estimate]) -> dict[_Key, _Result]:
-    """Every metric that all records have."""
+def _results(
+    records: _Records, known: Mapping[_Key, Estimate], untrained: bool = False
+) -> dict[_Key, _Result]:
+    """Every metric that all records have. untrained : before training, where all seeds are one model."""
     every = [_by_part(record) for record in records]
     keys = [key for key in every[0] if all(key in each for each in every)] if every else []
-    return {key: _result([each[key] for each in every], known.get(key)) for key in keys}
+    return {key: _result([each[key] for each in every], known.get(key), untrained) for key in keys}
 
 
 def _by_part(record: Mapping[str, Any]) -> dict[_Key, Mapping[str, Any]]:
@@ -351,12 +353,16 @@ def _by_part(record: Mapping[str, Any]) -> dict[_Key, Mapping[str, Any]]:
     return {(side, name): value for side, found in sides.items() for name, value in found.items()}
 
 
-def _result(values: Sequence[Mapping[str, Any]], known: Estimate | None) -> _Result:
+def _result(values: Sequence[Mapping[str, Any]], known: Estimate | None, untrained: bool) -> _Result:
     one, over = values[0], spread([value["value"] for value in values])
-    if len(values) == 1 or all(value == one for value in values):  # as before training
+    low: float | None
+    high: float | None
+    if known is not None and len(values) > 1:
+        low, high = known.low, known.high
+    elif len(values) == 1 or (untrained and all(value == one for value in values)):
         low, high = one.get("low"), one.get("high")
-    else:
-        low, high = (None, None) if known is None else (known.low, known.high)
+    else:  # trained seeds that agree in a value need not agree in the groups: an interval of one is not theirs
+        low, high = None, None
     ties = [value.get("ties") for value in values]
     counts = [count for count in ties if count is not None]
     mean = None if len(counts) < len(ties) else sum(counts) / len(counts)

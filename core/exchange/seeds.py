@@ -30,12 +30,16 @@ if TYPE_CHECKING:
 
 _READING = (
     "The interval of a mean, and of the gain in it, is over seeds and groups; ± is the standard deviation over seeds "
-    "(n − 1), which is no interval. Holm: p corrected for the comparisons of this table. What one more seed may gain "
+    "(n − 1), which is no interval. What one more seed may gain "
     "is a 95 % prediction on these same groups. Fixed: wrong before training and right after it; broken: the other way "
     "round; both in the mean over seeds."
 )
 
 
+_HOLM = (
+    "Holm: p of the main metrics (GroupScore, GroupMatch), which a run is judged by, corrected for these alone; of the "
+    "others for all metrics of the run."
+)
 _TESTS = (
     "Gains in points; p is the larger one of two tests, an exact paired one over groups and a t test over seeds and "
     "groups, and an interval whose p is above 0.05 reaches 0 at least."
@@ -47,7 +51,7 @@ class SeedResult(NamedTuple):
 
     part : of a transfer check which groups, or "". before : as of one run where all seeds begin alike. after : the
     mean, with its interval over seeds and groups. ties : after each seed. gain : in points. change : the gain with
-    interval and p; None of metrics besides the main ones, which are not tested.
+    interval and p; None where it was not tested.
     """
 
     metric: str
@@ -65,9 +69,9 @@ class SeedResult(NamedTuple):
     ) -> list[SeedResult]:
         """Every metric of every part; before and after have an evaluation for each seed.
 
-        parts : as of `SeedChange.of_seeds`, whose p values are those of the page.
+        parts : as of `SeedChange.of_seeds`, whose p values of the main metrics are those of the page.
         """
-        changes, found = SeedChange.of_seeds(before, after, parts), []
+        changes, found = SeedChange._of_every_metric(before, after, parts), []
         for part, mask in parts.items():
             ends = [[each.select(mask) for each in of] for of in (before, after)]
             for name in ends[0][0].outcomes:
@@ -146,7 +150,7 @@ class SeedResult(NamedTuple):
             "<th>Broken</th></tr>"
         )
         return (
-            f'<h3>Mean of {seeds}</h3><p class="quiet">{" ".join([_READING, *_cautions(results)])}</p>'
+            f'<h3>Mean of {seeds}</h3><p class="quiet">{" ".join([_READING, _HOLM, *_cautions(results)])}</p>'
             f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
         )
 
@@ -198,7 +202,7 @@ def _latex_notes(results: Sequence[SeedResult], tested: Mapping[str, Comparison]
     if tested:
         notes.append(_TESTS)
     if len(tested) > 1:
-        notes.append(f"Holm: p corrected for {counted(len(tested), 'metric')} tested together.")
+        notes.append(_HOLM)
     if untested := [METRICS[each.metric].label for each in results if each.metric not in tested]:
         notes.append(f"– for p: {', '.join(untested)} {'is' if len(untested) == 1 else 'are'} not tested.")
     return notes + _cautions(results) + _software_note()

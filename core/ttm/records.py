@@ -91,13 +91,18 @@ def changes(before: Evaluation, after: Evaluation, parts: Mapping[str, np.ndarra
     Keys are the metric's label, followed by the part's name where it has one. On groups of one image GroupScore and
     GroupMatch are one: the latter.
     """
-    names = metrics.headline_metrics(after.outcomes)[-1 if after.shape[0] == 1 else 0 :]
+    names = _headline(after)
     found = {}
     for part, mask in parts.items():
         for name in names:
             first, last = (e.outcomes[name].value[mask] for e in (before, after))
             found[f"{metrics.METRICS[name].label}{f', {part}' if part else ''}"] = compare(first, last)
     return Comparison.holm(found)
+
+
+def _headline(of: Evaluation) -> Sequence[str]:
+    """The main metrics; on groups of one image, where GroupScore and GroupMatch are one, the latter."""
+    return metrics.headline_metrics(of.outcomes)[-1 if of.shape[0] == 1 else 0 :]
 
 
 def _verdict_words(found: Comparison) -> str:
@@ -151,8 +156,26 @@ class SeedChange(NamedTuple):
         cls, before: Sequence[Evaluation], after: Sequence[Evaluation], parts: Mapping[str, np.ndarray]
     ) -> dict[str, SeedChange]:
         """`changes` for several seeds on the same groups: before and after have an evaluation for each seed."""
+        return cls._of_metrics(before, after, parts, _headline(after[0]))
+
+    @classmethod
+    def _of_every_metric(
+        cls, before: Sequence[Evaluation], after: Sequence[Evaluation], parts: Mapping[str, np.ndarray]
+    ) -> dict[str, SeedChange]:
+        """`of_seeds`, and the same of all other metrics. What a run is about are the main ones: their p values are
+        corrected for each other alone, those of the others for all that are returned."""
+        every = cls._of_metrics(before, after, parts, list(after[0].outcomes))
+        return every | cls.of_seeds(before, after, parts)
+
+    @classmethod
+    def _of_metrics(
+        cls,
+        before: Sequence[Evaluation],
+        after: Sequence[Evaluation],
+        parts: Mapping[str, np.ndarray],
+        names: Sequence[str],
+    ) -> dict[str, SeedChange]:
         found = {}
-        names = metrics.headline_metrics(after[0].outcomes)[-1 if after[0].shape[0] == 1 else 0 :]
         same = len(after) > 1 and all(np.array_equal(each.scores, after[0].scores) for each in after)
         for part, mask in parts.items():
             for name in names:

@@ -1,0 +1,242 @@
+"""Two runs beside each other, or the seeds of each: every metric of both, and the paired difference on the same groups.
+
+A run is given as a `SeedGroup`, by itself or with its seeds; the results are those of the last iterations.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from core.base.text import _exact_differences, _p_text, _true_minus
+from core.exchange.layouts import _software_note, text_table_latex
+from core.exchange.run_table import _differing, _Ends, _ends_of, _pair_frame, _pair_said
+from core.exchange.seeds import SeedResult
+from core.metrics import groups as metrics
+from core.metrics.evaluation import Evaluation
+from core.metrics.group_metrics import Metric
+from core.metrics.paired import differences
+from core.metrics.retrieval import COLA_MAP
+from core.metrics.statistics import Comparison
+from core.runs.store import Run, RunStore
+from core.sweeps.evaluate import EvaluationRun
+from core.ttm.run import RUNS, LedgerRun, adaptation
+from core.ttm.seeds import SeedGroup, seed_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    import pandas as pd
+
+    from core.groups import GroupSet
+
+_ADAPTED = (*RUNS, LedgerRun.kind)
+_SCORED = (*_ADAPTED, EvaluationRun.kind)  # the kinds of run that leave the scores of every group
+# Two runs that have these in common have the same groups.
+_SAME_GROUPS = ("benchmark", "split", "groups", "tags", "embeddings")
+
+
+class _Pair(NamedTuple):
+    """Two runs, A and B, as far as they can be compared."""
+
+    runs: tuple[SeedGroup, SeedGroup]
+    sides: tuple[_Ends, _Ends]
+    other_groups: str  # that their groups are different; "" where they are the same
+    differing: str  # in which settings they differ
+    ends: tuple[Evaluation, ...]  # of two single runs whose groups were scored; else ()
+    measured: list[str]  # metrics that both have
+    tested: dict[str, Comparison]  # B minus A where there is a paired test, p values corrected together
+
+    @classmethod
+    def of(
+        cls, first: SeedGroup, second: SeedGroup, store: RunStore, ends_now: Callable[[SeedGroup], _Ends]
+    ) -> _Pair:
+        """ends_now : the results of a run, or of its seeds."""
+        runs, apart = (first, second), _other_groups(first, second)
+        sides = (ends_now(first), ends_now(second))
+        single = len(first.runs) == len(second.runs) == 1
+        kinds = {run.runs[0].kind for run in runs}
+        scored = not apart and single and kinds <= {*_SCORED} and all(side.after for side in sides)
+        ends = _last_iterations(runs, store) if scored else ()
+        names = [name for part, name in sides[0].after if not part and ("", name) in sides[1].after]
+        steps = [store.steps(each.runs[0].id) for each in runs]
+        tested = {} if apart else _paired_tests(runs, ends, names, store)
+        return cls(runs, sides, apart, _differing(first, second, steps), ends, names, tested)
+
+    @property
+    def frame(self) -> pd.DataFrame:
+        """A row per metric of both, in numbers."""
+        return _pair_frame(self.sides, self.measured, self.tested)
+
+    @property
+    def note(self) -> str:
+        """How the table of all metrics is read."""
+        counts = [len(run.runs) for run in self.runs]
+        several = max(counts) > 1
+        parts = [
+            "In percent, last iterations; brackets: 95 % intervals"
+            + (
+                ", of a mean over seeds and groups, ±: standard deviation over seeds (n − 1)."
+                if several
+                else "."
+            )
+        ]
+        if self.tested:
+            over = "of the seeds that both have, over seeds and groups" if several else "of the same groups"
+            parts.append(
+                f"B − A in points, {over}; p of the paired test, Holm: corrected for the metrics of this table."
+            )
+        if 2 in counts:
+            parts.append("Two seeds cannot tell how much seeds matter, so intervals over them are wide.")
+        return " ".join(parts)
+
+    def latex(self, about: Sequence[str]) -> str:
+        """The table of all metrics in LaTeX. about : which runs they are, a sentence each."""
+        notes = [*about, self.differing, self.note, *[_exact_differences(2)] * bool(self.tested)]
+        return text_table_latex(_pair_said(self.frame), [*notes, *_software_note()])
+
+    def record(self) -> dict[str, Any]:
+        """JSON-safe: both results of every metric, and the test where there is one."""
+        rows = {
+            name: {
+                **{side: of.after["", name]._asdict() for side, of in zip("ab", self.sides, strict=True)},
+                "difference": self.tested[name].record() if name in self.tested else None,
+            }
+            for name in self.measured
+        }
+        main = next(iter(self.in_order), None)
+        said = self.verdict(main).replace("**", "") if main in self.tested else None
+        known = {"a": self.runs[0].id, "b": self.runs[1].id, "verdict": said}
+        return {**known, "other_groups": self.other_groups, "differing": self.differing, "metrics": rows}
+
+    @property
+    def in_order(self) -> list[str]:
+        """The metrics that both have, what the runs are about first."""
+        main = _main_metric(self.sides[0])
+        return sorted(self.measured, key=lambda name: name != main)
+
+    def verdict(self, metric: str) -> str:
+        """Whether B is ahead of A in a metric that was tested, where both interval and p, corrected, say so; the words
+        that say which, then the numbers."""
+        found = self.tested[metric]
+        p = found.p_value if found.p_holm is None else found.p_holm
+        said = {
+            1: "B is ahead of A",
+            -1: "B is behind A",
+            0: "this comparison cannot tell A and B apart",
+        }[found._ahead]
+        after = "" if found.p_holm is None or len(self.tested) < 2 else " after Holm's correction"
+        name = "mAP" if metric == COLA_MAP else metrics.description_of(metric).label
+        return _true_minus(
+            f"**{name}: {said}**, B − A {found.difference:+.2f} points (95 % interval {found.low:+.1f} to "
+            f"{found.high:+.1f}, p {_p_text(p)}{after})."
+        )
+
+
+def _other_groups(first: SeedGroup, second: SeedGroup) -> str:
+    """That two runs have different groups, and which; "" where they have the same."""
+    configs = [sweep.runs[0].config for sweep in (first, second)]
+    shapes = {config["shape"] for config in configs if config.get("shape")}  # of a set of several shapes
+    if all(configs[0].get(name) == configs[1].get(name) for name in _SAME_GROUPS) and len(shapes) < 2:
+        return ""
+    sets = [config.get("benchmark", "") for config in configs]
+    names = f", {sets[0]} and {sets[1]}" if sets[0] != sets[1] else ""
+    return (
+        f"These two runs have different groups{names}. That alone can set their curves apart, so there is no paired "
+        "difference."
+    )
+
+
+def _groups_of(run: Run) -> GroupSet:
+    """The groups of a run that leaves the scores of every group."""
+    of = EvaluationRun.read if run.kind == EvaluationRun.kind else adaptation
+    return of(run.config).load_groups()
+
+
+def _last_iterations(both: Sequence[SeedGroup], store: RunStore) -> tuple[Evaluation, ...]:
+    """The results of two single runs on the same groups."""
+    groups = _groups_of(both[0].runs[0])
+    if groups.truth is None:
+        return ()
+    runs = [sweep.runs[0] for sweep in both]
+    return tuple(Evaluation.of(store.scores(run.id, run.done), groups.truth, groups.ids) for run in runs)
+
+
+def _complete(runs: Sequence[Run], store: RunStore) -> list[Run]:
+    """The seeds of a run that have come to their end."""
+    return [run for run in runs if not run.live and adaptation(run.config).is_over(store.steps(run.id))]
+
+
+def _ends_by_seed(sweep: SeedGroup, store: RunStore) -> dict[int, Evaluation]:
+    """Every complete seed after its last iteration; {} where the groups have no ground truth, or are not here."""
+    groups = adaptation(sweep.runs[0].config).load_groups()
+    if groups.truth is None:
+        return {}
+    of = partial(Evaluation.of, truth=groups.truth, ids=groups.ids)
+    return {seed_of(run): of(store.scores(run.id, run.done)) for run in _complete(sweep.runs, store)}
+
+
+def _outcomes(ends: Mapping[int, Evaluation], metric: str) -> dict[int, np.ndarray]:
+    """The outcomes (n,) of a metric by seed; {} of one that has none per group."""
+    return {seed: each.outcomes[metric].value for seed, each in ends.items() if metric in each.outcomes}
+
+
+def _paired_tests(
+    both: Sequence[SeedGroup], ends: Sequence[Evaluation], names: Sequence[str], store: RunStore
+) -> dict[str, Comparison]:
+    """B minus A in every metric with a paired test, p values corrected together: of two results on the same groups, or
+    of the seeds that both have complete; {} where there is none.
+
+    ends : the two results, () of several seeds.
+    """
+    if ends:
+        return dict(differences(ends[0], ends[1]))
+    if not {sweep.runs[0].kind for sweep in both} <= {*_ADAPTED}:
+        return {}
+    first, second = (_ends_by_seed(sweep, store) for sweep in both)
+    found = {}
+    for name in names:
+        a, b = (_outcomes(side, name) for side in (first, second))
+        if seeds := sorted({*a} & {*b}):
+            one, other = (np.stack([side[seed] for seed in seeds]).astype(float) for side in (a, b))
+            found[name] = Comparison.over_seeds(one, other)
+    same = Metric.same(found)
+    once = Comparison.holm({name: found[name] for name in same})
+    return {name: once[one] for one, alike in same.items() for name in alike}
+
+
+def _main_metric(ends: _Ends) -> str | None:
+    """The metric that a run is about; None where it has none that is known here."""
+    known = (metrics.GROUP_MATCH, COLA_MAP, *metrics.METRICS, *metrics.GLOBAL)
+    return next((name for name in known if ("", name) in ends.after), None)
+
+
+def _no_metric_in_common(sides: Sequence[_Ends]) -> str:
+    """Why two runs have no metric in common."""
+    names = [[name for part, name in ends.after if not part] for ends in sides]
+    if not all(names):
+        return "One of the two has no finished iteration yet, or no ground truth."
+    known = ({*metrics.METRICS, *metrics.GLOBAL, COLA_MAP} & {*each} for each in names)
+    labels = lambda each: "mAP" if each == COLA_MAP else metrics.description_of(each).label  # noqa: E731
+    measured = (", ".join(sorted(map(labels, each))) for each in known)
+    return "They measure different things: {}, and {}; choose two runs of one kind.".format(*measured)
+
+
+def _ends_now(sweep: SeedGroup, store: RunStore) -> _Ends:
+    """What a run has come to so far; of seeds the mean over those that are complete, with its interval over seeds and
+    groups where there are several and the groups have a ground truth."""
+    steps, job = [store.steps(run.id) for run in sweep.runs], sweep.runs[0].kind in RUNS
+    known = {}
+    if job and len(whole := _complete(sweep.runs, store)) > 1:
+        groups = adaptation(whole[0].config).load_groups()
+        if groups.truth is not None:
+            before, after = (
+                [Evaluation.of(store.scores(run.id, run.done if last else 0), groups.truth) for run in whole]
+                for last in (False, True)
+            )
+            found = SeedResult.of_job(adaptation(whole[0].config), groups, before, after)
+            known = {(each.part, each.metric): (each.before, each.after) for each in found}
+    return _ends_of(sweep, steps, known)
