@@ -164,6 +164,12 @@ def test_predict_first_hides_the_verdicts_until_revealed(app):
     test = app(PAGE, query=some_query(), images="100", rpredict="true")
     assert "right</span>" not in html(test) and 'alt="Rank 1: ' in html(test)
     assert button(test, "Reveal").disabled
+    drawn = [str(getattr(each, "value", "")) + str(getattr(each, "label", "")) for each in test.main]
+    asked, reveals, pictures = (
+        next(i for i, said in enumerate(drawn) if part in said)
+        for part in ("How many are relevant?", "Reveal", "cm-list")
+    )
+    assert asked < reveals < pictures  # below six pictures neither was on a laptop's first screen
     test.segmented_control(key="rguess").set_value("most")
     fine(test.run())
     fine(button(test, "Reveal").click().run())
