@@ -340,7 +340,9 @@ def _percent(card):
 def test_a_lesson_waits_for_the_prediction_and_leads_into_the_app(visit):
     page = visit("/Lessons")
     page.get_by_role("button", name="Open lesson 1").wait_for()
-    page.locator(".st-key-lesson-cards img").first.click(force=True)  # through the button, which covers the card
+    page.locator(".st-key-lesson-cards img").first.click(
+        force=True
+    )  # through the button, which covers the card
     page.get_by_text("Predict:").wait_for()
     assert page.get_by_text("A question to end with").count() == 0
     page.get_by_text("GroupMatch says yes, GroupScore says no").click()
