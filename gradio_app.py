@@ -1,4 +1,5 @@
-"""The small demo: two images and two captions of your own, the score matrix, both metrics, the matching.
+"""The small demo: two images and two captions of your own, the score matrix, both metrics, the matching; of one model,
+or of two beside each other.
 
 `.venv/bin/python gradio_app.py --port 7860` starts it, with an API and MCP tools that answer in JSON. It is a Gradio
 Space as it stands: on ZeroGPU the scoring functions borrow a GPU, elsewhere they run on what there is. What makes it
@@ -12,7 +13,8 @@ import hashlib
 import os
 import tempfile
 import threading
-from collections.abc import Callable
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -59,7 +61,7 @@ from demo_server.serving import served
 from demo_server.turns import queued
 from demo_server.uploads import KEPT
 
-STYLE = Path(__file__).parent / ".streamlit" / "style.css"
+APP = Path(__file__).parent / ".streamlit"  # the look of the app, which is the demo's too
 EXAMPLES = (  # groups of the test split, a kind each; builtin/clip has the last one right by every metric
     ("scenes/left-right", 0),
     ("scenes/front-behind", 2),
@@ -120,7 +122,7 @@ main > .column {gap: .6rem;}
   #images > .block {height: 184px !important;} /* so that both captions stand above the button */
   .gradio-container .prose h1 {font-size: 1.35rem; line-height: 1.3;}
   /* with the page's colour around it, as a bar: no field shows from behind it */
-  #compare {position: sticky; bottom: .5rem; z-index: 1000; box-shadow: 0 .25rem 0 .6rem var(--body-background-fill);}
+  #score {position: sticky; bottom: .5rem; z-index: 1000; box-shadow: 0 .25rem 0 .6rem var(--body-background-fill);}
 }
 /* the name of a field above its picture, not on it */
 #images [data-testid="block-label"] {position: static; width: auto; border: 0; box-shadow: none; background: none;}
@@ -145,6 +147,26 @@ main > .column {gap: .6rem;}
   /* as wide as the scores are: they are never scrolled; the note below them takes the width that they have */
   #found .cm-drawn {display: grid; grid-template-columns: minmax(0, 1fr) max-content; gap: .75rem; align-items: start;}
   #found .cm-scores p {width: 0; min-width: 100%;}
+}
+/* two models: beside each other, each with its scores below its pictures; on a phone below each other */
+#found .cm-two {display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 0 1.5rem;}
+#found .cm-two > section {min-width: 0;}
+#found .cm-two h2 {margin: 0; font-size: 1.05rem; overflow-wrap: anywhere;}
+#found .cm-two .cm-kind {margin: 0 0 .4rem; font-size: .85rem; opacity: .8;}
+#found .cm-two .cm-drawn {display: block;}
+#found .cm-two .cm-cell img {max-height: 170px;}
+#found .cm-two .cm-text {font-size: .9rem;}
+#found .cm-two .cm-scores {margin-top: .5rem;}
+#found .cm-two .cm-verdicts {font-size: .92rem;}
+@media (min-width: 641px) {
+  /* rows of both start at one height, however long a caption, a note or a verdict is */
+  #found .cm-two {grid-template-rows: repeat(5, auto);}
+  #found .cm-two > section {display: grid; grid-row: span 5; grid-template-rows: subgrid; align-content: start;}
+}
+@media (max-width: 640px) {
+  #found .cm-two {grid-template-columns: minmax(0, 1fr);}
+  #found .cm-two > section + section {margin-top: 1.25rem; padding-top: 1rem;
+    border-top: 1px solid rgba(134,140,155,.4);}
 }
 """
 
@@ -204,7 +226,8 @@ def score_group(
         scores (2 rows of 2), matching (caption index per image, null for a tie), margin, verdict of every metric
         (right, wrong or tie), chance levels in percent.
     """
-    return record(_answer(image_a, image_b, caption_1, caption_2, model)[1])
+    _, (evaluation,) = _answer(image_a, image_b, caption_1, caption_2, [model])
+    return record(evaluation)
 
 
 def list_models() -> dict[str, str]:
@@ -219,18 +242,21 @@ def model_labels() -> list[tuple[str, str]]:
 
 
 def _answer(
-    image_a: Given | None, image_b: Given | None, caption_1: str, caption_2: str, model: str
-) -> tuple[Group, Evaluation]:
+    image_a: Given | None, image_b: Given | None, caption_1: str, caption_2: str, models: Sequence[str]
+) -> tuple[Group, list[Evaluation]]:
+    """The group, and what each model makes of it."""
     try:
         if image_a is None or image_b is None:
-            raise InputError("Give both images, then compare.")
+            raise InputError("Give both images, then score.")
         if not (isinstance(caption_1, str) and isinstance(caption_2, str)):
-            raise InputError("Give both captions as text, then compare.")
+            raise InputError("Give both captions as text, then score.")
         if max(len(caption_1), len(caption_2)) > LONGEST:
             raise InputError(f"A caption may have at most {LONGEST} characters; shorten it.")
+        if len(set(models)) < len(models):
+            raise InputError(f"Both models are {models[0]}; choose another one as the second, or none.")
         with _at_work:
             group = user_group((_opened(image_a, "A"), _opened(image_b, "B")), (caption_1, caption_2))
-            return group, _scored(group, model)
+            return group, [_scored(group, model) for model in models]
     except InputError as error:
         raise gr.Error(str(error), print_exception=False) from None
 
@@ -244,27 +270,75 @@ def _opened(image: Given, name: str) -> Image.Image | ImageRef:
     return known or ImageOps.exif_transpose(ImageFile(content, stranger=True).decode(name, MAX_SIDE))
 
 
-def compare(
-    image_a: Given | None, image_b: Given | None, caption_1: str, caption_2: str, model: str
+def score(
+    image_a: Given | None, image_b: Given | None, caption_1: str, caption_2: str, model: str, second: str = ""
 ) -> tuple[str, str, dict[str, Any]]:
-    """For the page: the drawn matching with the score matrix, the verdicts, and what the API answers."""
-    return _drawn(*_answer(image_a, image_b, caption_1, caption_2, model), model)
+    """For the page: the drawn matching with the score matrix, the verdicts, and what the API answers.
+
+    second : another model, beside the first; then the answer is one of each, by the model's name. "" for none.
+    """
+    models = [model, second] if second else [model]
+    group, evaluations = _answer(image_a, image_b, caption_1, caption_2, models)
+    if not second:
+        return _drawn(group, evaluations[0], model)
+    return _drawn_beside(group, dict(zip(models, evaluations, strict=True)))
 
 
 def _drawn(group: Group, evaluation: Evaluation, model: str) -> tuple[str, str, dict[str, Any]]:
-    data = evaluation.group(0)
-    drawn = group_html.matching_html(_pictures(group), group.captions, data)
-    unknown = vocabulary_note(model, model, "", group.captions, even_if_known=False)
+    before = _remarks(group, model)
+    drawn = f'{before}<div class="cm-drawn">{_matching(group, evaluation)}{_scores(evaluation)}</div>'
+    verdicts = group_html.verdicts_html(evaluation.group(0), _metric_names(evaluation))
+    return drawn, verdicts + _chance(evaluation), record(evaluation)
+
+
+def _drawn_beside(group: Group, found: Mapping[str, Evaluation]) -> tuple[str, str, dict[str, Any]]:
+    """Two models on the same group: matching, scores and verdicts of each; the chance levels, which are the same."""
+    kinds, sides = scorer_names(), []
+    for model, evaluation in found.items():
+        said = MODEL_WORDS.get(model, KIND_WORDS.get(kinds[model], kinds[model]))
+        head = f'<div><h2>{escape(model)}</h2><p class="cm-kind">{escape(said)}</p></div>'
+        remarks = f"<div>{_remarks(group, model, same=False)}</div>"
+        verdicts = group_html.verdicts_html(evaluation.group(0), _metric_names(evaluation))
+        parts = (head, remarks, _matching(group, evaluation), _scores(evaluation), verdicts)
+        sides.append(f'<section aria-label="{escape(model)}">{"".join(parts)}</section>')
+    first = next(iter(found.values()))
+    before = _remark(SAME) if _same_captions(group) else ""
+    answer = {model: record(evaluation) for model, evaluation in found.items()}
+    return f'{before}<div class="cm-two">{"".join(sides)}</div>', _chance(first), answer
+
+
+def _same_captions(group: Group) -> bool:
     first, second = group.captions
-    before = "".join(_remark(said) for said in (SAME if first == second else None, unknown) if said)
-    matrix = group_html.matrix_html(data, "Scores of images, down, with captions, across")
+    return first == second
+
+
+def _remarks(group: Group, model: str, same: bool = True) -> str:
+    """What is to be known before a model's scores. same : whether this says that both captions are one text."""
+    unknown = vocabulary_note(model, model, "", group.captions, even_if_known=False)
+    said = [SAME if same and _same_captions(group) else None, unknown]
+    return "".join(_remark(each) for each in said if each)
+
+
+def _matching(group: Group, evaluation: Evaluation) -> str:
+    return group_html.matching_html(_pictures(group), group.captions, evaluation.group(0))
+
+
+def _scores(evaluation: Evaluation) -> str:
+    matrix = group_html.matrix_html(evaluation.group(0), "Scores of images, down, with captions, across")
     note = "<p>Scores. Outlined, with a dot: the model's matching. ✓: the true pairs.</p>"
-    scores = f'<div class="cm-scores">{matrix}{note}</div>'
-    names = sorted(yes_or_no(data.kinds), key=lambda name: name not in headline_metrics())  # these first
-    answer = record(evaluation)
-    levels = ", ".join(f"{METRICS[n].label} {answer['chance'][n]:.3g}\u00a0%" for n in names)
-    verdicts = f"{group_html.verdicts_html(data, names)}<p>Right by chance: {levels}.</p>"
-    return f'{before}<div class="cm-drawn">{drawn}{scores}</div>', verdicts, answer
+    return f'<div class="cm-scores">{matrix}{note}</div>'
+
+
+def _metric_names(evaluation: Evaluation) -> list[str]:
+    """Metrics that are right or wrong of a group, the headline ones first."""
+    names = yes_or_no(evaluation.group(0).kinds)
+    return sorted(names, key=lambda name: name not in headline_metrics())
+
+
+def _chance(evaluation: Evaluation) -> str:
+    chance = record(evaluation)["chance"]
+    levels = (f"{METRICS[n].label} {chance[n]:.3g}\u00a0%" for n in _metric_names(evaluation))
+    return f"<p>Right by chance: {', '.join(levels)}.</p>"
 
 
 def _remark(said: str, role: str = "note") -> str:
@@ -281,24 +355,24 @@ def _pictures(group: Group) -> list[str]:
 
 
 def _first_answer(model: str) -> tuple[str, str, dict[str, Any]]:
-    """`compare` of the first example as the page opens, from the scores that ship: nobody waits for a model."""
+    """`score` of the first example as the page opens, from the scores that ship: nobody waits for a model."""
     name, place = EXAMPLES[0]
     groups = datasets.load(name, "test").select([place])
     scores = score_groups(lazy_scorer(model), groups)
     return _drawn(groups[0], Evaluation.of(scores, groups.truth, groups.ids), model)
 
 
-def compare_or_say(*given: Any) -> tuple[str, str, dict[str, Any] | None]:
-    """`compare` for the page: what is wrong stands where the result would, and no earlier result stays."""
+def score_or_say(*given: Any) -> tuple[str, str, dict[str, Any] | None]:
+    """`score` for the page: what is wrong stands where the result would, and no earlier result stays."""
     try:
-        return compare(*given)
+        return score(*given)
     except gr.Error as error:
         return _remark(error.message, "alert"), "", None
 
 
-def _to_compare() -> tuple[str, str, None]:
+def _to_score() -> tuple[str, str, None]:
     """In place of a result of what has been changed since."""
-    return "<p>Changed. Press <b>Compare</b> to see the scores.</p>", "", None
+    return "<p>Changed. Press <b>Score</b> to see the scores.</p>", "", None
 
 
 def examples(folder: Path) -> list[list[Any]]:
@@ -320,7 +394,7 @@ def _written(ref: ImageRef, folder: Path) -> str:
 
 def picture(value: str | None, label: str, **more: Any) -> gr.Image:
     """A field for an image."""
-    return gr.Image(value, type="filepath", image_mode=None, label=label, height=220, **more)
+    return gr.Image(value, type="filepath", image_mode=None, label=label, height=176, **more)
 
 
 patch_gradio()
@@ -354,20 +428,23 @@ def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
                 one.render()
                 two.render()
                 model = gr.Dropdown(model_labels(), value=names[0], label="Model and kind of score")
-                button = gr.Button("Compare", variant="primary", elem_id="compare")
+                second_model = gr.Dropdown(
+                    [("none", ""), *model_labels()], value="", label="Second model, beside it (optional)"
+                )
+                button = gr.Button("Score", variant="primary", elem_id="score")
             with gr.Column(elem_id="found"):
                 first_drawn, first_verdicts, first_record = _first_answer(names[0])
                 drawn, verdicts = gr.HTML(first_drawn), gr.HTML(first_verdicts)
                 with gr.Accordion("As JSON", open=False):
                     answer = gr.JSON(first_record, show_label=False)
         gr.Markdown(ABOUT)
-        fields, results = [first, second, one, two, model], [drawn, verdicts, answer]
-        # An example is compared as soon as it is there; a change takes away the result of what was there before.
+        fields, results = [first, second, one, two, model, second_model], [drawn, verdicts, answer]
+        # An example is scored as soon as it is there; a change takes away the result of what was there before.
         for event in (button.click, given.load_input_event.then):
-            event(compare_or_say, fields, results, api_visibility="private").then(None, js=_TO_RESULT)
+            event(score_or_say, fields, results, api_visibility="private").then(None, js=_TO_RESULT)
         for field in fields:
             field.input(  # type: ignore[attr-defined]  # Gradio adds it to its components
-                _to_compare,
+                _to_score,
                 None,
                 results,
                 queue=False,
@@ -380,28 +457,44 @@ def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
         asked = [*images, *texts, model]
         gr.Button(visible=False).click(score_group, asked, answer, api_name="score_group")
         gr.api(list_models, api_name="list_models")
-    demo.process_api = with_sentences(demo.process_api, len(fields))  # type: ignore[method-assign]
+    demo.process_api = with_sentences(demo.process_api, len(asked))  # type: ignore[method-assign]
     return demo
 
 
 def theme() -> gr.themes.Base:
-    """The app's typeface and colours."""
+    """The app's typeface and colours, from its settings: panels and borders are shades of the page, in both themes."""
     # Of what Gradio ships, this file alone has all letters; bold is made of it.
     typeface = gr.themes.LocalFont("Source Sans Pro", weights=(400,))
     fonts = (typeface, "system-ui", "sans-serif")
-    return gr.themes.Default(primary_hue="indigo", neutral_hue="slate", font=fonts).set(
-        body_background_fill="#fcfbf8",
-        body_background_fill_dark="#12111f",
-        body_text_color="#1d1b3a",
-        button_primary_background_fill="#4a3fb5",
-        button_primary_background_fill_hover="#5a4fc5",
-        button_primary_background_fill_dark="#4a3fb5",
+    colours = tomllib.loads((APP / "config.toml").read_text(encoding="utf-8"))["theme"]
+    light, dark = colours["light"], colours["dark"]
+    page, panel, border = "backgroundColor", "secondaryBackgroundColor", "borderColor"
+    greys = gr.themes.Color(
+        *(light[page], light[panel], light[border], "#c3bfc2", dark["grayColor"], light["grayColor"]),
+        *("#504c74", dark[border], dark[panel], colours["dark"]["sidebar"][page], dark[page]),
+        name="crossmatch",
+    )
+    return gr.themes.Default(primary_hue="indigo", neutral_hue=greys, font=fonts).set(
+        body_background_fill=light[page],
+        body_background_fill_dark=dark[page],
+        body_text_color=light["textColor"],
+        body_text_color_dark=dark["textColor"],
+        block_label_text_color=light["textColor"],
+        block_label_text_color_dark=dark["textColor"],
+        block_title_text_color=light["textColor"],
+        block_title_text_color_dark=dark["textColor"],
+        block_label_background_fill_dark=dark[panel],
+        input_background_fill_dark=dark[page],
+        button_primary_background_fill=light["primaryColor"],
+        button_primary_background_fill_hover=dark["primaryColor"],
+        button_primary_background_fill_dark=light["primaryColor"],
+        button_primary_background_fill_hover_dark=dark["primaryColor"],
     )
 
 
 def look() -> dict[str, Any]:
     """What the page is launched with: the app's styles and its own."""
-    return {"css": STYLE.read_text() + LAYOUT, "theme": theme()}
+    return {"css": (APP / "style.css").read_text() + LAYOUT, "theme": theme()}
 
 
 def main() -> None:

@@ -275,10 +275,6 @@ def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
         st.header(escape_markdown(ui.group_title(group.id)), anchor=False)
         if revealed:
             matrix(group, data)
-        else:
-            st.info(
-                "Which caption belongs to which image? Choose one for each, then reveal what the model thinks."
-            )
         about(selection, evaluation, group, index, revealed)
     if revealed:
         st.header("Verdicts, with this group's numbers", anchor=False)
@@ -315,20 +311,50 @@ def about(selection: ui.Selection, evaluation: Evaluation, group: Group, index: 
 
 
 def guess(group: Group, revealed: bool) -> list[int | None]:
-    """The student's own matching, one caption number per image."""
+    """The student's own matching, one caption number per image, with the question directly above it."""
     numbers = [str(j + 1) for j in range(len(group.captions))]
+    keys = [f"guess-{group.id}-{i}" for i in range(len(group.images))]
+    pair = len(keys) == len(numbers) == 2
+    chosen = [st.session_state.get(key) for key in keys]
+    twice = sorted({value for value in chosen if value is not None and chosen.count(value) > 1})
+    if not revealed:
+        st.markdown(question(len(keys), pair, twice))
     chosen = []
     with st.container(horizontal=True, vertical_alignment="bottom"):
-        for i in range(len(group.images)):
-            label, key = f"Image {group_html.image_name(i)} belongs to caption", f"guess-{group.id}-{i}"
-            chosen.append(st.segmented_control(label, numbers, key=key, disabled=revealed, width="content"))
+        for i, key in enumerate(keys):
+            label = f"Image {group_html.image_name(i)} belongs to caption"
+            other = {"on_change": choose_other, "args": (key, keys[1 - i])} if pair else {}
+            chosen.append(
+                st.segmented_control(label, numbers, key=key, disabled=revealed, width="content", **other)
+            )
         if not revealed:
-            complete = None not in chosen and len(set(chosen)) == len(chosen)
+            complete = None not in chosen and not twice
             hint = None if complete else "Give every image a different caption first."
             st.button(
                 "Reveal", type="primary", disabled=not complete, help=hint, on_click=reveal, args=(group.id,)
             )
     return [None if value is None else int(value) - 1 for value in chosen]
+
+
+def question(images: int, pair: bool, twice: list[str]) -> str:
+    """What the student is asked, as Markdown; instead of how to answer it, what is wrong. twice : captions that were
+    chosen for more than one image."""
+    if images == 1:
+        return "**Which caption belongs to the image?** Choose one, then reveal what the model thinks."
+    if twice:
+        named = f"{'caption' if len(twice) == 1 else 'captions'} {' and '.join(twice)}"
+        what = f"you chose {named} more than once: choose another one, then reveal what the model thinks."
+    elif pair:
+        what = "choose one, and the other follows; then reveal what the model thinks."
+    else:
+        what = "choose one for each, then reveal what the model thinks."
+    return f"**Which caption belongs to which image?** Each caption belongs to one image; {what}"
+
+
+def choose_other(key: str, other: str) -> None:
+    """In a group of two images and two captions the second choice follows from the first (a callback)."""
+    value = st.session_state.get(key)
+    st.session_state[other] = None if value is None else str(3 - int(value))
 
 
 def reveal(group: str) -> None:

@@ -64,6 +64,8 @@ def blind(selection: ui.Selection) -> None:
         line = f"A text-only model reads captions, and {selection.groups.title} has none."
         ui.offer_nearest(line, "Show its metrics on Matching", "pages/2_Matching.py", {})
     else:
+        if line := debias.other_views_line(selection.model):
+            st.caption(f":material/swap_horiz: {escape_markdown(line)}")
         debias_views.blind_view(selection)
 
 
@@ -123,4 +125,4 @@ warn_without_effect(
 )
 with ui.show_errors(), st.container(key="debias-page"):
     page(selection)
-    mark_address()
+    mark_address(debias.WITHOUT_SET)

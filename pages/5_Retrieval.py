@@ -186,6 +186,7 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
         if asked.phrases is None:
             revealed = None
     wording = part.wording_of_set(subset, asked) if asked is not subset and revealed else ""
+    question = st.container(key="predict-query")  # above the pictures, which fill a laptop's first screen
     ranked = {}
     for column, model in zip(st.columns(len(chosen), gap="medium"), chosen, strict=True):
         with column:
@@ -197,7 +198,8 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
     if not ranked:
         return
     if revealed is False:
-        predict(name, asked.queries[query], list(ranked))
+        with question:
+            predict(name, asked.queries[query], list(ranked))
     measured(subset, list(ranked))
     part.words_section(subset)
     next_steps(models)
@@ -272,16 +274,18 @@ def lists(
 
 def predict(name: str, query: str, models: list[str]) -> None:
     """How many are right? Then the answer."""
-    st.segmented_control(
-        "Which model returns more relevant images?" if len(models) > 1 else "How many are relevant?",
-        models if len(models) > 1 else ["few", "about half", "most"],
-        key="rguess",
-    )
-    if st.button(
-        "Reveal", type="primary", disabled=st.session_state.get("rguess") is None, help="Guess first."
-    ):
-        st.session_state["revealed_query"] = (name, query)
-        st.rerun()
+    with st.container(horizontal=True, vertical_alignment="bottom"):
+        st.segmented_control(
+            "Which model returns more relevant images?" if len(models) > 1 else "How many are relevant?",
+            models if len(models) > 1 else ["few", "about half", "most"],
+            key="rguess",
+            width="content",
+        )
+        if st.button(
+            "Reveal", type="primary", disabled=st.session_state.get("rguess") is None, help="Guess first."
+        ):
+            st.session_state["revealed_query"] = (name, query)
+            st.rerun()
 
 
 def measured(subset: part.RetrievalSubset, models: Sequence[str]) -> None:

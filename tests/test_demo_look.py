@@ -81,9 +81,9 @@ def test_the_score_matrix_is_whole_without_a_scrollbar_in_every_example_and_with
 
 
 def test_the_button_is_on_a_laptop_s_first_screen_and_both_captions_above_it_on_a_phone(visit):
-    assert box(visit(LAPTOP), "#compare")[3] <= LAPTOP["height"]
+    assert box(visit(LAPTOP), "#score")[3] <= LAPTOP["height"]
     page = visit(PHONE)
-    bar = box(page, "#compare")
+    bar = box(page, "#score")
     assert bar[3] <= PHONE["height"]
     assert box(page, "#all textarea", 1)[3] <= bar[1]
 
@@ -95,3 +95,22 @@ def test_the_ways_to_bring_a_picture_cover_none_of_it(visit, window):
         shown, ways = box(page, "#images img", i), box(page, "#images .source-selection", i)
         assert shown[3] <= ways[1] and shown[3] - shown[1] > 100
         assert ways[3] <= box(page, "#images > .block", i)[3]
+
+
+@pytest.mark.parametrize("window", [LAPTOP, PHONE], ids=["laptop", "phone"])
+def test_two_models_stand_beside_each_other_on_a_laptop_and_below_each_other_on_a_phone(visit, window):
+    page = visit(window)
+    page.get_by_label("Second model").click()
+    page.get_by_role("option").filter(has_text="builtin/blip-itm").first.click()
+    page.locator("#found", has_text="Changed").wait_for()
+    page.locator("#score").click()
+    page.locator("#found .cm-scroll").nth(1).wait_for()
+    first, second = (box(page, "#found section .cm-scroll", i) for i in range(2))
+    if window is LAPTOP:
+        assert first[1] == second[1] and first[2] <= second[0]
+    else:
+        assert first[0] == second[0] and first[3] <= second[1]
+    widths = page.locator("#found .cm-scroll").evaluate_all(
+        "all => all.map(e => e.scrollWidth - e.clientWidth)"
+    )
+    assert widths == [0, 0] and page.evaluate("document.documentElement.scrollWidth <= innerWidth")

@@ -96,8 +96,8 @@ def test_swapping_the_images_swaps_the_rows_of_the_scores(client, pair):
 def test_words_that_a_model_does_not_know_are_said_before_its_verdicts(pair):
     files, captions = pair
     images = [Image.open(file) for file in files]
-    known, *_ = gradio_app.compare(*images, *captions, "builtin/clip")
-    strange, *_ = gradio_app.compare(*images, "a giraffe", captions[1], "builtin/clip")
+    known, *_ = gradio_app.score(*images, *captions, "builtin/clip")
+    strange, *_ = gradio_app.score(*images, "a giraffe", captions[1], "builtin/clip")
     assert 'class="remark"' not in known
     said = strange[strange.index('class="remark"') :]
     assert "does not know the word giraffe in these captions" in said.partition("cm-match")[0]
@@ -106,8 +106,8 @@ def test_words_that_a_model_does_not_know_are_said_before_its_verdicts(pair):
 
 def test_a_refusal_looks_like_a_remark():
     """It was plain bold text, and the remark on unknown words a coloured box."""
-    said, *_ = gradio_app.compare_or_say("a.png", None, "a cube", "a sphere", "builtin/clip")
-    assert said == '<p class="remark" role="alert">⚠ Give both images, then compare.</p>'
+    said, *_ = gradio_app.score_or_say("a.png", None, "a cube", "a sphere", "builtin/clip")
+    assert said == '<p class="remark" role="alert">⚠ Give both images, then score.</p>'
 
 
 def test_captions_that_are_the_same_text_are_said_and_the_reason_is_a_comparison_that_is_lost(pair):
@@ -115,7 +115,7 @@ def test_captions_that_are_the_same_text_are_said_and_the_reason_is_a_comparison
     files, (caption, _) = pair
     for order in (files, files[::-1]):  # in one of them image A is behind
         asked = (*map(str, order), caption, f" {caption} ", "builtin/clip")
-        drawn, verdicts, answer = gradio_app.compare(*asked)
+        drawn, verdicts, answer = gradio_app.score(*asked)
         assert "Both captions are the same text" in drawn.partition("cm-match")[0]
         assert answer["verdicts"]["group_score"] == "wrong"
         reason = verdicts.partition("GroupScore")[2].partition("</tr>")[0].replace("\u2060", "")
@@ -123,7 +123,7 @@ def test_captions_that_are_the_same_text_are_said_and_the_reason_is_a_comparison
         numbers = re.search(r"caption \d scores (−?[\d.]+) with image [AB], and (−?[\d.]+)", reason).groups()
         rival, own = (float(number.replace("−", "-")) for number in numbers)
         assert rival > own
-    assert "the same text" not in gradio_app.compare(*map(str, files), *pair[1], "builtin/clip")[0]
+    assert "the same text" not in gradio_app.score(*map(str, files), *pair[1], "builtin/clip")[0]
 
 
 def test_the_examples_are_of_different_kinds_and_every_metric_has_the_last_one_right(tmp_path):
@@ -190,7 +190,7 @@ TEXT = {"url": "data:image/png;base64,aGVsbG8="}
         ([TEXT, TEXT, "a", "b", "builtin/clip"], "The image A does not open: it is none of PNG"),
         (["x", "y", "a", "b", "builtin/clip"], "An argument has the wrong form; send images as"),
         ([None], "1 of 5 arguments came; give two images, two captions and a model"),
-        ([None, None, "a", "b", "builtin/clip"], "Give both images, then compare."),
+        ([None, None, "a", "b", "builtin/clip"], "Give both images, then score."),
     ],
 )
 def test_the_api_says_in_one_sentence_what_is_wrong_with_a_call(address, data, said):
@@ -213,15 +213,15 @@ def test_an_example_is_compared_at_once_and_an_edit_takes_the_result_away():
             if {block._id for block in event.outputs} == drawn:
                 {"input": edits, "then": followers, "click": clicks}.get(trigger, []).append(event)
     said = {event.fn() for event in edits}
-    assert len(edits) == 5 and len(said) == 1  # of two images, two captions, the model
-    assert "Press <b>Compare</b>" in min(said)[0] and min(said)[1:] == ("", None)
+    assert len(edits) == 6 and len(said) == 1  # of two images, two captions, two models
+    assert "Press <b>Score</b>" in min(said)[0] and min(said)[1:] == ("", None)
     (after_example,) = followers
     assert demo.fns[after_example.trigger_after].targets[0][1] == "click"
     assert len(clicks) == 1  # one answer to a click: two errors would be folded into a bare "Error (2)"
 
 
 def test_the_chance_levels_stand_below_the_verdicts_and_no_line_ends_between_a_number_and_its_unit(pair):
-    verdicts = gradio_app.compare(*map(str, pair[0]), *pair[1], "builtin/clip")[1]
+    verdicts = gradio_app.score(*map(str, pair[0]), *pair[1], "builtin/clip")[1]
     levels = verdicts.partition("Right by chance")[2]
     assert "GroupMatch 50\u00a0%" in levels and "GroupScore 16.7\u00a0%" in levels and " %" not in levels
 
@@ -229,7 +229,7 @@ def test_the_chance_levels_stand_below_the_verdicts_and_no_line_ends_between_a_n
 def test_the_first_example_is_compared_before_anybody_asks(pair):
     demo = gradio_app.build()
     first = [b.value for b in demo.blocks.values() if isinstance(b, gradio.HTML | gradio.JSON)]
-    shown = gradio_app.compare(*map(str, pair[0]), *pair[1], "builtin/clip")
+    shown = gradio_app.score(*map(str, pair[0]), *pair[1], "builtin/clip")
     assert first[:2] == list(shown[:2])
     assert first[2]["verdicts"] == shown[2]["verdicts"]
     assert np.array(first[2]["scores"]) == pytest.approx(np.array(shown[2]["scores"]), abs=1e-4)
@@ -267,7 +267,7 @@ def test_the_tools_are_served_over_mcp(address):
 def test_the_result_shows_both_pictures_under_their_letters_and_the_scores_before_the_verdicts(pair):
     """Two letters without pictures had to be looked up among the fields, which are off the screen of a phone."""
     images = [Image.open(file) for file in pair[0]]
-    drawn, verdicts, _ = gradio_app.compare(*images, *pair[1], "builtin/clip")
+    drawn, verdicts, _ = gradio_app.score(*images, *pair[1], "builtin/clip")
     assert drawn.count("image/webp") == 2 and 'alt="Image A"' in drawn and 'alt="Image B"' in drawn
     assert drawn.index("cm-match") < drawn.index("caption 1</th>")
     assert "cm-verdicts" not in drawn
@@ -276,13 +276,13 @@ def test_the_result_shows_both_pictures_under_their_letters_and_the_scores_befor
 
 def test_captions_are_never_markup(pair):
     images = [Image.open(file) for file in pair[0]]
-    drawn, *_ = gradio_app.compare(*images, "<script>alert(1)</script>", "a <b>cube</b>", "builtin/clip")
+    drawn, *_ = gradio_app.score(*images, "<script>alert(1)</script>", "a <b>cube</b>", "builtin/clip")
     assert "<script>" not in drawn and "<b>cube" not in drawn and "&lt;script&gt;" in drawn
 
 
 def test_a_mistake_on_the_page_is_said_where_the_result_was(pair):
     images = [Image.open(file) for file in pair[0]]
-    said, matrix, answer = gradio_app.compare_or_say(*images, "a cube", "<i> </i>" * 200, "builtin/clip")
+    said, matrix, answer = gradio_app.score_or_say(*images, "a cube", "<i> </i>" * 200, "builtin/clip")
     assert "at most 400 characters" in said and (matrix, answer) == ("", None)
 
 
@@ -302,7 +302,7 @@ def test_the_examples_come_first_and_the_result_after_the_button():
     """On a phone columns stand below each other, in this order."""
     demo = gradio_app.build()
     order = [block.elem_id or getattr(block, "value", None) for block in demo.blocks.values()]
-    assert order.index("examples") < order.index("compare") < order.index("found")
+    assert order.index("examples") < order.index("score") < order.index("found")
 
 
 def test_a_field_that_gradio_makes_anew_fetches_no_address_and_decodes_nothing(tmp_path):
@@ -320,9 +320,63 @@ def test_a_field_that_gradio_makes_anew_fetches_no_address_and_decodes_nothing(t
     assert len(fields) == 4  # the page's own, and those of its API
 
 
+def test_a_second_model_is_scored_beside_the_first(pair):
+    """The button said "Compare", and there was nothing to compare a model with."""
+    files, captions = [str(file) for file in pair[0]], pair[1]
+    models = ("builtin/clip", "builtin/blip-itm")
+    drawn, levels, answer = gradio_app.score(*files, *captions, *models)
+    assert answer == {name: gradio_app.score_group(*files, *captions, name) for name in models}
+    sides = drawn.split("<section")[1:]
+    assert len(sides) == 2
+    for name, side in zip(models, sides, strict=True):
+        alone = gradio_app.score(*files, *captions, name)
+        assert f"<h2>{name}</h2>" in side and side.count("image/webp") == 2
+        assert alone[1].partition("<p>")[0] in side  # its own verdicts
+        assert all(
+            cell in side for cell in re.findall(r"<td[^>]*>[^<]*</td>", alone[0].partition("<table")[2])
+        )
+        assert levels == alone[1][alone[1].index("<p>") :]  # chance is the same for both
+    assert drawn.count("does not know") == 0
+    drawn, *_ = gradio_app.score(*files, captions[0], captions[0], *models)
+    assert drawn.count("Both captions are the same text") == 1
+    said, *_ = gradio_app.score_or_say(*files, *captions, "builtin/clip", "builtin/clip")
+    assert "Both models are builtin/clip; choose another one as the second, or none." in said
+
+
+def test_the_second_model_is_optional_and_of_the_page_alone():
+    demo = gradio_app.build()
+    label = "Second model, beside it (optional)"
+    (field,) = [block for block in demo.blocks.values() if getattr(block, "label", None) == label]
+    assert field.value == "" and field.choices[0] == ("none", "")
+    assert field.choices[1:] == gradio_app.model_labels()
+    (asked,) = [event for event in demo.fns.values() if event.api_name == "score_group"]
+    assert len(asked.inputs) == 5 and field not in asked.inputs
+
+
+def test_the_demo_has_the_palette_of_the_app():
+    """In dark, slate-blue panels stood on the app's violet-black."""
+    import tomllib
+
+    settings = Path(gradio_app.__file__).parent / ".streamlit" / "config.toml"
+    theme = tomllib.loads(settings.read_text(encoding="utf-8"))["theme"]
+    css = gradio_app.theme()._get_theme_css()
+    before, _, after = css.partition(".dark")
+    for mode, colours in (("light", before), ("dark", after)):
+        own = theme[mode]
+        assert f"--body-background-fill: {own['backgroundColor']}" in colours
+        assert f"--body-text-color: {own['textColor']}" in colours
+    greys = [re.search(rf"--neutral-{n}: (#\w+)", css)[1] for n in (50, 200, 700, 800, 950)]
+    light, dark = theme["light"], theme["dark"]
+    wanted = [light["backgroundColor"], light["borderColor"]]
+    wanted += [dark[name] for name in ("borderColor", "secondaryBackgroundColor", "backgroundColor")]
+    assert greys == wanted
+    panels = re.findall(r"--(?:block-background-fill|border-color-primary): var\(--neutral-(\d+)\)", css)
+    assert {"700", "800"} <= set(panels)
+
+
 def test_a_missing_image_is_one_sentence():
     with pytest.raises(gradio.Error, match="both images"):
-        gradio_app.compare(None, None, "a", "b", "builtin/clip")
+        gradio_app.score(None, None, "a", "b", "builtin/clip")
 
 
 # --- strangers

@@ -218,6 +218,26 @@ def test_the_first_lesson_judges_the_numbers_of_the_matrix_and_follows_its_slide
     assert no in html(test) and yes in html(test)  # what is added to a row or a column moves no matching
 
 
+def test_the_first_lesson_says_that_its_table_has_the_scores_before_the_sliders(app):
+    """The table kept 6.29 and 4.90 beside a matrix of 11.29 and 9.90."""
+    test = predict(app(PAGE, lesson="matrix", add_image="5.0"))
+    assert "The scores before the sliders add to them" in text(test) and "11.29" in html(test)
+    table = next(each.value for each in test.dataframe)
+    assert table.loc["image A"].tolist() == [6.29, 4.90]
+
+
+def test_the_lesson_on_alpha_has_scores_beside_the_pictures_and_not_below_them(app):
+    """Half a screen was empty beside pictures, table and totals."""
+    test = predict(app(PAGE, lesson="alpha"))
+    columns = [[str(getattr(each, "value", "")) for each in column] for column in test.columns]
+    (said,) = (column for column in columns if any("GroupMatch never needed" in value for value in column))
+    assert any("A–1 and B–2" in value for value in said) and not any("cm-match" in value for value in said)
+    assert any(
+        any("cm-match" in value for value in column) and not any("A–1" in value for value in column)
+        for column in columns
+    )
+
+
 def test_the_address_of_the_first_lesson_has_its_sliders(app):
     test = predict(app(PAGE, lesson="matrix", add_image="4.5", add_caption="−0.7"))
     fine(test)

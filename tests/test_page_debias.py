@@ -262,6 +262,36 @@ def test_an_address_of_the_first_set_is_never_empty_and_opens_that_set(app):
     assert again.query_params["benchmark"] == SET  # the browser says `set`; nothing of the first one stays
 
 
+def test_an_alpha_alone_opens_the_set_that_the_empty_address_opens(app):
+    """`/Debias` opened triples, `/Debias?alpha=0.2` attribute-swap."""
+    test = app(bare=True, alpha="0.2")
+    assert (test.selectbox(key="set").value, test.slider(key="alpha").value) == (FIRST, 0.2)
+    assert test.query_params["set"] in (FIRST, [FIRST])
+    test = app(set="scenes/attribute-swap", alpha="0.2")  # of the first set, which no field writes
+    test.query_params.pop("set", None)
+    test.query_params.pop("model", None)
+    query = dict(fine(test.run()).query_params)
+    assert query.pop("benchmark") in ("scenes/attribute-swap", ["scenes/attribute-swap"]) and set(query) <= {
+        "alpha"
+    }
+
+
+def test_the_view_without_the_image_says_why_its_model_is_another_one(app):
+    """The sidebar went from builtin/blip-caption to builtin/clip without a word."""
+    test = app(bare=True)
+    assert test.selectbox(key="model").value == MODEL
+    fine(test.get("button_group")[0].set_value("Without the image").run())
+    shown = test.selectbox(key="model").value
+    said = text(test).replace("\\", "")
+    assert shown != MODEL
+    assert (
+        f"This view needs no log P(caption | image) and shows {shown}; the other views show {MODEL}" in said
+    )
+    assert "This view needs no log P" not in text(
+        app(view="Without the image")
+    )  # of a captioner both are the same
+
+
 @pytest.mark.parametrize("query", [{"alpha": "7"}, {"alpha": "abc"}, {"samples": "abc"}, {"foo": "1"}])
 def test_an_address_of_which_nothing_is_used_opens_the_set_of_a_first_visit(app, query):
     """It opened the first of all sets, on which alpha changes little."""

@@ -62,6 +62,19 @@ def test_a_ledger_is_gone_through_part_by_part(app, file):
     assert "Ledger of TTM" in str(app(RUNS).dataframe[0].value["kind"].tolist())
 
 
+def test_an_interval_that_ends_at_the_most_there_can_be_says_so():
+    """`GroupMatch against random answers: 50.0 % (interval 47.0–50.0)` stood there unexplained."""
+    from ui.ledger import _most_by_chance, shipped_record
+
+    (row,) = (row for row in shipped_record("scenes/left-right~tinted")["rows"] if row["name"] == "metric")
+    assert row["after"]["high"] == row["after"]["chance"] == row["after"]["value"] == 50
+    said = _most_by_chance(row["after"]).replace("\u00a0", " ")
+    assert said.startswith("- 50.0 % is the most there can be") and "one of a group's 2 matchings" in said
+    assert _most_by_chance({**row["after"], "value": 45.0, "high": 49.0}) == ""  # with ties it may be lower
+    many = {**row["after"], "chance": 100 / 24, "high": 100 / 24}
+    assert "24 matchings" in _most_by_chance(many)
+
+
 def test_an_oracle_has_no_ledger(app, file):
     run = finish(RunStore(), "skyline", TTMRun.of_file(file, oracle=True, options=SMALL))
     assert TITLE not in [h.value for h in app(TTM, run=run).header]

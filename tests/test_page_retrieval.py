@@ -164,6 +164,12 @@ def test_predict_first_hides_the_verdicts_until_revealed(app):
     test = app(PAGE, query=some_query(), images="100", rpredict="true")
     assert "right</span>" not in html(test) and 'alt="Rank 1: ' in html(test)
     assert button(test, "Reveal").disabled
+    drawn = [str(getattr(each, "value", "")) + str(getattr(each, "label", "")) for each in test.main]
+    asked, reveals, pictures = (
+        next(i for i, said in enumerate(drawn) if part in said)
+        for part in ("How many are relevant?", "Reveal", "cm-list")
+    )
+    assert asked < reveals < pictures  # below six pictures neither was on a laptop's first screen
     test.segmented_control(key="rguess").set_value("most")
     fine(test.run())
     fine(button(test, "Reveal").click().run())
@@ -714,6 +720,29 @@ def test_a_query_is_shown_before_and_after_training(app):
     other = next(name for name in record["first"] if name not in ("before", strategy))
     fine(page.segmented_control(key="changed_by").set_value(other).run())
     assert f"{right(other, query)} of the first 6 show a green sphere" in text(page).replace("\xa0", " ")
+
+
+def test_pictures_say_how_near_their_weights_are_to_the_table_s_and_which_strategies_have_none(app):
+    """Two of seven strategies had pictures, and nothing said why; nor that they were trained again."""
+    record = json.loads((assets() / "results" / "cola_rankings.json").read_text())
+    rows = pd.concat(pd.read_csv(assets() / f"results/cola{more}.csv") for more in ("", "_longer"))
+    rows = rows[
+        (rows["metric"] == "cola_map") & (rows["part"] == "all") & (rows["epochs"] == record["epochs"])
+    ]
+    page = app(PAGE, view="What training changes")
+    field = page.segmented_control(key="changed_by")
+    there = [name for name in STRATEGIES if name in record["first"]]
+    assert field.options == [STRATEGIES[name].label for name in there] and len(there) >= 5
+    without = [STRATEGIES[name].label for name in STRATEGIES if name not in record["first"]]
+    for name in there:
+        fine(page.segmented_control(key="changed_by").set_value(name).run())
+        said = text(page).replace("\xa0", " ")
+        here = np.nanmean(np.array(record["precision"][name], dtype=float))
+        of = rows[rows["strategy"] == name].set_index("seed")["value"]
+        assert f"{here:.1f} % after {STRATEGIES[name].label}" in said
+        assert f"the table's run of seed {record['seed']} has {of[record['seed']]:.1f} %" in said
+        assert abs(here - of[record["seed"]]) < max(of.max() - of.min(), 0.2)  # nearer than another seed
+        assert ("no pictures" in said) == bool(without) and all(label in said for label in without)
 
 
 def test_other_words_for_a_query_of_the_set_name_it_and_a_button_asks_it(app):

@@ -198,6 +198,35 @@ def test_predict_first_hides_the_matching_until_it_is_revealed(app):
     assert answer < reveals  # where Reveal was, above the pictures and the matrix
 
 
+def test_the_question_stands_above_the_choices_and_in_a_2x2_group_the_other_choice_follows(app):
+    """It stood below the pictures on a phone; the same caption for both images left "Reveal" grey without a word."""
+    name = "left-right/test/0003"
+    test = app(GROUPS, set="scenes/left-right", group=name, predict="true")
+    drawn = [str(getattr(each, "value", "") or getattr(each, "label", "")) for each in test.main]
+    places = [
+        next(i for i, said in enumerate(drawn) if part in said)
+        for part in ("Which caption belongs to which image?", "Image A belongs to caption", "cm-match")
+    ]
+    assert places == sorted(places) and "and the other follows" in text(test) and not test.info
+    for image, value, other in ((0, "2", "1"), (1, "2", "1"), (0, "2", "1")):
+        fine(test.segmented_control(key=f"guess-{name}-{image}").set_value(value).run())
+        assert test.segmented_control(key=f"guess-{name}-{1 - image}").value == other
+        assert not button(test, "Reveal").disabled
+    fine(button(test, "Reveal").click().run())
+    assert "Which caption belongs" not in text(test)
+
+
+def test_a_caption_chosen_for_two_images_is_named_where_the_question_stands(app):
+    name = load("scenes/triples", "test").ids[0]
+    test = app(GROUPS, set="scenes/triples", group=name, predict="true")
+    for i, value in enumerate("221"):
+        test.segmented_control(key=f"guess-{name}-{i}").set_value(value)
+    fine(test.run())
+    assert button(test, "Reveal").disabled and "you chose caption 2 more than once" in text(test)
+    fine(test.segmented_control(key=f"guess-{name}-0").set_value("3").run())
+    assert not button(test, "Reveal").disabled and "more than once" not in text(test)
+
+
 def test_the_filters_button_counts_the_conditions_that_are_named_beside_it(app, monkeypatch):
     """Two words and a verdict were "Filters (2)", and of a link none at all."""
     labels, popover = [], streamlit.popover

@@ -771,6 +771,15 @@ def test_beside_a_model_that_is_not_there_stands_the_way_back_to_one_that_is(ope
     assert back.label == f"Back to {test.session_state['other']}"
 
 
+@pytest.mark.parametrize("model", ["builtin/clip", "builtin/siglip"])
+def test_compare_leads_back_from_an_unknown_model_to_what_it_opens_with(open_page, model):
+    """It offered builtin/blind-lm, the first of all names, which nobody had chosen."""
+    opened = open_page(COMPARE, set=SET, model=model).session_state["other"]
+    test = open_page(COMPARE, set=SET, model=model, other="gpt9")
+    (back,) = [b for b in test.button if b.label.startswith("Back to ")]
+    assert back.label == f"Back to {opened}" and opened != model
+
+
 @pytest.mark.parametrize("page", [MATCHING, DEBIAS, TTM])
 def test_below_the_error_of_an_unknown_model_a_button_leads_back_to_the_built_in_one(open_page, page):
     """The ladder alone led on; the other pages ended with the sentence."""

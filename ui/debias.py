@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 import shlex
 from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -22,7 +21,7 @@ from core.scoring.cache import ScoreCache
 from core.scoring.load import scorer_key, scorer_kind, scorer_names
 from ui.cached import cached_on
 from ui.export import tag_words
-from ui.fields import is_number_within, number
+from ui.fields import number
 from ui.formatting import progress
 from ui.loaders import LazyScorer, evaluate, model_source
 from ui.old_links import known_parameters, warn_without_effect
@@ -40,7 +39,7 @@ _MAX_IMAGES = 100  # images of a prior that a page samples ...
 _MAX_IMAGES_PUBLIC = 5  # ... and for a visitor of a public instance
 _MOST_NOISE = 100.0  # that mean and deviation of noise may be
 
-_NUMBERS = ("samples", "noise_mean", "noise_std")  # fields of the prior
+WITHOUT_SET = ("alpha", "samples", "noise_mean", "noise_std")  # numbers of an address, which choose no set
 FIRST_SET = "scenes/triples"  # what a first visit without an address shows: alpha changes most there
 
 
@@ -57,11 +56,8 @@ def first_visit() -> None:
 
 
 def _parameters_in_force() -> list[str]:
-    """What the address says and this page takes; an alpha that is none chooses nothing. Addresses of the first set may
-    have an alpha alone."""
-    query = st.query_params
-    ends = {"alpha": (0.0, 1.0), **dict.fromkeys(_NUMBERS, (-math.inf, math.inf))}
-    return [key for key in known_parameters() if key not in ends or is_number_within(query[key], *ends[key])]
+    """What the address says and this page takes, but for numbers, which alone open what an empty address opens."""
+    return [key for key in known_parameters() if key not in WITHOUT_SET]
 
 
 class DebiasInputs(NamedTuple):
@@ -90,6 +86,17 @@ def nearest_captioner(model: str) -> NearestModel:
         CAPTIONER,
         f"{model} gives no log P(caption | image) ({kind.label} is another score): this page shows {CAPTIONER}, "
         f"the other pages keep {model}.",
+    )
+
+
+def other_views_line(model: str) -> str:
+    """Why the view that needs no captioner shows another model than the others; "" where they show the same."""
+    nearest = nearest_captioner(model).name
+    if nearest == model:
+        return ""
+    return (
+        f"This view needs no log P(caption | image) and shows {model}; the other views show {nearest}, a captioner, "
+        "in its place."
     )
 
 

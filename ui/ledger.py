@@ -217,9 +217,22 @@ def _part(row: Mapping[str, Any]) -> None:
             f"- {row[side]['label']}: {metric_line(Estimate.of_record(row[side]))}"
             for side in ("after", "before")
         ]
+        if row["name"] == "metric" and (most := _most_by_chance(row["after"])):
+            lines.append(most)
         if row["beyond"]:
             lines.append(f"- The run itself has {points_text(row['beyond'])} beyond it.")
         st.markdown("\n".join(lines))
+
+
+def _most_by_chance(match: Mapping[str, Any]) -> str:
+    """Why the interval of GroupMatch against random answers ends where its estimate stands; "" where it does not."""
+    most = match["chance"]  # one matching of all that a group has
+    if round(match["high"] - most, 3) < 0:
+        return ""
+    return unbroken(
+        f"- {most:.1f} % is the most there can be, and the interval ends there: a random answer is one of a group's "
+        f"{round(100 / most)} matchings. Only tied scores bring it below."
+    )
 
 
 def _models(record: Mapping[str, Any]) -> pd.DataFrame:

@@ -123,12 +123,15 @@ def known_parameters() -> list[str]:
     return [name for name in own_parameters() if name in _PARAMETERS]
 
 
-def mark_address() -> None:
+def mark_address(without_set: Collection[str] = ()) -> None:
     """Of a page whose first visit opens another set than the others: an address that would be empty, as of the first
-    set and model, names that set; else it would open a first visit."""
+    set and model, names that set; else it would open a first visit.
+
+    without_set : parameters that do not choose a set either, when they stand alone.
+    """
     query = st.query_params
     query.pop("selection", None)  # of links made before: it said `first`, which names no set
-    if set(own_parameters()) <= {"benchmark"}:
+    if set(own_parameters()) <= {"benchmark", *without_set}:
         query["benchmark"] = st.session_state["set"]
     else:
         query.pop("benchmark", None)

@@ -29,6 +29,7 @@ from ui.selection import (
     Selection,
     available_splits,
     benchmarks,
+    model_beside,
     model_names,
     offer_nearest,
     pick_selection,
@@ -237,12 +238,13 @@ def show_error(error: Exception) -> None:
 
 def _offer_built_in_model(error: str) -> None:
     """Below an error about a model that no list has, the selected one or that beside it: the way back to one that ships
-    with Crossmatch."""
+    with Crossmatch, to the one that the page would have opened with by itself."""
     for key in ("model", "other"):
         name = str(st.session_state.get(key) or "")
         if not name or name not in error or name in (*model_names(), *upload_names()):
             continue
-        back = next((each for each in builtin_models() if each != st.session_state.get("model")), None)
+        selected = st.session_state.get("model")
+        back = model_beside(selected) if key == "other" else next(iter(builtin_models()), None)
         if back is None:
             return
         with suppress(StreamlitAPIException):  # another part of the page has said it already

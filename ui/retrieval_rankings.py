@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import NamedTuple, Self
 
 import numpy as np
+import pandas as pd
 import streamlit as st
 from streamlit.errors import StreamlitAPIException
 
@@ -16,6 +17,8 @@ from core.cola.tasks import BUILTIN
 from core.figures import retrieval
 from core.figures.shared_words import ranked_images
 from core.figures.text import escape_markdown
+from core.metrics.retrieval import COLA_MAP
+from core.scorers.cola_config import STRATEGIES
 from core.scoring.retrieval import RetrievalSubset
 from ui import retrieval as part
 from ui.formatting import unbroken
@@ -48,7 +51,12 @@ class Rankings(NamedTuple):
 
     @property
     def strategies(self) -> list[str]:
-        return [name for name in self.first if name != BEFORE]
+        """In the order of the table of all strategies."""
+        return [name for name in STRATEGIES if name in self.first]
+
+    def mean_precision(self, name: str) -> float:
+        """Cola mAP over all queries, in percent, of the weights that these pictures are from."""
+        return float(np.nanmean(self.precision[name]))
 
     def right(self, found: RetrievalSubset, name: str) -> np.ndarray:
         """How many of the first pictures of each query are right, int (queries,)."""
@@ -58,8 +66,11 @@ class Rankings(NamedTuple):
 BEFORE = "before"
 
 
-def before_and_after() -> None:
-    """A query's first pictures under the model before and after; nothing where no rankings are shipped."""
+def before_and_after(measured: pd.DataFrame) -> None:
+    """A query's first pictures under the model before and after; nothing where no rankings are shipped.
+
+    measured : the rows of the table of all strategies.
+    """
     rankings = Rankings.shipped()
     if rankings is None:
         return
@@ -79,7 +90,7 @@ def before_and_after() -> None:
             "Trained by",
             rankings.strategies,
             format_func=retrieval.label,
-            default=rankings.strategies[0],
+            default=max(rankings.strategies, key=rankings.mean_precision),
             required=True,
             key="changed_by",
             bind="query-params",
@@ -87,6 +98,7 @@ def before_and_after() -> None:
         if line and asked == usual:
             st.caption(escape_markdown(line), width="stretch")
     _side_by_side(rankings, found, asked, name)
+    st.caption(unbroken(_same_weights(rankings, measured, name)))
 
 
 def _first_query(found: RetrievalSubset) -> str:
@@ -124,6 +136,25 @@ def _forget_changed_query() -> None:
     st.session_state.pop("changed_query", None)
     with suppress(StreamlitAPIException):  # a field that is drawn already takes it out by itself
         st.query_params.pop("changed_query", None)
+
+
+def _same_weights(rankings: Rankings, measured: pd.DataFrame, name: str) -> str:
+    """Cola mAP of the weights that the pictures are from, beside that of the table's run of the same seed; and which
+    strategies have no pictures."""
+    before, after = rankings.mean_precision(BEFORE), rankings.mean_precision(name)
+    same = (measured["strategy"] == name) & (measured["seed"] == rankings.seed)
+    same &= (measured["epochs"] == rankings.epochs) & (measured["metric"] == COLA_MAP)
+    values = measured.loc[same & (measured["part"] == "all"), "value"]
+    table = f"{values.iloc[0]:.1f} %" if len(values) else "other epochs"
+    text = (
+        f"Cola mAP over all queries: {before:.1f} % before, {after:.1f} % after {retrieval.label(name)}. The weights "
+        f"behind the pictures were trained again; the table's run of seed {rankings.seed} has {table}."
+    )
+    without = [each for each in STRATEGIES if each in {*measured["strategy"]} - {*rankings.strategies}]
+    if without:
+        names = " and ".join(map(retrieval.label, without))
+        text += f" {names} {'has' if len(without) == 1 else 'have'} no pictures: not trained again yet."
+    return text
 
 
 def _side_by_side(rankings: Rankings, found: RetrievalSubset, asked: str, name: str) -> None:

@@ -149,7 +149,7 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
     """The measured strategies beside the paper's: in one sentence, at a glance, as figures and as one table."""
     paper = retrieval.paper_data("CLIP")
     st.markdown(unbroken(f"**{_result(data, measured)}** In the paper it is {_result_there(paper)}."))
-    before_and_after()
+    before_and_after(measured.rows)
     st.header("Every way of training", anchor=False)
     st.html(_glance(data, paper, measured))
     st.caption(unbroken(_marks(data, measured)))

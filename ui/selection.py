@@ -708,8 +708,13 @@ def another_model(selection: Selection) -> str | None:
         others = (name for name in upload_names() if name != selection.benchmark)
         same = [name for name in others if {*upload_groups(name).ids} == ids]
         return same[0] if len(same) == 1 else None
+    return model_beside(selection.model)
+
+
+def model_beside(model: str | None) -> str | None:
+    """What a model, not a file, is compared with by default; None where there is no other one."""
     known = {*model_names()}
-    return next((n for n in (*_TWO_TOWERS, *known) if n != selection.model and n in known), None)
+    return next((n for n in (*_TWO_TOWERS, *known) if n != model and n in known), None)
 
 
 def benchmark_of(groups: GroupSet) -> dict[str, str] | None:

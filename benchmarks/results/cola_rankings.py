@@ -28,7 +28,6 @@ from core.scoring.retrieval import RetrievalSubset, first_images
 OUT = RESULTS / "cola_rankings.json"
 SHOWN = 6  # pictures of a query
 SEED = 0
-USUAL = ("mm-pred", "mm-adapter")  # best here, best in the paper
 
 
 def first_pictures(pictures: RetrievalSubset, scores: np.ndarray) -> list[list[int]]:
@@ -50,7 +49,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("strategies", metavar="STRATEGY", nargs="*", default=USUAL)
+    parser.add_argument("strategies", metavar="STRATEGY", nargs="*", default=[*STRATEGIES])
     names = parser.parse_args().strategies
     for name in names:
         if name not in STRATEGIES:

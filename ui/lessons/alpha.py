@@ -132,13 +132,15 @@ def _at_alpha(study: AlphaStudy, alpha: float) -> str:
 def at_alpha(study: AlphaStudy, index: int, alpha: float) -> None:
     """One group's scores at the alpha that is chosen, why bijective matching needs none, and where one helps."""
     left, right = st.columns([3, 2], gap="large")
-    with right:
-        one_group(study, index, alpha)
-    left.markdown(
-        "α · log P(t) takes the **same** amount from every score in a caption's column. Both matchings of a 2×2 "
-        "group use each column once, so both totals fall equally: **GroupMatch never needed debiasing**. Nor does "
-        "ImageScore, which compares within a column."
-    )
+    with left:
+        st.markdown(
+            "α · log P(t) takes the **same** amount from every score in a caption's column. Both matchings of a 2×2 "
+            "group use each column once, so both totals fall equally: **GroupMatch never needed debiasing**. Nor does "
+            "ImageScore, which compares within a column."
+        )
+        group_scores(study, index, alpha)
+    with right, st.container(width=330):
+        draw_group(elements.load_group(SET, index), study.evaluation(alpha).group(index))
     where_it_helps(study, alpha)
     with st.expander("What PMI is, and how α goes with it"):
         st.markdown(
@@ -195,7 +197,7 @@ def _set_alpha(value: float) -> None:
     st.session_state["lesson_alpha"] = round(min(max(value, 0.0), 1.0), 2)
 
 
-def one_group(study: AlphaStudy, index: int, alpha: float) -> None:
+def group_scores(study: AlphaStudy, index: int, alpha: float) -> None:
     """The group's scores at this alpha, and the totals of its two matchings.
 
     Totals have a digit less than the scores, and their difference one less again, so that what is shown adds up.
@@ -203,10 +205,7 @@ def one_group(study: AlphaStudy, index: int, alpha: float) -> None:
     scores = study.evaluation(alpha).scores[index]
     images = [f"image {group_html.image_name(i)}" for i in range(2)]
     captions = ["caption 1", "caption 2"]
-    group = elements.load_group(SET, index)
-    st.markdown(f"**{group.id}** at α = {alpha:.2f}")
-    with st.container(width=330):
-        draw_group(group, study.evaluation(alpha).group(index))
+    st.markdown(f"**{elements.load_group(SET, index).id}** at α = {alpha:.2f}")
     st.table(pd.DataFrame(scores, images, captions).map(lambda score: signed(score, 4)))
     straight, crossed = float(scores.trace()), float(scores[0, 1] + scores[1, 0])
     st.markdown(

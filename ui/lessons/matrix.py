@@ -113,6 +113,7 @@ def change_the_scores(group: Group, scores: np.ndarray) -> None:
     )
     left, right = st.columns([2, 3], gap="large")  # what is moved beside what it changes
     with left:
+        st.caption("The scores before the sliders add to them: the model's, until you type others")
         values = edited(scores)
         values[0] += added("Add to both scores of image A", "add_image")
         values[:, 0] += added("Add to both scores of caption 1", "add_caption")
@@ -123,6 +124,7 @@ def change_the_scores(group: Group, scores: np.ndarray) -> None:
             " · ".join(f"**{label}** {OUTCOME_SYMBOLS[kind]} {kind}" for label, kind in kinds.items())
         )
     with left:
+        st.caption("With what the sliders add:")
         st.html(group_html.matrix_html(data, "The scores as you have changed them"))
         st.caption("Outlined, with a dot: the model's matching. ✓: the true pairs.")
     with right:
