@@ -22,14 +22,15 @@ def _written() -> dict[str, str]:
 
 
 def finding(key: str, plan: Mapping[str, Any] | None = None) -> str:
-    """What a table says, as a sentence of plain text; "" where nothing is written and nothing can be read.
+    """What a table says, in plain text, what is measured here in a paragraph of its own; "" where nothing is written
+    and nothing can be read.
 
     key : of `TABLES`, or a table's name in the paper where it is no run of adaptation. plan : `TablePlan.record()`.
     """
     of_cola = key.startswith(("cola/", "world/cola"))
     if key in _written() or plan is None or of_cola:
         ours = _by_length() if plan is not None and of_cola else ""
-        return " ".join(filter(None, (_written().get(key, ""), ours)))
+        return "\n\n".join(filter(None, (_written().get(key, ""), ours)))
     parts = dict.fromkeys(cell["part"] for line in plan["lines"] for cell in line["cells"])
     return " ".join(_gains(plan, part) for part in parts).strip()
 
