@@ -416,7 +416,9 @@ def told(key: str, record: dict[str, Any] | None = None) -> str:
     """The table's title and what it says, in Markdown."""
     title = f"**{escape_markdown(st.session_state['table'])}: {escape_markdown(chosen.title)}.**"
     two = " A row is two lines of the plan: test-time matching, and SimpleMatch." if key == "world" else ""
-    said = table_html.finding(key, record).split("\n\n")  # each paragraph by itself: escaped, they would be one line
+    said = table_html.finding(key, record).split(
+        "\n\n"
+    )  # each paragraph by itself: escaped, they would be one line
     return f"{title} " + "\n\n".join(escape_markdown(unbroken(each)) for each in said) + two
 
 
