@@ -587,8 +587,10 @@ def exports(found: Compared, other: str) -> dict[str, Any]:
     on = set_of(found.selection)
     title = f"{names}{f' on {on}' if on else ''}, {counted(len(found.first.ids), 'group')}"
     given |= {"title": title, "note": BARS_NOTE}
-    if found.is_in_order:  # which the command does not do
-        given |= {"command": "", "note": f"{found.line} {BARS_NOTE}"}
+    if found.is_in_order:  # which the command does for two files
+        both = is_upload(model) and is_upload(other)
+        command = f"{given['command']} --by-order" if both else ""
+        given |= {"command": command, "note": f"{found.line} {BARS_NOTE}"}
     elif found.line and given["command"]:
         given["command"] += " --common"
     return given

@@ -423,7 +423,7 @@ def test_files_of_as_many_groups_are_paired_in_order_and_every_result_says_so(ap
     # At the top, and below the table.
     assert sum(assumed in each.value.replace("\\", "") for each in test.caption) == 2
     given = exported[-1]
-    assert assumed in given["note"] and not given["command"]
+    assert assumed in given["note"] and given["command"] == "crossmatch compare a.csv b.npz --by-order"
     assert assumed in given["latex"]() and assumed in given["report"]().decode()
     assert any(
         "b.npz has no ground truth; truth: of a.csv." in c.value.replace("\\", "") for c in test.caption
