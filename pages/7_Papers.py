@@ -142,11 +142,12 @@ def world_table(tables: Mapping[str, table_html.TableChoice]) -> str:
 
 
 def runnable(name: str) -> None:
-    """A table of runs: what can be done now, its numbers beside yours, every line with its next step."""
-    table, place = st.container(), st.container()  # the table comes first, the setting below it
+    """A table of runs: what it says, what can be done now, its figure, its numbers beside yours, every line with its
+    next step."""
+    whole, place = st.container(key="paper-table"), st.container()  # the setting stands below
     seeds, wrong = 1, list[str]()
     if any(line.job is not None and line.seeds is None for line in papers.lines(name)):
-        with place.popover("Seeds per line"), ui.checked_numbers(table) as wrong:
+        with place.popover("Seeds per line"), ui.checked_numbers(whole) as wrong:
             seeds = int(ui.number(st, "Seeds per line", 1, 64, papers.SEEDS, key="seeds") or papers.SEEDS)
             st.caption(
                 "Every line that trains is run with so many seeds; its number is their mean. Lines with a number of "
@@ -155,13 +156,21 @@ def runnable(name: str) -> None:
     store = ui.VisitorStore()
     plan = papers.table_plan(store, name, seeds)
     busy = under_way(store, name, plan)
-    with table:
-        st.fragment(standing, run_every=3.0 if busy else None)(name, seeds, busy, " ".join(wrong))
-    record = plan.record()
+    asked, poll = (name, seeds, busy, " ".join(wrong)), 3.0 if busy else None
+    with whole:
+        record = plan.record()
+        st.markdown(told(name, record))
+        with st.container(key="table-actions"):  # on a phone below all else
+            st.fragment(acting, run_every=poll)(*asked)
+        figures = figures_of(name, seeds, record, poll)
+        st.fragment(standing, run_every=poll)(*asked)
+        folded = folded_label(name, record)
+    if folded:
+        st.fragment(folded_figure, run_every=poll)(name, seeds, folded)
     ui.export_section(
         f"table-{name.replace('/', '-')}",
         table_html.plan_frame(record),
-        figures_of(name, seeds, record, busy),
+        figures,
         latex=lambda: text_table_latex(table_html.shown_frame(record), [measured_note(record)]),
         command=f"crossmatch reproduce {name}",
         title=f"{name}: published, and measured here",
@@ -177,18 +186,25 @@ def measured_note(record: dict[str, Any]) -> str:
     return MEASURED_NOTE.format(over=" (shipped), or over ".join(over))
 
 
-def figures_of(name: str, seeds: int, record: dict[str, Any], busy: bool) -> dict[str, Any]:
-    """The figures of a table, in one place; returns them by name, for the export. Where shipped results have a figure,
-    that of the table's own numbers comes with the first of them."""
-    figures: dict[str, Any] = {"numbers": lambda: plots.papers_figure(plots.papers_data(record))}
+def figures_of(name: str, seeds: int, record: dict[str, Any], poll: float | None) -> dict[str, Any]:
+    """Draws what a table says as a figure, the shipped one where there is one; returns the figures by name, for the
+    export. poll : seconds after which that of the numbers is drawn anew."""
+    numbers = {"numbers": lambda: plots.papers_figure(plots.papers_data(record))}
+    if name in shipped_results.OF_TABLE:
+        return numbers | shipped_results.section(shipped_results.OF_TABLE[name])
     data = plots.papers_data(record)
-    is_shipped = name in shipped_results.OF_TABLE
-    if is_shipped:
-        figures |= shipped_results.section(shipped_results.OF_TABLE[name])
-    if not data.is_one_sided if is_shipped else data.has_numbers and not data.has_few:
-        label = "The same with your numbers" if is_shipped else "As a figure"
-        st.fragment(folded_figure, run_every=3.0 if busy else None)(name, seeds, label)
-    return figures
+    if data.has_numbers and data.has_few:
+        st.fragment(as_figure, run_every=poll)(name, seeds)
+    return numbers
+
+
+def folded_label(name: str, record: dict[str, Any]) -> str:
+    """What the figure that is opened below the table is called: that of many columns, or of your numbers beside a
+    shipped one; "" where there is none."""
+    data = plots.papers_data(record)
+    if name in shipped_results.OF_TABLE:
+        return "" if data.is_one_sided else "The same with your numbers"
+    return "As a figure" if data.has_numbers and not data.has_few else ""
 
 
 def view_state() -> dict[str, str]:
@@ -201,21 +217,25 @@ def under_way(store: RunStore, name: str, plan: papers.TablePlan) -> bool:
     return is_working(store, name) or any(status.state == "running" for status in plan.lines)
 
 
-def standing(name: str, seeds: int, polled: bool, wrong: str) -> None:
-    """How far the table is; polled while it is worked on. wrong : about the number of seeds: nothing starts then."""
+def acting(name: str, seeds: int, polled: bool, wrong: str) -> None:
+    """What can be done with the table now; polled while it is worked on. wrong : about the number of seeds: nothing
+    starts then."""
     with ui.show_errors():
         store = ui.VisitorStore()
         plan = papers.table_plan(store, name, seeds)
         if polled != under_way(store, name, plan):
             st.rerun()
-        record = plan.record()
-        st.markdown(told(name, record))
         if wrong:
             st.caption(escape_markdown(f"To start, change “Seeds per line”: {wrong}"))
         actions(store, plan, bool(wrong))
-        data = plots.papers_data(record)
-        if data.has_numbers and data.has_few and name not in shipped_results.OF_TABLE:
-            as_figure(plan.title, record)
+
+
+def standing(name: str, seeds: int, polled: bool, wrong: str) -> None:
+    """How far the table is: as `acting`."""
+    with ui.show_errors():
+        store = ui.VisitorStore()
+        plan = papers.table_plan(store, name, seeds)
+        record = plan.record()
         empty = len(table_html.empty_rows(record))
         rows = len({line["line"] for line in record["lines"]}) - empty
         ours = tables(store, record, rows, bool(empty) and st.session_state.get("empty", False))
@@ -267,6 +287,8 @@ def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> l
     elif own:  # one above the other: beside each other, each would show half of its columns
         st.markdown("**Published**, as the paper prints it")
         st.html(own)
+        for said in findings(record["table"], record)[1:]:
+            st.markdown(said)
     for each in ours:
         ours_table(each)
     return cells
@@ -311,19 +333,19 @@ def markup_table(markup: str, rows: int) -> None:
 def folded_figure(name: str, seeds: int, label: str) -> None:
     """The table as a figure, once it is opened; drawn anew while the table is worked on."""
     box = st.expander(label, icon=":material/scatter_plot:", key="as-figure", on_change="rerun")
-    if not box.open:
-        return
-    with box, ui.show_errors():
-        plan = papers.table_plan(ui.VisitorStore(), name, seeds)
-        as_figure(plan.title, plan.record())
+    if box.open:
+        with box:
+            as_figure(name, seeds)
 
 
-def as_figure(title: str, record: dict[str, Any]) -> None:
+def as_figure(name: str, seeds: int) -> None:
     """The numbers of a table, one row per line."""
-    data = plots.papers_data(record)
-    side = "" if data.is_one_sided else ", the reference hollow and yours filled"
-    alt = f"Numbers of the table {title}{side}, one row per line."
-    ui.chart(plots.papers_figure(data), alt, "papers-figure")
+    with ui.show_errors():
+        plan = papers.table_plan(ui.VisitorStore(), name, seeds)
+        data = plots.papers_data(plan.record())
+        side = "" if data.is_one_sided else ", the reference hollow and yours filled"
+        alt = f"Numbers of the table {plan.title}{side}, one row per line."
+        ui.chart(plots.papers_figure(data), alt, "papers-figure")
 
 
 def reading(record: dict[str, Any], ours: Sequence[Mapping[str, Any]], deviation: str) -> str:
@@ -416,10 +438,12 @@ def told(key: str, record: dict[str, Any] | None = None) -> str:
     """The table's title and what it says, in Markdown."""
     title = f"**{escape_markdown(st.session_state['table'])}: {escape_markdown(chosen.title)}.**"
     two = " A row is two lines of the plan: test-time matching, and SimpleMatch." if key == "world" else ""
-    said = table_html.finding(key, record).split(
-        "\n\n"
-    )  # each paragraph by itself: escaped, they would be one line
-    return f"{title} " + "\n\n".join(escape_markdown(unbroken(each)) for each in said) + two
+    return f"{title} {findings(key, record)[0]}{two}"
+
+
+def findings(key: str, record: dict[str, Any] | None = None) -> list[str]:
+    """What a table says, and what is measured here of the same where that is something else, in Markdown."""
+    return [escape_markdown(unbroken(each)) for each in table_html.finding(key, record).split("\n\n")]
 
 
 def actions(store: RunStore, plan: papers.TablePlan, blocked: bool) -> None:
@@ -447,14 +471,14 @@ def actions(store: RunStore, plan: papers.TablePlan, blocked: bool) -> None:
                 args=(begin,),
                 disabled=blocked,
             )
-    if ready and is_public():
-        st.caption(f"{counted(len(ready), 'line')} can run on your own installation.")
-    elif ready:
-        seconds = plan.seconds
-        left = "no time estimate yet" if seconds is None else f"about {duration(seconds)}"
-        beside = f", {plan.at_once} runs at a time" if plan.at_once > 1 and seconds is not None else ""
-        lines = f"{counted(len(ready), 'line')}{' to go' if working else ''}, {seeds_text(ready)} each"
-        st.caption(f"{lines}: {left}{beside}. It continues when you close this page.")
+        if ready and is_public():
+            st.caption(f"{counted(len(ready), 'line')} can run on your own installation.", width="content")
+        elif ready:
+            seconds = plan.seconds
+            left = "no time estimate yet" if seconds is None else f"about {duration(seconds)}"
+            beside = f", {plan.at_once} runs at a time" if plan.at_once > 1 and seconds is not None else ""
+            lines = f"{counted(len(ready), 'line')}{' to go' if working else ''}, {seeds_text(ready)} each"
+            st.caption(f"{lines}: {left}{beside}. It continues when you close this page.", width="content")
 
 
 def seeds_text(lines: Sequence[papers.LineStatus]) -> str:
