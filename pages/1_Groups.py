@@ -391,7 +391,8 @@ def matrix(group: Group, data: GroupData) -> None:
             alt=f"Score matrix of {m} images and {k} captions; the list below describes every cell.",
         )
     if pair:
-        pair_details(group, data, *divmod(pairs.index(pair), k))
+        with st.container(key="pair-details"):  # which comes into sight: see ui.history
+            pair_details(group, data, *divmod(pairs.index(pair), k))
     st.caption(
         "Scores. Outlined, with a dot: the model's matching. ✓: the true pairs. Press a cell for details of its pair. "
         "Lines: the matching, dashed where it is wrong; dotted: the true pairs that it misses."

@@ -181,20 +181,21 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
         name,
         asked.queries[query],
     )
-    if asked is not subset:
-        say_what_is_known(subset, asked, chosen)
-        if asked.phrases is None:
-            revealed = None
+    if asked.phrases is None and asked is not subset:
+        revealed = None
     wording = part.wording_of_set(subset, asked) if asked is not subset and revealed else ""
-    question = st.container(key="predict-query")  # above the pictures, which fill a laptop's first screen
     ranked = {}
-    for column, model in zip(st.columns(len(chosen), gap="medium"), chosen, strict=True):
-        with column:
-            try:
-                beside = part.wording_result(subset, wording, model, pool, most)
-                ranked[model] = lists(asked, query, model, pool, most, revealed, beside)
-            except InputError as error:  # in its own half: below the other one's pictures nobody sees it
-                ui.show_error(error)
+    with st.container(key="answer"):
+        if asked is not subset:  # on a phone below the pictures
+            say_what_is_known(subset, asked, chosen)
+        question = st.container(key="predict-query")  # above the pictures, which fill a laptop's first screen
+        for column, model in zip(st.columns(len(chosen), gap="medium"), chosen, strict=True):
+            with column:
+                try:
+                    beside = part.wording_result(subset, wording, model, pool, most)
+                    ranked[model] = lists(asked, query, model, pool, most, revealed, beside)
+                except InputError as error:  # in its own half: below the other one's pictures nobody sees it
+                    ui.show_error(error)
     if not ranked:
         return
     if revealed is False:

@@ -16,8 +16,8 @@ _SCRIPT = """
 <script>
 (() => {
   if (window.crossmatchHistory) return;
-  window.crossmatchHistory = true;
   const push = history.pushState.bind(history), replace = history.replaceState.bind(history);
+  window.crossmatchHistory = {push};  // for a view that Back closes
   let before = location.href, pushed = false;  // of the latest action: the address then, and whether it made a step
   // Where each address was scrolled to when something was last pressed there; and each page, while nothing was open.
   const places = new Map();
@@ -68,6 +68,10 @@ _SCRIPT = """
       pushed ||= step;
       const view = now.searchParams.get("view") !== next.searchParams.get("view");
       const stays = document.querySelector(".st-key-in-place");  // which shows what is chosen where it was chosen
+      const pair = next.searchParams.get("pair");
+      const details = () => document.querySelector(".st-key-pair-details");
+      if (pair && pair !== now.searchParams.get("pair"))
+        settle(() => { const found = details(); found?.scrollIntoView({block: "nearest"}); return found; });
       if (view || (step && isOpen(next) && !stays)) show();
       else if (step && !isOpen(next)) back(next);
       return (add ? push : replace)(state, title, url);

@@ -168,6 +168,19 @@ const makeView = () => {
     if (event.key === 'ArrowRight') turn(event, 1);
   });
   dialog.addEventListener('click', () => dialog.close());
+  // Back closes it, as a step of its own, of which Streamlit hears nothing.
+  dialog.addEventListener('close', () => {
+    if (!view.step) return;
+    [view.step, view.silent] = [false, true];
+    history.back();
+  });
+  view.back = event => {
+    if (!view.silent && !dialog.open) return;
+    event.stopImmediatePropagation();
+    view.step = view.silent = false;
+    if (dialog.open) dialog.close();
+  };
+  window.addEventListener('popstate', view.back, {capture: true});
   return view;
 };
 
@@ -192,12 +205,15 @@ export default ({data, parentElement: host, setTriggerValue}) => {
     for (const way of [view.before, view.after]) way.hidden = view.ring.length < 2;
     if (!view.dialog.isConnected) document.body.appendChild(view.dialog);
     view.dialog.showModal();
+    view.step = !!window.crossmatchHistory;
+    window.crossmatchHistory?.push({}, '', location.href);
     show(button);
   };
   if (view.dialog.open && data.image === view.key && data.source) view.image.src = data.source;
   document.addEventListener('click', open);
   return () => {
     document.removeEventListener('click', open);
+    window.removeEventListener('popstate', view.back, {capture: true});
     view.dialog.remove();
     views.delete(host);
   };

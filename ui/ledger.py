@@ -176,7 +176,7 @@ def draw(record: Mapping[str, Any], key: str) -> None:
 
     clicked_point(f"{key}-figure", open_clicked)
     name = st.pills(
-        "Part by part: choose one here or click its bar",
+        "Part by part: choose one here or press its bar",
         list(rows),
         default="metric",
         format_func=lambda each: rows[each]["label"].removeprefix("of which: "),

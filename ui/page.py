@@ -24,6 +24,7 @@ from ui.images import enlarge_on_click, forget_images
 from ui.loaders import model_source
 from ui.navigation import PAGES, WITH_SELECTION
 from ui.old_links import read_old_links, warn_unknown_parameters
+from ui.one_theme import keep_one_theme
 from ui.selection import (
     NearestModel,
     Selection,
@@ -108,6 +109,7 @@ def open_page(
         st.container(key="with-sidebar" if has_sidebar else "no-sidebar").html("<i></i>")
         enlarge_on_click()
         tidy_history()
+        keep_one_theme()
     st.title(heading or title, anchor=False)
     read_history()
     read_old_links()

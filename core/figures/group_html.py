@@ -152,9 +152,10 @@ def card_html(
             f'<div class="cm-lettered"><span class="cm-badge">{image_name(i)}</span>{picture}</div>'
             for i, picture in enumerate(images)
         ]
+    row = f'<div class="cm-row">{"".join(images)}</div>' if images else ""
     texts = "".join(f"<li>{escape(caption)}</li>" for caption in captions)
     signs = " ".join(_mark(*mark) for mark in marks)  # a line may end between two of them
-    return f'<div class="cm-card"><div class="cm-row">{"".join(images)}</div><ol>{texts}</ol><div>{signs}</div></div>'
+    return f'<div class="cm-card">{row}{f"<ol>{texts}</ol>" if texts else ""}<div>{signs}</div></div>'
 
 
 def picture_html(picture: Image.Image, side: int, name: str) -> str:
