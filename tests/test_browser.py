@@ -14,7 +14,7 @@ import sys
 import urllib.request
 from itertools import pairwise
 from pathlib import Path
-from urllib.parse import quote_plus
+from urllib.parse import quote_plus, unquote
 
 import numpy as np
 import pytest
@@ -364,7 +364,44 @@ def test_the_images_of_a_group_are_turned_in_the_large_view(visit):
     page.keyboard.press("ArrowLeft")
     large.filter(has_text="Image C").wait_for()
     page.get_by_role("button", name="Close").click()
-    assert page.locator("dialog[open]").count() == 0
+    page.locator("dialog[open]").wait_for(state="detached")
+    address = page.url
+    page.locator(".cm-zoom").first.click()
+    large.filter(has_text="Image A").wait_for()
+    page.go_back()  # closes it; on a phone one left the page, for Home
+    page.locator("dialog[open]").wait_for(state="detached")
+    page.wait_for_timeout(500)
+    assert unquote(page.url) == unquote(address) and page.locator(".cm-verdicts").is_visible()
+
+
+def test_the_details_of_a_pressed_cell_come_into_sight(visit):
+    """On a phone they stood below the screen, and only a frame told that anything had happened."""
+    page = visit("/Groups?set=scenes/left-right&group=left-right/test/0003", width=390, height=844)
+    cell = page.locator("[data-testid=stVegaLiteChart] path[aria-label^='image B, caption 1']")
+    cell.wait_for()
+    settle(page)
+    chart = page.get_by_test_id("stVegaLiteChart").bounding_box()
+    by = chart["y"] - 640
+    page.get_by_test_id("stMain").evaluate("(main, by) => main.scrollBy(0, by)", by)
+    cell.click()
+    details = page.locator(".st-key-pair-details")
+    details.wait_for()
+    page.wait_for_function(
+        "() => document.querySelector('.st-key-pair-details').getBoundingClientRect().bottom <= innerHeight + 1"
+    )
+
+
+def test_light_or_dark_is_kept_on_every_page(visit):
+    """Streamlit keeps the choice for the path of the page on which it was made."""
+    page = visit("/")
+    page.get_by_role("button", name="Open this group").wait_for()
+    page.locator("[data-testid=stMainMenu] button").first.click()
+    page.locator("text=Dark").last.click()
+    dark = "() => getComputedStyle(document.querySelector('[data-testid=stApp]')).colorScheme === 'dark'"
+    page.wait_for_function(dark)
+    page.goto(page.url.split("/", 3)[0] + "//" + page.url.split("/", 3)[2] + "/Runs")
+    page.get_by_role("heading", name="Runs").wait_for()
+    page.wait_for_function(dark)
 
 
 def test_all_lessons_are_shown_from_their_beginning(visit):
