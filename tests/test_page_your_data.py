@@ -510,6 +510,58 @@ def test_the_box_above_a_table_of_mistakes_counts_them_and_repeats_none(app, ope
     ]
 
 
+def faulty_arrays() -> dict[str, bytes]:
+    """An NPZ of scores and one of embeddings, each with several mistakes."""
+    scores = np.tile(np.eye(2), (12, 1, 1))
+    for cell in ((3, 0, 1), (10, 0, 0), (10, 1, 0), (11, 1, 1)):
+        scores[cell] = np.nan
+    scores[5, 0, 0] = np.inf
+    images = np.eye(24)
+    images[2], images[9] = np.nan, 0
+    return {
+        "bad.npz": npz(scores=scores, truth=np.tile([0, 1], (12, 1))),
+        "emb.npz": npz(img=images, cap=np.eye(24)),
+    }
+
+
+def test_every_faulty_cell_of_an_npz_stands_in_the_table_of_mistakes(app, open_page):
+    """It said the first group alone, where a CSV had a table."""
+    test = uploaded(app, "bad.npz", faulty_arrays()["bad.npz"])
+    assert [each.value.replace("\\", "") for each in test.error] == [
+        "bad.npz has 5 mistakes; the table below lists each with its cell and what to do. Nothing of it is stored: "
+        "mend them, and upload it again."
+    ]
+    (table,) = [each.value for each in test.dataframe]
+    cells = ["[3, 0, 1]", "[5, 0, 0]", "[10, 0, 0]", "[10, 1, 0]", "[11, 1, 1]"]
+    assert table["cell"].tolist() == [f"scores{cell}" for cell in cells]
+    assert table["what is wrong"][3] == "group '10', image 1, caption 0: nan is no finite number"
+    assert set(table["what to do"]) == {"score the group again, or leave it out"}
+    assert [each.label for each in test.get("download_button") if "Mistakes" in each.label] == [
+        "Mistakes (CSV)"
+    ]
+    assert not UploadStore().list()
+
+
+def test_every_row_of_embeddings_without_a_direction_stands_in_the_table(app):
+    (table,) = [each.value for each in uploaded(app, "emb.npz", faulty_arrays()["emb.npz"]).dataframe]
+    assert table["cell"].tolist() == ["img[2]", "img[9]"]
+    assert "no finite number" in table["what is wrong"][0] and "zero" in table["what is wrong"][1]
+
+
+def test_ids_and_truth_of_an_npz_have_their_mistakes_in_the_table_too():
+    scores = np.tile(np.eye(2), (4, 1, 1))
+    sound = {"scores": scores, "ids": np.array(list("abcd")), "truth": np.tile([0, 1], (4, 1))}
+    assert ScoreFault.of_file("x.npz", npz(**sound)) == []
+    truth = [[0, 1], [1, 1], [0, 2], [1, 0]]
+    found = ScoreFault.of_file("x.npz", npz(scores=scores, ids=np.array(list("abca")), truth=truth))
+    assert [fault.column for fault in found] == ["ids[3]", "truth[1]", "truth[2]"]
+    assert (
+        found[0].what == "'a' is the id of group 0 already" and found[2].what == "that of group 'c' is [0, 2]"
+    )
+    for scores in (np.eye(2), np.array("x")):  # a shape is wrong, which is one sentence
+        assert ScoreFault.of_file("x.npz", npz(scores=scores)) == []
+
+
 def opens(test, name: str):
     """The button that opens a file where it belongs."""
     return next(b for b in test.button if b.label.replace("\\", "") == f"Open {name} there")
