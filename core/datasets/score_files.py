@@ -206,6 +206,13 @@ def read_tags(path: Path | str, data: bytes | None = None, ids: Sequence[str] | 
         return table
     indexed = table.assign(id=table["id"].astype(str)).set_index("id")
     missing = [name for name in ids if name not in indexed.index]
+    if len(missing) == len(ids) and list(ids) == [str(i) for i in range(len(ids))]:
+        raise InputError(
+            f"{path} has no row for {_first_few([repr(name) for name in missing[:_LISTED]], len(missing))}: the file "
+            f"that it belongs to only numbers its groups, 0 to {len(ids) - 1}. Name the rows of the tags by these "
+            "numbers, or give the groups their names: in an NPZ of scores add an array 'ids' with the name of each "
+            "group, in the order of its scores: numpy.savez('named.npz', scores=..., ids=...)."
+        )
     if missing:
         raise InputError(
             f"{path} has no row for {_first_few([repr(name) for name in missing[:_LISTED]], len(missing))}; its column "
