@@ -444,6 +444,51 @@ def test_a_result_is_said_against_chance_in_a_sentence(app):
     )
 
 
+def test_matching_begins_with_the_same_sentence(app):
+    """It led with the groups that GroupMatch gains, of a file that is no better than chance."""
+    here = fine(uploaded(app, "s.csv", _csv(40, 0.5)))
+    (said,) = [each.value for each in here.markdown if "chance by" in each.value]
+    there = fine(app("pages/2_Matching.py", set="upload/s.csv"))
+    assert [each.value for each in there.markdown if "chance by" in each.value] == [f"**{said}**"]
+    assert not any(
+        "groups**" in each.value for each in there.markdown if "matched correctly" in each.value[:60]
+    )
+
+
+@pytest.mark.parametrize("page", ["pages/1_Groups.py", "pages/2_Matching.py", PAGE])
+def test_the_metrics_are_exported_as_a_table_with_intervals_chance_and_ties(app, monkeypatch, page):
+    """There was a table with a row per group, and none of the metrics."""
+    given = {}
+    monkeypatch.setattr("ui.export._file_button", lambda label, data, *_, **__: given.update({label: data}))
+    fine(uploaded(app, "s.csv", _csv(40, 0.5)))
+    fine(app(page, set="upload/s.csv", **({"way": "Scores or embeddings"} if page == PAGE else {})))
+    rows = list(csv.DictReader(io.StringIO(given["Metrics (CSV)"]().decode())))
+    found = Evaluation.of(read_scores("s.csv", _csv(40, 0.5)).scores, None)
+    assert [row["metric"] for row in rows][:2] == ["TextScore", "ImageScore"] and len(rows) == 5
+    for row, estimate in zip(rows, found.metrics.values(), strict=True):
+        numbers = [float(row[name]) for name in ("percent", "low", "high", "chance")]
+        assert numbers == pytest.approx(
+            [estimate.value, estimate.low, estimate.high, estimate.chance], abs=1e-4
+        )
+        assert row["groups"] == "40" and row["tied"] == str(estimate.ties)
+
+
+def test_a_group_without_pictures_has_its_verdicts_first_and_no_search_for_words(app):
+    """They began below the fold of a laptop, beside an empty column; the filters offered words of captions."""
+    fine(uploaded(app, "s.csv", _csv(40, 0.5)))
+    test = fine(app("pages/1_Groups.py", set="upload/s.csv", group="3"))
+    whole = html(test)
+    assert whole.index("cm-verdicts") < whole.index("image A")
+    assert [each.value.replace("\\", "") for each in test.header if "verdicts" in each.value.lower()] == [
+        "Group 3: verdicts, with its numbers"
+    ]
+    gallery = fine(app("pages/1_Groups.py", set="upload/s.csv", q="cube"))
+    assert not [each for each in gallery.text_input if each.label == "Words in the captions"]
+    assert any(each.value.startswith("40 of 40 groups") for each in gallery.caption)
+    gallery = fine(app("pages/1_Groups.py", set="scenes/left-right"))
+    assert [each for each in gallery.text_input if each.label == "Words in the captions"]
+
+
 def test_a_file_with_a_byte_order_mark_is_read_and_an_empty_one_is_a_sentence_above_what_files_hold(app):
     test = fine(uploaded(app, "bom.csv", b"\xef\xbb\xbf" + _csv(3, 1.0)))
     assert "bom.csv: 3 groups of 2×2" in test.subheader[0].value.replace("\\", "")
