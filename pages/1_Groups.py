@@ -24,7 +24,7 @@ from core.metrics.group_metrics import GroupData
 from core.metrics.groups import METRICS
 from ui.export import BARS_NOTE
 from ui.fields import warn_number
-from ui.images import has_pictures
+from ui.images import has_captions, has_pictures
 from ui.notable_groups import notable_groups
 from ui.text_only import text_only_section
 from ui.uploads import PREFIX
@@ -68,9 +68,11 @@ class Filters(NamedTuple):
     margins: group_filters.MarginRange | None
 
     @classmethod
-    def kept(cls, evaluation: Evaluation) -> Self:
-        """Those of the fields, or of the address where none is drawn; what it says wrongly is left out."""
+    def kept(cls, groups: GroupSet, evaluation: Evaluation) -> Self:
+        """Those of the fields, or of the address where none is drawn; what it says wrongly is left out, and so are
+        words where there are no captions."""
         words = st.session_state.get("q", st.query_params.get("q")) or ""
+        words = words if has_captions(groups[0]) else ""
         asked = st.session_state.get("verdict", st.query_params.get_all("verdict"))
         verdicts = [name for name in asked if name in group_filters.verdict_options(evaluation)]
         order = st.session_state.get("sort", st.query_params.get("sort"))
@@ -95,14 +97,16 @@ class Filters(NamedTuple):
 def filters(groups: GroupSet, evaluation: Evaluation) -> Filters:
     """The fields of the gallery, and what they say."""
     # The button stands before its fields, which are in the address alone when a link opens the page.
-    before = Filters.kept(evaluation)
+    before = Filters.kept(groups, evaluation)
     count = len(before.described(groups))
     with st.popover(
         f"Filters ({count})" if count else "Filters", icon=":material/filter_alt:", key="filters"
     ):
-        words = st.text_input(
-            "Words in the captions", key="q", bind="query-params", placeholder="red cube", help=WORDS
-        )
+        words = before.words
+        if has_captions(groups[0]):
+            words = st.text_input(
+                "Words in the captions", key="q", bind="query-params", placeholder="red cube", help=WORDS
+            )
         verdicts = st.multiselect(
             "Verdicts", list(group_filters.verdict_options(evaluation)), key="verdict", bind="query-params",
             placeholder="any", select_all=False,  # they exclude each other: no group has all
@@ -232,7 +236,7 @@ def toolbar(
     """Ways to other groups, and whether to predict first; returned with the place for this one's files, and the groups
     before and after it."""
     ids, groups = list(evaluation.ids), selection.selected_groups
-    walked = Filters.kept(evaluation).indices(groups, evaluation)  # in the gallery's order
+    walked = Filters.kept(groups, evaluation).indices(groups, evaluation)  # in the gallery's order
     if index not in walked:  # opened by its id
         walked = np.arange(len(ids))
     place = int(np.flatnonzero(walked == index)[0])
@@ -259,26 +263,32 @@ def toolbar(
 
 
 def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
-    """Images, matching and matrix side by side; below them the verdicts."""
+    """Images, matching and matrix side by side; below them the verdicts, which stand first where there are no
+    pictures."""
     group, data = selection.selected_groups[index], evaluation.group(index)
     hide, export, walk = toolbar(selection, evaluation, index)
     revealed_ids = st.session_state.setdefault("revealed", set())
-    revealed = not hide or group.id in revealed_ids
+    revealed, pictures = not hide or group.id in revealed_ids, has_pictures(group)
+    title = escape_markdown(ui.group_title(group.id))
     left, right = st.columns([3, 2], gap="large")
     with left:
+        if not pictures and not revealed:
+            st.header(title, anchor=False)
         student = guess(group, revealed) if hide else None
         if student is not None and revealed:  # where Reveal was
             judge(student, data)
-        with st.container(key="drawn-group"):
-            ui.draw_group(group, data, revealed, student)
+        if not pictures and revealed:
+            verdicts(f"{title}: verdicts, with its numbers", data)
+    with left if pictures else right, st.container(key="drawn-group"):
+        ui.draw_group(group, data, revealed, student)
     with right:
-        st.header(escape_markdown(ui.group_title(group.id)), anchor=False)
+        if pictures:
+            st.header(title, anchor=False)
         if revealed:
             matrix(group, data)
         about(selection, evaluation, group, index, revealed)
-    if revealed:
-        st.header("Verdicts, with this group's numbers", anchor=False)
-        st.html(group_html.verdicts_html(data))
+    if revealed and pictures:
+        verdicts("Verdicts, with this group's numbers", data)
     with st.container(horizontal=True, key="walk-on"):  # on a phone, where the toolbar is two screens up
         for label, step in walk.items():
             st.button(
@@ -287,6 +297,11 @@ def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
     with export:
         name = f"group-{group.id.replace('/', '-')}"
         ui.export_section(name, **ui.group_exports(selection, evaluation, index))
+
+
+def verdicts(title: str, data: GroupData) -> None:
+    st.header(title, anchor=False)
+    st.html(group_html.verdicts_html(data))
 
 
 def about(selection: ui.Selection, evaluation: Evaluation, group: Group, index: int, revealed: bool) -> None:

@@ -21,6 +21,7 @@ from core.metrics.evaluation import MAX_SLICES, Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from ui import ladder
 from ui.export import BARS_NOTE, MARGIN_NOTE
+from ui.formatting import against_chance
 from ui.selection import last_benchmark
 from ui.uploads import FORMATS, new_upload, show_left_out, stored_upload
 
@@ -57,14 +58,20 @@ def upload(selection: ui.Selection) -> None:
 # --- the sections ------------------------------------------------------------------------------------------------
 
 
-def headline(evaluation: Evaluation) -> None:
-    """What the two metrics disagree about, in one sentence."""
+def headline(evaluation: Evaluation, benchmark: str) -> None:
+    """What can be told from chance, and what the two metrics disagree about; of a set that the ladder has, the way to
+    it."""
     match, score = _right(evaluation)
     gained = int((match & ~score).sum())
-    st.markdown(
-        f"**{gained} of {len(match)} groups** are matched correctly although GroupScore counts them as wrong.",
-        width="content",
-    )
+    with st.container(gap="xsmall", key="headline"):
+        st.markdown(f"**{against_chance(evaluation.metrics)}**")
+        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+            st.markdown(
+                f"{gained} of {len(match)} groups are matched correctly although GroupScore counts them as wrong.",
+                width="content",
+            )
+            if benchmark in SETS:
+                ui.page_button(ladder.TITLE, ladder.PAGE, {}, icon=":material/stairs:")
 
 
 def _right(evaluation: Evaluation) -> tuple[np.ndarray, np.ndarray]:
@@ -347,10 +354,7 @@ def page(selection: ui.Selection) -> None:
         upload(selection)  # another file may do
         raise
     show_left_out(evaluation)
-    with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
-        headline(evaluation)
-        if selection.benchmark in SETS:
-            ui.page_button(ladder.TITLE, ladder.PAGE, {}, icon=":material/stairs:")
+    headline(evaluation, selection.benchmark)
     bars = overview(evaluation, name)
     upload(selection)
     thresholds(evaluation, name, selection.description)

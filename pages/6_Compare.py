@@ -46,6 +46,7 @@ from ui.uploads import (
 )
 
 PER_PAGE = 4
+AT_ZERO = 1e-3  # points: an end of an interval that is as near to 0 was moved there
 FAR = 10  # times the spread of the other side's scores: another scale
 WINNERS = ("only A right", "only B right")  # of `paired.SIDES`
 CLASSES = {  # as the address has them; the page names the two
@@ -184,7 +185,7 @@ def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> Any:
         for name in data.metrics
     )
     ui.chart(figure, f"Bars of {first} and {second} at every metric. {values}.", "compare-models")
-    st.caption(counts(match, len(a.ids), first, second))
+    st.caption(counts(match, len(a.ids), first, second, len(apart)))
     return figure
 
 
@@ -192,7 +193,8 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     """The paired differences of all metrics, with their tests; gives the table."""
     first, second = (side.name for side in sides)
     table = paired.comparison_table(a, b, [side.column for side in sides])
-    shown = with_intervals(table)
+    shown, compared = with_intervals(table), paired.differences(a, b)
+    compared = {name: compared[name] for name in Metric.same(compared)}
     st.header("Every metric, with its test", anchor=False)
     columns = columns_of(shown, sides, a.clusters or b.clusters)
     difference_table(shown, columns, columns.measured)
@@ -203,7 +205,7 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     st.caption(
         escape_markdown(
             f"{of} Difference: {second} − {first} in percentage points, with its "
-            f"paired 95 % interval. {_exact_differences(2)} "
+            f"paired 95 % interval.{moved_ends(compared)} {_exact_differences(2)} "
             f"p: McNemar's exact test{corrected}; above 0.05 it says that these groups cannot tell, not that "
             f"there is no difference.{'' if hanging is None else cluster_note(hanging)}"
         )
@@ -339,8 +341,28 @@ def verdict(
     led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both), digits=2)
     corrected = f", corrected for these {tests} metrics" if tests > 1 else ""
     interval = f"95 % interval{by} {low:+.1f} to {high:+.1f}"
+    interval += f" ({moved_end(tested)} by the exact test)" if moved_end(tested) else ""
     difference = f"{b} − {a}: {led:+.2f} points, {interval}, p{by} {p_text(p_value)}{corrected}"
     return ui.unbroken(ui.true_minus(f"**GroupMatch: {said} ({difference})."))
+
+
+def moved_end(found: Any) -> str:
+    """How the exact test moved an end of a paired interval (`PAIRED_INTERVAL`), which then lies at 0: "stretched to
+    hold 0" or "shortened to exclude 0"; "" where it moved none. found : a Comparison, or its part by cluster."""
+    if found.low == found.high or min(abs(found.low), abs(found.high)) > AT_ZERO:
+        return ""
+    return "stretched to hold 0" if found.low <= 0 <= found.high else "shortened to exclude 0"
+
+
+def moved_ends(found: Mapping[str, Comparison]) -> str:
+    """Of which metrics the exact test moved an end of the interval, as sentences; "" where of none."""
+    moved: dict[str, list[str]] = {}
+    for name, each in found.items():
+        for part in filter(None, (each, each.clustered)):
+            if way := moved_end(part):
+                moved.setdefault(way, []).append(METRICS[name].label)
+    told = (f"The interval of {', '.join(dict.fromkeys(of))} is {way}" for way, of in moved.items())
+    return "".join(f" {each}, as the exact test (p before correction) decides that." for each in told)
 
 
 def others_apart(found: Mapping[str, Comparison], first: str, second: str) -> str:
@@ -356,15 +378,16 @@ def others_apart(found: Mapping[str, Comparison], first: str, second: str) -> st
     return f" They differ in {', '.join(told)}; see the table." if told else ""
 
 
-def counts(match: Comparison, n: int, first: str, second: str) -> str:
-    """On how many groups the two differ in GroupMatch, and what difference so many would have shown. Markdown."""
+def counts(match: Comparison, n: int, first: str, second: str, tests: int = 1) -> str:
+    """On how many groups the two differ in GroupMatch, and what difference so many would have shown, in one comparison
+    alone, where p is corrected for so many. Markdown."""
     a, b = map(escape_markdown, (first, second))
     tested = match.clustered or match
     told = (
         ""
         if tested.detectable is None
         else f" {counted(n, 'group')} like these show a difference of {tested.detectable:.1f} points or "
-        "more (80 % power)."
+        f"more (80 % power{', uncorrected' if tests > 1 else ''})."
     )
     return ui.unbroken(
         f"By GroupMatch, {counted(match.broken, 'group')} {'is' if match.broken == 1 else 'are'} right with {a} alone, "

@@ -25,14 +25,14 @@ from core.exchange.uploads import Upload
 from core.figures.text import escape_markdown
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
-from core.metrics.group_metrics import Metric
-from core.metrics.statistics import Clusters, Estimate
+from core.metrics.statistics import Clusters
 from core.rejudge import rejudge
 from core.scorers import plugins
 from core.scoring.cache import ScoreCache
 from ui import import_workbench, misplaced
 from ui.compute_queue import READING
-from ui.export import MARGIN_NOTE
+from ui.export import MARGIN_NOTE, metrics_table
+from ui.formatting import against_chance, of_groups
 from ui.misplaced import WAY_IMAGES, WAY_SCORES
 from ui.page import ask_beside, error_text
 from ui.uploads import (
@@ -326,7 +326,7 @@ def file_section(entry: str, shape: str) -> None:
     evaluation, name = upload_evaluation(entry, shape), entry.removeprefix(PREFIX)
     size = f"{counted(len(evaluation.scores), 'group')} of {'×'.join(map(str, evaluation.shape))}"
     st.subheader(escape_markdown(f"{name}: {size}"), anchor=False)
-    st.markdown(against_chance(evaluation))
+    st.markdown(against_chance(evaluation.metrics))
     cards(evaluation)
     if not evaluation.truth_given:
         st.caption("The file has no ground truth: image i is assumed to belong to caption i.")
@@ -347,6 +347,7 @@ def file_section(entry: str, shape: str) -> None:
             title=f"{name}: {size}",
             note=MARGIN_NOTE,
             latex=lambda: latex_table([(name, evaluation.metrics)]),
+            metrics=lambda: metrics_table(name, evaluation),
             state=view_state(entry, shape),
         )
         st.button(f"Remove {name}", on_click=remove_file, args=(entry,), icon=":material/delete:")
@@ -358,32 +359,8 @@ def view_state(entry: str, shape: str) -> dict[str, str]:
     return {**way, "set": entry, **({"shape": shape} if shape else {})}
 
 
-def of_groups(evaluation: Evaluation) -> dict[str, Estimate]:
-    """The metrics of groups, each once."""
-    own = {name: found for name, found in evaluation.metrics.items() if name in metrics.METRICS}
-    return {name: own[name] for name in Metric.same(own)}
-
-
-def against_chance(evaluation: Evaluation) -> str:
-    """In a sentence by which metrics the scores are better than chance, by their 95 % intervals."""
-    by: dict[str, list[str]] = {}
-    for name, found in of_groups(evaluation).items():
-        low, high = found.bounds
-        how = _BETTER if low > found.chance else _WORSE if high < found.chance else _NEITHER
-        by.setdefault(how, []).append(metrics.METRICS[name].label)
-    return " ".join(f"{how} chance by {_and(by[how])}." for how in (_BETTER, _NEITHER, _WORSE) if how in by)
-
-
-_BETTER, _NEITHER, _WORSE = "Better than", "Not distinguishable from", "Worse than"
-
-
-def _and(names: list[str]) -> str:
-    """`TextScore, ImageScore and GroupMatch`."""
-    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
-
-
 def cards(evaluation: Evaluation) -> None:
-    found = of_groups(evaluation)
+    found = of_groups(evaluation.metrics)
     with st.container(key="metric-cards"):
         grid = ui.metric_grid(len(found))
         for name, estimate in found.items():
@@ -393,7 +370,7 @@ def cards(evaluation: Evaluation) -> None:
 
 def what_metrics_ask(evaluation: Evaluation) -> None:
     with st.expander("What each metric asks", icon=":material/help:"):
-        for name in of_groups(evaluation):
+        for name in of_groups(evaluation.metrics):
             st.markdown(f"**{metrics.METRICS[name].label}**: {metrics.METRICS[name].meaning}")
 
 

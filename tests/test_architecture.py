@@ -17,7 +17,11 @@ DEMO = [ROOT / "gradio_app.py", *sorted((ROOT / "demo_server").glob("*.py"))]
 # they get `GroupSet.blind()`.
 READS_TRUTH = {
     *("groups.py", "scenes/sets.py"),  # groups hold it, the built-in world writes it
-    *("datasets/score_files.py", "papers/published.py"),  # the latter measures a file of scores
+    *(
+        "datasets/score_files.py",
+        "datasets/score_faults.py",
+        "papers/published.py",
+    ),  # the latter measures a file of scores
     # Probes are trained on groups of the training split, and judged on test groups.
     *("ladder/ladder.py", "ladder/_facts.py"),
     *(

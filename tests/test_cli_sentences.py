@@ -496,6 +496,45 @@ def test_every_mistake_has_a_line_of_its_own_and_what_is_left_out_is_counted(
         assert said[-1] == "  and 13 more; the page Your data lists them and gives them as a CSV file"
 
 
+def test_every_faulty_cell_of_an_npz_is_told_by_the_command(tmp_path):
+    """It named the first group alone, where of a CSV it named every row."""
+    scores = np.tile(np.eye(2), (12, 1, 1))
+    scores[[3, 10, 11], 1, 0] = np.nan
+    images = np.eye(24)
+    images[[2, 9]] = np.nan
+    np.savez(tmp_path / "bad.npz", scores=scores)
+    np.savez(tmp_path / "emb.npz", img=images, cap=np.eye(24))
+    for option, file, line in (
+        ("--scores", "bad.npz", "scores[10, 1, 0]: group '10', image 1, caption 0: nan is no finite number (score "
+         "the group again, or leave it out)"),
+        ("--embeddings", "emb.npz", "img[9]: this row of the image embeddings holds what is no finite number (compute "
+         "it again, or leave its group out)"),
+    ):  # fmt: skip
+        result = CliRunner().invoke(app, ["evaluate", option, str(tmp_path / file)])
+        assert isinstance(result.exception, InputError) and line in result.exception.details
+        assert str(result.exception).endswith(f"{len(result.exception.details)} mistakes in all:")
+    scores[[3, 11]] = 0
+    np.savez(tmp_path / "bad.npz", scores=scores)  # one alone is a sentence, which names its cell
+    result = CliRunner().invoke(app, ["evaluate", "--scores", str(tmp_path / "bad.npz")])
+    assert "the score in scores[10, 1, 0] (group '10', image 1, caption 0) is nan" in str(result.exception)
+
+
+def test_tags_of_a_file_that_only_numbers_its_groups_are_told_both_remedies(tmp_path):
+    """It named three of the numbers, and not where they come from."""
+    file, tags = str(tmp_path / "b.npz"), str(tmp_path / "tags.csv")
+    words = ["evaluate", "--scores", file, "--tags", tags, "--by", "topic"]
+    np.savez(file, scores=np.tile(np.eye(2), (4, 1, 1)))
+    (tmp_path / "tags.csv").write_text("group,topic\n" + "".join(f"g{g},{'xy'[g % 2]}\n" for g in range(4)))
+    said = str(CliRunner().invoke(app, words).exception)
+    assert "only numbers its groups, 0 to 3" in said and "Name the rows of the tags by these numbers" in said
+    assert "add an array 'ids'" in said
+    np.savez(file, scores=np.tile(np.eye(2), (4, 1, 1)), ids=[f"g{g}" for g in range(4)])
+    assert CliRunner().invoke(app, words).exit_code == 0
+    np.savez(file, scores=np.tile(np.eye(2), (4, 1, 1)))
+    (tmp_path / "tags.csv").write_text("group,topic\n0,x\n1,y\n2,x\n3,y\n")
+    assert CliRunner().invoke(app, words).exit_code == 0
+
+
 def test_a_report_says_its_whole_path_and_the_folder_that_it_made(tmp_path, monkeypatch):
     """It made folders without a word, and said the path as it was typed."""
     (tmp_path / "s.csv").write_text("group,image,caption,score\ng,0,0,2\ng,0,1,1\ng,1,0,1\ng,1,1,2\n")

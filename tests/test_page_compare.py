@@ -2,6 +2,7 @@
 
 import io
 import json
+import re
 import runpy
 
 import numpy as np
@@ -42,6 +43,30 @@ def test_two_models_are_compared_with_paired_intervals(app):
     assert "groups** show a difference of 5 points with 80 % power" in text(test)
     fine(test.number_input(key="differ").set_value(3.0).run())
     assert "cannot be 5 points apart" in text(test)
+
+
+def right_in(count: int, of: int) -> bytes:
+    """Scores of which the last so many groups are right in every way."""
+    rows = ["group,image,caption,score,match"]
+    for g in range(of):
+        own = g >= of - count
+        rows += [f"g{g},{i},{j},{int((i == j) == own)},{int(i == j)}" for i in (0, 1) for j in (0, 1)]
+    return "\n".join(rows).encode()
+
+
+def test_an_interval_that_the_exact_test_stretched_to_0_is_said_to_be_one(app):
+    """`+0.0 to +66.4` stood there as if it had come out so; and the detectable difference lacked “uncorrected”."""
+    for name, count in (("a.csv", 8), ("b.csv", 13), ("c.csv", 0)):
+        UploadStore().add(name, right_in(count, 13), "")
+    test = app(COMPARE, set="upload/a.csv", other="upload/b.csv")
+    said = text(test)
+    assert "+0.0 to" in said and "(stretched to hold 0 by the exact test)" in said
+    assert (
+        "The interval of TextScore, ImageScore, GroupScore, GroupMatch, IndividualMatch is stretched to"
+        in said
+    )
+    assert re.search(r"points or more \(80.% power, uncorrected\)", said)
+    assert "stretched" not in text(app(COMPARE, set="upload/c.csv", other="upload/b.csv"))
 
 
 @pytest.mark.parametrize(

@@ -444,6 +444,51 @@ def test_a_result_is_said_against_chance_in_a_sentence(app):
     )
 
 
+def test_matching_begins_with_the_same_sentence(app):
+    """It led with the groups that GroupMatch gains, of a file that is no better than chance."""
+    here = fine(uploaded(app, "s.csv", _csv(40, 0.5)))
+    (said,) = [each.value for each in here.markdown if "chance by" in each.value]
+    there = fine(app("pages/2_Matching.py", set="upload/s.csv"))
+    assert [each.value for each in there.markdown if "chance by" in each.value] == [f"**{said}**"]
+    assert not any(
+        "groups**" in each.value for each in there.markdown if "matched correctly" in each.value[:60]
+    )
+
+
+@pytest.mark.parametrize("page", ["pages/1_Groups.py", "pages/2_Matching.py", PAGE])
+def test_the_metrics_are_exported_as_a_table_with_intervals_chance_and_ties(app, monkeypatch, page):
+    """There was a table with a row per group, and none of the metrics."""
+    given = {}
+    monkeypatch.setattr("ui.export._file_button", lambda label, data, *_, **__: given.update({label: data}))
+    fine(uploaded(app, "s.csv", _csv(40, 0.5)))
+    fine(app(page, set="upload/s.csv", **({"way": "Scores or embeddings"} if page == PAGE else {})))
+    rows = list(csv.DictReader(io.StringIO(given["Metrics (CSV)"]().decode())))
+    found = Evaluation.of(read_scores("s.csv", _csv(40, 0.5)).scores, None)
+    assert [row["metric"] for row in rows][:2] == ["TextScore", "ImageScore"] and len(rows) == 5
+    for row, estimate in zip(rows, found.metrics.values(), strict=True):
+        numbers = [float(row[name]) for name in ("percent", "low", "high", "chance")]
+        assert numbers == pytest.approx(
+            [estimate.value, estimate.low, estimate.high, estimate.chance], abs=1e-4
+        )
+        assert row["groups"] == "40" and row["tied"] == str(estimate.ties)
+
+
+def test_a_group_without_pictures_has_its_verdicts_first_and_no_search_for_words(app):
+    """They began below the fold of a laptop, beside an empty column; the filters offered words of captions."""
+    fine(uploaded(app, "s.csv", _csv(40, 0.5)))
+    test = fine(app("pages/1_Groups.py", set="upload/s.csv", group="3"))
+    whole = html(test)
+    assert whole.index("cm-verdicts") < whole.index("image A")
+    assert [each.value.replace("\\", "") for each in test.header if "verdicts" in each.value.lower()] == [
+        "Group 3: verdicts, with its numbers"
+    ]
+    gallery = fine(app("pages/1_Groups.py", set="upload/s.csv", q="cube"))
+    assert not [each for each in gallery.text_input if each.label == "Words in the captions"]
+    assert any(each.value.startswith("40 of 40 groups") for each in gallery.caption)
+    gallery = fine(app("pages/1_Groups.py", set="scenes/left-right"))
+    assert [each for each in gallery.text_input if each.label == "Words in the captions"]
+
+
 def test_a_file_with_a_byte_order_mark_is_read_and_an_empty_one_is_a_sentence_above_what_files_hold(app):
     test = fine(uploaded(app, "bom.csv", b"\xef\xbb\xbf" + _csv(3, 1.0)))
     assert "bom.csv: 3 groups of 2×2" in test.subheader[0].value.replace("\\", "")
@@ -508,6 +553,58 @@ def test_the_box_above_a_table_of_mistakes_counts_them_and_repeats_none(app, ope
         f"x.csv has {count} mistakes; the table below lists each with its row and what to do. Nothing of it is stored: "
         "mend them, and upload it again."
     ]
+
+
+def faulty_arrays() -> dict[str, bytes]:
+    """An NPZ of scores and one of embeddings, each with several mistakes."""
+    scores = np.tile(np.eye(2), (12, 1, 1))
+    for cell in ((3, 0, 1), (10, 0, 0), (10, 1, 0), (11, 1, 1)):
+        scores[cell] = np.nan
+    scores[5, 0, 0] = np.inf
+    images = np.eye(24)
+    images[2], images[9] = np.nan, 0
+    return {
+        "bad.npz": npz(scores=scores, truth=np.tile([0, 1], (12, 1))),
+        "emb.npz": npz(img=images, cap=np.eye(24)),
+    }
+
+
+def test_every_faulty_cell_of_an_npz_stands_in_the_table_of_mistakes(app, open_page):
+    """It said the first group alone, where a CSV had a table."""
+    test = uploaded(app, "bad.npz", faulty_arrays()["bad.npz"])
+    assert [each.value.replace("\\", "") for each in test.error] == [
+        "bad.npz has 5 mistakes; the table below lists each with its cell and what to do. Nothing of it is stored: "
+        "mend them, and upload it again."
+    ]
+    (table,) = [each.value for each in test.dataframe]
+    cells = ["[3, 0, 1]", "[5, 0, 0]", "[10, 0, 0]", "[10, 1, 0]", "[11, 1, 1]"]
+    assert table["cell"].tolist() == [f"scores{cell}" for cell in cells]
+    assert table["what is wrong"][3] == "group '10', image 1, caption 0: nan is no finite number"
+    assert set(table["what to do"]) == {"score the group again, or leave it out"}
+    assert [each.label for each in test.get("download_button") if "Mistakes" in each.label] == [
+        "Mistakes (CSV)"
+    ]
+    assert not UploadStore().list()
+
+
+def test_every_row_of_embeddings_without_a_direction_stands_in_the_table(app):
+    (table,) = [each.value for each in uploaded(app, "emb.npz", faulty_arrays()["emb.npz"]).dataframe]
+    assert table["cell"].tolist() == ["img[2]", "img[9]"]
+    assert "no finite number" in table["what is wrong"][0] and "zero" in table["what is wrong"][1]
+
+
+def test_ids_and_truth_of_an_npz_have_their_mistakes_in_the_table_too():
+    scores = np.tile(np.eye(2), (4, 1, 1))
+    sound = {"scores": scores, "ids": np.array(list("abcd")), "truth": np.tile([0, 1], (4, 1))}
+    assert ScoreFault.of_file("x.npz", npz(**sound)) == []
+    truth = [[0, 1], [1, 1], [0, 2], [1, 0]]
+    found = ScoreFault.of_file("x.npz", npz(scores=scores, ids=np.array(list("abca")), truth=truth))
+    assert [fault.column for fault in found] == ["ids[3]", "truth[1]", "truth[2]"]
+    assert (
+        found[0].what == "'a' is the id of group 0 already" and found[2].what == "that of group 'c' is [0, 2]"
+    )
+    for scores in (np.eye(2), np.array("x")):  # a shape is wrong, which is one sentence
+        assert ScoreFault.of_file("x.npz", npz(scores=scores)) == []
 
 
 def opens(test, name: str):

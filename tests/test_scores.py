@@ -525,7 +525,7 @@ BAD_NPZ = {
     "one caption": (npz(scores=np.zeros((2, 1, 1))), "scores.npz: Groups of 1 images and 1 captions"),
     "NaN": (
         npz(scores=np.full((2, 2, 2), np.nan), ids=["x", "y"]),
-        r"scores\.npz: Group 'x' has a score that is not",
+        r"scores\.npz: 8 scores are no finite numbers: nan in scores",
     ),
     "text": (npz(scores=np.full((2, 2, 2), "a")), "Scores hold <U1 values; they need numbers"),
     "ids": (

@@ -22,7 +22,7 @@ from core.base.text import counted
 from core.datasets.paper_results import CITATIONS
 from core.exchange.figures import browser, write_figure
 from core.exchange.uploads import TAGS
-from core.figures.text import escape_markdown
+from core.figures.text import escape_markdown, label_and_meaning
 from core.groups import GroupSet
 from ui.navigation import PAGES
 from ui.selection import benchmark_of, shown_selection
@@ -74,6 +74,7 @@ def export_section(
     note: str = "",
     state: Mapping[str, str] | None = None,
     table_label: str = "Table (CSV)",
+    metrics: Callable[[], pd.DataFrame] | None = None,
 ) -> None:
     """Downloads of a view, the link to it, and what reproduces and cites it; texts have a button that copies them.
 
@@ -82,13 +83,16 @@ def export_section(
     what prints the same numbers. groups, papers : whose BibTeX it takes besides Crossmatch's own (keys of `CITATIONS`).
     more : draws what else there is. label : of the button, where a page has two. title, note : above an exported
     figure, what it was measured on (model, set, number of groups) and how its marks are read: a slide has nothing else.
-    state : what the link has besides, where the address leaves it out.
+    state : what the link has besides, where the address leaves it out. metrics : of `metrics_table`, where `table` has
+    other rows.
     """
     with st.popover(label, icon=":material/download:"):
         if more is not None:
             more()
         if table is not None:
             csv_button(table_label, table, name)
+        if metrics is not None:
+            csv_button("Metrics (CSV)", metrics, f"{name}-metrics")
         head = (title, note) if not figures or _with_head(name, title or note) else ("", "")
         for each, figure in (figures or {}).items():
             _figure_buttons(f"{name}-{each}", each, partial(_titled, figure, *head))
@@ -244,8 +248,12 @@ def evaluation_exports(
         again = "" if assumed else command  # which makes no such assumption
         return report_html(of_one, command=again, note=assumed).encode()
 
+    alone = (
+        partial(metrics_table, rows[0], pair[0]) if len(pair) == 1 else None
+    )  # of two the page has one of its own
     return {
         "title": selection.description if len(pair) == 1 else "",
+        "metrics": alone,
         "latex": lambda: latex_table(
             [(name, e.metrics) for name, e in zip(rows, pair, strict=True)],
             differences(pair[0], pair[1]) if len(pair) == 2 else None,
@@ -256,6 +264,24 @@ def evaluation_exports(
         "groups": selection.groups,
         "more": partial(_ask_row_names, list(evaluations)) if any(map(is_upload, evaluations)) else None,
     }
+
+
+def metrics_table(name: str, evaluation: Evaluation) -> pd.DataFrame:
+    """A row per metric, in percent: value, 95 % interval, chance level, tied groups; the interval by cluster too, where
+    groups hang together. name : of the model or file."""
+    import pandas as pd
+
+    base = {"model": name, "groups": len(evaluation.ids)}
+    rows = []
+    for metric, found in evaluation.metrics.items():
+        numbers = {"percent": found.value, "low": found.low, "high": found.high, "chance": found.chance}
+        if found.clustered is not None:
+            by = f"by {found.clustered.by}"
+            numbers |= {f"{by}: low": found.clustered.low, f"{by}: high": found.clustered.high}
+        label = label_and_meaning(metric)[0]
+        shown = {key: round(value, 4) for key, value in numbers.items()}
+        rows.append({**base, "metric": label, **shown, "tied": found.ties})
+    return pd.DataFrame(rows).astype({"tied": "Int64"})
 
 
 def row_names(entries: Sequence[str]) -> list[str]:

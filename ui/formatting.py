@@ -12,6 +12,7 @@ import streamlit as st
 
 from core.base.text import _change_in_points, _exact_differences, _p_text, _time_left, _true_minus
 from core.figures.text import _unbroken, label_and_meaning
+from core.metrics.group_metrics import Metric
 from core.metrics.groups import METRICS
 from core.metrics.statistics import Estimate
 
@@ -83,6 +84,31 @@ def metric_card(name: str, estimate: Estimate, change: str | None = None) -> Non
             help=f"{meaning}\n\n{note}",
         )
         st.caption(f"{interval}  \nchance {estimate.chance:.1f} · {estimate.tied}")
+
+
+def of_groups(found: Mapping[str, Estimate]) -> dict[str, Estimate]:
+    """The metrics of groups, each once."""
+    own = {name: estimate for name, estimate in found.items() if name in METRICS}
+    return {name: own[name] for name in Metric.same(own)}
+
+
+def against_chance(found: Mapping[str, Estimate]) -> str:
+    """In a sentence by which metrics scores are better than chance, by their 95 % intervals: by cluster, where groups
+    hang together."""
+    by: dict[str, list[str]] = {}
+    for name, estimate in of_groups(found).items():
+        low, high = estimate.bounds
+        how = _BETTER if low > estimate.chance else _WORSE if high < estimate.chance else _NEITHER
+        by.setdefault(how, []).append(METRICS[name].label)
+    return " ".join(f"{how} chance by {_and(by[how])}." for how in (_BETTER, _NEITHER, _WORSE) if how in by)
+
+
+_BETTER, _NEITHER, _WORSE = "Better than", "Not distinguishable from", "Worse than"
+
+
+def _and(names: list[str]) -> str:
+    """`TextScore, ImageScore and GroupMatch`."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def exact_differences_once(owner: str, digits: int = 1) -> str:

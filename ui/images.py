@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 
@@ -81,6 +82,14 @@ def draw_group(
 def has_pictures(group: Group) -> bool:
     """Whether there is anything to look at: a file of scores or embeddings has rows alone."""
     return not isinstance(group.images[0], RowImage)
+
+
+def has_captions(group: Group) -> bool:
+    """Whether a group's captions are texts: a file of scores or embeddings may only number them, or have rows alone."""
+    return has_pictures(group) or not all(map(_NO_TEXT.fullmatch, group.captions))
+
+
+_NO_TEXT = re.compile(r"(caption )?\d+|caption [0-9a-f]{16}")
 
 
 def group_card(

@@ -81,7 +81,8 @@ def _renamed(guess: _ScoreColumns, name: str, table: Table) -> bytes | None:
 
 
 def show_mistakes(error: InputError, name: str, content: bytes, so: str) -> None:
-    """What is wrong with a file of scores: all of its mistakes, as of a manifest; or the sentence of whoever read it.
+    """What is wrong with a file of scores or embeddings: all of its mistakes, as of a manifest; or the sentence of
+    whoever read it.
 
     so : begins what is to be done, `... mend`.
     """
@@ -89,12 +90,15 @@ def show_mistakes(error: InputError, name: str, content: bytes, so: str) -> None
     if len(faults) < 2:
         show_error(error)
         return
+    place = "cell" if name.lower().endswith(".npz") else "row"
     first = f"at least {LISTED} mistakes; the table below lists the first of them, each"
     every = f"{len(faults)} mistakes; the table below lists each"
-    told = f"{name} has {first if len(faults) == LISTED else every} with its row and what to do."
+    told = f"{name} has {first if len(faults) == LISTED else every} with its {place} and what to do."
     show_error(InputError(f"{told} {so} them, and upload it again."))
     table = pd.DataFrame(faults, columns=["row", "column", "what is wrong", "what to do"])
     table["row"] = ["" if row is None or pd.isna(row) else str(int(row)) for row in table["row"]]
+    if place == "cell":
+        table = table.drop(columns="row").rename(columns={"column": "cell"})
     wide_table(table, height=min(38 + 35 * len(table), 320), key="score-faults")
     data = lambda: table.to_csv(index=False).encode()  # noqa: E731
     st.download_button("Mistakes (CSV)", data, "mistakes.csv", "text/csv", on_click="ignore")

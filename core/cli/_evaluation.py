@@ -62,23 +62,26 @@ def cluster_by(evaluation: Evaluation, tag: str | None) -> None:
 
 
 def read_score_file(path: Path) -> ScoreFile:
-    """As `read_scores`; of a table with several mistakes the error lists them, not the first kind alone."""
+    """As `read_scores`; of a file with several mistakes the error lists them, not the first kind alone."""
     try:
         return read_scores(path)
     except InputError as error:
-        faults = ScoreFault.of_file(path, path.read_bytes()) if path.is_file() else []
         if (headers := _headers_said(path)) is not None:
             raise InputError(headers) from None
-        if len(faults) < 2:
-            raise
-        more = "or more " if len(faults) == LISTED else ""
-        lines = [*map(_fault_text, faults[:_TOLD])]
-        if (rest := len(faults) - _TOLD) > 0:
-            least = "at least " if len(faults) == LISTED else ""
-            lines.append(
-                f"and {least}{rest} more; the page Your data lists them and gives them as a CSV file"
-            )
-        raise InputError(f"{error} {len(faults)} {more}mistakes in all:", lines) from None
+        raise _with_all_faults(error, path) from None
+
+
+def _with_all_faults(error: InputError, path: Path) -> InputError:
+    """The error with every mistake of the file that it is about, where there are several."""
+    faults = ScoreFault.of_file(path, path.read_bytes()) if path.is_file() else []
+    if len(faults) < 2:
+        return error
+    more = "or more " if len(faults) == LISTED else ""
+    lines = [*map(_fault_text, faults[:_TOLD])]
+    if (rest := len(faults) - _TOLD) > 0:
+        least = "at least " if len(faults) == LISTED else ""
+        lines.append(f"and {least}{rest} more; the page Your data lists them and gives them as a CSV file")
+    return InputError(f"{error} {len(faults)} {more}mistakes in all:", lines)
 
 
 _TOLD = 20  # mistakes of a score file
@@ -113,8 +116,7 @@ def _headers_said(path: Path) -> str | None:
 
 
 def _fault_text(fault: ScoreFault) -> str:
-    where = filter(None, ["the file" if fault.row is None else f"row {fault.row}", fault.column])
-    return f"{', '.join(where)}: {fault.what} ({fault.fix})"
+    return f"{fault._where}: {fault.what} ({fault.fix})"
 
 
 def load_evaluation(
@@ -145,7 +147,11 @@ def load_evaluation(
         )
     if embeddings is not None:
         refuse_unused("with --embeddings", "model", "split")
-        file = read_embeddings(embeddings, parse_shape(shape or "2x2"))
+        groups_of = parse_shape(shape or "2x2")
+        try:
+            file = read_embeddings(embeddings, groups_of)
+        except InputError as error:
+            raise _with_all_faults(error, embeddings) from None
         return Evaluation.of(file.group_scores(), None, global_scores=file.all_pairs())
     if scores is not None:
         refuse_unused("with --scores", "model")

@@ -68,6 +68,6 @@ def _own(chosen: PublishedSet, path: Path, metric: str) -> pd.DataFrame:
     try:
         return chosen.result(path, metric)
     except InputError:
-        if path.suffix.lower() in (".csv", ".parquet") and path.is_file():
+        if path.suffix.lower() in (".csv", ".parquet", ".npz") and path.is_file():
             read_score_file(path)
         raise

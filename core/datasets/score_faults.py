@@ -1,10 +1,11 @@
-"""All that is wrong in a file of scores, row by row; `score_files.read_scores` stops at the first kind of fault."""
+"""All that is wrong in a file of scores or embeddings, row by row or cell by cell; `score_files.read_scores` and
+`embeddings.read_embeddings` stop at the first kind of fault."""
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from io import StringIO
 from itertools import islice
@@ -15,8 +16,9 @@ import numpy as np
 
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
-from core.base.table_formats import open_table
+from core.base.table_formats import open_table, read_arrays
 from core.base.text import counted
+from core.datasets.embeddings import _CAPTION_NAMES, _IMAGE_NAMES
 
 LISTED = 500  # faults
 _LABELS = ("group", "image", "caption")
@@ -28,15 +30,17 @@ _DECIMAL_COMMA = re.compile(r"\s*[-+]?\d*,\d+\s*")
 class ScoreFault(NamedTuple):
     """One thing that is wrong."""
 
-    row: int | None  # as a spreadsheet counts: the header is row 1; None: the whole file
-    column: str  # "" where it is the whole row
+    row: int | None  # as a spreadsheet counts: the header is row 1; None: the whole file, or an array
+    column: str  # "" where it is the whole row; of an array its cell, `scores[10, 0, 1]`
     what: str
     fix: str
 
     @classmethod
     def of_file(cls, path: Path | str, content: bytes) -> list[ScoreFault]:
-        """The faults of a table with a row per score (CSV, Parquet), the first `LISTED` in the order of the rows; []
-        for another form, and for a table that cannot be read at all."""
+        """The faults of a table with a row per score (CSV, Parquet) or of the arrays of an NPZ, the first `LISTED` in
+        the order of the rows or cells; [] for another form, and for a file that cannot be read at all."""
+        if Path(path).suffix.lower() == ".npz":
+            return list(islice(_array_faults(path, content), LISTED))
         if Path(path).suffix.lower() not in (".csv", ".parquet"):
             return []
         long: list[ScoreFault] = []
@@ -55,6 +59,12 @@ class ScoreFault(NamedTuple):
         found = [*long, *islice(_faults(_texts(table), torn), 20 * LISTED)]
         found.sort(key=lambda fault: fault.row or 0)
         return found[:LISTED]
+
+    @property
+    def _where(self) -> str:
+        """`row 3, score`, `scores[10, 0, 1]`; `the file, score` of a column that is missing."""
+        place = "the file" if self.column in _COLUMNS else ""
+        return ", ".join(filter(None, [place if self.row is None else f"row {self.row}", self.column]))
 
 
 def _without_long_rows(path: Path | str, content: bytes) -> tuple[pd.DataFrame, list[ScoreFault], set[str]]:
@@ -147,3 +157,70 @@ def _bad_matches(table: pd.DataFrame) -> Iterator[ScoreFault]:
         what = f"image {each['image']!r} of group {each['group']!r} has {has} with match = 1"
         fix = "leave exactly one at 1" if each["several"] else "give at least one the value 1"
         yield ScoreFault(int(each["row"]) + 2, "match", what, fix)
+
+
+# --- arrays
+
+
+def _array_faults(path: Path | str, content: bytes) -> Iterator[ScoreFault]:
+    """The faults of scores (n, m, k) with their ids and truth, or of embeddings; none where a shape is wrong, which one
+    sentence says."""
+    try:
+        arrays = read_arrays(path, content)
+    except InputError:
+        return
+    if "scores" in arrays:
+        yield from _score_array_faults(arrays)
+        return
+    for name, array in arrays.items():
+        for kind, names in (("image", _IMAGE_NAMES), ("caption", _CAPTION_NAMES)):
+            if name.lower() in names:
+                yield from _bad_embeddings(name, kind, array)
+
+
+def _score_array_faults(arrays: Mapping[str, np.ndarray]) -> Iterator[ScoreFault]:
+    scores = arrays["scores"]
+    ids = arrays.get("ids", np.arange(len(scores)) if scores.ndim else np.arange(0))
+    if scores.ndim != 3 or ids.shape != scores.shape[:1] or ids.dtype.kind not in "USiufb":
+        return
+    names = list(map(_id_text, ids))
+    if scores.dtype.kind == "f":
+        for g, i, j in np.argwhere(~np.isfinite(scores)).tolist():
+            what = f"group {names[g]!r}, image {i}, caption {j}: {scores[g, i, j]} is no finite number"
+            yield ScoreFault(None, f"scores[{g}, {i}, {j}]", what, _SCORE_AGAIN)
+    first: dict[str, int] = {}
+    for g, name in enumerate(names):
+        if first.setdefault(name, g) != g:
+            what = f"{name!r} is the id of group {first[name]} already"
+            yield ScoreFault(None, f"ids[{g}]", what, "give each group an id of its own")
+    yield from _bad_truth(arrays.get("truth"), names, scores.shape[2])
+
+
+_SCORE_AGAIN = "score the group again, or leave it out"
+
+
+def _id_text(value: np.bytes_ | np.generic) -> str:
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def _bad_truth(truth: np.ndarray | None, names: Sequence[str], k: int) -> Iterator[ScoreFault]:
+    if truth is None or truth.ndim != 2 or len(truth) != len(names) or truth.dtype.kind not in "iu":
+        return
+    for g, row in enumerate(truth.tolist()):
+        if len({*row}) < len(row) or not all(0 <= j < k for j in row):
+            fix = f"write distinct caption indices from 0 to {k - 1}"
+            yield ScoreFault(None, f"truth[{g}]", f"that of group {names[g]!r} is {row}", fix)
+
+
+def _bad_embeddings(name: str, kind: str, array: np.ndarray) -> Iterator[ScoreFault]:
+    """Rows that have no direction. array : (rows, d), or by group (n, rows in each, d)."""
+    if array.ndim not in (2, 3) or array.dtype.kind != "f":
+        return
+    finite, zero = np.isfinite(array).all(axis=-1), (array == 0).all(axis=-1)
+    for place in np.argwhere(~finite | zero).tolist():
+        cell = ", ".join(map(str, place))
+        bad = "is zero in all dimensions" if finite[tuple(place)] else "holds what is no finite number"
+        yield ScoreFault(None, f"{name}[{cell}]", f"this row of the {kind} embeddings {bad}", _EMBED_AGAIN)
+
+
+_EMBED_AGAIN = "compute it again, or leave its group out"

@@ -206,6 +206,13 @@ def read_tags(path: Path | str, data: bytes | None = None, ids: Sequence[str] | 
         return table
     indexed = table.assign(id=table["id"].astype(str)).set_index("id")
     missing = [name for name in ids if name not in indexed.index]
+    if len(missing) == len(ids) and list(ids) == [str(i) for i in range(len(ids))]:
+        raise InputError(
+            f"{path} has no row for {_first_few([repr(name) for name in missing[:_LISTED]], len(missing))}: the file "
+            f"that it belongs to only numbers its groups, 0 to {len(ids) - 1}. Name the rows of the tags by these "
+            "numbers, or give the groups their names: in an NPZ of scores add an array 'ids' with the name of each "
+            "group, in the order of its scores: numpy.savez('named.npz', scores=..., ids=...)."
+        )
     if missing:
         raise InputError(
             f"{path} has no row for {_first_few([repr(name) for name in missing[:_LISTED]], len(missing))}; its column "
@@ -323,17 +330,30 @@ def _numbers(path: Path | str, column: pd.Series, where: _Where) -> np.ndarray:
     bad = np.flatnonzero(~np.isfinite(pd.to_numeric(column, errors="coerce").to_numpy(dtype=np.float64)))
     if len(bad):
         texts = [str(column.iloc[row]) for row in bad[:_LISTED]]
-        is_comma = all(map(_DECIMAL_COMMA.fullmatch, texts))
-        if len(bad) == 1:
-            hint = "write the decimal comma as a point" if is_comma else "it must be a finite number"
-            raise InputError(f"{path}: the score in {where(int(bad[0]))} is {texts[0]!r}; {hint}.")
-        what, hint = "are no finite numbers", "mend them"
-        if is_comma:
-            what, hint = "have a decimal comma", "write a point (spreadsheets do in an English locale)"
-        listed = [f"{text!r} in {where(int(row))}" for text, row in zip(texts, bad, strict=False)]
-        raise InputError(f"{path}: {len(bad)} scores {what}: {_first_few(listed, len(bad))}; {hint}.")
+        raise _not_finite(
+            path,
+            [repr(text) for text in texts],
+            [where(int(row)) for row in bad[:_LISTED]],
+            len(bad),
+            all(map(_DECIMAL_COMMA.fullmatch, texts)),
+        )
     # Python's own conversion: pandas' may be a last digit off, and what was written must come back.
     return column.astype(object).to_numpy().astype(np.float64)
+
+
+def _not_finite(
+    path: Path | str, values: Sequence[str], places: Sequence[str], count: int, is_comma: bool = False
+) -> InputError:
+    """The error of scores that are no finite numbers. values, places : the first of them; count : of all. is_comma :
+    they are decimal commas."""
+    if count == 1:
+        hint = "write the decimal comma as a point" if is_comma else "it must be a finite number"
+        return InputError(f"{path}: the score in {places[0]} is {values[0]}; {hint}.")
+    what, hint = "are no finite numbers", "mend them"
+    if is_comma:
+        what, hint = "have a decimal comma", "write a point (spreadsheets do in an English locale)"
+    listed = [f"{value} in {place}" for value, place in zip(values, places, strict=True)]
+    return InputError(f"{path}: {count} scores {what}: {_first_few(listed, count)}; {hint}.")
 
 
 def _matches(
@@ -588,9 +608,22 @@ def _read_npz(path: Path | str, content: bytes) -> ScoreFile:
             raise InputError(f"{path}: {name!r} is {values.dtype}; it needs texts or numbers.")
     check(path, unfolded=sum(map(_letters_bytes, texts.values())))
     ids = _texts(texts.pop("ids", np.arange(n))).tolist()
+    if scores.dtype.kind == "f":
+        _check_finite(path, scores, ids)
     columns = {name.removeprefix("tag_"): pd.Series(_texts(texts[name]), dtype="str") for name in texts}
     tags = pd.DataFrame(columns)
     return ScoreFile(scores, arrays.get("truth"), ids, tags if len(tags.columns) else None)
+
+
+def _check_finite(path: Path | str, scores: np.ndarray, ids: Sequence[str]) -> None:
+    """Raise InputError with the first cells of an array that are no finite numbers."""
+    finite = np.isfinite(scores)
+    if finite.all():
+        return
+    cells = np.argwhere(~finite)
+    first = cells[:_LISTED].tolist()
+    places = [f"scores[{g}, {i}, {j}] (group {ids[g]!r}, image {i}, caption {j})" for g, i, j in first]
+    raise _not_finite(path, [str(scores[g, i, j]) for g, i, j in first], places, len(cells))
 
 
 def _letters_bytes(values: np.ndarray) -> int:
