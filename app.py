@@ -48,8 +48,8 @@ def one_group(evaluation: Evaluation, groups: GroupSet, group: str, state: dict[
     left, right = st.columns([3, 2], gap="large")
     with left, st.container(key="drawn-home"):
         ui.draw_group(groups[index], data)
-        both = [(data.kinds[name], METRICS[name].label) for name in (GROUP_MATCH, GROUP_SCORE)]
-        st.html(group_html.card_html([], [], both))
+        marks = [(data.kinds[name], METRICS[name].label) for name in (GROUP_MATCH, GROUP_SCORE)]
+        st.html(group_html.card_html([], [], marks))
     with right:
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             st.header("One group, two verdicts", anchor=False, width="content")
