@@ -957,6 +957,10 @@ def test_a_run_says_in_words_whether_it_gained_and_where_it_only_memorised(score
     words = {label: _verdict_words(change) for label, change in found.items()}
     assert words["GroupMatch"].startswith("rises by" if match[1] < 0.05 else "is not shown to change")
     assert _verdict_words(_change(9, 0.03)._replace(p_holm=0.06)).startswith("rises, but not surely")
+    # "is not shown to change: chance alone could explain the difference: +0.0 points"
+    assert _verdict_words(_change(0.0, 1.0)._replace(fixed=0, broken=0)) == "did not change"
+    assert _verdict_words(_change(1e-15, 1.0)._replace(fixed=2, broken=2)) == "did not change in sum"
+    assert _verdict_words(_change(0.01, 1.0)).startswith("is not shown to change")
 
 
 def test_the_table_of_seeds_has_the_interval_of_every_mean(app, made, monkeypatch):  # noqa: F811
