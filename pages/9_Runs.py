@@ -848,7 +848,7 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
         st.warning(escape_markdown(pair.other_groups), icon=":material/difference:")
     both = {f"{side}: {name}": sweep for side, name, sweep in zip("AB", own, (first, second), strict=True)}
     lines = [_line(*each) for each in zip("AB", own, (first, second), strict=True)]
-    differing = escape_markdown(pair.differing)
+    differing = "  \n".join(escape_markdown(line) for line in (pair.differing, pair._seeds_line) if line)
     data = {name: curves(sweep, store) for name, sweep in both.items()}
     one, other = data.values()
     metric = pick_metric([name for name in one.metrics if name in other.metrics])

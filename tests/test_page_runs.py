@@ -994,6 +994,39 @@ def test_the_command_compares_two_as_the_page_does(app, made, capsys):  # noqa: 
             told(*names)
 
 
+def test_seeds_that_are_not_complete_are_counted_out_of_a_comparison_and_it_is_said(app, made, capsys):  # noqa: F811
+    """“seeds 0–2” stood above a verdict of seed 0 alone: the others had been stopped."""
+    store, job = RunStore(), TTMRun.of(SET, MODEL, groups=24, options={**SMALL, "lr": 1e-5})
+    first, second, third = seeded(job, 3, "g-0c0c0c0c")
+    finish(store, f"{SET} · {MODEL} · seed 0", first)
+    for each in (second, third):
+        cut = store.create("ttm", f"{SET} · {MODEL} · seed {each.seed}", each.written())
+        attempt = store.queue_up(cut.id)
+        store.append_step(cut.id, store.steps(made.seeds[0])[0], attempt)
+        store.arrays_path(cut.id, 0).parent.mkdir(exist_ok=True)
+        shutil.copy(store.arrays_path(made.seeds[0], 0), store.arrays_path(cut.id, 0))
+        store.conclude(cut.id, attempt, "stopped")
+
+    def told(*names):
+        cli(["runs", "compare", *names], standalone_mode=False)
+        return capsys.readouterr().out
+
+    line = "B: 1 of 3 seeds complete; compared over seed 0 alone, complete in both."
+    plain = told(made.group, "g-0c0c0c0c")
+    assert line in plain and "of seed 0, which both have, over groups" in plain
+    assert line in told(made.group, "g-0c0c0c0c", "--latex")
+    found = json.loads(told(made.group, "g-0c0c0c0c", "--json"))
+    assert found["seeds"] == {"a": [0, 1], "b": [0], "compared": [0]} and found["seeds_line"] == line
+    shown = text(choose(app(RUNS), made.group, "g-0c0c0c0c")).replace("\\", "")
+    assert line.replace("B:", "A:") in shown
+    # Nothing in common, everything, and two runs that are no seeds.
+    alone = next(run.id for run in store.list() if run.config.get("group") == "g-0c0c0c0c" and not run.done)
+    nothing = told(made.group, alone)
+    assert nothing.startswith("There is no paired test") and "no complete seed in common" in nothing
+    assert "seed 0 alone, complete in both" in told(made.group, made.simplematch)
+    assert "complete" not in told(*made.seeds)
+
+
 def test_that_a_table_goes_on_is_said_where_it_does():
     """Of two runs without a test the table fits a phone, and the line above it said to swipe. A browser that knows
     timelines animates it, and so shows it, only while there is something to scroll."""
