@@ -322,7 +322,12 @@ FITTING = (
     *("compared", "set", "result", "gain", SCORE_GAIN, "before", "groups", "curve", "status"),
     *("model", "settings", "seed", "started", "time"),
 )
-_YIELDING = ("before", SCORE_GAIN, "time", "started")  # to “All columns”, in this order, where there is no room
+_YIELDING = (
+    "before",
+    SCORE_GAIN,
+    "time",
+    "started",
+)  # to “All columns”, in this order, where there is no room
 _CURVE = 70
 
 
@@ -686,7 +691,9 @@ def run_archives(chosen: Sequence[SeedGroup]) -> None:
         return
     runs = [run for sweep in chosen for run in sweep.runs]
     if len(runs) == 1:
-        st.caption("The run as one file, with everything it recorded and its model; import it on any machine.")
+        st.caption(
+            "The run as one file, with everything it recorded and its model; import it on any machine."
+        )
         archive_button(runs[0], f"{lettered(chosen)[0]} ({runs[0].status})", "list")
         return
     ended = [run for run in runs if not run.live]
@@ -701,7 +708,9 @@ def run_archives(chosen: Sequence[SeedGroup]) -> None:
         disabled=not ended,
     )
     left = len(runs) - len(ended)
-    without = f" Without {counted(left, 'run')} that {'has' if left == 1 else 'have'} not ended." if left else ""
+    without = (
+        f" Without {counted(left, 'run')} that {'has' if left == 1 else 'have'} not ended." if left else ""
+    )
     said = (
         "Each run with everything it recorded and its model. “Import runs” reads this file on any machine; unpacked, "
         f"each archive in it is one run.{without}"
@@ -973,10 +982,10 @@ def own_gains(pair: _Pair, store: RunStore) -> str:
         lines.append(f"**{side}** {'; '.join(told) or 'no gain that is tested'}")
     if all(line.endswith("tested") for line in lines):
         return ""
-    return (
-        f"Gains, after minus before in points, each on its own groups: {' · '.join(lines)} (in brackets: paired 95 % "
-        "intervals)."
+    head = (
+        "Gains, after minus before in points, each on its own groups (in brackets: 95 % intervals, paired):"
     )
+    return "  \n".join([head, *lines])
 
 
 def drawn_over(
@@ -1272,7 +1281,9 @@ def page() -> None:
         )
         numbers = partial(numbers_of, sweeps, steps)
         files: dict[str, Any] = {"latex": shown.latex, "report": shown.report, "report_name": "compared-runs"}
-        ui.export_section("runs", numbers, shown.figures, more=more, then=then, title=title, note=shown.note, **files)
+        ui.export_section(
+            "runs", numbers, shown.figures, more=more, then=then, title=title, note=shown.note, **files
+        )
         bring_in(store)
     if not is_public():
         live_sweeps()

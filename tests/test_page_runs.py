@@ -908,7 +908,7 @@ def test_archives_of_several_runs_are_one_file_below_the_others_and_come_back(ap
          SeedGroup(made.simplematch, [RunStore().get(made.simplematch)])]
     )  # fmt: skip
     first = f"A-seed-0-crossmatch-run-{made.seeds[0]}.zip"
-    assert list(names)[0] == first and f"B-crossmatch-run-{made.simplematch}.zip" in names
+    assert next(iter(names)) == first and f"B-crossmatch-run-{made.simplematch}.zip" in names
     whole, store = page["packed_together"](names), RunStore()
     test, count = app(RUNS), len(store.list())
     test.get("file_uploader")[0].upload("crossmatch-3-runs.zip", whole)
@@ -925,7 +925,10 @@ def test_every_finished_run_has_its_gain_with_the_interval_of_its_page(app, made
 
     def expected(runs, metric):
         truth = TTMRun.read(store.get(made.seeds[0]).config).load_groups().truth
-        ends = [[outcomes(store.scores(run, at), truth)[metric].value.astype(float) for run in runs] for at in (0, 2)]
+        ends = [
+            [outcomes(store.scores(run, at), truth)[metric].value.astype(float) for run in runs]
+            for at in (0, 2)
+        ]
         found = Comparison.over_seeds(*map(np.stack, ends))
         return f"{found.difference:+.1f} ({found.low:+.1f} to {found.high:+.1f})".replace("-", "−")
 

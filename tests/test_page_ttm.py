@@ -946,6 +946,16 @@ def _change(difference, p):
     return Comparison(difference, difference - 5, difference + 5, 9, 2, p, 5.0, p_holm=p)
 
 
+def test_that_seeds_would_be_copies_is_said_before_they_are_started(app, made):  # noqa: F811
+    """Four seeds on 40 groups of embeddings were one run four times, and nothing had said so."""
+    assert "Nothing in this run depends on the seed" in text(app(TTM, run=made.file))
+    assert "Nothing in this run depends on the seed" not in text(app(TTM, run=made.simplematch))
+    test = app(TTM)
+    assert "Nothing in this run" not in text(test)
+    UploadStore().add("mine.npz", Path(RunStore().get(made.file).config["embeddings"]).read_bytes(), "2x2")
+    assert "Nothing in this run" in text(app(TTM, set="upload/mine.npz"))
+
+
 @pytest.mark.parametrize(
     ("score", "match", "memorised"),
     [((30, 0.001), (-2, 0.6), True), ((30, 0.001), (8, 0.01), False), ((3, 0.6), (-2, 0.6), False)],

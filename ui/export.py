@@ -81,9 +81,9 @@ def export_section(
     Files are made when they are asked for; so are tables and figures that are given as functions. latex : a whole
     table. report : a page that opens without network; report_name : of its file, where that is not `name`. command :
     what prints the same numbers. groups, papers : whose BibTeX it takes besides Crossmatch's own (keys of `CITATIONS`).
-    more : draws what else there is; then : what stands below all files. label : of the button, where a page has two. title, note : above an exported
-    figure, what it was measured on (model, set, number of groups) and how its marks are read: a slide has nothing else.
-    state : what the link has besides, where the address leaves it out.
+    more : draws what else there is; then : what stands below all files. label : of the button, where a page has two.
+    title, note : above an exported figure, what it was measured on (model, set, number of groups) and how its marks are
+    read: a slide has nothing else. state : what the link has besides, where the address leaves it out.
     """
     with st.popover(label, icon=":material/download:"):
         if more is not None:

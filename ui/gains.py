@@ -46,7 +46,9 @@ def gains(
         return {}
     key = tuple((run.id, run.attempt, last) for run, last in ends)
     with suppress(InputError):  # data that are not on this machine, as of a run that was imported
-        return _strategy(key, ends) if kind == _COLA else _adapted(key, ends, {} if loaded is None else loaded)
+        return (
+            _strategy(key, ends) if kind == _COLA else _adapted(key, ends, {} if loaded is None else loaded)
+        )
     return {}
 
 
@@ -76,7 +78,9 @@ def _groups(config: Mapping[str, Any], loaded: dict[str, GroupSet]) -> GroupSet:
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)
-def _strategy(key: tuple[tuple[str, int, int], ...], _ends: Sequence[tuple[Run, int]]) -> Mapping[str, Comparison]:
+def _strategy(
+    key: tuple[tuple[str, int, int], ...], _ends: Sequence[tuple[Run, int]]
+) -> Mapping[str, Comparison]:
     from ui.retrieval import paired_changes  # with all that a page of its own draws
 
     if len(_ends) > 1:

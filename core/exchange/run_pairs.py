@@ -137,7 +137,13 @@ class _Pair(NamedTuple):
 
     def latex(self, about: Sequence[str]) -> str:
         """The table of all metrics in LaTeX. about : which runs they are, a sentence each."""
-        notes = [*about, self.differing, *filter(None, [self._seeds_line]), self.note, *[_exact_differences(2)] * bool(self.tested)]
+        notes = [
+            *about,
+            self.differing,
+            *filter(None, [self._seeds_line]),
+            self.note,
+            *[_exact_differences(2)] * bool(self.tested),
+        ]
         return text_table_latex(_pair_said(self.frame), [*notes, *_software_note()])
 
     def record(self) -> dict[str, Any]:

@@ -26,7 +26,7 @@ _MEMORISED = (
     "gain."
 )
 _SAME_SEEDS = (
-    "All seeds have the same scores, to rounding: nothing in this run depends on the seed, so one says as much."
+    "All seeds have the same scores to rounding: nothing in this run depends on the seed, so one is enough."
 )
 # Of the range of the scores. Seeds that only order the sums of one batch were 4e-6 apart at most with the presets for
 # embeddings, and with two batches 3e-4 at the least.
