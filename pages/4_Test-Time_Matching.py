@@ -12,7 +12,7 @@ from core.figures.text import escape_markdown
 from core.runs.engine import prepare, start
 from core.runs.store import RunStore
 from core.ttm.run import LedgerRun, SimpleMatchRun, adaptation
-from core.ttm.seeds import SeedGroup, launch_seeds
+from core.ttm.seeds import _SEEDLESS, SeedGroup, _is_seedless, launch_seeds
 from core.ttm.time_left import expected_seconds
 from ui import ledger, runs, ttm_example, ttm_form, ttm_preview, ttm_run, ttm_shifts, ttm_sweep
 
@@ -69,6 +69,8 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str, warn
         start_one = st.button("Start the run", type=kind, icon=":material/play_arrow:", disabled=blocked)
         with st.popover("Repeat with several seeds", icon=":material/stacked_line_chart:"):
             st.caption(SEEDS)
+            if not blocked and _is_seedless(run.job, run.groups):
+                st.info(_SEEDLESS, icon=":material/content_copy:")
             with ui.checked_numbers(told) as wrong:
                 seeds = int(ui.number(st, "Seeds", 2, 64, 4, key="seeds") or 4)
             if seconds is not None:
@@ -164,8 +166,10 @@ def more_seeds(store: RunStore, name: str) -> None:
         st.caption(SEEDS)
         with ui.checked_numbers(told) as wrong:
             count = int(ui.number(st, "More seeds", 1, 63, 3, key="more_seeds") or 3)
-        job = adaptation(own[0].config)
-        seconds, _ = expected_seconds(store, job, len(runs.run_groups(own[0].id, own[0].config)))
+        job, groups = adaptation(own[0].config), len(runs.run_groups(own[0].id, own[0].config))
+        if _is_seedless(job, groups):
+            st.info(_SEEDLESS, icon=":material/content_copy:")
+        seconds, _ = expected_seconds(store, job, groups)
         if seconds is not None:
             st.caption(f"About {span(seconds * count)}.")
         label = "Run more seeds" if wrong else f"Run {counted(count, 'more seed')}"

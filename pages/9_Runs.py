@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import io
 import re
 import tempfile
+import zipfile
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
 from functools import partial
 from pathlib import Path
@@ -44,6 +47,7 @@ from core.exchange.run_table import (
 )
 from core.exchange.runs import export_run
 from core.figures.text import escape_markdown, label_and_meaning, metric_line
+from core.groups import GroupSet
 from core.metrics import groups as metrics
 from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
@@ -55,6 +59,7 @@ from core.ttm.seeds import SeedGroup, final_values, seed_of, summary
 from ui import runs as shared
 from ui.export import csv_button
 from ui.formatting import p_text, swipe_hint, true_minus
+from ui.gains import MAP, gain_text, gains
 from ui.selection import switch_page
 from ui.sweep import draw_sweeps
 from ui.ttm_sweep import estimates_over_seeds, spread, with_interval_of_means
@@ -68,6 +73,7 @@ MOST_CARDS = 12  # of the newest runs, on a phone
 MOST_BARS = 3  # of runs that are working at once
 COLA = "adapt"  # the kind of a run of the Retrieval page
 GIVEN_SEEDS = "over groups, for these two seeds"  # what an interval of just two seeds is over
+SCORE_GAIN = "GroupScore gain"
 PAIRED, UNPAIRED, APART = "paired test", "results, no test", "curves only"  # what two runs can be compared by
 
 
@@ -82,15 +88,21 @@ def table(sweeps: Sequence[SeedGroup], steps: Sequence[Steps]) -> pd.DataFrame:
     labels = {name: metrics.METRICS[name].label for name in metrics.headline_metrics()}
     if any(run.kind == COLA for sweep in sweeps for run in sweep.runs):
         labels[COLA_MAP] = "mAP"
-    frame = pd.DataFrame([row(*each, labels) for each in zip(sweeps, steps, strict=True)])
+    loaded: dict[str, GroupSet] = {}
+    measured = [gains(*each, loaded) for each in zip(sweeps, steps, strict=True)]
+    frame = pd.DataFrame([row(*each, labels) for each in zip(sweeps, steps, measured, strict=True)])
     firsts = [sweep.runs[0] for sweep in sweeps]
     frame["settings"] = own_settings(firsts)
     frame["all settings"] = [" · ".join(_settings_said(run, others=True)) for run in firsts]
+    if (frame[SCORE_GAIN] == "–").all():
+        frame = frame.drop(columns=SCORE_GAIN)
     return frame.drop(columns=[name for name in ("settings", "name") if not frame[name].any()])
 
 
-def row(sweep: SeedGroup, steps: Steps, labels: Mapping[str, str]) -> dict[str, Any]:
-    """A row of the table. labels : of the metrics that it has before and after."""
+def row(
+    sweep: SeedGroup, steps: Steps, gained: Mapping[str, statistics.Comparison], labels: Mapping[str, str]
+) -> dict[str, Any]:
+    """A row of the table. gained : by metric. labels : of the metrics that it has before and after."""
     first, ends = sweep.runs[0], _ends_of(sweep, steps, estimates_over_seeds(sweep.runs, steps))
     main = _main_metric(ends)
     results = {
@@ -104,6 +116,8 @@ def row(sweep: SeedGroup, steps: Steps, labels: Mapping[str, str]) -> dict[str, 
         "groups": _groups_said(first.config, next(filter(None, steps), ()))
         .replace(" groups", "")
         .removeprefix("first "),  # the help says it: a number that the column cuts is another number
+        "gain": "–" if main is None else gain_text(gained.get(label_of(main))),
+        SCORE_GAIN: gain_text(gained.get(labels[metrics.GROUP_SCORE])),
         "before": "–" if main is None else before_text(ends.before.get(("", main))),
         "result": "–" if main is None else result_text(sweep, ends, main),
         "curve": [] if main is None else curve([_itself(first.kind, each) for each in steps], main),
@@ -218,10 +232,13 @@ def result_text(sweep: SeedGroup, ends: _Ends, name: str) -> str:
     `70.6 ± 2.5 % (56.4–82.3) GroupMatch, chance 50.0`
     """
     found = ends.after[("", name)]
-    label = "mAP" if name == COLA_MAP else metrics.description_of(name).label
-    of = f"{ends.queries} {label}, chance {found.chance:.1f}".strip()
+    of = f"{ends.queries} {label_of(name)}, chance {found.chance:.1f}".strip()
     ties = f", {found.ties:.3g} tied" if found.ties else ""
     return f"{before_text(found)} {of}{ties}{so_far(sweep, ends.complete)}"
+
+
+def label_of(name: str) -> str:
+    return MAP if name == COLA_MAP else metrics.description_of(name).label
 
 
 def so_far(sweep: SeedGroup, complete: int) -> str:
@@ -243,6 +260,16 @@ COLUMNS: dict[str, Any] = {
         width=112,
         help="Of a run that has not come to its end: iterations done, of how many; of several seeds how many are "
         "complete, which the result is the mean of.",
+    ),
+    "gain": st.column_config.TextColumn(
+        width=140,
+        help="The metric of the result after adaptation minus before, in points, with the 95 % interval of the pairs, "
+        "as the run’s page has it: an interval that holds 0 shows no change. A dash: not come to its end, nothing "
+        "trained, or no ground truth.",
+    ),
+    SCORE_GAIN: st.column_config.TextColumn(
+        width=140,
+        help="The same of GroupScore, which rises towards GroupMatch as the model memorises its own matchings.",
     ),
     "before": st.column_config.TextColumn(
         width=132,
@@ -288,12 +315,19 @@ _PIXELS = {
     **dict.fromkeys("frt()[]/-", 4.9),
     **dict.fromkeys("mwMW%…", 11.6),
 }
-_ROW, _SCROLL_BAR, _MOST_HEIGHT = 35, 11, 400  # pixels of a row, below the rows, of a table that scrolls
+# Pixels of a row, below the rows of a table that scrolls sideways, below those of another one, of a table at most.
+_ROW, _SCROLL_BAR, _EDGE, _MOST_HEIGHT = 35, 11, 2, 400
 # On a laptop all of them fit; on a phone the first ones are in sight: which run, and what came out.
 FITTING = (
-    *("compared", "set", "result", "before", "groups", "curve", "status"),
+    *("compared", "set", "result", "gain", SCORE_GAIN, "before", "groups", "curve", "status"),
     *("model", "settings", "seed", "started", "time"),
 )
+_YIELDING = (
+    "before",
+    SCORE_GAIN,
+    "time",
+    "started",
+)  # to “All columns”, in this order, where there is no room
 _CURVE = 70
 
 
@@ -314,7 +348,7 @@ def curve_column(curves: Sequence[Sequence[float]]) -> Any:
 
 def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
     """The table as it fits a laptop, and the pixels of each column that is shown: as many as its cells need, of the
-    settings what is left. Beside “compared” the times give way where the settings need their room.
+    settings what is left. What other columns say too, and the times beside “compared”, give way where the room asks.
 
     Names that their columns have no room for are cut short, which says that they go on.
     """
@@ -323,8 +357,8 @@ def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
         short["model"] = [_cut(name, _LETTERS["model"]) for name in short["model"]]
     need = {name: _needed(short, name) for name in FITTING if name in short}
     need["result"] = min(need["result"], COLUMNS["result"]["width"])
-    for gone in ((), ("time",), ("time", "started")) if "compared" in need else ((),):
-        widths = {name: width for name, width in need.items() if name not in gone}
+    for last in range(len(_YIELDING) + 1 if "compared" in need else 3):
+        widths = {name: width for name, width in need.items() if name not in _YIELDING[:last]}
         left = _ROOM - sum(widths.values())
         if left >= 0:
             break
@@ -419,7 +453,9 @@ def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup], chosen: Seque
         status = "–" if said["status"] == "finished" else said["status"]
         settings = said.get("settings", "") or "–"
         groups = f"{said['groups']} groups" if said["groups"] != "–" else "–"
-        parts = (status, before, groups, said["model"], settings, f"seed {said['seed']}", said["time"])
+        score = said.get(SCORE_GAIN, "–")
+        score = "–" if score == "–" else f"GroupScore {score}"
+        parts = (status, score, before, groups, said["model"], settings, f"seed {said['seed']}", said["time"])
         of = " · ".join(part for part in parts if part != "–")
         with st.container(border=True, gap=None, key=f"card-{sweep.id}"):
             button: dict[str, Any] = {"type": "tertiary", "icon": ":material/arrow_forward:"}
@@ -429,6 +465,8 @@ def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup], chosen: Seque
             st.checkbox(f"Choose {escape_markdown(name)}", key=f"tick-{sweep.id}", on_change=tick, args=(sweep.id,),
                         label_visibility="collapsed")  # fmt: skip
             st.markdown(escape_markdown(said["result"]))
+            if said["gain"] != "–":
+                st.markdown(f"Gain **{escape_markdown(said['gain'])}** points")
             st.caption(escape_markdown(of))
     if len(sweeps) > MOST_CARDS:
         st.caption(f"The {MOST_CARDS} newest of {len(sweeps)}; “Find” has the others.")
@@ -459,14 +497,14 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
         frame = frame.assign(compared=pairing(frame, sweeps, ticked))
     everything = bool(st.session_state.get("columns"))
     shown, widths = (frame, {}) if everything else fitted(frame)
-    config = columns_of(widths, letters=len(ticked) > 1)
+    config, scrolls = columns_of(widths, letters=len(ticked) > 1), everything or sum(widths.values()) > _ROOM
     with st.container(key="all-runs"):
         event = ui.wide_table(
             shown,
             column_config={**config, "curve": curve_column(list(frame["curve"]))},
             column_order=every_column(frame) if everything else list(widths),
             key=TABLE,
-            height=min(_ROW * (len(frame) + 1), _MOST_HEIGHT) + _SCROLL_BAR,
+            height=min(_ROW * (len(frame) + 1), _MOST_HEIGHT) + (_SCROLL_BAR if scrolls else _EDGE),
             on_select="rerun",
             selection_mode=["multi-row", "single-cell"],
             alt=f"{len(ids)} runs, the newest first",
@@ -640,24 +678,56 @@ def actions(
             confirm(runs)
 
 
-def taken_away(chosen: Sequence[SeedGroup], tables: Mapping[str, pd.DataFrame]) -> None:
-    """The tables of a comparison, and an archive per run."""
+def taken_away(tables: Mapping[str, pd.DataFrame]) -> None:
+    """The tables of a comparison."""
     for label, found in tables.items():
         csv_button(label, found, label.partition(" (")[0].lower().replace(" ", "-"))
-    run_archives(from_above(chosen))
 
 
 def run_archives(chosen: Sequence[SeedGroup]) -> None:
-    """One archive per run: its settings, iterations, scores and model."""
+    """One archive of a run: its settings, iterations, scores and model; of several runs one file that holds those."""
     if not chosen:
-        st.caption("Tick runs in the table to export each as one file, with its model.")
+        st.caption("Tick runs in the table to export them as one file, with their models.")
         return
-    st.caption("Each run as one file, with everything it recorded and its model; import it on any machine.")
-    names = lettered(chosen)
-    for name, sweep in zip(names, chosen, strict=True):
-        for run in sweep.runs:
-            seed = f" · seed {seed_of(run)}" if len(sweep.runs) > 1 else ""
-            archive_button(run, f"{name}{seed} ({run.status})", "list")
+    runs = [run for sweep in chosen for run in sweep.runs]
+    if len(runs) == 1:
+        st.caption(
+            "The run as one file, with everything it recorded and its model; import it on any machine."
+        )
+        archive_button(runs[0], f"{lettered(chosen)[0]} ({runs[0].status})", "list")
+        return
+    ended = [run for run in runs if not run.live]
+    st.download_button(
+        f"Archives of {counted(len(ended), 'run')}, one file (ZIP)",
+        partial(packed_together, _archive_names(chosen)),
+        f"crossmatch-{len(ended)}-runs.zip",
+        "application/zip",
+        key="export-all",
+        on_click="ignore",
+        icon=":material/folder_zip:",
+        disabled=not ended,
+    )
+    left = len(runs) - len(ended)
+    without = (
+        f" Without {counted(left, 'run')} that {'has' if left == 1 else 'have'} not ended." if left else ""
+    )
+    said = (
+        "Each run with everything it recorded and its model. “Import runs” reads this file on any machine; unpacked, "
+        f"each archive in it is one run.{without}"
+    )
+    st.caption("  \n".join([said, *map(escape_markdown, lettered(chosen))]))
+
+
+def _archive_names(chosen: Sequence[SeedGroup]) -> dict[str, str]:
+    """The runs that have ended, by the name of their archive: `A-seed-0-crossmatch-run-….zip`, the letter and seed as
+    far as there are several."""
+    letters = [f"{letter}-" for letter in LETTERS] if len(chosen) > 1 else []
+    return {
+        f"{letter}{f'seed-{seed_of(run)}-' * (len(sweep.runs) > 1)}crossmatch-run-{run.id}.zip": run.id
+        for letter, sweep in zip([*letters, *[""] * len(chosen)], chosen, strict=False)
+        for run in sweep.runs
+        if not run.live
+    }
 
 
 def lettered(chosen: Sequence[SeedGroup]) -> list[str]:
@@ -697,6 +767,24 @@ def packed(run_id: str) -> bytes:
         return export_run(RunStore(), run_id, Path(folder) / f"crossmatch-run-{run_id}.zip").read_bytes()
 
 
+def packed_together(names: Mapping[str, str]) -> bytes:
+    """Several archives in one file. names : of each, and the run that it is of."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as whole:  # what is in them is packed already
+        for name, run_id in names.items():
+            whole.writestr(name, packed(run_id))
+    return file.getvalue()
+
+
+def archives_in(name: str, content: bytes) -> list[tuple[str, bytes]]:
+    """The archives, by name, that a visitor's file is: itself, or those of several runs that were exported together."""
+    with suppress(zipfile.BadZipFile), zipfile.ZipFile(io.BytesIO(content)) as whole:
+        inside = whole.namelist()
+        if inside and all(each.endswith(".zip") for each in inside):
+            return [(each, whole.read(each)) for each in inside]
+    return [(name, content)]
+
+
 def bring_in(store: RunStore) -> None:
     """Runs of another machine; nobody brings files to a public server."""
     if is_public():
@@ -709,9 +797,11 @@ def bring_in(store: RunStore) -> None:
             "Archives exported from a Runs page", type="zip", accept_multiple_files=True, key="archives"
         )
         if st.form_submit_button("Import", icon=":material/unarchive:"):
-            for file in uploads:
+            with ui.show_errors():
+                archives = [each for file in uploads for each in archives_in(file.name, file.getvalue())]
+            for name, content in archives:
                 with ui.show_errors():
-                    run = shared.imported(store, file.name, file.getvalue())
+                    run = shared.imported(store, name, content)
                 st.toast(escape_markdown(f"Imported {run.title}"), icon=":material/check:")
             if uploads:
                 st.rerun()
@@ -846,9 +936,11 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     own, sides = legend(first, second), pair.sides
     if pair.other_groups:
         st.warning(escape_markdown(pair.other_groups), icon=":material/difference:")
+        if gained := own_gains(pair, store):
+            st.markdown(gained)
     both = {f"{side}: {name}": sweep for side, name, sweep in zip("AB", own, (first, second), strict=True)}
     lines = [_line(*each) for each in zip("AB", own, (first, second), strict=True)]
-    differing = escape_markdown(pair.differing)
+    differing = "  \n".join(escape_markdown(line) for line in (pair.differing, pair._seeds_line) if line)
     data = {name: curves(sweep, store) for name, sweep in both.items()}
     one, other = data.values()
     metric = pick_metric([name for name in one.metrics if name in other.metrics])
@@ -878,6 +970,22 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     said = " ".join([*about, pair.differing])
     report = partial(report_of_both, both, pair.ends, said) if pair.ends else None
     return _Shown({label_and_meaning(metric)[0]: figure}, tables, bands, pair.latex(about), report)
+
+
+def own_gains(pair: _Pair, store: RunStore) -> str:
+    """What each of two runs on different groups has gained by itself, side by side; "" where neither is measured."""
+    lines = []
+    for side, sweep, ends in zip("AB", pair.runs, pair.sides, strict=True):
+        found, main = gains(sweep, [store.steps(run.id) for run in sweep.runs]), _main_metric(ends)
+        labels = dict.fromkeys([] if main is None else [label_of(main), *found])
+        told = [f"{label} {gain_text(found[label])}" for label in labels if label in found]
+        lines.append(f"**{side}** {'; '.join(told) or 'no gain that is tested'}")
+    if all(line.endswith("tested") for line in lines):
+        return ""
+    head = (
+        "Gains, after minus before in points, each on its own groups (in brackets: 95 % intervals, paired):"
+    )
+    return "  \n".join([head, *lines])
 
 
 def drawn_over(
@@ -1166,14 +1274,16 @@ def page() -> None:
     elif 2 < len(chosen) <= len(LETTERS):
         shown = overlay(chosen, store)
     with st.container(horizontal=True):
-        more = partial(taken_away, chosen, shown.tables)
+        more, then = partial(taken_away, shown.tables), partial(run_archives, from_above(chosen))
         title = "; ".join(
             f"{letter}: {shared.group_label(sweep)}"
             for letter, sweep in zip(LETTERS, from_above(chosen), strict=False)
         )
         numbers = partial(numbers_of, sweeps, steps)
         files: dict[str, Any] = {"latex": shown.latex, "report": shown.report, "report_name": "compared-runs"}
-        ui.export_section("runs", numbers, shown.figures, more=more, title=title, note=shown.note, **files)
+        ui.export_section(
+            "runs", numbers, shown.figures, more=more, then=then, title=title, note=shown.note, **files
+        )
         bring_in(store)
     if not is_public():
         live_sweeps()

@@ -27,7 +27,7 @@ from core.figures import TTMData
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, outcomes
 from core.metrics.paired import differences
-from core.metrics.statistics import compare, estimate
+from core.metrics.statistics import Comparison, compare, estimate
 from core.papers.measurement_run import MeasurementRun
 from core.runs.store import RunStore
 from core.sweeps.evaluate import EvaluationRun
@@ -66,6 +66,7 @@ def test_the_newest_runs_are_cards_too(app, made):  # noqa: F811
         assert test.button(key=f"open-{name}").label.startswith("**")
         said = text(test).replace("\\", "")
         assert frame.loc[name, "result"] in said and f"before {frame.loc[name, 'before']} · " in said
+        assert f"Gain **{frame.loc[name, 'gain']}** points" in said
     style = (ROOT / ".streamlit/style.css").read_text()
     assert "@media (min-width: 641px) {.st-key-newest-runs {display: none;}}" in style
     for name in (made.group, made.simplematch):
@@ -85,6 +86,8 @@ def test_runs_are_found_by_the_words_that_their_rows_have(app, made):  # noqa: F
     test = fine(app(RUNS).text_input(key="find").set_value("simplematch left-right").run())
     assert listed(test) == [made.simplematch]
     assert listed(app(RUNS, find="T = 2 global")) == [made.wide]
+    # Rows say left-right, and everything else scenes/left-right.
+    assert made.wide in listed(app(RUNS, find="scenes/left")) and made.file not in listed(app(RUNS, find=SET))
     nothing = app(RUNS, find="winoground")
     assert not nothing.dataframe and "No run has all of these words" in text(nothing)
 
@@ -553,10 +556,11 @@ def test_no_column_is_cut_where_runs_are_ticked(app, made):  # noqa: F811
 
 @pytest.mark.parametrize("address", [{}, {"columns": "true"}])
 def test_the_last_row_lies_above_the_bar_that_scrolls_the_table_sideways(app, made, monkeypatch, address):  # noqa: F811
+    """And no sliver of an empty row lies below it where nothing scrolls."""
     given, draw = {}, ui.wide_table
     monkeypatch.setattr("ui.wide_table", lambda *args, **more: (given.update(more), draw(*args, **more))[1])
     rows = len(listed(app(RUNS, **address)))
-    assert given["height"] >= 35 * (rows + 1) + 10
+    assert given["height"] - 35 * (rows + 1) in ([10, 11] if address else [1, 2])
 
 
 def test_the_table_marks_the_two_that_are_compared_and_says_what_one_can_be_compared_by(app, made):  # noqa: F811
@@ -839,11 +843,11 @@ def test_the_table_fits_a_laptop_and_shows_every_column_on_demand(app, made):  #
     test = app(RUNS)
     shown = json.loads(test.dataframe[0].proto.columns)
     order = list(test.dataframe[0].proto.column_order)
-    assert order[:7] == ["set", "result", "before", "groups", "curve", "status", "model"]
+    assert order[:6] == ["set", "result", "gain", "groups", "curve", "status"]
     assert order[-2:] == ["started", "time"] and "GroupMatch before" not in order
     assert sum(shown[name]["width"] for name in order) <= ROOM
     order = list(fine(test.toggle(key="columns").set_value(True).run()).dataframe[0].proto.column_order)
-    assert {"GroupMatch before", "GroupScore after", "kind", "started", "id"} <= {*order}
+    assert {"before", "GroupScore gain", "GroupMatch before", "GroupScore after", "kind", "id"} <= {*order}
 
 
 def test_a_name_too_long_for_its_column_says_that_it_goes_on_and_all_columns_show_it_whole(app, made):  # noqa: F811
@@ -886,10 +890,69 @@ def test_every_archive_in_the_export_has_its_letter_and_what_tells_it_apart(app,
     for lr in (3e-4, 7e-5):
         store.create("ttm", title, {**config, "group": None, "ttm": {**config["ttm"], "lr": lr}})
     newer, older, *_ = listed(app(RUNS))
-    labels = [b.label.replace("\\", "") for b in choose(app(RUNS), newer, older).get("download_button")]
-    assert f"A: {SET} · {MODEL} · lr 7e-05 (queued)" in labels
-    assert f"B: {SET} · {MODEL} · lr 0.0003 (queued)" in labels
-    assert sum(label.startswith(("A: ", "B: ")) for label in labels) == 2
+    said = text(choose(app(RUNS), newer, older)).replace("\\", "")
+    assert f"A: {SET} · {MODEL} · lr 7e-05" in said and f"B: {SET} · {MODEL} · lr 0.0003" in said
+    assert "Without 2 runs that have not ended" in said
+
+
+def test_archives_of_several_runs_are_one_file_below_the_others_and_come_back(app, made):  # noqa: F811
+    """Two groups of seeds had seven buttons, above the table and the pictures."""
+    test = choose(app(RUNS), made.group, made.simplematch)
+    labels = [each.label for each in test.get("download_button")]
+    (archives,) = [label for label in labels if "rchive" in label]
+    assert archives == "Archives of 3 runs, one file (ZIP)"
+    assert labels.index(archives) > labels.index("Table (CSV)") and labels.index(archives) == len(labels) - 1
+    page = runpy.run_path(str(ROOT / RUNS), run_name="runs")
+    names = page["_archive_names"](
+        [SeedGroup(made.group, [RunStore().get(each) for each in made.seeds]),
+         SeedGroup(made.simplematch, [RunStore().get(made.simplematch)])]
+    )  # fmt: skip
+    first = f"A-seed-0-crossmatch-run-{made.seeds[0]}.zip"
+    assert next(iter(names)) == first and f"B-crossmatch-run-{made.simplematch}.zip" in names
+    whole, store = page["packed_together"](names), RunStore()
+    test, count = app(RUNS), len(store.list())
+    test.get("file_uploader")[0].upload("crossmatch-3-runs.zip", whole)
+    fine(button(test, "Import").click().run())
+    assert len(RunStore().list()) == count + 3
+    one = page["packed"](made.simplematch)
+    assert page["archives_in"]("one.zip", one) == [("one.zip", one)]
+    assert page["archives_in"]("no.zip", b"no zip") == [("no.zip", b"no zip")]
+
+
+def test_every_finished_run_has_its_gain_with_the_interval_of_its_page(app, made, monkeypatch):  # noqa: F811
+    """A run was read as a plain loss: the table had before and after, and their intervals overlap in any case."""
+    rows, store = app(RUNS).dataframe[0].value.set_index("id"), RunStore()
+
+    def expected(runs, metric):
+        truth = TTMRun.read(store.get(made.seeds[0]).config).load_groups().truth
+        ends = [
+            [outcomes(store.scores(run, at), truth)[metric].value.astype(float) for run in runs]
+            for at in (0, 2)
+        ]
+        found = Comparison.over_seeds(*map(np.stack, ends))
+        return f"{found.difference:+.1f} ({found.low:+.1f} to {found.high:+.1f})".replace("-", "−")
+
+    for name, runs in ((made.wide, [made.wide]), (made.group, made.seeds)):
+        assert rows.loc[name, "gain"] == expected(runs, "group_match")
+    whole = app(RUNS, columns="true").dataframe[0].value.set_index("id")
+    assert whole.loc[made.group, "GroupScore gain"] == expected(made.seeds, "group_score")
+    untrained = finish(store, "measured", EvaluationRun.of(SET, MODEL, groups=24))
+    cut = store.create("ttm", "cut", {**store.get(made.wide).config, "group": None})
+    measured = []
+    monkeypatch.setattr("ui.gains.changes", lambda *args: measured.append(args))
+    rows = app(RUNS).dataframe[0].value.set_index("id")
+    assert rows.loc[untrained, "gain"] == rows.loc[cut.id, "gain"] == "–"
+    assert rows.loc[made.wide, "gain"] != "–" and not measured  # each is measured once
+
+
+def test_two_runs_on_different_groups_have_their_gains_side_by_side(app, made):  # noqa: F811
+    test = choose(app(RUNS), made.wide, made.file)
+    rows = test.dataframe[0].value.set_index("id")
+    said = next(each.value for each in test.markdown if each.value.startswith("Gains, after minus before"))
+    a, b = (rows.loc[name, "gain"] for name in (made.file, made.wide))
+    assert f"**A** GroupMatch {a}; GroupScore" in said and f"**B** GroupMatch {b}; GroupScore" in said
+    same = choose(app(RUNS), made.wide, made.simplematch)
+    assert not any(each.value.startswith("Gains, after") for each in same.markdown)
 
 
 def test_titles_of_commands_and_strategies_are_said_in_the_order_of_the_pages():
@@ -992,6 +1055,39 @@ def test_the_command_compares_two_as_the_page_does(app, made, capsys):  # noqa: 
     for names in ((made.group, made.group), (made.group, "g-none")):
         with pytest.raises(InputError):
             told(*names)
+
+
+def test_seeds_that_are_not_complete_are_counted_out_of_a_comparison_and_it_is_said(app, made, capsys):  # noqa: F811
+    """“seeds 0–2” stood above a verdict of seed 0 alone: the others had been stopped."""
+    store, job = RunStore(), TTMRun.of(SET, MODEL, groups=24, options={**SMALL, "lr": 1e-5})
+    first, second, third = seeded(job, 3, "g-0c0c0c0c")
+    finish(store, f"{SET} · {MODEL} · seed 0", first)
+    for each in (second, third):
+        cut = store.create("ttm", f"{SET} · {MODEL} · seed {each.seed}", each.written())
+        attempt = store.queue_up(cut.id)
+        store.append_step(cut.id, store.steps(made.seeds[0])[0], attempt)
+        store.arrays_path(cut.id, 0).parent.mkdir(exist_ok=True)
+        shutil.copy(store.arrays_path(made.seeds[0], 0), store.arrays_path(cut.id, 0))
+        store.conclude(cut.id, attempt, "stopped")
+
+    def told(*names):
+        cli(["runs", "compare", *names], standalone_mode=False)
+        return capsys.readouterr().out
+
+    line = "B: 1 of 3 seeds complete; compared over seed 0 alone, complete in both."
+    plain = told(made.group, "g-0c0c0c0c")
+    assert line in plain and "of seed 0, which both have, over groups" in plain
+    assert line in told(made.group, "g-0c0c0c0c", "--latex")
+    found = json.loads(told(made.group, "g-0c0c0c0c", "--json"))
+    assert found["seeds"] == {"a": [0, 1], "b": [0], "compared": [0]} and found["seeds_line"] == line
+    shown = text(choose(app(RUNS), made.group, "g-0c0c0c0c")).replace("\\", "")
+    assert line.replace("B:", "A:") in shown
+    # Nothing in common, everything, and two runs that are no seeds.
+    alone = next(run.id for run in store.list() if run.config.get("group") == "g-0c0c0c0c" and not run.done)
+    nothing = told(made.group, alone)
+    assert nothing.startswith("There is no paired test") and "no complete seed in common" in nothing
+    assert "seed 0 alone, complete in both" in told(made.group, made.simplematch)
+    assert "complete" not in told(*made.seeds)
 
 
 def test_that_a_table_goes_on_is_said_where_it_does():

@@ -946,6 +946,16 @@ def _change(difference, p):
     return Comparison(difference, difference - 5, difference + 5, 9, 2, p, 5.0, p_holm=p)
 
 
+def test_that_seeds_would_be_copies_is_said_before_they_are_started(app, made):  # noqa: F811
+    """Four seeds on 40 groups of embeddings were one run four times, and nothing had said so."""
+    assert "Nothing in this run depends on the seed" in text(app(TTM, run=made.file))
+    assert "Nothing in this run depends on the seed" not in text(app(TTM, run=made.simplematch))
+    test = app(TTM)
+    assert "Nothing in this run" not in text(test)
+    UploadStore().add("mine.npz", Path(RunStore().get(made.file).config["embeddings"]).read_bytes(), "2x2")
+    assert "Nothing in this run" in text(app(TTM, set="upload/mine.npz"))
+
+
 @pytest.mark.parametrize(
     ("score", "match", "memorised"),
     [((30, 0.001), (-2, 0.6), True), ((30, 0.001), (8, 0.01), False), ((3, 0.6), (-2, 0.6), False)],
@@ -957,6 +967,10 @@ def test_a_run_says_in_words_whether_it_gained_and_where_it_only_memorised(score
     words = {label: _verdict_words(change) for label, change in found.items()}
     assert words["GroupMatch"].startswith("rises by" if match[1] < 0.05 else "is not shown to change")
     assert _verdict_words(_change(9, 0.03)._replace(p_holm=0.06)).startswith("rises, but not surely")
+    # "is not shown to change: chance alone could explain the difference: +0.0 points"
+    assert _verdict_words(_change(0.0, 1.0)._replace(fixed=0, broken=0)) == "did not change"
+    assert _verdict_words(_change(1e-15, 1.0)._replace(fixed=2, broken=2)) == "did not change in sum"
+    assert _verdict_words(_change(0.01, 1.0)).startswith("is not shown to change")
 
 
 def test_the_table_of_seeds_has_the_interval_of_every_mean(app, made, monkeypatch):  # noqa: F811

@@ -69,6 +69,7 @@ def export_section(
     groups: GroupSet | None = None,
     papers: Sequence[str] = ("TTM",),
     more: Callable[[], None] | None = None,
+    then: Callable[[], None] | None = None,
     label: str = "Export",
     title: str = "",
     note: str = "",
@@ -81,10 +82,10 @@ def export_section(
     Files are made when they are asked for; so are tables and figures that are given as functions. latex : a whole
     table. report : a page that opens without network; report_name : of its file, where that is not `name`. command :
     what prints the same numbers. groups, papers : whose BibTeX it takes besides Crossmatch's own (keys of `CITATIONS`).
-    more : draws what else there is. label : of the button, where a page has two. title, note : above an exported
-    figure, what it was measured on (model, set, number of groups) and how its marks are read: a slide has nothing else.
-    state : what the link has besides, where the address leaves it out. metrics : of `metrics_table`, where `table` has
-    other rows.
+    more : draws what else there is; then : what stands below all files. label : of the button, where a page has two.
+    title, note : above an exported figure, what it was measured on (model, set, number of groups) and how its marks are
+    read: a slide has nothing else. state : what the link has besides, where the address leaves it out. metrics : of
+    `metrics_table`, where `table` has other rows.
     """
     with st.popover(label, icon=":material/download:"):
         if more is not None:
@@ -101,6 +102,8 @@ def export_section(
         if report is not None:
             file = f"{report_name or name}-report.html"
             _file_button("Report (HTML)", report, file, "text/html", "description")
+        if then is not None:
+            then()
         _copied("Link to exactly this view", link(state))
         _copied("Command that prints the same numbers", command, "bash")
         _copied("LaTeX table (needs the package booktabs)", latex() if callable(latex) else latex, "latex")

@@ -216,7 +216,8 @@ def _compare(
         return
     main = pair.in_order[0]
     first = pair.verdict(main).replace("**", "") if main in pair.tested else pair.other_groups
-    for line in [first or "There is no paired test of these two.", "", *named, pair.differing, ""]:
+    seeds = filter(None, [pair._seeds_line])
+    for line in [first or "There is no paired test of these two.", "", *named, pair.differing, *seeds, ""]:
         print(line)
     print(_pair_said(pair.frame).to_string(index=False))
     print(f"\n{pair.note}")

@@ -11,9 +11,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from core.base.text import _exact_differences, _p_text, _true_minus
+from core.base.text import _exact_differences, _p_text, _true_minus, counted
 from core.exchange.layouts import _software_note, text_table_latex
-from core.exchange.run_table import _differing, _Ends, _ends_of, _pair_frame, _pair_said
+from core.exchange.run_table import (
+    _differing,
+    _Ends,
+    _ends_of,
+    _is_over,
+    _pair_frame,
+    _pair_said,
+    _seeds_said,
+)
 from core.exchange.seeds import SeedResult
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
@@ -47,6 +55,7 @@ class _Pair(NamedTuple):
     other_groups: str  # that their groups are different; "" where they are the same
     differing: str  # in which settings they differ
     ends: tuple[Evaluation, ...]  # of two single runs whose groups were scored; else ()
+    complete: tuple[list[int], ...]  # of each which seeds have come to their end
     measured: list[str]  # metrics that both have
     tested: dict[str, Comparison]  # B minus A where there is a paired test, p values corrected together
 
@@ -64,7 +73,34 @@ class _Pair(NamedTuple):
         names = [name for part, name in sides[0].after if not part and ("", name) in sides[1].after]
         steps = [store.steps(each.runs[0].id) for each in runs]
         tested = {} if apart else _paired_tests(runs, ends, names, store)
-        return cls(runs, sides, apart, _differing(first, second, steps), ends, names, tested)
+        whole = tuple(_complete_seeds(run, store) for run in runs)
+        return cls(runs, sides, apart, _differing(first, second, steps), ends, whole, names, tested)
+
+    @property
+    def _shared(self) -> list[int]:
+        """The complete seeds that both have, over which they are compared where one of them has several."""
+        return sorted({*self.complete[0]} & {*self.complete[1]})
+
+    @property
+    def _seeds_line(self) -> str:
+        """Which seeds the comparison is of, where it is not of all that either has: `B: 1 of 3 seeds complete; compared
+        over seed 0 alone.`; "" of two single runs, and where it is."""
+        if max(len(run.runs) for run in self.runs) == 1:
+            return ""
+        own = [sorted(map(seed_of, run.runs)) for run in self.runs]
+        parts = [
+            f"{side}: {len(whole)} of {counted(len(seeds), 'seed')} complete"
+            for side, seeds, whole in zip("AB", own, self.complete, strict=True)
+            if len(whole) < len(seeds)
+        ]
+        shared, every = self._shared, own[0] == own[1] and not parts
+        if self.tested and not every:
+            alone, said = " alone" * (len(shared) == 1), _seeds_said(shared)
+            parts.append(f"compared over seed{'s' * (len(shared) > 1)} {said}{alone}, complete in both")
+        elif not (self.other_groups or shared) and {run.runs[0].kind for run in self.runs} <= {*_ADAPTED}:
+            parts.append("no complete seed in common, so there is no paired difference")
+        said = "; ".join(parts)
+        return f"{said[:1].upper()}{said[1:]}." if said else ""
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -85,7 +121,13 @@ class _Pair(NamedTuple):
             )
         ]
         if self.tested:
-            over = "of the seeds that both have, over seeds and groups" if several else "of the same groups"
+            over = (
+                "of the same groups"
+                if not several
+                else f"of seed {self._shared[0]}, which both have, over groups"
+                if len(self._shared) == 1
+                else "of the seeds that both have, over seeds and groups"
+            )
             parts.append(
                 f"B − A in points, {over}; p of the paired test, Holm: corrected for the metrics of this table."
             )
@@ -95,7 +137,13 @@ class _Pair(NamedTuple):
 
     def latex(self, about: Sequence[str]) -> str:
         """The table of all metrics in LaTeX. about : which runs they are, a sentence each."""
-        notes = [*about, self.differing, self.note, *[_exact_differences(2)] * bool(self.tested)]
+        notes = [
+            *about,
+            self.differing,
+            *filter(None, [self._seeds_line]),
+            self.note,
+            *[_exact_differences(2)] * bool(self.tested),
+        ]
         return text_table_latex(_pair_said(self.frame), [*notes, *_software_note()])
 
     def record(self) -> dict[str, Any]:
@@ -109,7 +157,10 @@ class _Pair(NamedTuple):
         }
         main = next(iter(self.in_order), None)
         said = self.verdict(main).replace("**", "") if main in self.tested else None
-        known = {"a": self.runs[0].id, "b": self.runs[1].id, "verdict": said}
+        known: dict[str, Any] = {"a": self.runs[0].id, "b": self.runs[1].id, "verdict": said}
+        if max(len(run.runs) for run in self.runs) > 1:
+            known |= {"seeds": {**dict(zip("ab", self.complete, strict=True)), "compared": self._shared}}
+            known |= {"seeds_line": self._seeds_line}
         return {**known, "other_groups": self.other_groups, "differing": self.differing, "metrics": rows}
 
     @property
@@ -168,6 +219,10 @@ def _last_iterations(both: Sequence[SeedGroup], store: RunStore) -> tuple[Evalua
 def _complete(runs: Sequence[Run], store: RunStore) -> list[Run]:
     """The seeds of a run that have come to their end."""
     return [run for run in runs if not run.live and adaptation(run.config).is_over(store.steps(run.id))]
+
+
+def _complete_seeds(sweep: SeedGroup, store: RunStore) -> list[int]:
+    return [seed_of(run) for run in sweep.runs if not run.live and _is_over(run, store.steps(run.id))]
 
 
 def _ends_by_seed(sweep: SeedGroup, store: RunStore) -> dict[int, Evaluation]:

@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from core.base.errors import InputError
 from core.base.text import counted
+from core.datasets.embeddings import parse_shape
 from core.runs.description import RunDescription
 from core.runs.engine import start
 from core.runs.store import Run, RunStore
-from core.ttm.run import adaptation
+from core.ttm.run import RUNS, AdaptationRun, adaptation
 
 if TYPE_CHECKING:
     import numpy as np
@@ -49,6 +50,24 @@ def launch_seeds(store: RunStore, title: str, run: RunDescription, count: int) -
     every = seeded(run, count, group)
     run.check_ready()
     return group, [start(store, f"{title} · seed {each.seed}", each, check=False) for each in every]
+
+
+_SEEDLESS = (
+    "**Nothing in this run depends on the seed:** every iteration trains on one batch that holds all its groups, and "
+    "embeddings have neither augmentation nor dropout. Several seeds would be copies of one run, their scores the same "
+    "to rounding; a batch of fewer groups is what makes seeds differ."
+)
+
+
+def _is_seedless(job: RunDescription, groups: int) -> bool:
+    """Whether every seed of a run on so many groups is known to be the same but for rounding: on embeddings, where a
+    seed does nothing but order the batches, all groups fit one."""
+    if not isinstance(job, AdaptationRun) or job.kind not in RUNS or not job.embeddings:
+        return False
+    from core.ttm._train import batch_size  # torch
+
+    images, _ = parse_shape(job.shape or "2x2")
+    return batch_size(groups, job.settings.units(images)) >= groups
 
 
 _GROUP = "g-"  # begins a group's id; the rest is that of a run, where seeds were added to it
