@@ -339,7 +339,8 @@ def verdict(
     led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both), digits=2)
     corrected = f", corrected for these {tests} metrics" if tests > 1 else ""
     interval = f"95 % interval{by} {low:+.1f} to {high:+.1f}"
-    difference = f"{b} − {a}: {led:+.2f} points, {interval}, p{by} {p_text(p_value)}{corrected}"
+    said_p = p_text(p_value) if p_text(p_value).startswith("<") else f"= {p_text(p_value)}"
+    difference = f"{b} − {a}: {led:+.2f} points, {interval}, p{by} {said_p}{corrected}"
     return ui.unbroken(ui.true_minus(f"**GroupMatch: {said} ({difference})."))
 
 
