@@ -164,7 +164,11 @@ def ranked_html(found: RetrievalSubset, rows: Sequence[RankedImage], revealed: b
         kind = "tie" if row.tied else "right" if row.right else "wrong"
         symbol, said = ("✓", "right") if row.right else ("✗", "wrong")
         told = f'<span class="cm-mark cm-{kind}">{symbol} {said}{", tied" if row.tied else ""}</span>'
-        words = _words_html(row) if found.asked is None else _objects_html(found.asked.judged(image.scene))
+        words = (
+            _words_html(row)
+            if found.asked is None
+            else _objects_html(found.asked.judged(getattr(image, "scene", None)))
+        )
         note = f"{told}<div>{words}</div>" if revealed else '<span class="cm-mark">?</span>'
         if revealed is None:
             note = f"score {row.score:.2f}".replace("-", "−")
