@@ -87,6 +87,10 @@ The built-in models are small and know rendered scenes of cubes, spheres and cyl
 are groups of the app Crossmatch, scored from the same pictures, with the same scores.
 """
 LAYOUT = """
+/* what light-dark() in a score matrix goes by: Gradio sets its own theme by a class alone */
+.prose {color-scheme: light;}
+.dark .prose {color-scheme: dark;}
+.form > .block:last-child {padding-bottom: .7rem !important;} /* its select touched the lower edge of the panel */
 .prose .cm-verdicts, .prose .cm-verdicts :is(tbody, tr, th, td), .prose .cm-scroll :is(table, th, td)
   {border: 0 !important;}
 .prose .cm-verdicts tbody > tr {border-bottom: 1px solid rgba(134,140,155,.28) !important;}

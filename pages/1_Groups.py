@@ -276,7 +276,7 @@ def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
             st.header(title, anchor=False)
         student = guess(group, revealed) if hide else None
         if student is not None and revealed:  # where Reveal was
-            judge(student, data)
+            judge(student, data, selection.model, group.id)
         if not pictures and revealed:
             verdicts(f"{title}: verdicts, with its numbers", data)
     with left if pictures else right, st.container(key="drawn-group"):
@@ -376,12 +376,26 @@ def reveal(group: str) -> None:
     st.session_state["revealed"].add(group)
 
 
-def judge(student: list[int | None], data: GroupData) -> None:
-    """The student beside the model."""
+def judge(student: list[int | None], data: GroupData, model: str, group: str) -> None:
+    """The student beside the model, in one line: of this group, and of all that were revealed in this session."""
     matching = np.array([[-1 if j is None else j for j in student]])
     right = metrics.precision(matching, np.ones(1, bool), np.array([data.truth])) == 1
-    kind = "right" if right else "wrong"
-    st.markdown(f"**You:** {figures.OUTCOME_SYMBOLS[kind]} {kind} (the wide pink lines)")
+    judged = st.session_state.setdefault(
+        "judged", {}
+    )  # kept: of a group that is opened again no choice is known
+    kinds = judged.setdefault(
+        (model, group), ("right" if right else "wrong", data.kinds[metrics.GROUP_MATCH])
+    )
+    said = [
+        f"**{who}:** {figures.OUTCOME_SYMBOLS[kind]} {kind}"
+        for who, kind in zip(("You", "The model"), kinds, strict=True)
+    ]
+    shown = [[kind == "right" for kind in each] for (whose, _), each in judged.items() if whose == model]
+    line = f"{said[0]} (the wide pink lines) · {said[1]}"
+    if len(shown) > 1:
+        yours, models = (sum(each) for each in zip(*shown, strict=True))
+        line += f". You {yours} of {len(shown)}, the model {models} of {len(shown)}, over the groups that you revealed."
+    st.markdown(line)
 
 
 def matrix(group: Group, data: GroupData) -> None:

@@ -79,7 +79,7 @@ def pick_query(
         "Query: choose one, or type your own", list(labels), telling(subset, keep), key="query",
         bind="query-params", accept_new_options=True,
         help="An object with attributes. Only a picture that contains exactly this object is right. Of your own words "
-        "too, where they name one object of the built-in world; any other words are ranked without a verdict.",
+        "too, where they name objects of the built-in world; any other words are ranked without a verdict.",
     )  # fmt: skip
     if chosen in labels:
         return subset, labels[chosen]
@@ -97,13 +97,16 @@ def say_what_is_known(
     subset: part.RetrievalSubset, asked: part.RetrievalSubset, models: Sequence[str]
 ) -> None:
     """Of a query of the visitor's own, in one row: buttons that ask the set's query for the same object, or else the
-    nearest ones; and what is known: that query, or that nobody knows which pictures are right, and the words that a
-    model does not know."""
+    nearest ones; and what is known: that query, what several objects are judged by, or that nobody knows which pictures
+    are right, and the words that a model does not know."""
     text, said = asked.queries[0], []
     wording = part.wording_of_set(subset, asked)
     others = [wording] if wording else []
     if wording:
         said = [f"The set asks for this object as “{wording}”; a model may score your wording differently."]
+    elif asked.asked is not None:
+        said, others = [rule_of_objects(asked.asked)], part.queries_for_objects(subset, asked)
+        said += ["The buttons ask for one of them alone."] if others else []
     elif asked.phrases is None:
         said = ["This is no query of the set, so nobody knows which pictures are right."]
         others = part.nearest_queries(text, subset.queries)
@@ -121,6 +124,23 @@ def say_what_is_known(
             )  # fmt: skip
         box, icon = (st.warning, "dictionary") if unknown else (st.info, "edit")
         box(escape_markdown(" ".join(said + unknown)), icon=f":material/{icon}:")
+
+
+def rule_of_objects(asked: Any) -> str:
+    """What makes a picture right for a query for several objects, in words."""
+    count = len(asked.nouns)
+    objects = "the object" if count == 1 else "both objects" if count == 2 else f"all {count} objects"
+    if asked.not_judged:
+        return (
+            f"The words “{asked.not_judged}” are not judged: a picture is right that shows {objects}, wherever "
+            f"{'it is' if count == 1 else 'they are'}."
+        )
+    if asked.statement.relation is None:
+        return f"This is no query of the set. A picture is right that shows {objects}."
+    return (
+        f"This is no query of the set. A picture is right that shows {objects}, the first {asked.statement.relation} "
+        "the second; where one could argue about that (unclear), it counts as wrong."
+    )
 
 
 def telling(subset: part.RetrievalSubset, keep: list[int]) -> int:
@@ -181,7 +201,7 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
         name,
         asked.queries[query],
     )
-    if asked.phrases is None and asked is not subset:
+    if asked.phrases is None and asked.asked is None and asked is not subset:
         revealed = None
     wording = part.wording_of_set(subset, asked) if asked is not subset and revealed else ""
     ranked = {}

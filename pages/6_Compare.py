@@ -342,7 +342,8 @@ def verdict(
     corrected = f", corrected for these {tests} metrics" if tests > 1 else ""
     interval = f"95 % interval{by} {low:+.1f} to {high:+.1f}"
     interval += f" ({moved_end(tested)} by the exact test)" if moved_end(tested) else ""
-    difference = f"{b} − {a}: {led:+.2f} points, {interval}, p{by} {p_text(p_value)}{corrected}"
+    said_p = p_text(p_value) if p_text(p_value).startswith("<") else f"= {p_text(p_value)}"
+    difference = f"{b} − {a}: {led:+.2f} points, {interval}, p{by} {said_p}{corrected}"
     return ui.unbroken(ui.true_minus(f"**GroupMatch: {said} ({difference})."))
 
 

@@ -619,6 +619,9 @@ def test_on_a_laptop_the_figure_over_alpha_is_within_the_first_screen(visit, pat
     settle(page)
     verdict, figure = (page.evaluate(BOXES, f".st-key-{key}")[0] for key in ("alpha-verdict", "alpha-curve"))
     assert verdict["bottom"] < figure["top"] and figure["bottom"] < 768
+    # Its curves had 149 pixels for 104 points; seven points were ten pixels.
+    plot = page.evaluate(BOXES, ".st-key-alpha-curve .nsewdrag")[0]
+    assert plot["bottom"] - plot["top"] > 195
     group = page.get_by_role("heading", name="One group, before and after").bounding_box()
     pictures = page.locator(".st-key-debias-page .cm-zoom").first.bounding_box()
     assert group["y"] < pictures["y"] < 1000  # the pictures began 1,500 pixels down

@@ -114,3 +114,19 @@ def test_two_models_stand_beside_each_other_on_a_laptop_and_below_each_other_on_
         "all => all.map(e => e.scrollWidth - e.clientWidth)"
     )
     assert widths == [0, 0] and page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+
+
+def test_the_highest_score_is_the_darkest_in_the_light_and_the_brightest_in_the_dark_and_no_field_touches_its_panel(
+    visit,
+):
+    """The matrix went by the browser's scheme, not by the theme of the page: a high score was dark on a dark page."""
+    for theme in ("light", "dark"):
+        page = visit(LAPTOP, theme)
+        shades = page.locator("#found .cm-scroll").first.evaluate(
+            "e => [...e.querySelectorAll('td[title]')].map(cell => [parseFloat(cell.innerText), "
+            "getComputedStyle(cell).backgroundColor.match(/\\d+/g).reduce((sum, each) => sum + +each, 0)])"
+        )
+        highest = max(shades)[1]
+        assert highest == (min if theme == "light" else max)(shade for _, shade in shades)
+    panel, field = box(page, ".form"), page.locator(".form .block").last.locator(".wrap").last.bounding_box()
+    assert panel[3] - (field["y"] + field["height"]) >= 6

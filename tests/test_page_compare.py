@@ -113,7 +113,7 @@ def test_the_p_of_the_headline_is_that_of_the_table_and_decides_with_the_interva
     match = table.set_index("metric").loc["GroupMatch"]
     said = text(app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")).replace("\\", "")
     assert match["p by caption"] < match["p by caption, Holm"]
-    assert f"p by caption {p_text(match['p by caption, Holm'])}, corrected for these 5 metrics)." in said
+    assert f"p by caption = {p_text(match['p by caption, Holm'])}, corrected for these 5 metrics)." in said
     right = np.tile(np.eye(2), (300, 1, 1))
     worse = right.copy()
     worse[:7] = 1 - worse[:7]
@@ -124,7 +124,7 @@ def test_the_p_of_the_headline_is_that_of_the_table_and_decides_with_the_interva
     said = text(test).replace("\\", "")
     assert "these groups cannot tell worse.csv and right.csv apart" in said
     assert "(right.csv − worse.csv: +2.33 points, 95 % interval +" in said
-    assert "p 0.078, corrected for these 5 metrics)." in said
+    assert "p = 0.078, corrected for these 5 metrics)." in said
 
 
 def test_the_difference_has_one_direction_and_sign_in_headline_table_and_note(app, tmp_path):

@@ -430,7 +430,7 @@ def test_the_tests_of_a_gain_are_folded_below_its_verdict(app, monkeypatch):
     """They stood beside it, and said the opposite of each other."""
     monkeypatch.setattr("ui.debias_alpha._how_sure", lambda study, metric: "- **Stricter test**: p")
     test = app()
-    (folded,) = [e for e in test.expander if e.label == "How sure is that?"]
+    (folded,) = [e for e in test.get("popover") if e.proto.popover.label == "How sure is that?"]
     assert [m.value for m in test.markdown if "Stricter test" in m.value] == [folded.markdown[0].value]
 
 

@@ -25,6 +25,7 @@ from core.figures.retrieval import (
 )
 from core.figures.shared_words import _present_and_missing_words, ranked_images, shared_word_counts
 from core.runs.store import RunStore
+from core.scenes.captions import Phrase, Statement
 from core.scenes.retrieval import load_retrieval
 from core.scorers.cola_config import PROTOCOL_BASE, STRATEGIES
 from core.scoring.retrieval import RetrievalSubset, first_images
@@ -591,8 +592,45 @@ def test_a_query_of_ones_own_that_names_an_object_is_marked_as_the_sets_queries_
     assert not test.warning and not test.info
     assert "of the first 8 show “there is a little red thing”" in text(test)
     assert "<b>red</b> and <b>little</b>" in html(test)
-    test = app(PAGE, query="a red cube and a blue sphere", images="100")  # two objects: nobody knows
-    assert "nobody knows which pictures are right" in text(test)
+
+
+def test_a_query_of_ones_own_for_two_objects_is_judged_by_both(app):
+    """Nobody knew which pictures are right, and the nearest query was a red rubber ball."""
+    test = app(PAGE, query="a red cube and a blue ball", images="500")
+    scenes = [image.scene.objects for image in load_retrieval("test").images[:500]]
+    both = [
+        {("red", "cube"), ("blue", "sphere")} <= {(o.colour, o.shape) for o in objects} for objects in scenes
+    ]
+    assert f"{sum(both)} of all 500 pictures are right. Average precision of" in text(test)
+    assert html(test).count(" right</span>") == html(test).count("<b>red cube</b> ✓</span> · <span "
+        'style="white-space:nowrap"><b>blue ball</b> ✓') > 0  # fmt: skip
+    assert "<b>blue ball</b> ✗" in html(test) and "score " not in html(test)
+    (box,) = [*test.info, *test.warning]  # "ball" may be unknown to the model
+    assert "A picture is right that shows both objects." in box.value.replace("\\", "")
+    asked = {each.label for each in test.button if each.label.startswith("Ask “")}
+    assert asked == {"Ask “a red block”", "Ask “a blue sphere”"}
+
+
+def test_a_relation_of_the_world_is_judged_and_other_words_of_places_are_said_not_to_be(app):
+    test = app(PAGE, query="a red ball behind a blue cube", images="500")
+    whole = load_retrieval("test")
+    said = Statement((Phrase("red", "sphere"), Phrase("blue", "cube")), "behind")
+    right = sum(said.is_true_of(image.scene) is True for image in whole.images[:500])
+    assert f"{right} of all 500 pictures are right." in text(test) and "<b>behind</b> ✓" in html(test)
+    test = app(PAGE, query="a red cube next to a blue ball", images="500")
+    (box,) = [*test.info, *test.warning]
+    assert "“next to” are not judged: a picture is right that shows both objects" in box.value.replace(
+        "\\", ""
+    )
+    assert "show the objects of “a red cube next to a blue ball”.**" in text(test)
+
+
+@pytest.mark.parametrize(
+    "typed", ["two red cubes", "no red cube", "a red cube or a ball", "a fluffy red cube", "red"]
+)
+def test_a_query_that_counts_denies_or_has_an_unknown_word_is_not_judged(typed):
+    own = RetrievalSubset.asking(load_retrieval("test"), typed, 60)
+    assert own.asked is None and own.phrases is None and not own.relevant.any()
 
 
 def test_a_query_of_ones_own_finds_what_the_set_finds_with_the_same_words():
@@ -602,7 +640,7 @@ def test_a_query_of_ones_own_finds_what_the_set_finds_with_the_same_words():
         own = RetrievalSubset.asking(whole, whole.queries[query].upper() + ".", 60)
         for name in ("relevant", "any_word", "all_words"):
             assert (getattr(own, name) == getattr(kept.one_query(query), name)).all()
-    blank = RetrievalSubset.asking(whole, "a red sphere behind a cube", 60)
+    blank = RetrievalSubset.asking(whole, "a red sphere or a cube", 60)
     assert blank.phrases is None and blank.any_word is None and not blank.relevant.any()
 
 

@@ -191,11 +191,33 @@ def test_predict_first_hides_the_matching_until_it_is_revealed(app):
     fine(test.run())
     fine(button(test, "Reveal").click().run())
     assert "cm-verdicts" in html(test) and "**You:**" in text(test)
+    line = next(m.value for m in test.markdown if m.value.startswith("**You:**"))
+    assert re.fullmatch(
+        r"\*\*You:\*\* . (right|wrong) \(the wide pink lines\) · \*\*The model:\*\* . \w+", line
+    )
+    assert "over the groups that you revealed" not in line  # one group is no score
     drawn = [str(getattr(each, "value", "")) for each in test.main]
     answer, reveals = (
         next(i for i, said in enumerate(drawn) if part in said) for part in ("**You:**", "Scores. ")
     )
     assert answer < reveals  # where Reveal was, above the pictures and the matrix
+
+
+def test_you_and_the_model_are_counted_over_the_groups_that_were_revealed(app):
+    """The model's ✗ stood under the captions alone, and nothing was counted."""
+    test, right, models = app(GROUPS, set="scenes/left-right", predict="true"), 0, 0
+    for number, choices in (("0003", "12"), ("0004", "21")):
+        name = f"left-right/test/{number}"
+        test.session_state["group"] = name
+        fine(test.run())
+        for i, choice in enumerate(choices):
+            test.segmented_control(key=f"guess-{name}-{i}").set_value(choice)
+        fine(test.run())
+        fine(button(test, "Reveal").click().run())
+        line = next(m.value for m in test.markdown if m.value.startswith("**You:**"))
+        right += line.startswith("**You:** ✓")
+        models += "**The model:** ✓" in line
+    assert line.endswith(f"You {right} of 2, the model {models} of 2, over the groups that you revealed.")
 
 
 def test_the_question_stands_above_the_choices_and_in_a_2x2_group_the_other_choice_follows(app):

@@ -47,8 +47,39 @@ def test_the_shaded_stretch_is_the_best_interval():
 def test_the_legend_names_the_chance_level_and_the_shaded_stretch():
     figure = alpha.alpha_figure(data())
     named = [shape.name for shape in figure.layout.shapes if shape.showlegend]
-    assert named == ["TextScore: chance", "TextScore: highest"]
-    assert "TextScore: 95 %" in {trace.name for trace in figure.data if trace.showlegend}
+    # Short names: with that of the metric before each, the legend took half of the figure on a phone.
+    assert named == ["chance 33.3 %", "highest"]
+    assert "95 % band" in {trace.name for trace in figure.data if trace.showlegend}
+
+
+def test_the_axis_is_that_of_the_curves_and_a_chance_level_far_below_is_a_number_in_the_legend():
+    """Seven points were ten pixels on an axis from 0 to 100 %."""
+    found = data()
+    near = alpha.alpha_figure(found._replace(chance={**found.chance, "text_score": 3.0}))
+    low = min(min(v.min() for v in found.y.values()), found.bands["text_score"][0].min())
+    bottom, top = near.layout.yaxis.range
+    assert low - 10 <= bottom < low and top <= max(104, found.bands["text_score"][1].max() + 10)
+    high = found._replace(
+        y={name: values / 4 + 60 for name, values in found.y.items()},
+        bands={name: (low / 4 + 58, high / 4 + 62) for name, (low, high) in found.bands.items()},
+        chance={**found.chance, "text_score": 3.7},
+    )
+    figure = alpha.alpha_figure(high)
+    bottom, top = figure.layout.yaxis.range
+    assert bottom >= 45 and top < 100
+    assert "chance 3.7 % ↓" in [shape.name for shape in figure.layout.shapes if shape.showlegend]
+
+
+def test_the_chosen_metric_stands_out_and_its_highest_point_is_named_on_its_curve():
+    found, exact = data(), curves()["text_score"].best()
+    traces = {trace.name: trace for trace in alpha.alpha_figure(found).data}
+    chosen, others = traces["TextScore"], [traces[n] for n in ("ImageScore", "GroupScore") if n in traces]
+    assert others and all(o.line.width < chosen.line.width / 2 and o.opacity < 1 for o in others)
+    (star,) = [trace for trace in traces.values() if trace.mode == "markers+text"]
+    assert (star.x[0], star.y[0]) == (exact.alpha, exact.value)
+    assert star.text[0] == f"<b>{exact.value:.1f} % at α = {exact.alpha:.3f}</b>"
+    flat = found._replace(y={**found.y, "text_score": np.full(3, 50.0)}, peak=(0.0, 50.0))
+    assert not [t for t in alpha.alpha_figure(flat).data if t.mode == "markers+text"]
 
 
 def test_long_curves_are_thinned_for_the_screen_alone():

@@ -425,7 +425,7 @@ def typed(app, **state):
     )
 
 
-def test_ones_own_row_stands_first_marked_with_its_place_and_coloured(app):
+def test_ones_own_row_stands_in_the_order_of_values_marked_with_its_place_and_coloured(app):
     """It was one of 26 grey rows of a box that scrolls, and its mark was empty."""
     test = opened(app, "group_score")
     fine(
@@ -434,7 +434,9 @@ def test_ones_own_row_stands_first_marked_with_its_place_and_coloured(app):
         .run()
     )
     table = systems(test)
-    first, others = table.iloc[0], table[(table["What it is"] == "published") & (table["Mark"] == "")]
+    first, others = own_row(test), table[(table["What it is"] == "published") & (table["Mark"] == "")]
+    values = table["Value (%)"].str.split().str[0].astype(float)
+    assert values.is_monotonic_decreasing  # it stood first, above twice its value
     above = int((others["Value (%)"].astype(float) > 12.5).sum())
     assert first["System"] == "mine" and table["What it is"].tolist().count("yours") == 1
     assert first["Mark"].startswith(f":violet-background[**yours** {above + 1}")
@@ -442,18 +444,29 @@ def test_ones_own_row_stands_first_marked_with_its_place_and_coloured(app):
     said = next(each.value for each in test.markdown if each.value.startswith("**Yours")).replace("\\", "")
     assert said.startswith(f"**Yours, {above + 1}") and "12.50 %" in said
     fine(test.text_input(key="published_filter").set_value("vinvl").run())  # which is for the others
-    assert systems(test)["System"].tolist() == ["mine", "VinVL"]
+    assert systems(test)["System"].tolist() == ["VinVL", "mine"]
+
+
+def test_what_is_above_ones_own_value_and_is_not_counted_is_named(app):
+    """A value below five others was the second of 17, and no word said why."""
+
+    def box(value):
+        said = [each.value for each in typed(app, published_value=value).markdown]
+        return next(each for each in said if each.startswith("**Yours")).replace("\\", "")
+
+    assert box("31.5").endswith(" Not counted above you: human, 3 × GPT-4V [1].")
+    assert "Not counted" not in box("99")
 
 
 def test_a_number_can_be_typed_has_its_exact_interval_and_stays_in_the_address(app):
     test = typed(app, published_value="31.5 %", published_groups="400")
-    first = systems(test).iloc[0]
+    first = own_row(test)
     interval = binomtest(126, 400).proportion_ci()
     low, high = (100 * end for end in interval)
     assert first["Value (%)"] == f"31.50 [{low:.2f}, {high:.2f}]" and first["Method"] == "as typed"
     assert first["Note"] == "exact interval of 126 right of 400 groups"
     assert not any("no page knows" in each.value for each in test.warning)
-    assert systems(typed(app, published_value="31,5")).iloc[0]["Value (%)"] == "31.50"
+    assert own_row(typed(app, published_value="31,5"))["Value (%)"] == "31.50"
     (box,) = [each.value for each in typed(app, published_value="31", published_groups="100").markdown
               if each.value.startswith("**Yours")]  # fmt: skip
     assert "100 groups of 400" in box  # and so has no place
@@ -595,26 +608,32 @@ def test_latex_has_marks_reasons_sources_and_years_and_bibtex_all_that_is_quoted
 def test_a_typed_value_has_its_own_names_which_are_in_the_address_the_table_and_the_exports(app):
     """Its row was "your number (yours), as typed" in a table for a paper."""
     test = typed(app, published_value="31.5", published_system="OurCLIP", published_method="hard negatives")
-    first = systems(test).iloc[0]
+    first = own_row(test)
     assert (first["System"], first["Method"]) == ("OurCLIP", "hard negatives")
     place = re.search(r"\*\*yours\*\* (\w+ of \d+)", first["Mark"])[1]
     latex = next(each.value for each in test.code if "\\begin{tabular}" in each.value)
     assert r"\textbf{31.50} & \textbf{OurCLIP (yours)} & \textbf{hard negatives}" in latex
     assert f"Bold: yours, {place} comparable results." in latex
     assert not any("no page knows" in each.value for each in test.warning)
-    unnamed = systems(typed(app, published_value="31.5")).iloc[0]
+    unnamed = own_row(typed(app, published_value="31.5"))
     assert (unnamed["System"], unnamed["Method"]) == ("your number", "as typed")
 
 
 def test_a_file_has_the_names_that_are_typed_where_no_value_is(app):
     test = typed(app, published_system="OurCLIP")
     fine(field_of(test).upload("metrics.json", json.dumps(evaluated("winoground")).encode()).run())
-    first = systems(test).iloc[0]
+    first = own_row(test)
     assert (first["System"], first["Method"]) == ("OurCLIP", "as measured")
 
 
 def test_every_other_system_has_the_citation_of_its_paper():
     assert _rows()["cited"].isin(set(CITATIONS)).all()
+
+
+def own_row(test):
+    """The first of the visitor's own."""
+    table = systems(test)
+    return table[table["What it is"] == "yours"].iloc[0]
 
 
 def systems(test):

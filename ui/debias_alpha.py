@@ -68,7 +68,7 @@ _CROSSED = "Alpha chosen on one half of the groups, measured on the other"
 _LITTLE = (
     0.6  # the spread of log P(t) in a group over that of an image's scores, where alpha has little to remove
 )
-_HEIGHT = 244  # of the figure: on a laptop it ends above the fold
+_HEIGHT = 300  # of the figure: on a laptop it ends above the fold
 
 _PMI = (
     "At α = 0 a caption is as good as it is likely for this image. At α = 1 it is as good as the image makes it "
@@ -98,9 +98,11 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         for part in ("verdict", "controls", "figure", "notes")
     )
     with controls:
-        alpha, metric = _controls(study)
+        alpha, metric, more = _controls(study)
     with verdict:
         _verdict(study, metric)
+    with more:
+        _reasons(study, metric)
     figure = _curve_figure(study, metric)
     with drawn:
         _curve_section(study, figure, alpha, metric)
@@ -128,12 +130,17 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
 
 
 def _verdict(study: AlphaStudy, metric: str) -> None:
-    """Whether alpha helps, in one sentence and two results; folded: why that is so sure, and how the figure is read."""
-    little = _little_prior(study, metric)
+    """Whether alpha helps, in one sentence and two results."""
     said = _verdict_text(study, metric)
     whole = said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # no line ends at an equals sign
     st.markdown(unbroken(whole))
-    with st.expander("How sure is that?", icon=":material/help:", key="how-sure"):
+
+
+def _reasons(study: AlphaStudy, metric: str) -> None:
+    """Why the verdict is so sure, and how the figure is read; in the row of the controls, as a line of its own it took
+    the figure's height."""
+    little = _little_prior(study, metric)
+    with st.popover("How sure is that?", icon=":material/help:", key="how-sure"):
         sure = (_how_sure(study, metric), _power_text(study, metric))
         st.markdown(unbroken("\n\n".join(filter(None, sure))))
         if little:
@@ -196,7 +203,8 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
     change = f", {_change_in_points(before.value, now.value):+.1f} points against α = 0" if alpha else ""
     return unbroken(
         f"At α = {alpha:.3f} {METRICS[metric].label} is {now}{true_minus(change)}. Shaded: its 95 % band; dotted: its "
-        "chance level; strip below: where it is highest. Press the figure to move alpha there."
+        "chance level (↓: below the axis); star, and strip below: where it is highest. Press the figure to move alpha "
+        "there."
     )
 
 
@@ -205,8 +213,8 @@ def scenario_text(study: AlphaStudy) -> str:
     return _TIED if study.frequency.tied else _SCENARIOS[study.frequency.scenario]
 
 
-def _controls(study: AlphaStudy) -> tuple[float, str]:
-    """The slider, its shortcuts, and the metric whose best interval is shown."""
+def _controls(study: AlphaStudy) -> tuple[float, str, Any]:
+    """The slider, its shortcuts, and the metric whose best interval is shown; and the place beside them."""
     names = [name for name in metrics_of_shape(*study.shape) if METRICS[name].alpha.moves(*study.shape)]
     movable = {METRICS[name].label: name for name in names}
     if st.query_params.get("metric", names[0]) not in {*movable, *names}:
@@ -216,7 +224,7 @@ def _controls(study: AlphaStudy) -> tuple[float, str]:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         alpha = st.slider(  # begins at its least value; a default of its own is none where buttons set it
             "Alpha", 0.0, 1.0, step=0.005, format="α = %.3f", key="alpha", bind="query-params",
-            label_visibility="collapsed", width=340,
+            label_visibility="collapsed", width=300,
         )  # fmt: skip
         buttons = st.container(horizontal=True, gap="small", width="content")
         # One block, so that no line ends between the word and its field.
@@ -229,12 +237,13 @@ def _controls(study: AlphaStudy) -> tuple[float, str]:
                     key="metric",
                     bind="query-params",
                     label_visibility="collapsed",
-                    width=170,
+                    width=150,
                 )
             ]
+        more = st.container(width="content")
     for name, value in _shortcuts(study, metric).items():
         buttons.button(f"α = {name}", on_click=_set_alpha, args=(value,), key=f"at-{name}")
-    return alpha, metric
+    return alpha, metric, more
 
 
 def _shortcuts(study: AlphaStudy, metric: str) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
@@ -74,22 +75,14 @@ def section(store: RunStore, page: Mapping[str, str]) -> None:
     )
     own = _own(chosen, store, metric)
     table = chosen.standing(metric, own)
-    table = table.assign(place=_places(table)).sort_values(
-        "kind", key=lambda kind: kind != "yours", kind="stable"
-    )
-    _say_own(table)
-    left, right = st.columns([2, 5], vertical_alignment="bottom")
-    typed = left.text_input("Filter by system, method or source", key="published_filter").strip()
-    assumed = f"A file that names no benchmark, as no score file does, is taken as one of {chosen.title}."
-    right.caption(escape_markdown(assumed))
+    table, marks = table.assign(place=_places(table)), _marks(table)
+    _say_own(table, marks)
+    typed = st.text_input("Filter by system, method or source", key="published_filter", width=400).strip()
     text = table.astype(str).agg(" ".join, axis=1).str.lower()
     table = table[text.str.contains(typed.lower(), regex=False) | table["kind"].eq("yours")]
-    marks = _marks(table)
+    marks = {why: mark for why, mark in marks.items() if table["caution"].eq(why).any()}
     _draw(table, marks)
-    table = table.sort_values("value", ascending=False, kind="stable")
-    st.caption(
-        _READING + (" Yours stand first, out of that order." if table["kind"].eq("yours").any() else "")
-    )
+    st.caption(_READING)
     about = f"{label}, {_label(metric)}{f', rows with “{typed}”' if typed else ''}."
     cited = [key for keys in table["cited"] for key in keys.split("; ")]
     export_section(
@@ -185,7 +178,7 @@ def _short_source(row: Mapping[Any, Any]) -> str:
 
 
 def _draw(table: pd.DataFrame, marks: Mapping[str, str]) -> None:
-    """The table, one's own rows first and coloured, and why some of its rows are not comparable: a mark at the head of
+    """The table, one's own rows coloured, and why some of its rows are not comparable: a mark at the head of
     a row stands where a phone shows it, and the reasons are below. A plain table, whose lines break: no cell is cut."""
     heads = table.drop(columns=["caution", "address", "low", "high", "cited", "place"])
     heads = heads.assign(value=_values(table)).map(lambda cell: escape_markdown(str(cell)))
@@ -229,9 +222,20 @@ def _ordinal(number: int) -> str:
     return f"{number}{ending}"
 
 
-def _say_own(table: pd.DataFrame) -> None:
-    """Where one's own rows stand among what can be compared, in a box right below what they come from: the table may
-    lie below the screen, and is filtered by whoever looks."""
+def _not_counted(table: pd.DataFrame, value: float, marks: Mapping[str, str]) -> str:
+    """` Not counted above you: human, 3 × GPT-4V [1].`, what is higher and not compared; "" for none."""
+    higher = table[table["value"].gt(value) & table["kind"].ne("yours")]
+    higher = higher[higher["kind"].ne("published") | higher["caution"].ne("")]
+    named = Counter(
+        f"{row['system']} {marks.get(row['caution'], '')}".strip() for row in higher.to_dict("records")
+    )
+    said = ", ".join(f"{count} × {name}" if count > 1 else name for name, count in named.items())
+    return f" Not counted above you: {escape_markdown(said)}." if said else ""
+
+
+def _say_own(table: pd.DataFrame, marks: Mapping[str, str]) -> None:
+    """Where one's own rows stand among what can be compared, and what is above them and cannot, in a box right below
+    what they come from: the table may lie below the screen, and is filtered by whoever looks."""
     others, lines = _comparable(table), []
     for row in table[table["kind"].eq("yours")].to_dict("records"):
         above = int(others.gt(row["value"]).sum())
@@ -241,7 +245,7 @@ def _say_own(table: pd.DataFrame) -> None:
         caution = f" Yours is not comparable: {escape_markdown(row['caution'])}." if row["caution"] else ""
         lines.append(
             f"**Yours{place}**: {what}; {above} of the {counted(len(others), 'comparable published result')} "
-            f"{'is' if above == 1 else 'are'} higher.{caution}"
+            f"{'is' if above == 1 else 'are'} higher.{caution}{_not_counted(table, row['value'], marks)}"
         )
     if lines:
         with st.container(key="published-yours"):
@@ -264,6 +268,8 @@ def _own(chosen: PublishedSet, store: RunStore, metric: str) -> pd.DataFrame | N
             key="published_own",  # of any ending: what a browser refuses, it refuses without a next step
             max_upload_size=upload_limit(),
         )
+        assumed = f"A file that names no benchmark, as no score file does, is taken as one of {chosen.title}."
+        st.caption(escape_markdown(assumed))
     if file is not None:
         found = _of_file(chosen, file, metric)
         rows += found if rows else [each.assign(**named) for each in found]

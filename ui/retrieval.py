@@ -105,6 +105,24 @@ def nearest_queries(text: str, queries: Sequence[str], most: int = 3) -> list[st
     return get_close_matches(text.lower(), candidates, most, 0.0)
 
 
+def queries_for_objects(found: RetrievalSubset, asked: RetrievalSubset, most: int = 3) -> list[str]:
+    """Queries of the set for objects that a query of the visitor's own names, at most so many: of each object the one
+    that says the most of it, and nothing else."""
+    if found.phrases is None or asked.asked is None:
+        return []
+    nearest = []
+    for wanted in asked.asked.statement.phrases:
+        known = dict(wanted.attributes())
+        fitting = {
+            query: sum(value is not None for _, value in phrase.attributes())
+            for query, phrase in zip(found.queries, found.phrases, strict=True)
+            if all(value in (None, known[name]) for name, value in phrase.attributes())
+        }
+        if fitting:
+            nearest.append(max(fitting, key=lambda query: fitting[query]))
+    return [*dict.fromkeys(nearest)][:most]
+
+
 def wording_of_set(found: RetrievalSubset, asked: RetrievalSubset) -> str:
     """The query of a set that names the same object as one of the visitor's own, the most alike in words; "" where none
     does, or the set cannot read what its queries name."""
@@ -146,7 +164,12 @@ def ranked_html(found: RetrievalSubset, rows: Sequence[RankedImage], revealed: b
         kind = "tie" if row.tied else "right" if row.right else "wrong"
         symbol, said = ("✓", "right") if row.right else ("✗", "wrong")
         told = f'<span class="cm-mark cm-{kind}">{symbol} {said}{", tied" if row.tied else ""}</span>'
-        note = f"{told}<div>{_words_html(row)}</div>" if revealed else '<span class="cm-mark">?</span>'
+        words = (
+            _words_html(row)
+            if found.asked is None
+            else _objects_html(found.asked.judged(getattr(image, "scene", None)))
+        )
+        note = f"{told}<div>{words}</div>" if revealed else '<span class="cm-mark">?</span>'
         if revealed is None:
             note = f"score {row.score:.2f}".replace("-", "−")
         alt = (f"{name}, {said}" if revealed else name) + _objects(image)
@@ -155,6 +178,15 @@ def ranked_html(found: RetrievalSubset, rows: Sequence[RankedImage], revealed: b
             f"<figcaption>{row.place}. {note}</figcaption></figure>"
         )
     return f'<div class="cm-list">{"".join(cells)}</div>'
+
+
+def _objects_html(judged: Sequence[tuple[str, bool | None]]) -> str:
+    """`red cube ✓ · blue ball ✗`: which of the objects that were asked for a picture shows."""
+    marks = {True: "✓", False: "✗", None: "unclear"}
+    return " · ".join(
+        f'<span style="white-space:nowrap"><b>{escape(what)}</b> {marks[shown]}</span>'
+        for what, shown in judged
+    )
 
 
 def _words_html(row: RankedImage) -> str:
@@ -187,6 +219,8 @@ def list_result(
     """What a list says, in Markdown, a sentence each: how many of its first images are right, how many have every word
     on different objects, average precision. beside : what another wording gives, in sentences that come last."""
     asked, right = _as_object(found.queries[query]), int(found.relevant[query].sum())
+    if found.asked is not None and found.asked.not_judged:
+        asked = f"the objects of “{escape_markdown(found.queries[query])}”"
     if not right:
         return f"None of these {len(found)} pictures shows **{asked}**: no metric counts this query."
     first = sum(row.right for row in rows)

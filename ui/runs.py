@@ -76,8 +76,8 @@ def lost_run_warning() -> None:
     lost = st.session_state.pop("lost_run", None)
     if lost:
         st.warning(
-            f"There is no run {escape_markdown(lost)} on this page any more; it was deleted, or belongs to another "
-            "machine or page.",
+            f"There is no run {escape_markdown(lost)} on this page; it was deleted, belongs to another machine or "
+            "page, or is mistyped.",
             icon=":material/link_off:",
         )
 

@@ -15,6 +15,7 @@ from core.figures._style import MAX_STEPS, OUTCOME_COLOURS, SERIES, faint, hatch
 from core.metrics.groups import METRICS
 
 _STRIP = 7  # pixels: the height of the strip that shows where a metric is highest
+_CHANCE_NEAR = 15  # points: a chance level as near as this below the curves is on their axis
 _AROUND = 90  # pixels of the figure's height above and below its axes, about
 
 
@@ -22,6 +23,7 @@ class _AlphaData(NamedTuple):
     """Metrics over alpha as steps: `x` the edges of the pieces (e,), `y` percent on each piece (e - 1,), per metric.
 
     bands : 95 % interval on each piece, (e - 1,) twice. best : where `shaded` is highest, (r, 2), each low and high.
+    peak : 0 where that is among these, else the middle of the widest, and the percentage there.
     """
 
     x: dict[str, np.ndarray]
@@ -30,6 +32,7 @@ class _AlphaData(NamedTuple):
     chance: dict[str, float]
     shaded: str
     best: np.ndarray
+    peak: tuple[float, float]
 
 
 def alpha_data(
@@ -49,13 +52,17 @@ def alpha_data(
         x[name] = np.append(curve.edges[keep], 1.0)
         y[name] = curve.values[keep]
         bands[name] = low[keep], high[keep]
-    return _AlphaData(x, y, bands, dict(chance), shaded, curves[shaded].best().intervals)
+    best = curves[shaded].best()
+    peak = 0.0 if best.intervals[0, 0] == 0 else best.alpha
+    return _AlphaData(x, y, bands, dict(chance), shaded, best.intervals, (peak, best.value))
 
 
 def alpha_figure(data: _AlphaData, alpha: float | None = None, height: int = 380) -> go.Figure:
-    """Steps of every metric; of one also its 95 % band, its chance level, and a strip where it is highest."""
+    """Steps of every metric, faint but for one: of it also its 95 % band, its chance level, a mark where it is highest
+    and a strip below. The axis is that of the curves; a chance level far below them has no line, the legend has its
+    number."""
     figure = go.Figure()
-    name, label = data.shaded, METRICS[data.shaded].label
+    name = data.shaded
     low, high = data.bands[name]
     for edge, fill in ((low, None), (high, "tonexty")):
         x, y = _steps(data.x[name], edge)
@@ -68,30 +75,64 @@ def alpha_figure(data: _AlphaData, alpha: float | None = None, height: int = 380
             mode="lines",
             hoverinfo="skip",
             showlegend=fill is not None,
-            name=f"{label}: 95 %",
+            name="95 % band",
         )
     for metric, values in data.y.items():
-        entry, width = METRICS[metric], 3.2 if metric == name else 1.8
+        entry = METRICS[metric]
+        width, opacity = (3.4, 1.0) if metric == name else (1.2, 0.6)
         x, y = _steps(data.x[metric], values)
-        line(figure, x, y, entry.label, entry.colour, dash=entry.dash, width=width, shape="hv")
+        line(
+            figure, x, y, entry.label, entry.colour, dash=entry.dash, width=width, shape="hv", opacity=opacity
+        )
+    chance, (bottom, top) = data.chance[name], _percent_range(data)
     figure.add_hline(
-        y=data.chance[name],
+        y=chance,
         line={"color": OUTCOME_COLOURS["tie"], "width": 2, "dash": "2px,3px"},
-        name=f"{label}: chance",
+        name=f"chance {chance:.1f} %" + (" ↓" if chance < bottom else ""),  # below the axis
         showlegend=True,
     )
+    _mark_peak(figure, data)
     layout(figure, height, "alpha: how much of the language prior is removed", "", percent=True)
-    lowest = min([data.chance[name], *(float(v.min()) for v in data.y.values()), float(low.min())])
     figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25, hoverformat=".3f")  # the digits of the slider
-    figure.update_yaxes(range=[_floor(lowest), 104])
+    figure.update_yaxes(range=[bottom, top], dtick=25 if top - bottom > 80 else 10)
     _strip(figure, data, height)
     return figure if alpha is None else with_threshold_line(figure, alpha)
+
+
+def _percent_range(data: _AlphaData) -> tuple[float, float]:
+    """The ends of the percent axis: all curves and the band, and the chance level unless it is so far below them that
+    it would press them together."""
+    bands, chance = data.bands[data.shaded], data.chance[data.shaded]
+    values = np.concatenate([*data.y.values(), *bands])
+    lowest, highest = float(values.min()), float(values.max())
+    lowest = min(lowest, chance) if lowest - chance < _CHANCE_NEAR else lowest
+    return _floor(lowest), min(104.0, 5 * np.ceil(max(highest, chance) / 5) + 5)
+
+
+def _mark_peak(figure: go.Figure, data: _AlphaData) -> None:
+    """A point on the curve where the shaded metric is highest, with its numbers; none where it never changes."""
+    alpha, value = data.peak
+    if data.y[data.shaded].min() == value:
+        return
+    entry = METRICS[data.shaded]
+    side = "right" if alpha < 0.1 else "left" if alpha > 0.9 else "center"
+    figure.add_scatter(
+        x=[alpha],
+        y=[value],
+        mode="markers+text",
+        marker={"color": entry.colour, "size": 13, "symbol": "star", "line": {"color": "white", "width": 1}},
+        text=[f"<b>{value:.1f} % at α = {alpha:.3f}</b>"],
+        textposition=f"top {side}",
+        name=f"{entry.label}: highest",
+        hoverinfo="skip",
+        showlegend=False,
+    )
 
 
 def _strip(figure: go.Figure, data: _AlphaData, height: int) -> None:
     """Where the shaded metric is highest, along the lower edge: fragments of a few thousandths are ticks there, where
     bands as high as the figure hid the curves."""
-    colour, label = METRICS[data.shaded].colour, METRICS[data.shaded].label
+    colour = METRICS[data.shaded].colour
     share = _STRIP / (height - _AROUND)
     for i, (low, high) in enumerate(data.best.tolist()):
         figure.add_shape(
@@ -105,7 +146,7 @@ def _strip(figure: go.Figure, data: _AlphaData, height: int) -> None:
             line={"color": colour, "width": 1},  # else a narrow span would not be seen
             layer="above",
             legendgroup="highest",
-            name=f"{label}: highest",
+            name="highest",
             showlegend=i == 0,
         )
 

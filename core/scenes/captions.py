@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import permutations
+from typing import NamedTuple
 
 import numpy as np
 
@@ -56,6 +57,27 @@ _ATTRIBUTE_OF: dict[str, tuple[str, str | None]] = {
     **{said: ("material", material) for material in MATERIALS for said in SYNONYMS[material]},
     **dict.fromkeys(SYNONYMS["object"], ("shape", None)),
 }
+# What may stand between the objects that a query names: the first say nothing, the others of where the objects are.
+_FILLERS = frozenset(["a", "an", "and", "are", "is", "of", "the", "there", "with"])
+_PLACES = frozenset(
+    [
+        *(
+            "above",
+            "at",
+            "behind",
+            "below",
+            "beside",
+            "between",
+            "by",
+            "close",
+            "front",
+            "in",
+            "left",
+            "near",
+        ),
+        *("next", "on", "over", "right", "side", "to", "top", "touching", "under"),
+    ]
+)
 _DEFINITE = len(_FRAMES)  # the frame "the red cube is behind the blue sphere", for relations alone
 
 
@@ -157,6 +179,53 @@ class Statement:
         if wording.definite:
             return f"the {first} is {where} the {second}"
         return _frame(f"{_with_article(first)} {where} {_with_article(second)}", wording)
+
+
+class _AskedObjects(NamedTuple):
+    """What a query in one's own words asks for: objects, as far as this world has words for them.
+
+    nouns : each as it was said. not_judged : the words about places that are no relation of this world; "" for none.
+    """
+
+    statement: Statement
+    nouns: tuple[str, ...]
+    not_judged: str
+
+    @classmethod
+    def of(cls, text: str) -> _AskedObjects | None:
+        """`a red cube next to a blue ball`; None where a word is unknown, counts or denies, or no attribute is said."""
+        plain = " ".join(re.sub(r"[^\w,-]", " ", text.lower()).split())
+        nouns: list[list[str]] = [[]]
+        others = []
+        for word in _FRAME.sub("", plain).replace(",", " ").split():
+            if word in _ATTRIBUTE_OF:
+                nouns[-1].append(word)
+            elif word in _FILLERS | _PLACES and not nouns[-1]:
+                others.append(word)
+            else:
+                return None
+            if _ATTRIBUTE_OF.get(word, ("",))[0] == "shape":  # the noun comes last
+                nouns.append([])
+        said = tuple(" ".join(words) for words in nouns if words)
+        phrases = tuple(phrase for phrase in map(Phrase.of_noun, said) if phrase is not None)
+        if len(phrases) < len(said) or not any(v for phrase in phrases for _, v in phrase.attributes()):
+            return None
+        exact = Statement.of_caption(plain)
+        if exact is not None and exact.phrases == phrases:
+            return cls(exact, said, "")
+        places = others if _PLACES & {*others} else []
+        return cls(Statement(phrases), said, " ".join(w for w in places if w not in ("a", "an", "and")))
+
+    def judged(self, scene: Scene) -> list[tuple[str, bool | None]]:
+        """Each object, and the relation, with whether the scene has it; None where the eye could argue."""
+        fit = [any(phrase.fits(o) for o in scene.objects) for phrase in self.statement.phrases]
+        found: list[tuple[str, bool | None]] = [*zip(self.nouns, fit, strict=True)]
+        true = self.statement.is_true_of(scene)
+        if all(fit) and self.statement.relation is not None:
+            found.append((self.statement.relation, true))
+        elif all(fit) and not true:
+            found.append(("as different objects", False))
+        return found
 
 
 def _distinct(fitting: list[list[SceneObject]], taken: tuple[int, ...]) -> bool:

@@ -12,7 +12,7 @@ import numpy as np
 from core.base.errors import InputError, unknown_name
 from core.scenes._sampler import sample_scene
 from core.scenes._shipped_files import SHIPPED, asset_path, damaged, read_rows
-from core.scenes.captions import CaptionTemplate, Phrase, Statement
+from core.scenes.captions import CaptionTemplate, Phrase, Statement, _AskedObjects
 from core.scenes.render import SceneImage
 from core.scenes.world import (
     ATTRIBUTES,
@@ -82,11 +82,12 @@ class _RetrievalSet:
         """bool (q,): the query names a colour and shape that no training object has together."""
         return np.array([(p.colour, p.shape) in HELD_OUT_COMBINATIONS for p in self.phrases])
 
-    def asking(self, text: str) -> _RetrievalSet | None:
-        """The same images with one query of one's own; None where it does not name one object of this world."""
+    def asking(self, text: str) -> _RetrievalSet | _SeveralObjects | None:
+        """The same images with one query of one's own; None where it does not name objects of this world."""
         said = Statement.of_caption(" ".join(text.lower().split()).strip("."))
         if said is None or len(said.phrases) > 1 or said.count is not None:
-            return None
+            asked = _AskedObjects.of(text)
+            return None if asked is None else _SeveralObjects(self.name, self.split, self.images, asked, text)
         (phrase,) = said.phrases
         if not any(value for _, value in phrase.attributes()):
             return None
@@ -98,6 +99,27 @@ class _RetrievalSet:
     def attributes(self) -> np.ndarray:
         """int (q,): how many attributes are said besides the noun."""
         return self._mentioned.sum(axis=0).ravel() - 1
+
+
+@dataclass(frozen=True)
+class _SeveralObjects:
+    """One query for several objects, or for objects in a relation, over a set's images; without hard lists."""
+
+    name: str
+    split: str
+    images: tuple[SceneImage, ...]
+    asked: _AskedObjects
+    text: str
+    any_word = all_words = unseen = attributes = compared = phrases = None
+
+    @property
+    def queries(self) -> tuple[str, ...]:
+        return (self.text,)
+
+    @cached_property
+    def relevant(self) -> np.ndarray:
+        """bool (1, n): the image shows everything; not so where the eye could argue about the relation."""
+        return np.array([[self.asked.statement.is_true_of(image.scene) is True for image in self.images]])
 
 
 def build_retrieval(split: str, n: int | None = None, seed: int = 0) -> _RetrievalSet:

@@ -23,6 +23,7 @@ class _UnknownWords(NamedTuple):
     words: int
     unknown: int
     most: tuple[str, ...]
+    all: bool  # these are all that are unknown
 
     @property
     def share(self) -> float:
@@ -41,7 +42,10 @@ def _unknown_words(captions: Iterable[str], folder: Path) -> _UnknownWords | Non
     words = Counter(word for caption in captions for word in _WORD.findall(caption.lower()))
     unknown = Counter({word: count for word, count in words.items() if word not in known})
     return _UnknownWords(
-        words.total(), unknown.total(), tuple(word for word, _ in unknown.most_common(_MOST))
+        words.total(),
+        unknown.total(),
+        tuple(word for word, _ in unknown.most_common(_MOST)),
+        len(unknown) <= _MOST,
     )
 
 
@@ -74,8 +78,9 @@ def vocabulary_note(
         named = f"{', '.join(more)} and {last}" if more else last
         how = "all of them as one unknown word" if more else "it as an unknown word"
         return f"{begun} the word{'s' if more else ''} {named} in {of}. It reads {how}."
+    named = f"{'' if unknown.all else 'such as '}{', '.join(unknown.most)}"
     return (
-        f"{begun} {100 * unknown.share:.0f} % of the words in {of}, such as {', '.join(unknown.most)}. "
+        f"{begun} {100 * unknown.share:.0f} % of the words in {of}, {named}. "
         "It reads all of them as one unknown word."
     )
 

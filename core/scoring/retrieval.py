@@ -33,6 +33,7 @@ class RetrievalSubset:
     attributes: np.ndarray | None
     compared: np.ndarray | None = None
     phrases: tuple[Any, ...] | None = None  # what each query asks for, where the set knows (built-in queries)
+    asked: Any = None  # what a query of one's own for several objects asks for
 
     def __len__(self) -> int:
         return len(self.images)
@@ -41,7 +42,7 @@ class RetrievalSubset:
     def asking(cls, found: Retrieval, text: str, images: int | None) -> RetrievalSubset:
         """The first `images` images of a set (None: all) with one query of one's own.
 
-        Where the set can read what it asks for, as the built-in one reads one object, what is relevant and the lists
+        Where the set can read what it asks for, as the built-in one reads its objects, what is relevant and the lists
         follow from what is in the images. Else nobody knows: `phrases` is None, nothing is relevant, and there are no
         lists.
         """
@@ -95,6 +96,7 @@ def first_images(found: Retrieval, images: int | None, every: int = 1) -> Retrie
         thin(found.attributes),
         thin(found.compared),
         None if phrases is None else tuple(phrases[::every]),
+        getattr(found, "asked", None),
     )
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pandas as pd
 import streamlit as st
 
 from core.debiasing.curves import _spans_text
@@ -202,11 +201,10 @@ def group_scores(study: AlphaStudy, index: int, alpha: float) -> None:
 
     Totals have a digit less than the scores, and their difference one less again, so that what is shown adds up.
     """
-    scores = study.evaluation(alpha).scores[index]
-    images = [f"image {group_html.image_name(i)}" for i in range(2)]
-    captions = ["caption 1", "caption 2"]
+    data = study.evaluation(alpha).group(index)._replace(decimals=4)
+    scores = data.scores
     st.markdown(f"**{elements.load_group(SET, index).id}** at α = {alpha:.2f}")
-    st.table(pd.DataFrame(scores, images, captions).map(lambda score: signed(score, 4)))
+    st.html(group_html.matrix_html(data, f"Debiased log scores at alpha {alpha:.2f}"), width="content")
     straight, crossed = float(scores.trace()), float(scores[0, 1] + scores[1, 0])
     st.markdown(
         f"A–1 and B–2: {signed(straight, 3)}  \nA–2 and B–1: {signed(crossed, 3)}  \n"
