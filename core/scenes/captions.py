@@ -59,25 +59,10 @@ _ATTRIBUTE_OF: dict[str, tuple[str, str | None]] = {
 }
 # What may stand between the objects that a query names: the first say nothing, the others of where the objects are.
 _FILLERS = frozenset(["a", "an", "and", "are", "is", "of", "the", "there", "with"])
-_PLACES = frozenset(
-    [
-        *(
-            "above",
-            "at",
-            "behind",
-            "below",
-            "beside",
-            "between",
-            "by",
-            "close",
-            "front",
-            "in",
-            "left",
-            "near",
-        ),
-        *("next", "on", "over", "right", "side", "to", "top", "touching", "under"),
-    ]
-)
+_PLACES = frozenset([
+    "above", "at", "behind", "below", "beside", "between", "by", "close", "front", "in", "left", "near", "next", "on",
+    "over", "right", "side", "to", "top", "touching", "under",
+])  # fmt: skip
 _DEFINITE = len(_FRAMES)  # the frame "the red cube is behind the blue sphere", for relations alone
 
 
