@@ -148,7 +148,7 @@ def test_where_groups_are_not_independent_the_line_of_the_intervals_says_how_man
 
 
 @pytest.mark.slow
-def test_an_audit_says_nothing_of_the_words_that_a_model_knows(app, monkeypatch):
+def test_an_audit_says_nothing_of_the_words_that_a_model_knows(app, monkeypatch, fresh_pages):
     """It depends on no model."""
     monkeypatch.setattr("ui.page.vocabulary_note", lambda *args: "builtin/clip does not know the word zebra")
     assert "does not know the word zebra" in text(app("pages/2_Matching.py", set="scenes/left-right"))
