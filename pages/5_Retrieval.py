@@ -96,9 +96,9 @@ def own_query(subset: part.RetrievalSubset, text: str) -> part.RetrievalSubset:
 def say_what_is_known(
     subset: part.RetrievalSubset, asked: part.RetrievalSubset, models: Sequence[str]
 ) -> None:
-    """Of a query of the visitor's own, in one row: buttons that ask the set's query for the same object, or else the
-    nearest ones; and what is known: that query, what several objects are judged by, or that nobody knows which pictures
-    are right, and the words that a model does not know."""
+    """Of a query of the visitor's own what is known: the set's query for the same object, what several objects are
+    judged by, or that nobody knows which pictures are right, and the words that a model does not know; then buttons
+    that ask the set's query, or else the nearest ones."""
     text, said = asked.queries[0], []
     wording = part.wording_of_set(subset, asked)
     others = [wording] if wording else []
@@ -115,6 +115,11 @@ def say_what_is_known(
     unknown = [note for note in (part.unknown_words(model, text) for model in models) if note]
     if not said + unknown:
         return
+    box, icon = (st.warning, "dictionary") if unknown else (st.info, "edit")
+    box(escape_markdown(" ".join(said + unknown)), icon=f":material/{icon}:")
+    if not others:
+        return
+    # On a phone below the pictures.
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="own-words"):
         for place, query in enumerate(others):
             st.button(
@@ -122,8 +127,6 @@ def say_what_is_known(
                 key=f"ask-{place}", type="primary" if query == wording else "secondary",
                 icon=":material/arrow_forward:",
             )  # fmt: skip
-        box, icon = (st.warning, "dictionary") if unknown else (st.info, "edit")
-        box(escape_markdown(" ".join(said + unknown)), icon=f":material/{icon}:")
 
 
 def rule_of_objects(asked: Any) -> str:
@@ -206,7 +209,7 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
     wording = part.wording_of_set(subset, asked) if asked is not subset and revealed else ""
     ranked = {}
     with st.container(key="answer"):
-        if asked is not subset:  # on a phone below the pictures
+        if asked is not subset:
             say_what_is_known(subset, asked, chosen)
         question = st.container(key="predict-query")  # above the pictures, which fill a laptop's first screen
         for column, model in zip(st.columns(len(chosen), gap="medium"), chosen, strict=True):

@@ -394,7 +394,9 @@ def test_the_details_of_a_pressed_cell_come_into_sight(visit):
 def test_light_or_dark_is_kept_on_every_page(visit):
     """Streamlit keeps the choice for the path of the page on which it was made."""
     page = visit("/")
-    page.get_by_role("button", name="Open this group").wait_for()
+    page.get_by_role("button", name="Open this group").click()
+    page.locator(".cm-verdicts").wait_for()  # another page than the one that the tab was opened with
+    settle(page)
     page.locator("[data-testid=stMainMenu] button").first.click()
     page.locator("text=Dark").last.click()
     dark = "() => getComputedStyle(document.querySelector('[data-testid=stApp]')).colorScheme === 'dark'"

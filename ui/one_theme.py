@@ -1,7 +1,7 @@
 """Light or dark as it was chosen last, whatever page is opened next by its address.
 
-Streamlit keeps the choice of its menu for the path on which it was made, and every other page forgets it. The script
-writes it down for all pages.
+Streamlit keeps the choice of its menu for the path by which the tab was opened, and every other page forgets it. The
+script writes it down for all pages.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _SCRIPT = """
     window.addEventListener(action, () => { touched = Date.now(); }, {capture: true, passive: true});
   Storage.prototype.setItem = function (key, value) {
     write.call(this, key, value);
-    if (this !== localStorage || key !== name(location.pathname) || Date.now() - touched > 3000) return;
+    if (this !== localStorage || !/^stActiveTheme-.*-v2$/.test(key) || Date.now() - touched > 3000) return;
     for (const link of document.querySelectorAll(".st-key-nav a"))
       write.call(this, name(new URL(link.href).pathname), value);
   };
