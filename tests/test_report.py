@@ -10,6 +10,7 @@ import pytest
 from written import read_report
 
 from core.base.errors import InputError
+from core.base.text import p_digits
 from core.datasets.embeddings import RowImage
 from core.exchange import report
 from core.exchange.report import (
@@ -364,6 +365,8 @@ def test_a_report_begins_with_what_its_tests_say(toy_groups):
     page = report_html([model("one", 12), model("other", 0)])
     first = page[page.index("</h1>") :].partition("<table>")[0]
     assert "GroupMatch: other is behind one, 0.00 % against 100.00 % (−100.00 points" in first
+    # A corrected p stood there beside an interval of the metric alone, as if they contradicted each other.
+    assert f" after Holm, {p_digits(2 * 0.5**12)} alone)" in first
     told = json.loads(re.search(r'id="crossmatch">(.*?)</script>', page)[1])["conclusions"]
     assert len(told) == 2 and told[1] in first
     close = report_html([model("one", 6), model("other", 7)])
