@@ -395,7 +395,8 @@ def test_light_or_dark_is_kept_on_every_page(visit):
     """Streamlit keeps the choice for the path of the page on which it was made."""
     page = visit("/")
     page.get_by_role("button", name="Open this group").click()
-    page.locator(".cm-verdicts").wait_for()  # another page than the one that the tab was opened with
+    page.wait_for_url(re.compile("/Groups"))  # another page than the one that the tab was opened with
+    page.locator(".st-key-group-toolbar").wait_for()
     settle(page)
     page.locator("[data-testid=stMainMenu] button").first.click()
     page.locator("text=Dark").last.click()
