@@ -777,11 +777,16 @@ def packed_together(names: Mapping[str, str]) -> bytes:
 
 
 def archives_in(name: str, content: bytes) -> list[tuple[str, bytes]]:
-    """The archives, by name, that a visitor's file is: itself, or those of several runs that were exported together."""
+    """The archives, by name, that a visitor's file is: itself, or those of several runs that were exported together.
+
+    What was packed already hardly shrinks: a file whose archives would fill far more than itself is none of these, and
+    is refused as an archive of one run.
+    """
     with suppress(zipfile.BadZipFile), zipfile.ZipFile(io.BytesIO(content)) as whole:
-        inside = whole.namelist()
-        if inside and all(each.endswith(".zip") for each in inside):
-            return [(each, whole.read(each)) for each in inside]
+        inside = whole.infolist()
+        are_archives = bool(inside) and all(each.filename.endswith(".zip") for each in inside)
+        if are_archives and sum(each.file_size for each in inside) <= 2 * len(content):
+            return [(each.filename, whole.read(each)) for each in inside]
     return [(name, content)]
 
 

@@ -917,6 +917,10 @@ def test_archives_of_several_runs_are_one_file_below_the_others_and_come_back(ap
     one = page["packed"](made.simplematch)
     assert page["archives_in"]("one.zip", one) == [("one.zip", one)]
     assert page["archives_in"]("no.zip", b"no zip") == [("no.zip", b"no zip")]
+    bomb = io.BytesIO()
+    with zipfile.ZipFile(bomb, "w", zipfile.ZIP_DEFLATED) as whole:
+        whole.writestr("run.zip", bytes(1 << 20))
+    assert page["archives_in"]("bomb.zip", bomb.getvalue()) == [("bomb.zip", bomb.getvalue())]
 
 
 def test_every_finished_run_has_its_gain_with_the_interval_of_its_page(app, made, monkeypatch):  # noqa: F811

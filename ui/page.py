@@ -107,9 +107,7 @@ def open_page(
         # By this the style hides the sidebar of the view before at once: Streamlit keeps its content until the script
         # ends, and the empty sidebar after that.
         st.container(key="with-sidebar" if has_sidebar else "no-sidebar").html("<i></i>")
-        enlarge_on_click()
-        tidy_history()
-        keep_one_theme()
+        _install_scripts()
     st.title(heading or title, anchor=False)
     read_history()
     read_old_links()
@@ -131,6 +129,13 @@ def open_page(
     for note in notes if uses_model else ():
         st.info(escape_markdown(note), icon=":material/info:")
     return selection
+
+
+def _install_scripts() -> None:
+    """What runs in the browser on every page."""
+    enlarge_on_click()
+    tidy_history()
+    keep_one_theme()
 
 
 def _truth_of_file(selection: Selection) -> str:

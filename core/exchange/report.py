@@ -188,7 +188,9 @@ def _ahead_told(pair: _Pair, name: str, found: Comparison) -> str:
     by = "" if found.clustered is None else f" by {found.clustered.by}"
     interval = f"95 % interval{by} {tested.low:+.1f} to {tested.high:+.1f}"
     # The interval is of this metric alone, so beside a corrected p that of the metric alone has to stand.
-    alone = "" if tested.p_holm in (None, tested.p_value) else f" after Holm, {p_digits(tested.p_value)} alone"
+    alone = (
+        "" if tested.p_holm in (None, tested.p_value) else f" after Holm, {p_digits(tested.p_value)} alone"
+    )
     return _true_minus(
         f"{METRICS[name].label}: {said} ({found.difference:+.2f} points, {interval}, p {p_digits(p)}{alone})."
     )

@@ -218,11 +218,11 @@ def _last_iterations(both: Sequence[SeedGroup], store: RunStore) -> tuple[Evalua
 
 def _complete(runs: Sequence[Run], store: RunStore) -> list[Run]:
     """The seeds of a run that have come to their end."""
-    return [run for run in runs if not run.live and adaptation(run.config).is_over(store.steps(run.id))]
+    return [run for run in runs if not run.live and _is_over(run, store.steps(run.id))]
 
 
 def _complete_seeds(sweep: SeedGroup, store: RunStore) -> list[int]:
-    return [seed_of(run) for run in sweep.runs if not run.live and _is_over(run, store.steps(run.id))]
+    return [*map(seed_of, _complete(sweep.runs, store))]
 
 
 def _ends_by_seed(sweep: SeedGroup, store: RunStore) -> dict[int, Evaluation]:
