@@ -24,6 +24,7 @@ from core.base.text import _change_in_points, _exact_differences, counted, durat
 from core.exchange.example import EXAMPLE, EXAMPLE_ID
 from core.exchange.report import ReportSection, report_html
 from core.exchange.run_pairs import (
+    _ADAPTED,
     _SCORED,
     _ends_by_seed,
     _groups_of,
@@ -252,10 +253,6 @@ def so_far(sweep: SeedGroup, complete: int) -> str:
 
 
 COLUMNS: dict[str, Any] = {
-    "compared": st.column_config.TextColumn(
-        help="A and B: the two that are compared below, A the upper one. While one run is ticked: what a comparison "
-        "with it can say. A paired test needs two single runs on the same groups that have results.",
-    ),
     "status": st.column_config.TextColumn(
         width=112,
         help="Of a run that has not come to its end: iterations done, of how many; of several seeds how many are "
@@ -319,7 +316,7 @@ _PIXELS = {
 _ROW, _SCROLL_BAR, _EDGE, _MOST_HEIGHT = 35, 11, 2, 400
 # On a laptop all of them fit; on a phone the first ones are in sight: which run, and what came out.
 FITTING = (
-    *("compared", "set", "result", "gain", SCORE_GAIN, "before", "groups", "curve", "status"),
+    *("set", "result", "gain", SCORE_GAIN, "before", "groups", "curve", "status"),
     *("model", "settings", "seed", "started", "time"),
 )
 _YIELDING = (
@@ -329,6 +326,7 @@ _YIELDING = (
     "started",
 )  # to “All columns”, in this order, where there is no room
 _CURVE = 70
+_MARK = 18  # pixels of the letter of a ticked run
 
 
 def curve_column(curves: Sequence[Sequence[float]]) -> Any:
@@ -348,7 +346,7 @@ def curve_column(curves: Sequence[Sequence[float]]) -> Any:
 
 def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
     """The table as it fits a laptop, and the pixels of each column that is shown: as many as its cells need, of the
-    settings what is left. What other columns say too, and the times beside “compared”, give way where the room asks.
+    settings what is left. What other columns say too gives way where the room asks.
 
     Names that their columns have no room for are cut short, which says that they go on.
     """
@@ -356,8 +354,9 @@ def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
     if "model" in short:
         short["model"] = [_cut(name, _LETTERS["model"]) for name in short["model"]]
     need = {name: _needed(short, name) for name in FITTING if name in short}
+    need["set"] += _MARK  # also without one, so that no column moves once two runs are ticked
     need["result"] = min(need["result"], COLUMNS["result"]["width"])
-    for last in range(len(_YIELDING) + 1 if "compared" in need else 3):
+    for last in range(3):
         widths = {name: width for name, width in need.items() if name not in _YIELDING[:last]}
         left = _ROOM - sum(widths.values())
         if left >= 0:
@@ -365,7 +364,7 @@ def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
     if "settings" in widths:
         widths["settings"] = max(widths["settings"] + left, _needed(short[:0], "settings"))
         short["settings"] = [_cut_at(said, widths["settings"] - _PADDING) for said in short["settings"]]
-    return short, widths
+    return short.assign(set=marked(frame, short["set"])), widths
 
 
 def _needed(frame: pd.DataFrame, name: str) -> int:
@@ -373,7 +372,6 @@ def _needed(frame: pd.DataFrame, name: str) -> int:
     if name == "curve":
         return _CURVE
     label = (COLUMNS[name]["label"] or name) if name in COLUMNS else name
-    label = "" if name == "compared" and frame["compared"].map(len).max() == 1 else label
     return int(max(map(_pixels, [label, *frame[name]]))) + _PADDING
 
 
@@ -428,21 +426,21 @@ def every_column(frame: pd.DataFrame) -> list[str]:
     """All columns in the order of the screen: set and result first; and no value twice."""
     after = f"{metrics.METRICS[metrics.GROUP_MATCH].label} after"
     fitting = [name for name in FITTING if name in frame]
-    return [*fitting, *(str(name) for name in frame if name not in (*fitting, after))]
+    return [*fitting, *(str(name) for name in frame if name not in (*fitting, after, "letter"))]
 
 
-def columns_of(widths: Mapping[str, int], letters: bool) -> dict[str, Any]:
-    """How the columns are shown: in so many pixels, or without any in those that they have where all are shown.
+def columns_of(widths: Mapping[str, int]) -> dict[str, Any]:
+    """How the columns are shown: in so many pixels, or without any in those that they have where all are shown."""
+    if not widths:
+        return {name: column for name, column in COLUMNS.items() if name not in _LETTERS}
+    config = {**COLUMNS, "started": st.column_config.TextColumn()}  # to the minute, without the year
+    return {name: {**config.get(name, {}), "width": width} for name, width in widths.items()}
 
-    letters : that the cells of “compared” are.
-    """
-    config = {name: column for name, column in COLUMNS.items() if name not in _LETTERS}
-    if widths:
-        config = {**COLUMNS, "started": st.column_config.TextColumn()}  # to the minute, without the year
-        config = {name: {**config.get(name, {}), "width": width} for name, width in widths.items()}
-    if letters and "compared" in config:
-        config["compared"] = {**config["compared"], "label": "", "width": widths.get("compared", 40)}
-    return config
+
+def marked(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
+    """What each row begins with, of several ticked runs behind the letter of each."""
+    letters = frame["letter"] if "letter" in frame else [""] * len(frame)
+    return [f"{letter}: {name}" if letter else name for letter, name in zip(letters, names, strict=True)]
 
 
 def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup], chosen: Sequence[str]) -> None:
@@ -493,11 +491,12 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
         st.session_state["listed_runs"] = ids
         st.session_state[TABLE] = {"selection": {"rows": [ids.index(name) for name in chosen]}}
     ticked = _ticked(ids, chosen)
-    if 1 <= len(ticked) <= len(LETTERS):
-        frame = frame.assign(compared=pairing(frame, sweeps, ticked))
+    if 2 <= len(ticked) <= len(LETTERS):
+        letters = zip((each.id for each in from_above([sweeps[name] for name in ticked])), LETTERS, strict=False)
+        frame = frame.assign(letter=frame["id"].map(dict(letters)).fillna(""))
     everything = bool(st.session_state.get("columns"))
-    shown, widths = (frame, {}) if everything else fitted(frame)
-    config, scrolls = columns_of(widths, letters=len(ticked) > 1), everything or sum(widths.values()) > _ROOM
+    shown, widths = (frame.assign(set=marked(frame, frame["set"])), {}) if everything else fitted(frame)
+    config, scrolls = columns_of(widths), everything or sum(widths.values()) > _ROOM
     with st.container(key="all-runs"):
         event = ui.wide_table(
             shown,
@@ -533,26 +532,10 @@ def _what_to_tick(count: int, of: int) -> str:
     if not count:
         return "Click a run to open it; tick one or more to compare, stop, resume, export or delete them."
     if count == 1 and of > 1:
-        return f"Tick a second run to compare the two: the column “compared” says with which there is a {PAIRED}."
+        return f"Tick a second run to compare the two; “Compare with …” says with which there is a {PAIRED}."
     if count <= len(LETTERS):
         return ""
     return f"The curves of at most {len(LETTERS)} runs are laid over each other; {count} are ticked."
-
-
-def pairing(frame: pd.DataFrame, sweeps: Mapping[str, SeedGroup], ticked: Sequence[str]) -> list[str]:
-    """Per row of the table: a letter of several ticked runs, the uppermost being A; of one, what it can be compared
-    by."""
-    if len(ticked) > 1:
-        sides = dict(
-            zip((each.id for each in from_above([sweeps[name] for name in ticked])), LETTERS, strict=False)
-        )
-        return [sides.get(name, "") for name in frame["id"]]
-    (first,) = ticked
-    results = dict(zip(frame["id"], frame["result"], strict=True))
-    return [
-        "this run" if name == first else comparable(sweeps[first], sweeps[name], results)
-        for name in frame["id"]
-    ]
 
 
 def from_above(runs: Sequence[SeedGroup]) -> list[SeedGroup]:
@@ -566,9 +549,12 @@ def comparable(first: SeedGroup, second: SeedGroup, results: Mapping[str, str]) 
         return "no result yet"
     if _other_groups(first, second):
         return APART
-    single = len(first.runs) == len(second.runs) == 1
-    scored = all(sweep.runs[0].kind in _SCORED for sweep in (first, second))
-    return PAIRED if single and scored else UNPAIRED
+    both = (first, second)
+    single, kinds = all(len(each.runs) == 1 for each in both), {each.runs[0].kind for each in both}
+    if single:
+        return PAIRED if kinds <= {*_SCORED} else UNPAIRED
+    complete = [{seed_of(run) for run in each.runs if run.status == "finished"} for each in both]
+    return PAIRED if kinds <= {*_ADAPTED} and complete[0] & complete[1] else UNPAIRED
 
 
 def asked_runs(known: Collection[str]) -> list[str]:

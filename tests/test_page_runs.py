@@ -138,7 +138,7 @@ def test_the_table_says_kind_and_seed_and_takes_the_seeds_of_a_sweep_as_one(app,
 def test_set_and_result_are_the_first_columns_so_that_a_phone_shows_both(app, made):  # noqa: F811
     """The result alone was in sight there, of nobody knew which run."""
     order = list(app(RUNS).dataframe[0].proto.column_order)
-    assert [name for name in order if name != "compared"][:2] == ["set", "result"]
+    assert order[:2] == ["set", "result"]
 
 
 def test_the_table_names_the_settings_that_tell_runs_apart(app, made):  # noqa: F811
@@ -547,7 +547,7 @@ def test_no_column_is_cut_where_runs_are_ticked(app, made):  # noqa: F811
     for ticked in (0, 1, 2):
         table = choose(app(RUNS, together="false"), *made.seeds[:ticked]).dataframe[0]
         shown, order = json.loads(table.proto.columns), list(table.proto.column_order)
-        assert ("compared" in order) == bool(ticked)
+        assert order[:2] == ["set", "result"]  # ticking one had added a column, and taken “before” away
         assert sum(shown[name]["width"] for name in order) <= ROOM
         for name in ("settings", "groups", "seed", "status", "model"):
             whole = [name, *(said for said in table.value[name] if not said.endswith("…"))]
@@ -563,13 +563,21 @@ def test_the_last_row_lies_above_the_bar_that_scrolls_the_table_sideways(app, ma
     assert given["height"] - 35 * (rows + 1) in ([10, 11] if address else [1, 2])
 
 
-def test_the_table_marks_the_two_that_are_compared_and_says_what_one_can_be_compared_by(app, made):  # noqa: F811
-    """A and B stood below the table alone, and nothing said which runs have a paired test."""
+def letters(test) -> dict[str, str]:
+    """Of each run in the table the letter that its row begins with."""
+    table = test.dataframe[0].value
+    begun = zip(table["id"], table["set"], strict=True)
+    return {name: said.partition(": ")[0] if ": " in said else "" for name, said in begun}
+
+
+def test_the_table_marks_the_two_that_are_compared_and_a_list_says_what_one_can_be_compared_by(app, made):  # noqa: F811
+    """A and B stood below the table alone, and nothing said which runs have a paired test; then the table had a column
+    for it, which moved all others, and which knew of no test over seeds."""
     test = app(RUNS, together="false")
-    assert "compared" not in test.dataframe[0].value
-    one = choose(test, made.seeds[0]).dataframe[0].value.set_index("id")["compared"]
-    assert one[made.seeds[0]] == "this run" and one[made.seeds[1]] == one[made.simplematch] == "paired test"
-    assert one[made.file] == "curves only"
+    assert not any(letters(test).values())
+    columns = list(test.dataframe[0].proto.column_order)
+    test = choose(test, made.seeds[0])
+    assert list(test.dataframe[0].proto.column_order) == columns
     assert "Tick a second run" in text(test)
     options = test.selectbox(key="second_run").options
     assert options[0].endswith("paired test") and options[-1].endswith("curves only")
@@ -577,12 +585,14 @@ def test_the_table_marks_the_two_that_are_compared_and_says_what_one_can_be_comp
     kinds = [each.type for each in test.main]
     verdict = next(i for i, each in enumerate(test.main) if "B minus A" in str(getattr(each, "value", "")))
     assert verdict < kinds.index("plotly_chart")  # the figure filled the first screen before it
-    two = test.dataframe[0].value.set_index("id")["compared"]
-    assert [two[name] for name in made.seeds] == ["B", "A"] and (two == "").sum() == len(two) - 2
-    three = choose(test, *made.seeds, made.wide).dataframe[0].value.set_index("id")["compared"]
-    assert sorted(three[[*made.seeds, made.wide]]) == ["A", "B", "C"]
-    grouped = choose(app(RUNS), made.group).dataframe[0].value.set_index("id")["compared"]
-    assert grouped[made.simplematch] == "results, no test"
+    two = letters(test)
+    assert [two[name] for name in made.seeds] == ["B", "A"] and list(two.values()).count("") == len(two) - 2
+    assert list(test.dataframe[0].proto.column_order) == columns
+    three = letters(choose(test, *made.seeds, made.wide))
+    assert sorted(three[name] for name in (*made.seeds, made.wide)) == ["A", "B", "C"]
+    grouped = choose(app(RUNS), made.group).selectbox(key="second_run").options
+    assert next(each for each in grouped if "SimpleMatch" in each).endswith("paired test")
+    assert "B minus A" in text(choose(app(RUNS), made.group, made.simplematch))
 
 
 def test_a_comparison_says_a_set_once_a_line_and_stands_before_export_and_import(app, made):  # noqa: F811
@@ -827,8 +837,7 @@ def test_the_curves_of_three_runs_lie_over_each_other_with_a_letter_and_a_name_e
     names = [name for name in drawn(test) if name and ": " in name]
     assert len({*names}) == 3 and sorted(name[0] for name in names) == ["A", "B", "C"]
     assert "tick two" in text(test) and "All curves (CSV)" in [d.label for d in test.get("download_button")]
-    rows = test.dataframe[0].value.set_index("id")["compared"]
-    assert sorted(rows[chosen]) == ["A", "B", "C"]
+    assert sorted(letters(test)[name] for name in chosen) == ["A", "B", "C"]
 
 
 def test_curves_of_two_runs_are_named_by_what_sets_them_apart(app, made):  # noqa: F811
