@@ -242,18 +242,15 @@ def listed(name: str) -> list:
 def scores() -> None:
     """A field for a file, then what was found in it; what files hold stands open until there is one."""
     left, right = st.columns([3, 2])
-    try:
-        with left:
-            new = new_uploads("scores_upload")
-    except InputError as error:
-        refused(error, st.session_state["refused_upload"])
-        what_files_hold()
-        return
+    with left:
+        new, wrong, any_stored = new_uploads("scores_upload")
+    if wrong:
+        refused(wrong)
     if new:
         st.session_state["stored_together"] = new[:2]
         ui.select(set=new[0], shape=stored_upload(new[0]).shape, tag=[])
     entries = upload_names()
-    if not entries:
+    if not entries or (wrong and not any_stored):
         what_files_hold()
         return
     with right.container(horizontal=True):
@@ -276,11 +273,15 @@ def scores() -> None:
         what_files_hold()
 
 
-def refused(error: InputError, file: Any) -> None:
-    """What is wrong with a file: that it belongs elsewhere, or its mistakes."""
-    if misplaced.not_scores(file.name, file.getvalue()):
-        return
-    misplaced.show_mistakes(error, file.name, file.getvalue(), "Nothing of it is stored: mend")
+def refused(wrong: list[tuple[Any, InputError]]) -> None:
+    """What is wrong with files: of the first that it belongs elsewhere, or all of its mistakes, of each other one the
+    first of them; their turn comes once that one is mended."""
+    (file, error), *others = wrong
+    st.session_state["refused_upload"] = file
+    if not misplaced.not_scores(file.name, file.getvalue()):
+        misplaced.show_mistakes(error, file.name, file.getvalue(), "Nothing of it is stored: mend")
+    for _, error in others:
+        ui.show_error(error)
 
 
 def what_files_hold() -> None:

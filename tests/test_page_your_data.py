@@ -916,5 +916,18 @@ def test_a_file_that_was_mended_takes_the_place_of_the_one_with_mistakes(app):
     field = test.file_uploader(key="scores_upload").upload("mine.csv", bad, "text/csv")
     test = field.upload("other.csv", good, "text/csv").run()
     assert "is 'x'; it must be a finite number" in test.error[0].value  # named, though another one is stored
+    assert "other.csv: 1 group" in text(test).replace("\\", "")  # whose result the mistakes of the first one hid
     test = fine(test.file_uploader(key="scores_upload").upload("mine.csv", good, "text/csv").run())
     assert "mine.csv: 1 group" in text(test).replace("\\", "")
+
+
+def test_of_several_files_with_mistakes_each_is_named_and_the_good_one_is_shown(app):
+    rows = ["group,image,caption,score"] + [f"a,{i},{j},{i == j:d}" for i in (0, 1) for j in (0, 1)]
+    good, bad = "\n".join(rows).encode(), "\n".join([*rows[:-1], "a,1,1,x"]).encode()
+    test = app(PAGE, way="Scores or embeddings")
+    field = test.file_uploader(key="scores_upload").upload("one.csv", bad, "text/csv")
+    field = field.upload("good.csv", good, "text/csv").upload("two.csv", bad, "text/csv")
+    test = field.run()
+    assert [each.value.replace("\\", "").partition(":")[0] for each in test.error] == ["one.csv", "two.csv"]
+    assert test.session_state["set"] == "upload/good.csv"
+    assert "good.csv: 1 group" in text(test).replace("\\", "")

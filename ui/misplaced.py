@@ -108,7 +108,7 @@ def _as_stored() -> None:
     """The field of score files does not read its file again, which stands under the names that are read now."""
     file = st.session_state.get("refused_upload")
     if file is not None:
-        st.session_state.setdefault("stored_uploads", set()).add(file.file_id)
+        st.session_state.setdefault("stored_uploads", {})[file.file_id] = set()
 
 
 def _column_fields(guess: _ScoreColumns, names: list[str]) -> _ScoreColumns:

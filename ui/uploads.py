@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -108,12 +108,17 @@ def new_upload(key: str) -> str | None:
     return entry
 
 
-def new_uploads(key: str) -> list[str]:
-    """A field for several files; the entries of those that have just been stored, [] on every other run.
+class NewUploads(NamedTuple):
+    """What a field for several files holds."""
 
-    Raises InputError for one that cannot be read, which is not stored and is kept as `refused_upload`; the others are
-    stored all the same. It is no longer named once another one follows it in the field: the same without its mistakes.
-    """
+    entries: list[str]  # of those that have just been stored, [] on every other run
+    refused: list[tuple[Any, InputError]]  # files that cannot be read, which are not stored
+    any_stored: bool  # whether one of its files is stored
+
+
+def new_uploads(key: str) -> NewUploads:
+    """A field for several files, of which those that can be read are stored. One that cannot is no longer named once
+    another one follows it in the field: the same without its mistakes."""
     files = st.file_uploader(
         FILE_LABEL,
         [*FILES, "zip"],
@@ -121,24 +126,21 @@ def new_uploads(key: str) -> list[str]:
         key=key,
         max_upload_size=upload_limit(),
     )
-    known, named = (st.session_state.setdefault(name, set()) for name in ("stored_uploads", "named_uploads"))
+    # Of each stored file which ones had been refused when it came: it may take the place of those.
+    known: dict[str, set[str]] = st.session_state.setdefault("stored_uploads", {})
+    named: set[str] = st.session_state.setdefault("named_uploads", set())
     entries: list[str] = []
     wrong: list[tuple[Any, InputError]] = []
-    for file in files:
-        if file.file_id in known:
-            wrong = [each for each in wrong if each[0].file_id not in named]
-            continue
+    for file in (each for each in files if each.file_id not in known):
         try:
             entries.append(store_file(file.name, file.getvalue()))
-            known.add(file.file_id)
-            wrong = [each for each in wrong if each[0].file_id not in named]
+            known[file.file_id] = {*named}
         except InputError as error:
             wrong.append((file, error))
+    replaced = set().union(*(known[file.file_id] for file in files if file.file_id in known))
+    wrong = [each for each in wrong if each[0].file_id not in replaced]
     named.update(file.file_id for file, _ in wrong)
-    if wrong:
-        st.session_state["refused_upload"], first = wrong[0]
-        raise first
-    return entries
+    return NewUploads(entries, wrong, any(file.file_id in known for file in files))
 
 
 def store_file(name: str, content: bytes) -> str:
