@@ -251,13 +251,14 @@ def standing(name: str, seeds: int, polled: bool, wrong: str) -> None:
 
 class Ours(NamedTuple):
     """A table of the built-in world below a paper's: what stands above it, its markup, its first lines where it is
-    long, and the name by which it is opened, "" where it is on this page already."""
+    long, the name by which it is opened, "" where it is on this page already, and what it says of the paper's claim."""
 
     head: str
     note: str
     markup: str
     first: str = ""
     opens: str = ""
+    said: str = ""
 
 
 def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> list[Mapping[str, Any]]:
@@ -278,7 +279,8 @@ def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> l
             for of in (measured["lines"], measured["lines"][:_FIRST_LINES])
         )
         note = f"{title[0].upper()}{title[1:]}."
-        ours.append(Ours(ours_head(name, title), note, whole, first, name))
+        said = "" if record["table"].startswith("cola/") else finding_of(choices[name].key, measured, record)
+        ours.append(Ours(ours_head(name, title), note, whole, first, name, said))
         cells += [cell for line in measured["lines"] for cell in line["cells"]]
     if not own:
         st.caption(table_html.NOT_PRINTED)
@@ -294,6 +296,18 @@ def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> l
     return cells
 
 
+def finding_of(key: str, measured: dict[str, Any], record: dict[str, Any]) -> str:
+    """What our table says of the paper's claim, in Markdown."""
+    return in_markdown(table_html.finding(key, measured, record["table"]))
+
+
+def in_markdown(said: str) -> str:
+    """A finding; its first words are bold where they are a verdict on the paper's claim."""
+    verdict, here, rest = said.rpartition(" same here:")
+    bold = f"**{escape_markdown(verdict)}{here}**" if here else ""
+    return bold + escape_markdown(unbroken(rest))
+
+
 def ours_head(name: str, title: str) -> str:
     """Whose a table is, with its length of training where its title says that, else with its name."""
     epochs = re.search(r"\d+ epochs", title)
@@ -303,6 +317,8 @@ def ours_head(name: str, title: str) -> str:
 
 def ours_table(ours: Ours) -> None:
     side_head(ours.head, ours.note, ours.opens)
+    if ours.said:
+        st.markdown(ours.said)
     lines = ours.markup.count("<tr") - 1
     if lines <= _MANY_ROWS:
         st.html(ours.markup)
@@ -443,7 +459,7 @@ def told(key: str, record: dict[str, Any] | None = None) -> str:
 
 def findings(key: str, record: dict[str, Any] | None = None) -> list[str]:
     """What a table says, and what is measured here of the same where that is something else, in Markdown."""
-    return [escape_markdown(unbroken(each)) for each in table_html.finding(key, record).split("\n\n")]
+    return [in_markdown(each) for each in table_html.finding(key, record).split("\n\n")]
 
 
 def actions(store: RunStore, plan: papers.TablePlan, blocked: bool) -> None:

@@ -492,7 +492,9 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
         st.session_state[TABLE] = {"selection": {"rows": [ids.index(name) for name in chosen]}}
     ticked = _ticked(ids, chosen)
     if 2 <= len(ticked) <= len(LETTERS):
-        letters = zip((each.id for each in from_above([sweeps[name] for name in ticked])), LETTERS, strict=False)
+        letters = zip(
+            (each.id for each in from_above([sweeps[name] for name in ticked])), LETTERS, strict=False
+        )
         frame = frame.assign(letter=frame["id"].map(dict(letters)).fillna(""))
     everything = bool(st.session_state.get("columns"))
     shown, widths = (frame.assign(set=marked(frame, frame["set"])), {}) if everything else fitted(frame)

@@ -6,12 +6,14 @@ from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
+import pandas as pd
 import pytest
 from adapted import finish, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, html, text
 from written import read_latex
 
 from core import papers
+from core.base.paths import assets
 from core.datasets.paper_results import reference
 from core.figures import ablations
 from core.figures.retrieval import strategies_data
@@ -727,3 +729,55 @@ def test_what_the_built_in_world_s_table_of_strategies_says_is_what_it_shows(tmp
         number = f"{cell['shipped']:.1f} % ("
         assert f"After {epochs} epochs {best} is highest, {number}" in said
         assert "unseen" not in said
+
+
+def test_below_a_papers_table_ours_begins_with_whether_it_says_the_same(app, tmp_path):
+    """Numbers stood below each other, and whether the built-in world bears the paper out was left to the reader."""
+    record = papers.table_plan(RunStore(tmp_path), "world").record()
+    cells = [{(c["method"], c["metric"]): c["shipped"] for c in line["cells"]} for line in record["lines"]]
+    both = [
+        (c["SimpleMatch", "group_match"], c["TTM", "group_match"])
+        for c in cells
+        if ("TTM", "group_match") in c
+    ]
+    raised = sum(after > before for before, after in both if after is not None)
+    said = table_html.finding("world", record, "ttm/1")
+    assert said.startswith(f"In part the same here: test-time matching raises GroupMatch on {raised} of the ")
+    assert table_html.finding("world", record).startswith("Test-time matching raises")  # on its own page
+    page = text(app(PAPERS, paper="Test-Time Matching", table="Table 1")).replace("\\", "")
+    assert f"**In part the same here:** test-time matching raises GroupMatch on {raised} of the" in page
+    assert "**In part the same here:** the order depends" in text(
+        app(PAPERS, paper="Cola", table="Table 1")
+    )
+    assert "the same here" not in text(app(PAPERS, paper="Cola", table="Table 5"))  # asks of something else
+
+
+def test_removing_the_prior_pays_off_here_as_in_tables_3a_and_7(app, tmp_path):
+    """Below both stood TextScore within groups, where it does not; and recall among all captions shipped nowhere."""
+    record = papers.table_plan(RunStore(tmp_path), "world/retrieval").record()
+    found = {}
+    for line in record["lines"]:
+        at = {cell["head"]: cell["shipped"] for cell in line["cells"]}
+        found[line["line"]] = at["α = 0 R@1"], at["test R@1, α from validation"]
+    told = text(app(PAPERS, paper="Language priors", table="Table 7")).replace("\\", "")
+    assert "**The same here:** R@1 from image to text goes" in told and len(found) == 2
+    for before, after in found.values():
+        assert before < after and f"from {before:.1f} to {after:.1f} %" in told
+
+
+def test_the_captioners_shipped_records_say_what_its_table_of_all_settings_says(tmp_path):
+    """Two files hold its numbers: assets/results/alpha.csv of all priors and settings, measured.jsonl as runs do."""
+    table = pd.read_csv(assets() / "results" / "alpha.csv").query(
+        "prior == 'gaussian' and metric == 'text_score'"
+    )
+    record, compared = papers.table_plan(RunStore(tmp_path), "world/alpha").record(), 0
+    for line in record["lines"]:
+        at = {cell["method"].rpartition(" ")[2]: cell["shipped"] for cell in line["cells"]}
+        assert None not in at.values()  # four sets of these twelve had none
+        for setting, name in (("alpha 0", "alpha_0"), ("alpha 1", "alpha_1")):
+            rows = table[
+                (table["benchmark"] == line["line"].partition(",")[0]) & (table["setting"] == setting)
+            ]
+            compared += len(rows)
+            assert all(abs(value - at[name]) < 1e-3 for value in rows["value"])
+    assert compared == 14

@@ -916,7 +916,9 @@ def test_a_file_that_was_mended_takes_the_place_of_the_one_with_mistakes(app):
     field = test.file_uploader(key="scores_upload").upload("mine.csv", bad, "text/csv")
     test = field.upload("other.csv", good, "text/csv").run()
     assert "is 'x'; it must be a finite number" in test.error[0].value  # named, though another one is stored
-    assert "other.csv: 1 group" in text(test).replace("\\", "")  # whose result the mistakes of the first one hid
+    assert "other.csv: 1 group" in text(test).replace(
+        "\\", ""
+    )  # whose result the mistakes of the first one hid
     test = fine(test.file_uploader(key="scores_upload").upload("mine.csv", good, "text/csv").run())
     assert "mine.csv: 1 group" in text(test).replace("\\", "")
 

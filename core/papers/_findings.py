@@ -21,39 +21,100 @@ def _written() -> dict[str, str]:
     return json.loads((assets() / "papers" / "findings.json").read_text("utf-8"))
 
 
-def finding(key: str, plan: Mapping[str, Any] | None = None) -> str:
+def finding(key: str, plan: Mapping[str, Any] | None = None, beside: str = "") -> str:
     """What a table says, in plain text, what is measured here in a paragraph of its own; "" where nothing is written
     and nothing can be read.
 
     key : of `TABLES`, or a table's name in the paper where it is no run of adaptation. plan : `TablePlan.record()`.
+    beside : the paper's table below which it stands. It then begins with whether the same is seen here, where both ask
+    the same: in part where some lines say so and others do not.
     """
     of_cola = key.startswith(("cola/", "world/cola"))
     if key in _written() or plan is None or of_cola:
-        ours = _by_length() if plan is not None and of_cola else ""
+        ours = _by_length(key in _OF_ADAPTERS) if plan is not None and of_cola else ""
         return "\n\n".join(filter(None, (_written().get(key, ""), ours)))
+    if key in _OF_A_CAPTIONER:
+        return _OF_A_CAPTIONER[key](plan, beside in _OF_THE_PRIOR)
     parts = dict.fromkeys(cell["part"] for line in plan["lines"] for cell in line["cells"])
-    return " ".join(_gains(plan, part) for part in parts).strip()
+    return " ".join(_gains(plan, part, beside in _OF_GAINS) for part in parts).strip()
+
+
+def _capital(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}"
+
+
+def _agrees(same: int, of: int) -> str:
+    """Begins what is said below a paper's table. same : of so many lines, how many say what the paper says."""
+    return f"{'The same here' if same == of else 'In part the same here' if same else 'Not the same here'}: "
+
+
+# Tables whose claim is what is measured here, too: that test-time matching raises a metric, that Cola's own adapters
+# come out highest, that removing the prior helps.
+_OF_GAINS = ("ttm/1", "ttm/2", "ttm/6", "ttm/7", "ttm/8")
+_OF_ADAPTERS = ("cola/1", "cola/2a", "cola/3", "cola/4", "cola/10")
+_OF_THE_PRIOR = ("vgpt/3a", "vgpt/4", "vgpt/7", "vgpt/8", "vgpt/10", "vgpt/11")
+
+
+def _of_alpha(plan: Mapping[str, Any], agrees: bool) -> str:
+    """On how many sets of groups removing the prior pays off, with an alpha that was chosen on other groups, and
+    wholly."""
+    found = [
+        (line["line"].partition(",")[0], *(at[name] for name in ("alpha_0", "validated", "alpha_1")))
+        for line in plan["lines"]
+        if (at := {c["method"].rpartition(" ")[2]: _known(c) for c in line["cells"]})["alpha_0"] is not None
+    ]
+    if not found:
+        return ""
+    raised = [row for row in found if row[2] > row[1]]
+    lower = sum(row[3] < row[1] for row in found)
+    verdict = _agrees(len(raised), len(found)) if agrees else ""
+    best = max(found, key=lambda row: row[2] - row[1])
+    most = f", most on {best[0]}: from {best[1]:.1f} to {best[2]:.1f} %" if raised else ""
+    where = f"all {len(found)} sets" if lower == len(found) else f"{lower}"
+    return _capital(
+        f"{verdict}an α that is chosen on held-out groups raises TextScore on {len(raised)} of {len(found)} sets{most}"
+        f". Removing the whole prior (α = 1) lowers it on {where}."
+    )
+
+
+def _of_retrieval(plan: Mapping[str, Any], agrees: bool) -> str:
+    """How far the prior's removal raises recall among all captions, with the alpha of the validation split."""
+    told, raised = [], 0
+    for line in plan["lines"]:
+        at = {cell["head"]: _known(cell) for cell in line["cells"]}
+        before, after = at["α = 0 R@1"], at["test R@1, α from validation"]
+        if before is not None and after is not None:
+            told.append(f"from {before:.1f} to {after:.1f} % (prior from {line['line'].rpartition(': ')[2]})")
+            raised += after > before
+    if not told:
+        return ""
+    verdict = _agrees(raised, len(told)) if agrees else ""
+    return f"{verdict}R@1 from image to text goes {' and '.join(told)} with the α of the validation split."
+
+
+_OF_A_CAPTIONER = {"world/alpha": _of_alpha, "world/retrieval": _of_retrieval}
 
 
 @cache
-def _by_length() -> str:
+def _by_length(agrees: bool) -> str:
     """How Cola's strategies stand on the built-in world after the protocol's epochs and after the longest training, as
     far as results ship: none alone says what the other does."""
     told = [_standing(number, options["epochs"]) for number, options in enumerate(_cola.LENGTHS)]
     found = [each for each in told if each]
     if not found:
         return ""
-    before, chance = found[0][1:]
+    _, before, chance, _ = found[0]
+    where = _agrees(sum(joint for *_, joint in found), len(found)) if agrees else "On the built-in world "
     return (
-        f"On the built-in world the order depends on the length of training. {METRICS[COLA_MAP].label} of all queries "
-        f"is {before:.1f} % before, chance {chance:.1f} %. {' '.join(text for text, *_ in found)} Their intervals "
-        "stand below."
+        f"{where}the order depends on the length of training. {METRICS[COLA_MAP].label} of "
+        f"all queries is {before:.1f} % before, chance {chance:.1f} %. {' '.join(text for text, *_ in found)} "
+        "Their intervals stand below."
     )
 
 
-def _standing(length: int, epochs: int) -> tuple[str, float, float] | None:
+def _standing(length: int, epochs: int) -> tuple[str, float, float, bool] | None:
     """After so many epochs, in a sentence: the best strategy, and the paper's own two where they are not that one. Also
-    the number before, and the chance level; None where no results ship."""
+    the number before, the chance level, and whether the best one is the paper's; None where no results ship."""
     found: dict[str, tuple[float, tuple[float, float]]] = {}
     chance = 0.0
     for line in _cola.protocol_lines(((COLA_MAP, "all"),), length):
@@ -72,11 +133,13 @@ def _standing(length: int, epochs: int) -> tuple[str, float, float] | None:
     first += f" ({near} of the other {counted(len(found) - 1, 'interval')} overlap)" if near else ""
     own = [s.label for s in STRATEGIES.values() if s.joint and s.label != best and s.label in found]
     others = "".join(f", {name} {found[name][0]:.1f} %" for name in own)
-    return f"{first}{others}.", before[0], chance
+    of_paper = any(s.joint and s.label == best for s in STRATEGIES.values())
+    return f"{first}{others}.", before[0], chance, of_paper
 
 
-def _gains(plan: Mapping[str, Any], part: str) -> str:
-    """On how many lines test-time matching raises its metric, and where most."""
+def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> str:
+    """On how many lines test-time matching raises its metric, and where most. agrees : begin with whether that is what
+    the paper's table says."""
     found = list(_before_and_after(plan, part))
     if not found:
         return ""
@@ -87,8 +150,10 @@ def _gains(plan: Mapping[str, Any], part: str) -> str:
         line, _, before, after, _ = raised[0]
         where = f"on the one measured line, {line}"
         return f"Test-time matching raises {metric} {where}: from {before:.1f} to {after:.1f} %."
-    many = every if len(raised) == len(found) else f"{len(raised)} of the {len(found)} measured lines"
-    text = f"Test-time matching raises {metric} on {many}"
+    few = f"{len(raised) or 'none'} of the {len(found)} measured lines"
+    many = every if len(raised) == len(found) else few
+    verdict = _agrees(len(raised), len(found)) if agrees else ""
+    text = f"{verdict}{'t' if verdict else 'T'}est-time matching raises {metric} on {many}"
     if raised:
         line, _, before, after, _ = max(raised, key=lambda row: row[3] - row[2])
         text += f", most on {line}: from {before:.1f} to {after:.1f} %"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from functools import cache, cached_property
 from statistics import fmean
@@ -19,13 +20,6 @@ from core.scorers.cola_config import GROUP_RESULTS, PROTOCOL, STRATEGIES
 from core.ttm.run import RUNS
 from core.ttm.seeds import SeedSpread, spread
 
-# Settings of alpha.csv -> where a measurement's record has them.
-_SETTINGS = {
-    "alpha 0": "alpha_0",
-    "alpha 1": "alpha_1",
-    "tuned on test, per row": "best",
-    "half/half x 10": "validated",
-}
 _METRICS = (GROUP_SCORE, GROUP_MATCH, GLOBAL_MATCH)
 _ENDS = [f"{metric}_{end}" for metric in _METRICS for end in ("low", "high")]
 # What intervals are over; of several seeds the mean of their bounds, but for the last one.
@@ -78,14 +72,14 @@ class ShippedRuns:
 @cache
 def measured() -> tuple[ShippedRuns, ...]:
     """Everything that was measured; what has no file yet is left out."""
-    readers = {"ttm_ablations.csv": _adapted, "cola.csv": _strategies, "alpha.csv": _captioner}
+    readers = {"ttm_ablations.csv": _adapted, "cola.csv": _strategies}
     readers["cola_longer.csv"] = _strategies_trained_longer
     runs: list[ShippedRuns] = []
     for name, read in readers.items():
         path = assets() / "results" / name
         if path.is_file():
             runs += read(pd.read_csv(path, keep_default_na=False, na_values=[""]))
-    return tuple(runs)
+    return (*runs, *_measurements())
 
 
 def of_line(line: TableLine) -> list[ShippedRuns]:
@@ -165,19 +159,12 @@ def _test(row: pd.Series) -> dict[str, Any]:
     return {**found, "over": SEEDS_TOO if whole else _QUERIES}
 
 
-def _captioner(table: pd.DataFrame) -> list[ShippedRuns]:
-    """The built-in captioner with and without its prior from noise (benchmarks/results/alpha.py)."""
-    rows = table[table["prior"] == "gaussian"]
-    shipped = []
-    for (model, benchmark), of_model in rows.groupby(["model", "benchmark"], sort=False):
-        alpha: dict[str, dict[str, Any]] = {}
-        for _, row in of_model[of_model["setting"].isin(_SETTINGS)].iterrows():
-            ends = {end: float(row[end]) for end in ("low", "high") if pd.notna(row.get(end))}
-            value = {"value": float(row["value"]), "alpha": row["alpha"], **ends}
-            alpha.setdefault(str(row["metric"]), {})[_SETTINGS[str(row["setting"])]] = value
-        job = MeasurementRun.of(str(benchmark), str(model), prior="gaussian")
-        shipped.append(ShippedRuns(job, [[{"metrics": {}, "alpha": alpha}]]))
-    return shipped
+def _measurements() -> list[ShippedRuns]:
+    """The built-in captioner with and without its prior, as its runs record it (benchmarks/results/measured.py)."""
+    path = assets() / "results" / "measured.jsonl"
+    lines = path.read_text("utf-8").splitlines() if path.is_file() else []
+    found = [json.loads(line) for line in lines]
+    return [ShippedRuns(MeasurementRun.read(each["run"]), [[each["record"]]]) for each in found]
 
 
 def _job(kind: str, model: str, benchmark: str, setting: str) -> RunDescription:

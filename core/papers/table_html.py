@@ -55,6 +55,7 @@ COUNTERPARTS = {
     "ttm/fig2": ("Schedules",),
     "ttm/fig4": ("Thresholds",),
     **{name: ("Alpha",) for name in TABLES if name.startswith("vgpt/")},
+    **dict.fromkeys(("vgpt/3a", "vgpt/7", "vgpt/8"), ("Retrieval",)),
     **{name: ("Cola", "Cola-64") for name in TABLES if name.startswith("cola/")},
 }
 
