@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
+
 import streamlit as st
 
 import ui
 from core import figures
 from core.figures import group_html
+from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.scoring.load import builtin_models
 from ui.export import BARS_NOTE
+from ui.navigation import NO_PAGE
 
 SETS = ("scenes/attribute-swap", "scenes/left-right", "scenes/front-behind", "scenes/relations-1x4")
 HEADING = "Which caption belongs to which image?"
@@ -125,6 +129,21 @@ def numbers(evaluations: dict[str, Evaluation], model: str) -> None:
     )
 
 
+def no_such_page() -> None:
+    """That the address had a page which is not there, and the nearest that is."""
+    asked = st.query_params.get(NO_PAGE, "")  # stays, or its button would be gone when it is pressed
+    if not asked:
+        return
+    files = {label: file for file, (label, _) in ui.PAGES.items()}
+    near = get_close_matches(asked.casefold(), [label.casefold() for label in files], 1)
+    st.warning(
+        escape_markdown(f"There is no page “{asked[:40]}”; this is Home. The pages are in the menu above."),
+        icon=":material/link_off:",
+    )
+    for label in (each for each in files if [each.casefold()] == near):
+        ui.page_button(f"Open {label}", files[label], {}, icon=ui.PAGES[files[label]][1])
+
+
 def page() -> None:
     models = list(builtin_models())
     if not models:
@@ -148,6 +167,7 @@ def page() -> None:
 
 if __name__ == "__main__":  # Streamlit draws the page
     ui.open_page("Crossmatch", LEAD, pick=False, heading=HEADING)
+    no_such_page()
     with ui.show_errors():
         page()
 else:  # `streamlit run` starts the server that this names

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import plotly.graph_objects as go
 import pytest
-from driving import fine, html
+from driving import button, fine, html
 
 from ui import export, images
 from ui.server import PageNames, StyledDocument
@@ -84,7 +84,8 @@ def asked(path, query=b"", accept=b"text/html"):
     ("/home", b"./"),
     ("/Lessons", None),
     ("/", None),
-    ("/nopage", None),
+    ("/static/media/font", None),  # of the server's own
+    ("/app.css", None),
 ])  # fmt: skip
 def test_a_page_in_other_letters_leads_to_that_page(path, leads_to):
     """`/lessons` opened Home with “Page not found”."""
@@ -92,6 +93,17 @@ def test_a_page_in_other_letters_leads_to_that_page(path, leads_to):
     assert asked(path, accept=b"*/*") is None  # no document
     if leads_to:
         assert asked(path, b"lesson=alpha&x=%2F") == leads_to + b"?lesson=alpha&x=%2F"
+
+
+def test_the_address_of_no_page_leads_home_which_says_so_and_names_the_nearest(app):
+    """A dialog of Streamlit's covered Home, of which nothing led on."""
+    assert asked("/Lesson", b"lesson=alpha") == b"./?no_page=Lesson" and asked("/x/", b"") == b"../?no_page=x"
+    test = app("app.py", no_page="Lesson")
+    assert "There is no page “Lesson”; this is Home" in test.warning[0].value
+    assert fine(button(test, "Open Lessons").click().run()).title[0].value == "Lessons"
+    test = app("app.py", no_page="*Nonsense*")
+    assert r"There is no page “\*Nonsense\*”" in test.warning[0].value
+    assert not [each for each in test.button if each.label.startswith("Open ") and each.label != "Open this group"]
 
 
 @pytest.mark.parametrize("accept", [b"text/html", b"*/*"])

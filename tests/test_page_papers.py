@@ -759,6 +759,10 @@ def test_removing_the_prior_pays_off_here_as_in_tables_3a_and_7(app, tmp_path):
     for line in record["lines"]:
         at = {cell["head"]: cell["shipped"] for cell in line["cells"]}
         found[line["line"]] = at["α = 0 R@1"], at["test R@1, α from validation"]
+        for head, known in (("α = 0 R@1", True), ("test R@1, α from validation", True), ("test R@1, best α", False)):
+            (cell,) = (cell for cell in line["cells"] if cell["head"].startswith(head))
+            low, high = cell["shipped_low"], cell["shipped_high"]
+            assert low < cell["shipped"] < high if known else low is None is high
     told = text(app(PAPERS, paper="Language priors", table="Table 7")).replace("\\", "")
     assert "**The same here:** R@1 from image to text goes" in told and len(found) == 2
     for before, after in found.values():

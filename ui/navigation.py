@@ -36,3 +36,4 @@ WITH_SELECTION = (  # pages that show it
     "pages/4_Test-Time_Matching.py",
     "pages/6_Compare.py",
 )
+NO_PAGE = "no_page"  # in Home's address: the name of a page that was asked for and is not there

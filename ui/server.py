@@ -12,6 +12,7 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import streamlit as st
 from google.protobuf.message import DecodeError
@@ -29,7 +30,7 @@ from core.base.processes import limit_malloc
 from core.base.public_mode import MAX_UPLOAD_BYTES, Held, beyond, is_public
 from core.exchange.uploads import UploadStore
 from core.runs.standby import standby_worker
-from ui.navigation import PAGES
+from ui.navigation import NO_PAGE, PAGES
 from ui.page import STYLE, show_error
 
 UPLOAD = r".*/_stcore/upload_file/"
@@ -151,7 +152,7 @@ class EndedEarly:
 
 class PageNames:
     """The address of a page in other letters, `/lessons` or `/your-data`, leads to that page; Streamlit knows one
-    spelling of each, and would say that there is no such page."""
+    spelling of each. That of no page leads to Home, which says so: Streamlit would cover it with a dialog."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -168,15 +169,23 @@ class PageNames:
         ):
             path = scope["path"].rstrip("/")
             asked = path.rpartition("/")[2]
-            name = self._pages.get(_plain(asked), asked)
+            name = self._pages.get(_plain(asked), "" if self._is_no_page(path) else asked)
             if name != asked:
                 up = (
                     "../" if scope["path"] != path else "./"
                 )  # relative: a proxy may have taken a prefix away
                 query = scope["query_string"].decode("latin-1")
+                if _plain(asked) not in self._pages:
+                    query = urlencode({NO_PAGE: asked[:40]})
                 await RedirectResponse(f"{up}{name}{f'?{query}' if query else ''}")(scope, receive, send)
                 return
         await self._app(scope, receive, send)
+
+    def _is_no_page(self, path: str) -> bool:
+        """Whether somebody looks for a page under a name that none has, and for no file of the server."""
+        base = str(st.get_option("server.baseUrlPath") or "").strip("/")
+        name = path.strip("/").removeprefix(base).strip("/")
+        return bool(re.fullmatch(r"[\w-]+", name)) and _plain(name) not in self._pages
 
 
 def _plain(name: str) -> str:

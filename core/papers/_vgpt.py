@@ -145,8 +145,9 @@ class AlphaCell(_SubsetCell):
 class _TransferCell(TableCell):
     """What a retrieval set's record says of the alpha that was chosen on its validation split ([VGPT] Table 8)."""
 
-    def _estimate(self, record: Any, name: str) -> None:
-        return None
+    def _estimate(self, record: Any, name: str) -> Any:
+        """On the test split at the alpha of the validation split, which was not chosen on it."""
+        return record.get("alpha", {}).get(IMAGE_TO_TEXT, {}).get("validated") if name == "test" else None
 
     def _value(self, record: Any, name: str) -> float | None:
         by_alpha = record.get("alpha", {}).get(IMAGE_TO_TEXT, {})
