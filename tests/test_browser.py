@@ -588,6 +588,28 @@ def test_on_a_phone_the_first_image_is_on_the_first_screen(visit):
     page.get_by_role("heading", name="Matching", exact=True).wait_for()
 
 
+def test_on_a_phone_what_a_run_changed_comes_soon_and_its_page_is_short(visit):
+    """It was 6,500 pixels long, and what the run changed began at 1,960."""
+    page = visit("/Test-Time_Matching?run=example", width=390, height=844)
+    page.locator(".cm-verdicts").first.wait_for()
+    page.get_by_role("heading", name="The adapted model", exact=True).wait_for()
+    settle(page)
+    assert page.get_by_role("heading", name="What changed", exact=True).bounding_box()["y"] < 1280
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight") < 4850
+    links = [link.bounding_box() for link in page.locator(".st-key-contents a").all()]
+    assert len(links) == 4 and len({round(box["y"]) for box in links}) == 1  # in a row, which scrolls
+    assert all(box["height"] >= 36 for box in links)
+    cards = page.evaluate(BOXES, "[class*=st-key-run-cards] [data-testid=stMetric]")
+    assert len(cards) == 2 and cards[0]["top"] == cards[1]["top"]
+    verdict = page.locator(".cm-verdicts tr").first
+    mark, said = (
+        verdict.locator(each).evaluate("e => e.getClientRects()[0].toJSON()") for each in ("th", "td")
+    )
+    rows = verdict.locator("td small").bounding_box()
+    assert abs(mark["top"] - said["top"]) < 8 and rows["x"] == pytest.approx(mark["left"], abs=2)
+    no_error_box(page)
+
+
 @pytest.mark.parametrize("view", ["Ask for pictures", "What training changes", "Train a model"])
 def test_on_a_phone_what_retrieval_is_about_takes_three_lines_and_its_views_one(visit, view):
     """An intro of six lines, and “Train a model” in a line of its own below the two other views."""

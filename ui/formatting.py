@@ -55,8 +55,9 @@ def anchor(title: str) -> str:
 
 
 def contents_line(titles: Sequence[str]) -> None:
-    """A link to each section that stands below, on one line."""
-    st.markdown("On this page: " + " · ".join(f"[{title}](#{anchor(title)})" for title in titles))
+    """A link to each section that stands below, on one line; on a phone each is a button in a row that scrolls."""
+    with st.container(key="contents"):
+        st.markdown("On this page: " + " · ".join(f"[{title}](#{anchor(title)})" for title in titles))
 
 
 def metric_card(name: str, estimate: Estimate, change: str | None = None) -> None:
