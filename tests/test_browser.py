@@ -610,6 +610,31 @@ def test_on_a_phone_what_a_run_changed_comes_soon_and_its_page_is_short(visit):
     no_error_box(page)
 
 
+@pytest.mark.parametrize("paper", ["Test-Time+Matching", "Language+priors", "Cola"])
+def test_on_a_phone_all_columns_of_a_papers_first_table_are_in_sight(visit, paper):
+    """The last ones were cut: a table of nine columns showed three."""
+    page = visit(f"/Papers?paper={paper}", width=390, height=844)
+    page.locator(".cm-cells").nth(1).wait_for()
+    settle(page)
+    columns = page.locator(".cm-cells").evaluate_all(
+        """tables => tables.filter(t => t.checkVisibility()).map(table => {
+            const rows = [...table.rows].map(row => [...row.querySelectorAll("td, th[scope=col]")])
+            const numbers = rows.flat().filter(cell => cell.checkVisibility())
+            const texts = numbers.flatMap(cell => {
+                const range = document.createRange()
+                range.selectNodeContents(cell)
+                return [...range.getClientRects()]
+            })
+            return {count: rows[1].length, right: Math.max(...texts.map(r => r.right)),
+                    left: Math.min(...texts.map(r => r.left))}
+        })"""
+    )
+    assert len(columns) >= 2
+    assert all(table["right"] <= 378 and table["left"] >= 10 for table in columns), columns
+    assert not page.get_by_text("This table is wider than the page").first.is_visible()
+    no_error_box(page)
+
+
 @pytest.mark.parametrize("view", ["Ask for pictures", "What training changes", "Train a model"])
 def test_on_a_phone_what_retrieval_is_about_takes_three_lines_and_its_views_one(visit, view):
     """An intro of six lines, and “Train a model” in a line of its own below the two other views."""
