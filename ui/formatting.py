@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -134,6 +135,11 @@ def metric_grid(count: int) -> Any:
     """Places for so many cards: rows of five at most, each as full as the others."""
     rows = -(-count // 5)
     return st.grid(-(-count // rows), min_column_width=150)
+
+
+def touch_help(text: str) -> None:
+    """What the question mark of a switch says, below it on a touch screen alone: a finger on the mark would move it."""
+    st.html(f'<p class="cm-touch">{escape(text)}</p>')
 
 
 def swipe_hint() -> None:
