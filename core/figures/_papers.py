@@ -65,9 +65,11 @@ class PapersData(NamedTuple):
         if self.has_few or not 0 < len(kept) <= _FEW:
             return None
         rows = printed[:, kept].any(axis=1)
-        named = ([of[j] for j in kept] for of in (self.results, self.metrics, self.kinds))
+        results, metrics = ([of[j] for j in kept] for of in (self.results, self.metrics))
         lines = [line for line, is_kept in zip(self.lines, rows, strict=True) if is_kept]
-        return PapersData(lines, *named, self.methods, *(of[rows][:, kept] for of in self[5:]))  # type: ignore[arg-type]
+        kinds = [self.kinds[j] for j in kept]
+        numbers = {name: getattr(self, name)[rows][:, kept] for name in self._fields[5:]}
+        return self._replace(lines=lines, results=results, metrics=metrics, kinds=kinds, **numbers)
 
     @property
     def is_one_sided(self) -> bool:
