@@ -21,8 +21,8 @@ from ui.navigation import NO_PAGE
 SETS = ("scenes/attribute-swap", "scenes/left-right", "scenes/front-behind", "scenes/relations-1x4")
 HEADING = "Which caption belongs to which image?"
 LEAD = (
-    "A model gives every image with every caption a score: how well do they fit? Crossmatch shows where models pair "
-    "them right, where they fail although both captions use the same words, and how they improve without the answers."
+    "A model scores every image with every caption; Crossmatch shows where it pairs them right, where it fails "
+    "although both captions use the same words, and how it improves without the answers."
 )
 TWO_VERDICTS = (
     "The lines show which caption the built-in model gives to which image. It is right, and yet one of two common "
@@ -55,7 +55,9 @@ def one_group(evaluation: Evaluation, groups: GroupSet, group: str, state: dict[
         marks = [(data.kinds[name], METRICS[name].label) for name in (GROUP_MATCH, GROUP_SCORE)]
         st.html(group_html.card_html([], [], marks))
     with right:
-        with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
+        with st.container(
+            horizontal=True, horizontal_alignment="distribute", vertical_alignment="center", key="home-first"
+        ):  # on a phone the button comes first
             st.header("One group, two verdicts", anchor=False, width="content")
             first_button(state)
         st.markdown(TWO_VERDICTS)

@@ -311,21 +311,7 @@ def slices(evaluation: Evaluation) -> None:
     if st.session_state.get("by") not in names:
         st.session_state.pop("by", None)
     tag = st.selectbox("Tag", names, key="by", bind="query-params", width=320)
-    rows, columns = [], {}
-    for value, subset in ui.cached_on(evaluation, f"by {tag}", lambda: evaluation.slices(tag)[tag]).items():
-        row: dict[str, object] = {tag: value, "groups": len(subset.ids)}
-        for name in metrics.headline_metrics(subset.outcomes):
-            e, label = subset.metrics[name], METRICS[name].label
-            row |= {label: e.value, f"{name} interval": f"{e.low:.1f}–{e.high:.1f}"}
-            row |= {f"{name} chance": e.chance, f"{name} ties": e.ties}
-            columns[label] = st.column_config.ProgressColumn(
-                format="%.1f %%", min_value=0, max_value=100, width="small"
-            )
-            columns[f"{name} interval"] = st.column_config.TextColumn("95 %", width="small")
-            columns[f"{name} chance"] = st.column_config.NumberColumn("chance", format="%.1f", width="small")
-            columns[f"{name} ties"] = st.column_config.NumberColumn("tied", width="small")
-        rows.append(row)
-    table = pd.DataFrame(rows)
+    table, columns = slices_table(evaluation, tag)
     key = f"slices-{tag}"
 
     def choose() -> None:
@@ -338,6 +324,27 @@ def slices(evaluation: Evaluation) -> None:
     st.caption("Press a row to open its groups.")
     if st.session_state.pop("opened_slice", False):
         open_groups({})
+
+
+def slices_table(evaluation: Evaluation, tag: str) -> tuple[pd.DataFrame, dict[str, Any]]:
+    """A row per value of a tag, and how its columns are shown: the metrics first and beside each other, so that a phone
+    shows them all, then the interval, chance level and ties of each."""
+    rows: list[dict[str, object]] = []
+    columns: dict[str, Any] = {"groups": st.column_config.NumberColumn(width=64)}
+    for value, subset in ui.cached_on(evaluation, f"by {tag}", lambda: evaluation.slices(tag)[tag]).items():
+        found = {
+            METRICS[name].label: subset.metrics[name] for name in metrics.headline_metrics(subset.outcomes)
+        }
+        row = {tag: value, "groups": len(subset.ids)} | {label: e.value for label, e in found.items()}
+        for label, e in found.items():
+            row |= {f"{label} 95 %": f"{e.low:.1f}–{e.high:.1f}"}
+            row |= {f"{label} chance": e.chance, f"{label} tied": e.ties}
+            columns[label] = st.column_config.ProgressColumn(
+                format="%.1f %%", min_value=0, max_value=100, width=98
+            )
+            columns[f"{label} chance"] = st.column_config.NumberColumn(format="%.1f")
+        rows.append(row)
+    return pd.DataFrame(rows), columns
 
 
 def page(selection: ui.Selection) -> None:

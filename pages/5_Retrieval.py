@@ -23,6 +23,7 @@ from core.scoring.load import builtin_models
 from ui import choices, retrieval_table, runs
 from ui import forgetting as cost_part
 from ui import retrieval as part
+from ui.formatting import touch_help
 from ui.navigation import ASK, CHANGES, DEBIAS_VIEWS, RETRIEVAL_VIEWS, TRAIN
 from ui.old_links import forget_views, present_name
 from ui.strategy_time import time_line
@@ -314,12 +315,13 @@ def predict(name: str, query: str, models: list[str]) -> None:
 
 def measured(subset: part.RetrievalSubset, models: Sequence[str]) -> None:
     """Metrics over every query, on demand: a joint strategy needs a while for them."""
-    asked = st.toggle(
-        f"Measure all {len(subset.queries)} queries",
-        key="measure",
-        bind="query-params",
-        help="Scores every query with every picture. MM-Pred and MM-Adapter need up to a minute the first time.",
+    meaning = (
+        "Scores every query with every picture. MM-Pred and MM-Adapter need up to a minute the first time."
     )
+    asked = st.toggle(
+        f"Measure all {len(subset.queries)} queries", key="measure", bind="query-params", help=meaning
+    )
+    touch_help(meaning)
     if not asked:
         return
     names = list(METRICS)

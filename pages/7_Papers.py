@@ -193,7 +193,9 @@ def figures_of(name: str, seeds: int, record: dict[str, Any], poll: float | None
     if name in shipped_results.OF_TABLE:
         return numbers | shipped_results.section(shipped_results.OF_TABLE[name])
     data = plots.papers_data(record)
-    if data.has_numbers and data.has_few:
+    if data._main() is not None:
+        st.fragment(as_figure, run_every=poll)(name, seeds, main=True)
+    elif data.has_numbers and data.has_few:
         st.fragment(as_figure, run_every=poll)(name, seeds)
     return numbers
 
@@ -204,7 +206,9 @@ def folded_label(name: str, record: dict[str, Any]) -> str:
     data = plots.papers_data(record)
     if name in shipped_results.OF_TABLE:
         return "" if data.is_one_sided else "The same with your numbers"
-    return "As a figure" if data.has_numbers and not data.has_few else ""
+    if not data.has_numbers or data.has_few:
+        return ""
+    return "As a figure" if data._main() is None else "All columns as a figure"
 
 
 def view_state() -> dict[str, str]:
@@ -245,8 +249,7 @@ def standing(name: str, seeds: int, polled: bool, wrong: str) -> None:
             )
         st.caption(f"{reading(record, ours, plan.deviation)} {plan.remark}")
         plan_of_lines(store, plan, bool(wrong))
-        states_line(plan)
-        served_note(plan)
+        elsewhere(plan)
 
 
 class Ours(NamedTuple):
@@ -354,14 +357,19 @@ def folded_figure(name: str, seeds: int, label: str) -> None:
             as_figure(name, seeds)
 
 
-def as_figure(name: str, seeds: int) -> None:
-    """The numbers of a table, one row per line."""
+def as_figure(name: str, seeds: int, main: bool = False) -> None:
+    """The numbers of a table, one row per line. main : those alone that the paper is about, of a table with many."""
     with ui.show_errors():
         plan = papers.table_plan(ui.VisitorStore(), name, seeds)
-        data = plots.papers_data(plan.record())
-        side = "" if data.is_one_sided else ", the reference hollow and yours filled"
+        record = plan.record()
+        data, ranked = plots.papers_data(record), table_html._compares_rows(record)
+        shown_data = (data._main() if main else None) or data
+        side = "" if shown_data.is_one_sided else ", the reference hollow and yours filled"
         alt = f"Numbers of the table {plan.title}{side}, one row per line."
-        ui.chart(plots.papers_figure(data), alt, "papers-figure")
+        ui.chart(plots.papers_figure(shown_data, ranked), alt, "papers-main" if main else "papers-figure")
+        if ranked:
+            which = "Unseen combinations alone; all columns stand in the table. " if main else ""
+            st.caption(f"{which}A number stands at the highest of each.")
 
 
 def reading(record: dict[str, Any], ours: Sequence[Mapping[str, Any]], deviation: str) -> str:
@@ -375,6 +383,8 @@ def reading(record: dict[str, Any], ours: Sequence[Mapping[str, Any]], deviation
         text += f" Below, in bold: yours, of one seed its number, {several}."
     else:
         text += " Yours stand below them once you have run a line."
+    if table_html._compares_rows(record):
+        text += " Shaded: the highest of its column."
     return text + in_words([*cells, *ours]) + intervals([*cells, *ours])
 
 
@@ -506,13 +516,12 @@ def seeds_text(lines: Sequence[papers.LineStatus]) -> str:
 
 
 def states_line(plan: papers.TablePlan) -> None:
-    """How many lines are in which state, and where else this kind of numbers is."""
+    """How many lines are in which state."""
     states = [state_of(status) for status in plan.lines]
     with st.container(horizontal=True, vertical_alignment="center"):
         for name, (icon, colour, label) in STATES.items():
             if name in states:
                 st.badge(f"{states.count(name)} {label}", icon=icon, color=colour)  # type: ignore[arg-type]
-        elsewhere(plan)
 
 
 def elsewhere(plan: papers.TablePlan) -> None:
@@ -523,11 +532,15 @@ def elsewhere(plan: papers.TablePlan) -> None:
 
 
 def plan_of_lines(store: RunStore, plan: papers.TablePlan, blocked: bool) -> None:
-    """Once it is opened: every line with its next step, then what the table waits for, each once."""
+    """How many lines are in which state; once it is opened, every line with its next step, then what the table waits
+    for, each once."""
     needs = table_html.missing_resources(text for status in plan.lines for text in status.missing)
     more = f"{counted(len(needs), 'thing')} to get first" if needs else "each with its next step"
     label = f"Plan: {counted(len(plan.lines), 'line')}, {more}"
     box = st.expander(label, icon=":material/checklist:", key="plan", on_change="rerun")
+    with box:
+        states_line(plan)
+        served_note(plan)
     if not box.open:
         return
     with box:

@@ -577,6 +577,8 @@ def test_on_a_phone_the_first_image_is_on_the_first_screen(visit):
     page = visit("/", width=390, height=844)
     button = page.get_by_role("button", name="Open this group")
     button.wait_for()
+    said = page.get_by_role("heading", name="One group, two verdicts").bounding_box()["y"]
+    assert button.bounding_box()["y"] < said  # it stood between this head and its text
     # It stands below the group that it names, and above the fold.
     assert page.evaluate(BOXES, ".cm-zoom img")[-1]["bottom"] < button.bounding_box()["y"] < 844 - 44
     button.click()
@@ -586,6 +588,80 @@ def test_on_a_phone_the_first_image_is_on_the_first_screen(visit):
     page.get_by_role("button", name="Pages").click()
     page.get_by_role("link", name="Matching", exact=True).click()
     page.get_by_role("heading", name="Matching", exact=True).wait_for()
+
+
+def test_on_a_phone_what_a_run_changed_comes_soon_and_its_page_is_short(visit):
+    """It was 6,500 pixels long, and what the run changed began at 1,960."""
+    page = visit("/Test-Time_Matching?run=example", width=390, height=844)
+    page.locator(".cm-verdicts").first.wait_for()
+    page.get_by_role("heading", name="The adapted model", exact=True).wait_for()
+    settle(page)
+    assert page.get_by_role("heading", name="What changed", exact=True).bounding_box()["y"] < 1280
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight") < 4850
+    links = [link.bounding_box() for link in page.locator(".st-key-contents a").all()]
+    assert len(links) == 4 and len({round(box["y"]) for box in links}) == 1  # in a row, which scrolls
+    assert all(box["height"] >= 36 for box in links)
+    cards = page.evaluate(BOXES, "[class*=st-key-run-cards] [data-testid=stMetric]")
+    assert len(cards) == 2 and cards[0]["top"] == cards[1]["top"]
+    verdict = page.locator(".cm-verdicts tr").first
+    mark, said = (
+        verdict.locator(each).evaluate("e => e.getClientRects()[0].toJSON()") for each in ("th", "td")
+    )
+    rows = verdict.locator("td small").bounding_box()
+    assert abs(mark["top"] - said["top"]) < 8 and rows["x"] == pytest.approx(mark["left"], abs=2)
+    no_error_box(page)
+
+
+@pytest.mark.parametrize("paper", ["Test-Time+Matching", "Language+priors", "Cola"])
+def test_on_a_phone_all_columns_of_a_papers_first_table_are_in_sight(visit, paper):
+    """The last ones were cut: a table of nine columns showed three."""
+    page = visit(f"/Papers?paper={paper}", width=390, height=844)
+    page.locator(".cm-cells").nth(1).wait_for()
+    settle(page)
+    columns = page.locator(".cm-cells").evaluate_all(
+        """tables => tables.filter(t => t.checkVisibility()).map(table => {
+            const rows = [...table.rows].map(row => [...row.querySelectorAll("td, th[scope=col]")])
+            const numbers = rows.flat().filter(cell => cell.checkVisibility())
+            const texts = numbers.flatMap(cell => {
+                const range = document.createRange()
+                range.selectNodeContents(cell)
+                return [...range.getClientRects()]
+            })
+            return {count: rows[1].length, right: Math.max(...texts.map(r => r.right)),
+                    left: Math.min(...texts.map(r => r.left))}
+        })"""
+    )
+    assert len(columns) >= 2
+    assert all(table["right"] <= 378 and table["left"] >= 10 for table in columns), columns
+    assert not page.get_by_text("This table is wider than the page").first.is_visible()
+    no_error_box(page)
+
+
+def test_on_a_phone_the_table_of_what_gets_in_the_way_has_all_its_columns_in_sight(visit):
+    page = visit("/Retrieval", width=390, height=844)
+    page.locator(".st-key-in-the-way td").first.wait_for()
+    settle(page)
+    heads = page.evaluate(BOXES, ".st-key-in-the-way th")
+    assert len(heads) == 4 and all(head["left"] + head["width"] <= 376 for head in heads)
+    images = page.evaluate(BOXES, ".cm-ranked img")
+    assert images[1]["bottom"] < 844
+    no_error_box(page)
+
+
+@pytest.mark.parametrize("touch", [False, True])
+def test_what_a_switch_needs_said_stands_below_it_on_a_touch_screen_alone(visit, chromium, touch):
+    """Its question mark is not there for fingers, which would move the switch, and its words were lost."""
+    page = visit("about:blank")
+    context = chromium.new_context(has_touch=touch, is_mobile=touch)
+    phone = context.new_page()
+    phone.set_default_timeout(PATIENCE)
+    phone.goto(f"{page.server}/Retrieval")
+    phone.locator(".st-key-in-the-way td").first.wait_for()
+    phone.get_by_text("Measure all 240 queries").wait_for()
+    settle(phone)
+    said = phone.get_by_text("MM-Pred and MM-Adapter need up to a minute the first time")
+    assert said.is_visible() == touch
+    context.close()
 
 
 @pytest.mark.parametrize("view", ["Ask for pictures", "What training changes", "Train a model"])

@@ -15,7 +15,7 @@ from written import read_latex
 from core import papers
 from core.base.paths import assets
 from core.datasets.paper_results import reference
-from core.figures import ablations
+from core.figures import ablations, papers_data, papers_figure
 from core.figures.retrieval import strategies_data
 from core.papers import background, table_html
 from core.papers._shipped_results import measured
@@ -326,10 +326,65 @@ def test_rows_with_chance_levels_of_their_own_say_them_without_an_interval_too(t
 
 
 def test_the_table_as_a_figure_is_drawn_once_it_is_opened(app):
-    test = app(PAPERS, paper="Cola")
+    test = app(PAPERS, paper="Language priors", table="Table 4")
     assert not test.get("plotly_chart")
     test.session_state["as-figure"] = True
     assert len(fine(test.run()).get("plotly_chart")) == 1
+
+
+def test_cola_s_unseen_combinations_are_drawn_at_once_with_the_highest_marked(app, tmp_path):
+    """The figure of all twelve columns was folded, and nothing in it or in the table was marked."""
+    test = app(PAPERS, paper="Cola", table="Table 1")
+    assert len(test.get("plotly_chart")) == 1 and "A number stands at the highest" in text(test)
+    assert "All columns as a figure" in [each.label for each in test.expander]
+    record = papers.table_plan(RunStore(tmp_path), "cola/1").record()
+    main = papers_data(record)._main()
+    assert main.results == [f"{name} unseen, Cola mAP" for name in ("GQA", "CLEVR", "PACO")]
+    assert len(main.lines) == 12 and not any("built-in" in line for line in main.lines)
+    notes = papers_figure(main, highest=True).layout.annotations
+    assert [each.text for each in notes] == ["<b>52.5</b>", "<b>89.5</b>", "<b>11.5</b>"]
+    assert not papers_figure(main).layout.annotations
+    assert papers_data(papers.table_plan(RunStore(tmp_path), "ttm/1").record())._main() is None
+
+
+def test_the_highest_of_each_column_is_marked_where_rows_are_strategies(tmp_path):
+    own, ours = table_html.halves(papers.table_plan(RunStore(tmp_path), "cola/1").record())
+    heads = re.findall(r'<th scope="col">([^<]*)</th>', own)
+    rows = re.findall(r'<th scope="row">([^<]*)</th>(.*?)</tr>', own)
+    marked = {
+        (name, head)
+        for name, cells in rows
+        for head, cell in zip(heads, re.findall(r"<td.*?</td>", cells), strict=True)
+        if "cm-highest" in cell
+    }
+    values = {(row["line"], row["head"]): row["paper"] for row in printed_cells("cola/1", tmp_path)}
+    for head in heads:
+        of = {line: value for (line, each), value in values.items() if each == head}
+        assert [name for name, each in marked if each == head] == [max(of, key=of.get)]
+    assert ours.count("cm-highest") == 7
+    assert "cm-highest" not in "".join(
+        table_html.halves(papers.table_plan(RunStore(tmp_path), "ttm/1").record())
+    )
+
+
+def printed_cells(table, tmp_path):
+    record = papers.table_plan(RunStore(tmp_path), table).record()
+    return [
+        {"line": line["line"], **cell}
+        for line in record["lines"]
+        for cell in line["cells"]
+        if cell["paper"] is not None
+    ]
+
+
+def test_states_and_what_is_waited_for_are_folded_into_the_plan(app):
+    """On a phone they took three lines of badges and a paragraph that nobody there can act on."""
+    test = app(PAPERS, **TTM)
+    (plan,) = (each for each in test.expander if each.label.startswith("Plan: "))
+    folded = [each.value for each in (*plan.markdown, *plan.caption)]
+    assert any("waiting for data or weights" in each for each in folded)
+    assert any("it has no weights to download" in each for each in folded)
+    assert not plan.proto.expanded
 
 
 # --- what the page shows, without a page ---------------------------------------------------------------------------

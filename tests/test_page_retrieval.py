@@ -491,7 +491,7 @@ def test_what_the_distractors_share_is_counted_over_the_whole_list():
 
 def test_the_page_says_what_the_distractors_share(app):
     test = app(PAGE, images="100")
-    table = test.dataframe[0].value
+    table = test.table[0].value
     assert table["pictures"].sum() > 0 and table["among the first 8"].sum() == 8
     assert table["the picture has"][0].startswith("✓") and "What gets in the way" in text(test)
     assert table["pictures"].sum() == 100 and table["the picture has"].iloc[-1] == "✗ none of the words"
@@ -502,7 +502,7 @@ def test_the_page_says_what_the_distractors_share(app):
     assert f"Only the {ranked} with any of the words are ranked" in text(test)
     fine(test.selectbox(key="pool").set_value("everything").run())
     assert "are ranked" not in text(test)
-    everything = test.dataframe[0].value
+    everything = test.table[0].value
     assert everything["pictures"].sum() == 100 and everything["mean rank"].notna().all()
     wrong = table[table["the picture has"].str.startswith("✗")]
     apart = wrong[wrong["the picture has"].str.endswith("on different objects")]["among the first 8"].sum()
@@ -717,13 +717,12 @@ def test_a_view_of_another_page_leaves_the_address(app):
     assert test.segmented_control(key="view").value == "Ask for pictures"
 
 
-def test_the_table_of_what_gets_in_the_way_says_on_a_phone_that_it_goes_on(app):
+def test_the_table_of_what_gets_in_the_way_is_plain_so_that_a_phone_has_its_four_columns(app):
+    """The last two stood below a swipe, among them how many of the first pictures each kind has."""
     test = app(PAGE)
-    kinds = [each.type if each.type != "html" else each.proto.body for each in test.main]
-    head = next(
-        i for i, each in enumerate(test.main) if each.type == "header" and each.value.startswith("What gets")
-    )
-    assert "cm-swipe" in "".join(kinds[head : head + 4])
+    (table,) = (each.value for each in test.table)
+    assert list(table.columns) == ["the picture has", "pictures", "mean rank", "among the first 8"]
+    assert "cm-swipe" not in html(test)
 
 
 def test_figures_side_by_side_have_one_scale():

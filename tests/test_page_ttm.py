@@ -33,6 +33,7 @@ from core.ttm import seeds
 from core.ttm.records import SeedChange, _only_memorised, _verdict_words, changes
 from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup
+from ui import ledger, ttm_run
 from ui.selection import group_title
 from ui.ttm_run import _notes
 from ui.ttm_shifts import _table
@@ -510,6 +511,17 @@ def test_the_curves_of_a_run_come_before_its_numbers_and_its_settings(app, made)
             i for i, each in enumerate(elements) if "What ran:" in str(getattr(each, "value", ""))
         )
         assert kinds.index("plotly_chart") < kinds.index("metric") < settings
+
+
+def test_tests_and_settings_of_a_run_are_folded_once_it_is_over(app, made):  # noqa: F811
+    """On a phone they stood between the curves and what changed, over half a screen."""
+    page = app(TTM, run=made.seeds[0])
+    (box,) = (each for each in page.expander if each.label == ttm_run.DETAILS)
+    folded = " ".join(each.value for each in box.caption)
+    assert not box.proto.expanded
+    assert all(said in folded for said in ("McNemar", "What ran:", "The last iteration is the result"))
+    (parts,) = (each for each in page.expander if each.label == ledger.PARTS)
+    assert ledger.NOT_IDENTIFIED in [each.value for each in parts.caption]
 
 
 def test_fixed_and_broken_groups_tell_their_story_and_open_with_the_model(app, made):  # noqa: F811

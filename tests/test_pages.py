@@ -346,6 +346,21 @@ def test_matching_shows_every_metric_with_interval_chance_and_ties(app):
     assert "are matched correctly although GroupScore counts them as wrong" in text(test)
 
 
+def test_the_table_by_tag_has_both_main_metrics_first_and_then_how_sure_they_are(app):
+    """On a phone GroupScore was in sight, and GroupMatch below a swipe of five columns."""
+    test = app(MATCHING, set="scenes/left-right", by="objects")
+    (table,) = (each.value for each in test.dataframe if "groups" in each.value.columns)
+    assert list(table.columns)[:4] == ["objects", "groups", "GroupScore", "GroupMatch"]
+    assert list(table.columns)[4:] == [
+        f"{name} {what}" for name in ("GroupScore", "GroupMatch") for what in ("95 %", "chance", "tied")
+    ]
+    evaluation = ui.evaluate(ui.whole_test_set("scenes/left-right", "builtin/clip"))
+    for value, own in evaluation.slices("objects")["objects"].items():
+        (row,) = table[table["objects"] == value].to_dict("records")
+        assert row["groups"] == len(own.ids) and row["GroupMatch"] == own.metrics["group_match"].value
+        assert row["GroupMatch chance"] == 50 and row["GroupScore tied"] == own.metrics["group_score"].ties
+
+
 def test_the_threshold_slider_selects_exactly(app):
     test = app(MATCHING, set="scenes/left-right")
     everything = next(m.value for m in test.markdown if "selected (coverage" in m.value)

@@ -6,6 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from html import escape
 from typing import TYPE_CHECKING, Any
 
 import streamlit as st
@@ -55,8 +56,9 @@ def anchor(title: str) -> str:
 
 
 def contents_line(titles: Sequence[str]) -> None:
-    """A link to each section that stands below, on one line."""
-    st.markdown("On this page: " + " · ".join(f"[{title}](#{anchor(title)})" for title in titles))
+    """A link to each section that stands below, on one line; on a phone each is a button in a row that scrolls."""
+    with st.container(key="contents"):
+        st.markdown("On this page: " + " · ".join(f"[{title}](#{anchor(title)})" for title in titles))
 
 
 def metric_card(name: str, estimate: Estimate, change: str | None = None) -> None:
@@ -133,6 +135,11 @@ def metric_grid(count: int) -> Any:
     """Places for so many cards: rows of five at most, each as full as the others."""
     rows = -(-count // 5)
     return st.grid(-(-count // rows), min_column_width=150)
+
+
+def touch_help(text: str) -> None:
+    """What the question mark of a switch says, below it on a touch screen alone: a finger on the mark would move it."""
+    st.html(f'<p class="cm-touch">{escape(text)}</p>')
 
 
 def swipe_hint() -> None:

@@ -27,6 +27,7 @@ from ui.formatting import anchor, exact_differences_once, true_minus, unbroken
 from ui.runs import live_section, open_run, run_groups, settings_line
 
 TITLE = "Where does the gain come from?"
+PARTS = "Part by part, and what no part says"
 NOT_IDENTIFIED = (
     "Every part is a difference of two measured figures on the same groups, with its paired 95 % interval over groups; "
     "the trained models are taken as they are, so another seed may move a part by more. What carries over to untouched "
@@ -166,27 +167,32 @@ def draw(record: Mapping[str, Any], key: str) -> None:
     figure = figures.ledger_figure(record)
     chart(figure, f"{TITLE} {summary}.", f"{key}-figure")
     st.caption(_reading(record))
-    st.caption(_meanings(rows))
+    with st.container(key=f"gain-meanings-{key}"):  # a phone has them part by part alone
+        st.caption(_meanings(rows))
+
+    opened = f"{key}-parts"
 
     def open_clicked(point: ChartPoint) -> None:
         label = min(figure.layout.annotations, key=lambda each: abs(each.y + 0.42 - point.y)).text
         name = next((name for name, row in rows.items() if label.startswith(f"{row['label']}:")), None)
         if name is not None:
             st.session_state[f"{key}-part"] = name
+            st.session_state[opened] = True
 
     clicked_point(f"{key}-figure", open_clicked)
-    name = st.pills(
-        "Part by part: choose one here or press its bar",
-        list(rows),
-        default="metric",
-        format_func=lambda each: rows[each]["label"].removeprefix("of which: "),
-        key=f"{key}-part",
-        required=True,
-    )
-    _part(rows[name or "metric"])
-    with st.expander("GroupScore and GroupMatch of every model", icon=":material/table_rows:"):
+    with st.expander(PARTS, icon=":material/table_rows:", key=opened, on_change="rerun"):
+        name = st.pills(
+            "Choose a part here or press its bar",
+            list(rows),
+            default="metric",
+            format_func=lambda each: rows[each]["label"].removeprefix("of which: "),
+            key=f"{key}-part",
+            required=True,
+        )
+        _part(rows[name or "metric"])
+        st.markdown("**GroupScore and GroupMatch of every model**")
         st.dataframe(_models(record), hide_index=True)
-    st.caption(NOT_IDENTIFIED)
+        st.caption(NOT_IDENTIFIED)
 
 
 def _reading(record: Mapping[str, Any]) -> str:

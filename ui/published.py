@@ -22,6 +22,7 @@ from core.papers.published import COLUMNS, PublishedSet
 from core.runs.store import RunStore
 from ui.compute_queue import READING
 from ui.export import export_section
+from ui.formatting import touch_help
 from ui.misplaced import renamed_scores, show_mistakes
 from ui.page import show_error
 from ui.uploads import upload_limit
@@ -96,10 +97,9 @@ def section(store: RunStore, page: Mapping[str, str]) -> None:
 
 
 def _ask_cite() -> None:
-    st.checkbox(
-        r"LaTeX: sources as `\cite`", value=True, key=_CITE,
-        help="With the keys of the BibTeX below. Without it sources stand in words, as on the page.",
-    )  # fmt: skip
+    meaning = "With the keys of the BibTeX below. Without it sources stand in words, as on the page."
+    st.checkbox(r"LaTeX: sources as `\cite`", value=True, key=_CITE, help=meaning)
+    touch_help(meaning)
 
 
 def _marks(table: pd.DataFrame) -> dict[str, str]:

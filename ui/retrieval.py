@@ -34,7 +34,7 @@ from core.scoring.load import scorer_names
 from core.scoring.retrieval import RetrievalSubset, first_images, score_retrieval
 from ui import choices
 from ui.export import chart, export_section
-from ui.formatting import progress, swipe_hint, true_minus, unbroken, wide_table
+from ui.formatting import progress, swipe_hint, true_minus, unbroken
 from ui.images import enlargeable_image
 from ui.loaders import LazyScorer, model_source
 
@@ -332,8 +332,9 @@ def shared_words_table(found: RetrievalSubset, query: int, scores: np.ndarray, p
     if unranked:
         what = "none of the words" if pool == "any_word" else "not all of the words"
         rows.append({"the picture has": f"✗ {what}", "pictures": unranked, f"among the first {most}": 0})
-    shown = {"mean rank": st.column_config.NumberColumn(format="%.1f")}
-    wide_table(pd.DataFrame(rows), column_config=shown)
+    table = pd.DataFrame(rows).style.format({"mean rank": "{:.1f}"}, na_rep="–")
+    with st.container(key="in-the-way"):  # whose words break on a phone, so that every column is in sight
+        st.table(table, hide_index=True, border="horizontal")
 
 
 def _shared_words(share: SharedWords, everything: int) -> str:

@@ -364,7 +364,8 @@ def estimate_of(step: Mapping[str, Any], metric: str, part: str = "") -> Estimat
 
 
 def before_and_after(config: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]) -> None:
-    """The cards of a run: of SimpleMatch its three numbers, of a transfer check those of both parts."""
+    """The cards of a run: of SimpleMatch its three numbers, of a transfer check those of both parts. On a phone two
+    stand beside each other."""
     if not steps[-1]["metrics"]:
         st.caption("These groups have no ground truth, so there is no accuracy to show.")
         return
@@ -375,7 +376,8 @@ def before_and_after(config: Mapping[str, Any], steps: Sequence[Mapping[str, Any
         else {"": ""}
     ).items():
         cards = _simplematch_cards if "simplematch" in config else _cards
-        cards(config, first, last, part, groups)
+        with st.container(key=f"run-cards-{part}"):
+            cards(config, first, last, part, groups)
 
 
 def _card_grid(count: int) -> Any:

@@ -24,6 +24,7 @@ from core.ttm.schedules import SCHEDULES
 from core.ttm.transfer import adapted_pool
 from ui.cached import cached_on
 from ui.fields import checked_numbers, number, slider
+from ui.formatting import touch_help
 from ui.loaders import evaluate, load_groups, model_source
 from ui.selection import Selection, last_benchmark, offer_nearest, select
 from ui.ttm_preset import ENDS, VARIANTS, pick_preset, preset_source, preset_warning, use_variant, values_of
@@ -170,7 +171,11 @@ class _ConfigFields:
         return place.selectbox(label, options, index, key=key, bind="query-params", **more)
 
     def switch(self, place: Any, key: str, label: str, **more: Any) -> bool:
-        return place.toggle(label, self.values[key], key=key, bind="query-params", **more)
+        with place.container(gap="small"):
+            chosen = st.toggle(label, self.values[key], key=key, bind="query-params", **more)
+            if "help" in more:
+                touch_help(more["help"])
+        return chosen
 
     def names(self, place: Any, key: str, label: str, if_empty: str) -> list[str] | None:
         """Names between commas; None where there are none."""
@@ -374,7 +379,11 @@ def data_settings(subject: AdaptationInput, count: int, grouped: bool) -> tuple[
     device = first.selectbox("Device", DEVICES, key="device", accept_new_options=True, **bind)
     allowed = np.arange(total) < count
     options = {"groups": None if count == total else count, "device": device}
-    if grouped and second.toggle("Transfer check", key="transfer", help=HELP["adapt_on"], **bind):
+    is_transfer = grouped and second.toggle("Transfer check", key="transfer", help=HELP["adapt_on"], **bind)
+    if grouped:
+        with second:
+            touch_help(HELP["adapt_on"])
+    if is_transfer:
         share = second.slider("Adapt on … % of the groups", 5, 95, 50, 5, key="adapt_on", **bind)
         seed = number(third, "Seed of the split", 0, 2**31 - 1, 0, key="split_seed")
         options |= {"adapt_on": share / 100, "split_seed": int(seed)}

@@ -56,6 +56,7 @@ from ui.selection import group_title, page_button, whole_set
 from ui.uploads import upload_of
 
 CHANGED = "What changed"  # a section's title
+DETAILS = "Tests, settings, and how to read the result"
 _HEIGHT = 300  # of the curves: on a laptop all of them stand on the first screen
 SHOWN = 1  # group at a time, before beside after over the whole page: a lecturer projects it
 SHOWN_WITHOUT_PICTURES = 3  # of a file, which has scores alone
@@ -83,8 +84,6 @@ def view(store: RunStore, run_id: str, files: DeltaGenerator) -> None:
     run = store.get(run_id)
     live_section([run], _growing, _WAITING, _axes)
     steps = store.steps(run_id)
-    if run.status == "finished" and steps:
-        forecast_check(run, steps)
     if not run.live and run.done:
         changes(store, run)
         gain_section(store, run)
@@ -156,10 +155,14 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     if warning:
         st.warning(escape_markdown(warning), icon=":material/trending_down:")
     curves_and_cards(run, records)
-    if compared:
-        change_tests(compared)
-    st.caption(f"{RESULT}{exact_differences_once('result')}")
-    settings_line(runs)
+    # What changed comes soon after the curves: on a phone these lines alone took half a screen.
+    with st.container() if run.live else st.expander(DETAILS, icon=":material/info:"):
+        if compared:
+            change_tests(compared)
+        st.caption(f"{RESULT}{exact_differences_once('result')}")
+        settings_line(runs)
+        if run.status == "finished":
+            forecast_check(run, records)
     panels(
         records, run.total or len(records), PANELS["simplematch" if "simplematch" in run.config else "ttm"]
     )
@@ -443,7 +446,7 @@ def changed(run: Run, after: Evaluation, change: str, groups: pd.DataFrame) -> N
     page = st.pagination(count, key=f"page_{change}") if count > 1 else 1
     start = (min(page, count) - 1) * per_page
     for index, row in groups.iloc[start : start + per_page].iterrows():
-        with st.container(border=True):
+        with st.container(border=True, key=f"before-after-{change}-{index}"):
             card(run, after, int(str(index)), {str(k): v for k, v in row.items()})
 
 

@@ -57,6 +57,20 @@ class PapersData(NamedTuple):
         """Whether so few results lie in a row that they are told apart on one line."""
         return len(self.results) <= _FEW
 
+    def _main(self) -> PapersData | None:
+        """Of many printed results those of unseen combinations, which are what the paper asks about, where they are
+        few; None where there are none."""
+        printed = ~np.isnan(self.paper)
+        kept = [j for j, (_, part) in enumerate(self.kinds) if part == "unseen" and printed[:, j].any()]
+        if self.has_few or not 0 < len(kept) <= _FEW:
+            return None
+        rows = printed[:, kept].any(axis=1)
+        results, metrics = ([of[j] for j in kept] for of in (self.results, self.metrics))
+        lines = [line for line, is_kept in zip(self.lines, rows, strict=True) if is_kept]
+        kinds = [self.kinds[j] for j in kept]
+        numbers = {name: getattr(self, name)[rows][:, kept] for name in self._fields[5:]}
+        return self._replace(lines=lines, results=results, metrics=metrics, kinds=kinds, **numbers)
+
     @property
     def is_one_sided(self) -> bool:
         """Whether nobody has measured anything yet: the numbers stand for themselves."""
@@ -111,11 +125,12 @@ def result_name(cell: Mapping[str, Any]) -> str:
     return f"{method} {label_and_meaning(cell['metric'])[0]}{where}"
 
 
-def papers_figure(data: PapersData) -> go.Figure:
+def papers_figure(data: PapersData, highest: bool = False) -> go.Figure:
     """Hollow marks: the paper's (or the shipped) numbers, filled ones: yours; bars: standard deviations over seeds;
     small upright lines: chance levels.
 
     A few results without any of yours lie on their line; those of several methods are joined, metric by metric.
+    highest : the highest reference of each result has its number beside it.
     """
     figure = go.Figure()
     y = np.arange(len(data.lines), dtype=float)
@@ -144,6 +159,12 @@ def papers_figure(data: PapersData) -> go.Figure:
                 text=[data.lines[i] for i in np.flatnonzero(known)],
                 hovertemplate="%{text}: %{x:.2f} %",
             )
+            if highest and whose != "yours":
+                top = int(np.nanargmax(values))
+                height = float(y[top]) + offset + (0.0 if on_one_line else shift)
+                figure.add_annotation(
+                    x=values[top], y=height, yshift=14, text=f"<b>{values[top]:.1f}</b>", showarrow=False
+                )
     if data.has_numbers:
         _mark_chance(figure, data, y)
     layout(figure, 90 + (36 if on_one_line else 46) * len(data.lines), "", "")

@@ -38,6 +38,9 @@ PAPERS = {"Test-Time Matching": "TTM", "Language priors": "VGPT", "Cola": "Cola"
 WORLD = "The built-in world"
 _SIMPLEMATCH = ", SimpleMatch"  # ends such a line, beside that of test-time matching
 _ON_WORLD = "built-in world, "  # begins the lines of a paper's table that are measured there
+# Columns that fit a phone with the name of a row beside its numbers, above those with intervals, and above bare ones.
+_BESIDE, _MOST, _MOST_BARE = 3, 7, 9
+_TOP = ' class="cm-highest" title="The highest of its column"'
 _SOURCES = ("paper", "shipped", "yours")  # of a cell's numbers
 # What stands in a cell without a number, and why.
 _UNTRAINED = (
@@ -148,11 +151,19 @@ def halves(plan: Mapping[str, Any], empty: bool = False) -> tuple[str, str]:
     named = (
         [{**line, "line": line["line"].removeprefix(_ON_WORLD)} for line in of] for of in (own, built_in)
     )
-    return tuple(_one_table(lines, of_world) if lines else "" for lines in named)  # type: ignore[return-value]
+    ranked = _compares_rows(plan)
+    return tuple(_one_table(lines, of_world, ranked) if lines else "" for lines in named)  # type: ignore[return-value]
 
 
-def _one_table(lines: Sequence[Mapping[str, Any]], of_world: bool) -> str:
-    """Lines of a plan's record as a table; of a paper's without the columns that have no number at all."""
+def _compares_rows(plan: Mapping[str, Any]) -> bool:
+    """Whether a table's rows are strategies measured on the same data, so that the highest of a column means something:
+    Cola's; the rows of the others are sets too."""
+    return "cola" in str(plan.get("table", ""))
+
+
+def _one_table(lines: Sequence[Mapping[str, Any]], of_world: bool, ranked: bool = False) -> str:
+    """Lines of a plan's record as a table; of a paper's without the columns that have no number at all. ranked : the
+    highest of each column is marked."""
     rows: dict[str, dict[str, Mapping[str, Any]]] = {}
     served = {line["line"] for line in lines if line.get("served")}
     for line in lines:  # SimpleMatch of a model stands in the model's own row
@@ -165,9 +176,10 @@ def _one_table(lines: Sequence[Mapping[str, Any]], of_world: bool) -> str:
         heads = known
     chances = _common_chances(rows.values(), heads)
     columns = {head: digits[head] for head in heads}
+    tops = _highest(rows.values(), heads) if ranked else {}
     body = "".join(
         f'<tr><th scope="row">{escape(name)}</th>'
-        f"{_row_html(row, columns, _UNTRAINED if name in served else none, not chances)}</tr>"
+        f"{_row_html(row, columns, _UNTRAINED if name in served else none, not chances, tops)}</tr>"
         for name, row in rows.items()
     )
     if chances:
@@ -177,9 +189,25 @@ def _one_table(lines: Sequence[Mapping[str, Any]], of_world: bool) -> str:
         )
         body = f'<tr class="cm-chance"><th scope="row">by chance</th>{cells}</tr>{body}'
     top = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
+    most = _MOST if "<small" in body or "±" in body else _MOST_BARE
+    fits = " cm-fits" if _BESIDE < len(heads) <= most else ""
     return _scrolling(
-        f'<table class="cm-cells"><thead><tr><td></td>{top}</tr></thead><tbody>{body}</tbody></table>'
+        f'<table class="cm-cells{fits}"><thead><tr><td></td>{top}</tr></thead><tbody>{body}</tbody></table>'
     )
+
+
+def _highest(rows: Iterable[Mapping[str, Any]], heads: Sequence[str]) -> dict[str, float]:
+    """The highest printed or shipped number of each column in percent; without columns that have but one."""
+    known: dict[str, list[float]] = {}
+    for head, cell in ((head, row[head]) for row in rows for head in heads if head in row):
+        if UNITS.get(cell["metric"], "percent") == "percent" and (number := _reference(cell)) is not None:
+            known.setdefault(head, []).append(number)
+    return {head: max(of) for head, of in known.items() if len(of) > 1}
+
+
+def _reference(cell: Mapping[str, Any]) -> float | None:
+    """The paper's number of a cell, of one that it does not print the shipped one."""
+    return cell["shipped"] if cell["paper"] is None else cell["paper"]
 
 
 def _common_chances(rows: Iterable[Mapping[str, Any]], heads: Sequence[str]) -> dict[str, float]:
@@ -210,20 +238,25 @@ def _scrolling(table: str) -> str:
 
 
 def _row_html(
-    row: Mapping[str, Mapping[str, Any]], heads: Mapping[str, int], none: tuple[str, str], with_chance: bool
+    row: Mapping[str, Mapping[str, Any]],
+    heads: Mapping[str, int],
+    none: tuple[str, str],
+    with_chance: bool,
+    tops: Mapping[str, float],
 ) -> str:
     """The cells of a row. heads : the columns, with the decimals of what is printed there. none : what stands where it
-    has no number, and why. with_chance : each beside its own."""
+    has no number, and why. with_chance : each beside its own. tops : the numbers to mark as the highest."""
     chances = {head: cell.get("chance") for head, cell in row.items()}
     says = {head: f", chance {c:.1f}" if with_chance and c is not None else "" for head, c in chances.items()}
     measured = any(cell["yours"] is not None for cell in row.values())
     empty = f'<div><span class="cm-none" title="{none[1]}">{none[0]}</span></div>'
     known = {head for head in heads if head in row and _is_known(row[head])}
-    cells = (
-        _cell_html(row[head], measured, says[head], digits) if head in known else empty
+    cells = {
+        head: _cell_html(row[head], measured, says[head], digits) if head in known else empty
         for head, digits in heads.items()
-    )
-    return "".join(f"<td>{cell}</td>" for cell in cells)
+    }
+    tops_here = {head for head in known & tops.keys() if _reference(row[head]) == tops[head]}
+    return "".join(f"<td{_TOP if head in tops_here else ''}>{cell}</td>" for head, cell in cells.items())
 
 
 def _is_known(cell: Mapping[str, Any]) -> bool:
