@@ -465,7 +465,8 @@ def test_a_lesson_waits_for_the_prediction_and_leads_into_the_app(visit):
 def test_a_view_is_taken_away_as_a_table(visit, tmp_path):
     page = visit("/Matching?set=scenes/left-right")
     with page.expect_download() as download:
-        page.get_by_role("button", name="groups.csv").click()
+        page.get_by_role("button", name="Export").click()
+        page.get_by_role("button", name="Groups (CSV)").click()
     file = tmp_path / "groups.csv"
     download.value.save_as(file)
     lines = file.read_text().splitlines()
