@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -139,14 +139,23 @@ def open_groups(state: Mapping[str, object]) -> None:
 
 
 @st.fragment
-def thresholds(evaluation: Evaluation, name: str, description: str) -> None:
-    """Margins and the threshold slider; moving it redraws this alone."""
+def thresholds(evaluation: Evaluation, bars: go.Figure, name: str, exports: Mapping[str, Any]) -> None:
+    """Margins and the threshold slider, and the export of all that the page shows, which has the threshold in figures
+    and link; moving it redraws this alone. bars : the figure of all metrics. exports : of `ui.evaluation_exports`."""
     with ui.show_errors():
-        threshold_section(evaluation, name, description)
+        marked, note = threshold_section(evaluation)
+        ui.export_section(
+            f"matching-{name}",
+            evaluation.table,
+            {"metrics": bars, **marked},
+            table_label="Groups (CSV)",
+            note={"metrics": BARS_NOTE, **dict.fromkeys(marked, note)},
+            **exports,
+        )
 
 
-def threshold_section(evaluation: Evaluation, name: str, description: str) -> None:
-    """What each threshold would select. description : of the selection, for exported figures."""
+def threshold_section(evaluation: Evaluation) -> tuple[dict[str, Callable[[], go.Figure]], str]:
+    """What each threshold would select; gives the figures with the threshold's line, and how they are read."""
     st.header("Margins, and what a threshold selects", anchor=False)
     top = float(evaluation.matches.margin.max())
     if not len(threshold_curve(evaluation).threshold):
@@ -154,7 +163,7 @@ def threshold_section(evaluation: Evaluation, name: str, description: str) -> No
             "Every group is tied, so no margin is above 0 and no threshold selects anything.",
             icon=":material/balance:",
         )
-        return
+        return {}, ""
     step = 10 ** np.floor(np.log10(top / 100)) if top > 0 else 0.01
     highest = float(np.ceil(top / step) * step)
     if st.session_state.get("tau", 0.0) > highest:
@@ -180,12 +189,9 @@ def threshold_section(evaluation: Evaluation, name: str, description: str) -> No
     marked = {
         key: lambda figure=figure: figures.with_threshold_line(figure, tau) for key, figure in lines.items()
     }
-    note = (
+    return marked, (
         f"{MARGIN_NOTE} Vertical line: the threshold "
         f"τ = {tau:g}. Coverage: groups from there on; precision: those of them matched right."
-    )
-    ui.export_section(
-        f"threshold-{name}", None, marked, label="Export the margins", title=description, note=note
     )
 
 
@@ -197,10 +203,12 @@ def reliability(evaluation: Evaluation) -> None:
         "reliability",
         lambda: statistics.margin_reliability(evaluation.matches.margin, right, chance),
     )
+    whole, above = (f"{low:.1f}–{high:.1f}" for low, high in (found.aurc_bounds, found.excess_bounds))
     said = (
-        f"Taking the groups with the largest margins first, **{found.aurc:.1f} %** of those taken so far are matched "
-        "wrong, on average over all thresholds (AURC); the best possible order would have "
-        f"**{found.excess:.1f} points** less (excess AURC)."
+        f"Taking the groups with the largest margins first, **{found.aurc:.1f} %** (95 % interval {whole}) of those "
+        "taken so far are matched wrong, on average over all thresholds (AURC). A random order would have "
+        f"{found.chance:.1f} %, the best possible one **{found.excess:.1f} points** ({above}) less than this one "
+        "(excess AURC)."
     )
     st.markdown(ui.unbroken(said))
     section = st.expander(
@@ -364,17 +372,8 @@ def page(selection: ui.Selection) -> None:
     headline(evaluation, selection.benchmark)
     bars = overview(evaluation, name)
     upload(selection)
-    thresholds(evaluation, name, selection.description)
+    thresholds(evaluation, bars, name, ui.evaluation_exports(selection, {selection.model: evaluation}))
     slices(evaluation)
-    with st.container(horizontal=True):
-        st.download_button(
-            "groups.csv", lambda: evaluation.table().to_csv(index=False).encode(), "groups.csv", "text/csv",
-            on_click="ignore", icon=":material/table:", help="One row per group: verdicts, induced matching, margin.",
-        )  # fmt: skip
-        exports = ui.evaluation_exports(selection, {selection.model: evaluation})
-        ui.export_section(
-            f"matching-{name}", None, {"metrics": bars}, label="Export all metrics", note=BARS_NOTE, **exports
-        )
     ui.cite(selection.groups)
 
 

@@ -13,9 +13,9 @@ from ui.navigation import DEBIAS_VIEWS, RETRIEVAL_VIEWS
 from ui.old_links import forget_views, mark_address, present_name, warn_without_effect
 from ui.retrieval_files import own_retrieval_set
 
-LEAD = (
-    "A captioner rates how likely a sentence is for a picture, and prefers common sentences whatever the picture. "
-    "**Alpha** takes this preference out, the language prior: log P(t | image) − α · log P(t)."
+LEAD = (  # one line of a laptop: the figure has the height of a second one
+    "A captioner rates how likely a sentence is for a picture, and favours common ones. **Alpha** takes out this "
+    "language prior: log P(t | image) − α · log P(t)."
 )
 # As the page shows them and as the address has them; `ui.old_links` has what they were called before.
 ALPHA, PRIOR, BLIND, WORDS, SAMPLES, RETRIEVAL, TRAINSET = VIEWS = DEBIAS_VIEWS

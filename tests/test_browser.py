@@ -340,7 +340,7 @@ def test_back_and_gallery_return_to_the_card_that_was_left(visit):
 def test_a_group_that_alpha_turns_is_shown_where_it_was_asked_for(visit):
     """The page jumped to its beginning, and the group was out of sight."""
     page = visit("/Debias?set=scenes/triples&alpha=0.4")
-    fixes = page.get_by_role("button", name=re.compile(r"^fixes \("))
+    fixes = page.get_by_role("button", name=re.compile(r"α fixes \("))
     fixes.scroll_into_view_if_needed()
     settle(page)
     page.get_by_test_id("stMain").evaluate("main => main.scrollBy(0, 300)")
@@ -465,7 +465,8 @@ def test_a_lesson_waits_for_the_prediction_and_leads_into_the_app(visit):
 def test_a_view_is_taken_away_as_a_table(visit, tmp_path):
     page = visit("/Matching?set=scenes/left-right")
     with page.expect_download() as download:
-        page.get_by_role("button", name="groups.csv").click()
+        page.get_by_role("button", name="Export").click()
+        page.get_by_role("button", name="Groups (CSV)").click()
     file = tmp_path / "groups.csv"
     download.value.save_as(file)
     lines = file.read_text().splitlines()
@@ -698,9 +699,13 @@ def test_on_a_laptop_the_figure_over_alpha_is_within_the_first_screen(visit, pat
     settle(page)
     verdict, figure = (page.evaluate(BOXES, f".st-key-{key}")[0] for key in ("alpha-verdict", "alpha-curve"))
     assert verdict["bottom"] < figure["top"] and figure["bottom"] < 768
-    # Its curves had 149 pixels for 104 points; seven points were ten pixels.
+    # Its curves had 149 pixels for 104 points; seven points were ten pixels. Then 204, below two lines, now one.
     plot = page.evaluate(BOXES, ".st-key-alpha-curve .nsewdrag")[0]
-    assert plot["bottom"] - plot["top"] > 195
+    assert plot["bottom"] - plot["top"] > 245
+    slider = page.locator(".st-key-alpha-controls").bounding_box()
+    does = page.locator(".st-key-alpha-figure p").first
+    assert slider["y"] + slider["height"] <= does.bounding_box()["y"] < figure["top"]
+    assert "no debiasing: TextScore" in does.inner_text()
     group = page.get_by_role("heading", name="One group, before and after").bounding_box()
     pictures = page.locator(".st-key-debias-page .cm-zoom").first.bounding_box()
     assert group["y"] < pictures["y"] < 1000  # the pictures began 1,500 pixels down

@@ -365,10 +365,38 @@ def test_below_the_figure_stands_one_note_and_then_the_group(app):
     """Three notes stood there, and what the page had chosen by itself."""
     elements = [e for e in app(bare=True).main if str(getattr(e, "value", ""))]
     said = [str(e.value) for e in elements]
-    note = next(i for i, each in enumerate(said) if each.startswith("At α"))
-    assert "chance 3.7" in said[note] and len(said[note]) < 330  # two lines of a laptop
+    note = next(i for i, each in enumerate(said) if each.startswith("Shaded"))
+    assert len(said[note]) < 165  # one line of a laptop
+    assert "no debiasing: TextScore" in " ".join(said[note - 4 : note])  # above the figure
     assert said[note + 1] == "One group, before and after"
     assert said.index("Tuned and validated") < next(i for i, e in enumerate(said) if "This page opens" in e)
+
+
+def test_above_the_figure_stands_what_the_alpha_of_the_slider_does(app):
+    """Nothing said it but cards far below: the headline is about a chosen alpha. By hand: alpha fixes the first group
+    from 0.25 on, breaks the second from 0.5 on and leaves the other two right."""
+    from ui.debias_alpha import _at_alpha
+
+    scores = np.array([[[0.0, 0.25]], [[0.5, 0.0]], [[0.5, 0.0]], [[0.5, 0.0]]])
+    prior = np.array([[0.0, 1.0], [1.0, 0.0], [0.0, 0.0], [0.0, 0.0]])
+    study = AlphaStudy(scores, prior, np.zeros((4, 1), int), list("abcd"))
+    said = {alpha: _at_alpha(study, alpha, "text_score").replace("\u00a0", " ") for alpha in (0.0, 0.3, 1.0)}
+    assert said[0.0].startswith("α = 0, no debiasing: TextScore 75.0 % (95 % interval ")
+    assert said[0.3].startswith("α = 0.3: TextScore 75.0 → 100.0 % (95 % interval ")
+    assert said[0.3].endswith(", chance 50.0 %, no ties; 1 group fixed, 0 broken.")
+    assert said[1.0].startswith("α = 1: TextScore 75.0 → 75.0 %") and "1 group fixed, 1 broken" in said[1.0]
+    page = app(alpha="1")
+    lines = [str(e.value).replace("\u00a0", " ") for e in page.main if e.type == "markdown"]
+    assert sum(line.startswith("α = 1: TextScore ") and "broken." in line for line in lines) == 1
+
+
+def test_of_a_metric_that_is_a_share_the_slider_says_how_many_groups_got_better():
+    """Fixed and broken are yes or no; an image that alpha turns makes a share of a group better."""
+    from ui.debias_alpha import _at_alpha
+
+    scores = np.array([[[0.0, 0.25], [0.5, 0.0]]])  # image 1 belongs to caption 1, image 2 to caption 2
+    study = AlphaStudy(scores, np.array([[0.0, 0.3]]), np.array([[0, 1]]), ["a"])
+    assert _at_alpha(study, 1.0, "individual_match").endswith("; 1 group better, 0 worse.")
 
 
 def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():

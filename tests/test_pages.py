@@ -555,9 +555,33 @@ def test_export_offers_a_report_a_latex_row_and_the_command_of_what_is_shown(app
     assert exported["title"].startswith(
         "scenes/left-right · test · "
     )  # above the figure, which a slide has alone
-    assert (
-        "groups of 2×2 · builtin/siglip" in exported["title"] and "Dotted lines: chance" in exported["note"]
+    assert "groups of 2×2 · builtin/siglip" in exported["title"]
+    assert "Dotted lines: chance" in str(exported["note"])
+
+
+def test_matching_has_one_export_with_groups_metrics_and_every_figure_at_the_threshold(app, monkeypatch):
+    """There were three buttons, one of them in the middle of the page."""
+    given = []
+    monkeypatch.setattr("ui.export_section", lambda *args, **more: given.append((args, more)))
+    page = app("pages/2_Matching.py", set="scenes/left-right", model="builtin/clip", tau="0.3")
+    ((_, table, drawn), more), *others = given
+    assert not others and not page.get("download_button")
+    assert len(table()) == 300 and len(more["metrics"]()) >= 4
+    assert [*drawn] == ["metrics", "margins", "threshold"] == [*more["note"]]
+    assert any(shape.x0 == 0.3 for shape in drawn["margins"]().layout.shapes)
+    assert "τ = 0.3." in more["note"]["margins"] and "τ" not in more["note"]["metrics"]
+
+
+def test_matching_says_the_area_under_risk_and_coverage_with_its_interval_and_that_of_a_random_order(app):
+    page = app("pages/2_Matching.py", set="scenes/left-right", model="builtin/clip")
+    (said,) = (str(e.value) for e in page.markdown if "(AURC)" in str(e.value))
+    plain = said.replace("\u2060", "").replace("\xa0", " ")
+    number = r"(\d+\.\d)"
+    found = re.search(
+        rf"\*\*{number} %\*\* \(95 % interval {number}–{number}\).*order would have {number} %", plain
     )
+    area, low, high, chance = map(float, found.groups())
+    assert low < area < high and area < chance
 
 
 def test_the_export_of_one_group_has_that_groups_numbers_and_picture(app, monkeypatch):

@@ -487,6 +487,40 @@ def test_the_area_under_risk_and_coverage_is_the_mean_over_orders_of_equal_margi
     assert margin_reliability(np.arange(5), np.array([0, 0, 1, 1, 1]), 50.0).excess == pytest.approx(0)
 
 
+@pytest.mark.parametrize("ties", [False, True])
+def test_the_interval_of_the_area_is_that_of_groups_drawn_one_by_one(ties):
+    """1,000 resamples, each measured like a set of its own; the function has 2,000."""
+    rng = np.random.default_rng(5)
+    margin = rng.integers(1, 6, 40).astype(float) if ties else rng.random(40)
+    right = rng.random(40) < 0.4 + 0.1 * margin
+    found = margin_reliability(margin, right, 50.0)
+    assert found == margin_reliability(margin, right, 50.0)  # seeded
+    assert found.chance == pytest.approx(100 * np.mean(~right))
+    drawn = rng.integers(40, size=(1000, 40))
+    each = np.array([area_and_excess(margin[row], right[row]) for row in drawn])
+    for bounds, values in zip((found.aurc_bounds, found.excess_bounds), each.T, strict=True):
+        assert bounds == pytest.approx(np.quantile(values, [0.025, 0.975]), abs=1.5)
+    assert found.aurc_bounds[0] < found.aurc < found.aurc_bounds[1]
+
+
+def area_and_excess(margin, right):
+    """Of one order, a position at a time; of equal margins each position has the mean of all orders."""
+    wrong = np.array([np.mean(~right[margin == value]) for value in -np.sort(-margin)])
+    places = np.arange(1, len(wrong) + 1)
+    area, best = (np.mean(np.cumsum(row) / places) for row in (wrong, np.sort(~right)))
+    return 100 * area, 100 * (area - best)
+
+
+def test_the_interval_of_the_area_of_many_groups_takes_a_moment_and_of_one_group_is_that_group():
+    rng = np.random.default_rng(6)
+    margin = rng.random(200_000)
+    found = margin_reliability(margin, rng.random(200_000) < margin, 50.0)
+    assert 0.1 < found.aurc_bounds[1] - found.aurc_bounds[0] < 1
+    assert found.aurc_bounds[0] < found.aurc < found.aurc_bounds[1]
+    alone = margin_reliability(np.array([1.0]), np.array([False]), 50.0)
+    assert alone.aurc_bounds == (100, 100) and alone.excess_bounds == (0, 0)
+
+
 def test_the_reliability_curve_keeps_equal_margins_together():
     margin = np.repeat([0.0, 1.0, 2.0, 5.0], [40, 30, 20, 10])
     rows = margin_reliability(margin, margin > 1, 50.0).bins

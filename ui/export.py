@@ -72,7 +72,7 @@ def export_section(
     then: Callable[[], None] | None = None,
     label: str = "Export",
     title: str = "",
-    note: str = "",
+    note: str | Mapping[str, str] = "",
     state: Mapping[str, str] | None = None,
     table_label: str = "Table (CSV)",
     metrics: Callable[[], pd.DataFrame] | None = None,
@@ -84,8 +84,8 @@ def export_section(
     what prints the same numbers. groups, papers : whose BibTeX it takes besides Crossmatch's own (keys of `CITATIONS`).
     more : draws what else there is; then : what stands below all files. label : of the button, where a page has two.
     title, note : above an exported figure, what it was measured on (model, set, number of groups) and how its marks are
-    read: a slide has nothing else. state : what the link has besides, where the address leaves it out. metrics : of
-    `metrics_table`, where `table` has other rows.
+    read (one note, or one by the figure's name): a slide has nothing else. state : what the link has besides, where the
+    address leaves it out. metrics : of `metrics_table`, where `table` has other rows.
     """
     with st.popover(label, icon=":material/download:"):
         if more is not None:
@@ -94,8 +94,10 @@ def export_section(
             csv_button(table_label, table, name)
         if metrics is not None:
             csv_button("Metrics (CSV)", metrics, f"{name}-metrics")
-        head = (title, note) if not figures or _with_head(name, title or note) else ("", "")
+        with_head = bool(figures) and _with_head(name, title or "".join(note))
         for each, figure in (figures or {}).items():
+            own = note if isinstance(note, str) else note.get(each, "")
+            head = (title, own) if with_head else ("", "")
             _figure_buttons(f"{name}-{each}", each, partial(_titled, figure, *head))
         if figures and len(_figure_endings()) == 1:
             st.caption("For an SVG, point at the figure on the page and press the camera at its upper right.")

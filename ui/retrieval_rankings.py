@@ -13,6 +13,7 @@ from streamlit.errors import StreamlitAPIException
 
 from core.base import paths
 from core.base.errors import InputError
+from core.base.text import counted
 from core.cola.tasks import BUILTIN
 from core.figures import retrieval
 from core.figures.shared_words import ranked_images
@@ -22,7 +23,7 @@ from core.scorers.cola_config import STRATEGIES
 from core.scoring.retrieval import RetrievalSubset
 from ui import retrieval as part
 from ui.formatting import unbroken
-from ui.selection import seed
+from ui.selection import seed, set_state
 
 _TELLING = "a green sphere"  # its first pictures have both words, on different objects
 
@@ -75,8 +76,8 @@ def before_and_after(measured: pd.DataFrame) -> None:
     if rankings is None:
         return
     found = part.load_set(BUILTIN, rankings.images)
-    usual, line = _asked_before(found)
-    queries = list(found.queries)
+    nearest, line = _asked_before(found)
+    usual, queries = nearest[0], list(found.queries)
     # Not as the field's default, which no address says: a link to this view shows what it showed.
     chosen = st.session_state.get("changed_query") or st.query_params.get("changed_query")
     if usual != _first_query(found) and chosen not in queries:
@@ -95,10 +96,25 @@ def before_and_after(measured: pd.DataFrame) -> None:
             key="changed_by",
             bind="query-params",
         )
-        if line and asked == usual:
-            st.caption(escape_markdown(line), width="stretch")
+    if line and asked in nearest:
+        _nearest_line(line, nearest, asked)
     _side_by_side(rankings, found, asked, name)
-    st.caption(unbroken(_same_weights(rankings, measured, name)))
+    without = [each for each in STRATEGIES if each in {*measured["strategy"]} - {*rankings.strategies}]
+    none = f" No pictures yet: {', '.join(map(retrieval.label, without))}." if without else ""
+    st.caption(
+        unbroken(f"{_over_all(rankings, found, name)}{none}"), help=_same_weights(rankings, measured, name)
+    )
+
+
+def _nearest_line(line: str, nearest: list[str], asked: str) -> None:
+    """Why the query that somebody asked is not among these, and a button for each of several that come near."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="nearest-queries"):
+        st.caption(escape_markdown(line), width="content")
+        for place, query in enumerate(nearest if len(nearest) > 1 else ()):
+            st.button(
+                escape_markdown(query), on_click=set_state, args=({"changed_query": query},),
+                key=f"nearest-{place}", type="primary" if query == asked else "secondary",
+            )  # fmt: skip
 
 
 def _first_query(found: RetrievalSubset) -> str:
@@ -106,9 +122,10 @@ def _first_query(found: RetrievalSubset) -> str:
     return _TELLING if _TELLING in found.queries else found.queries[0]
 
 
-def _asked_before(found: RetrievalSubset) -> tuple[str, str]:
-    """The query to begin with: the one that was asked on the page's first view, or that a link has as `query`, in the
-    words of this set, else one that shows much; and in one line why it is another one, "" where it is the same."""
+def _asked_before(found: RetrievalSubset) -> tuple[list[str], str]:
+    """The query to begin with, first of those that come as near: the one that was asked on the page's first view, or
+    that a link has as `query`, in the words of this set, else one that shows much; and in one line why it is another
+    one, "" where it is the same."""
     state = st.session_state
     if "query" in state:  # gone once the field of that view is
         if state.get("asked_before", state["query"]) != state["query"]:
@@ -120,15 +137,32 @@ def _asked_before(found: RetrievalSubset) -> tuple[str, str]:
             del st.query_params["query"]
     usual = _first_query(found)
     asked = state.get("asked_before") or usual
-    if asked in found.queries:
-        return asked, ""
-    same = ""
+    return ([asked], "") if asked in found.queries else _in_words_of_set(found, asked)
+
+
+_SCORED = (
+    "Before and after training only the set’s queries were scored, and the trained weights are not shipped"
+)
+
+
+def _in_words_of_set(found: RetrievalSubset, asked: str) -> tuple[list[str], str]:
+    """Of a query that the set does not have its queries that come nearest, the first one to be shown, and the line that
+    says so: that for the same object, else those for its objects, else those that share the most words."""
+    same, nearest = "", []
     with suppress(InputError):
-        same = part.wording_of_set(found, part.with_own_query(BUILTIN, len(found), asked))
+        own = part.with_own_query(BUILTIN, len(found), asked)
+        same, nearest = part.wording_of_set(found, own), part.queries_for_objects(found, own)
     short = f"{asked[:40]}…" if len(asked) > 40 else asked
     if same:
-        return same, f"You asked for “{short}”; the query for the same object is “{same}” here."
-    return usual, f"You asked for “{short}”, which is no query here; “{usual}” is shown."
+        return [same], f"You asked for “{short}”; the query for the same object is “{same}” here."
+    nearest = nearest or part.nearest_queries(asked, found.queries)
+    if not nearest:
+        usual = _first_query(found)
+        return [
+            usual
+        ], f"You asked for “{short}”. {_SCORED}. None shares a word with yours; shown: “{usual}”."
+    which = "nearest to yours:" if len(nearest) > 1 else f"shown is the nearest to yours, “{nearest[0]}”."
+    return nearest, f"You asked for “{short}”. {_SCORED}; {which}"
 
 
 def _forget_changed_query() -> None:
@@ -139,28 +173,36 @@ def _forget_changed_query() -> None:
 
 
 def _same_weights(rankings: Rankings, measured: pd.DataFrame, name: str) -> str:
-    """Cola mAP of the weights that the pictures are from, beside that of the table's run of the same seed; and which
-    strategies have no pictures."""
-    before, after = rankings.mean_precision(BEFORE), rankings.mean_precision(name)
-    same = (measured["strategy"] == name) & (measured["seed"] == rankings.seed)
-    same &= (measured["epochs"] == rankings.epochs) & (measured["metric"] == COLA_MAP)
-    values = measured.loc[same & (measured["part"] == "all"), "value"]
-    table = f"{values.iloc[0]:.1f} %" if len(values) else "other epochs"
-    text = (
-        f"Cola mAP over all queries: {before:.1f} % before, {after:.1f} % after {retrieval.label(name)}. The weights "
-        f"behind the pictures were trained again; the table's run of seed {rankings.seed} has {table}."
+    """Cola mAP of the weights that the pictures are from, beside the table's mean and its run of the same seed: three
+    numbers for nearly the same, of which the page shows the mean."""
+    rows = measured[
+        (measured["strategy"] == name) & (measured["metric"] == COLA_MAP) & (measured["part"] == "all")
+    ]
+    same = (rows["seed"] == rankings.seed) & (rows["epochs"] == rankings.epochs)
+    of_seed = "".join(
+        f", {value:.1f} % for seed {rankings.seed} alone" for value in rows.loc[same, "value"][:1]
     )
-    without = [each for each in STRATEGIES if each in {*measured["strategy"]} - {*rankings.strategies}]
-    if without:
-        names = " and ".join(map(retrieval.label, without))
-        text += f" {names} {'has' if len(without) == 1 else 'have'} no pictures: not trained again yet."
-    return text
+    return unbroken(
+        f"The run behind the pictures was trained again with seed {rankings.seed}; its Cola mAP over all queries is "
+        f"{rankings.mean_precision(name):.1f} % (before training {rankings.mean_precision(BEFORE):.1f} %). The table "
+        f"has {rows['value'].mean():.1f} %, the mean of {counted(len(rows), 'seed')}{of_seed}."
+    )
+
+
+def _over_all(rankings: Rankings, found: RetrievalSubset, name: str) -> str:
+    """How many of the first pictures are right over all queries, before and after, and how they were ranked."""
+    before, after = (f"{rankings.right(found, which).mean():.2f}" for which in (BEFORE, name))
+    shown = rankings.first[BEFORE].shape[1]
+    return (
+        f"Over all {len(found.queries)} queries {before} of the first {shown} pictures are right before, {after} "
+        f"after. One run: seed {rankings.seed}, {rankings.epochs} epochs; {rankings.images} pictures that training "
+        "never showed, ranked among all of them; precision among those that share a word with the query (Cola mAP)."
+    )
 
 
 def _side_by_side(rankings: Rankings, found: RetrievalSubset, asked: str, name: str) -> None:
-    """The first pictures of a query before training and after, and how many are right over all queries."""
-    queries = list(found.queries)
-    query, shown = queries.index(asked), rankings.first[BEFORE].shape[1]
+    """The first pictures of a query before training and after."""
+    query, shown = list(found.queries).index(asked), rankings.first[BEFORE].shape[1]
     sides = ((BEFORE, f"Before, {rankings.model}"), (name, f"After {retrieval.label(name)}"))
     for column, (which, title) in zip(st.columns(2, gap="medium"), sides, strict=True):
         order = np.full(len(found), -np.inf)
@@ -174,12 +216,3 @@ def _side_by_side(rankings: Rankings, found: RetrievalSubset, asked: str, name: 
             st.markdown(unbroken(f"{said}."))
             with st.container(key=f"changed-{which}"):
                 st.html(part.ranked_html(found, rows, True))
-    means = (f"{rankings.right(found, which).mean():.2f}" for which in (BEFORE, name))
-    st.caption(
-        unbroken(
-            f"Over all {len(queries)} queries {next(means)} of the first {shown} pictures are right before, "
-            f"{next(means)} after. Seed {rankings.seed}, {rankings.epochs} epochs; {rankings.images} pictures that "
-            "training never showed, ranked among all of them; precision among those that share a word with the query "
-            "(Cola mAP)."
-        )
-    )

@@ -982,12 +982,16 @@ class _MarginReliability(NamedTuple):
     aurc : area under the risk-coverage curve, the mean share of wrong ones among the surest 1, 2, ... n groups; of
     equal margins in random order. excess : above the least that any order of these groups could have (Geifman, Uziel
     and El-Yaniv, ICLR 2019). bins : the reliability curve, ten bins of about equally many groups, smallest margins
-    first; equal margins are never apart.
+    first; equal margins are never apart. aurc_bounds, excess_bounds : percentile bootstrap intervals over groups, low
+    and high. chance : the area that a random order has on average, which is the share of wrong groups.
     """
 
     aurc: float
     excess: float
     bins: list[_MarginBin]
+    aurc_bounds: tuple[float, float]
+    excess_bounds: tuple[float, float]
+    chance: float
 
 
 def margin_reliability(margin: Array, right: Array, chance_percent: float) -> _MarginReliability:
@@ -1003,4 +1007,46 @@ def margin_reliability(margin: Array, right: Array, chance_percent: float) -> _M
     place = np.searchsorted(ends, margins)
     parts = [(margins[place == b], hits[place == b]) for b in np.unique(place)]
     rows = [_MarginBin(x.min(), x.max(), float(x.mean()), estimate(y, chance_percent)) for x, y in parts]
-    return _MarginReliability(100 * float(found.mean()), 100 * float((found - best).mean()), rows)
+    area, excess = float(found.mean()), float((found - best).mean())
+    bounds = _area_bounds(block, hits, area, excess)
+    return _MarginReliability(
+        100 * area, 100 * excess, rows, bounds[0], bounds[1], 100 * (1 - float(hits.mean()))
+    )
+
+
+# Cells of groups with one margin and one outcome, of which a resample draws the counts, and resamples: a page waits.
+_MOST_CELLS, _AREA_RESAMPLES = 500, 2000
+
+
+def _area_bounds(
+    block: np.ndarray, hits: np.ndarray, area: float, excess: float, seed: int = 0
+) -> list[tuple[float, float]]:
+    """Percentile bootstrap intervals over groups of the area under risk and coverage and of its excess, percent.
+
+    block : place of each group's margin, largest first, int (n,), equal margins one. Where there are more than
+    `_MOST_CELLS` margins, neighbours count as one, and the interval is moved by what that moves the area.
+    """
+    n, places = len(hits), int(block.max()) + 1
+    block = block * min(places, _MOST_CELLS) // places
+    cells, counts = np.unique(np.stack([block, hits > 0]), axis=1, return_counts=True)
+    starts = np.flatnonzero(np.diff(cells[0], prepend=-1))
+    harmonic = np.append(0.0, np.cumsum(1 / np.arange(1, n + 1)))
+    # A wrong group at place j is in the shares of the surest j, ..., n: it weighs 1 / j + ... + 1 / n; summed over j.
+    weight = np.append(0.0, np.cumsum(harmonic[n] - harmonic[:n]))
+
+    def areas(drawn: np.ndarray) -> np.ndarray:
+        """Area and excess, (2, r), of resamples whose cells have these counts, (r, c)."""
+        sizes = np.add.reduceat(drawn, starts, axis=1)
+        wrong = np.add.reduceat(drawn * (cells[1] == 0), starts, axis=1)
+        ends = np.cumsum(sizes, axis=1)
+        found = (wrong / np.maximum(sizes, 1) * (weight[ends] - weight[ends - sizes])).sum(axis=1) / n
+        right = n - wrong.sum(axis=1)
+        best = 1 - (right + right * (harmonic[n] - harmonic[right])) / n
+        return np.stack([found, found - best])
+
+    random, rows = np.random.default_rng(seed), max(1, 1_000_000 // len(counts))
+    sizes = [min(rows, _AREA_RESAMPLES - start) for start in range(0, _AREA_RESAMPLES, rows)]
+    found = np.concatenate([areas(random.multinomial(n, counts / n, size)) for size in sizes], axis=1)
+    moved = np.array([[area], [excess]]) - areas(counts[None])
+    ends = np.quantile(found + moved, [(1 - _LEVEL) / 2, (1 + _LEVEL) / 2], axis=1).T
+    return [(100 * float(low), 100 * float(high)) for low, high in ends]
