@@ -434,34 +434,31 @@ def test_the_list_of_runs_names_the_group_of_a_seed_and_no_total_before_it_is_kn
     monkeypatch.setattr(engine, "launch", lambda *_, **__: None)
     store = RunStore()
     group = launch_seeds(store, "mine", TTMRun.of("scenes/left-right", "builtin/clip"), 2)[0]
-    lines = CliRunner().invoke(app, ["runs", "list"], catch_exceptions=False).stdout.splitlines()
-    firsts = [line for line in lines[1:] if not line.startswith(" ")]
-    assert [line.partition("mine · ")[2] for line in firsts] == [f"seed {seed} of {group}" for seed in (1, 0)]
-    assert all(" 0/– " in line for line in firsts)
+    text = CliRunner().invoke(app, ["runs", "list", "--all"], catch_exceptions=False).stdout
+    abouts = [line.strip() for line in text.splitlines() if line.startswith("    queued")]
+    assert len(abouts) == 2 and all(line.startswith(f"queued · mine of {group} · ") for line in abouts)
+    text = CliRunner().invoke(app, ["runs", "list"], catch_exceptions=False).stdout
+    assert f"\n{group} " in text and "queued, 0 of 2 seeds complete · mine · scenes/left-right" in text
 
 
-def test_the_list_of_runs_is_aligned_and_fits_120_columns(monkeypatch):
+def test_the_list_of_runs_is_aligned_and_fits_100_columns(monkeypatch):
     """Its lines were about 200 characters long, and none stood below the other."""
     monkeypatch.setattr(engine, "launch", lambda *_, **__: None)
     names = [
         "mine",
         "a name of my own that says at length what was tried and why nobody should be surprised by it",
     ]
-    groups = [
-        launch_seeds(RunStore(), name, TTMRun.of("scenes/left-right", "builtin/clip"), 2)[0] for name in names
-    ]
-    text = CliRunner().invoke(app, ["runs", "list"], catch_exceptions=False).stdout
-    head, *lines = text.splitlines()
-    assert max(map(len, lines)) <= 120 and head.split() == ["run", "status", "done", "result", "what"]
+    for name in names:
+        launch_seeds(RunStore(), name, TTMRun.of("scenes/left-right", "builtin/clip"), 2)
+    text = CliRunner().invoke(app, ["runs", "list", "--all"], catch_exceptions=False).stdout
+    head, *lines = text.partition("\n\n")[0].splitlines()
+    assert max(map(len, lines)) <= 100 and head.split() == ["run", "before", "result", "chance", "gain"]
     firsts = [line for line in lines if not line.startswith(" ")]
     assert [line.split()[0] for line in firsts] == [run.id for run in RunStore().list()]
-    places = [head.index(name) for name in ("status", "done", "result", "what")]
+    places = [head.index(name) for name in ("result", "gain")]
     assert all(line[at - 1] == " " != line[at] for line in firsts for at in places)
     whole = " ".join(text.split())  # nothing is cut
-    assert all(
-        f"{name} · seed 1 of {group} all 300 groups" in whole
-        for name, group in zip(names, groups, strict=True)
-    )
+    assert all(whole.count(f"· {name} of g-") == 2 for name in names)
     assert all(re.search(r"T = \d", line) for line in lines if "T =" in line)  # no setting is divided
 
 

@@ -193,7 +193,7 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
         "scores": ("--scores", "{scores}"),
         "run": ("--run", "{run}"),
     },
-    "runs list": {"": ("--json",)},
+    "runs list": {"": ("--json",), "text": ()},
     "runs show": {"": ("{run}", "--json")},
     "runs seeds": {"": ("{group}", "--json")},
     "runs compare": {"": ("{run}", "{run_2}", "--json"), "latex": ("{run}", "{run_2}", "--latex")},
@@ -994,7 +994,10 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         },
         "--out": {"*": differs("--out", "rows.md")},
     },
-    "runs list": {"--json": {"*": NO_JSON}},
+    "runs list": {
+        "--all": {"": refused("every seed by itself", "--all"), "text": differs("--all")},
+        "--json": {"": NO_JSON, "text": differs("--json")},
+    },
     "runs show": {"<run>": {"*": instead("{run_2}", "--json")}, "--json": {"*": NO_JSON}},
     "runs seeds": {
         "<group>": {"*": refused("no group of runs", "g-none", drop=("{group}",))},
