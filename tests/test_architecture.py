@@ -40,7 +40,7 @@ READS_TRUTH = {
     *("figures/group_html.py", "teaching/lessons.py", "teaching/single_group.py"),
     *(
         f"exchange/{name}.py"
-        for name in ("groups", "columns", "_import_rows", "report", "run_pairs", "run_gains")
+        for name in ("groups", "columns", "_import_rows", "report", "run_pairs", "run_gains", "run_report")
     ),
     *(f"rejudge/{name}.py" for name in ("_submission", "_judging")),
     *(f"audit/{name}.py" for name in ("_audit", "_rules", "_facts")),

@@ -514,7 +514,13 @@ def test_all_metrics_of_two_runs_are_taken_away_as_csv_latex_and_report(app, mad
         assert part in latex
     assert "A: seed 1" in report and "B: seed 0" in report and "only in the seed" in report
     choose(app(RUNS), made.group, made.simplematch)
-    assert given["report"] is None and "over seeds and groups" in given["latex"]
+    report = given["report"]().decode()  # of several seeds there was none
+    assert "over seeds and groups" in given["latex"] and "over seeds and groups" in report
+    assert "Mean of 2 seeds" in report and "B − A" in report and "Accuracy by iteration" in report
+    assert made.group in report and "They differ in (A / B): " in report and "<b>x</b>" not in report
+    choose(app(RUNS), made.file, made.group)
+    report = given["report"]().decode()
+    assert "These two runs have different groups" in report and report.count("Gain, after minus before") == 2
     choose(app(RUNS), made.simplematch)
     assert not given["latex"] and given["report"] is None
 

@@ -278,7 +278,9 @@ def _compare(
     store = RunStore()
     if a == b:
         raise InputError(f"{a} beside itself is no comparison; give another run for one of the two.")
-    pair = _Pair.of(_side(store, a), _side(store, b), store, partial(_ends_now, store=store))
+    pair = _Pair.of(
+        SeedGroup.named(store, a), SeedGroup.named(store, b), store, partial(_ends_now, store=store)
+    )
     if not pair.measured:
         raise InputError(f"{a} and {b} cannot be compared. {_no_metric_in_common(pair.sides)}")
     if as_json:
@@ -316,11 +318,6 @@ def _own_gains(pair: _Pair, store: RunStore) -> list[str]:
     head = "Gains, after minus before in points, each on its own groups (brackets: 95 % intervals, paired):"
     told = (f"{side}  {line or 'no gain that is tested'}" for side, line in zip("AB", lines, strict=True))
     return ["", head, *told]
-
-
-def _side(store: RunStore, name: str) -> SeedGroup:
-    """A run, or the seeds of a group."""
-    return SeedGroup(name, [store.get(run_id) for run_id in _ids(store, name)])
 
 
 def _side_line(of: SeedGroup) -> str:

@@ -99,6 +99,11 @@ class SeedGroup(NamedTuple):
     id: str  # of the group or of the run
     runs: list[Run]  # by seed
 
+    @classmethod
+    def named(cls, store: RunStore, name: str) -> SeedGroup:
+        """A run by its id, or the seeds of a group (`g-...`). InputError where it is not here."""
+        return cls(name, group_runs(store, name) if name.startswith(_GROUP) else [store.get(name)])
+
     @property
     def seconds_left(self) -> float | None:
         """Until the last seed has ended; None where nobody knows yet, or where none is at work.
