@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from core.base.errors import InputError
 from core.base.files import storage_errors
 from core.base.text import _exact_differences
-from core.cli import _SECTIONS, COMMANDS, _load, app, cola, main
+from core.cli import _MEANT, _SECTIONS, COMMANDS, _load, app, cola, main
 from core.cli._alpha_text import _gain
 from core.cli._output import ProgressPrinter, format_differences
 from core.cola.forgetting import cost_table
@@ -382,6 +382,11 @@ def test_every_option_that_takes_one_value_is_refused_twice_so_that_none_is_lost
         ("audit scenes/swap --splt test", "`crossmatch audit` has no option --splt; did you mean --split?"),
         ("ladder scenes/swap --runs 99", "--runs is 99; it must be 20 or less."),
         ("ladder scenes/swap --runs 0", "--runs is 0; it must be 1 or more."),
+        (
+            "debias scenes/swap",
+            "Unknown command 'debias'; did you mean 'alpha'? It does this: Remove a language prior from a captioner's "
+            "scores: every metric at alpha 0, at 1, at its best, and validated.",
+        ),
         ("runs shwo", "Unknown command of `crossmatch runs` 'shwo'; did you mean 'show'?"),
         (
             "doctor --rehearse builtin/clip",
@@ -396,6 +401,33 @@ def test_every_option_that_takes_one_value_is_refused_twice_so_that_none_is_lost
 )
 def test_wrong_words_are_answered_with_the_way_out(words, said):
     assert refusal_of(words.split()) == said
+
+
+def test_every_word_that_leads_to_a_command_is_none_itself_and_leads_to_one():
+    assert not {*_MEANT} & {*COMMANDS} and {*_MEANT.values()} <= {*COMMANDS}
+    for word, command in _MEANT.items():
+        assert f"Unknown command {word!r}; did you mean {command!r}?" in refusal_of([word])
+
+
+@pytest.mark.parametrize("command", ["ttm", "ttm --dry-run", "ttm --background", "simplematch"])
+def test_seeds_that_are_copies_are_said_before_the_start(command, tmp_path, monkeypatch, capsys):
+    """It was said after all of them had run."""
+    rows = np.random.default_rng(0).normal(size=(24, 6))
+    np.savez(tmp_path / "mine.npz", img=rows, cap=rows)
+
+    def started(*_, **__):
+        raise InputError("started")
+
+    for name in (
+        "core.cli._adapt._run",
+        "core.cli._adapt._before_and_after",
+        "core.cli._adaptation.launch_seeds",
+    ):
+        monkeypatch.setattr(name, started)
+    words = [*command.split(), "--embeddings", str(tmp_path / "mine.npz"), "--seeds"]
+    for seeds, batch, copies in (("3", (), True), ("1", (), False), ("3", ("--batch", "4"), False)):
+        said = CliRunner().invoke(app, [*words, seeds, *batch]).stderr
+        assert ("warning: Nothing in this run depends on the seed" in said) == copies, (seeds, batch)
 
 
 def test_a_dry_run_of_several_seeds_says_how_many_its_time_is_for(monkeypatch):
