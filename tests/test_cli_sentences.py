@@ -505,6 +505,13 @@ def test_every_mistake_of_a_score_file_is_told_at_once(command, tmp_path):
     said = result.exception.details
     assert "row 3, score: 'x' is no finite number (write a finite number)" in said
     assert "row 5: group 'g', image '1', caption '0' is there twice (leave one of them out)" in said
+    lines = ['{"c0_i0": 1, "c1_i0": "x"}', '{"c0_i0": 1, "c1_i0": null}']
+    (tmp_path / "bad.jsonl").write_text("\n".join(lines))
+    words[-1] = str(tmp_path / "bad.jsonl")
+    assert CliRunner().invoke(app, words).exception.details == [
+        "line 1, c1_i0: 'x' is no finite number (write a finite number)",
+        "line 2, c1_i0: None is no finite number (write a finite number)",
+    ]
 
 
 @pytest.mark.parametrize(("faults", "lines"), [(11, 11), (20, 20), (33, 21)])
