@@ -145,7 +145,7 @@ COMMANDS: dict[str, _Command] = {
     "report": _Command(
         "_report",
         "report",
-        "Models on benchmarks, or your own scores, as one HTML file that opens without network.",
+        "Models on benchmarks, your own scores, or one or two runs, as one HTML file that opens without network.",
         "report --model builtin/clip --benchmark scenes/left-right --out report.html",
     ),
     "export": _Command(

@@ -7,10 +7,9 @@ from functools import partial
 from html import escape
 from typing import Any
 
-import pandas as pd
-
 from core import figures
 from core.base.errors import InputError
+from core.base.lazy import pandas as pd
 from core.base.text import _exact_differences
 from core.exchange.layouts import _with_raised_powers
 from core.exchange.report import ReportSection, report_html, report_page
