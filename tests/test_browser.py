@@ -1063,7 +1063,7 @@ def test_in_a_report_the_line_of_a_group_of_one_image_begins_at_its_picture(chro
 
 
 @pytest.mark.parametrize("width", [1366, 390])
-def test_a_report_breaks_no_word_of_a_head_and_scrolls_its_tables_not_itself(chromium, width):
+def test_a_report_breaks_no_word_of_a_head_and_its_tables_fit_a_phone_and_paper(chromium, width):
     sections = [
         ReportSection(
             f"scenes/left-right · builtin/clip, after, seed {i}", groups, found, "scenes/left-right", "test"
@@ -1080,5 +1080,12 @@ def test_a_report_breaks_no_word_of_a_head_and_scrolls_its_tables_not_itself(chr
     page.set_content(report_html(sections, pictures=False, seeds=seeds))
     broken = page.evaluate(_BROKEN_WORDS)
     wide = page.evaluate("document.documentElement.scrollWidth")
+    cut = "[...document.querySelectorAll('.wide')].filter(each => each.scrollWidth > each.clientWidth).length"
+    sideways = page.evaluate(cut)
+    page.emulate_media(media="print")
+    page.set_viewport_size({"width": 688, "height": 900})  # A4 without its margins
+    on_paper, sheet = page.evaluate(cut), page.evaluate("document.documentElement.scrollWidth")
     page.close()
     assert broken == [] and wide <= width
+    # A phone showed three columns of nine, and paper cut the others off.
+    assert sideways == 0 and on_paper == 0 and sheet <= 688
