@@ -491,7 +491,9 @@ def test_a_report_of_a_file_beside_a_benchmark_takes_its_truth_and_shows_its_ima
 
 
 def test_a_report_of_nothing_says_what_it_can_be_of(tmp_path):
-    with pytest.raises(InputError, match=r"Give --model NAME and --benchmark NAME, or --scores FILE\."):
+    with pytest.raises(
+        InputError, match=r"Give --model NAME and --benchmark NAME, --scores FILE, or --run RUN\."
+    ):
         here("report", "--out", tmp_path / "r.html")
 
 

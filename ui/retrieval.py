@@ -303,7 +303,9 @@ def words_section(found: RetrievalSubset) -> None:
         chart(figure, f"Queries for each word. {says}", "query-words-figure")
 
 
-def shared_words_table(found: RetrievalSubset, query: int, scores: np.ndarray, pool: str, most: int) -> None:
+def shared_words_table(
+    found: RetrievalSubset, query: int, model: str, scores: np.ndarray, pool: str, most: int
+) -> None:
     """What the distractors share with the query, and how far up that brings them under this model."""
     shares = shared_word_counts(found, query, scores, pool, most)
     if not shares or found.phrases is None:
@@ -331,7 +333,9 @@ def shared_words_table(found: RetrievalSubset, query: int, scores: np.ndarray, p
         what = "none of the words" if pool == "any_word" else "not all of the words"
         rows.append({"the picture has": f"✗ {what}", "pictures": unranked, f"among the first {most}": 0})
     table = pd.DataFrame(rows).style.format({"mean rank": "{:.1f}"}, na_rep="–")
-    with st.container(key="in-the-way"):  # whose words break on a phone, so that every column is in sight
+    with st.container(
+        key=f"in-the-way-{model}"
+    ):  # whose words break on a phone, so that every column is in sight
         st.table(table, hide_index=True, border="horizontal")
 
 
