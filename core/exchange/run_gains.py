@@ -14,7 +14,7 @@ from core.base.errors import InputError
 from core.base.text import _change_in_points, _p_text, _true_minus
 from core.cola.run import StrategyRun
 from core.cola.tasks import BUILTIN, IMAGES
-from core.exchange.run_pairs import _main_metric
+from core.exchange.run_pairs import _SAME_GROUPS, _main_metric
 from core.exchange.run_table import _ADAPTED, _complete, _Ends, _ends_of, _itself, _Key
 from core.exchange.seeds import SeedResult
 from core.metrics.evaluation import Evaluation
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 _Records = Sequence[Mapping[str, Any]]  # of the iterations of a run
 _RunEnds = Sequence[tuple[Run, int]]  # complete seeds, each with its last iteration
 _MAP = "mAP"
-_SAME_GROUPS = ("benchmark", "split", "groups", "tags", "embeddings", "shape")
 
 
 class _Measured(NamedTuple):
@@ -93,7 +92,7 @@ def _trained_ends(sweep: SeedGroup, steps: Sequence[_Records]) -> list[tuple[Run
 
 def _groups_for(config: Mapping[str, Any], loaded: MutableMapping[str, GroupSet]) -> GroupSet:
     """The groups of a run. loaded : those of other runs, to which they are added."""
-    of = repr([config.get(name) for name in _SAME_GROUPS])
+    of = repr([config.get(name) for name in (*_SAME_GROUPS, "shape")])
     if of not in loaded:
         loaded[of] = adaptation(config).load_groups()
     return loaded[of]
