@@ -103,7 +103,9 @@ def test_the_address_of_no_page_leads_home_which_says_so_and_names_the_nearest(a
     assert fine(button(test, "Open Lessons").click().run()).title[0].value == "Lessons"
     test = app("app.py", no_page="*Nonsense*")
     assert r"There is no page “\*Nonsense\*”" in test.warning[0].value
-    assert not [each for each in test.button if each.label.startswith("Open ") and each.label != "Open this group"]
+    assert not [
+        each for each in test.button if each.label.startswith("Open ") and each.label != "Open this group"
+    ]
 
 
 @pytest.mark.parametrize("accept", [b"text/html", b"*/*"])

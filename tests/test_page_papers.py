@@ -801,9 +801,7 @@ def test_below_a_papers_table_ours_begins_with_whether_it_says_the_same(app, tmp
     assert table_html.finding("world", record).startswith("Test-time matching raises")  # on its own page
     page = text(app(PAPERS, paper="Test-Time Matching", table="Table 1")).replace("\\", "")
     assert f"**In part the same here:** test-time matching raises GroupMatch on {raised} of the" in page
-    assert "**In part the same here:** the order depends" in text(
-        app(PAPERS, paper="Cola", table="Table 1")
-    )
+    assert "**In part the same here:** the order depends" in text(app(PAPERS, paper="Cola", table="Table 1"))
     assert "the same here" not in text(app(PAPERS, paper="Cola", table="Table 5"))  # asks of something else
 
 
@@ -814,7 +812,11 @@ def test_removing_the_prior_pays_off_here_as_in_tables_3a_and_7(app, tmp_path):
     for line in record["lines"]:
         at = {cell["head"]: cell["shipped"] for cell in line["cells"]}
         found[line["line"]] = at["α = 0 R@1"], at["test R@1, α from validation"]
-        for head, known in (("α = 0 R@1", True), ("test R@1, α from validation", True), ("test R@1, best α", False)):
+        for head, known in (
+            ("α = 0 R@1", True),
+            ("test R@1, α from validation", True),
+            ("test R@1, best α", False),
+        ):
             (cell,) = (cell for cell in line["cells"] if cell["head"].startswith(head))
             low, high = cell["shipped_low"], cell["shipped_high"]
             assert low < cell["shipped"] < high if known else low is None is high
