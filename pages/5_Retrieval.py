@@ -223,7 +223,7 @@ def lists(
     with st.container(key=f"drawn-{model}"):
         st.html(part.ranked_html(subset, rows, revealed))
     if revealed:
-        part.shared_words_table(subset, query, scores, pool, most)
+        part.shared_words_table(subset, query, model, scores, pool, most)
     return rows
 
 

@@ -34,6 +34,7 @@ from core.exchange.run_pairs import (
     _outcomes,
     _Pair,
 )
+from core.exchange.run_report import _report_of_pair
 from core.exchange.run_table import (
     _KIND_PARTS,
     _Ends,
@@ -961,7 +962,11 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
         tables["Paired differences (CSV)"] = _printed_comparison(comparison_table(*pair.ends, ("A", "B")))
     about = [f"{side}: {shared.whole_label(s)}." for side, s in zip("AB", (first, second), strict=True)]
     said = " ".join([*about, pair.differing])
-    report = partial(report_of_both, both, pair.ends, said) if pair.ends else None
+    report = (
+        partial(report_of_both, both, pair.ends, said)
+        if pair.ends
+        else lambda: _report_of_pair(pair, store).encode()
+    )
     return _Shown({label_and_meaning(metric)[0]: figure}, tables, bands, pair.latex(about), report)
 
 

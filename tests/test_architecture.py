@@ -38,7 +38,10 @@ READS_TRUTH = {
         "pretrain/_loop.py",
     ),
     *("figures/group_html.py", "teaching/lessons.py", "teaching/single_group.py"),
-    *(f"exchange/{name}.py" for name in ("groups", "columns", "_import_rows", "report", "run_pairs")),
+    *(
+        f"exchange/{name}.py"
+        for name in ("groups", "columns", "_import_rows", "report", "run_pairs", "run_gains", "run_report")
+    ),
     *(f"rejudge/{name}.py" for name in ("_submission", "_judging")),
     *(f"audit/{name}.py" for name in ("_audit", "_rules", "_facts")),
     *(f"cli/{name}.py" for name in ("_alpha_files", "_adapt", "_evaluation", "alpha", "export", "runs")),

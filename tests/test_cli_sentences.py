@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 from core.base.errors import InputError
 from core.base.files import storage_errors
 from core.base.text import _exact_differences
-from core.cli import _SECTIONS, COMMANDS, _load, app, cola, main
+from core.cli import _MEANT, _SECTIONS, COMMANDS, _load, app, cola, main
 from core.cli._alpha_text import _gain
 from core.cli._output import ProgressPrinter, format_differences
 from core.cola.forgetting import cost_table
@@ -382,6 +382,11 @@ def test_every_option_that_takes_one_value_is_refused_twice_so_that_none_is_lost
         ("audit scenes/swap --splt test", "`crossmatch audit` has no option --splt; did you mean --split?"),
         ("ladder scenes/swap --runs 99", "--runs is 99; it must be 20 or less."),
         ("ladder scenes/swap --runs 0", "--runs is 0; it must be 1 or more."),
+        (
+            "debias scenes/swap",
+            "Unknown command 'debias'; did you mean 'alpha'? It does this: Remove a language prior from a captioner's "
+            "scores: every metric at alpha 0, at 1, at its best, and validated.",
+        ),
         ("runs shwo", "Unknown command of `crossmatch runs` 'shwo'; did you mean 'show'?"),
         (
             "doctor --rehearse builtin/clip",
@@ -396,6 +401,33 @@ def test_every_option_that_takes_one_value_is_refused_twice_so_that_none_is_lost
 )
 def test_wrong_words_are_answered_with_the_way_out(words, said):
     assert refusal_of(words.split()) == said
+
+
+def test_every_word_that_leads_to_a_command_is_none_itself_and_leads_to_one():
+    assert not {*_MEANT} & {*COMMANDS} and {*_MEANT.values()} <= {*COMMANDS}
+    for word, command in _MEANT.items():
+        assert f"Unknown command {word!r}; did you mean {command!r}?" in refusal_of([word])
+
+
+@pytest.mark.parametrize("command", ["ttm", "ttm --dry-run", "ttm --background", "simplematch"])
+def test_seeds_that_are_copies_are_said_before_the_start(command, tmp_path, monkeypatch, capsys):
+    """It was said after all of them had run."""
+    rows = np.random.default_rng(0).normal(size=(24, 6))
+    np.savez(tmp_path / "mine.npz", img=rows, cap=rows)
+
+    def started(*_, **__):
+        raise InputError("started")
+
+    for name in (
+        "core.cli._adapt._run",
+        "core.cli._adapt._before_and_after",
+        "core.cli._adaptation.launch_seeds",
+    ):
+        monkeypatch.setattr(name, started)
+    words = [*command.split(), "--embeddings", str(tmp_path / "mine.npz"), "--seeds"]
+    for seeds, batch, copies in (("3", (), True), ("1", (), False), ("3", ("--batch", "4"), False)):
+        said = CliRunner().invoke(app, [*words, seeds, *batch]).stderr
+        assert ("warning: Nothing in this run depends on the seed" in said) == copies, (seeds, batch)
 
 
 def test_a_dry_run_of_several_seeds_says_how_many_its_time_is_for(monkeypatch):
@@ -434,34 +466,31 @@ def test_the_list_of_runs_names_the_group_of_a_seed_and_no_total_before_it_is_kn
     monkeypatch.setattr(engine, "launch", lambda *_, **__: None)
     store = RunStore()
     group = launch_seeds(store, "mine", TTMRun.of("scenes/left-right", "builtin/clip"), 2)[0]
-    lines = CliRunner().invoke(app, ["runs", "list"], catch_exceptions=False).stdout.splitlines()
-    firsts = [line for line in lines[1:] if not line.startswith(" ")]
-    assert [line.partition("mine · ")[2] for line in firsts] == [f"seed {seed} of {group}" for seed in (1, 0)]
-    assert all(" 0/– " in line for line in firsts)
+    text = CliRunner().invoke(app, ["runs", "list", "--all"], catch_exceptions=False).stdout
+    abouts = [line.strip() for line in text.splitlines() if line.startswith("    queued")]
+    assert len(abouts) == 2 and all(line.startswith(f"queued · mine of {group} · ") for line in abouts)
+    text = CliRunner().invoke(app, ["runs", "list"], catch_exceptions=False).stdout
+    assert f"\n{group} " in text and "queued, 0 of 2 seeds complete · mine · scenes/left-right" in text
 
 
-def test_the_list_of_runs_is_aligned_and_fits_120_columns(monkeypatch):
+def test_the_list_of_runs_is_aligned_and_fits_100_columns(monkeypatch):
     """Its lines were about 200 characters long, and none stood below the other."""
     monkeypatch.setattr(engine, "launch", lambda *_, **__: None)
     names = [
         "mine",
         "a name of my own that says at length what was tried and why nobody should be surprised by it",
     ]
-    groups = [
-        launch_seeds(RunStore(), name, TTMRun.of("scenes/left-right", "builtin/clip"), 2)[0] for name in names
-    ]
-    text = CliRunner().invoke(app, ["runs", "list"], catch_exceptions=False).stdout
-    head, *lines = text.splitlines()
-    assert max(map(len, lines)) <= 120 and head.split() == ["run", "status", "done", "result", "what"]
+    for name in names:
+        launch_seeds(RunStore(), name, TTMRun.of("scenes/left-right", "builtin/clip"), 2)
+    text = CliRunner().invoke(app, ["runs", "list", "--all"], catch_exceptions=False).stdout
+    head, *lines = text.partition("\n\n")[0].splitlines()
+    assert max(map(len, lines)) <= 100 and head.split() == ["run", "before", "result", "chance", "gain"]
     firsts = [line for line in lines if not line.startswith(" ")]
     assert [line.split()[0] for line in firsts] == [run.id for run in RunStore().list()]
-    places = [head.index(name) for name in ("status", "done", "result", "what")]
+    places = [head.index(name) for name in ("result", "gain")]
     assert all(line[at - 1] == " " != line[at] for line in firsts for at in places)
     whole = " ".join(text.split())  # nothing is cut
-    assert all(
-        f"{name} · seed 1 of {group} all 300 groups" in whole
-        for name, group in zip(names, groups, strict=True)
-    )
+    assert all(whole.count(f"· {name} of g-") == 2 for name in names)
     assert all(re.search(r"T = \d", line) for line in lines if "T =" in line)  # no setting is divided
 
 
@@ -476,6 +505,13 @@ def test_every_mistake_of_a_score_file_is_told_at_once(command, tmp_path):
     said = result.exception.details
     assert "row 3, score: 'x' is no finite number (write a finite number)" in said
     assert "row 5: group 'g', image '1', caption '0' is there twice (leave one of them out)" in said
+    lines = ['{"c0_i0": 1, "c1_i0": "x"}', '{"c0_i0": 1, "c1_i0": null}']
+    (tmp_path / "bad.jsonl").write_text("\n".join(lines))
+    words[-1] = str(tmp_path / "bad.jsonl")
+    assert CliRunner().invoke(app, words).exception.details == [
+        "line 1, c1_i0: 'x' is no finite number (write a finite number)",
+        "line 2, c1_i0: None is no finite number (write a finite number)",
+    ]
 
 
 @pytest.mark.parametrize(("faults", "lines"), [(11, 11), (20, 20), (33, 21)])

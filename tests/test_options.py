@@ -165,6 +165,8 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
         "examples": (*PAIRS, "--out", "out.html", "--examples", "3"),
         "no examples": (*PAIRS, "--out", "out.html", "--examples", "0"),
         "scores": (*SCORES, "--out", "out.html"),
+        "run": ("--run", "{run}", "--out", "out.html", "--examples", "3"),
+        "seeds": ("--run", "{run}", "--run", "{group}", "--out", "out.html"),
     },
     "doctor": {"": ("--json",), "rehearsal": ("--rehearse", "builtin/clip", "toy/pairs", "--json")},
     "convert": {"": ("{checkpoint}", *CONVERTED)},
@@ -193,7 +195,7 @@ MODES: dict[str, dict[str, tuple[str, ...]]] = {
         "scores": ("--scores", "{scores}"),
         "run": ("--run", "{run}"),
     },
-    "runs list": {"": ("--json",)},
+    "runs list": {"": ("--json",), "text": ()},
     "runs show": {"": ("{run}", "--json")},
     "runs seeds": {"": ("{group}", "--json")},
     "runs compare": {"": ("{run}", "{run_2}", "--json"), "latex": ("{run}", "{run_2}", "--latex")},
@@ -882,10 +884,19 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--folder": {"*": described("--folder", "here", by="tests/test_downloads.py")},
     },
     "report": {
-        "--model": {"scores": refused(DEAD, "--model", "{clip}"), "*": differs("--model", "{clip_2}")},
+        "--model": {
+            **dict.fromkeys(("scores", "run", "seeds"), refused(DEAD, "--model", "{clip}")),
+            "*": differs("--model", "{clip_2}"),
+        },
         "--benchmark": {
             "scores": refused("that toy/pairs lacks", "--benchmark", "toy/pairs"),
+            **dict.fromkeys(("run", "seeds"), refused(DEAD, "--benchmark", "toy/pairs")),
             "*": differs("--benchmark", "toy/others"),
+        },
+        "--run": {
+            "run": differs("--run", "{run_2}"),
+            "seeds": refused("is given 3 times", "--run", "{run_2}"),
+            "*": refused("with --run", "--run", "{run}"),
         },
         "--scores": {
             "scores": differs("--scores", "{scores_2}"),
@@ -893,16 +904,19 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         },
         "--out": {"*": differs("--out", "other.html")},
         "--split": {
-            "scores": refused(DEAD, "--split", "validation"),
+            **dict.fromkeys(("scores", "run", "seeds"), refused(DEAD, "--split", "validation")),
             "*": differs("--split", "validation"),
         },
-        "--examples": {"*": differs("--examples", "2")},
+        "--examples": {
+            "seeds": refused(DEAD, "--examples", "2"),
+            "*": differs("--examples", "2"),
+        },
         "--images": {
-            **dict.fromkeys(("no examples", "scores"), refused(DEAD, "--images")),
+            **dict.fromkeys(("no examples", "scores", "seeds"), refused(DEAD, "--images")),
             "*": differs("--images"),
         },
         "--device": {
-            "scores": refused(DEAD, "--device", "cpu"),
+            **dict.fromkeys(("scores", "run", "seeds"), refused(DEAD, "--device", "cpu")),
             "*": described("--device", "cpu", by="tests/test_contrastive.py"),
         },
     },
@@ -994,7 +1008,10 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         },
         "--out": {"*": differs("--out", "rows.md")},
     },
-    "runs list": {"--json": {"*": NO_JSON}},
+    "runs list": {
+        "--all": {"": refused("every seed by itself", "--all"), "text": differs("--all")},
+        "--json": {"": NO_JSON, "text": differs("--json")},
+    },
     "runs show": {"<run>": {"*": instead("{run_2}", "--json")}, "--json": {"*": NO_JSON}},
     "runs seeds": {
         "<group>": {"*": refused("no group of runs", "g-none", drop=("{group}",))},

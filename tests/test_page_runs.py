@@ -167,9 +167,53 @@ def test_run_pickers_and_the_command_say_groups_and_settings(app, made, capsys):
     labels = app("pages/4_Test-Time_Matching.py", run=made.group).selectbox(key="shown").options
     assert sum(said in label for label in labels) == 2  # the seeds, and the transfer check
     assert sum("all 12 groups" in label for label in labels) == 1
-    cli(["runs", "list"], standalone_mode=False)
+    cli(["runs", "list", "--all"], standalone_mode=False)
     told = " ".join(capsys.readouterr().out.split())
     assert told.count(said) == 3 and "global variant · T = 2" in told and "all 12 groups" in told
+
+
+def test_the_command_lists_the_seeds_of_a_run_as_one_with_interval_chance_and_gain(app, made, capsys):  # noqa: F811
+    """It had a line for each seed, and no interval, no chance level and no gain."""
+
+    def told(*more):
+        cli(["runs", "list", *more], standalone_mode=False)
+        return capsys.readouterr().out
+
+    lines = told().splitlines()
+    assert max(map(len, lines)) <= 100 and not any(seed in line for seed in made.seeds for line in lines)
+    rows = app(RUNS).dataframe[0].value.set_index("id")
+
+    def on_the_page(name):
+        result, _, rest = rows.loc[name, "result"].partition(" % (")
+        gain, _, ends = rows.loc[name, "gain"].partition(" (")
+        inside, chance = rest.partition(")")[0].replace("–", ", "), rest.rpartition(" ")[2]
+        numbers = [rows.loc[name, "before"].partition(" %")[0], f"{result} [{inside}]", chance]
+        return " ".join([name, *numbers, f"{gain} [{ends.rstrip(')').replace(' to ', ', ')}]"])
+
+    for name in (made.group, made.simplematch, made.wide, made.file):
+        (line,) = (line for line in lines if line.startswith(name))
+        assert " ".join(line.split()) == on_the_page(name)
+    assert " ± " in on_the_page(made.group) and "`--all` lists every seed" in " ".join(lines)
+    every = told("--all")
+    assert all(f"\n{seed}  " in every for seed in made.seeds) and "--all" not in every
+    (record,) = (each for each in json.loads(told("--json")) if each["id"] == made.seeds[0])
+    assert record["metric"] == "group_match" and record["after"]["low"] < record["after"]["value"]
+    assert record["gain"]["difference"] == pytest.approx(
+        record["after"]["value"] - record["before"]["value"], abs=1e-3
+    )
+
+
+def test_the_command_compares_runs_on_different_groups_by_the_gain_of_each(made, capsys):  # noqa: F811
+    """It said that there was no test, and nothing else of them."""
+    cli(["runs", "compare", made.file, made.group], standalone_mode=False)
+    said = capsys.readouterr().out
+    assert "Gains, after minus before in points, each on its own groups" in said
+    a, b = (line for line in said.splitlines() if line.startswith(("A  ", "B  ")))
+    assert all(
+        re.match(r"[AB]  GroupMatch [+−][\d.]+ \[[+−][\d.]+, [+−][\d.]+\], p ", line) for line in (a, b)
+    )
+    cli(["runs", "compare", made.seeds[0], made.wide], standalone_mode=False)
+    assert "its own groups" not in capsys.readouterr().out
 
 
 def test_the_parts_of_the_settings_stand_in_one_order_in_every_row(app, made):  # noqa: F811
@@ -470,7 +514,13 @@ def test_all_metrics_of_two_runs_are_taken_away_as_csv_latex_and_report(app, mad
         assert part in latex
     assert "A: seed 1" in report and "B: seed 0" in report and "only in the seed" in report
     choose(app(RUNS), made.group, made.simplematch)
-    assert given["report"] is None and "over seeds and groups" in given["latex"]
+    report = given["report"]().decode()  # of several seeds there was none
+    assert "over seeds and groups" in given["latex"] and "over seeds and groups" in report
+    assert "Mean of 2 seeds" in report and "B − A" in report and "Accuracy by iteration" in report
+    assert made.group in report and "They differ in (A / B): " in report and "<b>x</b>" not in report
+    choose(app(RUNS), made.file, made.group)
+    report = given["report"]().decode()
+    assert "These two runs have different groups" in report and report.count("Gain, after minus before") == 2
     choose(app(RUNS), made.simplematch)
     assert not given["latex"] and given["report"] is None
 
@@ -782,19 +832,20 @@ def test_a_strategys_result_is_that_of_the_test_queries_and_says_so(app, made, c
     def told():
         row = app(RUNS).dataframe[0].value.set_index("id").loc[run.id]
         cli(["runs", "list"], standalone_mode=False)
-        (line,) = (each for each in capsys.readouterr().out.splitlines() if run.id in each)
-        return row["before"], row["result"], line
+        lines = capsys.readouterr().out.splitlines()
+        at = next(i for i, line in enumerate(lines) if line.startswith(run.id))
+        return row["before"], row["result"], " ".join(lines[at : at + 2])
 
     store.append_step(run.id, record(0, 18.6, 26.1), attempt)
     store.append_step(run.id, record(1, 38.0, None), attempt)
     before, result, line = told()
     assert (before, result) == ("18.6 % (17.6–19.6)", "38.0 % (37.0–39.0) validation mAP, chance 1.0, so far")
-    assert "validation mAP 18.6 -> 38.0" in line
+    assert "18.6  38.0 [37.0, 39.0]" in line and " queued · validation mAP · cola" in line
     store.append_step(run.id, record(2, 41.1, 29.2), attempt)
     store.conclude(run.id, attempt, "finished")
     before, result, line = told()
     assert (before, result) == ("26.1 % (25.1–27.1)", "29.2 % (28.2–30.2) test mAP, chance 1.0")
-    assert "test mAP 26.1 -> 29.2" in line
+    assert "26.1  29.2 [28.2, 30.2]" in line and " finished · test mAP · cola" in line
 
 
 def test_a_sweep_is_shown_with_all_its_cells(app):
@@ -952,7 +1003,7 @@ def test_every_finished_run_has_its_gain_with_the_interval_of_its_page(app, made
     untrained = finish(store, "measured", EvaluationRun.of(SET, MODEL, groups=24))
     cut = store.create("ttm", "cut", {**store.get(made.wide).config, "group": None})
     measured = []
-    monkeypatch.setattr("ui.gains.changes", lambda *args: measured.append(args))
+    monkeypatch.setattr("core.exchange.run_gains.changes", lambda *args: measured.append(args))
     rows = app(RUNS).dataframe[0].value.set_index("id")
     assert rows.loc[untrained, "gain"] == rows.loc[cut.id, "gain"] == "–"
     assert rows.loc[made.wide, "gain"] != "–" and not measured  # each is measured once

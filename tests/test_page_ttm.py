@@ -23,7 +23,7 @@ from core.exchange.uploads import UploadStore
 from core.figures.group_slide import change_svg
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, headline_metrics
-from core.metrics.statistics import Comparison, Estimate
+from core.metrics.statistics import Comparison, Estimate, compare
 from core.runs import engine
 from core.runs.store import RunStore
 from core.scoring.cache import ScoreCache
@@ -822,7 +822,11 @@ def test_a_run_is_exported_as_latex_with_its_difference_interval_and_p(app, made
     assert f" {p_digits(found.p_value)} &" in next(
         line for line in latex.splitlines() if line.startswith("p &")
     )
-    assert "-- for p: " in latex  # of the metrics besides the main ones
+    # The metrics besides the main ones had a dash for p.
+    assert "-- for p: " not in latex and "of the others for all metrics of the run" in latex
+    p = next(line for line in latex.splitlines() if line.startswith("p &")).rstrip("\\ ").split(" & ")[1:]
+    outcomes = [each.outcomes["individual_match"].value for each in ends]
+    assert len(p) == 5 and p[4] == p_digits(compare(*outcomes).p_value)
     app(TTM, run=made.transfer)
     tables = given[-1]["latex"]().split("\n\n")
     assert len(tables) == 2

@@ -607,6 +607,52 @@ def test_ids_and_truth_of_an_npz_have_their_mistakes_in_the_table_too():
         assert ScoreFault.of_file("x.npz", npz(scores=scores)) == []
 
 
+FAULTY_LINES = [
+    {"id": "a", "c0_i0": 1.0, "c1_i0": 0.0, "c0_i1": 0.0, "c1_i1": 1.0, "truth": [0, 1]},
+    {"id": "b", "c0_i0": "x", "c1_i0": None, "c0_i1": 0.0, "c1_i1": 1.0, "truth": [0, 1]},
+    {"id": "a", "c0_i0": 1.0, "c1_i0": 0.0, "c1_i1": 1.0, "truth": [1, 1]},
+    "{",
+    {"id": "d", "c0_i0": 1.0, "c1_i0": 0.0, "truth": [0]},
+    {"id": "e", "c0_i0": 1.0, "c1_i0": 0.0, "c0_i1": 0.0, "c1_i1": 1.0},
+]
+FAULTS_BY_LINE = [
+    (2, "c0_i0"),
+    (2, "c1_i0"),
+    (3, "c0_i1"),
+    (3, "id"),
+    (3, "truth"),
+    (4, ""),
+    (5, ""),
+    (6, "truth"),
+]
+
+
+def faulty_lines() -> bytes:
+    return "\n".join(each if isinstance(each, str) else json.dumps(each) for each in FAULTY_LINES).encode()
+
+
+def test_every_mistake_of_json_lines_stands_in_the_table(app):
+    """The first one alone was named, and after mending that the next."""
+    test = uploaded(app, "scores.jsonl", faulty_lines())
+    (table,) = [each.value for each in test.dataframe]
+    places = [*zip(map(int, table["line"]), table["key"], strict=True)]
+    assert places == FAULTS_BY_LINE
+    assert " has 8 mistakes; the table below lists each with its line" in test.error[0].value
+    of = dict(zip(places, table["what is wrong"], strict=True))
+    assert of[2, "c0_i0"] == "'x' is no finite number" and of[3, "c0_i1"] == "it is missing"
+    assert of[3, "id"] == "'a' is the id of row 1 already" and of[3, "truth"] == "it is [1, 1]"
+    assert of[5, ""] == "the group has 1 image and 2 captions, most groups 2 and 2"
+
+
+def test_sound_json_lines_and_tables_by_group_have_no_mistakes_and_faulty_ones_all():
+    sound = "\n".join(json.dumps(FAULTY_LINES[0] | {"id": name}) for name in "abc").encode()
+    assert ScoreFault.of_file("x.jsonl", sound) == ScoreFault.of_file("x.jsonl", b'{"doc": 1}\n') == []
+    assert ScoreFault.of_file("x.json", b"{}") == ScoreFault.of_file("x.jsonl", b"\x00") == []
+    table = b"id,c0_i0,c1_i0,c0_i1,c1_i1\na,1,0,0,1\nb,x,0,0,1\nb,1,,0,1\n"
+    found = [(each.row, each.column) for each in ScoreFault.of_file("x.csv", table)]
+    assert found == [(3, "c0_i0"), (4, "c1_i0"), (4, "id")]
+
+
 def opens(test, name: str):
     """The button that opens a file where it belongs."""
     return next(b for b in test.button if b.label.replace("\\", "") == f"Open {name} there")

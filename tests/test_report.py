@@ -25,6 +25,7 @@ from core.figures import TTMData, bars_data, margins_data
 from core.figures.svg import bars_svg, margins_svg
 from core.groups import Group, GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
+from core.ttm.records import _seed_change
 
 EVIL = "<img src=x onerror=alert(1)></script><script>alert(2)</script>&\"'"
 
@@ -316,6 +317,28 @@ def test_seeds_are_folded_each_with_a_pattern_of_its_own_and_the_lines_are_expla
     for line in ("blue and solid", "orange and dashed", "grey and dotted", "thin whiskers, dashed mark"):
         assert line in " ".join(words.split())
     assert "<section><details>" not in report_html(sections)
+
+
+def test_every_cell_of_a_table_knows_the_head_of_its_column(toy_groups):
+    """A narrow screen, which has no room for columns, shows it beside the cell."""
+    text = report_html([section(toy_groups), section(toy_groups, seed=4, model='you "and" <me>')])
+    first = re.search(r'<div class="wide"><table>.*?</table>', text, re.DOTALL)[0]
+    rows = re.findall(r"<tr>.*?</tr>", first, re.DOTALL)[1:]
+    heads = [re.findall(r'data-head="([^"]*)"', row) for row in rows]
+    assert heads == [["Model", "Benchmark", "Groups", "GroupScore", "GroupMatch"]] * 2
+    assert 'data-head="Points [95 %]"' in text and 'data-head="you' not in text
+
+
+def test_mean_counts_of_seeds_have_the_same_digits():
+    """Of four seeds 0.75 and 5.25 were rounded to 0.8 and 5.2."""
+    before = np.zeros((4, 12))
+    before[:, :6] = 1  # six right, six wrong
+    after = before.copy()
+    after[:, :5], after[0, 5] = 0, 0  # broken: 5 by each, one more by the first
+    after[:3, 6] = 1  # fixed by three of four
+    change = _seed_change(before, after)
+    assert change._mean_counts == ("0.75", "5.25")
+    assert change._replace(fixed=[2, 2], broken=[3, 3])._mean_counts == ("2", "3")
 
 
 def run_of(values, **more):

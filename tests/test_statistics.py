@@ -546,6 +546,15 @@ def test_a_mean_over_seeds_that_are_all_right_is_about_as_sure_as_one_with_one_a
     assert by.low <= alone.low and by.high == 100
 
 
+def test_a_difference_over_two_runs_ends_where_shares_end():
+    """Two seeds on 24 groups had an interval from −105.89 points."""
+    outcomes = np.random.default_rng(0).random((2, 24))
+    before = (outcomes < [[0.5], [0.5]]).astype(float)
+    after = np.stack([np.zeros(24), before[1]])  # one run loses all that it had, the other nothing
+    found = Comparison.over_seeds(before, after)
+    assert found.low == -100.0 and found.low < found.difference < found.high <= 100.0
+
+
 def test_a_mean_over_seeds_knows_both_sources():
     rng = np.random.default_rng(0)
     one = rng.random((1, 200)) < 0.6

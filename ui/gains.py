@@ -7,26 +7,21 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
-import numpy as np
 import streamlit as st
 
 from core.base.errors import InputError
 from core.base.text import _change_in_points
-from core.exchange.run_table import _complete, _itself
+from core.exchange.run_gains import _evaluations, _gains, _groups_for, _trained_ends
 from core.groups import GroupSet
-from core.metrics.evaluation import Evaluation
 from core.metrics.retrieval import COLA_MAP
 from core.metrics.statistics import Comparison
 from core.runs.store import Run, RunStore
-from core.ttm.records import SeedChange, changes
-from core.ttm.run import RUNS, LedgerRun, adaptation
 from core.ttm.seeds import SeedGroup
 from ui.formatting import true_minus
 
 _Records = Sequence[dict[str, Any]]  # of the iterations of a run
 MAP = "mAP"
 _COLA = "adapt"
-_SAME_GROUPS = ("benchmark", "split", "groups", "tags", "embeddings", "shape")
 
 
 def gains(
@@ -38,16 +33,15 @@ def gains(
 
     steps : the records of every run. loaded : groups that were loaded for other runs, which are kept here.
     """
-    kind, whole = sweep.runs[0].kind, _complete(sweep.runs, steps)
-    if not whole or kind not in (*RUNS, LedgerRun.kind, _COLA):
-        return {}
-    ends = [(sweep.runs[i], int(_itself(kind, steps[i])[-1]["iteration"])) for i in whole]
-    if any(not last for _, last in ends):
+    ends = _trained_ends(sweep, steps)
+    if not ends:
         return {}
     key = tuple((run.id, run.attempt, last) for run, last in ends)
     with suppress(InputError):  # data that are not on this machine, as of a run that was imported
         return (
-            _strategy(key, ends) if kind == _COLA else _adapted(key, ends, {} if loaded is None else loaded)
+            _strategy(key, ends)
+            if sweep.runs[0].kind == _COLA
+            else _adapted(key, ends, {} if loaded is None else loaded)
         )
     return {}
 
@@ -56,25 +50,7 @@ def gains(
 def _adapted(
     key: tuple[tuple[str, int, int], ...], _ends: Sequence[tuple[Run, int]], _loaded: dict[str, GroupSet]
 ) -> Mapping[str, Comparison]:
-    config, store = _ends[0][0].config, RunStore()
-    groups = _groups(config, _loaded)
-    if groups.truth is None:
-        return {}
-    before, after = (
-        [Evaluation.of(store.scores(run.id, last if ended else 0), groups.truth) for run, last in _ends]
-        for ended in (False, True)
-    )
-    whole = {"": np.ones(len(groups), bool)}
-    if len(_ends) == 1:
-        return changes(before[0], after[0], whole)
-    return {label: change.mean for label, change in SeedChange.of_seeds(before, after, whole).items()}
-
-
-def _groups(config: Mapping[str, Any], loaded: dict[str, GroupSet]) -> GroupSet:
-    of = repr([config.get(name) for name in _SAME_GROUPS])
-    if of not in loaded:
-        loaded[of] = adaptation(config).load_groups()
-    return loaded[of]
+    return _gains(*_evaluations(_ends, RunStore(), _groups_for(_ends[0][0].config, _loaded)))
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)

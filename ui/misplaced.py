@@ -90,7 +90,7 @@ def show_mistakes(error: InputError, name: str, content: bytes, so: str) -> None
     if len(faults) < 2:
         show_error(error)
         return
-    place = "cell" if name.lower().endswith(".npz") else "row"
+    place = {".npz": "cell", ".jsonl": "line"}.get(Path(name).suffix.lower(), "row")
     first = f"at least {LISTED} mistakes; the table below lists the first of them, each"
     every = f"{len(faults)} mistakes; the table below lists each"
     told = f"{name} has {first if len(faults) == LISTED else every} with its {place} and what to do."
@@ -99,6 +99,8 @@ def show_mistakes(error: InputError, name: str, content: bytes, so: str) -> None
     table["row"] = ["" if row is None or pd.isna(row) else str(int(row)) for row in table["row"]]
     if place == "cell":
         table = table.drop(columns="row").rename(columns={"column": "cell"})
+    elif place == "line":
+        table = table.rename(columns={"row": "line", "column": "key"})
     wide_table(table, height=min(38 + 35 * len(table), 320), key="score-faults")
     data = lambda: table.to_csv(index=False).encode()  # noqa: E731
     st.download_button("Mistakes (CSV)", data, "mistakes.csv", "text/csv", on_click="ignore")

@@ -13,20 +13,18 @@ import streamlit as st
 
 from core import datasets
 from core.base import public_mode
-from core.base.errors import InputError
 from core.base.text import _change_in_points, _exact_differences, counted
 from core.cola.run import StrategyRun
-from core.cola.tasks import BUILTIN, IMAGES
 from core.datasets.base import RETRIEVAL
 from core.exchange.layouts import text_table_latex
+from core.exchange.run_gains import _strategy_changes
 from core.figures import retrieval
 from core.figures.shared_words import RankedImage, SharedWords, ranked_images, shared_word_counts
 from core.figures.text import _part_text, escape_markdown
 from core.groups import ImageRef
 from core.metrics.retrieval import COLA_MAP, METRICS, RetrievalEvaluation
-from core.metrics.statistics import Comparison, compare
+from core.metrics.statistics import Comparison
 from core.runs.store import Run, RunStore
-from core.scorers.cola_config import GROUP_RESULTS
 from core.scoring.cache import ScoreCache
 from core.scoring.retrieval import RetrievalSubset, first_images, score_retrieval
 from ui import choices
@@ -245,7 +243,9 @@ def words_section(found: RetrievalSubset) -> None:
         chart(figure, f"Queries for each word. {says}", "query-words-figure")
 
 
-def shared_words_table(found: RetrievalSubset, query: int, scores: np.ndarray, pool: str, most: int) -> None:
+def shared_words_table(
+    found: RetrievalSubset, query: int, model: str, scores: np.ndarray, pool: str, most: int
+) -> None:
     """What the distractors share with the query, and how far up that brings them under this model."""
     shares = shared_word_counts(found, query, scores, pool, most)
     if not shares or found.phrases is None:
@@ -273,7 +273,9 @@ def shared_words_table(found: RetrievalSubset, query: int, scores: np.ndarray, p
         what = "none of the words" if pool == "any_word" else "not all of the words"
         rows.append({"the picture has": f"✗ {what}", "pictures": unranked, f"among the first {most}": 0})
     table = pd.DataFrame(rows).style.format({"mean rank": "{:.1f}"}, na_rep="–")
-    with st.container(key="in-the-way"):  # whose words break on a phone, so that every column is in sight
+    with st.container(
+        key=f"in-the-way-{model}"
+    ):  # whose words break on a phone, so that every column is in sight
         st.table(table, hide_index=True, border="horizontal")
 
 
@@ -334,31 +336,7 @@ def _test_ends(steps: Sequence[dict[str, Any]]) -> tuple[Any, Any]:
 def paired_changes(run_id: str, done: int, attempt: int, _run: Run) -> dict[tuple[str, str], Comparison]:
     """Cola mAP of each part of the built-in test queries, and the groups' metrics, after training minus before, paired
     over queries or groups; without what the run's arrays do not hold."""
-    try:
-        first, last = (RunStore().arrays(run_id, i) for i in (0, done))
-    except InputError:  # of an imported run
-        return {}
-    found = {
-        (name, "all"): compare(first[name], last[name])
-        for name in GROUP_RESULTS
-        if name in first and name in last and first[name].shape == last[name].shape
-    }
-    job = StrategyRun.read(_run.config)
-    scores = [each["retrieval_scores"] for each in (first, last) if "retrieval_scores" in each]
-    if job.benchmark != BUILTIN or len(scores) < 2:
-        return found
-    queries = load_set(BUILTIN, job.images or IMAGES)
-    if any(each.shape != queries.relevant.shape for each in scores):
-        return found
-    sides = [RetrievalEvaluation.of(queries, each) for each in scores]
-    before, after = (side.values(COLA_MAP) for side in sides)
-    if before is None or after is None:
-        return found
-    for name, mask in sides[0].parts().items():
-        kept = mask & np.isfinite(before)
-        if kept.any():
-            found[COLA_MAP, name] = compare(before[kept], after[kept])
-    return found
+    return _strategy_changes(_run, done, RunStore(), load_set)
 
 
 def curves(run: Run, steps: Sequence[dict[str, Any]]) -> None:

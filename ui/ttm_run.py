@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -18,7 +18,7 @@ from core.base.text import _change_in_points, counted
 from core.exchange.frames import curves_frame
 from core.exchange.layouts import latex_table
 from core.exchange.report import ReportSection, report_html
-from core.exchange.seeds import SeedResult
+from core.exchange.seeds import _HOLM, SeedResult
 from core.figures.group_html import matrix_html, verdicts_html
 from core.figures.text import escape_markdown, label_and_meaning
 from core.groups import Group, GroupSet
@@ -33,7 +33,7 @@ from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
 from core.ttm.explain import GLOBAL, explain, group_history_text
 from core.ttm.forecast import Forecast
-from core.ttm.records import _MEMORISED, _only_memorised, _verdict_words, divergence
+from core.ttm.records import _MEMORISED, _changes_of_every_metric, _only_memorised, _verdict_words, divergence
 from core.ttm.records import changes as paired_changes
 from core.ttm.run import adaptation
 from ui.export import chart, csv_button, export_section, picture_buttons
@@ -287,14 +287,17 @@ def margins(steps: Sequence[Mapping[str, Any]]) -> None:
 # ---- what changed
 
 
-def run_changes(run: Run) -> dict[str, Comparison]:
-    """What a run that is over has changed in the main metrics, of a transfer check in each part; {} without a truth."""
+def run_changes(run: Run, of: Callable[..., dict[str, Comparison]] = paired_changes) -> dict[str, Comparison]:
+    """What a run that is over has changed in the main metrics, of a transfer check in each part; {} without a truth.
+
+    of : how both ends are compared.
+    """
     groups = run_groups(run.id, run.config)
     if groups.truth is None:
         return {}
     before, after = (evaluation_at(run.id, i, run.attempt, run) for i in (0, run.done))
     parts = {side and f"{side} groups": mask for side, mask in measured_parts(run, groups).items()}
-    return paired_changes(before, after, parts)
+    return of(before, after, parts)
 
 
 def change_lines(compared: Mapping[str, Comparison]) -> None:
@@ -337,7 +340,7 @@ def measured_parts(run: Run, groups: GroupSet) -> dict[str, np.ndarray]:
 
 def _latex(run: Run, steps: Sequence[Mapping[str, Any]]) -> str:
     """Before and after, and of a run that is over the difference with its interval and p; a table for each part."""
-    compared = {} if run.live or not run.done else run_changes(run)
+    compared = {} if run.live or not run.done else run_changes(run, _changes_of_every_metric)
     sides = steps[-1].get("parts") or {"": {}}
     return "\n\n".join(_part_latex(side, steps, compared, what_ran([run])) for side in sides)
 
@@ -353,7 +356,7 @@ def _part_latex(
         rows.append((f"{when}{where}", known))
     labels = {f"{entry.label}{where}": name for name, entry in METRICS.items()}
     own = {labels[label]: change for label, change in compared.items() if label in labels}
-    return latex_table(rows, own, _with_caution(about, own))
+    return latex_table(rows, own, _with_caution(about, own), _HOLM)
 
 
 def _report(run: Run) -> bytes:

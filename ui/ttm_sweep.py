@@ -195,7 +195,7 @@ def verdict(found: Mapping[str, SeedChange], seeds: int) -> None:
 
 def verdict_details(found: Mapping[str, SeedChange], seeds: int) -> None:
     """Below the curves: the test of each metric, what one more seed may gain, how many groups are fixed and broken."""
-    lines = [_details(label, change, seeds) for label, change in found.items()]
+    lines = [_details(label, change) for label, change in found.items()]
     if lines:
         st.caption(unbroken(true_minus("  \n".join([*lines, _READING]))))
 
@@ -227,7 +227,7 @@ def _more_seeds(label: str, change: SeedChange) -> str:
     )
 
 
-def _details(label: str, change: SeedChange, seeds: int) -> str:
+def _details(label: str, change: SeedChange) -> str:
     found = change.mean
     is_corrected = found.p_holm not in (None, found.p_value)
     corrected = f", {p_text(found.p_holm)} after Holm's correction" if is_corrected else ""
@@ -238,10 +238,10 @@ def _details(label: str, change: SeedChange, seeds: int) -> str:
         if change.next_gain is None
         else f"one more seed may gain {change.next_gain[0]:+.1f} to {change.next_gain[1]:+.1f}"
     )
-    fixed, broken = (sum(of) / seeds for of in (change.fixed, change.broken))
+    fixed, broken = change._mean_counts
     return (
-        f"{label}: p {p_text(found.p_value)}{corrected}; {more}. On average a seed fixes {fixed:.1f} groups and breaks "
-        f"{broken:.1f}; {change.always_fixed} are fixed and {change.always_broken} broken by every seed."
+        f"{label}: p {p_text(found.p_value)}{corrected}; {more}. On average a seed fixes {fixed} groups and breaks "
+        f"{broken}; {change.always_fixed} are fixed and {change.always_broken} broken by every seed."
     )
 
 

@@ -336,7 +336,7 @@ class Audit:
             "<tr>" + "".join(f"<{tag}>{escape(cell)}</{tag}>" for cell in row) + "</tr>"
             for tag, row in [("th", _HEAD), *(("td", row) for row in self._rows())]
         )
-        return f"<table><thead>{head}</thead><tbody>{''.join(rows)}</tbody></table>"
+        return f'<div class="wide"><table><thead>{head}</thead><tbody>{"".join(rows)}</tbody></table></div>'
 
     def write(self, out: Path) -> Path:
         """Write `.json` or `.html`, by its ending; returns `out`."""

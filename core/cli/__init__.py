@@ -145,7 +145,7 @@ COMMANDS: dict[str, _Command] = {
     "report": _Command(
         "_report",
         "report",
-        "Models on benchmarks, or your own scores, as one HTML file that opens without network.",
+        "Models on benchmarks, your own scores, or one or two runs, as one HTML file that opens without network.",
         "report --model builtin/clip --benchmark scenes/left-right --out report.html",
     ),
     "export": _Command(
@@ -198,6 +198,28 @@ _SECTIONS = {
 }
 
 
+# What people look for, and the command that has it.
+_MEANT = {
+    "debias": "alpha",
+    "prior": "alpha",
+    "match": "evaluate",
+    "matching": "evaluate",
+    "score": "evaluate",
+    "eval": "evaluate",
+    "diff": "compare",
+    "retrieval": "recall",
+    "train": "ttm",
+    "cola": "adapt",
+    "import": "add",
+    "upload": "add",
+    "delete": "remove",
+    "download": "fetch",
+    "papers": "reproduce",
+    "check": "doctor",
+    "power": "groups-needed",
+}
+
+
 @cache
 def _load(name: str) -> Any:
     """The command of this name; Typer makes one from its function, which takes some milliseconds."""
@@ -231,6 +253,7 @@ class _Commands(_given_options.Group):
     """The commands in the order of `COMMANDS`, under the heads of `_SECTIONS`."""
 
     sections = _SECTIONS
+    meant = _MEANT
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)

@@ -13,7 +13,7 @@ import numpy as np
 from core.base.limits import _bound_own_memory
 from core.base.text import counted, duration
 from core.cli import options
-from core.cli._adaptation import described, start_in_background
+from core.cli._adaptation import _warn_of_copies, described, start_in_background
 from core.cli._given_options import refuse_unused, takes
 from core.cli._output import (
     format_differences,
@@ -137,6 +137,7 @@ def ttm(
     if given["background"]:
         start_in_background(job, seeds, as_json)
         return
+    _warn_of_copies(job, seeds)
     done = []
     for each, save_to in _seeded(job, seeds, given["save"]):
         done.append(_run(each, save_to, seeds > 1, as_json))
@@ -154,6 +155,7 @@ def simplematch(as_json: options.Json = False, **given: Any) -> None:
     if given["background"]:
         start_in_background(job, seeds, as_json)
         return
+    _warn_of_copies(job, seeds)
     records, done = [], []
     for each, save_to in _seeded(job, seeds, given["save"]):
         found = _before_and_after(each, save_to)
@@ -200,6 +202,7 @@ def _seeded(job: AdaptationRun, seeds: int, save: Path | None) -> Iterator[tuple
 
 def _estimate(job: AdaptationRun, seeds: int, as_json: bool) -> None:
     """How long a run would take and what it is likely to change."""
+    _warn_of_copies(job, seeds)
     groups = job.load_groups()
     seconds, source = expected_seconds(RunStore(), job, len(groups))
     blind, cache = groups.blind(), ScoreCache()

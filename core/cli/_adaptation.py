@@ -13,7 +13,7 @@ from core.runs.store import RunStore
 from core.scoring.load import scorer_kind
 from core.ttm.defaults import preset_target
 from core.ttm.run import AdaptationRun
-from core.ttm.seeds import launch_seeds
+from core.ttm.seeds import _warning_of_copies, launch_seeds
 
 _HOW = ("groups", "preset", "adapt_on", "split_seed", "device")
 
@@ -81,6 +81,13 @@ def start_in_background(job: AdaptationRun, seeds: int, as_json: bool) -> None:
         text = f"started run {run.id}; see `crossmatch runs show {run.id}`"
         show_json({"id": run.id}) if as_json else print(text)
         return
+    _warn_of_copies(job, seeds)
     group, runs = launch_seeds(store, title, job, seeds)
     text = f"started {seeds} runs as group {group}; see `crossmatch runs seeds {group}`"
     show_json({"group": group, "runs": [run.id for run in runs]}) if as_json else print(text)
+
+
+def _warn_of_copies(job: AdaptationRun, seeds: int) -> None:
+    """A remark before the start, where several seeds would be copies of one run."""
+    if job.embeddings and (warning := _warning_of_copies(job, seeds, len(job.load_groups()))):
+        print_note(f"warning: {warning}")

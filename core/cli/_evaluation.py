@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -78,6 +79,8 @@ def _with_all_faults(error: InputError, path: Path) -> InputError:
         return error
     more = "or more " if len(faults) == LISTED else ""
     lines = [*map(_fault_text, faults[:_TOLD])]
+    if path.suffix.lower() == ".jsonl":
+        lines = [re.sub("^row ", "line ", line) for line in lines]
     if (rest := len(faults) - _TOLD) > 0:
         least = "at least " if len(faults) == LISTED else ""
         lines.append(f"and {least}{rest} more; the page Your data lists them and gives them as a CSV file")

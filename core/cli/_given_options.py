@@ -55,15 +55,22 @@ class _PlainHelp:
 class Group(_PlainHelp, TyperGroup):
     """A group of commands; its help says what a command does in whole sentences.
 
-    sections : heads of the list of commands, and what stands below each; all below one where it is empty.
+    sections : heads of the list of commands, and what stands below each; all below one where it is empty. meant : words
+    that are no command, and the command that does what they say.
     """
 
     sections: Mapping[str, Sequence[str]] = {}
+    meant: Mapping[str, str] = {}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As Typer's. Raises InputError for a command that is not there."""
         known = self.list_commands(ctx)
         if args and args[0] not in known:
+            if (meant := self.meant.get(args[0].lower())) is not None:
+                does = getattr(self.get_command(ctx, meant), "help", "").partition(". ")[0].rstrip(".")
+                raise InputError(
+                    f"Unknown command {args[0]!r}; did you mean {meant!r}? It does this: {does}."
+                )
             within = f" of `crossmatch {ctx.info_name}`" if ctx.parent is not None else ""
             raise unknown_name(f"command{within}", args[0], known)
         return super().resolve_command(ctx, args)

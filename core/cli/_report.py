@@ -16,14 +16,23 @@ from core.cli._evaluation import load_evaluation, read_score_file
 from core.cli._given_options import refuse_unused
 from core.cli._output import ProgressPrinter, print_note
 from core.datasets.shapes import of_shape
-from core.exchange.report import ReportSection, evaluate_all, write_report
+from core.exchange.report import ReportSection, evaluate_all, report_html, write_page
+from core.exchange.run_report import _report_of_runs, _shows_groups
 from core.metrics.paired import in_order_of
+from core.runs.store import RunStore
+from core.ttm.seeds import SeedGroup
 
 
 def report(
     out: Annotated[Path, typer.Option(help="The HTML file.")],
     model: options.Models = None,
     benchmark: options.Benchmarks = None,
+    run: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A run, or a group of seeds (g-...), before and after; a second one is compared with the first."
+        ),
+    ] = None,
     scores: Annotated[
         list[Path] | None,
         typer.Option(
@@ -38,9 +47,10 @@ def report(
     ] = None,
     device: options.Device = "auto",
 ) -> None:
-    """Models on benchmarks, or your own scores, as one HTML file that opens without network.
+    """Models on benchmarks, your own scores, or one or two runs, as one HTML file that opens without network.
 
-    Scores beside one benchmark are measured by its truth, and shown with its images and captions.
+    Scores beside one benchmark are measured by its truth, and shown with its images and captions. Runs may be groups of
+    seeds.
     """
     if out.suffix.lower() not in (".html", ".htm"):
         raise InputError(f"{out} cannot be written; a report is a web page, so its name must end in .html.")
@@ -48,8 +58,12 @@ def report(
         raise InputError(f"{examples} examples cannot be shown; ask for 0 or more.")
     if examples == 0:
         refuse_unused("without examples", "images")
-    if not scores and not (model and benchmark):
-        raise InputError("Give --model NAME and --benchmark NAME, or --scores FILE.")
+    if not (scores or run) and not (model and benchmark):
+        raise InputError("Give --model NAME and --benchmark NAME, --scores FILE, or --run RUN.")
+    if run:
+        refuse_unused("with --run", "model", "benchmark", "scores", "split", "device")
+        _write(out, _page_of_runs(run, examples, images))
+        return
     if scores:
         refuse_unused("with --scores", "model", "device")
         if not benchmark:
@@ -57,9 +71,28 @@ def report(
         sections = sections_of_files(scores, benchmark or [], split)
     else:
         sections = evaluate_all(model or (), benchmark or (), split, device, ProgressPrinter())
+    _write(out, report_html(sections, examples, images))
+
+
+def _write(out: Path, page: str) -> None:
     folder = out.resolve().parent
     made = "" if folder.is_dir() else f"; made the folder {folder}"
-    print_note(f"wrote {write_report(sections, out, examples, images).resolve()}{made}")
+    print_note(f"wrote {write_page(out, page).resolve()}{made}")
+
+
+def _page_of_runs(names: list[str], examples: int, images: bool | None) -> str:
+    """The page of one run or group of seeds, or of two compared."""
+    if len(names) > 2:
+        raise InputError(
+            f"--run is given {len(names)} times; a report compares two runs, so name one or two."
+        )
+    if len({*names}) < len(names):
+        raise InputError(f"{names[0]} beside itself is no comparison; give another run for one of the two.")
+    store = RunStore()
+    runs = [SeedGroup.named(store, name) for name in names]
+    if not _shows_groups(runs):
+        refuse_unused("on runs of several seeds, or on different groups, compared", "examples", "images")
+    return _report_of_runs(runs, store, examples=examples, pictures=images)
 
 
 def sections_of_files(paths: list[Path], benchmarks: list[str], split: str) -> list[ReportSection]:

@@ -12,17 +12,26 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from core.base.errors import InputError
+from core.base.text import counted
 from core.cli import options
-from core.cli._given_options import App
+from core.cli._given_options import App, refuse_unused
 from core.cli._output import format_spread, format_step, print_note, show_json, writing
 from core.exchange.model import export_model, push_model
-from core.exchange.run_pairs import _ends_now, _no_metric_in_common, _Pair
-from core.exchange.run_table import _groups_said, _judged, _pair_said, _settings_said
+from core.exchange.run_gains import _gain_line, _gain_said, _Measured, _metric_label
+from core.exchange.run_pairs import _ends_now, _main_metric, _no_metric_in_common, _Pair
+from core.exchange.run_table import (
+    _groups_said,
+    _model_said,
+    _pair_said,
+    _Result,
+    _seeds_said,
+    _settings_said,
+)
 from core.exchange.runs import import_run
 from core.exchange.seeds import SeedResult, _cautions
+from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import GLOBAL, GROUP_MATCH, description_of, headline_metrics
-from core.metrics.retrieval import COLA_MAP
+from core.metrics.groups import GROUP_MATCH
 from core.runs.engine import launch
 from core.runs.models import adapted_model
 from core.runs.store import Run, RunStore
@@ -30,7 +39,7 @@ from core.ttm.explain import changed_ids, explain
 from core.ttm.explain import rows as group_rows
 from core.ttm.explain import summary as change_summary
 from core.ttm.run import adaptation
-from core.ttm.seeds import SeedGroup, final_values, group_runs, seed_of, summary
+from core.ttm.seeds import SeedGroup, final_values, group_runs, seed_of, summary, sweeps
 
 runs_app = App(no_args_is_help=True)
 _RunOrGroup = Annotated[str, typer.Argument(help="Id of a run, or of a group of seeds (g-...).")]
@@ -42,55 +51,135 @@ def _ids(store: RunStore, name: str) -> list[str]:
 
 
 @runs_app.command("list", epilog="Example: crossmatch runs list --json")
-def _list(as_json: options.Json = False) -> None:
-    """All runs, newest first, each with its result (its main metric before and after); indented below it its groups,
-    its settings and its seed."""
-    store = RunStore()
-    runs = store.list()
+def _list(
+    every: Annotated[
+        bool, typer.Option("--all", help="Every seed by itself (default: the seeds of one run together).")
+    ] = False,
+    as_json: options.Json = False,
+) -> None:
+    """All runs, newest first: the result of each, with its interval and chance level, and its gain over the model
+    before; of several seeds their mean. Below it what ran, on which groups, with which settings and seeds."""
+    store, loaded = RunStore(), dict[str, GroupSet]()
     if as_json:
-        show_json([run.record() for run in runs])
+        refuse_unused("with --json, which has every seed by itself", "every")
+        show_json([_run_record(_Listed.of(SeedGroup(run.id, [run]), store, loaded)) for run in store.list()])
         return
-    for line in _aligned([_told(run, store.steps(run.id)) for run in runs]):
+    runs = store.list()
+    shown = [SeedGroup(run.id, [run]) for run in runs] if every else sweeps(runs)
+    for line in _aligned([_Listed.of(each, store, loaded) for each in shown]):
         print(line)
     if not runs:
         print("no runs yet; start one with `crossmatch ttm --background` or on the test-time matching page")
 
 
-_WIDTH = 120  # columns of a terminal that the list of runs fits
-_HEADS = ("run", "status", "done", "result", "what")
+_WIDTH = 100  # columns of a terminal that the list of runs fits
+_HEADS = ("run", "before", "result", "chance", "gain")
+_TO_THE_RIGHT = ("before", "chance")
+_LIST_NOTE = (
+    "In percent, of the last iteration; brackets: 95 % intervals; ±: standard deviation over seeds. Gain: in points, "
+    "paired over the same groups; – where there is none yet, or none that is tested."
+)
 
 
-class _Told(NamedTuple):
-    """A run in the list: the cells of its first line, and its groups, settings and seed below it."""
+class _Listed(NamedTuple):
+    """A run in the list, or the seeds of one."""
 
-    cells: tuple[str, str, str, str, str]
-    ran: str
+    sweep: SeedGroup
+    steps: list[list[dict[str, Any]]]  # of every run
+    measured: _Measured
+
+    @classmethod
+    def of(cls, sweep: SeedGroup, store: RunStore, loaded: dict[str, GroupSet]) -> _Listed:
+        """loaded : groups that were loaded for other runs of the list."""
+        steps = [store.steps(run.id) for run in sweep.runs]
+        return cls(sweep, steps, _Measured.of(sweep, steps, store, loaded))
+
+    @property
+    def main(self) -> str | None:
+        """The metric that the run is about."""
+        return _main_metric(self.measured.ends)
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """What stands below `_HEADS`."""
+        ends, name = self.measured.ends, self.main
+        before = None if name is None else ends.before.get(("", name))
+        after = None if name is None else ends.after["", name]
+        numbers = (
+            "–" if before is None else f"{before.value:.1f}",
+            "–" if after is None else _accuracy(after),
+        )
+        chance = "–" if after is None else f"{after.chance:.1f}"
+        return (self.sweep.id, *numbers, chance, _gain_said(self.measured.gain))
+
+    @property
+    def about(self) -> str:
+        """State, and what the numbers are of: metric, title, groups, settings, seeds."""
+        first, ends, name = self.sweep.runs[0], self.measured.ends, self.main
+        found = None if name is None else ends.after["", name]
+        ties = f", {found.ties:.3g} tied" if found is not None and found.ties else ""
+        metric = [] if name is None else [f"{ends.queries} {_metric_label(name)}{ties}".strip()]
+        seeds = [seed_of(run) for run in self.sweep.runs]
+        title = self.sweep.title.partition(" · seeds ")[0].removesuffix(f" · seed {seeds[0]}")
+        title += f" of {first.config['group']}" if len(seeds) == 1 and first.config.get("group") else ""
+        named = [first.config.get("benchmark"), _model_said(first.config)] if self.sweep.given_name else []
+        ran = [*named, _groups_said(first.config, next(filter(None, self.steps), ())), *_settings_said(first)]
+        own = f"seed{'s' * (len(seeds) > 1)} {_seeds_said(seeds)}"
+        return " · ".join(filter(None, [self.state, *metric, title, *ran, own]))
+
+    @property
+    def state(self) -> str:
+        """`running, 3 of 10 iterations`; of several seeds `stopped, 3 of 5 seeds complete`."""
+        status = self.sweep.status
+        if status == "finished":
+            return status
+        if len(self.sweep.runs) > 1:
+            return (
+                f"{status}, {self.measured.ends.complete} of {counted(len(self.sweep.runs), 'seed')} complete"
+            )
+        (run,) = self.sweep.runs  # one that waits does not know its total yet
+        return f"{status}, {run.done} of {counted(run.total, 'iteration')}" if run.total else status
 
 
-def _told(run: Run, steps: Sequence[Mapping[str, Any]]) -> _Told:
-    group = run.config.get("group")
-    what = f"{run.title} of {group}" if group else run.title
-    done = f"{run.done}/{run.total or '–'}"  # one that waits does not know its own yet
-    ran = [_groups_said(run.config, steps), *_settings_said(run), f"seed {seed_of(run)}"]
-    return _Told((run.id, run.status, done, _result(run, steps), what), " · ".join(ran))
+def _accuracy(found: _Result) -> str:
+    """`79.6 ± 1.5 [74.6, 84.6]`"""
+    over = "" if found.sd is None else f" ± {found.sd:.1f}"
+    return f"{found.value:.1f}{over}" + ("" if found.low is None else f" [{found.low:.1f}, {found.high:.1f}]")
 
 
-def _aligned(runs: Sequence[_Told]) -> list[str]:
-    """Runs in columns as wide as their longest cell. What is long goes on in lines of its own, below its column; so do
-    groups, settings and seed of each run, indented. Nothing is cut, and no line is longer than `_WIDTH` unless a word
-    is."""
+def _run_record(listed: _Listed) -> dict[str, Any]:
+    """A run as it is stored, its main metric before and after, and its gain."""
+    ends, name, gain = listed.measured.ends, listed.main, listed.measured.gain
+    before, after = (None if name is None else of.get(("", name)) for of in (ends.before, ends.after))
+    results = {
+        when: None if of is None else of._asdict() for when, of in (("before", before), ("after", after))
+    }
+    return {
+        **listed.sweep.runs[0].record(),
+        "metric": name,
+        **results,
+        "gain": None if gain is None else gain.record(),
+    }
+
+
+def _aligned(runs: Sequence[_Listed]) -> list[str]:
+    """Runs in columns as wide as their longest cell; below each, indented, what ran. Nothing is cut."""
     if not runs:
         return []
     rows = [_HEADS, *(run.cells for run in runs)]
-    *widths, _ = (max(map(len, column)) for column in zip(*rows, strict=True))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
-    for cells, ran in zip(rows, ["", *(run.ran for run in runs)], strict=True):
-        start = "".join(f"{cell:<{width}}  " for cell, width in zip(cells, widths, strict=False))
-        room = max(_WIDTH - len(start), 24)
-        first, *more = _wrapped(cells[-1], room) or [""]
-        lines += [f"{start}{first}".rstrip(), *(" " * len(start) + line for line in more)]
-        lines += [f"    {line}" for line in _wrapped(ran, _WIDTH - 4)]
-    return lines
+    for cells, about in zip(rows, ["", *(run.about for run in runs)], strict=True):
+        placed = (
+            f"{cell:>{width}}" if head in _TO_THE_RIGHT else f"{cell:<{width}}"
+            for head, cell, width in zip(_HEADS, cells, widths, strict=True)
+        )
+        lines += ["  ".join(placed).rstrip(), *(f"    {line}" for line in _wrapped(about, _WIDTH - 4))]
+    several = [_ALL_SEEDS] if any(len(run.sweep.runs) > 1 for run in runs) else []
+    return [*lines, "", *textwrap.wrap(" ".join([_LIST_NOTE, *several]), _WIDTH)]
+
+
+_ALL_SEEDS = "`--all` lists every seed by itself; `crossmatch runs seeds GROUP` has every metric."
 
 
 def _wrapped(text: str, width: int) -> list[str]:
@@ -98,21 +187,6 @@ def _wrapped(text: str, width: int) -> list[str]:
     parts = [part if len(part) + 2 > width else part.replace(" ", "\xa0") for part in text.split(" · ")]
     lines = textwrap.wrap("\xa0· ".join(parts), width, break_long_words=False, break_on_hyphens=False)
     return [line.replace("\xa0", " ") for line in lines]
-
-
-def _result(run: Run, steps: Sequence[Mapping[str, Any]]) -> str:
-    """A run's first and last value of the metric that it is about, in percent: `GroupMatch 61.0 -> 74.3`; of a strategy
-    of Cola also which queries they are of, `test mAP 26.1 -> 29.2`."""
-    queries, (ends,) = _judged(run.kind, [steps])
-    known = ends[-1]["metrics"] if ends else {}
-    name = next(
-        (name for name in (GROUP_MATCH, *headline_metrics(known), COLA_MAP, *GLOBAL) if name in known), None
-    )
-    if name is None:
-        return "-"
-    label = f"{queries} mAP" if name == COLA_MAP else description_of(name).label
-    values = " -> ".join(f"{end['metrics'][name]['value']:.1f}" for end in ends if name in end["metrics"])
-    return f"{label} {values}"
 
 
 @runs_app.command("show", epilog="Example: crossmatch runs show RUN --json")
@@ -204,7 +278,9 @@ def _compare(
     store = RunStore()
     if a == b:
         raise InputError(f"{a} beside itself is no comparison; give another run for one of the two.")
-    pair = _Pair.of(_side(store, a), _side(store, b), store, partial(_ends_now, store=store))
+    pair = _Pair.of(
+        SeedGroup.named(store, a), SeedGroup.named(store, b), store, partial(_ends_now, store=store)
+    )
     if not pair.measured:
         raise InputError(f"{a} and {b} cannot be compared. {_no_metric_in_common(pair.sides)}")
     if as_json:
@@ -217,15 +293,31 @@ def _compare(
     main = pair.in_order[0]
     first = pair.verdict(main).replace("**", "") if main in pair.tested else pair.other_groups
     seeds = filter(None, [pair._seeds_line])
-    for line in [first or "There is no paired test of these two.", "", *named, pair.differing, *seeds, ""]:
+    own = _own_gains(pair, store) if pair.other_groups else []
+    for line in [
+        first or "There is no paired test of these two.",
+        *own,
+        "",
+        *named,
+        pair.differing,
+        *seeds,
+        "",
+    ]:
         print(line)
     print(_pair_said(pair.frame).to_string(index=False))
     print(f"\n{pair.note}")
 
 
-def _side(store: RunStore, name: str) -> SeedGroup:
-    """A run, or the seeds of a group."""
-    return SeedGroup(name, [store.get(run_id) for run_id in _ids(store, name)])
+def _own_gains(pair: _Pair, store: RunStore) -> list[str]:
+    """What each of two runs on different groups has gained by itself; [] where neither is measured."""
+    loaded, lines = dict[str, GroupSet](), []
+    for sweep in pair.runs:
+        lines.append(_gain_line(_Listed.of(sweep, store, loaded).measured))
+    if not any(lines):
+        return []
+    head = "Gains, after minus before in points, each on its own groups (brackets: 95 % intervals, paired):"
+    told = (f"{side}  {line or 'no gain that is tested'}" for side, line in zip("AB", lines, strict=True))
+    return ["", head, *told]
 
 
 def _side_line(of: SeedGroup) -> str:

@@ -4,13 +4,15 @@
 from __future__ import annotations
 
 import csv
+import json
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from io import StringIO
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -18,9 +20,12 @@ from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.table_formats import open_table, read_arrays
 from core.base.text import counted
+from core.datasets._sample_logs import is_sample_log
 from core.datasets.embeddings import _CAPTION_NAMES, _IMAGE_NAMES
+from core.datasets.score_files import _CELL, _value
 
 LISTED = 500  # faults
+_LINES = (".jsonl", ".json")  # of which each line, or each object of the list, is a group
 _LABELS = ("group", "image", "caption")
 _COLUMNS = (*_LABELS, "score")
 _MATCHES = {"1", "1.0", "true", "yes", "0", "0.0", "false", "no"}
@@ -37,10 +42,13 @@ class ScoreFault(NamedTuple):
 
     @classmethod
     def of_file(cls, path: Path | str, content: bytes) -> list[ScoreFault]:
-        """The faults of a table with a row per score (CSV, Parquet) or of the arrays of an NPZ, the first `LISTED` in
-        the order of the rows or cells; [] for another form, and for a file that cannot be read at all."""
+        """The faults of a table with a row per score (CSV, Parquet), of one with a row or line per group (these, JSON
+        lines) or of the arrays of an NPZ, the first `LISTED` in the order of the rows or cells; [] for another form,
+        and for a file that cannot be read at all."""
         if Path(path).suffix.lower() == ".npz":
             return list(islice(_array_faults(path, content), LISTED))
+        if Path(path).suffix.lower() in _LINES:
+            return _in_order(_faults_by_group(path, content))
         if Path(path).suffix.lower() not in (".csv", ".parquet"):
             return []
         long: list[ScoreFault] = []
@@ -52,19 +60,22 @@ class ScoreFault(NamedTuple):
             if not long:
                 return []
         lacks = [name for name in _COLUMNS if name not in table]
-        if len(lacks) > 2:  # it is a table of something else
-            return []
+        if len(lacks) > 2:  # it is a table of something else, or has a row per group
+            return _in_order(_faults_by_group(path, content))
         if lacks:
             return [cls(None, name, "the column is missing", "add it") for name in lacks]
-        found = [*long, *islice(_faults(_texts(table), torn), 20 * LISTED)]
-        found.sort(key=lambda fault: fault.row or 0)
-        return found[:LISTED]
+        return _in_order(chain(long, _faults(_texts(table), torn)))
 
     @property
     def _where(self) -> str:
         """`row 3, score`, `scores[10, 0, 1]`; `the file, score` of a column that is missing."""
         place = "the file" if self.column in _COLUMNS else ""
         return ", ".join(filter(None, [place if self.row is None else f"row {self.row}", self.column]))
+
+
+def _in_order(faults: Iterable[ScoreFault]) -> list[ScoreFault]:
+    """The first `LISTED` by their rows."""
+    return sorted(islice(faults, 20 * LISTED), key=lambda fault: fault.row or 0)[:LISTED]
 
 
 def _without_long_rows(path: Path | str, content: bytes) -> tuple[pd.DataFrame, list[ScoreFault], set[str]]:
@@ -157,6 +168,111 @@ def _bad_matches(table: pd.DataFrame) -> Iterator[ScoreFault]:
         what = f"image {each['image']!r} of group {each['group']!r} has {has} with match = 1"
         fix = "leave exactly one at 1" if each["several"] else "give at least one the value 1"
         yield ScoreFault(int(each["row"]) + 2, "match", what, fix)
+
+
+# --- a row, or a line of JSON, per group
+
+
+class _GroupRow(NamedTuple):
+    """A group as its row has it: the number of the row, its id or "", images and captions, and its truth."""
+
+    row: int
+    name: str
+    shape: tuple[int, int]
+    truth: Any
+
+
+def _faults_by_group(path: Path | str, content: bytes) -> Iterator[ScoreFault]:
+    """The faults of a file whose rows are groups (`c0_i0`, `c1_i0`, ..., optional `id` and `truth`); none of others."""
+    rows: list[_GroupRow] = []
+    try:
+        table = open_table(path, content)
+        for number, row in enumerate(table.rows()):
+            cells = (
+                {key: _value(key, text) for key, text in row.cells.items()} if table.of_texts else row.cells
+            )
+            if (
+                number == 0
+                and not row.fault
+                and (is_sample_log(cells) or not any(map(_CELL.fullmatch, cells)))
+            ):
+                return
+            if row.fault:
+                yield ScoreFault(row.number, "", row.fault, row.fix)
+                continue
+            yield from _bad_cells(row.number, cells)
+            if (shape := _shape_of(cells)) is not None:
+                rows.append(_GroupRow(row.number, str(cells.get("id", "")), shape, cells.get("truth")))
+    except InputError:  # damaged further on; what was found is told
+        pass
+    yield from _odd_shapes(rows)
+    yield from _ids_twice(rows)
+    yield from _bad_truths(rows)
+
+
+def _positions(cells: Mapping[str, Any]) -> dict[tuple[int, int], str]:
+    """The key of each score by (image, caption)."""
+    hits = ((key, _CELL.fullmatch(key)) for key in cells)
+    return {(int(hit[2]), int(hit[1])): key for key, hit in hits if hit}
+
+
+def _shape_of(cells: Mapping[str, Any]) -> tuple[int, int] | None:
+    """Images and captions of a group; None of one that has no scores."""
+    places = _positions(cells)
+    return (max(i for i, _ in places) + 1, max(j for _, j in places) + 1) if places else None
+
+
+def _bad_cells(row: int, cells: Mapping[str, Any]) -> Iterator[ScoreFault]:
+    """Scores of one group that are missing or no numbers."""
+    places, shape = _positions(cells), _shape_of(cells)
+    if shape is None:
+        yield ScoreFault(row, "", "it has no scores", "name them c0_i0, c1_i0, ... (caption, image)")
+        return
+    absent = (f"c{j}_i{i}" for i in range(shape[0]) for j in range(shape[1]) if (i, j) not in places)
+    for key in islice(absent, LISTED):
+        yield ScoreFault(row, key, "it is missing", "add it")
+    for key in places.values():
+        value = cells[key]
+        # Also false for NaN, and for integers that no float can hold.
+        if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e308:
+            yield ScoreFault(row, key, f"{value!r} is no finite number", "write a finite number")
+
+
+def _odd_shapes(rows: Sequence[_GroupRow]) -> Iterator[ScoreFault]:
+    if not rows:
+        return
+    usual = Counter(each.shape for each in rows).most_common(1)[0][0]
+    for each in rows:
+        if each.shape != usual:
+            has = f"{counted(each.shape[0], 'image')} and {counted(each.shape[1], 'caption')}"
+            what = f"the group has {has}, most groups {usual[0]} and {usual[1]}"
+            yield ScoreFault(each.row, "", what, "add what is missing, or put it into a file of its own")
+
+
+def _ids_twice(rows: Sequence[_GroupRow]) -> Iterator[ScoreFault]:
+    first: dict[str, int] = {}
+    for each in rows:
+        if each.name and first.setdefault(each.name, each.row) != each.row:
+            what = f"{each.name!r} is the id of row {first[each.name]} already"
+            yield ScoreFault(each.row, "id", what, "give each group an id of its own")
+
+
+def _bad_truths(rows: Sequence[_GroupRow]) -> Iterator[ScoreFault]:
+    """Truths that name no caption of each image, and groups without one where others have it."""
+    if all(each.truth is None for each in rows):
+        return
+    for each in rows:
+        m, k = each.shape
+        fix = f"list the caption of each image, distinct numbers from 0 to {k - 1}"
+        if each.truth is None:
+            yield ScoreFault(each.row, "truth", "it is missing, and other groups have one", fix)
+        elif not _is_truth(each.truth, m, k):
+            yield ScoreFault(each.row, "truth", f"it is {json.dumps(each.truth)}", fix)
+
+
+def _is_truth(truth: Any, m: int, k: int) -> bool:
+    whole = isinstance(truth, list) and all(type(j) is int and 0 <= j < k for j in truth)
+    return whole and len({*truth}) == len(truth) and (len(truth) == m or (m == 1 < len(truth) < k))
 
 
 # --- arrays

@@ -225,16 +225,17 @@ def latex_table(
     results: Sequence[tuple[str, Mapping[str, Estimate]]],
     compared: Mapping[str, Comparison] | None = None,
     about: str = "",
+    holm: str = "",
 ) -> str:
     """Named results as a whole table in LaTeX (booktabs): a column per metric, every value with its 95 % interval, and
     the chance levels as a row; ties, and what a dash is, below it.
 
     compared : of two results, the second against the first: below them the difference in points with its interval, and
     its p values, which a metric that is not in it lacks. about : what was measured, how many groups, with which
-    settings.
+    settings. holm : what p is corrected for, where that is not all of `compared` together.
     """
     names = _shown_metrics(results)
-    rows, notes = _latex_rows(results, compared), _latex_notes(results, names, compared)
+    rows, notes = _latex_rows(results, compared), _latex_notes(results, names, compared, holm)
     said = [f"{about.rstrip('.')}."] if about else []
     return "\n".join(_tabular(["In percent", *(METRICS[name].label for name in names)], rows, said + notes))
 
@@ -292,13 +293,14 @@ def _latex_notes(
     results: Sequence[tuple[str, Mapping[str, Estimate]]],
     names: Sequence[str],
     compared: Mapping[str, Comparison] | None,
+    holm: str = "",
 ) -> list[str]:
     """What the cells of `latex_table` leave out."""
     missing = any(name not in metrics for _, metrics in results for name in names)
     found = [each for _, metrics in results for each in metrics.values()]
     method = _method(names, next((each.clustered.by for each in found if each.clustered), ""))
     notes = [f"Brackets: 95 % intervals ({method})."] + ["–: not measured."] * missing + [_ties_note(results)]
-    return notes + (_difference_notes(names, compared) if compared else []) + _software_note()
+    return notes + (_difference_notes(names, compared, holm) if compared else []) + _software_note()
 
 
 def _method(names: Iterable[str], by: str = "") -> str:
@@ -332,9 +334,9 @@ def _ties_note(results: Sequence[tuple[str, Mapping[str, Estimate]]]) -> str:
     return f"Tied groups, which count as wrong: {'; '.join(found) or 'none'}."
 
 
-def _difference_notes(names: Sequence[str], compared: Mapping[str, Comparison]) -> list[str]:
+def _difference_notes(names: Sequence[str], compared: Mapping[str, Comparison], holm: str = "") -> list[str]:
     """How differences and p are read, and what a dash for p is."""
-    corrected = (
+    corrected = f" {holm}" * bool(holm) or (
         f" Holm: p corrected for {counted(len(compared), 'metric')} tested together."
         if len(compared) > 1
         else ""

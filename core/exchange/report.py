@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import platform
+import re
 import time
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -256,9 +257,30 @@ def report_page(title: str, body: str, numbers: Mapping[str, Any]) -> str:
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; img-src data:; style-src 'unsafe-inline'">
 <title>{escape(title)} · Crossmatch report</title><style>{_STYLE}</style></head><body>
 <h1>{escape(title)}</h1><p class="quiet">{escape(_provenance_line())}</p>
-{body}
+{_with_cell_heads(body)}
 <script type="application/json" id="crossmatch">{data}</script></body></html>
 """
+
+
+def _with_cell_heads(body: str) -> str:
+    """HTML in which every cell of a table has the head of its column as `data-head`, which a narrow screen shows beside
+    it: there each row stands as a block (`_STYLE`). An interval stays on one line."""
+    return re.sub(r"<table\b.*?</table>", lambda found: _cells_with_heads(found[0]), body, flags=re.DOTALL)
+
+
+def _cells_with_heads(table: str) -> str:
+    head, mark, rows = table.partition("</thead>")
+    names = [re.sub(r"<[^>]+>", "", name) for name in re.findall(r"<th\b[^>]*>(.*?)</th>", head, re.DOTALL)]
+    if not mark or "colspan" in table or "rowspan" in table:
+        return table
+
+    def row_with_heads(row: re.Match[str]) -> str:
+        left = iter(names)
+        quoted = lambda: next(left, "").replace('"', "&quot;")  # noqa: E731
+        return re.sub(r"<t([dh])\b", lambda cell: f'<t{cell[1]} data-head="{quoted()}"', row[0])
+
+    rows = re.sub(r"\[[^][<>]{3,24}\](?=[^<>]*<)", lambda ends: f'<span class="whole">{ends[0]}</span>', rows)
+    return head + mark + re.sub(r"<tr\b.*?</tr>", row_with_heads, rows, flags=re.DOTALL)
 
 
 def _record(section: ReportSection) -> dict[str, Any]:
@@ -600,7 +622,7 @@ h4{margin:1.4rem 0 .4rem}table{border-collapse:collapse;width:100%;margin:.6rem 
 th,td{text-align:left;padding:.35rem .5rem;border-bottom:1px solid var(--line);vertical-align:top}
 td{font-variant-numeric:tabular-nums}svg{width:100%;max-width:52rem;height:auto;margin:.4rem 0;display:block}
 summary h2{display:inline;border:0;margin:0;padding:0;font-size:1.15rem}.num{white-space:nowrap}
-.name{overflow-wrap:anywhere;min-width:9rem}.quiet{opacity:.75;font-size:.9em}
+.whole{white-space:nowrap}.name{overflow-wrap:anywhere;min-width:9rem}.quiet{opacity:.75;font-size:.9em}
 pre{white-space:pre-wrap;overflow-wrap:anywhere;margin:0;font-size:.85em}summary{cursor:pointer;margin:.6rem 0}
 dd{margin:0 0 .5rem}a{color:inherit}.none{opacity:.7;font-style:italic}
 .cm-match{display:grid;grid-template-columns:fit-content(34%) minmax(40px,18%) minmax(120px,1fr);max-width:60rem}
@@ -614,4 +636,14 @@ padding:5px 0;min-width:0}.cm-cell img{min-width:0;max-width:100%;max-height:170
 .cm-text{overflow-wrap:anywhere;line-height:1.3}.cm-badge{flex:none;width:1.75em;height:1.75em;line-height:1.6em;
 border-radius:1em;text-align:center;font-weight:600;border:1.5px solid currentColor;font-size:.85rem}
 .cm-mark{font-weight:600;white-space:nowrap;margin-right:.5em}.cm-hidden{position:absolute;width:1px;height:1px;overflow:hidden;
-clip-path:inset(50%)}"""
+clip-path:inset(50%)}
+@media screen and (max-width:44rem){body{margin:1rem auto}.wide thead{display:none}
+.wide table,.wide tbody,.wide tr{display:block}.wide tr{border-bottom:1px solid var(--line);padding:.5rem 0}
+.wide th,.wide td{display:table;width:100%;border:0;padding:.1rem 0;overflow-wrap:anywhere}
+.wide .num{white-space:normal}
+.wide td::before{content:attr(data-head);display:table-cell;width:40%;padding-right:.7rem;opacity:.75;font-size:.85em}}
+@media print{:root{color-scheme:light;--ink:#000;--paper:#fff}@page{margin:14mm}body{max-width:none;margin:0;padding:0;
+font-size:10px}h1{font-size:17px}h2{font-size:14px;break-after:avoid}h3,h4{font-size:11.5px;break-after:avoid}
+.wide{overflow:visible}th,td{padding:.25em .4em;overflow-wrap:break-word}.num{white-space:normal}.name{min-width:0;
+overflow-wrap:anywhere}tr,svg,article{break-inside:avoid}svg{max-width:130mm}.cm-cell img{max-height:110px}
+thead{display:table-header-group}}"""

@@ -243,6 +243,6 @@ def _gain_cells(found: SeedResult) -> str:
         _with_raised_powers(p_digits(mean.p_value)),
         _with_raised_powers(p_digits(mean.p_holm)),
         "–" if more is None else f"{more[0]:+.2f} to {more[1]:+.2f}",
-        *(f"{np.mean(counts):.1f}" for counts in (found.change.fixed, found.change.broken)),
+        *found.change._mean_counts,
     ]
     return "".join(f'<td class="num">{_true_minus(cell)}</td>' for cell in cells)

@@ -754,7 +754,9 @@ def _over_runs(
         sure = abs(mean) > reach(surest)
         tail = surest if sure else _root(lambda t: reach(t) - abs(mean), 0.5 + 1e-9, surest, 1e-13)
     p = max(2 * (1 - tail), by_groups.p_value)
-    low, high = min(by_groups.low, 100 * mean - wide), max(by_groups.high, 100 * mean + wide)
+    # Two runs have one degree of freedom, whose reach goes beyond what a difference of shares can be.
+    low, high = max(-100.0, 100 * mean - wide), min(100.0, 100 * mean + wide)
+    low, high = min(by_groups.low, low), max(by_groups.high, high)
     return (min(low, 0.0), max(high, 0.0), p) if p > 1 - _LEVEL else (low, high, p)
 
 

@@ -106,6 +106,26 @@ def changes(before: Evaluation, after: Evaluation, parts: Mapping[str, np.ndarra
     return Comparison.holm(found)
 
 
+def _changes_of_every_metric(
+    before: Evaluation, after: Evaluation, parts: Mapping[str, np.ndarray]
+) -> dict[str, Comparison]:
+    """`changes`, and the same of all other metrics, whose p values are corrected for all that are tested; a metric
+    that is a main one by another name, as on groups of one image, has that one's."""
+    found, same_as = dict[str, Comparison](), dict[str, str]()
+    for part, mask in parts.items():
+        ends = {name: [e.outcomes[name].value[mask] for e in (before, after)] for name in after.outcomes}
+        labels = {name: f"{metrics.METRICS[name].label}{f', {part}' if part else ''}" for name in ends}
+        mains = _headline(after)
+        for name, of in ends.items():
+            alike = (each for each in mains if name not in mains and np.array_equal(of, ends[each]))
+            if after.shape[0] == 1 and (one := next(alike, None)) is not None:
+                same_as[labels[name]] = labels[one]
+            else:
+                found[labels[name]] = compare(*of)
+    every = Comparison.holm(found) | changes(before, after, parts)
+    return every | {label: every[main] for label, main in same_as.items()}
+
+
 def _headline(of: Evaluation) -> Sequence[str]:
     """The main metrics; on groups of one image, where GroupScore and GroupMatch are one, the latter."""
     return metrics.headline_metrics(of.outcomes)[-1 if of.shape[0] == 1 else 0 :]
@@ -158,6 +178,15 @@ class SeedChange(NamedTuple):
         """Whether these groups show a change, and only the seeds are too few, or too different, to do so."""
         p = self.mean.p_value if self.mean.p_holm is None else self.mean.p_holm
         return self.over_groups < 0.05 <= p
+
+    @property
+    def _mean_counts(self) -> tuple[str, str]:
+        """How many groups a seed fixes and breaks on average, with the same digits: of four seeds 0.75 and 5.25, which
+        one digit would round to 0.8 and 5.2."""
+        means = [float(np.mean(counts)) for counts in (self.fixed, self.broken)]
+        digits = 0 if all(mean.is_integer() for mean in means) else 2
+        fixed, broken = (f"{mean:.{digits}f}" for mean in means)
+        return fixed, broken
 
     @classmethod
     def of_seeds(

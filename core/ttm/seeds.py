@@ -70,6 +70,11 @@ def _is_seedless(job: RunDescription, groups: int) -> bool:
     return batch_size(groups, job.settings.units(images)) >= groups
 
 
+def _warning_of_copies(job: RunDescription, count: int, groups: int) -> str:
+    """That so many seeds would be copies of one run, without marks; "" where they would not be, or are one."""
+    return _SEEDLESS.replace("**", "") if count > 1 and _is_seedless(job, groups) else ""
+
+
 _GROUP = "g-"  # begins a group's id; the rest is that of a run, where seeds were added to it
 
 
@@ -98,6 +103,11 @@ class SeedGroup(NamedTuple):
 
     id: str  # of the group or of the run
     runs: list[Run]  # by seed
+
+    @classmethod
+    def named(cls, store: RunStore, name: str) -> SeedGroup:
+        """A run by its id, or the seeds of a group (`g-...`). InputError where it is not here."""
+        return cls(name, group_runs(store, name) if name.startswith(_GROUP) else [store.get(name)])
 
     @property
     def seconds_left(self) -> float | None:
