@@ -938,12 +938,12 @@ def test_a_shipped_strategy_is_a_model_to_ask_and_to_compare_with(app, strategy)
 def test_visitors_of_an_open_server_may_ask_the_shipped_strategies(app, monkeypatch):
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
     words = "MM-Adapter, trained from builtin/clip-details"
-    test = app(PAGE, query="a tiny red ball", images="100", right=words)
+    test = app(PAGE, query="a little red ball", images="100", right=words)
     assert (
         test.selectbox(key="right").value == "builtin/cola/mm-adapter" and html(test).count('cm-list"') == 2
     )
-    test = app(PAGE, view="What training changes", changed_query="a tiny red ball", changed_by="FT all")
-    assert len(re.findall(r"of the first 6 show a tiny red ball", text(test).replace("\xa0", " "))) == 2
+    test = app(PAGE, view="What training changes", changed_query="a little red ball", changed_by="FT all")
+    assert len(re.findall(r"of the first 6 show a little red ball", text(test).replace("\xa0", " "))) == 2
 
 
 def test_the_last_query_in_own_words_goes_along_after_another_one_did(app):
