@@ -573,7 +573,7 @@ def test_words_that_are_no_query_are_ranked_without_a_verdict_and_unknown_ones_a
     assert test.selectbox(key="query").value == "a purple dragon"
     (said,) = [warning.value.replace("\\", "") for warning in test.warning]  # in one box: two filled a phone
     assert not test.info and "This is no query of the set, so nobody knows which pictures are right." in said
-    assert "The buttons ask the nearest queries of the set." in said
+    assert "The buttons below ask the nearest queries of the set." in said
     assert [each.label for each in test.button if each.label.startswith("Ask “a purple")]
     assert html(test).count('cm-ranked"') == 8 and "score " in html(test) and "wrong</span>" not in html(test)
     assert "does not know the word dragon in this query. It reads it as an unknown word." in said

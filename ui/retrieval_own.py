@@ -100,11 +100,11 @@ def say_what_is_known(subset: RetrievalSubset, asked: RetrievalSubset, models: S
         said = [f"The set asks for this object as “{wording}”; a model may score your wording differently."]
     elif asked.asked is not None:
         said, others = [rule_of_objects(asked.asked)], queries_for_objects(subset, asked)
-        said += ["The buttons ask for one of them alone."] if others else []
+        said += ["The buttons below ask for one of them alone."] if others else []
     elif asked.phrases is None:
         said = ["This is no query of the set, so nobody knows which pictures are right."]
         others = nearest_queries(text, subset.queries)
-        said += ["The buttons ask the nearest queries of the set."] if others else []
+        said += ["The buttons below ask the nearest queries of the set."] if others else []
         others = others or [subset.queries[telling(subset, list(range(len(subset.queries))))]]
     unknown = [note for note in (unknown_words(model, text) for model in models) if note]
     if said + unknown:
