@@ -23,10 +23,12 @@ from core.scoring.load import builtin_models
 from ui import choices, retrieval_table, runs
 from ui import forgetting as cost_part
 from ui import retrieval as part
+from ui import retrieval_own as own
 from ui.formatting import touch_help
 from ui.navigation import ASK, CHANGES, DEBIAS_VIEWS, RETRIEVAL_VIEWS, TRAIN
 from ui.old_links import forget_views, present_name
 from ui.strategy_time import time_line
+from ui.trained import in_words, trained_models
 
 _OF_COLA = "[Cola](https://github.com/arijitray1993/COLA)"
 LEAD = (  # of two or three lines on a phone, as those below
@@ -41,9 +43,6 @@ LEADS = {  # of the other views
 KINDS = ("adapt",)  # of the runs that this page shows
 THIS = "pages/5_Retrieval.py"
 SHOWN = (8, 16, 32)
-LONGEST = 200  # characters of a query
-# Words that the built-in models know; half of the first pictures have both, on different objects.
-TELLING = "a green sphere"
 
 
 # ---- queries
@@ -77,89 +76,14 @@ def pick_query(
     if st.session_state.get("query") in {None, *subset.queries} - {*labels}:
         st.session_state.pop("query", None)  # a query that the options leave out
     chosen = place.selectbox(
-        "Query: choose one, or type your own", list(labels), telling(subset, keep), key="query",
+        "Query: choose one, or type your own", list(labels), own.telling(subset, keep), key="query",
         bind="query-params", accept_new_options=True,
         help="An object with attributes. Only a picture that contains exactly this object is right. Of your own words "
         "too, where they name objects of the built-in world; any other words are ranked without a verdict.",
     )  # fmt: skip
     if chosen in labels:
         return subset, labels[chosen]
-    return own_query(subset, str(chosen)), 0
-
-
-def own_query(subset: part.RetrievalSubset, text: str) -> part.RetrievalSubset:
-    """The pictures with a query of the visitor's own."""
-    if len(text) > LONGEST:
-        raise InputError(f"The query has {len(text)} characters; use at most {LONGEST}.")
-    return part.with_own_query(subset.name, len(subset), text)
-
-
-def say_what_is_known(
-    subset: part.RetrievalSubset, asked: part.RetrievalSubset, models: Sequence[str]
-) -> None:
-    """Of a query of the visitor's own what is known: the set's query for the same object, what several objects are
-    judged by, or that nobody knows which pictures are right, and the words that a model does not know; then buttons
-    that ask the set's query, or else the nearest ones."""
-    text, said = asked.queries[0], []
-    wording = part.wording_of_set(subset, asked)
-    others = [wording] if wording else []
-    if wording:
-        said = [f"The set asks for this object as “{wording}”; a model may score your wording differently."]
-    elif asked.asked is not None:
-        said, others = [rule_of_objects(asked.asked)], part.queries_for_objects(subset, asked)
-        said += ["The buttons ask for one of them alone."] if others else []
-    elif asked.phrases is None:
-        said = ["This is no query of the set, so nobody knows which pictures are right."]
-        others = part.nearest_queries(text, subset.queries)
-        said += ["The buttons ask the nearest queries of the set."] if others else []
-        others = others or [subset.queries[telling(subset, list(range(len(subset.queries))))]]
-    unknown = [note for note in (part.unknown_words(model, text) for model in models) if note]
-    if not said + unknown:
-        return
-    box, icon = (st.warning, "dictionary") if unknown else (st.info, "edit")
-    box(escape_markdown(" ".join(said + unknown)), icon=f":material/{icon}:")
-    if not others:
-        return
-    # On a phone below the pictures.
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="own-words"):
-        for place, query in enumerate(others):
-            st.button(
-                f"Ask “{escape_markdown(query)}”", on_click=ui.set_state, args=({"query": query},),
-                key=f"ask-{place}", type="primary" if query == wording else "secondary",
-                icon=":material/arrow_forward:",
-            )  # fmt: skip
-
-
-def rule_of_objects(asked: Any) -> str:
-    """What makes a picture right for a query for several objects, in words."""
-    count = len(asked.nouns)
-    objects = "the object" if count == 1 else "both objects" if count == 2 else f"all {count} objects"
-    if asked.not_judged:
-        return (
-            f"The words “{asked.not_judged}” are not judged: a picture is right that shows {objects}, wherever "
-            f"{'it is' if count == 1 else 'they are'}."
-        )
-    if asked.statement.relation is None:
-        return f"This is no query of the set. A picture is right that shows {objects}."
-    return (
-        f"This is no query of the set. A picture is right that shows {objects}, the first {asked.statement.relation} "
-        "the second; where one could argue about that (unclear), it counts as wrong."
-    )
-
-
-def telling(subset: part.RetrievalSubset, keep: list[int]) -> int:
-    """The place in `keep` of the query that shows most; else of the first one with a colour (the built-in models are
-    sure of it) and another attribute to confuse; the first one where there is none."""
-    first = [place for place, i in enumerate(keep) if subset.queries[i] == TELLING]
-    if first:
-        return first[0]
-    if subset.attributes is None:
-        return 0
-    coloured = [getattr(phrase, "colour", None) for phrase in getattr(subset, "phrases", ())]
-    tells = (
-        place for place, i in enumerate(keep) if subset.attributes[i] >= 2 and (not coloured or coloured[i])
-    )
-    return next(tells, 0)
+    return own.own_query(subset, str(chosen)), 0
 
 
 def pick_image_count(name: str) -> int:
@@ -175,8 +99,13 @@ def pick_image_count(name: str) -> int:
 
 def pick_models(models: Sequence[str]) -> list[str]:
     """The model, and the one that it is compared with, where there is one."""
-    one = ui.model_field("Model", models, "left")
-    other = ui.model_field("Compare with", ["none", *models], "right")
+    trained = trained_models()
+
+    def words(model: str) -> str:
+        return trained.get(model, model)
+
+    one = ui.model_field("Model", [*models, *trained], "left", format_func=words)
+    other = ui.model_field("Compare with", ["none", *models, *trained], "right", format_func=words)
     return list(dict.fromkeys(m for m in (one, other) if m and m != "none"))
 
 
@@ -207,11 +136,12 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
     )
     if asked.phrases is None and asked.asked is None and asked is not subset:
         revealed = None
-    wording = part.wording_of_set(subset, asked) if asked is not subset and revealed else ""
+    wording = own.wording_of_set(subset, asked) if asked is not subset and revealed else ""
     ranked = {}
     with st.container(key="answer"):
         if asked is not subset:
-            say_what_is_known(subset, asked, chosen)
+            others = own.say_what_is_known(subset, asked, chosen)
+            own.ask_buttons(others, own.wording_of_set(subset, asked), "query")
         question = st.container(key="predict-query")  # above the pictures, which fill a laptop's first screen
         for column, model in zip(st.columns(len(chosen), gap="medium"), chosen, strict=True):
             with column:
@@ -288,7 +218,7 @@ def lists(
     else:
         words = f" of “{escape_markdown(subset.queries[query])}”" if revealed is None else ""
         st.markdown(
-            f"The first {len(rows)} of {len(subset)} pictures for **{escape_markdown(model)}**{words}"
+            f"The first {len(rows)} of {len(subset)} pictures for **{escape_markdown(in_words(model))}**{words}"
         )
     with st.container(key=f"drawn-{model}"):
         st.html(part.ranked_html(subset, rows, revealed))
@@ -332,7 +262,7 @@ def measured(subset: part.RetrievalSubset, models: Sequence[str]) -> None:
     for column, model in zip(st.columns(len(models), gap="medium"), models, strict=True):
         with column:
             result = RetrievalEvaluation.of(subset, part.whole_scores(subset, model))
-            st.markdown(f"**{escape_markdown(model)}**")
+            st.markdown(f"**{escape_markdown(in_words(model))}**")
             for line in part.metric_lines(result, metric) or ["This set has no lists for this metric."]:
                 st.caption(escape_markdown(ui.unbroken(line)))
 

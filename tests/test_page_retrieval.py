@@ -24,12 +24,14 @@ from core.figures.retrieval import (
     words_figure,
 )
 from core.figures.shared_words import _present_and_missing_words, ranked_images, shared_word_counts
+from core.metrics.retrieval import RetrievalEvaluation
 from core.runs.store import RunStore
 from core.scenes.captions import Phrase, Statement
 from core.scenes.retrieval import load_retrieval
 from core.scorers.cola_config import PROTOCOL_BASE, STRATEGIES
-from core.scoring.retrieval import RetrievalSubset, first_images
-from ui.retrieval import load_set, nearest_queries
+from core.scoring.load import load_scorer
+from core.scoring.retrieval import RetrievalSubset, first_images, score_retrieval
+from ui.retrieval_own import nearest_queries
 from ui.retrieval_table import Measured
 
 PAGE = "pages/5_Retrieval.py"
@@ -571,7 +573,7 @@ def test_words_that_are_no_query_are_ranked_without_a_verdict_and_unknown_ones_a
     assert test.selectbox(key="query").value == "a purple dragon"
     (said,) = [warning.value.replace("\\", "") for warning in test.warning]  # in one box: two filled a phone
     assert not test.info and "This is no query of the set, so nobody knows which pictures are right." in said
-    assert "The buttons ask the nearest queries of the set." in said
+    assert "The buttons below ask the nearest queries of the set." in said
     assert [each.label for each in test.button if each.label.startswith("Ask “a purple")]
     assert html(test).count('cm-ranked"') == 8 and "score " in html(test) and "wrong</span>" not in html(test)
     assert "does not know the word dragon in this query. It reads it as an unknown word." in said
@@ -848,61 +850,113 @@ def test_the_pictures_before_and_after_training_begin_with_the_query_that_was_as
     assert "You asked for" not in text(test)
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize(("typed", "shown", "why"), [
-    ("red cube", "a red block", "the query for the same object is “a red block” here."),
-    ("a dragon", "a green sphere", "None shares a word with yours; shown: “a green sphere”."),
-])  # fmt: skip
-def test_a_query_in_own_words_goes_along_to_the_pictures_before_and_after_training(app, typed, shown, why):
-    """Another query was shown there without a word."""
-    test = app(PAGE, query=typed, images="100")
-    test.selectbox(key="query").options.append(typed)  # a browser sends words that are no option, too
-    fine(test.segmented_control(key="view").set_value("What training changes").run())
-    for _ in range(2):  # the field of the first view is gone at the second run
-        said = text(test).replace("\\", "")
-        assert test.selectbox(key="changed_query").value == shown and f"You asked for “{typed}”" in said
-        assert why in said
-        fine(test.segmented_control(key="changed_by").set_value("mm-adapter").run())
-    fine(test.selectbox(key="changed_query").set_value("a rubber cube").run())
-    assert "You asked for" not in text(test)
+def own_average_precision(strategy, words):
+    """Of words of one's own over the pictures before and after training, from the models and the scenes alone."""
+    asked = RetrievalSubset.asking(load_retrieval("test"), words, 500)
+    found = []
+    for name in (PROTOCOL_BASE, f"builtin/cola/{strategy}"):
+        scores = score_retrieval(load_scorer(name, "cpu"), asked)[0]
+        right = asked.relevant[0][np.argsort(-scores, kind="stable")]
+        assert len(set(scores.tolist())) == 500  # no tie to decide
+        found.append(100 * np.mean(np.arange(1, right.sum() + 1) / (1 + np.flatnonzero(right))))
+    return found
 
 
-def test_for_a_query_for_several_objects_the_nearest_of_the_set_are_shown_before_and_after_training(app):
-    """The view showed a query that had nothing to do with it. Nothing but the set's queries was scored there."""
-    test = app(PAGE, view="What training changes", query="a red cube left of a blue sphere")
-    said = text(test).replace("\\", "")
+def test_a_query_in_own_words_is_scored_before_and_after_training(app):
+    """The view knew the set's queries alone, and led to the nearest of them."""
+    words = "a red cube left of a blue sphere"
+    test = app(PAGE, view="What training changes", query=words, changed_by="MM-Pred")
+    assert test.selectbox(key="changed_query").value == words == test.query_params["changed_query"]
+    said = text(test).replace("\\", "").replace("\xa0", " ")
+    before, after = own_average_precision("mm-pred", words)
+    for side, value in (("Before, builtin/clip-details", before), ("After MM-Pred", after)):
+        assert re.search(
+            rf"{side}: \d of the first 6 show {words}\*\*; average precision {value:.1f} % \(chance \d+\.\d %\)",
+            said,
+        )
+    shown = html(test).split('class="cm-cells"')[0]
+    assert shown.count('class="cm-ranked"') == 12
+    assert shown.count("✓ right") + shown.count("✗ wrong") == 12 and "<b>left of</b>" in shown
+    (box,) = [*test.info, *test.warning]
+    assert "the first left of the second" in box.value.replace("\\", "")
+    test.selectbox(key="changed_query").options.append(words)  # a browser sends words that are no option, too
+    fine(button(test, "Ask “a blue sphere”").click().run())
+    assert test.selectbox(key="changed_query").value == "a blue sphere" and not test.info
+
+
+def test_words_for_an_object_are_judged_before_and_after_training_and_any_other_words_are_not(app):
+    test = app(PAGE, view="What training changes", changed_query="red cube", changed_by="Linear")
+    said = text(test).replace("\xa0", " ")
     assert (
-        "You asked for “a red cube left of a blue sphere”. Before and after training only the set’s" in said
+        len(re.findall(r"\d of the first 6 show “red cube”\*\*; average precision [\d.]+ % \(chance", said))
+        == 2
     )
-    assert test.selectbox(key="changed_query").value == "a red block" == test.query_params["changed_query"]
-    assert [button(test, name).proto.type for name in ("a red block", "a blue sphere")] == [
-        "primary",
-        "secondary",
-    ]
-    fine(button(test, "a blue sphere").click().run())
-    assert test.selectbox(key="changed_query").value == "a blue sphere" and "nearest to yours" in text(test)
-    fine(test.selectbox(key="changed_query").set_value("a rubber cube").run())
-    assert "You asked for" not in text(test)
+    assert "The set asks for this object as “a red block”" in said and "<b>red</b>" in html(test)
+    fine(typed(test, "changed_query", "a purple dragon"))
+    shown = html(test).split('class="cm-cells"')[0]
+    assert shown.count("score ") == 12 and "✓" not in shown and "✗" not in shown
+    (box,) = test.warning
+    assert "nobody knows which pictures are right" in box.value and "dragon" in box.value
+    assert "average precision" not in text(test).split("Over the set’s")[0]
 
 
-def test_for_words_that_the_set_cannot_read_the_queries_that_share_most_of_them_come_nearest():
-    from ui.retrieval_rankings import _in_words_of_set
+def test_too_long_a_query_before_and_after_training_is_one_sentence_and_the_table_stays(open_page):
+    test = open_page(PAGE, view="What training changes", changed_query="red " * 60)
+    assert "use at most 200" in test.error[0].value and not test.exception
+    assert "Every way of training" in text(test)
 
-    nearest, line = _in_words_of_set(load_set("scenes/retrieval", 100), "a shiny green dragon")
-    assert nearest and all({"shiny", "green"} <= {*query.split()} for query in nearest)
-    assert "nearest" in line and "the trained weights are not shipped" in line
+
+def test_the_sets_queries_have_their_chance_level_before_and_after_training(app):
+    found = first_images(load_retrieval("test"), 500)
+    one = found.one_query(found.queries.index("a green sphere"))
+    chance = 100 * RetrievalEvaluation.of(one, np.zeros((1, 500))).ranking("any_word").expected[0]
+    said = text(app(PAGE, view="What training changes")).replace("\xa0", " ")
+    assert said.count(f"% (chance {chance:.1f} %)") == 2
+
+
+def test_words_of_ones_own_are_scored_in_turns_with_the_one_queue_of_all_models(app, monkeypatch):
+    from ui.compute_queue import MODELS
+
+    turns = []
+    monkeypatch.setattr(MODELS, "_begin", lambda real=MODELS._begin: (turns.append(1), real())[1])
+    app(PAGE, view="What training changes", changed_query="one cyan cone behind it", changed_by="Linear")
+    assert turns
+
+
+@pytest.mark.parametrize("strategy", ["linear", "mm-pred"])
+def test_a_shipped_strategy_is_a_model_to_ask_and_to_compare_with(app, strategy):
+    name = f"builtin/cola/{strategy}"
+    words = f"{STRATEGIES[strategy].label}, trained from builtin/clip-details"
+    test = app(PAGE, query="a red cube and a blue ball", images="100", left=PROTOCOL_BASE, right=name)
+    assert test.selectbox(key="right").value == name and words in test.selectbox(key="right").options
+    assert html(test).count('cm-list"') == 2 and f"Average precision of `{words}`" in text(test)
+    assert not test.error
+    others = app("pages/2_Matching.py").selectbox(key="model").options
+    assert not [each for each in others if "cola" in each]
+
+
+def test_visitors_of_an_open_server_may_ask_the_shipped_strategies(app, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
+    words = "MM-Adapter, trained from builtin/clip-details"
+    test = app(PAGE, query="a little red ball", images="100", right=words)
+    assert (
+        test.selectbox(key="right").value == "builtin/cola/mm-adapter" and html(test).count('cm-list"') == 2
+    )
+    test = app(PAGE, view="What training changes", changed_query="a little red ball", changed_by="FT all")
+    assert len(re.findall(r"of the first 6 show a little red ball", text(test).replace("\xa0", " "))) == 2
 
 
 def test_the_last_query_in_own_words_goes_along_after_another_one_did(app):
     test = app(PAGE, query="red cube", images="100")
     test.selectbox(key="query").options.append("red cube")  # a browser sends words that are no option, too
     fine(test.segmented_control(key="view").set_value("What training changes").run())
+    test.selectbox(key="changed_query").options.append("red cube")
     fine(test.segmented_control(key="view").set_value("Ask for pictures").run())
     test.selectbox(key="query").options.append("green ball")
     fine(test.selectbox(key="query").set_value("green ball").run())
     test.selectbox(key="query").options.append("green ball")
     fine(test.segmented_control(key="view").set_value("What training changes").run())
-    assert test.selectbox(key="changed_query").value == "a green sphere" and "“green ball”" in text(test)
+    assert test.selectbox(key="changed_query").value == "green ball" and "“green ball”" in text(test)
 
 
 def test_the_query_that_goes_along_to_what_training_changes_is_in_the_address(app):
@@ -910,13 +964,14 @@ def test_the_query_that_goes_along_to_what_training_changes_is_in_the_address(ap
     test = app(PAGE, query="red cube", images="100")
     test.selectbox(key="query").options.append("red cube")  # a browser sends words that are no option, too
     fine(test.segmented_control(key="view").set_value("What training changes").run())
-    assert test.query_params["changed_query"] == "a red block"
-    fine(test.segmented_control(key="changed_by").set_value("mm-adapter").run())
-    assert test.query_params["changed_query"] == "a red block"
+    assert test.query_params["changed_query"] == "red cube"
+    test.selectbox(key="changed_query").options.append("red cube")
+    fine(test.segmented_control(key="changed_by").set_value("linear").run())
+    assert test.query_params["changed_query"] == "red cube"
 
 
 @pytest.mark.parametrize(("linked", "shown"), [
-    ({"query": "red cube"}, "a red block"),
+    ({"query": "red cube"}, "red cube"),
     ({"query": "a rubber cube"}, "a rubber cube"),
     ({"query": "a rubber cube", "changed_query": "a red block"}, "a red block"),
 ])  # fmt: skip

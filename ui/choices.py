@@ -23,12 +23,12 @@ from core.figures.text import escape_markdown
 from core.metrics.recall import RecallResult
 from core.metrics.statistics import Clusters, compare
 from core.scoring.cache import ScoreCache
-from core.scoring.load import scorer_names
 from core.scoring.scores import _score_choices
 from ui.export import export_section
 from ui.formatting import progress
 from ui.images import enlargeable_image
 from ui.loaders import LazyScorer, model_source
+from ui.trained import known_models
 
 LEAD = (
     "Each caption has a few pictures of its own, and one of them is right. The model chooses the one that it scores "
@@ -105,7 +105,7 @@ def load_set(name: str, images: int | None = None) -> RetrievalSet:
 
 def scored(found: RetrievalSet, model: str) -> Choices:
     """One model's scores of every caption with its own images: from the cache or the model."""
-    public_mode.check_model(model, scorer_names())
+    public_mode.check_model(model, known_models())
     key = (found.name, found.split, len(found), model)
     return Choices(found, _scores(key, found, model_source(model)))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from functools import partial
 from html import escape
 from typing import Any
@@ -26,15 +25,14 @@ from core.groups import ImageRef
 from core.metrics.retrieval import COLA_MAP, METRICS, RetrievalEvaluation
 from core.metrics.statistics import Comparison
 from core.runs.store import Run, RunStore
-from core.scorers.vocabulary import vocabulary_note
 from core.scoring.cache import ScoreCache
-from core.scoring.load import scorer_names
 from core.scoring.retrieval import RetrievalSubset, first_images, score_retrieval
 from ui import choices
 from ui.export import chart, export_section
 from ui.formatting import progress, swipe_hint, true_minus, unbroken
 from ui.images import enlargeable_image
 from ui.loaders import LazyScorer, model_source
+from ui.trained import in_words, known_models
 
 POOLS = {
     "any_word": "any of the words (Cola mAP)",
@@ -71,76 +69,16 @@ def load_set(name: str, images: int) -> RetrievalSubset:
     return first_images(found, min(images, len(found.images)))
 
 
-@st.cache_resource(max_entries=32, show_spinner=False)
-def with_own_query(name: str, images: int, text: str) -> RetrievalSubset:
-    """A retrieval set over its first so many images with one query of the visitor's own."""
-    found = datasets.load_retrieval(public_mode.check_benchmark(name))
-    return RetrievalSubset.asking(found, text, min(images, len(found.images)))
-
-
-def unknown_words(model: str, text: str) -> str | None:
-    """Which words of a query a built-in model does not know; None where it knows all, and of any other model."""
-    return vocabulary_note(model, model_source(model), "", [text], even_if_known=False, of="this query")
-
-
-_LITTLE_WORDS = frozenset(
-    ("a", "an", "and", "are", "at", "by", "in", "is", "of", "on", "the", "there", "to", "with")
-)
-
-
-def nearest_queries(text: str, queries: Sequence[str], most: int = 3) -> list[str]:
-    """Of the queries that share the most words with a text, at most so many, the most alike first; none that shares no
-    word. Articles and prepositions are no words here, and a plural is its singular."""
-
-    def words(said: str) -> set[str]:
-        found = {word.strip(".,;:!?") for word in said.lower().split()}
-        return {word.removesuffix("s") for word in found - _LITTLE_WORDS}
-
-    wanted = words(text)
-    shared = {query: len(wanted & words(query)) for query in queries}
-    highest = max(shared.values(), default=0)
-    candidates = [query for query, count in shared.items() if count == highest > 0]
-    return get_close_matches(text.lower(), candidates, most, 0.0)
-
-
-def queries_for_objects(found: RetrievalSubset, asked: RetrievalSubset, most: int = 3) -> list[str]:
-    """Queries of the set for objects that a query of the visitor's own names, at most so many: of each object the one
-    that says the most of it, and nothing else."""
-    if found.phrases is None or asked.asked is None:
-        return []
-    nearest = []
-    for wanted in asked.asked.statement.phrases:
-        known = dict(wanted.attributes())
-        fitting = {
-            query: sum(value is not None for _, value in phrase.attributes())
-            for query, phrase in zip(found.queries, found.phrases, strict=True)
-            if all(value in (None, known[name]) for name, value in phrase.attributes())
-        }
-        if fitting:
-            nearest.append(max(fitting, key=lambda query: fitting[query]))
-    return [*dict.fromkeys(nearest)][:most]
-
-
-def wording_of_set(found: RetrievalSubset, asked: RetrievalSubset) -> str:
-    """The query of a set that names the same object as one of the visitor's own, the most alike in words; "" where none
-    does, or the set cannot read what its queries name."""
-    if found.phrases is None or asked.phrases is None:
-        return ""
-    named = zip(found.phrases, found.queries, strict=True)
-    same = [query for phrase, query in named if phrase == asked.phrases[0]]
-    return next(iter(get_close_matches(asked.queries[0].lower(), same, 1, 0.0)), "")
-
-
 def query_scores(found: RetrievalSubset, query: int, model: str) -> np.ndarray:
     """One query's scores over all images, float (n,): from the cache or the model."""
-    public_mode.check_model(model, scorer_names())
+    public_mode.check_model(model, known_models())
     key = (found.name, len(found), found.queries[query], model)
     return _scores(key, found.one_query(query), model_source(model))[0]
 
 
 def whole_scores(found: RetrievalSubset, model: str) -> np.ndarray:
     """Every query's scores, float (q, n)."""
-    public_mode.check_model(model, scorer_names())
+    public_mode.check_model(model, known_models())
     return _scores((found.name, len(found), -1, model), found, model_source(model))
 
 
@@ -216,9 +154,7 @@ def list_result(
 ) -> str:
     """What a list says, in Markdown, a sentence each: how many of its first images are right, how many have every word
     on different objects, average precision. beside : what another wording gives, in sentences that come last."""
-    asked, right = _as_object(found.queries[query]), int(found.relevant[query].sum())
-    if found.asked is not None and found.asked.not_judged:
-        asked = f"the objects of “{escape_markdown(found.queries[query])}”"
+    asked, right = as_object(found, query), int(found.relevant[query].sum())
     if not right:
         return f"None of these {len(found)} pictures shows **{asked}**: no metric counts this query."
     first = sum(row.right for row in rows)
@@ -230,26 +166,30 @@ def list_result(
         whose = whose[0].upper() + whose[1:]
         said.append(f"**{whose} {'has' if apart == 1 else 'have'} every word, but on different objects.**")
     said.append(f"{right} of all {len(found)} pictures {'is' if right == 1 else 'are'} right.")
-    measured = _average_precision(found, query, scores, pool)
+    measured, words = average_precision(found, query, scores, pool), in_words(model)
     if measured is None:
-        said.append(f"Ranked by `{model}`.")
+        said.append(f"Ranked by `{words}`.")
     else:
         precision, chance = measured
         levels = f"{precision:.1f}\u00a0% (chance {chance:.1f}\u00a0%)"
-        said.append(f"Average precision of `{model}`: {levels}.")
+        said.append(f"Average precision of `{words}`: {levels}.")
     return " ".join([*said, beside]).rstrip()
 
 
-def _as_object(asked: str) -> str:
-    """What a query asks for within a sentence, as Markdown: in quotation marks where it has no article."""
+def as_object(found: RetrievalSubset, query: int) -> str:
+    """What a query asks for within a sentence, as Markdown: in quotation marks where it has no article, and its objects
+    where nothing else of it is judged."""
+    asked = found.queries[query]
     said = escape_markdown(asked)
+    if found.asked is not None and found.asked.not_judged:
+        return f"the objects of “{said}”"
     return said if asked.lower().startswith(("a ", "an ", "the ")) else f"“{said}”"
 
 
-def _average_precision(
+def average_precision(
     found: RetrievalSubset, query: int, scores: np.ndarray, pool: str
 ) -> tuple[float, float] | None:
-    """Average precision of one query and its chance level, in percent; None where the pool has no right picture."""
+    """Average precision of one query and its chance level, in percent; None where the list has no right picture."""
     value = RetrievalEvaluation.of(found.one_query(query), scores[None]).ranking(pool)
     if value is None or np.isnan(value.precision[0]):
         return None
@@ -266,7 +206,7 @@ def wording_result(found: RetrievalSubset, wording: str, model: str, pool: str, 
     rows = ranked_images(found, query, scores, pool, most)
     first = f"{sum(row.right for row in rows)} of the first {len(rows)} are right"
     text = f"**With the set’s wording “{escape_markdown(wording)}”, {first}.**"
-    measured = _average_precision(found, query, scores, pool)
+    measured = average_precision(found, query, scores, pool)
     return text if measured is None else f"{text} Its average precision is {measured[0]:.1f}\u00a0%."
 
 

@@ -1,4 +1,5 @@
-"""The pictures that a query finds before and after a strategy's training, side by side: shipped rankings."""
+"""The pictures that a query finds before and after a strategy's training, side by side: shipped rankings of the set's
+queries, and a visitor's own words scored by both models."""
 
 from __future__ import annotations
 
@@ -16,16 +17,18 @@ from core.base.errors import InputError
 from core.base.text import counted
 from core.cola.tasks import BUILTIN
 from core.figures import retrieval
-from core.figures.shared_words import ranked_images
-from core.figures.text import escape_markdown
+from core.figures.shared_words import RankedImage, ranked_images
 from core.metrics.retrieval import COLA_MAP
 from core.scorers.cola_config import STRATEGIES
 from core.scoring.retrieval import RetrievalSubset
 from ui import retrieval as part
+from ui import retrieval_own as own
 from ui.formatting import unbroken
-from ui.selection import seed, set_state
+from ui.page import show_error
+from ui.selection import seed
+from ui.trained import trained_name
 
-_TELLING = "a green sphere"  # its first pictures have both words, on different objects
+BEFORE = "before"
 
 
 class Rankings(NamedTuple):
@@ -64,9 +67,6 @@ class Rankings(NamedTuple):
         return np.take_along_axis(found.relevant, self.first[name], axis=1).sum(axis=1)
 
 
-BEFORE = "before"
-
-
 def before_and_after(measured: pd.DataFrame) -> None:
     """A query's first pictures under the model before and after; nothing where no rankings are shipped.
 
@@ -76,16 +76,32 @@ def before_and_after(measured: pd.DataFrame) -> None:
     if rankings is None:
         return
     found = part.load_set(BUILTIN, rankings.images)
-    nearest, line = _asked_before(found)
-    usual, queries = nearest[0], list(found.queries)
+    query, name = _fields(rankings, found)
+    try:
+        _side_by_side(rankings, found, query, name)
+    except InputError as error:  # the table of all strategies stays
+        show_error(error)
+    without = [each for each in STRATEGIES if each in {*measured["strategy"]} - {*rankings.strategies}]
+    none = f" No pictures yet: {', '.join(map(retrieval.label, without))}." if without else ""
+    st.caption(
+        unbroken(f"{_over_all(rankings, found, name)}{none}"), help=_same_weights(rankings, measured, name)
+    )
+
+
+def _fields(rankings: Rankings, found: RetrievalSubset) -> tuple[str, str]:
+    """The query, one of the set's or a visitor's own, and the strategy."""
+    queries = list(found.queries)
+    first = queries[own.telling(found, [*range(len(queries))])]
+    usual = _asked_before() or first
     # Not as the field's default, which no address says: a link to this view shows what it showed.
-    chosen = st.session_state.get("changed_query") or st.query_params.get("changed_query")
-    if usual != _first_query(found) and chosen not in queries:
+    if usual != first and not (st.session_state.get("changed_query") or st.query_params.get("changed_query")):
         seed("changed_query", usual)
     with st.container(horizontal=True, vertical_alignment="bottom", key="changed-fields"):
-        asked = st.selectbox(
-            "Query", queries, queries.index(_first_query(found)), key="changed_query", bind="query-params",
-            width=340,
+        query = st.selectbox(
+            "Query: choose one, or type your own", queries, queries.index(first), key="changed_query",
+            bind="query-params", accept_new_options=True, width=340,
+            help="Your own words are scored by both models now, and judged where they name objects of the built-in "
+            "world.",
         )  # fmt: skip
         name = st.segmented_control(
             "Trained by",
@@ -96,36 +112,11 @@ def before_and_after(measured: pd.DataFrame) -> None:
             key="changed_by",
             bind="query-params",
         )
-    if line and asked in nearest:
-        _nearest_line(line, nearest, asked)
-    _side_by_side(rankings, found, asked, name)
-    without = [each for each in STRATEGIES if each in {*measured["strategy"]} - {*rankings.strategies}]
-    none = f" No pictures yet: {', '.join(map(retrieval.label, without))}." if without else ""
-    st.caption(
-        unbroken(f"{_over_all(rankings, found, name)}{none}"), help=_same_weights(rankings, measured, name)
-    )
+    return query or first, name
 
 
-def _nearest_line(line: str, nearest: list[str], asked: str) -> None:
-    """Why the query that somebody asked is not among these, and a button for each of several that come near."""
-    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="nearest-queries"):
-        st.caption(escape_markdown(line), width="content")
-        for place, query in enumerate(nearest if len(nearest) > 1 else ()):
-            st.button(
-                escape_markdown(query), on_click=set_state, args=({"changed_query": query},),
-                key=f"nearest-{place}", type="primary" if query == asked else "secondary",
-            )  # fmt: skip
-
-
-def _first_query(found: RetrievalSubset) -> str:
-    """The query of a first visit: one that shows much."""
-    return _TELLING if _TELLING in found.queries else found.queries[0]
-
-
-def _asked_before(found: RetrievalSubset) -> tuple[list[str], str]:
-    """The query to begin with, first of those that come as near: the one that was asked on the page's first view, or
-    that a link has as `query`, in the words of this set, else one that shows much; and in one line why it is another
-    one, "" where it is the same."""
+def _asked_before() -> str:
+    """The query that was asked on the page's first view, or that a link has as `query`; "" where none was."""
     state = st.session_state
     if "query" in state:  # gone once the field of that view is
         if state.get("asked_before", state["query"]) != state["query"]:
@@ -135,34 +126,7 @@ def _asked_before(found: RetrievalSubset) -> tuple[list[str], str]:
         state["asked_before"] = st.query_params["query"]
         with suppress(StreamlitAPIException):  # of a field that was drawn: Streamlit takes it out by itself
             del st.query_params["query"]
-    usual = _first_query(found)
-    asked = state.get("asked_before") or usual
-    return ([asked], "") if asked in found.queries else _in_words_of_set(found, asked)
-
-
-_SCORED = (
-    "Before and after training only the set’s queries were scored, and the trained weights are not shipped"
-)
-
-
-def _in_words_of_set(found: RetrievalSubset, asked: str) -> tuple[list[str], str]:
-    """Of a query that the set does not have its queries that come nearest, the first one to be shown, and the line that
-    says so: that for the same object, else those for its objects, else those that share the most words."""
-    same, nearest = "", []
-    with suppress(InputError):
-        own = part.with_own_query(BUILTIN, len(found), asked)
-        same, nearest = part.wording_of_set(found, own), part.queries_for_objects(found, own)
-    short = f"{asked[:40]}…" if len(asked) > 40 else asked
-    if same:
-        return [same], f"You asked for “{short}”; the query for the same object is “{same}” here."
-    nearest = nearest or part.nearest_queries(asked, found.queries)
-    if not nearest:
-        usual = _first_query(found)
-        return [
-            usual
-        ], f"You asked for “{short}”. {_SCORED}. None shares a word with yours; shown: “{usual}”."
-    which = "nearest to yours:" if len(nearest) > 1 else f"shown is the nearest to yours, “{nearest[0]}”."
-    return nearest, f"You asked for “{short}”. {_SCORED}; {which}"
+    return state.get("asked_before") or ""
 
 
 def _forget_changed_query() -> None:
@@ -190,29 +154,73 @@ def _same_weights(rankings: Rankings, measured: pd.DataFrame, name: str) -> str:
 
 
 def _over_all(rankings: Rankings, found: RetrievalSubset, name: str) -> str:
-    """How many of the first pictures are right over all queries, before and after, and how they were ranked."""
+    """How many of the first pictures are right over the set's queries, before and after, and how they were ranked."""
     before, after = (f"{rankings.right(found, which).mean():.2f}" for which in (BEFORE, name))
     shown = rankings.first[BEFORE].shape[1]
     return (
-        f"Over all {len(found.queries)} queries {before} of the first {shown} pictures are right before, {after} "
+        f"Over the set’s {len(found.queries)} queries {before} of the first {shown} pictures are right before, {after} "
         f"after. One run: seed {rankings.seed}, {rankings.epochs} epochs; {rankings.images} pictures that training "
-        "never showed, ranked among all of them; precision among those that share a word with the query (Cola mAP)."
+        "never showed, ranked among all of them; precision among those that share a word with the query (Cola mAP), "
+        "for several objects among all."
     )
 
 
-def _side_by_side(rankings: Rankings, found: RetrievalSubset, asked: str, name: str) -> None:
-    """The first pictures of a query before training and after."""
-    query, shown = list(found.queries).index(asked), rankings.first[BEFORE].shape[1]
+class _Side(NamedTuple):
+    """A query's first pictures under one model, and its average precision with the chance level, in percent; None where
+    it has none."""
+
+    rows: list[RankedImage]
+    precision: tuple[float, float] | None
+
+    @classmethod
+    def shipped(cls, rankings: Rankings, one: RetrievalSubset, query: int, which: str) -> Self:
+        """Of a query of the set, `one`, by its number."""
+        order = np.full(len(one), -1.0)
+        shown = rankings.first[which].shape[1]
+        order[rankings.first[which][query]] = np.arange(shown, 0, -1)
+        rows = ranked_images(one, 0, order, "everything", shown)
+        random_order = part.average_precision(one, 0, order, "any_word")
+        value = float(rankings.precision[which][query])
+        return cls(rows, None if random_order is None or np.isnan(value) else (value, random_order[1]))
+
+    @classmethod
+    def scored(cls, rankings: Rankings, asked: RetrievalSubset, which: str) -> Self:
+        """Of a visitor's own query, scored now."""
+        model = rankings.model if which == BEFORE else trained_name(which)
+        scores = part.query_scores(asked, 0, model)
+        pool = "everything" if asked.any_word is None else "any_word"
+        rows = ranked_images(asked, 0, scores, "everything", rankings.first[BEFORE].shape[1])
+        return cls(rows, part.average_precision(asked, 0, scores, pool))
+
+
+def _side_by_side(rankings: Rankings, found: RetrievalSubset, query: str, name: str) -> None:
+    """The first pictures of a query before training and after; of a visitor's own query first what is known of it."""
+    known = list(found.queries).index(query) if query in found.queries else None
+    asked = own.own_query(found, query) if known is None else found.one_query(known)
+    is_judged = asked.phrases is not None or asked.asked is not None
+    others = [] if known is not None else own.say_what_is_known(found, asked, [rankings.model])
     sides = ((BEFORE, f"Before, {rankings.model}"), (name, f"After {retrieval.label(name)}"))
     for column, (which, title) in zip(st.columns(2, gap="medium"), sides, strict=True):
-        order = np.full(len(found), -np.inf)
-        order[rankings.first[which][query]] = np.arange(shown, 0, -1)
-        rows = ranked_images(found, query, order, "everything", shown)
-        said = f"**{title}: {sum(row.right for row in rows)} of the first {shown} show {escape_markdown(asked)}**"
-        precision = rankings.precision[which][query]
-        if not np.isnan(precision):
-            said += f"; average precision {precision:.1f} %"
         with column:
-            st.markdown(unbroken(f"{said}."))
+            side = (
+                _Side.scored(rankings, asked, which)
+                if known is None
+                else _Side.shipped(rankings, asked, known, which)
+            )
+            st.markdown(unbroken(_side_line(title, asked, side, is_judged)))
             with st.container(key=f"changed-{which}"):
-                st.html(part.ranked_html(found, rows, True))
+                st.html(part.ranked_html(asked, side.rows, True if is_judged else None))
+    own.ask_buttons(others, own.wording_of_set(found, asked), "changed_query")
+
+
+def _side_line(title: str, asked: RetrievalSubset, side: _Side, is_judged: bool) -> str:
+    """`**Before, builtin/clip-details: 3 of the first 6 show a red cube**; average precision 45.3 % (chance 9.1 %).`"""
+    said, shown = part.as_object(asked, 0), len(side.rows)
+    if not is_judged:
+        return f"**{title}: the first {shown} of {len(asked)} pictures for {said}.**"
+    if not asked.relevant.any():
+        return f"**{title}.** None of these {len(asked)} pictures shows {said}: no metric counts this query."
+    first = f"**{title}: {sum(row.right for row in side.rows)} of the first {shown} show {said}**"
+    if side.precision is None:
+        return f"{first}."
+    return f"{first}; average precision {side.precision[0]:.1f} % (chance {side.precision[1]:.1f} %)."

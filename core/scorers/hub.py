@@ -29,15 +29,23 @@ def builtin_models() -> dict[str, Path]:
     return {f"builtin/{config.parent.name}": config.parent for config in folders}
 
 
+def _trained_strategies() -> dict[str, Path]:
+    """What Cola's strategies made of a built-in model (`benchmarks.results.cola_rankings`), by name, each with its
+    folder: `builtin/cola/mm-pred`. They need their base, and stand in no list of built-in models."""
+    configs = sorted((paths.assets() / "models" / "cola").glob("*/config.json"))
+    return {f"builtin/cola/{config.parent.name}": config.parent for config in configs}
+
+
 def locate(name: str) -> Path:
     """The folder with a model's files.
 
-    name : a built-in name (`builtin/clip`), a folder, or a hub name (`openai/clip-vit-base-patch32`). A hub name that
-    is in the hub's cache is used from there without a network call; otherwise it is downloaded.
+    name : a built-in name (`builtin/clip`, `builtin/cola/mm-pred`), a folder, or a hub name
+    (`openai/clip-vit-base-patch32`). A hub name that is in the hub's cache is used from there without a network call;
+    otherwise it is downloaded.
     Raises InputError for an unknown built-in name, a missing folder, or a hub model that cannot be had.
     """
     if name.startswith("builtin/"):
-        known = builtin_models()
+        known = builtin_models() | _trained_strategies()
         if name not in known:
             raise unknown_name("built-in model", name, known)
         return known[name]

@@ -10,7 +10,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import NamedTuple
 
-from core.scorers.hub import builtin_models
+from core.scorers.hub import _trained_strategies, builtin_models
 
 _WORD = re.compile(r"\w+")  # as the tokenizers of the built-in models split
 _MOST = 5  # unknown words that are named
@@ -63,8 +63,7 @@ def vocabulary_note(
     even_if_known : False says nothing of captions of which the model knows every word. of : what the captions are
     called.
     """
-    plain = source.rpartition(":")[2]
-    folder = builtin_models().get(plain) or Path(plain)
+    folder = _tokenizer_folder(source.rpartition(":")[2])
     if benchmark.startswith("scenes/") or (unknown := _unknown_words(captions, folder)) is None:
         return None
     if not unknown.unknown and not even_if_known:
@@ -83,6 +82,17 @@ def vocabulary_note(
         f"{begun} {100 * unknown.share:.0f} % of the words in {of}, {named}. "
         "It reads all of them as one unknown word."
     )
+
+
+def _tokenizer_folder(source: str) -> Path:
+    """The folder whose tokenizer a model reads with: of one of Cola's strategies that of its base."""
+    known = builtin_models() | _trained_strategies()
+    folder = known.get(source) or Path(source)
+    try:
+        base = json.loads((folder / "config.json").read_text("utf-8")).get("base", "")
+    except (OSError, ValueError, AttributeError):
+        base = ""
+    return known.get(base) or Path(base) if base else folder
 
 
 @lru_cache(maxsize=32)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from core.base.errors import InputError
 from core.scorers.api import endpoint_state
-from core.scorers.hub import builtin_models
+from core.scorers.hub import _trained_strategies, builtin_models
 from core.scorers.model_folder import has_weights
 from core.scorers.score_kinds import KINDS
 
@@ -48,7 +48,7 @@ def weights_folder(name: str) -> Path | None:
     if name.startswith(("api:", "python:")):
         return None
     if name.startswith("builtin/"):
-        return builtin_models().get(name)
+        return (builtin_models() | _trained_strategies()).get(name)
     folder = Path(name).expanduser()
     if folder.is_dir():
         return folder if has_weights(folder) or any(folder.glob("open_clip_*.safetensors")) else None

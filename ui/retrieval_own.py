@@ -1,0 +1,160 @@
+"""A query in a visitor's own words: its pictures, what is known of it, and the queries of the set that come near."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from difflib import get_close_matches
+from typing import Any
+
+import streamlit as st
+
+from core import datasets
+from core.base import public_mode
+from core.base.errors import InputError
+from core.figures.text import escape_markdown
+from core.scorers.vocabulary import vocabulary_note
+from core.scoring.retrieval import RetrievalSubset
+from ui.loaders import model_source
+from ui.selection import set_state
+
+LONGEST = 200  # characters of a query
+# Words that the built-in models know; half of the first pictures have both, on different objects.
+TELLING = "a green sphere"
+
+
+def own_query(subset: RetrievalSubset, text: str) -> RetrievalSubset:
+    """The pictures with a query of the visitor's own; InputError where it is too long."""
+    if len(text) > LONGEST:
+        raise InputError(f"The query has {len(text)} characters; use at most {LONGEST}.")
+    return with_own_query(subset.name, len(subset), text)
+
+
+@st.cache_resource(max_entries=32, show_spinner=False)
+def with_own_query(name: str, images: int, text: str) -> RetrievalSubset:
+    """A retrieval set over its first so many images with one query of the visitor's own."""
+    found = datasets.load_retrieval(public_mode.check_benchmark(name))
+    return RetrievalSubset.asking(found, text, min(images, len(found.images)))
+
+
+def unknown_words(model: str, text: str) -> str | None:
+    """Which words of a query a built-in model does not know; None where it knows all, and of any other model."""
+    return vocabulary_note(model, model_source(model), "", [text], even_if_known=False, of="this query")
+
+
+_LITTLE_WORDS = frozenset(
+    ("a", "an", "and", "are", "at", "by", "in", "is", "of", "on", "the", "there", "to", "with")
+)
+
+
+def nearest_queries(text: str, queries: Sequence[str], most: int = 3) -> list[str]:
+    """Of the queries that share the most words with a text, at most so many, the most alike first; none that shares no
+    word. Articles and prepositions are no words here, and a plural is its singular."""
+
+    def words(said: str) -> set[str]:
+        found = {word.strip(".,;:!?") for word in said.lower().split()}
+        return {word.removesuffix("s") for word in found - _LITTLE_WORDS}
+
+    wanted = words(text)
+    shared = {query: len(wanted & words(query)) for query in queries}
+    highest = max(shared.values(), default=0)
+    candidates = [query for query, count in shared.items() if count == highest > 0]
+    return get_close_matches(text.lower(), candidates, most, 0.0)
+
+
+def queries_for_objects(found: RetrievalSubset, asked: RetrievalSubset, most: int = 3) -> list[str]:
+    """Queries of the set for objects that a query of the visitor's own names, at most so many: of each object the one
+    that says the most of it, and nothing else."""
+    if found.phrases is None or asked.asked is None:
+        return []
+    nearest = []
+    for wanted in asked.asked.statement.phrases:
+        known = dict(wanted.attributes())
+        fitting = {
+            query: sum(value is not None for _, value in phrase.attributes())
+            for query, phrase in zip(found.queries, found.phrases, strict=True)
+            if all(value in (None, known[name]) for name, value in phrase.attributes())
+        }
+        if fitting:
+            nearest.append(max(fitting, key=lambda query: fitting[query]))
+    return [*dict.fromkeys(nearest)][:most]
+
+
+def wording_of_set(found: RetrievalSubset, asked: RetrievalSubset) -> str:
+    """The query of a set that names the same object as one of the visitor's own, the most alike in words; "" where none
+    does, or the set cannot read what its queries name."""
+    if found.phrases is None or asked.phrases is None:
+        return ""
+    named = zip(found.phrases, found.queries, strict=True)
+    same = [query for phrase, query in named if phrase == asked.phrases[0]]
+    return next(iter(get_close_matches(asked.queries[0].lower(), same, 1, 0.0)), "")
+
+
+def say_what_is_known(subset: RetrievalSubset, asked: RetrievalSubset, models: Sequence[str]) -> list[str]:
+    """Of a query of the visitor's own what is known: the set's query for the same object, what several objects are
+    judged by, or that nobody knows which pictures are right, and the words that a model does not know. Returns the
+    set's query, or else the nearest ones, for `ask_buttons`."""
+    text, said = asked.queries[0], []
+    wording = wording_of_set(subset, asked)
+    others = [wording] if wording else []
+    if wording:
+        said = [f"The set asks for this object as “{wording}”; a model may score your wording differently."]
+    elif asked.asked is not None:
+        said, others = [rule_of_objects(asked.asked)], queries_for_objects(subset, asked)
+        said += ["The buttons below ask for one of them alone."] if others else []
+    elif asked.phrases is None:
+        said = ["This is no query of the set, so nobody knows which pictures are right."]
+        others = nearest_queries(text, subset.queries)
+        said += ["The buttons below ask the nearest queries of the set."] if others else []
+        others = others or [subset.queries[telling(subset, list(range(len(subset.queries))))]]
+    unknown = [note for note in (unknown_words(model, text) for model in models) if note]
+    if said + unknown:
+        box, icon = (st.warning, "dictionary") if unknown else (st.info, "edit")
+        box(escape_markdown(" ".join(said + unknown)), icon=f":material/{icon}:")
+    return others
+
+
+def ask_buttons(queries: Sequence[str], wording: str, field: str) -> None:
+    """Buttons that ask queries of the set in the field of this key. wording : that for the object that was asked for;
+    "" where there is none."""
+    if not queries:
+        return
+    # On a phone below the pictures.
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="own-words"):
+        for place, query in enumerate(queries):
+            st.button(
+                f"Ask “{escape_markdown(query)}”", on_click=set_state, args=({field: query},),
+                key=f"ask-{place}", type="primary" if query == wording else "secondary",
+                icon=":material/arrow_forward:",
+            )  # fmt: skip
+
+
+def rule_of_objects(asked: Any) -> str:
+    """What makes a picture right for a query for several objects, in words."""
+    count = len(asked.nouns)
+    objects = "the object" if count == 1 else "both objects" if count == 2 else f"all {count} objects"
+    if asked.not_judged:
+        return (
+            f"The words “{asked.not_judged}” are not judged: a picture is right that shows {objects}, wherever "
+            f"{'it is' if count == 1 else 'they are'}."
+        )
+    if asked.statement.relation is None:
+        return f"This is no query of the set. A picture is right that shows {objects}."
+    return (
+        f"This is no query of the set. A picture is right that shows {objects}, the first {asked.statement.relation} "
+        "the second; where one could argue about that (unclear), it counts as wrong."
+    )
+
+
+def telling(subset: RetrievalSubset, keep: list[int]) -> int:
+    """The place in `keep` of the query that shows most; else of the first one with a colour (the built-in models are
+    sure of it) and another attribute to confuse; the first one where there is none."""
+    first = [place for place, i in enumerate(keep) if subset.queries[i] == TELLING]
+    if first:
+        return first[0]
+    if subset.attributes is None:
+        return 0
+    coloured = [getattr(phrase, "colour", None) for phrase in getattr(subset, "phrases", ())]
+    tells = (
+        place for place, i in enumerate(keep) if subset.attributes[i] >= 2 and (not coloured or coloured[i])
+    )
+    return next(tells, 0)

@@ -1,0 +1,33 @@
+"""The shipped models of Cola's strategies, for the fields of the page that asks for pictures."""
+
+from __future__ import annotations
+
+from core.scorers.cola_config import STRATEGIES
+from core.scorers.hub import _trained_strategies
+from core.scorers.model_folder import read_config
+from core.scoring.load import scorer_names
+
+
+def trained_name(strategy: str) -> str:
+    """What `load_scorer` finds a strategy's shipped model by."""
+    return f"builtin/cola/{strategy}"
+
+
+def trained_models() -> dict[str, str]:
+    """Name -> what it is, in the order of the table of strategies: `MM-Pred, trained from builtin/clip-details`."""
+    folders = _trained_strategies()
+    return {
+        name: f"{strategy.label}, trained from {read_config(folders[name])['base']}"
+        for key, strategy in STRATEGIES.items()
+        if (name := trained_name(key)) in folders
+    }
+
+
+def in_words(model: str) -> str:
+    """What a model is called; of any that is no strategy's its name."""
+    return trained_models().get(model, model)
+
+
+def known_models() -> set[str]:
+    """The models that a visitor of this page may name in public mode."""
+    return {*scorer_names(), *trained_models()}
