@@ -28,7 +28,7 @@ from ui.formatting import touch_help
 from ui.navigation import ASK, CHANGES, DEBIAS_VIEWS, RETRIEVAL_VIEWS, TRAIN
 from ui.old_links import forget_views, present_name
 from ui.strategy_time import time_line
-from ui.trained import in_words, trained_models
+from ui.trained import base_of, in_words, trained_models, trained_name
 
 _OF_COLA = "[Cola](https://github.com/arijitray1993/COLA)"
 LEAD = (  # of two or three lines on a phone, as those below
@@ -190,11 +190,14 @@ def next_steps(models: Sequence[str]) -> None:
     """Where to go from a list of pictures."""
     with st.container(horizontal=True, vertical_alignment="center"):
         ui.page_button("See what training changes", THIS, {"view": CHANGES}, icon=":material/leaderboard:")
+        trained = trained_name("mm-pred")
+        if trained in trained_models() and not {*models} & {*trained_models()}:
+            # Beside what it was trained from: between others, training would not be all that differs.
+            sides = {"left": base_of(trained), "right": trained}
+            label = "Ask a trained model, too"
+            ui.page_button(label, THIS, sides, icon=":material/compare:", key="ask-trained")
         if not [m for m in models if m.startswith("run/")]:
             ui.page_button("Train a model yourself", THIS, {"view": TRAIN}, icon=":material/school:")
-            st.caption(
-                "No adapted model yet: train one, then compare it here with the model that it came from."
-            )
 
 
 def lists(

@@ -204,8 +204,16 @@ def test_every_query_is_measured_with_interval_chance_and_skipped(app):
     fine(test.selectbox(key="rmetric").set_value("mean_rank_distractor").run())
 
 
-def test_without_an_adapted_model_the_page_says_how_to_get_one(app):
-    assert "No adapted model yet" in text(app(PAGE, images="100"))
+def test_without_an_adapted_model_the_page_leads_to_training_one_and_to_one_that_ships(app):
+    test = app(PAGE, images="100")
+    assert button(test, "Train a model yourself")
+    test = fine(button(test, "Ask a trained model, too").click().run())
+    assert (test.selectbox(key="left").value, test.selectbox(key="right").value) == (
+        "builtin/clip-details",  # which it was trained from
+        "builtin/cola/mm-pred",
+    )
+    assert html(test).count('cm-list"') == 2
+    assert "Ask a trained model, too" not in [each.label for each in test.button]
 
 
 def test_the_table_shows_the_papers_numbers_and_says_what_to_run(app, monkeypatch, tmp_path):
@@ -429,7 +437,7 @@ def test_a_finished_run_shows_curves_counts_and_results_and_its_model_is_offered
     assert f"run/{run}" in text(test).replace("\\", "")
     beside = app(PAGE, images="100", right=f"run/{run}")
     assert html(beside).count('cm-list"') == 2
-    assert "No adapted model yet" not in text(beside)
+    assert "Train a model yourself" not in [each.label for each in beside.button]
     bases = app(PAGE, view="train").selectbox(key="base").options
     assert f"run/{run}" not in bases and "builtin/clip" in bases  # it scores, but cannot be adapted again
 
@@ -926,7 +934,7 @@ def test_words_of_ones_own_are_scored_in_turns_with_the_one_queue_of_all_models(
 @pytest.mark.parametrize("strategy", ["linear", "mm-pred"])
 def test_a_shipped_strategy_is_a_model_to_ask_and_to_compare_with(app, strategy):
     name = f"builtin/cola/{strategy}"
-    words = f"{STRATEGIES[strategy].label}, trained from builtin/clip-details"
+    words = f"{STRATEGIES[strategy].label}, trained"
     test = app(PAGE, query="a red cube and a blue ball", images="100", left=PROTOCOL_BASE, right=name)
     assert test.selectbox(key="right").value == name and words in test.selectbox(key="right").options
     assert html(test).count('cm-list"') == 2 and f"Average precision of `{words}`" in text(test)
@@ -937,7 +945,7 @@ def test_a_shipped_strategy_is_a_model_to_ask_and_to_compare_with(app, strategy)
 
 def test_visitors_of_an_open_server_may_ask_the_shipped_strategies(app, monkeypatch):
     monkeypatch.setenv("CROSSMATCH_PUBLIC", "1")
-    words = "MM-Adapter, trained from builtin/clip-details"
+    words = "MM-Adapter, trained"
     test = app(PAGE, query="a little red ball", images="100", right=words)
     assert (
         test.selectbox(key="right").value == "builtin/cola/mm-adapter" and html(test).count('cm-list"') == 2

@@ -14,13 +14,19 @@ def trained_name(strategy: str) -> str:
 
 
 def trained_models() -> dict[str, str]:
-    """Name -> what it is, in the order of the table of strategies: `MM-Pred, trained from builtin/clip-details`."""
+    """Name -> what it is called, as short as a field of the sidebar needs it, in the order of the table of strategies:
+    `MM-Pred, trained`."""
     folders = _trained_strategies()
     return {
-        name: f"{strategy.label}, trained from {read_config(folders[name])['base']}"
+        name: f"{strategy.label}, trained"
         for key, strategy in STRATEGIES.items()
         if (name := trained_name(key)) in folders
     }
+
+
+def base_of(model: str) -> str:
+    """The model that a shipped strategy was trained from."""
+    return str(read_config(_trained_strategies()[model])["base"])
 
 
 def in_words(model: str) -> str:
