@@ -157,7 +157,7 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
             predict(name, asked.queries[query], list(ranked))
     measured(subset, list(ranked))
     part.words_section(subset)
-    next_steps(models)
+    next_steps(models, chosen)
     table = (lambda: part.ranked_table(asked, ranked)) if revealed else None
     ui.export_section("retrieval", table, papers=("Cola",))
     ui.cite(None, ("Cola",))
@@ -186,12 +186,12 @@ def pick_list(
     return asked, query, pool, most, hidden
 
 
-def next_steps(models: Sequence[str]) -> None:
-    """Where to go from a list of pictures."""
+def next_steps(models: Sequence[str], chosen: Sequence[str]) -> None:
+    """Where to go from a list of pictures. models : all that there are; chosen : those that are shown."""
     with st.container(horizontal=True, vertical_alignment="center"):
         ui.page_button("See what training changes", THIS, {"view": CHANGES}, icon=":material/leaderboard:")
         trained = trained_name("mm-pred")
-        if trained in trained_models() and not {*models} & {*trained_models()}:
+        if trained in trained_models() and not {*chosen} & {*trained_models()}:
             # Beside what it was trained from: between others, training would not be all that differs.
             sides = {"left": base_of(trained), "right": trained}
             label = "Ask a trained model, too"
