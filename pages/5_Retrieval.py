@@ -226,8 +226,25 @@ def lists(
     with st.container(key=f"drawn-{model}"):
         st.html(part.ranked_html(subset, rows, revealed))
     if revealed:
+        further_down(subset, query, model, scores, pool, most)
         part.shared_words_table(subset, query, model, scores, pool, most)
     return rows
+
+
+def further_down(
+    subset: part.RetrievalSubset, query: int, model: str, scores: np.ndarray, pool: str, most: int
+) -> None:
+    """The right pictures that are not among the first ones, the best placed first, once it is opened."""
+    missed = ranked_images(subset, query, scores, pool, most, right_after=most)
+    if not missed:
+        return
+    label = "The next right pictures, further down"
+    box = st.expander(
+        label, icon=":material/vertical_align_bottom:", key=f"further-{model}", on_change="rerun"
+    )
+    if box.open:
+        with box, st.container(key=f"drawn-further-{model}"):
+            st.html(part.ranked_html(subset, missed, True))
 
 
 def predict(name: str, query: str, models: list[str]) -> None:

@@ -405,6 +405,9 @@ def test_light_or_dark_is_kept_on_every_page(visit):
     page.goto(page.url.split("/", 3)[0] + "//" + page.url.split("/", 3)[2] + "/Runs")
     page.get_by_role("heading", name="Runs").wait_for()
     page.wait_for_function(dark)
+    page.goto(page.url.removesuffix("/Runs"))  # Home, which alone forgot it
+    page.get_by_role("button", name="Open this group").wait_for()
+    page.wait_for_function(dark)
 
 
 def test_all_lessons_are_shown_from_their_beginning(visit):

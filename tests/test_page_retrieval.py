@@ -91,6 +91,24 @@ def finished(homes, quick, scored_home, tmp_path_factory):
     return put
 
 
+def test_the_right_pictures_below_the_first_ones_can_be_seen(app):
+    """“0 of the first 8 show it, 4 of all are right”: nothing led to those four."""
+    found = first_images(load_retrieval("test"), 100)
+    scores = np.linspace(1, 0, len(found))
+    query = int(found.relevant.sum(axis=1).argmax())
+    every = ranked_images(found, query, scores, "everything", len(found))
+    wanted = [row for row in every if row.right and row.place > 8]
+    assert len(wanted) > 3
+    assert ranked_images(found, query, scores, "everything", 3, right_after=8) == wanted[:3]
+    test = app(PAGE, images="100")
+    label = "The next right pictures, further down"
+    assert label in [each.label for each in test.expander]
+    assert html(test).count('cm-list"') == 1
+    test.session_state["further-builtin/clip"] = True
+    opened = html(fine(test.run()))
+    assert opened.count('cm-list"') == 2 and "wrong" not in opened.rpartition('cm-list"')[2]
+
+
 def test_a_query_shows_ranked_images_with_verdicts_and_shared_words(app):
     test = app(PAGE, query=some_query(), images="100")
     shown = html(test)

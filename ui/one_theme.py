@@ -21,8 +21,10 @@ _SCRIPT = """
   Storage.prototype.setItem = function (key, value) {
     write.call(this, key, value);
     if (this !== localStorage || !/^stActiveTheme-.*-v2$/.test(key) || Date.now() - touched > 3000) return;
-    for (const link of document.querySelectorAll(".st-key-nav a"))
-      write.call(this, name(new URL(link.href).pathname), value);
+    for (const link of document.querySelectorAll(".st-key-nav a")) {
+      const page = link.getAttribute("href") || "./";  // Home's is empty, which would be the page that is open
+      write.call(this, name(new URL(page, location.href).pathname), value);
+    }
   };
 })();
 </script>

@@ -118,7 +118,6 @@ def ask_buttons(queries: Sequence[str], wording: str, field: str) -> None:
     "" where there is none."""
     if not queries:
         return
-    # On a phone below the pictures.
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="own-words"):
         for place, query in enumerate(queries):
             st.button(

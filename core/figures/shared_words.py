@@ -27,19 +27,24 @@ class RankedImage(NamedTuple):
 
 
 def ranked_images(
-    found: Retrieval, query: int, scores: np.ndarray, pool: str, most: int
+    found: Retrieval, query: int, scores: np.ndarray, pool: str, most: int, right_after: int | None = None
 ) -> list[RankedImage]:
     """The first `most` images of a query's list; among equal scores the wrong ones come first, as in the metrics.
 
-    scores : float (n,) of this query. pool : "any_word", "all_words" or "everything".
+    scores : float (n,) of this query. pool : "any_word", "all_words" or "everything". right_after : the first `most` of
+    the right ones alone that stand behind so many images.
     """
     lists = None if pool == "everything" else getattr(found, pool)
     inside = np.ones(len(scores), dtype=bool) if lists is None else lists[query]
     right = found.relevant[query]
     places = np.flatnonzero(inside)
     order = places[np.lexsort((right[places], -scores[places].astype(np.float64)))]
+    shown = list(enumerate(order))
+    if right_after is not None:
+        shown = [(i, n) for i, n in shown[right_after:] if right[n]]
+    shown = shown[:most]
     levels = {
-        value: set(right[places][scores[places] == value].tolist()) for value in set(scores[order[:most]])
+        value: set(right[places][scores[places] == value].tolist()) for value in {scores[n] for _, n in shown}
     }
     return [
         RankedImage(
@@ -50,7 +55,7 @@ def ranked_images(
             len(levels[scores[n]]) > 1,
             *_present_and_missing_words(found, query, n),
         )
-        for i, n in enumerate(order[:most])
+        for i, n in shown
     ]
 
 
