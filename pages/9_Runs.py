@@ -533,7 +533,7 @@ def _ticked(ids: Sequence[str], chosen: Sequence[str]) -> list[str]:
 def _what_to_tick(count: int, of: int) -> str:
     """What the next tick does."""
     if not count:
-        return "Click a run to open it; tick one or more to compare, stop, resume, export or delete them."
+        return "Press a run to open it; tick one or more to compare, stop, resume, export or delete them."
     if count == 1 and of > 1:
         return f"Tick a second run to compare the two; “Compare with …” says with which there is a {PAIRED}."
     if count <= len(LETTERS):
@@ -1296,6 +1296,7 @@ def numbers_of(sweeps: Sequence[SeedGroup], steps: Sequence[Steps]) -> pd.DataFr
 def listed(sweeps: list[SeedGroup]) -> list[SeedGroup]:
     """The rows of the table, by the switches above it: a run with all its seeds, or each seed by itself."""
     with st.container(horizontal=True, vertical_alignment="center"):
+        ui.page_button("New run", shared.TTM_PAGE, {"run": shared.NEW}, icon=":material/add:")
         several = any(len(sweep.runs) > 1 for sweep in sweeps)
         together = not several or st.toggle(
             "Group the seeds of one run", True, key="together", bind="query-params"

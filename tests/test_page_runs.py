@@ -645,6 +645,12 @@ def test_the_table_marks_the_two_that_are_compared_and_a_list_says_what_one_can_
     assert "B minus A" in text(choose(app(RUNS), made.group, made.simplematch))
 
 
+def test_a_new_run_begins_here_too(app, made):  # noqa: F811
+    """On a phone the way led through the menu of pages alone."""
+    test = fine(button(app(RUNS), "New run").click().run())
+    assert test.title[0].value == "Test-time matching" and button(test, "Start the run")
+
+
 def test_a_comparison_says_a_set_once_a_line_and_stands_before_export_and_import(app, made):  # noqa: F811
     test = choose(app(RUNS), made.simplematch, made.file)
     lines = next(each.value for each in test.markdown if each.value.startswith("**A** "))
