@@ -38,8 +38,7 @@ PAPERS = {"Test-Time Matching": "TTM", "Language priors": "VGPT", "Cola": "Cola"
 WORLD = "The built-in world"
 _SIMPLEMATCH = ", SimpleMatch"  # ends such a line, beside that of test-time matching
 _ON_WORLD = "built-in world, "  # begins the lines of a paper's table that are measured there
-# Columns that fit a phone with the name of a row beside its numbers, above those with intervals, and above bare ones.
-_BESIDE, _MOST, _MOST_BARE = 3, 7, 9
+_BESIDE = 3  # columns that fit a phone with the name of a row beside its numbers
 _TOP = ' class="cm-highest" title="The highest of its column"'
 _SOURCES = ("paper", "shipped", "yours")  # of a cell's numbers
 # What stands in a cell without a number, and why.
@@ -189,11 +188,12 @@ def _one_table(lines: Sequence[Mapping[str, Any]], of_world: bool, ranked: bool 
         )
         body = f'<tr class="cm-chance"><th scope="row">by chance</th>{cells}</tr>{body}'
     top = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
-    most = _MOST if "<small" in body or "±" in body else _MOST_BARE
-    fits = " cm-fits" if _BESIDE < len(heads) <= most else ""
-    return _scrolling(
-        f'<table class="cm-cells{fits}"><thead><tr><td></td>{top}</tr></thead><tbody>{body}</tbody></table>'
+    fits = " cm-fits" if len(heads) > _BESIDE else ""
+    head = f"<thead><tr><td></td>{top}</tr></thead>"
+    markup = (
+        f'<table class="cm-cells{fits}" style="--columns:{len(heads)}">{head}<tbody>{body}</tbody></table>'
     )
+    return _scrolling(len(heads), markup)
 
 
 def _highest(rows: Iterable[Mapping[str, Any]], heads: Sequence[str]) -> dict[str, float]:
@@ -229,10 +229,10 @@ def _headings(lines: Sequence[Mapping[str, Any]]) -> list[str]:
     return [head for heads in methods.values() for head in heads]
 
 
-def _scrolling(table: str) -> str:
+def _scrolling(columns: int, table: str) -> str:
     """A table's markup in a place of its own, which says that it can be scrolled where it is wider than the page."""
     return (
-        '<div class="cm-wide"><p class="cm-more">This table is wider than the page: scroll it sideways.</p>'
+        f'<div class="cm-wide"><p class="cm-more">This table has {columns} columns: scroll it sideways.</p>'
         f'<div class="cm-scroll" tabindex="0" role="region" aria-label="Table">{table}</div></div>'
     )
 
