@@ -494,7 +494,7 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
     ticked = _ticked(ids, chosen)
     if 2 <= len(ticked) <= len(LETTERS):
         letters = zip(
-            (each.id for each in from_above([sweeps[name] for name in ticked])), LETTERS, strict=False
+            (each.id for each in by_age([sweeps[name] for name in ticked])), LETTERS, strict=False
         )
         frame = frame.assign(letter=frame["id"].map(dict(letters)).fillna(""))
     everything = bool(st.session_state.get("columns"))
@@ -541,9 +541,10 @@ def _what_to_tick(count: int, of: int) -> str:
     return f"The curves of at most {len(LETTERS)} runs are laid over each other; {count} are ticked."
 
 
-def from_above(runs: Sequence[SeedGroup]) -> list[SeedGroup]:
-    """Runs as the table has them, the newest on top: that is A, the next one B."""
-    return sorted(runs, key=lambda sweep: sweep.created, reverse=True)
+def by_age(runs: Sequence[SeedGroup]) -> list[SeedGroup]:
+    """Runs in the order of their letters: A is the oldest, so that B minus A is what a later one gained; of two the other
+    way round where they are swapped."""
+    return sorted(runs, key=lambda sweep: sweep.created, reverse=bool(st.session_state.get("swapped")))
 
 
 def comparable(first: SeedGroup, second: SeedGroup, results: Mapping[str, str]) -> str:
@@ -877,7 +878,7 @@ NOTHING = _Shown({}, {}, "")
 def overlay(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     """The curves of three runs and more laid over each other, the uppermost as A; what of it can be taken away."""
     st.header("Compared", anchor=False)
-    sweeps = from_above(chosen)
+    sweeps = by_age(chosen)
     of = {
         f"{letter}: {name}": sweep
         for letter, name, sweep in zip(LETTERS, legend(*sweeps), sweeps, strict=False)
@@ -923,9 +924,11 @@ def _is_headline(name: str) -> bool:
 
 
 def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
-    """Two laid over each other, the upper as A, and the difference on the same groups; what of it can be taken away."""
-    st.header("Compared", anchor=False)
-    first, second = from_above(chosen)
+    """Two laid over each other, the older as A, and the difference on the same groups; what of it can be taken away."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.header("Compared", anchor=False, width="content")
+        st.toggle("Swap A and B", key="swapped", bind="query-params")
+    first, second = by_age(chosen)
     pair = _Pair.of(first, second, store, partial(ends_now, store=store))
     own, sides = legend(first, second), pair.sides
     if pair.other_groups:
@@ -944,6 +947,8 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
         return NOTHING
     if metric in pair.tested:
         st.markdown(ui.unbroken(pair.verdict(metric)))
+    shown = {name: with_intervals(data[name], sweep) for name, sweep in both.items()}
+    figure, bands = drawn_over(both, data, shown, metric)
     if pair.ends and metric in metrics.METRICS:
         results = (metric_line(e.metrics[metric]) for e in pair.ends)
         named = (f"{line}: {escape_markdown(result)}" for line, result in zip(lines, results, strict=True))
@@ -955,8 +960,6 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
         st.markdown("  \n".join([*lines, differing]))
         means(both, sides, metric, store)
     every_metric(pair.frame, pair.note)
-    shown = {name: with_intervals(data[name], sweep) for name, sweep in both.items()}
-    figure, bands = drawn_over(both, data, shown, metric)
     tables = {"All metrics of both (CSV)": pair.frame, "Both curves (CSV)": curve_table(data, shown)}
     if pair.ends:
         tables["Paired differences (CSV)"] = _printed_comparison(comparison_table(*pair.ends, ("A", "B")))
@@ -1272,10 +1275,10 @@ def page() -> None:
     elif 2 < len(chosen) <= len(LETTERS):
         shown = overlay(chosen, store)
     with st.container(horizontal=True):
-        more, then = partial(taken_away, shown.tables), partial(run_archives, from_above(chosen))
+        more, then = partial(taken_away, shown.tables), partial(run_archives, by_age(chosen))
         title = "; ".join(
             f"{letter}: {shared.group_label(sweep)}"
-            for letter, sweep in zip(LETTERS, from_above(chosen), strict=False)
+            for letter, sweep in zip(LETTERS, by_age(chosen), strict=False)
         )
         numbers = partial(numbers_of, sweeps, steps)
         files: dict[str, Any] = {"latex": shown.latex, "report": shown.report, "report_name": "compared-runs"}
@@ -1310,7 +1313,7 @@ def listed(sweeps: list[SeedGroup]) -> list[SeedGroup]:
     if together:
         return sweeps
     single = [SeedGroup(run.id, [run]) for sweep in sweeps for run in sweep.runs]
-    return from_above(single)
+    return sorted(single, key=lambda sweep: sweep.created, reverse=True)
 
 
 def matching(frame: pd.DataFrame) -> np.ndarray:

@@ -44,9 +44,11 @@ def listed(test):
     return list(test.dataframe[0].value["id"])
 
 
-def choose(test, *names):
-    """Tick the rows of these runs."""
+def choose(test, *names, swapped=True):
+    """Tick the rows of these runs. swapped : the newest is A, as the expected numbers here have it."""
     rows = [listed(test).index(name) for name in names]
+    if swapped and len(names) > 1:
+        test.session_state["swapped"] = True
     test.session_state["runs_table"] = {"selection": {"rows": rows}}
     return fine(test.run())
 
@@ -633,7 +635,7 @@ def test_the_table_marks_the_two_that_are_compared_and_a_list_says_what_one_can_
     assert options[0].endswith("paired test") and options[-1].endswith("curves only")
     test = choose(test, *made.seeds)
     kinds = [each.type for each in test.main]
-    verdict = next(i for i, each in enumerate(test.main) if "B minus A" in str(getattr(each, "value", "")))
+    verdict = next(i for i, each in enumerate(test.main) if "B − A" in str(getattr(each, "value", "")))
     assert verdict < kinds.index("plotly_chart")  # the figure filled the first screen before it
     two = letters(test)
     assert [two[name] for name in made.seeds] == ["B", "A"] and list(two.values()).count("") == len(two) - 2
@@ -643,6 +645,19 @@ def test_the_table_marks_the_two_that_are_compared_and_a_list_says_what_one_can_
     grouped = choose(app(RUNS), made.group).selectbox(key="second_run").options
     assert next(each for each in grouped if "SimpleMatch" in each).endswith("paired test")
     assert "B minus A" in text(choose(app(RUNS), made.group, made.simplematch))
+
+
+def test_the_older_of_two_is_a_unless_they_are_swapped(app, made):  # noqa: F811
+    """The newest was A, so that B minus A below 0 meant that the older one is worse."""
+    test = choose(app(RUNS, together="false"), *made.seeds, swapped=False)
+    assert [letters(test)[name] for name in made.seeds] == ["A", "B"]
+    assert {name for name in drawn(test) if name} == {"A: seed 0", "B: seed 1"}
+    before = next(each.value for each in test.markdown if "B − A" in each.value)
+    test = fine(test.toggle(key="swapped").set_value(True).run())
+    assert [letters(test)[name] for name in made.seeds] == ["B", "A"]
+    after = next(each.value for each in test.markdown if "B − A" in each.value)
+    (one, other) = (re.search(r"B − A.([+−])([0-9.]+)", said.replace("\u2060", "")) for said in (before, after))
+    assert one[2] == other[2] and one[1] != other[1]
 
 
 def test_a_new_run_begins_here_too(app, made):  # noqa: F811

@@ -36,7 +36,7 @@ _NAMES = """
     published_system published_method
     way hub try_model
     together columns find compared_metric differ points in_order
-    no_page
+    no_page swapped
     """
 _PARAMETERS = frozenset(_NAMES.split())
 _OF_OTHERS = ("__", "utm_")  # begin what hosts and mailing lists add to an address
