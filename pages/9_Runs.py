@@ -915,6 +915,7 @@ def pick_metric(known: Sequence[str]) -> str | None:
         format_func=lambda name: label_and_meaning(name)[0],
         key="compared_metric",
         bind="query-params",
+        label_visibility="collapsed",
         width=280,
     )
 
@@ -925,7 +926,8 @@ def _is_headline(name: str) -> bool:
 
 def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     """Two laid over each other, the older as A, and the difference on the same groups; what of it can be taken away."""
-    with st.container(horizontal=True, vertical_alignment="center"):
+    bar = st.container(horizontal=True, vertical_alignment="center")
+    with bar:
         st.header("Compared", anchor=False, width="content")
         st.toggle("Swap A and B", key="swapped", bind="query-params")
     first, second = by_age(chosen)
@@ -940,7 +942,8 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     differing = "  \n".join(escape_markdown(line) for line in (pair.differing, pair._seeds_line) if line)
     data = {name: curves(sweep, store) for name, sweep in both.items()}
     one, other = data.values()
-    metric = pick_metric([name for name in one.metrics if name in other.metrics])
+    with bar:
+        metric = pick_metric([name for name in one.metrics if name in other.metrics])
     if metric is None:
         st.markdown("  \n".join([*with_results(lines, sides), differing]))
         st.info(no_curves(pair), icon=":material/info:")
