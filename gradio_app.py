@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import json
 import os
+import re
 import tempfile
 import threading
 import tomllib
@@ -47,6 +49,7 @@ from PIL import Image, ImageOps
 from core import datasets
 from core.base.errors import InputError
 from core.base.image_files import ImageFile
+from core.datasets.paper_results import CITATIONS
 from core.figures import group_html
 from core.groups import Group, ImageRef
 from core.metrics.evaluation import Evaluation
@@ -62,13 +65,18 @@ from demo_server.turns import queued
 from demo_server.uploads import KEPT
 
 APP = Path(__file__).parent / ".streamlit"  # the look of the app, which is the demo's too
-EXAMPLES = (  # groups of the test split, a kind each; builtin/clip has the last one right by every metric
+EXAMPLES = (  # groups of the test split, a kind each
     ("scenes/left-right", 0),
     ("scenes/front-behind", 2),
     ("scenes/attribute-swap", 2),
     ("scenes/attribute-swap", 10),
 )
-KINDS = "left and right, front and behind, exchanged colours, and one that builtin/clip has right"
+KINDS = (
+    "left and right",
+    "front and behind",
+    "exchanged colours",
+    "right by every metric",
+)  # the last of builtin/clip
 LONGEST = 400  # characters of a caption, also by the API
 PICTURE = 320  # pixels a side, of the rendered examples
 Given = str | bytes  # an image as Gradio hands it on: a file of its uploads, or what a data address holds
@@ -82,6 +90,8 @@ INTRO = """
 Image A belongs to caption 1, image B to caption 2. Does a model know it? Choose an example, or bring two images and
 two captions of your own.
 """
+APP_ADDRESS = "CROSSMATCH_APP_URL"  # the variable with the address of the whole app, where it has one
+PAPER = "[Test-Time Matching](https://arxiv.org/abs/2510.07632)"
 ABOUT = """
 The built-in models are small and know rendered scenes of cubes, spheres and cylinders, not photographs. The examples
 are groups of the app Crossmatch, scored from the same pictures, with the same scores.
@@ -105,15 +115,16 @@ main > .column {gap: .6rem;}
 /* the examples are cards in one row, on a phone in two: each picture with its caption beside it */
 #examples thead {display: none;}
 #examples .table-wrap, #examples table {display: block; width: 100%; border: 0; margin: 0; padding: 0;}
-#examples > .label {margin-bottom: .3rem;}
+#examples > .label {height: 0; margin: 0; overflow: hidden;} /* each card says what it is */
 #examples tbody {display: grid; grid-template-columns: repeat(4, minmax(0, 1fr)); gap: .5rem .6rem;}
 #examples tr {display: grid; grid-template-columns: 2.1rem minmax(0, 1fr); gap: .25rem .5rem; align-items: center;
   padding: .35rem; margin: 0; border: 1px solid rgba(134,140,155,.4); border-radius: .5rem; cursor: pointer;
   background: var(--block-background-fill);}
+#examples tr::before {grid-column: 1 / -1; font-size: .85rem; font-weight: 600;}
 #examples tr:is(:hover, :focus-within) {border-color: #4a3fb5; outline: 1px solid #4a3fb5;}
 #examples td {padding: 0; border: 0; white-space: normal; font-size: .78rem; line-height: 1.25; text-align: left;}
 #examples td:nth-child(n+3) {grid-column: 2;}
-#examples td:is(:nth-child(1), :nth-child(3)) {grid-row: 1;}
+#examples td:is(:nth-child(1), :nth-child(3)) {grid-row: 2;}
 #examples td .container {width: 100%; height: auto; max-width: none; border: 0; border-radius: .3rem;}
 #examples td img {width: 100%; height: auto;}
 @media (max-width: 900px) {
@@ -401,6 +412,23 @@ def picture(value: str | None, label: str, **more: Any) -> gr.Image:
     return gr.Image(value, type="filepath", image_mode=None, label=label, height=176, **more)
 
 
+def links() -> str:
+    """Where more is: the paper, the whole app, how to cite; Markdown."""
+    address = os.environ.get(APP_ADDRESS, "")
+    whole = (
+        f"[The whole app]({address})" if re.match(r"https?://\S+$", address) else "The whole app: `make app`"
+    )
+    return f"<br>{whole} · The paper: {PAPER} · How to cite: at the end of the page\n"
+
+
+def kinds_css() -> str:
+    """What each example is, above its pictures."""
+    return "".join(
+        f"#examples tbody tr:nth-child({n})::before {{content: {json.dumps(kind)};}}\n"
+        for n, kind in enumerate(KINDS, 1)
+    )
+
+
 patch_gradio()
 
 
@@ -413,14 +441,14 @@ def build() -> gr.Blocks:
 
 def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
     with gr.Blocks(title="Crossmatch", analytics_enabled=False, delete_cache=(60, KEPT)) as demo:
-        gr.Markdown(INTRO)
+        gr.Markdown(INTRO.rstrip() + links())
         first, second = (picture(shown[0][i], f"Image {name}", render=False) for i, name in enumerate("AB"))
         one = gr.Textbox(shown[0][2], label="Caption 1, of image A", max_length=LONGEST, render=False)
         two = gr.Textbox(shown[0][3], label="Caption 2, of image B", max_length=LONGEST, render=False)
         given = gr.Examples(
             shown,
             [first, second, one, two],
-            label=f"Examples: {KINDS}",
+            label="Examples",
             cache_examples=False,
             elem_id="examples",
         )
@@ -442,6 +470,8 @@ def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
                 with gr.Accordion("As JSON", open=False):
                     answer = gr.JSON(first_record, show_label=False)
         gr.Markdown(ABOUT)
+        with gr.Accordion("How to cite", open=False):
+            gr.Code(CITATIONS["TTM"], show_label=False, language=None, lines=1)
         fields, results = [first, second, one, two, model, second_model], [drawn, verdicts, answer]
         # An example is scored as soon as it is there; a change takes away the result of what was there before.
         for event in (button.click, given.load_input_event.then):
@@ -498,7 +528,7 @@ def theme() -> gr.themes.Base:
 
 def look() -> dict[str, Any]:
     """What the page is launched with: the app's styles and its own."""
-    return {"css": (APP / "style.css").read_text() + LAYOUT, "theme": theme()}
+    return {"css": (APP / "style.css").read_text() + LAYOUT + kinds_css(), "theme": theme()}
 
 
 def main() -> None:

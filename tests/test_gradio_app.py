@@ -934,3 +934,15 @@ def test_help_and_a_wrong_option_are_answered_before_anything_large_is_imported(
         )
         assert said in found.stdout + found.stderr and "loaded:\n" in found.stdout
         assert found.returncode == (0 if words == ["--help"] else 2)
+
+
+def test_the_demo_leads_to_the_paper_the_app_and_how_to_cite_and_its_examples_say_what_they_are(monkeypatch):
+    """It named the app Crossmatch, and had no link but Gradio's own."""
+    monkeypatch.delenv(gradio_app.APP_ADDRESS, raising=False)
+    assert "arxiv.org/abs/2510.07632" in gradio_app.links() and "`make app`" in gradio_app.links()
+    monkeypatch.setenv(gradio_app.APP_ADDRESS, "https://crossmatch.example/app")
+    assert "[The whole app](https://crossmatch.example/app)" in gradio_app.links()
+    monkeypatch.setenv(gradio_app.APP_ADDRESS, "javascript:alert(1)")
+    assert "javascript" not in gradio_app.links()
+    assert len(gradio_app.KINDS) == len(gradio_app.EXAMPLES)
+    assert all(kind in gradio_app.kinds_css() for kind in gradio_app.KINDS)

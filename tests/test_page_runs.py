@@ -656,7 +656,9 @@ def test_the_older_of_two_is_a_unless_they_are_swapped(app, made):  # noqa: F811
     test = fine(test.toggle(key="swapped").set_value(True).run())
     assert [letters(test)[name] for name in made.seeds] == ["B", "A"]
     after = next(each.value for each in test.markdown if "B − A" in each.value)
-    (one, other) = (re.search(r"B − A.([+−])([0-9.]+)", said.replace("\u2060", "")) for said in (before, after))
+    (one, other) = (
+        re.search(r"B − A.([+−])([0-9.]+)", said.replace("\u2060", "")) for said in (before, after)
+    )
     assert one[2] == other[2] and one[1] != other[1]
 
 
