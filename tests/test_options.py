@@ -361,6 +361,7 @@ TRAINING: dict[str, dict[str, Case]] = {
     "--seeds": {"*": differs("--seeds", "3")},
     "--save": {"background": refused(DEAD, "--save", "model"), "*": differs("--save", "model")},
     "--background": {"background": differs(drop=("--background",)), "*": differs("--background")},
+    "--no-store": {"background": refused("which stores its run", "--no-store"), "*": differs("--no-store")},
     "--json": {"*": NO_JSON},
 }
 

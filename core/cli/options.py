@@ -118,6 +118,13 @@ Seeds = Annotated[
 ]
 Save = Annotated[Path | None, typer.Option(help="Folder for the adapted model.")]
 Background = Annotated[bool, typer.Option(help="Start as a background run and print its id.")]
+NoStore = Annotated[
+    bool,
+    typer.Option(
+        "--no-store",
+        help="Leave no run behind (default: the run is among those of `crossmatch runs list`, with its model).",
+    ),
+]
 DryRun = Annotated[
     bool,
     typer.Option(
