@@ -274,14 +274,15 @@ def scores() -> None:
 
 
 def refused(wrong: list[tuple[Any, InputError]]) -> None:
-    """What is wrong with files: of the first that it belongs elsewhere, or all of its mistakes, of each other one the
-    first of them; their turn comes once that one is mended."""
-    (file, error), *others = wrong
+    """What is wrong with files, the newest first, which somebody has just brought: that it belongs elsewhere, or all of
+    its mistakes; of each older one the first of them, or that it is a language prior."""
+    (file, error), *others = reversed(wrong)
     st.session_state["refused_upload"] = file
-    if not misplaced.not_scores(file.name, file.getvalue()):
+    if not misplaced.not_scores(file):
         misplaced.show_mistakes(error, file.name, file.getvalue(), "Nothing of it is stored: mend")
-    for _, error in others:
-        ui.show_error(error)
+    for file, error in others:
+        if not misplaced.not_scores(file, is_newest=False):
+            ui.show_error(error)
 
 
 def what_files_hold() -> None:
