@@ -406,6 +406,10 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "scores": refused("--cluster names a tag", "--cluster", "colour"),
             "*": differs("--cluster", "shape"),
         },
+        "--columns": {
+            "scores": differs("--columns", "image=caption,caption=image"),
+            "*": refused(DEAD, "--columns", "image=caption,caption=image"),
+        },
         "--text-only": {**TEXT_ONLY, "mixed": refused("has groups of 2x2", "--text-only")},
         "--json": {"*": NO_JSON},
     },
@@ -764,6 +768,10 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--common": {"*": differs("--common")},
         # What it pairs is in tests/test_cli_compare.py: here all have names in common.
         "--by-order": {"*": refused(DEAD, "--by-order")},
+        "--columns": {
+            "files": differs("--columns", "image=caption,caption=image"),
+            "*": refused(DEAD, "--columns", "image=caption,caption=image"),
+        },
         "--json": {"*": NO_JSON},
     },
     "rejudge": {

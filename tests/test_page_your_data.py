@@ -361,7 +361,12 @@ def test_the_examples_fit_each_other_and_each_says_how_many_it_matched(app):
     }
     test = app(PAGE, way="Scores or embeddings")
     labels = [b.label for b in test.get("download_button")]
-    assert labels == ["scores.csv", "tags.csv", "prior.csv"] and "Download examples:" in text(test)
+    assert labels == [
+        "scores.csv",
+        "tags.csv",
+        "prior.csv",
+        "embeddings.npz",
+    ] and "Download examples:" in text(test)
     fine(test.get("file_uploader")[0].upload("scores.csv", given["EXAMPLE"], "text/csv").run())
     assert "IndividualMatch" in [each.label for each in test.metric]
     fields = {u.label.partition(":")[0]: u for u in test.get("file_uploader")}
@@ -929,6 +934,15 @@ def test_the_example_of_images_is_a_zip_that_can_be_uploaded(app):
     assert "4 groups" in text(test) and "left-right/test/0000" in html(test) + text(test)
 
 
+def test_the_example_of_embeddings_can_be_uploaded(app):
+    import runpy
+
+    content = runpy.run_path(str(ROOT / "pages/8_Your_Data.py"), run_name="data")["example_embeddings"]()
+    test = app(PAGE, way="Scores or embeddings")
+    fine(test.file_uploader(key="scores_upload").upload("embeddings.npz", content).run())
+    assert "4 groups of 2×2" in text(test) and len(content) < 3000
+
+
 def test_an_archive_among_the_scores_is_opened_where_it_belongs(app):
     """The field answered “application/zip files are not allowed.”, and led nowhere."""
     content = _zip(manifest__csv=b"id,image_0,image_1,caption_0,caption_1\na,1.png,2.png,x,y\n")
@@ -1049,7 +1063,7 @@ def test_a_prior_of_no_stored_scores_says_which_it_needs(app):
     (said,) = [each for each in said_of(test) if "language prior" in each]
     assert said == (
         "prior.csv looks like a language prior: upload the scores that it belongs to, and add it below their result. "
-        "It needs scores that are log-likelihoods, of the same groups and captions."
+        "It needs scores that are log-likelihoods, of the same groups and captions, without a prior yet."
     )
     assert not [each for each in test.button if each.label.startswith("Add it to")]
 

@@ -224,7 +224,7 @@ def _offer_prior(file: Any) -> None:
     else:
         _say(
             f"{name} looks like a language prior: upload the scores that it belongs to, and add it below their result. "
-            "It needs scores that are log-likelihoods, of the same groups and captions."
+            "It needs scores that are log-likelihoods, of the same groups and captions, without a prior yet."
         )
     with st.container(horizontal=True):
         for entry in entries:
@@ -233,7 +233,7 @@ def _offer_prior(file: Any) -> None:
             if st.button(label, key=key, type="primary", icon=":material/add:"):
                 add_prior(entry, name, content)
                 as_stored(file)
-                st.toast(escape_markdown(f"{name} lies beside {entry.removeprefix(PREFIX)}."))
+                st.toast(escape_markdown(f"{name} is added to {entry.removeprefix(PREFIX)}."))
                 select(set=entry, shape="", tag=[])
 
 

@@ -35,7 +35,8 @@ FILE_LABEL = "File of scores or embeddings"
 FORMATS = (
     "Scores: CSV or Parquet `group,image,caption,score`, optional `match`; NPZ `scores` (groups, images, captions); "
     "JSON lines with `c0_i0`, `c1_i0`, …, or a sample log of lm-eval or lmms-eval; MTEB's predictions (JSON). "
-    "Embeddings: NPZ with `img` and `cap`, rows in group order."
+    "Embeddings: NPZ with `img` and `cap` (or `image_embeddings` and `text_embeddings`, `images` and `captions`), "
+    "rows in group order."
 )
 BESIDE = {  # what: label of the field, endings, what its file holds
     TAGS: (

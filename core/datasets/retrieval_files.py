@@ -23,8 +23,8 @@ from core.base.lazy import pandas as pd
 from core.base.limits import check
 from core.base.table_formats import open_table, read_arrays, read_bytes
 from core.datasets._prior_files import (
-    _by_its_name,
     _advice,
+    _by_its_name,
     _more_arrays,
     _more_columns,
     _more_names,
