@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import io
 import re
 import tempfile
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -80,11 +82,20 @@ a,1,-3.2
 b,0,-4.0
 b,1,-4.1
 """
-EXAMPLES = {  # file name: content; the last two belong to the first
+EXAMPLES = {  # file name: content; tags and prior belong to the scores
     "scores.csv": EXAMPLE,
     "tags.csv": EXAMPLE_TAGS,
     "prior.csv": EXAMPLE_PRIOR,
 }
+
+
+def example_embeddings() -> bytes:
+    """Vectors of four groups of 2x2 as an NPZ file: image i of a group is near its caption i, but for noise."""
+    rng, data = np.random.default_rng(0), io.BytesIO()
+    captions = rng.normal(size=(8, 16))
+    images = captions + 1.5 * rng.normal(size=(8, 16))
+    np.savez(data, img=images.astype(np.float32), cap=captions.astype(np.float32))
+    return data.getvalue()
 
 
 # --- images and captions ---------------------------------------------------------------------------------------------
@@ -274,27 +285,29 @@ def scores() -> None:
 
 
 def refused(wrong: list[tuple[Any, InputError]]) -> None:
-    """What is wrong with files: of the first that it belongs elsewhere, or all of its mistakes, of each other one the
-    first of them; their turn comes once that one is mended."""
-    (file, error), *others = wrong
+    """What is wrong with files, the newest first, which somebody has just brought: that it belongs elsewhere, or all of
+    its mistakes; of each older one the first of them, or that it is a language prior."""
+    (file, error), *others = reversed(wrong)
     st.session_state["refused_upload"] = file
-    if not misplaced.not_scores(file.name, file.getvalue()):
+    if not misplaced.not_scores(file):
         misplaced.show_mistakes(error, file.name, file.getvalue(), "Nothing of it is stored: mend")
-    for _, error in others:
-        ui.show_error(error)
+    for file, error in others:
+        if not misplaced.not_scores(file, is_newest=False):
+            ui.show_error(error)
 
 
 def what_files_hold() -> None:
-    """The forms that are read, and a file of scores with what can be put beside it, to see the form or try the page."""
+    """The forms that are read, and examples to see the form or try the page: scores with what can be put beside them,
+    and embeddings."""
     st.caption(FORMATS)
     with st.container(horizontal=True, gap="small", vertical_alignment="center", key="examples"):
         st.markdown("Download examples:", width="content")
-        for name, content in EXAMPLES.items():
+        for name, content in [*EXAMPLES.items(), ("embeddings.npz", example_embeddings)]:
             st.download_button(
                 name,
                 content,
                 name,
-                "text/csv",
+                "text/csv" if name.endswith(".csv") else "application/octet-stream",
                 on_click="ignore",
                 type="tertiary",
                 icon=":material/download:",

@@ -482,8 +482,13 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
         world.calls.append(json.dumps(job.written(), sort_keys=True))
         return iter([epoch(0), epoch(1)])
 
+    def ended(real: Any) -> Any:  # what is canned has one iteration, whatever was asked for
+        return lambda job, records: real(job, records) if world.trains else len(records) > 1
+
     for kind in (ttm_run.AdaptationRun, ttm_run.LedgerRun):
         monkeypatch.setattr(kind, "execute", noted(kind.execute))
+    for kind in (ttm_run.TTMRun, ttm_run.SimpleMatchRun):
+        monkeypatch.setattr(kind, "is_over", ended(kind.is_over))
     monkeypatch.setattr(cola_run.StrategyRun, "execute", epochs)
     monkeypatch.setattr(rates, "_trial", lambda job, lr: rates._RateTrial(lr, -abs(lr - 3e-3), {}, None))
     monkeypatch.setattr(Ladder, "measured", noting(world.calls, "measured", ladder_record))

@@ -1079,7 +1079,7 @@ def test_in_a_report_the_line_of_a_group_of_one_image_begins_at_its_picture(chro
     assert gaps and all(0 <= gap < 12 for gap in gaps)
 
 
-@pytest.mark.parametrize("width", [1366, 390])
+@pytest.mark.parametrize("width", [1366, 1100, 390])
 def test_a_report_breaks_no_word_of_a_head_and_its_tables_fit_a_phone_and_paper(chromium, width):
     sections = [
         ReportSection(

@@ -524,5 +524,5 @@ def test_a_group_of_commands_names_all_of_them_and_offers_what_works(group):
 
 
 def test_the_line_of_runs_names_every_command_of_it():
-    line = COMMANDS["runs"].help.removeprefix("Background runs: ").removesuffix(".").split(", ")
+    line = COMMANDS["runs"].help.removeprefix("Stored runs: ").removesuffix(".").split(", ")
     assert set(line) == {each.name for each in import_module("core.cli.runs").runs_app.registered_commands}

@@ -594,7 +594,8 @@ def test_thresholds_above_every_margin_are_said_before_training_and_after_it():
         "99",
     ]
     found = CliRunner().invoke(app, words, catch_exceptions=False)
-    first, last = found.stderr.splitlines()
+    first, last, stored = found.stderr.splitlines()
+    assert stored.startswith("stored as run ")
     assert first.startswith(
         "warning: seed 0: In the last iteration no group is selected, as the margins are now: τ 99"
     )

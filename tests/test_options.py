@@ -361,6 +361,7 @@ TRAINING: dict[str, dict[str, Case]] = {
     "--seeds": {"*": differs("--seeds", "3")},
     "--save": {"background": refused(DEAD, "--save", "model"), "*": differs("--save", "model")},
     "--background": {"background": differs(drop=("--background",)), "*": differs("--background")},
+    "--no-store": {"background": refused("which stores its run", "--no-store"), "*": differs("--no-store")},
     "--json": {"*": NO_JSON},
 }
 
@@ -404,6 +405,10 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "embeddings": refused("--cluster names a tag", "--cluster", "colour"),
             "scores": refused("--cluster names a tag", "--cluster", "colour"),
             "*": differs("--cluster", "shape"),
+        },
+        "--columns": {
+            "scores": differs("--columns", "image=caption,caption=image"),
+            "*": refused(DEAD, "--columns", "image=caption,caption=image"),
         },
         "--text-only": {**TEXT_ONLY, "mixed": refused("has groups of 2x2", "--text-only")},
         "--json": {"*": NO_JSON},
@@ -763,6 +768,10 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         "--common": {"*": differs("--common")},
         # What it pairs is in tests/test_cli_compare.py: here all have names in common.
         "--by-order": {"*": refused(DEAD, "--by-order")},
+        "--columns": {
+            "files": differs("--columns", "image=caption,caption=image"),
+            "*": refused(DEAD, "--columns", "image=caption,caption=image"),
+        },
         "--json": {"*": NO_JSON},
     },
     "rejudge": {

@@ -361,7 +361,12 @@ def test_the_examples_fit_each_other_and_each_says_how_many_it_matched(app):
     }
     test = app(PAGE, way="Scores or embeddings")
     labels = [b.label for b in test.get("download_button")]
-    assert labels == ["scores.csv", "tags.csv", "prior.csv"] and "Download examples:" in text(test)
+    assert labels == [
+        "scores.csv",
+        "tags.csv",
+        "prior.csv",
+        "embeddings.npz",
+    ] and "Download examples:" in text(test)
     fine(test.get("file_uploader")[0].upload("scores.csv", given["EXAMPLE"], "text/csv").run())
     assert "IndividualMatch" in [each.label for each in test.metric]
     fields = {u.label.partition(":")[0]: u for u in test.get("file_uploader")}
@@ -929,6 +934,15 @@ def test_the_example_of_images_is_a_zip_that_can_be_uploaded(app):
     assert "4 groups" in text(test) and "left-right/test/0000" in html(test) + text(test)
 
 
+def test_the_example_of_embeddings_can_be_uploaded(app):
+    import runpy
+
+    content = runpy.run_path(str(ROOT / "pages/8_Your_Data.py"), run_name="data")["example_embeddings"]()
+    test = app(PAGE, way="Scores or embeddings")
+    fine(test.file_uploader(key="scores_upload").upload("embeddings.npz", content).run())
+    assert "4 groups of 2×2" in text(test) and len(content) < 3000
+
+
 def test_an_archive_among_the_scores_is_opened_where_it_belongs(app):
     """The field answered “application/zip files are not allowed.”, and led nowhere."""
     content = _zip(manifest__csv=b"id,image_0,image_1,caption_0,caption_1\na,1.png,2.png,x,y\n")
@@ -969,6 +983,91 @@ def test_a_file_that_was_mended_takes_the_place_of_the_one_with_mistakes(app):
     assert "mine.csv: 1 group" in text(test).replace("\\", "")
 
 
+def score_rows(value=lambda i, j: f"{i == j:d}", header="group,image,caption,score"):
+    return [header, *(f"{g},{i},{j},{value(i, j)}" for g in "ab" for i in (0, 1) for j in (0, 1))]
+
+
+def several(app, **content):
+    """The page with these files of scores in its field, uploaded in this order."""
+    test = app(PAGE, way="Scores or embeddings")
+    field = test.file_uploader(key="scores_upload")
+    for name, rows in content.items():
+        field = field.upload(name.replace("__", "."), "\n".join(rows).encode(), "text/csv")
+    return field.run()
+
+
+def said_of(test):
+    return [each.value.replace("\\", "") for each in (*test.info, *test.error)]
+
+
+def test_of_several_refused_files_the_newest_has_the_whole_treatment(app):
+    """It was the first one; whoever brought another looked at that one."""
+    bad, others = score_rows()[:-2] + ["b,1,0,x", "b,1,1,y"], score_rows(header="item,img,cap,sim")
+    test = several(app, bad__csv=bad, others__csv=others)
+    assert test.selectbox(key="score_columns_group").value == "item"
+    assert [each.partition(" ")[0] for each in said_of(test)] == ["others.csv", "bad.csv:"]
+    assert not [each for each in test.dataframe if "what is wrong" in each.value.columns]
+    fine_form = fine_button(test)
+    assert fine_form.selectbox(key="set").value == "upload/others.csv"
+    assert [each.value.replace("\\", "").partition(" ")[0] for each in fine_form.error] == ["bad.csv"]
+    test = several(app, others__csv=others, bad__csv=bad)
+    (table,) = [each.value for each in test.dataframe if "what is wrong" in each.value.columns]
+    assert table["row"].tolist() == ["8", "9"]
+    assert [each.partition(" ")[0] for each in said_of(test)] == ["bad.csv", "others.csv"]
+
+
+def fine_button(test):
+    return button(test, "Read it as scores").click().run()
+
+
+def test_a_refused_file_is_named_until_one_of_its_name_is_stored(app):
+    """A prior was named no more once embeddings were stored after it."""
+    test = several(app, prior__csv=["group,caption,prior", "a,0,-1"], good__csv=score_rows())
+    assert [each for each in said_of(test) if each.startswith("prior.csv looks like a language prior")]
+    assert test.session_state["set"] == "upload/good.csv"
+    assert [each for each in said_of(test.run()) if each.startswith("prior.csv looks like a language prior")]
+    test = several(app, good__csv=score_rows(), prior__csv=["group,caption,prior", "a,0,-1"])
+    test = test.file_uploader(key="scores_upload").upload("prior.csv", "\n".join(score_rows()).encode()).run()
+    assert not [each for each in said_of(test) if "language prior" in each]
+    test = app(PAGE, way="Scores or embeddings")
+    field = test.file_uploader(key="scores_upload").upload("a.csv", b"group,caption,prior\na,0,-1\n")
+    test = (
+        field.upload("b.csv", "\n".join(score_rows()).encode())
+        .upload("a.csv", "\n".join(score_rows()).encode())
+        .run()
+    )
+    assert not said_of(test) and test.session_state["set"] == "upload/b.csv"
+
+
+LOGARITHMS = score_rows(lambda i, j: f"{-1 - (i != j)}.5")
+PRIOR_ROWS = ["group,caption,prior", *(f"{g},{j},{-1.5 - j}" for g in "ab" for j in (0, 1))]
+
+
+def test_a_prior_among_scores_is_added_beside_those_it_is_of_by_one_button(app):
+    """It was taken for scores under other headers."""
+    test = several(app, plain__csv=score_rows(), logarithms__csv=LOGARITHMS, prior__csv=PRIOR_ROWS)
+    assert any(
+        each.startswith("prior.csv looks like a language prior: add it to the sc") for each in said_of(test)
+    )
+    assert not any("other headers" in each for each in said_of(test))
+    assert not [each for each in test.button if "plain" in each.label and each.label.startswith("Add it")]
+    test = fine(button(test, r"Add it to logarithms\.csv").click().run())
+    assert test.selectbox(key="set").value == "upload/logarithms.csv"
+    assert not any("language prior" in each for each in said_of(test))
+    assert UploadStore().get("logarithms.csv").beside("prior")[0] == "prior.csv"
+    assert "Language prior: prior.csv, 4 of 4 captions matched." in text(test).replace("\\", "")
+
+
+def test_a_prior_of_no_stored_scores_says_which_it_needs(app):
+    test = several(app, plain__csv=score_rows(), prior__csv=PRIOR_ROWS)
+    (said,) = [each for each in said_of(test) if "language prior" in each]
+    assert said == (
+        "prior.csv looks like a language prior: upload the scores that it belongs to, and add it below their result. "
+        "It needs scores that are log-likelihoods, of the same groups and captions, without a prior yet."
+    )
+    assert not [each for each in test.button if each.label.startswith("Add it to")]
+
+
 def test_of_several_files_with_mistakes_each_is_named_and_the_good_one_is_shown(app):
     rows = ["group,image,caption,score"] + [f"a,{i},{j},{i == j:d}" for i in (0, 1) for j in (0, 1)]
     good, bad = "\n".join(rows).encode(), "\n".join([*rows[:-1], "a,1,1,x"]).encode()
@@ -976,6 +1075,6 @@ def test_of_several_files_with_mistakes_each_is_named_and_the_good_one_is_shown(
     field = test.file_uploader(key="scores_upload").upload("one.csv", bad, "text/csv")
     field = field.upload("good.csv", good, "text/csv").upload("two.csv", bad, "text/csv")
     test = field.run()
-    assert [each.value.replace("\\", "").partition(":")[0] for each in test.error] == ["one.csv", "two.csv"]
+    assert [each.value.replace("\\", "").partition(":")[0] for each in test.error] == ["two.csv", "one.csv"]
     assert test.session_state["set"] == "upload/good.csv"
     assert "good.csv: 1 group" in text(test).replace("\\", "")

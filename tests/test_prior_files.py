@@ -23,6 +23,15 @@ def npz(**arrays: object) -> bytes:
     return data.getvalue()
 
 
+def test_a_column_called_prior_is_log_p_of_t_as_the_array_of_that_name_is():
+    rows = [f"{g},{text},{PRIOR[i, j]}" for i, g in enumerate(IDS) for j, text in enumerate(CAPTIONS[i])]
+    table = "\n".join(["group,caption,prior", *rows]).encode()
+    found = Prior.from_file("p.csv", SCORES, IDS, CAPTIONS, table)
+    assert found.values.tolist() == PRIOR.tolist() and "not used" not in found.line
+    both = "\n".join(["group,caption,prior,log_prob", *(f"{row},-1" for row in rows)]).encode()
+    assert read_prior("p.csv", IDS, 2, both, CAPTIONS).tolist() == [[[-1.0, -1.0]] * 3]
+
+
 # --- arrays with names
 
 

@@ -1,5 +1,8 @@
 """Tables of scores under other headers: what is guessed, what is read, what is refused."""
 
+import json
+import shlex
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -7,6 +10,7 @@ from typer.testing import CliRunner
 from core.base.errors import InputError
 from core.base.table_formats import open_table
 from core.cli import app
+from core.cli._evaluation import read_score_file
 from core.datasets.score_files import read_scores
 from core.exchange.score_columns import _ScoreColumns
 
@@ -88,12 +92,104 @@ def test_a_wrong_choice_is_one_sentence(columns, told):
     assert str(caught.value).startswith(told) and str(caught.value).endswith(".")
 
 
-def test_the_command_says_how_to_name_the_columns(tmp_path):
+def test_a_command_without_the_option_says_how_to_name_the_columns(tmp_path):
     file = tmp_path / "mine.csv"
     for text, told in (
         (LONG, "rename item to group, img to image, cap to caption, sim to score if that is what they are"),
         (WIDE, "write a row per score with the columns group, image, caption and score"),
     ):
         file.write_text(text)
-        found = CliRunner().invoke(app, ["evaluate", "--scores", str(file)])
-        assert found.exit_code and told in str(found.exception)
+        with pytest.raises(InputError, match=told):
+            read_score_file(file)
+
+
+# --- the option
+
+
+def run(*words):
+    return CliRunner().invoke(app, [*map(str, words)])
+
+
+LABELLED = "item,img,cap,sim,label\n" + "".join(
+    f"{g},{i},{j},{i + 2 * j if g == 'a' else i == j:d},{i == j:d}\n"
+    for g in "ab"
+    for i in (0, 1)
+    for j in (0, 1)
+)
+
+
+def test_the_command_that_an_error_prints_reads_the_file_as_its_own_names_do(tmp_path):
+    other, own = tmp_path / "other file.csv", tmp_path / "own.csv"
+    other.write_text(LABELLED)
+    own.write_text(LABELLED.replace("item,img,cap,sim,label", "group,image,caption,score,match"))
+    said = str(run("evaluate", "--scores", other).exception)
+    printed = said.partition("`")[2].partition("`")[0]
+    assert printed.endswith("--columns group=item,image=img,caption=cap,score=sim,match=label")
+    found = run(*shlex.split(printed)[1:], "--json")
+    assert found.exit_code == 0, found.exception
+    without_file = lambda text: {k: v for k, v in json.loads(text).items() if k != "file"}  # noqa: E731
+    assert without_file(found.stdout) == without_file(run("evaluate", "--scores", own, "--json").stdout)
+    said = str(run("compare", own, other).exception)
+    printed = said.partition("`")[2].partition("`")[0]
+    found = run(*shlex.split(printed)[1:])
+    assert found.exit_code == 0 and "B minus A" in found.stdout  # the first file is read by its own names
+
+
+def test_a_column_of_scores_for_each_caption_is_named_by_the_option_too(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text(WIDE)
+    said = str(run("evaluate", "--scores", path).exception)
+    printed = said.partition("`")[2].partition("`")[0]
+    assert printed.endswith("--columns group=qid,score=cap0,score=cap1,score=cap2")
+    found = run(*shlex.split(printed)[1:])
+    assert found.exit_code == 0 and "2 groups of 1x3" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("columns", "says"),
+    [
+        ("item", "--columns has 'item'; give it as group=NAME,image=NAME,caption=NAME,score=NAME"),
+        ("set=item", "--columns has 'set=item'; give it as"),
+        ("group=item,group=img", "--columns names group twice; name one column."),
+        (
+            "group=items",
+            "other.csv has no column 'items' among: item, img, cap, sim, label; name one of them in",
+        ),
+        ("group=item,image=img,caption=cap", "No column has the scores; choose one."),
+        ("group=item,image=img,caption=cap,score=cap", "The column 'cap' has two meanings"),
+    ],
+)
+def test_an_option_that_names_no_columns_is_refused_in_one_sentence(columns, says, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "other.csv").write_text(LABELLED)
+    for words in (("evaluate", "--scores", "other.csv"), ("compare", "other.csv", "none.csv")):
+        found = run(*words, "--columns", columns)
+        assert isinstance(found.exception, InputError)
+        assert words[0] == "compare" or str(found.exception).startswith(says)
+
+
+def test_the_mistakes_of_a_file_with_other_headers_are_listed_by_row(tmp_path):
+    path = tmp_path / "other.csv"
+    path.write_text(LABELLED.replace("a,0,0,0", "a,0,0,?").replace("b,1,1,1", "b,1,1,?"))
+    columns = "group=item,image=img,caption=cap,score=sim,match=label"
+    assert "which is no number" in str(run("evaluate", "--scores", path, "--columns", columns).exception)
+
+
+def test_an_error_names_the_row_of_each_mistake_once(tmp_path):
+    path = tmp_path / "own.csv"
+    text = LABELLED.replace("item,img,cap,sim,label", "group,image,caption,score,match")
+    path.write_text(text.replace("a,0,0,0", "a,0,0,x").replace("b,1,1,1", "b,1,1,y"))
+    error = run("evaluate", "--scores", path).exception
+    assert str(error) == f"{path} has 2 mistakes in all:"
+    assert [line.partition(":")[0] for line in error.details] == ["row 2, score", "row 9, score"]
+
+
+def test_a_prior_is_called_one_wherever_scores_are_asked_for(tmp_path):
+    path = tmp_path / "prior.csv"
+    path.write_text("group,caption,prior\na,0,-1.5\na,1,-2.5\n")
+    assert _ScoreColumns.guessed(table(path.read_text())) is None
+    said, command = (
+        str(run("evaluate", "--scores", path).exception),
+        f"crossmatch alpha --scores FILE --prior {path}",
+    )
+    assert said == f"{path} looks like a language prior; give it beside its scores: `{command}`."

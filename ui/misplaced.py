@@ -30,7 +30,7 @@ from ui.formatting import wide_table
 from ui.import_workbench import ImportSession
 from ui.page import show_error
 from ui.selection import select
-from ui.uploads import FILES, store_file, stored_upload
+from ui.uploads import FILES, PREFIX, _takes_prior, add_prior, as_stored, store_file, stored_upload
 
 WAY_IMAGES, WAY_SCORES = "Images and captions", "Scores or embeddings"  # the tabs, as the page calls them
 _LOOKS = {_SCORES: "a score file", _EMBEDDINGS: "a file of embeddings", _PRIOR: "a language prior"}
@@ -110,7 +110,7 @@ def _as_stored() -> None:
     """The field of score files does not read its file again, which stands under the names that are read now."""
     file = st.session_state.get("refused_upload")
     if file is not None:
-        st.session_state.setdefault("stored_uploads", {})[file.file_id] = set()
+        as_stored(file)
 
 
 def _column_fields(guess: _ScoreColumns, names: list[str]) -> _ScoreColumns:
@@ -183,19 +183,24 @@ def no_table_of_images(now: ImportSession) -> bool:
     return not_images(name, kind, path.read_bytes() if readable else None)
 
 
-def not_scores(name: str, content: bytes) -> bool:
-    """Say that a file which could not be read as scores looks like something else; whether it said so."""
+def not_scores(file: Any, is_newest: bool = True) -> bool:
+    """Say that an upload which could not be read as scores looks like something else; whether it said so.
+
+    is_newest : of several; the others get no form and no button of their own, but for a prior.
+    """
+    name, content = file.name, file.getvalue()
     kind = _CAPTIONS if name.lower().endswith(".zip") else _kind_of_file(name, content)
+    if kind == _PRIOR:
+        _offer_prior(file)
+        return True
+    if not is_newest:
+        return False
     table = None
     with suppress(InputError):
         table = open_table(name, content)
-    if table is not None and kind != _PRIOR and scores_of_other_names(name, table, kind == _CAPTIONS):
+    if table is not None and scores_of_other_names(name, table, kind == _CAPTIONS):
         return True
-    if kind == _PRIOR:
-        _say(
-            f"{name} looks like a language prior: upload the scores that it belongs to, and add it below their result."
-        )
-    elif kind == _CAPTIONS and public_mode.is_public():
+    if kind == _CAPTIONS and public_mode.is_public():
         _say(f"{name} looks like images and captions, which this public server does not take.")
     elif kind == _CAPTIONS:
         _say(
@@ -204,7 +209,32 @@ def not_scores(name: str, content: bytes) -> bool:
         if st.button(f"Open {escape_markdown(name)} there", type="primary", icon=":material/arrow_forward:"):
             import_workbench.open_upload(_Handed(name, content))
             select(way=WAY_IMAGES)
-    return kind in (_PRIOR, _CAPTIONS)
+    return kind == _CAPTIONS
+
+
+_MOST_OFFERED = 4  # files that a prior may be added to by a button
+
+
+def _offer_prior(file: Any) -> None:
+    """Say that an upload is a language prior, with a button for each stored file of its groups and captions."""
+    name, content = file.name, file.getvalue()
+    entries = _takes_prior(name, content)[:_MOST_OFFERED]
+    if entries:
+        _say(f"{name} looks like a language prior: add it to the scores that it belongs to.")
+    else:
+        _say(
+            f"{name} looks like a language prior: upload the scores that it belongs to, and add it below their result. "
+            "It needs scores that are log-likelihoods, of the same groups and captions, without a prior yet."
+        )
+    with st.container(horizontal=True):
+        for entry in entries:
+            label = f"Add it to {escape_markdown(entry.removeprefix(PREFIX))}"
+            key = f"add-prior-{file.file_id}-{entry}"
+            if st.button(label, key=key, type="primary", icon=":material/add:"):
+                add_prior(entry, name, content)
+                as_stored(file)
+                st.toast(escape_markdown(f"{name} is added to {entry.removeprefix(PREFIX)}."))
+                select(set=entry, shape="", tag=[])
 
 
 class _Handed(io.BytesIO):

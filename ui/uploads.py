@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from copy import copy
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -34,7 +35,8 @@ FILE_LABEL = "File of scores or embeddings"
 FORMATS = (
     "Scores: CSV or Parquet `group,image,caption,score`, optional `match`; NPZ `scores` (groups, images, captions); "
     "JSON lines with `c0_i0`, `c1_i0`, …, or a sample log of lm-eval or lmms-eval; MTEB's predictions (JSON). "
-    "Embeddings: NPZ with `img` and `cap`, rows in group order."
+    "Embeddings: NPZ with `img` and `cap` (or `image_embeddings` and `text_embeddings`, `images` and `captions`), "
+    "rows in group order."
 )
 BESIDE = {  # what: label of the field, endings, what its file holds
     TAGS: (
@@ -117,8 +119,8 @@ class NewUploads(NamedTuple):
 
 
 def new_uploads(key: str) -> NewUploads:
-    """A field for several files, of which those that can be read are stored. One that cannot is no longer named once
-    another one follows it in the field: the same without its mistakes."""
+    """A field for several files, of which those that can be read are stored. One that cannot is named until it is taken
+    out of the field, or one of its name that follows it there is stored: the same without its mistakes."""
     files = st.file_uploader(
         FILE_LABEL,
         [*FILES, "zip"],
@@ -126,21 +128,24 @@ def new_uploads(key: str) -> NewUploads:
         key=key,
         max_upload_size=upload_limit(),
     )
-    # Of each stored file which ones had been refused when it came: it may take the place of those.
-    known: dict[str, set[str]] = st.session_state.setdefault("stored_uploads", {})
-    named: set[str] = st.session_state.setdefault("named_uploads", set())
+    stored: set[str] = st.session_state.setdefault("stored_uploads", set())
     entries: list[str] = []
     wrong: list[tuple[Any, InputError]] = []
-    for file in (each for each in files if each.file_id not in known):
-        try:
-            entries.append(store_file(file.name, file.getvalue()))
-            known[file.file_id] = {*named}
-        except InputError as error:
-            wrong.append((file, error))
-    replaced = set().union(*(known[file.file_id] for file in files if file.file_id in known))
-    wrong = [each for each in wrong if each[0].file_id not in replaced]
-    named.update(file.file_id for file, _ in wrong)
-    return NewUploads(entries, wrong, any(file.file_id in known for file in files))
+    for file in files:
+        if file.file_id not in stored:
+            try:
+                entries.append(store_file(file.name, file.getvalue()))
+                stored.add(file.file_id)
+            except InputError as error:
+                wrong.append((file, error))
+        if file.file_id in stored:
+            wrong = [each for each in wrong if each[0].name != file.name]
+    return NewUploads(entries, wrong, any(file.file_id in stored for file in files))
+
+
+def as_stored(file: Any) -> None:
+    """A file of that field is not read again: what it holds is stored another way."""
+    st.session_state.setdefault("stored_uploads", set()).add(file.file_id)
 
 
 def store_file(name: str, content: bytes) -> str:
@@ -279,6 +284,37 @@ def _captions(entry: str, evaluation: Evaluation) -> np.ndarray | None:
         return None
     row = {group: i for i, group in enumerate(table.ids)}
     return table.captions[[row[group] for group in evaluation.ids]]
+
+
+def _takes_prior(name: str, content: bytes) -> list[str]:
+    """The stored files whose groups and captions a prior is of, and that have none yet; the newest first."""
+    digest = Upload.digest(content)
+
+    def takes(entry: str) -> bool:
+        if stored_upload(entry).beside(PRIOR) is not None or why_no_prior(entry):
+            return False
+        evaluation = upload_evaluation(entry)
+
+        def fits() -> bool:
+            try:
+                _prior(entry, evaluation, name, content)
+            except InputError:
+                return False
+            return True
+
+        return cached_on(evaluation, ("takes-prior", name, digest), fits)
+
+    found = []
+    for entry in upload_names():
+        with suppress(InputError):  # one that cannot be read just now
+            found += [entry] * takes(entry)
+    return found
+
+
+def add_prior(entry: str, name: str, content: bytes) -> None:
+    """Store a prior beside a file. Raises InputError for one that does not fit."""
+    _check_beside(entry, PRIOR, name, content)
+    upload_store().put_beside(stored_upload(entry), PRIOR, name, content)
 
 
 def why_no_prior(entry: str) -> str:

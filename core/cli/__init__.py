@@ -122,7 +122,7 @@ COMMANDS: dict[str, _Command] = {
     "runs": _Command(
         "runs",
         "runs_app",
-        "Background runs: list, show, seeds, compare, explain, rename, stop, resume, delete, export, push, import.",
+        "Stored runs: list, show, seeds, compare, explain, rename, stop, resume, delete, export, push, import.",
     ),
     "sweep": _Command(
         "_sweep",

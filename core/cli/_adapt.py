@@ -14,6 +14,7 @@ from core.base.limits import _bound_own_memory
 from core.base.text import counted, duration
 from core.cli import options
 from core.cli._adaptation import _warn_of_copies, described, start_in_background
+from core.cli._foreground import _Foreground
 from core.cli._given_options import refuse_unused, takes
 from core.cli._output import (
     format_differences,
@@ -118,6 +119,7 @@ class _Running:
     seeds: options.Seeds = 1
     save: options.Save = None
     background: options.Background = False
+    no_store: options.NoStore = False
 
 
 @takes(_Subject, _Thresholds, _Training, _Running, None)
@@ -131,20 +133,23 @@ def ttm(
     job = described(TTMRun, given, _names(_Thresholds, _Training), {"oracle": oracle})
     seeds: int = given["seeds"]
     if dry_run:
-        refuse_unused("with --dry-run, which starts nothing", "background", "save")
+        refuse_unused("with --dry-run, which starts nothing", "background", "save", "no_store")
         _estimate(job, seeds, as_json)
         return
     if given["background"]:
         start_in_background(job, seeds, as_json)
         return
     _warn_of_copies(job, seeds)
-    done = []
-    for each, save_to in _seeded(job, seeds, given["save"]):
-        done.append(_run(each, save_to, seeds > 1, as_json))
-        _warn_of_nothing(done[-1].records, each)
-        _warn_of_divergence(done[-1].records, each)
+    runs, done, stored = _Foreground.of(job, seeds, not given["no_store"]), [], []
+    for each, save_to in _with_folders(runs.jobs, given["save"]):
+        found = _run(runs, each, save_to, as_json)
+        done.append(found)
+        stored.append(found.stored)
+        _warn_of_nothing(found.records, each)
+        _warn_of_divergence(found.records, each)
     if seeds > 1:
         _show_summary(done, job, as_json)
+    runs.say(stored)
 
 
 @takes(_Subject, _Rounds, _Training, _Running, None)
@@ -156,9 +161,11 @@ def simplematch(as_json: options.Json = False, **given: Any) -> None:
         start_in_background(job, seeds, as_json)
         return
     _warn_of_copies(job, seeds)
-    records, done = [], []
-    for each, save_to in _seeded(job, seeds, given["save"]):
-        found = _before_and_after(each, save_to)
+    runs = _Foreground.of(job, seeds, not given["no_store"])
+    records, done, stored = [], [], []
+    for each, save_to in _with_folders(runs.jobs, given["save"]):
+        found = _before_and_after(runs, each, save_to)
+        stored.append(found.stored)
         records.append(found.record)
         done.append(_ends_of(found.first, found.last))
         if not as_json:
@@ -168,6 +175,7 @@ def simplematch(as_json: options.Json = False, **given: Any) -> None:
         show_json(records[0] if seeds == 1 else {"seeds": records, **results})
     elif seeds > 1:
         _print_results(job, done)
+    runs.say(stored)
 
 
 def _names(*parts: type) -> tuple[str, ...]:
@@ -191,13 +199,14 @@ def _print_simplematch(job: AdaptationRun, found: _BeforeAndAfter, several: bool
         print()
 
 
-def _seeded(job: AdaptationRun, seeds: int, save: Path | None) -> Iterator[tuple[AdaptationRun, Path | None]]:
-    """The description for every seed, and the folder for its model."""
+def _with_folders(
+    jobs: Sequence[AdaptationRun], save: Path | None
+) -> Iterator[tuple[AdaptationRun, Path | None]]:
+    """The description of every seed, and the folder for its model."""
     if save is not None:
         make_folder(save, "--save")
-    for each in seeded(job, seeds):
-        folder = save and (save if seeds == 1 else save / f"seed-{each.seed}")
-        yield each, folder
+    for each in jobs:
+        yield each, save and (save if len(jobs) == 1 else save / f"seed-{each.seed}")
 
 
 def _estimate(job: AdaptationRun, seeds: int, as_json: bool) -> None:
@@ -249,29 +258,50 @@ def _ends_of(first: Iteration, last: Iteration) -> _Ends:
 
 
 class _Ran(NamedTuple):
-    """A foreground run of test-time matching: its records, and the scores (n, m, k) before and after."""
+    """A foreground run of test-time matching: its records, the scores (n, m, k) before and after, and its id."""
 
     records: list[dict[str, Any]]
     ends: _Ends
+    stored: str | None
 
 
-def _run(job: AdaptationRun, save: Path | None, several: bool, as_json: bool) -> _Ran:
+class _Seen:
+    """The records of a run as it goes on, its first iteration and its last."""
+
+    def __init__(self) -> None:
+        self.records: list[dict[str, Any]] = []
+        self._first: Iteration | None = None
+        self._last: Iteration | None = None
+
+    def add(self, now: Iteration) -> None:
+        self.records.append(now.record)
+        self._first, self._last = self._first or now, now
+
+    @property
+    def ends(self) -> tuple[Iteration, Iteration]:
+        assert self._first is not None and self._last is not None  # iteration 0 is the model as it is
+        return self._first, self._last
+
+
+def _run(runs: _Foreground, job: AdaptationRun, save: Path | None, as_json: bool) -> _Ran:
     """One foreground run of test-time matching."""
     _bound_own_memory()
-    records, first, last, seed = [], None, None, job.seed
-    for last in job.execute():
-        if first is None:
-            first = last
-            _warn_of_thresholds(job, last.arrays["thresholds"], last.arrays["margin"])
-        records.append(last.record)
-        record = {**last.record, "seed": seed} if several else last.record
-        head = f"seed {seed}  " if several else ""
-        show_json(record) if as_json else print(head + format_step(last.record), flush=True)
-    assert first is not None and last is not None  # iteration 0 is the model as it is
+    several, seen = len(runs.jobs) > 1, _Seen()
+    head = f"seed {job.seed}  " if several else ""
+
+    def show(now: Iteration) -> None:
+        if not seen.records:
+            _warn_of_thresholds(job, now.arrays["thresholds"], now.arrays["margin"])
+        seen.add(now)
+        record = {**now.record, "seed": job.seed} if several else now.record
+        show_json(record) if as_json else print(head + format_step(now.record), flush=True)
+
+    stored = runs.carry_out(job, show)
+    first, last = seen.ends
     if last is not first and not several and not as_json:
         _print_change(job, first, last)
     _save(last, save)
-    return _Ran(records, _ends_of(first, last))
+    return _Ran(seen.records, _ends_of(first, last), stored)
 
 
 def _print_change(job: AdaptationRun, first: Iteration, last: Iteration, what: str = "iteration") -> None:
@@ -369,22 +399,25 @@ def _round_line(record: dict[str, Any]) -> str:
 
 
 class _BeforeAndAfter(NamedTuple):
-    """A SimpleMatch: what is said of it, the model as it was, and its last round."""
+    """A SimpleMatch: what is said of it, the model as it was, its last round, and its id."""
 
     record: dict[str, Any]
     first: Iteration
     last: Iteration
+    stored: str | None
 
 
-def _before_and_after(job: AdaptationRun, save: Path | None) -> _BeforeAndAfter:
+def _before_and_after(runs: _Foreground, job: AdaptationRun, save: Path | None) -> _BeforeAndAfter:
     """One foreground SimpleMatch."""
     _bound_own_memory()
-    records: list[dict[str, Any]] = []
-    first = last = None
-    for last in job.execute():
-        first = first or last
-        print_note(_round_line(last.record))
-        records.append(last.record)
+    seen = _Seen()
+
+    def show(now: Iteration) -> None:
+        seen.add(now)
+        print_note(_round_line(now.record))
+
+    stored = runs.carry_out(job, show)
+    (first, last), records = seen.ends, seen.records
     _save(last, save)
     _warn_of_divergence(records, job)
     truth = _truth(job, records[0])
@@ -397,8 +430,7 @@ def _before_and_after(job: AdaptationRun, save: Path | None) -> _BeforeAndAfter:
         "seed": job.seed,
         "note": " ".join(dict.fromkeys(r["note"] for r in records if r["note"])),
     }
-    assert first is not None and last is not None  # round 0 is the model as it is
-    return _BeforeAndAfter(found, first, last)
+    return _BeforeAndAfter(found, first, last, stored)
 
 
 def _metrics_record(record: Mapping[str, Any], truth: str) -> dict[str, Any]:

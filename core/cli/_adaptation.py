@@ -24,6 +24,7 @@ def described(
     """The description of a run from a command's arguments."""
     if given["background"]:
         refuse_unused("with --background: get the model with `runs export` when the run has finished", "save")
+        refuse_unused("with --background, which stores its run", "no_store")
     settings = {name: given[name] for name in names}
     for listed in ("lora_targets", "parameters", "betas"):
         if settings.get(listed) is not None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,11 +12,13 @@ import numpy as np
 import typer
 
 from core.base.errors import InputError
+from core.base.table_formats import open_table
 from core.base.text import counted
 from core.cli import options
 from core.cli._evaluation import cluster_by, load_evaluation
 from core.cli._given_options import refuse_unused
 from core.cli._output import format_differences, format_metrics, print_note, show_json, writing
+from core.exchange.score_columns import _ScoreColumns
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
 from core.metrics.paired import (
@@ -60,13 +63,16 @@ def compare(
             help="Pair the groups of two files in their order, where one file only numbers its groups.",
         ),
     ] = False,
+    columns: options.Columns = None,
     as_json: options.Json = False,
 ) -> None:
     """Two models, two files, or a file and a model on the same groups: every metric, and the paired difference."""
     embedded = [_is_embeddings(side) for side in (a, b)]
     _check_sides(a, b, benchmark, embedded)
+    named = _with_columns(a, b, embedded, columns)
+    command = shlex.join(["crossmatch", "compare", a, b, *(["--benchmark", benchmark] if benchmark else [])])
     first, second = (
-        _evaluate(side, is_embedded, benchmark, split, shape)
+        _evaluate(side, is_embedded, benchmark, split, shape, columns if side in named else None, command)
         for side, is_embedded in zip((a, b), embedded, strict=True)
     )
     if by_order:
@@ -229,13 +235,41 @@ def _is_embeddings(side: str) -> bool:
 
 
 def _evaluate(
-    side: str, is_embedded: bool, benchmark: str | None, split: str, shape: str | None
+    side: str,
+    is_embedded: bool,
+    benchmark: str | None,
+    split: str,
+    shape: str | None,
+    columns: str | None,
+    command: str,
 ) -> Evaluation:
     if not _is_file(side):
         return load_evaluation(None, None, benchmark, full_name(side), split, shape)
     if is_embedded:
         return load_evaluation(Path(side), None, None, "", split, shape)
-    return load_evaluation(None, Path(side), benchmark, "", split, shape if benchmark else None, common=True)
+    return load_evaluation(
+        None, Path(side), benchmark, "", split, shape if benchmark else None, common=True, columns=columns,
+        command=command,
+    )  # fmt: skip
+
+
+def _with_columns(a: str, b: str, embedded: Sequence[bool], columns: str | None) -> list[str]:
+    """The sides that --columns is about: files of scores which have the columns that it names; one that lacks them is
+    read by its own. Raises InputError where there is none."""
+    files = [side for side, is_it in zip((a, b), embedded, strict=True) if _is_file(side) and not is_it]
+    if columns is None or not files:
+        refuse_unused("without a file of scores, whose columns it names", "columns")
+        return []
+    found, errors = [], []
+    for side in files:
+        try:
+            _ScoreColumns.read(columns, open_table(Path(side)))
+            found.append(side)
+        except InputError as error:
+            errors.append(error)
+    if not found:
+        raise errors[0]
+    return found
 
 
 def _record(a: Evaluation, b: Evaluation) -> dict[str, Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from collections.abc import Callable
 from dataclasses import replace
@@ -22,6 +23,7 @@ from core.datasets.embeddings import parse_shape, read_embeddings
 from core.datasets.score_faults import LISTED, ScoreFault
 from core.datasets.score_files import ScoreFile, read_scores
 from core.datasets.shapes import of_shape
+from core.exchange.file_kinds import _PRIOR, _kind_of_table
 from core.exchange.score_columns import _ScoreColumns
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.metrics.paired import on_groups
@@ -62,19 +64,34 @@ def cluster_by(evaluation: Evaluation, tag: str | None) -> None:
     evaluation.clusters = Clusters.of_tag(evaluation.tags, tag)
 
 
-def read_score_file(path: Path) -> ScoreFile:
-    """As `read_scores`; of a file with several mistakes the error lists them, not the first kind alone."""
+def read_score_file(path: Path, columns: str | None = None, command: str = "") -> ScoreFile:
+    """As `read_scores`; of a file with several mistakes the error lists them, not the first kind alone.
+
+    columns : what its columns are called (`_ScoreColumns.read`). command : that read it and takes --columns, for the
+    error of a file with other headers.
+    """
+    name, content = str(path), None
+    if columns is not None:
+        table = open_table(path)
+        name, content = str(path.with_suffix(".csv")), _ScoreColumns.read(columns, table).renamed(table)
     try:
-        return read_scores(path)
+        return read_scores(name, content)
     except InputError as error:
-        if (headers := _headers_said(path)) is not None:
-            raise InputError(headers) from None
-        raise _with_all_faults(error, path) from None
+        if content is None and (said := _headers_said(path, command)) is not None:
+            raise InputError(said) from None
+        raise _with_all_faults(error, path, content) from None
 
 
-def _with_all_faults(error: InputError, path: Path) -> InputError:
-    """The error with every mistake of the file that it is about, where there are several."""
-    faults = ScoreFault.of_file(path, path.read_bytes()) if path.is_file() else []
+def _with_all_faults(error: InputError, path: Path, content: bytes | None = None) -> InputError:
+    """The error with every mistake of the file that it is about, where there are several.
+
+    content : of a CSV, where the file was read under other names.
+    """
+    if content is not None:
+        path = path.with_suffix(".csv")
+    elif path.is_file():
+        content = path.read_bytes()
+    faults = [] if content is None else ScoreFault.of_file(path, content)
     if len(faults) < 2:
         return error
     more = "or more " if len(faults) == LISTED else ""
@@ -84,22 +101,30 @@ def _with_all_faults(error: InputError, path: Path) -> InputError:
     if (rest := len(faults) - _TOLD) > 0:
         least = "at least " if len(faults) == LISTED else ""
         lines.append(f"and {least}{rest} more; the page Your data lists them and gives them as a CSV file")
-    return InputError(f"{error} {len(faults)} {more}mistakes in all:", lines)
+    head = f"{path} has {len(faults)} {more}mistakes in all:"
+    if not any(fault.row is not None and f"row {fault.row} " in f"{error} " for fault in faults[:_TOLD]):
+        head = f"{error} {len(faults)} {more}mistakes in all:"  # the list may not have it
+    return InputError(head, lines)
 
 
 _TOLD = 20  # mistakes of a score file
 
 
-def _headers_said(path: Path) -> str | None:
-    """How a table that looks like scores under other headers has to name its columns; None for any other file."""
+def _headers_said(path: Path, command: str) -> str | None:
+    """What a table that looks like scores under other headers, or like a prior, needs; None for any other file."""
     try:
         table = open_table(path)
+        if _kind_of_table(table) == _PRIOR:
+            beside = f"`crossmatch alpha --scores FILE --prior {path}`"
+            return f"{path} looks like a language prior; give it beside its scores: {beside}."
         guess = _ScoreColumns.guessed(table)
     except InputError:
         return None
     if guess is None:
         return None
-    if guess.caption:
+    if command:
+        do = f"if that is what they are, `{command} --columns {shlex.quote(guess.written)}` reads them"
+    elif guess.caption:
         names = {
             guess.image: "image",
             guess.caption: "caption",
@@ -132,14 +157,18 @@ def load_evaluation(
     common: bool = False,
     text_only: bool = False,
     choose: Callable[[GroupSet], GroupSet] = lambda groups: groups,
+    columns: str | None = None,
+    command: str = "",
 ) -> Evaluation:
     """The Evaluation of whichever one source was given, or of scores by a benchmark's truth; an option of another
     source is refused.
 
     common : of scores, leave out the groups that the benchmark lacks, in place of refusing them. text_only : of a
     benchmark and a model, SugarCrepe++'s text-only test, which is TextScore (`core/scoring/text_only.py`).
-    choose : of a benchmark and a model, the groups that are scored at all.
+    choose : of a benchmark and a model, the groups that are scored at all. columns, command : as of `read_score_file`.
     """
+    if scores is None:
+        refuse_unused("without --scores, whose columns it names", "columns")
     if scores is not None or embeddings is not None:
         refuse_unused("with a file, which holds no text tower", "text_only")
     given = sum(source is not None for source in (embeddings, scores, benchmark))
@@ -158,7 +187,7 @@ def load_evaluation(
         return Evaluation.of(file.group_scores(), None, global_scores=file.all_pairs())
     if scores is not None:
         refuse_unused("with --scores", "model")
-        table = read_score_file(scores)
+        table = read_score_file(scores, columns, command)
         clusters = Clusters.of_names(table.images, table.captions)
         found = Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags, clusters=clusters)
         if benchmark is not None:

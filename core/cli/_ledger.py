@@ -76,6 +76,8 @@ def ledger(
             write_table(out, found.table())
         print_note(f"wrote {out}")
     show_json(record) if as_json else print(_format_ledger(record))
+    if out is None and not (name or "").startswith("run/"):
+        print_note("not stored: --background keeps it among the runs, --out FILE writes it")
 
 
 _LEDGER = (

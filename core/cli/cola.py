@@ -222,6 +222,8 @@ def _run(job: StrategyRun, save: Path | None, as_json: bool) -> None:
         )
     if not as_json and first is not None and last is not None:
         print(_format_tests(first["test"], last.record["test"]))
+    if save is None:
+        print_note("not stored: --background keeps it among the runs, --save FOLDER writes the model")
 
 
 def _format_epoch(record: Mapping[str, Any]) -> str:

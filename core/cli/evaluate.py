@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
@@ -29,6 +30,7 @@ def evaluate(
     name: options.Positional = None,
     embeddings: options.Embeddings = None,
     scores: options.Scores = None,
+    columns: options.Columns = None,
     benchmark: options.Benchmark = None,
     model: options.Model = "builtin/clip",
     split: options.Split = "test",
@@ -51,8 +53,9 @@ def evaluate(
     if groups is not None and (embeddings or scores or tags):
         refuse_unused("with --embeddings, --scores or --tags: all of a file is measured", "groups")
     evaluation = load_evaluation(
-        embeddings, scores, benchmark, model, split, shape, text_only=text_only, choose=choose
-    )
+        embeddings, scores, benchmark, model, split, shape, text_only=text_only, choose=choose,
+        columns=columns, command=_command(scores, benchmark, split),
+    )  # fmt: skip
     if tags is not None:
         evaluation.tags = read_tags(tags, ids=evaluation.ids)
     check_slices(evaluation, by, tags)
@@ -86,6 +89,12 @@ def evaluate(
     for column, values in record.get("slices", {}).items() if by else ():
         for value, subset in values.items():
             print(f"\n{column} = {value} ({counted(subset['n_groups'], 'group')})\n{format_metrics(subset)}")
+
+
+def _command(scores: Path | None, benchmark: str | None, split: str) -> str:
+    """The command that measures this file."""
+    on = ["--benchmark", benchmark, *(["--split", split] * (split != "test"))] if benchmark else []
+    return shlex.join(["crossmatch", "evaluate", "--scores", str(scores), *on])
 
 
 def _chosen(groups: GroupSet, tags: Sequence[str], count: int | None) -> GroupSet:

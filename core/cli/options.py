@@ -55,10 +55,22 @@ Benchmark = Annotated[Text, typer.Option(help="A benchmark by name, such as scen
 RequiredBenchmark = Annotated[str, typer.Option(help="A benchmark by name, such as scenes/left-right.")]
 Benchmarks = Annotated[list[str] | None, typer.Option(help="A benchmark; repeat for more.")]
 Embeddings = Annotated[
-    Path | None, typer.Option(help="NPZ with `img` and `cap`, rows in group order, instead of a benchmark.")
+    Path | None,
+    typer.Option(
+        help="NPZ with `img` and `cap` (or image_embeddings and text_embeddings, images and captions), rows in group "
+        "order, instead of a benchmark."
+    ),
 ]
 Scores = Annotated[
     Path | None, typer.Option(help="Score file: CSV, Parquet, NPZ or JSONL, or predictions of MTEB.")
+]
+Columns = Annotated[
+    Text,
+    typer.Option(
+        help="What the columns of a score file are called, where it has other headers: "
+        "group=group_id,image=img,caption=txt,score=sim, and match=... if there is one; of a table with a column of "
+        "scores for each caption score=... for each."
+    ),
 ]
 Shape = Annotated[
     Text, typer.Option(help="Only groups of this shape, images x captions; of --embeddings 2x2 by default.")
@@ -118,6 +130,13 @@ Seeds = Annotated[
 ]
 Save = Annotated[Path | None, typer.Option(help="Folder for the adapted model.")]
 Background = Annotated[bool, typer.Option(help="Start as a background run and print its id.")]
+NoStore = Annotated[
+    bool,
+    typer.Option(
+        "--no-store",
+        help="Leave no run behind (default: the run is among those of `crossmatch runs list`, with its model).",
+    ),
+]
 DryRun = Annotated[
     bool,
     typer.Option(

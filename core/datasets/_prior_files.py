@@ -59,11 +59,11 @@ def read_prior(
     """log P(t) of every caption of these groups, float64 (samples, n, k), finite and at most 0.
 
     path : NPZ with an array `prior` (n, k), or `samples` (samples, n, k), in the order of the groups, or of its own
-    arrays `ids` (n,) and `captions` (n, k); or CSV or Parquet with a row per caption: `group`, `caption`, `log_prob`. A
-    further column `sample` names the null image that a row is of, or columns `log_prob_1`, ... are of one each; else
-    there is one sample. Or JSONL: a sample log of lm-eval or lmms-eval, of choices without context or of null images,
-    each image of a group one sample. captions : what the scores call them, text (n, k): a prior that calls them by name
-    is put into their order. `data` : the file's bytes, where it is an upload.
+    arrays `ids` (n,) and `captions` (n, k); or CSV or Parquet with a row per caption: `group`, `caption`, `log_prob`
+    (or `prior`). A further column `sample` names the null image that a row is of, or columns `log_prob_1`, ... are of
+    one each; else there is one sample. Or JSONL: a sample log of lm-eval or lmms-eval, of choices without context or of
+    null images, each image of a group one sample. captions : what the scores call them, text (n, k): a prior that calls
+    them by name is put into their order. `data` : the file's bytes, where it is an upload.
 
     Groups, captions and columns that are not needed are left out (`_read_prior_file` names them). Raises InputError
     for a caption without a log-likelihood, and for captions that the scores do not have where one of theirs is missing.
@@ -264,7 +264,7 @@ def _rows_of(
     path: Path | str, data: bytes | None, ids: Sequence[str], k: int, captions: np.ndarray | None
 ) -> tuple[_Rows, list[str]]:
     """The rows of the scores' groups and captions, and what is said of the others and of how these were matched."""
-    whole = open_table(path, read_bytes(path, data)).frame(("group", "caption"))
+    whole = _by_its_name(open_table(path, read_bytes(path, data)).frame(("group", "caption")))
     table = samples_in_rows(whole, path)
     named = table["group"].astype(str).str.strip()
     row = pd.Index(list(ids)).get_indexer(pd.Index(named))
@@ -326,6 +326,13 @@ def _listed(names: Sequence[str], what: str) -> list[str]:
         return []
     rest = f" and {len(names) - 3} more" * (len(names) > 3)
     return [f"not used: the {what}{'s' * (len(names) > 1)} {', '.join(map(repr, names[:3]))}{rest}"]
+
+
+def _by_its_name(table: pd.DataFrame) -> pd.DataFrame:
+    """A prior's table with `log_prob` for its column `prior`, as its array is called in an NPZ file."""
+    if "prior" not in table or any(name == "log_prob" or _NULL_IMAGE.fullmatch(str(name)) for name in table):
+        return table
+    return table.rename(columns={"prior": "log_prob"})
 
 
 def samples_in_rows(table: pd.DataFrame, path: Path | str) -> pd.DataFrame:

@@ -24,6 +24,7 @@ from core.base.limits import check
 from core.base.table_formats import open_table, read_arrays, read_bytes
 from core.datasets._prior_files import (
     _advice,
+    _by_its_name,
     _more_arrays,
     _more_columns,
     _more_names,
@@ -138,7 +139,7 @@ class RetrievalFile(NamedTuple):
             )
 
     def _prior_of_table(self, path: Path | str, data: bytes | None) -> tuple[np.ndarray, list[str]]:
-        whole = open_table(path, read_bytes(path, data)).frame(("caption",))
+        whole = _by_its_name(open_table(path, read_bytes(path, data)).frame(("caption",)))
         table = samples_in_rows(whole, path)
         labels = table["caption"].astype(str).str.strip()
         self._check_distinct(path, "`prior`")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from itertools import islice
 from pathlib import Path
 
@@ -36,7 +36,7 @@ def _kind_of_file(name: str, content: bytes) -> str:
 def _kind_of_table(table: Table) -> str:
     """The same of a table that is open."""
     names = {name.strip().lower(): name for name in table.columns}
-    if any(map(_LOG_PROB.fullmatch, names)) and "caption" in names:
+    if "caption" in names and (any(map(_LOG_PROB.fullmatch, names)) or _is_prior(names)):
         return _PRIOR
     if any(map(_CELL.fullmatch, names)) or _is_sample_log(dict.fromkeys(names)):
         return _SCORES
@@ -46,6 +46,11 @@ def _kind_of_table(table: Table) -> str:
     if is_long and (not is_set or _repeats_images(table, names)):
         return _SCORES
     return _CAPTIONS if is_set else ""
+
+
+def _is_prior(names: Collection[str]) -> bool:
+    """Whether a column is called a prior, in a table that has none of images or scores."""
+    return "prior" in names and not {"image", "score"} & {*names}
 
 
 def _repeats_images(table: Table, names: Mapping[str, str]) -> bool:

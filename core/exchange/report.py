@@ -637,6 +637,7 @@ padding:5px 0;min-width:0}.cm-cell img{min-width:0;max-width:100%;max-height:170
 border-radius:1em;text-align:center;font-weight:600;border:1.5px solid currentColor;font-size:.85rem}
 .cm-mark{font-weight:600;white-space:nowrap;margin-right:.5em}.cm-hidden{position:absolute;width:1px;height:1px;overflow:hidden;
 clip-path:inset(50%)}
+@media screen and (max-width:84rem){.wide .num{white-space:normal}}
 @media screen and (max-width:44rem){body{margin:1rem auto}.wide thead{display:none}
 .wide table,.wide tbody,.wide tr{display:block}.wide tr{border-bottom:1px solid var(--line);padding:.5rem 0}
 .wide th,.wide td{display:table;width:100%;border:0;padding:.1rem 0;overflow-wrap:anywhere}

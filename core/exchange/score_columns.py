@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.table_formats import Table
+from core.exchange.file_kinds import _PRIOR, _kind_of_table
 
 _ROWS = 1000  # of a table that are looked at
 _ID = r"(?:[_ ]?(?:id|name|file|path|no|nr|number|idx|index))?"
@@ -41,13 +42,13 @@ class _ScoreColumns(NamedTuple):
 
     @classmethod
     def guessed(cls, table: Table, or_images: bool = True) -> _ScoreColumns | None:
-        """By names and by what is in the first rows; None for a table that has the right names or does not look like
-        scores.
+        """By names and by what is in the first rows; None for a table that has the right names, is a language prior or
+        does not look like scores.
 
         or_images : whether it may as well be images and captions, so that names of pictures and sentences say that it
         is.
         """
-        if {*_NAMES} <= {*table.columns}:
+        if {*_NAMES} <= {*table.columns} or _kind_of_table(table) == _PRIOR:
             return None
         rows = [row.cells for row in islice(table.rows(), _ROWS) if not row.fault]
         if not rows or any(isinstance(cell, bytes | dict | list) for row in rows for cell in row.values()):
@@ -60,6 +61,45 @@ class _ScoreColumns(NamedTuple):
             return None
         found = _by_name([name for name in table.columns if name not in scores], len(scores) > 1)
         return cls(scores=scores, **found)
+
+    @classmethod
+    def read(cls, text: str, table: Table) -> _ScoreColumns:
+        """As written by `written`; what is not named has its own name, where the table has it.
+
+        Raises InputError for another meaning, a meaning twice, and a column that the table has not.
+        """
+        found: dict[str, list[str]] = {}
+        for part in text.split(","):
+            meaning, has_name, name = (each.strip() for each in part.partition("="))
+            if not has_name or not name or meaning not in (*_NAMES, "match"):
+                raise InputError(
+                    f"--columns has {part.strip()!r}; give it as group=NAME,image=NAME,caption=NAME,score=NAME, and "
+                    "match=NAME if there is one."
+                )
+            found.setdefault(meaning, []).append(name)
+        twice = next((each for each in found if each != "score" and len(found[each]) > 1), None)
+        if twice is not None:
+            raise InputError(f"--columns names {twice} twice; name one column.")
+        missing = [name for names in found.values() for name in names if name not in table.columns]
+        if missing:
+            raise InputError(
+                f"{table.name} has no column {missing[0]!r} among: {', '.join(table.columns)}; name one of them in "
+                "--columns."
+            )
+        used = {name for names in found.values() for name in names}
+        for own in (*_NAMES, "match"):
+            wide = own in ("caption", "match") and len(found.get("score", ())) > 1
+            if own in table.columns and own not in used and not wide:
+                found.setdefault(own, [own])
+        one = {name: found[name][0] for name in ("group", "image", "caption", "match") if name in found}
+        return cls(scores=tuple(found.get("score", ())), **one)
+
+    @property
+    def written(self) -> str:
+        """`group=item,image=img,caption=cap,score=sim`; of several columns of scores each."""
+        named = [*zip(("group", "image", "caption"), self[:3], strict=True)]
+        named += [*(("score", name) for name in self.scores), ("match", self.match)]
+        return ",".join(f"{meaning}={name}" for meaning, name in named if name)
 
     def renamed(self, table: Table) -> bytes:
         """The table as CSV with a row per score under the names that are read; further columns stay.

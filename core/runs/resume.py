@@ -26,8 +26,10 @@ _MOMENTS = "optimizer.safetensors"
 log = logging.getLogger("crossmatch.worker")
 
 
-def carry_out(job: RunAttempt, run: RunDescription) -> bool:
+def carry_out(job: RunAttempt, run: RunDescription, seen: Callable[[Iteration], None] | None = None) -> bool:
     """Compute what is described, or what is left of it; True when it came to its end, False when it was stopped.
+
+    seen : gets every iteration once it is written.
 
     Every iteration is written before its record, with a checkpoint where something is trained: a run that dies at any
     instant goes on after the newest checkpoint and ends as if it had not.
@@ -50,6 +52,8 @@ def carry_out(job: RunAttempt, run: RunDescription) -> bool:
             job.append(each.record)
             # From a checkpoint of iteration 0 on, that one may come again.
             records[each.record["iteration"] :] = [each.record]
+            if seen is not None:
+                seen(each)
     if not run.is_over(records):
         return False
     if run.total:
