@@ -96,13 +96,16 @@ def of_groups(found: Mapping[str, Estimate]) -> dict[str, Estimate]:
 
 def against_chance(found: Mapping[str, Estimate]) -> str:
     """In a sentence by which metrics scores are better than chance, by their 95 % intervals: by cluster, where groups
-    hang together."""
+    hang together. Of several metrics it says that no interval is corrected for the others."""
     by: dict[str, list[str]] = {}
     for name, estimate in of_groups(found).items():
         low, high = estimate.bounds
         how = _BETTER if low > estimate.chance else _WORSE if high < estimate.chance else _NEITHER
         by.setdefault(how, []).append(METRICS[name].label)
-    return " ".join(f"{how} chance by {_and(by[how])}." for how in (_BETTER, _NEITHER, _WORSE) if how in by)
+    said = [f"{how} chance by {_and(by[how])}." for how in (_BETTER, _NEITHER, _WORSE) if how in by]
+    return " ".join(
+        [*said, "Each by its own 95 % interval, uncorrected."] if sum(map(len, by.values())) > 1 else said
+    )
 
 
 _BETTER, _NEITHER, _WORSE = "Better than", "Not distinguishable from", "Worse than"
