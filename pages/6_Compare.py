@@ -57,6 +57,7 @@ CLASSES = {  # as the address has them; the page names the two
 }
 THIS_PAGE = "pages/6_Compare.py"
 UNCORRECTED = "Exact McNemar test on the groups where they differ, of this metric alone."
+ALONE = "p (alone)"
 HOLM = "McNemar's p, corrected by Holm's method for all metrics of this table."
 DETECTABLE = (
     "The smallest difference in points that so many groups would have shown with 80 % power, two systems differing on "
@@ -199,14 +200,19 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     columns = columns_of(shown, sides, a.clusters or b.clusters)
     difference_table(shown, columns, columns.measured)
     hanging = a.clusters or b.clusters
-    corrected = f", corrected for these {len(table)} metrics (Holm)" if len(table) > 1 else ""
+    corrected = (
+        f". Intervals and {'p' if hanging else ALONE} are of each metric alone; p, Holm is corrected for these "
+        f"{len(table)} metrics. A p"
+        if len(table) > 1
+        else "; one"
+    )
     shares = [METRICS[name].label for name in Metric.same(a.metrics) if METRICS[name].share]
     of = f"Percent of groups; {shares[0]}: of images." if shares else "Percent of groups."
     st.caption(
         escape_markdown(
             f"{of} Difference: {second} − {first} in percentage points, with its "
             f"paired 95 % interval.{moved_ends(compared)} {_exact_differences(2)} "
-            f"p: McNemar's exact test{corrected}; above 0.05 it says that these groups cannot tell, not that "
+            f"p: McNemar's exact test{corrected} above 0.05 says that these groups cannot tell, not that "
             f"there is no difference.{'' if hanging is None else cluster_note(hanging)}"
         )
     )
@@ -259,9 +265,11 @@ class Columns(NamedTuple):
 def columns_of(table: pd.DataFrame, sides: tuple[Side, Side], hanging: Clusters | None) -> Columns:
     """hanging : what groups share, None where each stands by itself."""
     by = "" if hanging is None else hanging.by
-    apart, test = (f"B − A by {by}: 95 %", f"p by {by}, Holm") if by else ("", "p, Holm")
+    apart, alone, test = (
+        (f"B − A by {by}: 95 %", f"p by {by}", f"p by {by}, Holm") if by else ("", "McNemar p", "p, Holm")
+    )
     a, b = sides
-    measured = ["metric", a.column, b.column, "chance", "B − A", "B − A: 95 %", apart, *WINNERS, test]
+    measured = ["metric", a.column, b.column, "chance", "B − A", "B − A: 95 %", apart, *WINNERS, alone, test]
     own = [f"{side.column}: {what}" for side in sides for what in ("95 %", "tied")]
     rest = ["metric", *own, "McNemar p", "p, Holm", test, "detectable", f"detectable by {by}" if by else ""]
     heads = {a.column: a.short, b.column: b.short, "B − A": "difference", "B − A: 95 %": "95 %"}
@@ -270,11 +278,13 @@ def columns_of(table: pd.DataFrame, sides: tuple[Side, Side], hanging: Clusters 
     }
     heads |= {
         apart: f"95 % by {by}",
+        alone: f"p by {by}" if by else ALONE,
         **{key: winner_text(key, sides).removesuffix(" right") for key in WINNERS},
     }
     helps = {
         "B − A: 95 %": PAIRED_INTERVAL,
         "McNemar p": UNCORRECTED,
+        alone: UNCORRECTED,
         "p, Holm": HOLM,
         test: HOLM,
         "detectable": DETECTABLE,

@@ -163,10 +163,26 @@ def test_the_figure_and_the_groups_come_before_the_table(app):
     assert [h.value for h in test.header][:2] == ["Where they differ", "Every metric, with its test"]
 
 
+def test_the_table_has_each_p_alone_before_the_corrected_one_and_says_that_intervals_are_not_corrected(app):
+    """ImageScore had +3.6 to +44.0 beside p 0.12, and nothing said that the interval was of it alone."""
+    for name, count in (("a.csv", 8), ("b.csv", 13)):
+        UploadStore().add(name, right_in(count, 40), "")
+    test = app(COMPARE, set="upload/a.csv", other="upload/b.csv")
+    assert list(test.dataframe[0].proto.column_order)[-2:] == ["McNemar p", "p, Holm"]
+    assert '"p (alone)"' in test.dataframe[0].proto.columns
+    assert (
+        "Intervals and p (alone) are of each metric alone; p, Holm is corrected for these 5 metrics."
+        in text(test)
+    )
+    test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
+    assert list(test.dataframe[0].proto.column_order)[-2:] == ["p by caption", "p by caption, Holm"]
+    assert "Intervals and p are of each metric alone" in text(test)
+
+
 def test_the_table_fits_and_the_rest_of_its_columns_is_closed_below(app):
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
     (table,) = test.dataframe
-    assert len(table.proto.column_order) == 10 and "detectable" not in table.proto.column_order
+    assert len(table.proto.column_order) == 11 and "detectable" not in table.proto.column_order
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
     assert "Swipe the table sideways" in html(test)  # shown on phones
 
