@@ -13,7 +13,7 @@ import streamlit as st
 import ui
 from core import figures
 from core.base.errors import InputError
-from core.base.text import _change_in_points, _exact_differences, counted
+from core.base.text import _change_in_points, _exact_differences, _pct, _signed, counted
 from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
@@ -182,7 +182,7 @@ def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> Any:
     data = figures.bars_data({first: a.metrics, second: b.metrics}, list(apart))
     figure = figures.paired_bars_figure(data)
     values = "; ".join(
-        f"{METRICS[name].label}: {a.metrics[name].value:.1f} and {b.metrics[name].value:.1f} %"
+        f"{METRICS[name].label}: {_pct(a.metrics[name].value)} and {_pct(b.metrics[name].value)} %"
         for name in data.metrics
     )
     ui.chart(figure, f"Bars of {first} and {second} at every metric. {values}.", "compare-models")
@@ -225,9 +225,9 @@ def with_intervals(table: pd.DataFrame) -> pd.DataFrame:
     for name in map(str, table):
         of, _, end = name.rpartition(": ")
         if end == "low":
-            sign, to = ("+", " to ") if of.startswith("B − A") else ("", "–")
+            shown, to = (_signed, " to ") if of.startswith("B − A") else (_pct, "–")
             ends = zip(table[name], table[f"{of}: high"], strict=True)
-            found[f"{of}: 95 %"] = [f"{low:{sign}.1f}{to}{high:{sign}.1f}" for low, high in ends]
+            found[f"{of}: 95 %"] = [f"{shown(low)}{to}{shown(high)}" for low, high in ends]
         elif end != "high":
             found[name] = table[name]
     return pd.DataFrame(found)
@@ -302,7 +302,7 @@ def columns_of(table: pd.DataFrame, sides: tuple[Side, Side], hanging: Clusters 
 def difference_table(table: pd.DataFrame, columns: Columns, order: list[str]) -> None:
     """Some columns of the table of differences, which are shown as those of the accuracies beside them."""
     _, a, b, *_ = columns.measured
-    written = {name: "{:.1f}".format for name in table if table[name].dtype == float}
+    written = {name: _pct for name in table if table[name].dtype == float}
     written |= dict.fromkeys((a, b), "{:.2f}".format)  # one group of 400 is 0.25 points
     written |= {name: p_text for name in table if name.startswith(("p", "McNemar"))}
     written |= {name: signed_text for name in table if name.startswith("B − A")}
@@ -350,7 +350,7 @@ def verdict(
         said = f"{b} is {'ahead of' if match._ahead > 0 else 'behind'} {a}**, {y} against {x}"
     led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both), digits=2)
     corrected = f", corrected for these {tests} metrics" if tests > 1 else ""
-    interval = f"95 % interval{by} {low:+.1f} to {high:+.1f}"
+    interval = f"95 % interval{by} {_signed(low)} to {_signed(high)}"
     interval += f" ({moved_end(tested)} by the exact test)" if moved_end(tested) else ""
     said_p = p_text(p_value) if p_text(p_value).startswith("<") else f"= {p_text(p_value)}"
     difference = f"{b} − {a}: {led:+.2f} points, {interval}, p{by} {said_p}{corrected}"
@@ -397,7 +397,7 @@ def counts(match: Comparison, n: int, first: str, second: str, tests: int = 1) -
     told = (
         ""
         if tested.detectable is None
-        else f" {counted(n, 'group')} like these show a difference of {tested.detectable:.1f} points or "
+        else f" {counted(n, 'group')} like these show a difference of {_pct(tested.detectable)} points or "
         f"more (80 % power{', uncorrected' if tests > 1 else ''})."
     )
     return ui.unbroken(
