@@ -8,6 +8,7 @@ import streamlit as st
 
 import ui
 from core import figures
+from core.base.text import _pct
 from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
@@ -119,7 +120,7 @@ def numbers(evaluations: dict[str, Evaluation], model: str) -> None:
     rows = {name.removeprefix("scenes/"): each.metrics for name, each in evaluations.items()}
     data = figures.bars_data(rows, (GROUP_SCORE, GROUP_MATCH))
     values = (
-        f"{row}: {data.value[0, i]:.1f} and {data.value[1, i]:.1f} %" for i, row in enumerate(data.rows)
+        f"{row}: {_pct(data.value[0, i])} and {_pct(data.value[1, i])} %" for i, row in enumerate(data.rows)
     )
     alt = f"Bars of GroupScore and GroupMatch with 95 % intervals and chance levels. {'; '.join(values)}."
     first = next(iter(evaluations.values()))

@@ -24,6 +24,8 @@ from core.metrics.group_metrics import GroupData
 from core.metrics.groups import METRICS
 from ui.export import BARS_NOTE
 from ui.fields import warn_number
+from ui.group_table import CARDS, TABLE, choose_layout, group_table
+from ui.group_table import PER_PAGE as ROWS
 from ui.images import has_captions, has_pictures
 from ui.notable_groups import notable_groups
 from ui.text_only import text_only_section
@@ -33,9 +35,7 @@ PER_PAGE = 12
 CARDS_IN_A_ROW = 2  # with two images of 240 pixels each beside the sidebar of a laptop
 SMALL_CARDS_IN_A_ROW = 4
 WALK = {"Previous": ":material/chevron_left:", "Next": ":material/chevron_right:"}
-LEAD = (
-    "Every group of the set and two verdicts on it. Open a card to see the model's scores and its matching."
-)
+LEAD = "Every group of the set with verdicts on it. Open one to see the model's scores and its matching."
 MARGINS = "margin"  # in the address, set by a click on Matching
 # The fields of the gallery that an opened group leaves in the address, each as no address says it.
 GALLERY_FIELDS = {
@@ -44,6 +44,8 @@ GALLERY_FIELDS = {
     "sort": next(iter(group_filters.ORDERS)),
     "page": 1,
     "compact": False,
+    "layout": CARDS,
+    "file_layout": TABLE,
 }
 
 
@@ -137,7 +139,7 @@ def clear_filters() -> None:
 
 
 def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
-    """The groups that pass the filters, as cards."""
+    """The groups that pass the filters, as cards or as a table."""
     groups = selection.selected_groups
     ui.warn_unknown_group(evaluation.ids)
     ui.warn_unknown("verdict", st.query_params.get_all("verdict"), group_filters.verdict_options(evaluation))
@@ -151,7 +153,9 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
         notable_group_buttons(selection, evaluation, "surprises")
         export = export_place()
         ui.pick_group(list(evaluation.ids), warn=False, label_visibility="collapsed", width=260)
-        compact = has_pictures(groups[0]) and st.toggle("Compact", key="compact", bind="query-params")
+        pictures = has_pictures(groups[0])
+        as_table = choose_layout(pictures) == TABLE
+        compact = pictures and not as_table and st.toggle("Compact", key="compact", bind="query-params")
     indices, active = chosen.indices(groups, evaluation), chosen.described(groups)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         shown = escape_markdown(" · ".join([f"{len(indices)} of {len(groups)} groups", *active]))
@@ -166,24 +170,35 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
         st.button("Clear filters", on_click=clear_filters, icon=":material/close:")
         export_groups(selection, evaluation, export)
         return
-    per_page = PER_PAGE * (2 if compact else 1)
+    per_page = ROWS if as_table else PER_PAGE * (2 if compact else 1)
     count = -(-len(indices) // per_page)
     if "page" not in st.session_state:  # of the address, not of filters that have just left fewer
         warn_number("page", "Page", 1, count, whole=True)
     if st.session_state.get("page", 1) > count:
         st.session_state["page"] = 1
     place = st.container(key="compact-gallery" if compact else "gallery")
+    # Drawn before what is above it: of an address the field alone knows the page.
+    page = 1 if as_table and count == 1 else st.pagination(count, key="page", bind="query-params")
+    shown_now = indices[(page - 1) * per_page : page * per_page]
+    with place:
+        if as_table:
+            group_table(evaluation, shown_now)
+        else:
+            cards(selection, evaluation, shown_now, compact)
+    export_groups(selection, evaluation, export)
+
+
+def cards(selection: ui.Selection, evaluation: Evaluation, indices: np.ndarray, compact: bool) -> None:
+    """The groups with these numbers, a card each."""
+    groups = selection.selected_groups
     if has_pictures(groups[0]) and not compact:
-        grid = place.grid(CARDS_IN_A_ROW, min_column_width=300, border=True)
+        grid = st.grid(CARDS_IN_A_ROW, min_column_width=300, border=True)
     else:
         least = 150 if compact else 220  # on a phone two pairs of pictures beside each other
-        grid = place.grid(SMALL_CARDS_IN_A_ROW, min_column_width=least, border=True)
-    # Drawn before the cards above it: of an address the field alone knows the page.
-    start = (st.pagination(count, key="page", bind="query-params") - 1) * per_page
-    for index in indices[start : start + per_page]:
+        grid = st.grid(SMALL_CARDS_IN_A_ROW, min_column_width=least, border=True)
+    for index in indices:
         with grid.cell():
             card(selection.model, evaluation, groups[int(index)], int(index))
-    export_groups(selection, evaluation, export)
 
 
 def export_place() -> DeltaGenerator:

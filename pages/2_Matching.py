@@ -13,6 +13,7 @@ import ui
 from core import figures
 from core.base import public_mode
 from core.base.errors import InputError
+from core.base.text import _pct
 from core.figures.text import escape_markdown, metric_line
 from core.ladder.ladder import SETS
 from core.metrics import group_filters, statistics
@@ -117,7 +118,7 @@ def outcome_table(evaluation: Evaluation) -> None:
             count = int(((match == matched) & (score == scored)).sum())
             signs = (figures.OUTCOME_SYMBOLS["right" if right else "wrong"] for right in (matched, scored))
             label = "  \n".join(f"{sign} {verdict}" for sign, verdict in zip(signs, verdicts, strict=True))
-            text = f"{label}  \n**{count} groups** ({100 * count / len(match):.1f} %)"
+            text = f"{label}  \n**{count} groups** ({_pct(100 * count / len(match))} %)"
             with grid.cell():
                 groups_button(text, {"verdict": verdicts}, disabled=not count, wrap=True)
     if opposite := int((score & ~match).sum()):
@@ -203,11 +204,11 @@ def reliability(evaluation: Evaluation) -> None:
         "reliability",
         lambda: statistics.margin_reliability(evaluation.matches.margin, right, chance),
     )
-    whole, above = (f"{low:.1f}–{high:.1f}" for low, high in (found.aurc_bounds, found.excess_bounds))
+    whole, above = (f"{_pct(low)}–{_pct(high)}" for low, high in (found.aurc_bounds, found.excess_bounds))
     said = (
-        f"Taking the groups with the largest margins first, **{found.aurc:.1f} %** (95 % interval {whole}) of those "
+        f"Taking the groups with the largest margins first, **{_pct(found.aurc)} %** (95 % interval {whole}) of those "
         "taken so far are matched wrong, on average over all thresholds (AURC). A random order would have "
-        f"{found.chance:.1f} %, the best possible one **{found.excess:.1f} points** ({above}) less than this one "
+        f"{_pct(found.chance)} %, the best possible one **{_pct(found.excess)} points** ({above}) less than this one "
         "(excess AURC)."
     )
     st.markdown(ui.unbroken(said))
@@ -301,7 +302,7 @@ def selected_line(evaluation: Evaluation, tau: float) -> str:
     """What the threshold selects, exactly; precision with its interval and chance level."""
     mask = (evaluation.matches.margin >= tau) & ~evaluation.matches.tied
     n, chosen = len(mask), int(mask.sum())
-    start = f"**{chosen} of {n} groups** selected (coverage {100 * chosen / n:.1f} %)"
+    start = f"**{chosen} of {n} groups** selected (coverage {_pct(100 * chosen / n)} %)"
     if not chosen:
         return f"{start}; no group would be trained on."
     values = evaluation.outcomes[GROUP_MATCH].value[mask]
@@ -345,7 +346,7 @@ def slices_table(evaluation: Evaluation, tag: str) -> tuple[pd.DataFrame, dict[s
         }
         row = {tag: value, "groups": len(subset.ids)} | {label: e.value for label, e in found.items()}
         for label, e in found.items():
-            row |= {f"{label} 95 %": f"{e.low:.1f}–{e.high:.1f}"}
+            row |= {f"{label} 95 %": f"{_pct(e.low)}–{_pct(e.high)}"}
             row |= {f"{label} chance": e.chance, f"{label} tied": e.ties}
             columns[label] = st.column_config.ProgressColumn(
                 format="%.1f %%", min_value=0, max_value=100, width=98

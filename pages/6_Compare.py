@@ -13,7 +13,7 @@ import streamlit as st
 import ui
 from core import figures
 from core.base.errors import InputError
-from core.base.text import _change_in_points, _exact_differences, counted
+from core.base.text import _change_in_points, _exact_differences, _pct, _signed, counted
 from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
@@ -57,6 +57,7 @@ CLASSES = {  # as the address has them; the page names the two
 }
 THIS_PAGE = "pages/6_Compare.py"
 UNCORRECTED = "Exact McNemar test on the groups where they differ, of this metric alone."
+ALONE = "p (alone)"
 HOLM = "McNemar's p, corrected by Holm's method for all metrics of this table."
 DETECTABLE = (
     "The smallest difference in points that so many groups would have shown with 80 % power, two systems differing on "
@@ -181,7 +182,7 @@ def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> Any:
     data = figures.bars_data({first: a.metrics, second: b.metrics}, list(apart))
     figure = figures.paired_bars_figure(data)
     values = "; ".join(
-        f"{METRICS[name].label}: {a.metrics[name].value:.1f} and {b.metrics[name].value:.1f} %"
+        f"{METRICS[name].label}: {_pct(a.metrics[name].value)} and {_pct(b.metrics[name].value)} %"
         for name in data.metrics
     )
     ui.chart(figure, f"Bars of {first} and {second} at every metric. {values}.", "compare-models")
@@ -199,14 +200,19 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     columns = columns_of(shown, sides, a.clusters or b.clusters)
     difference_table(shown, columns, columns.measured)
     hanging = a.clusters or b.clusters
-    corrected = f", corrected for these {len(table)} metrics (Holm)" if len(table) > 1 else ""
+    corrected = (
+        f". Intervals and {'p' if hanging else ALONE} are of each metric alone; p, Holm is corrected for these "
+        f"{len(table)} metrics. A p"
+        if len(table) > 1
+        else "; one"
+    )
     shares = [METRICS[name].label for name in Metric.same(a.metrics) if METRICS[name].share]
     of = f"Percent of groups; {shares[0]}: of images." if shares else "Percent of groups."
     st.caption(
         escape_markdown(
             f"{of} Difference: {second} − {first} in percentage points, with its "
             f"paired 95 % interval.{moved_ends(compared)} {_exact_differences(2)} "
-            f"p: McNemar's exact test{corrected}; above 0.05 it says that these groups cannot tell, not that "
+            f"p: McNemar's exact test{corrected} above 0.05 says that these groups cannot tell, not that "
             f"there is no difference.{'' if hanging is None else cluster_note(hanging)}"
         )
     )
@@ -219,9 +225,9 @@ def with_intervals(table: pd.DataFrame) -> pd.DataFrame:
     for name in map(str, table):
         of, _, end = name.rpartition(": ")
         if end == "low":
-            sign, to = ("+", " to ") if of.startswith("B − A") else ("", "–")
+            shown, to = (_signed, " to ") if of.startswith("B − A") else (_pct, "–")
             ends = zip(table[name], table[f"{of}: high"], strict=True)
-            found[f"{of}: 95 %"] = [f"{low:{sign}.1f}{to}{high:{sign}.1f}" for low, high in ends]
+            found[f"{of}: 95 %"] = [f"{shown(low)}{to}{shown(high)}" for low, high in ends]
         elif end != "high":
             found[name] = table[name]
     return pd.DataFrame(found)
@@ -259,9 +265,11 @@ class Columns(NamedTuple):
 def columns_of(table: pd.DataFrame, sides: tuple[Side, Side], hanging: Clusters | None) -> Columns:
     """hanging : what groups share, None where each stands by itself."""
     by = "" if hanging is None else hanging.by
-    apart, test = (f"B − A by {by}: 95 %", f"p by {by}, Holm") if by else ("", "p, Holm")
+    apart, alone, test = (
+        (f"B − A by {by}: 95 %", f"p by {by}", f"p by {by}, Holm") if by else ("", "McNemar p", "p, Holm")
+    )
     a, b = sides
-    measured = ["metric", a.column, b.column, "chance", "B − A", "B − A: 95 %", apart, *WINNERS, test]
+    measured = ["metric", a.column, b.column, "chance", "B − A", "B − A: 95 %", apart, *WINNERS, alone, test]
     own = [f"{side.column}: {what}" for side in sides for what in ("95 %", "tied")]
     rest = ["metric", *own, "McNemar p", "p, Holm", test, "detectable", f"detectable by {by}" if by else ""]
     heads = {a.column: a.short, b.column: b.short, "B − A": "difference", "B − A: 95 %": "95 %"}
@@ -270,11 +278,13 @@ def columns_of(table: pd.DataFrame, sides: tuple[Side, Side], hanging: Clusters 
     }
     heads |= {
         apart: f"95 % by {by}",
+        alone: f"p by {by}" if by else ALONE,
         **{key: winner_text(key, sides).removesuffix(" right") for key in WINNERS},
     }
     helps = {
         "B − A: 95 %": PAIRED_INTERVAL,
         "McNemar p": UNCORRECTED,
+        alone: UNCORRECTED,
         "p, Holm": HOLM,
         test: HOLM,
         "detectable": DETECTABLE,
@@ -292,7 +302,7 @@ def columns_of(table: pd.DataFrame, sides: tuple[Side, Side], hanging: Clusters 
 def difference_table(table: pd.DataFrame, columns: Columns, order: list[str]) -> None:
     """Some columns of the table of differences, which are shown as those of the accuracies beside them."""
     _, a, b, *_ = columns.measured
-    written = {name: "{:.1f}".format for name in table if table[name].dtype == float}
+    written = {name: _pct for name in table if table[name].dtype == float}
     written |= dict.fromkeys((a, b), "{:.2f}".format)  # one group of 400 is 0.25 points
     written |= {name: p_text for name in table if name.startswith(("p", "McNemar"))}
     written |= {name: signed_text for name in table if name.startswith("B − A")}
@@ -340,7 +350,7 @@ def verdict(
         said = f"{b} is {'ahead of' if match._ahead > 0 else 'behind'} {a}**, {y} against {x}"
     led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both), digits=2)
     corrected = f", corrected for these {tests} metrics" if tests > 1 else ""
-    interval = f"95 % interval{by} {low:+.1f} to {high:+.1f}"
+    interval = f"95 % interval{by} {_signed(low)} to {_signed(high)}"
     interval += f" ({moved_end(tested)} by the exact test)" if moved_end(tested) else ""
     said_p = p_text(p_value) if p_text(p_value).startswith("<") else f"= {p_text(p_value)}"
     difference = f"{b} − {a}: {led:+.2f} points, {interval}, p{by} {said_p}{corrected}"
@@ -387,7 +397,7 @@ def counts(match: Comparison, n: int, first: str, second: str, tests: int = 1) -
     told = (
         ""
         if tested.detectable is None
-        else f" {counted(n, 'group')} like these show a difference of {tested.detectable:.1f} points or "
+        else f" {counted(n, 'group')} like these show a difference of {_pct(tested.detectable)} points or "
         f"more (80 % power{', uncorrected' if tests > 1 else ''})."
     )
     return ui.unbroken(

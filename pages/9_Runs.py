@@ -20,7 +20,7 @@ import streamlit as st
 import ui
 from core import figures as plots
 from core.base.public_mode import is_public
-from core.base.text import _change_in_points, _exact_differences, counted, duration
+from core.base.text import _change_in_points, _exact_differences, _pct, _signed, counted, duration
 from core.exchange.example import EXAMPLE, EXAMPLE_ID
 from core.exchange.report import ReportSection, report_html
 from core.exchange.run_pairs import (
@@ -211,8 +211,8 @@ def accuracy(found: _Result | None, seeds: int = 1) -> str:
     """
     if found is None:
         return "–"
-    inside = [] if found.low is None else [f"{found.low:.1f}–{found.high:.1f}"]
-    inside.append(f"chance {found.chance:.1f}")
+    inside = [] if found.low is None else [f"{_pct(found.low)}–{_pct(found.high)}"]
+    inside.append(f"chance {_pct(found.chance)}")
     if found.ties:
         inside.append(f"{found.ties:.3g} tied")
     if seeds > 1:
@@ -224,7 +224,7 @@ def before_text(found: _Result | None) -> str:
     """A value with its interval; a dash for a run that trains nothing."""
     if found is None:
         return "–"
-    return spread(found) + ("" if found.low is None else f" ({found.low:.1f}–{found.high:.1f})")
+    return spread(found) + ("" if found.low is None else f" ({_pct(found.low)}–{_pct(found.high)})")
 
 
 def result_text(sweep: SeedGroup, ends: _Ends, name: str) -> str:
@@ -234,7 +234,7 @@ def result_text(sweep: SeedGroup, ends: _Ends, name: str) -> str:
     `70.6 ± 2.5 % (56.4–82.3) GroupMatch, chance 50.0`
     """
     found = ends.after[("", name)]
-    of = f"{ends.queries} {label_of(name)}, chance {found.chance:.1f}".strip()
+    of = f"{ends.queries} {label_of(name)}, chance {_pct(found.chance)}".strip()
     ties = f", {found.ties:.3g} tied" if found.ties else ""
     return f"{before_text(found)} {of}{ties}{so_far(sweep, ends.complete)}"
 
@@ -892,11 +892,11 @@ def overlay(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     label = label_and_meaning(metric)[0]
     shown = {name: with_intervals(each, of[name]) for name, each in data.items()}
     figure = plots.ttm_compare_figure(shown, metric)
-    ends = ", ".join(f"{name} ends at {d.metrics[metric][-1, 0]:.1f} %" for name, d in data.items())
+    ends = ", ".join(f"{name} ends at {_pct(d.metrics[metric][-1, 0])} %" for name, d in data.items())
     ui.chart(figure, f"{label} per iteration of {len(data)} runs: {ends}.", "compare")
     without = [name for name in every if name not in data]
     lacking = f" Without this metric: {'; '.join(without)}." if without else ""
-    last = "; ".join(f"{name} {d.metrics[metric][-1, 0]:.1f} %" for name, d in data.items())
+    last = "; ".join(f"{name} {_pct(d.metrics[metric][-1, 0])} %" for name, d in data.items())
     line = f"Last iterations: {last}. Dotted: chance levels."
     st.caption(escape_markdown(f"{line}{lacking} A paired test takes two runs: tick two."))
     return _Shown({label: figure}, {"All curves (CSV)": curve_table(data, shown)}, line)
@@ -1003,7 +1003,7 @@ def drawn_over(
     shown : the curves as they are drawn, with intervals.
     """
     figure = plots.ttm_compare_figure(shown, metric)
-    last = ", ".join(f"{name} ends at {d.metrics[metric][-1, 0]:.1f} %" for name, d in data.items())
+    last = ", ".join(f"{name} ends at {_pct(d.metrics[metric][-1, 0])} %" for name, d in data.items())
     ui.chart(figure, f"{label_and_meaning(metric)[0]} per iteration of both: {last}.", "compare")
     bands = _bands(both, shown, metric)
     st.caption(escape_markdown(bands))
@@ -1088,7 +1088,7 @@ def _bands(both: Mapping[str, SeedGroup], data: Mapping[str, plots.TTMData], met
     }
     same = len({*bands.values()}) == 1
     said = next(iter(bands.values())) if same else ", ".join(f"{band} ({n})" for n, band in bands.items())
-    chances = " and ".join(dict.fromkeys(f"{d.metrics[metric][-1, 3]:.1f} %" for d in data.values()))
+    chances = " and ".join(dict.fromkeys(f"{_pct(d.metrics[metric][-1, 3])} %" for d in data.values()))
     two = [name for name, s in both.items() if len(s.runs) == 2]
     wide = " Two seeds cannot tell how much seeds matter, so their band is wide." if two else ""
     return f"Bands: {said}; dotted: the chance level, {chances}.{wide}"
@@ -1129,7 +1129,7 @@ def difference(ends: Sequence[Evaluation], metric: str) -> None:
         true_minus(
             f"**B minus A, last iterations, same {counted(len(ends[0].ids), 'group')}:** "
             f"{_change_in_points(a, b, digits=2):+.2f} points, {b:.2f} % against {a:.2f} % "
-            f"(95 % interval {paired.low:+.1f} to {paired.high:+.1f}); "
+            f"(95 % interval {_signed(paired.low)} to {_signed(paired.high)}); "
             f"{counted(paired.fixed, 'group')} {what} with B alone, {paired.broken} with A alone; "
             f"McNemar's p {p_text(paired.p_value)}.{could_show(paired)} {_exact_differences(2)}"
         )
@@ -1140,7 +1140,7 @@ def could_show(found: statistics.Comparison) -> str:
     """Where nothing was shown, what would have been."""
     if found.p_value <= 0.05 or found.detectable is None:
         return ""
-    return f" These groups cannot tell: they show differences of {found.detectable:.1f} points or more (80 % power)."
+    return f" These groups cannot tell: they show differences of {_pct(found.detectable)} points or more (80 % power)."
 
 
 def mean_over_seeds(side: _Ends, ends: Mapping[int, Evaluation], metric: str) -> str:
@@ -1152,7 +1152,7 @@ def mean_over_seeds(side: _Ends, ends: Mapping[int, Evaluation], metric: str) ->
     if found.low is None or metric not in metrics.METRICS:
         return ""
     over = "seeds and groups" if len(ends) > 1 else "groups"
-    said = f"95 % interval {found.low:.1f}–{found.high:.1f}, over {over}"
+    said = f"95 % interval {_pct(found.low)}–{_pct(found.high)}, over {over}"
     if len(ends) == 2:
         whole = np.stack([*_outcomes(ends, metric).values()])
         parts = metrics.METRICS[metric].parts(next(iter(ends.values())).shape[0])
@@ -1182,7 +1182,7 @@ def difference_over_seeds(ends: Sequence[Mapping[int, Evaluation]], metric: str)
     return true_minus(
         f"**B minus A, last iterations, {of}, same "
         f"{counted(one.shape[1], 'group')}:** {_change_in_points(a, b, digits=2):+.2f} points, {b:.2f} % against "
-        f"{a:.2f} % (95 % interval over {over} {paired.low:+.1f} to {paired.high:+.1f}); "
+        f"{a:.2f} % (95 % interval over {over} {_signed(paired.low)} to {_signed(paired.high)}); "
         f"p {p_text(paired.p_value)}.{'' if given else could_show(paired)} {_exact_differences(2)}{given}{among}"
     )
 
@@ -1195,7 +1195,7 @@ def given_two_seeds(one: np.ndarray, other: np.ndarray) -> str:
     found = statistics.compare(one.mean(axis=0), other.mean(axis=0))
     return (
         f"  \n**Two seeds cannot tell how much seeds matter**, so the interval over seeds and groups is this wide. "
-        f"{GIVEN_SEEDS[0].upper()}{GIVEN_SEEDS[1:]}, it is {found.low:+.1f} to {found.high:+.1f} points, "
+        f"{GIVEN_SEEDS[0].upper()}{GIVEN_SEEDS[1:]}, it is {_signed(found.low)} to {_signed(found.high)} points, "
         f"p {p_text(found.p_value)}: that says nothing about other seeds. Add seeds to learn how they differ."
     )
 
@@ -1215,8 +1215,9 @@ def one_beside_several(sides: Sequence[Mapping[int, np.ndarray]]) -> str:
     is_inside = reach[0] <= value <= reach[1]
     says = "inside: the seed may explain" if is_inside else "outside: the seed alone hardly explains"
     return (
-        f"  \n**All {len(many)} seeds counted:** one more seed of {several} would likely end at {reach[0]:.1f} to "
-        f"{reach[1]:.1f} % on these groups (95 % prediction); {single} ended at {value:.1f} %, {says} the difference."
+        f"  \n**All {len(many)} seeds counted:** one more seed of {several} would likely end at {_pct(reach[0])} to "
+        f"{_pct(reach[1])} % on these groups (95 % prediction); {single} ended at {_pct(value)} %, {says} the "
+        "difference."
     )
 
 
@@ -1229,11 +1230,11 @@ def means(both: dict[str, SeedGroup], sides: Sequence[_Ends], metric: str, store
             st.markdown(f"**{escape_markdown(name)}** has no complete seed yet.")
             continue
         end = row["metrics"][metric]
-        std = "" if end["std"] is None else f" ± {end['std']:.1f}"
+        std = "" if end["std"] is None else f" ± {_pct(end['std'])}"
         st.markdown(
             f"**{escape_markdown(name)}, last iterations:** "
-            f"{end['mean']:.1f}{std} %{mean_over_seeds(side, known, metric)}, "
-            f"{counted(end['seeds'], 'complete seed')}, chance {end['chance']:.1f} %."
+            f"{_pct(end['mean'])}{std} %{mean_over_seeds(side, known, metric)}, "
+            f"{counted(end['seeds'], 'complete seed')}, chance {_pct(end['chance'])} %."
         )
     st.markdown(difference_over_seeds(ends, metric))
 

@@ -163,10 +163,45 @@ def test_the_figure_and_the_groups_come_before_the_table(app):
     assert [h.value for h in test.header][:2] == ["Where they differ", "Every metric, with its test"]
 
 
+def test_a_percentage_that_ends_in_a_half_is_the_same_on_cards_bars_and_in_sentences(app):
+    """49 of 80 groups are 61.25 %: a card said 61.3, a table 61.2."""
+    for name, count in (("a.csv", 49), ("b.csv", 20)):
+        UploadStore().add(name, right_in(count, 80), "")
+    compared = app(COMPARE, set="upload/a.csv", other="upload/b.csv")
+    (figure,) = (json.loads(chart.proto.spec) for chart in compared.get("plotly_chart")[:1])
+    (labels,) = (each["text"] for each in figure["data"] if "61.3" in each.get("text", []))
+    assert set(labels) == {"61.3"}
+    cards = app("pages/8_Your_Data.py", set="upload/a.csv")
+    values = [
+        each.value for page in (cards, app("pages/2_Matching.py", set="upload/a.csv")) for each in page.metric
+    ]
+    assert "61.3 %" in values
+    whole = [
+        text(page) + html(page) for page in (compared, cards, app("pages/2_Matching.py", set="upload/a.csv"))
+    ]
+    assert not [page for page in whole if "61.2 " in page]
+
+
+def test_the_table_has_each_p_alone_before_the_corrected_one_and_says_that_intervals_are_not_corrected(app):
+    """ImageScore had +3.6 to +44.0 beside p 0.12, and nothing said that the interval was of it alone."""
+    for name, count in (("a.csv", 8), ("b.csv", 13)):
+        UploadStore().add(name, right_in(count, 40), "")
+    test = app(COMPARE, set="upload/a.csv", other="upload/b.csv")
+    assert list(test.dataframe[0].proto.column_order)[-2:] == ["McNemar p", "p, Holm"]
+    assert '"p (alone)"' in test.dataframe[0].proto.columns
+    said = text(test).replace("\\", "")
+    assert (
+        "Intervals and p (alone) are of each metric alone; p, Holm is corrected for these 5 metrics." in said
+    )
+    test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
+    assert list(test.dataframe[0].proto.column_order)[-2:] == ["p by caption", "p by caption, Holm"]
+    assert "Intervals and p are of each metric alone" in text(test)
+
+
 def test_the_table_fits_and_the_rest_of_its_columns_is_closed_below(app):
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
     (table,) = test.dataframe
-    assert len(table.proto.column_order) == 10 and "detectable" not in table.proto.column_order
+    assert len(table.proto.column_order) == 11 and "detectable" not in table.proto.column_order
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
     assert "Swipe the table sideways" in html(test)  # shown on phones
 

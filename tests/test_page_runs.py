@@ -19,7 +19,7 @@ from driving import ROOT, button, fine, text
 
 import ui
 from core.base.errors import InputError
-from core.base.text import _exact_differences, _time_left
+from core.base.text import _exact_differences, _signed, _time_left
 from core.cli import app as cli
 from core.exchange.example import ARCHIVE, EXAMPLE_ID, example_run
 from core.exchange.runs import export_run
@@ -1017,7 +1017,9 @@ def test_every_finished_run_has_its_gain_with_the_interval_of_its_page(app, made
             for at in (0, 2)
         ]
         found = Comparison.over_seeds(*map(np.stack, ends))
-        return f"{found.difference:+.1f} ({found.low:+.1f} to {found.high:+.1f})".replace("-", "−")
+        return f"{_signed(found.difference)} ({_signed(found.low)} to {_signed(found.high)})".replace(
+            "-", "−"
+        )
 
     for name, runs in ((made.wide, [made.wide]), (made.group, made.seeds)):
         assert rows.loc[name, "gain"] == expected(runs, "group_match")

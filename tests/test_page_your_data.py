@@ -26,6 +26,7 @@ from core.exchange.uploads import UploadStore
 from core.metrics.evaluation import Evaluation
 from core.scoring.cache import ScoreCache
 from core.scoring.pairs import Pairs
+from ui.formatting import against_chance
 
 PAGE = "pages/8_Your_Data.py"
 COLUMNS = ("id", "image_0", "image_1", "caption_0", "caption_1", "truth", "topic")
@@ -441,12 +442,18 @@ def test_a_result_is_said_against_chance_in_a_sentence(app):
         test = fine(uploaded(app, "s.csv", _csv(40, share)))
         return next(each.value for each in test.markdown if "chance by" in each.value)
 
-    every = "TextScore, ImageScore, GroupScore, GroupMatch and IndividualMatch."
+    every = "TextScore, ImageScore, GroupScore, GroupMatch and IndividualMatch. "
+    every += "Each by its own 95 % interval, uncorrected."  # one of five was picked out without saying so
     assert said(1.0) == f"Better than chance by {every}"
     assert said(0.0) == f"Worse than chance by {every}"
     assert said(0.5).startswith(
         "Better than chance by TextScore, ImageScore and GroupScore. Not distinguishable from"
     )
+
+
+def test_one_metric_alone_is_said_against_chance_without_a_word_on_others():
+    of_one_image = Evaluation.of(np.tile([[[1.0, 0.0]]], (40, 1, 1)), None)
+    assert against_chance(of_one_image.metrics) == "Better than chance by TextScore."
 
 
 def test_matching_begins_with_the_same_sentence(app):

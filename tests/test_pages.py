@@ -22,6 +22,7 @@ from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 from ui import export, selection
+from ui.group_table import table_of
 
 ROOT = Path(__file__).resolve().parent.parent
 GROUPS, MATCHING = "pages/1_Groups.py", "pages/2_Matching.py"
@@ -442,10 +443,69 @@ def test_groups_of_a_file_are_cards_with_their_scores_and_not_with_names_of_pict
     rows = ["group,image,caption,score"]
     rows += [f"{g},{i},{j},{10 * g + 2 * i + j}" for g in range(3) for i in range(2) for j in range(2)]
     fine(upload(app(MATCHING), "cards.csv", "\n".join(rows).encode()))
-    test = app(GROUPS, set="upload/cards.csv")
+    test = app(GROUPS, set="upload/cards.csv", file_layout="Cards")
     assert html(test).count("cm-card") == 3 and ">23.00 " in html(test) and "<li>" not in html(test)
     fine(button(test, "Open Group 1").click().run())
     assert list(test.query_params["group"]) == ["1"]
+
+
+def of_groups(test):
+    """The table of the groups, where there is one."""
+    return next((each.value for each in test.dataframe if {"id", "margin"} <= {*each.value.columns}), None)
+
+
+def test_groups_without_pictures_are_a_table_first_with_verdicts_margin_and_totals_of_each(app):
+    """They were 12 cards a page, fewer than two rows of them in sight. Totals by hand: the first group is right by
+    5 + 4 against 1 + 2, the second wrong by 1 + 2 against 5 + 4, the third ties."""
+    matrices = {"a": (5, 1, 2, 4), "b": (1, 5, 4, 2), "c": (3, 3, 3, 3)}
+    rows = ["group,image,caption,score"]
+    rows += [
+        f"{g},{at // 2},{at % 2},{score}" for g, each in matrices.items() for at, score in enumerate(each)
+    ]
+    fine(upload(app(MATCHING), "table.csv", "\n".join(rows).encode()))
+    test = app(GROUPS, set="upload/table.csv")
+    assert "cm-card" not in html(test)
+    table = of_groups(test)
+    assert list(table.columns)[:6] == [
+        "id", "TextScore", "ImageScore", "GroupScore", "GroupMatch", "IndividualMatch"
+    ]  # fmt: skip
+    assert table["GroupMatch"].tolist() == ["✓", "✗", "="]
+    assert table["margin"].tolist() == [6, 6, 0]
+    assert table["true pairs"].tolist() == [9, 3, 6] and table["best other"].tolist() == [3, 9, 6]
+    test = fine(test.segmented_control(key="file_layout").set_value("Cards").run())
+    assert html(test).count("cm-card") == 3 and of_groups(test) is None
+    opened = fine(button(test, "Open a").click().run())
+    assert opened.query_params["file_layout"] in ("Cards", ["Cards"])
+    assert html(fine(opened.button(key="to-gallery").click().run())).count("cm-card") == 3
+
+
+def test_the_table_of_groups_has_the_filters_and_the_order_of_the_gallery(app):
+    """The order by hand: margins of the groups that are matched right. With pictures cards come first."""
+    state = {"set": "scenes/left-right", "verdict": "GroupMatch right", "sort": "margin, largest first"}
+    assert of_groups(app(GROUPS, **state)) is None
+    table = of_groups(app(GROUPS, **state, layout="Table"))
+    found = ui.evaluate(ui.whole_test_set("scenes/left-right", "builtin/clip"))
+    right = np.flatnonzero(found.outcomes["group_match"].value == 1)
+    right = right[np.argsort(-found.matches.margin[right], kind="stable")]
+    assert len(table) > 40 and table["id"].tolist() == [found.ids[i] for i in right]
+    assert table["objects"].tolist() == found.tags["objects"].iloc[right].tolist()
+
+
+@pytest.mark.parametrize("shape", [(2, 2), (1, 4), (3, 3), (2, 4), (7, 7)])
+def test_the_totals_of_the_table_are_those_of_each_group(shape):
+    rng = np.random.default_rng(3)
+    scores = rng.integers(0, 4, (60, *shape)).astype(float)  # whole numbers tie often
+    found = Evaluation.of(scores, None)
+    table = table_of(found, np.arange(60)[::-1])
+    for row, index in zip(table.to_dict("records"), range(59, -1, -1), strict=True):
+        group = found.group(index)
+        assert (row["true pairs"], row["best other"]) == pytest.approx((group.true_total, group.rival_total))
+
+
+def test_the_totals_of_groups_with_several_true_captions_are_of_the_best_of_them():
+    found = Evaluation.of(np.array([[[1.0, 5.0, 3.0]], [[1.0, 2.0, 9.0]]]), np.array([[0, 1], [0, 1]]))
+    table = table_of(found, np.arange(2))
+    assert table["true pairs"].tolist() == [5, 2] and table["best other"].tolist() == [3, 9]
 
 
 def test_a_margin_of_cosines_agrees_with_the_totals_beside_it(app):
@@ -454,7 +514,7 @@ def test_a_margin_of_cosines_agrees_with_the_totals_beside_it(app):
     for group, scores in {"a": (0.0955, 0.242963, 0.105089, 0.25714), "b": (0.3, 0.1, 0.1, 0.3)}.items():
         rows += [f"{group},{at // 2},{at % 2},{score}" for at, score in enumerate(scores)]
     fine(upload(app(MATCHING), "cosines.csv", "\n".join(rows).encode()))
-    gallery = app(GROUPS, set="upload/cosines.csv")
+    gallery = app(GROUPS, set="upload/cosines.csv", file_layout="Cards")
     assert "margin 0.005; 0 % of the groups" in text(gallery).replace("\\", "")
     test = app(GROUPS, set="upload/cosines.csv", group="a")
     assert "0.096 + 0.257 = 0.353 &gt; 0.243 + 0.105 = 0.348" in html(test).replace("\u00a0", " ")
@@ -466,7 +526,7 @@ def test_cards_of_a_file_have_its_own_names(app):
     rows = ["group,image,caption,score"]
     rows += [f"{g},im{i},ca{j},{10 * g + 2 * i + j}" for g in range(2) for i in range(2) for j in range(2)]
     fine(upload(app(MATCHING), "named.csv", "\n".join(rows).encode()))
-    shown = html(app(GROUPS, set="upload/named.csv"))
+    shown = html(app(GROUPS, set="upload/named.csv", file_layout="Cards"))
     assert shown.count("<li>ca0</li><li>ca1</li>") == 2 and shown.count("A: im0 · B: im1") == 2
 
 
@@ -689,9 +749,9 @@ def test_a_picture_becomes_a_figure_of_its_own_size():
     assert b64decode(image.source.partition(",")[2]) == svg and (image.sizex, image.sizey) == (1, 1)
 
 
-def test_the_gallery_promises_what_its_cards_have(app):
+def test_the_gallery_promises_what_its_cards_and_its_table_have(app):
     told = text(app("pages/1_Groups.py", set="scenes/left-right"))
-    assert "two verdicts on it" in told and "Open a card to see the model's scores" in told
+    assert "with verdicts on it" in told and "Open one to see the model's scores" in told
 
 
 def test_a_button_to_another_page_changes_nothing_of_its_own(monkeypatch):

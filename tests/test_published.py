@@ -399,6 +399,16 @@ def test_the_page_takes_an_own_result_too(app, tmp_path):
     assert any(wanted in each.value.replace("\\", "") for each in test.markdown)
 
 
+def test_an_own_result_that_is_not_comparable_is_said_to_be_so_first_and_has_no_rank(app):
+    """ "1 of the 16 comparable published results is higher. Yours is not comparable: 40 groups of 400." """
+    test = opened(app, "group_score")
+    (field,) = [each for each in test.get("file_uploader") if "Your own result" in each.label]
+    fine(field.upload("few.json", json.dumps(evaluated("winoground", n_groups=40)).encode()).run())
+    (said,) = [each.value.replace("\\", "") for each in test.markdown if each.value.startswith("**Yours")]
+    assert said.startswith("**Yours is not comparable**: ") and "40 groups of 400" in said
+    assert "It is 12.50 % [9.40, 16.10]" in said and "higher" not in said and "Not counted" not in said
+
+
 def test_the_page_measures_a_score_file_as_one_of_the_set_that_is_chosen(app, tmp_path):
     """A CSV was "not allowed", and its result "names no benchmark"."""
     path = tmp_path / "a.csv"

@@ -1,6 +1,8 @@
 """Intervals and tests against scipy, against closed forms, and against brute force."""
 
+import re
 from itertools import combinations_with_replacement, pairwise, permutations, product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -8,7 +10,7 @@ import scipy
 
 from benchmarks.results import binomials
 from core.base.errors import InputError
-from core.base.text import _change_in_points
+from core.base.text import _change_in_points, _pct, _signed
 from core.groups import BytesImage, Group, GroupSet
 from core.metrics.statistics import (
     Clusters,
@@ -22,6 +24,8 @@ from core.metrics.statistics import (
     estimate,
     margin_reliability,
 )
+
+ROOT = Path(__file__).resolve().parent.parent
 
 
 def answers(right, n):
@@ -635,4 +639,35 @@ def test_a_difference_is_that_of_the_unrounded_values_rounded_once():
 
 def test_a_difference_that_ends_in_a_five_is_rounded_alike_however_it_was_summed():
     """12.25 points between counts, 78.75 and 66.5 %; their shares may differ by 12.250000000000004."""
-    assert _change_in_points(66.5, 78.75) == _change_in_points(66.5, 78.75000000000004) == 12.2
+    assert _change_in_points(66.5, 78.75) == _change_in_points(66.5, 78.75000000000004) == 12.3
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(12.25, "12.3"), (61.25, "61.3"), (56.55, "56.6"), (0.05, "0.1"), (99.95, "100.0"), (61.24, "61.2")],
+)
+def test_a_half_is_rounded_up_whether_it_was_summed_read_back_or_stored(value, shown):
+    """61.25 was 61.3 on a card, as the mean of 80 outcomes is 61.250000000000007, and 61.2 in a table."""
+    for each in (value, np.nextafter(value, 0), np.nextafter(value, 100), round(value, 4)):
+        assert _pct(each) == shown and _pct(-each) == f"-{shown}"
+        assert _signed(each) == f"+{shown}" and _signed(-each) == f"-{shown}"
+    assert _pct(-0.04) == "0.0" and _pct(float("nan")) == "nan" and _pct(2.345, 2) == "2.35"
+
+
+def test_every_estimate_is_shown_as_its_record_is():
+    """Of every count of 80 and of 400 groups: a record has four decimals."""
+    for n in (80, 400):
+        for right in range(n + 1):
+            found = estimate(np.arange(n) < right, 50)
+            assert str(found) == str(Estimate.of_record(found.record()))
+
+
+def test_no_percentage_is_rounded_by_a_rule_of_its_own():
+    """Python rounds a half to even, a browser up: 61.25 stood as 61.2 beside 61.3. What a figure's hover says is the
+    browser's."""
+    files = [
+        ROOT / "app.py",
+        *(path for room in ("core", "ui", "pages") for path in (ROOT / room).rglob("*.py")),
+    ]
+    lines = [(path.name, line.strip()) for path in files for line in path.read_text().splitlines()]
+    assert not [each for each in lines if re.search(r"(?<!%)\{[^{}%]*\.1f\}\s?(%|points|–)", each[1])]

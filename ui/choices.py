@@ -16,7 +16,7 @@ import streamlit as st
 
 from core import datasets
 from core.base import public_mode
-from core.base.text import _change_in_points, _exact_differences, counted, p_digits
+from core.base.text import _change_in_points, _exact_differences, _pct, _signed, counted, p_digits
 from core.datasets.base import RETRIEVAL
 from core.datasets.sets import RetrievalSet
 from core.figures.text import escape_markdown
@@ -152,13 +152,13 @@ def headline(found: RetrievalSet, choices: Mapping[str, Choices]) -> None:
         with column, st.container(border=True, gap="xxsmall"):
             st.metric(
                 f"Captions that choose their image · {escape_markdown(model)}",
-                f"{e.value:.1f} %",
+                f"{_pct(e.value)} %",
                 help="The share of captions whose right image scores above all the others of its own. A tie is lost.",
             )
             by, c = "", e.clustered
             if c is not None and not c.dominated:
-                by = f" · by image {c.low:.1f}–{c.high:.1f}"
-            st.caption(f"95 %: {e.low:.1f}–{e.high:.1f}{by} · chance {e.chance:.1f} · {e.tied}")
+                by = f" · by image {_pct(c.low)}–{_pct(c.high)}"
+            st.caption(f"95 %: {_pct(e.low)}–{_pct(e.high)}{by} · chance {_pct(e.chance)} · {e.tied}")
     what = (
         f"{counted(len(found.queries), 'caption')} over {counted(len(found), 'image')}, split {found.split}."
     )
@@ -182,9 +182,9 @@ def _difference(choices: Mapping[str, Choices]) -> str:
     points = _change_in_points(*(c.result().recall[METRIC].value for c in each))
     by, tested = "", alone.clustered
     if tested is not None and not tested.dominated:
-        by = f", by image {tested.low:+.1f} to {tested.high:+.1f}, p {p_digits(tested.p_value)}"
+        by = f", by image {_signed(tested.low)} to {_signed(tested.high)}, p {p_digits(tested.p_value)}"
     return (
-        f"{other} less {one}: {points:+.1f} points (95 % interval {alone.low:+.1f} to {alone.high:+.1f}, "
+        f"{other} less {one}: {_signed(points)} points (95 % interval {_signed(alone.low)} to {_signed(alone.high)}, "
         f"p {p_digits(alone.p_value)}{by}); {counted(alone.fixed, 'caption')} right with {other} alone, "
         f"{alone.broken} with {one} alone."
     )

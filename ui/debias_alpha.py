@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from core import figures as plots
-from core.base.text import _change_in_points, _p_said, counted
+from core.base.text import _change_in_points, _p_said, _pct, _signed, counted
 from core.debiasing.curves import _spans_text
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
 from core.exchange.layouts import latex_table, text_table_latex
@@ -200,7 +200,7 @@ def _curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: s
 def _where_highest(study: AlphaStudy, metric: str) -> str:
     """`49.7 %, at α = 0.201–0.216`"""
     best = study.best(metric)
-    return f"{best.value:.1f} %, at α = {_spans_text(best.intervals)}"
+    return f"{_pct(best.value)} %, at α = {_spans_text(best.intervals)}"
 
 
 def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
@@ -214,7 +214,7 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
     words = ("better", "worse") if METRICS[metric].share else ("fixed", "broken")
     better, worse = (int(moved.sum()) for moved in (is_now > was, is_now < was))
     changed = f"{counted(better, 'group')} {words[0]}, {worse} {words[1]}"
-    return unbroken(f"α = {alpha:g}: {label} {before.metrics[metric].value:.1f} → {value}; {changed}.")
+    return unbroken(f"α = {alpha:g}: {label} {_pct(before.metrics[metric].value)} → {value}; {changed}.")
 
 
 _DRAWN = (  # one line of a laptop
@@ -312,8 +312,8 @@ def _held_out_text(study: AlphaStudy, metric: str) -> str:
         return ""
     found = study.validated(metric)
     zero, value, gain = found.zero.mean(), found.values.mean(), found.values - found.zero
-    points = true_minus(f"{gain.mean():+.1f} ± {gain.std():.1f} points")
-    return f"{_CROSSED}: {METRICS[metric].label} {zero:.1f} → {value:.1f} %, {points}"
+    points = true_minus(f"{_signed(gain.mean())} ± {_pct(gain.std())} points")
+    return f"{_CROSSED}: {METRICS[metric].label} {_pct(zero)} → {_pct(value)} %, {points}"
 
 
 def _tuned_text(study: AlphaStudy, metric: str) -> str:
@@ -324,8 +324,8 @@ def _tuned_text(study: AlphaStudy, metric: str) -> str:
         also = [span for span in best.intervals.tolist() if span[0] > 0]
         same = f"; as much at α = {_spans_text(also)}" if also else ""
         lost = f"; α = 1 changes it by {_interval(change)}" if (change := _harm(study, metric)) else ""
-        return f"No alpha gives more {label} than α = 0 on all groups, {zero:.1f} %{same} ({TUNED_ON_TEST}){lost}."
-    rise = f"{zero:.1f} → {most:.1f} % at α = {best.alpha:.3f}, {_interval(gain)}"
+        return f"No alpha gives more {label} than α = 0 on all groups, {_pct(zero)} %{same} ({TUNED_ON_TEST}){lost}."
+    rise = f"{_pct(zero)} → {_pct(most)} % at α = {best.alpha:.3f}, {_interval(gain)}"
     return f"Chosen on all groups ({TUNED_ON_TEST}): {rise}."
 
 
@@ -335,7 +335,7 @@ def _interval(change: Comparison) -> str:
         (change, "") if change.clustered is None else (change.clustered, f" by {change.clustered.by}")
     )
     return true_minus(
-        f"{change.difference:+.1f} points (95 % interval{by} {tested.low:+.1f} to {tested.high:+.1f})"
+        f"{_signed(change.difference)} points (95 % interval{by} {_signed(tested.low)} to {_signed(tested.high)})"
     )
 
 
@@ -408,7 +408,7 @@ def _where_alpha_helps(texts: float, scores: float) -> None:
     if stored is None:
         return
     gain = stored["from_validation"]["gain"]["difference"]
-    label = f"Where alpha helps: retrieval, {gain:+.1f} points of R@1"
+    label = f"Where alpha helps: retrieval, {_signed(gain)} points of R@1"
     page_button(label, PAGE, {"view": RETRIEVAL}, icon=":material/arrow_forward:")
 
 
@@ -419,7 +419,9 @@ def _power_text(study: AlphaStudy, metric: str) -> str:
     if found.too_few:
         return f"{found.says[0].upper()}{found.says[1:]}."
     return (
-        "" if least is None else f"On these groups a gain below {least:.1f} points would mostly go unnoticed."
+        ""
+        if least is None
+        else f"On these groups a gain below {_pct(least)} points would mostly go unnoticed."
     )
 
 
@@ -432,7 +434,7 @@ def _cards(study: AlphaStudy, alpha: float, metric: str) -> None:
         estimate = now[name]
         difference = _change_in_points(before[name].value, estimate.value)
         with grid.cell():
-            moved = true_minus(f"{difference:+.1f} against α = 0") if alpha else "at α = 0"
+            moved = true_minus(f"{_signed(difference)} against α = 0") if alpha else "at α = 0"
             change = moved if study.depends(name) else "the same at every α"
             metric_card(name, estimate, change=change)
     if len(names) < len(now):
@@ -644,7 +646,7 @@ def _protocol_table(
                 if held_out
                 else "–",
                 "held out, α = 0": _spread(held_out["alpha_0"], 1) if held_out else "–",
-                "chance": f"{row['alpha_0']['chance']:.1f}",
+                "chance": _pct(row["alpha_0"]["chance"]),
             }
         )
     return pd.DataFrame(rows)

@@ -12,7 +12,7 @@ import streamlit as st
 from core import figures as plots
 from core.base import public_mode
 from core.base.paths import assets
-from core.base.text import _change_in_points
+from core.base.text import _change_in_points, _pct, _signed
 from core.datasets.paper_results import reference
 from core.debiasing.blind import METRIC, blind_baseline
 from core.debiasing.curves import _span_text, _spans_text
@@ -77,7 +77,7 @@ def _scenarios(scenario: int | None, study: AlphaStudy) -> None:
     zero, one = (float(study.curve(TEXT_SCORE).value(a)) for a in (0.0, 1.0))
     best = study.best(TEXT_SCORE)
     effect = (
-        f"TextScore: {zero:.1f} % at α = 0, {one:.1f} % at α = 1, highest ({best.value:.1f} %, "
+        f"TextScore: {_pct(zero)} % at α = 0, {_pct(one)} % at α = 1, highest ({_pct(best.value)} %, "
         f"{TUNED_ON_TEST}) at α = {_spans_text(best.intervals)}.{_held_out_text(study)}"
     )
     texts = {
@@ -102,7 +102,7 @@ def _held_out_text(study: AlphaStudy) -> str:
     if len(study.scores) < 2:
         return ""
     summary = study.validated(TEXT_SCORE).summary
-    texts = {name: f"{mean:.1f} ± {std:.1f}" for name, (mean, std) in summary.items()}
+    texts = {name: f"{_pct(mean)} ± {_pct(std)}" for name, (mean, std) in summary.items()}
     return (
         f" Chosen on one half (α = {summary['alphas'][0]:.2f} ± {summary['alphas'][1]:.2f}) it gives "
         f"{texts['values']} % "
@@ -133,7 +133,7 @@ def blind_view(selection: Selection) -> None:
     data = plots.bars_data(rows, (METRIC, TEXT_SCORE, *headline_metrics(check.metrics)))
     first = data.metrics.index(METRIC)
     values = "; ".join(
-        f"{row}: {METRICS[METRIC].label} {data.value[first, i]:.1f} %" for i, row in enumerate(data.rows)
+        f"{row}: {METRICS[METRIC].label} {_pct(data.value[first, i])} %" for i, row in enumerate(data.rows)
     )
     figure = plots.paired_bars_figure(data)
     chart(figure, f"Metrics of the text-only and of the selected model; {values}.", "blind-bars")
@@ -296,7 +296,7 @@ def trainset_view() -> None:
     )
     about = f"{stored['model']}: captions of its own training images, R@1 from image to text"
     note = f"Stars: the best alpha ({TUNED_PER_ROW}). Sets of growing size."
-    best = "; ".join(f"{size} pairs: best alpha {a:.3f}, {v:.1f} %" for size, (a, v) in data.best.items())
+    best = "; ".join(f"{size} pairs: best alpha {a:.3f}, {_pct(v)} %" for size, (a, v) in data.best.items())
     chart(alpha.trainset_figure(data), f"R@1 over alpha by size of the set. {best}.", "trainset-curve")
     table = _trainset_table(stored["rows"])
     st.dataframe(table, hide_index=True)
@@ -319,7 +319,7 @@ def _bias_interpretation(rows: list[dict]) -> None:
     size = "larger than its resampling error" if gain["low"] > 0 else "not distinguishable from zero"
     points = _change_in_points(last["alpha_0"]["value"], last["best"]["value"])
     interval = true_minus(
-        f"{points:+.1f} points, 95 % interval {gain['low']:+.1f} to {gain['high']:+.1f}, {TUNED_ON_TEST}"
+        f"{_signed(points)} points, 95 % interval {_signed(gain['low'])} to {_signed(gain['high'])}, {TUNED_ON_TEST}"
     )
     verdict = (
         f"With {last['size']} pairs the best alpha is **{last['alpha']:.3f}**; its gain over alpha 0 is {size} "
@@ -345,7 +345,7 @@ def _trainset_table(rows: list[dict]) -> pd.DataFrame:
                 f"best ({TUNED_PER_ROW})": interval_text(row["best"]),
                 "best α": f"{row['alpha']:.3f} ({_span_text(row['alpha_low'], row['alpha_high'])})",
                 "β": "∞" if row["beta"] is None else f"{row['beta']:.2f}",
-                "chance": f"{row['alpha_0']['chance']:.1f}",
+                "chance": _pct(row["alpha_0"]["chance"]),
                 "text to image": interval_text(row["text_to_image"]),
             }
             for row in rows
@@ -405,7 +405,7 @@ def retrieval_view() -> None:
     figure = alpha.trainset_figure(alpha.trainset_data(records, "images"))
     chart(
         figure,
-        f"R@1 from image to text over alpha; best {r1['value']:.1f} % at {best['alpha']:.3f}.",
+        f"R@1 from image to text over alpha; best {_pct(r1['value'])} % at {best['alpha']:.3f}.",
         "retrieval-curve",
     )
     table = _retrieval_table(stored)
@@ -413,10 +413,12 @@ def retrieval_view() -> None:
     note = f"Star: the best alpha ({TUNED_ON_TEST})."
     gain = stored["from_validation"]["gain"]
     ends = (stored[name]["metrics"][IMAGE_TO_TEXT]["value"] for name in ("alpha_0", "from_validation"))
-    interval = f"95 % interval {gain['low']:.1f} to {gain['high']:.1f}, McNemar's p {p_text(gain['p_value'])}"
+    interval = (
+        f"95 % interval {_pct(gain['low'])} to {_pct(gain['high'])}, McNemar's p {p_text(gain['p_value'])}"
+    )
     st.caption(
         f"{note} Percent with 95 % intervals. The alpha from the validation split gains "
-        f"{_change_in_points(*ends):+.1f} points of R@1 over alpha 0 ({interval})."
+        f"{_signed(_change_in_points(*ends))} points of R@1 over alpha 0 ({interval})."
         f"{exact_differences_once('retrieval')} From text to image nothing changes. For another set, run "
         "`crossmatch alpha --benchmark coco`; for any model, `crossmatch recall`."
     )
@@ -450,7 +452,7 @@ def _retrieval_table(stored: dict) -> pd.DataFrame:
                         ("text_to_image_r5", "R@5 "),
                     )
                 },
-                "chance R@1": f"{row['metrics'][IMAGE_TO_TEXT]['chance']:.1f}",
+                "chance R@1": _pct(row["metrics"][IMAGE_TO_TEXT]["chance"]),
             }
             for name, row in rows.items()
         ]

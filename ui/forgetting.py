@@ -10,6 +10,7 @@ import streamlit as st
 
 from core import figures
 from core.base.public_mode import is_public
+from core.base.text import _pct, _signed
 from core.cola.forgetting import cached_table, run_table, unadapted_sets
 from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, METRICS
@@ -67,7 +68,7 @@ def show(table: pd.DataFrame, key: str, by: str | None = None) -> None:
     data = figures.cost_data(table, metric or names[0], by)
     one = len(data.models) == 1
     names, changes = (data.sets, data.difference[0]) if one else (data.models, data.difference.mean(axis=1))
-    listed = "; ".join(f"{name} {change:+.1f}" for name, change in zip(names, changes, strict=True))
+    listed = "; ".join(f"{name} {_signed(change)}" for name, change in zip(names, changes, strict=True))
     what = "by set" if one else f"over {len(data.sets)} sets, their mean"
     st.caption(_EXPLANATION)
     chart(figures.cost_figure(data), f"Change of {label_and_meaning(data.metric)[0]} {what}: {listed}.", key)
@@ -77,7 +78,7 @@ def show(table: pd.DataFrame, key: str, by: str | None = None) -> None:
 
 def _readable(table: pd.DataFrame, by: str | None) -> pd.DataFrame:
     """The table as text: before, after and their difference, each with its interval, and what decides it."""
-    interval: Callable[[Any], str] = lambda v: f"{v[0]:.1f} ({v[1]:.1f}–{v[2]:.1f})"  # noqa: E731
+    interval: Callable[[Any], str] = lambda v: f"{_pct(v[0])} ({_pct(v[1])}–{_pct(v[2])})"  # noqa: E731
     columns: dict[str, Any] = {} if by is None else {by: table[by]}
     columns |= {
         "set": table["set"],
@@ -86,7 +87,8 @@ def _readable(table: pd.DataFrame, by: str | None) -> pd.DataFrame:
         "before": [interval(v) for v in table[["before", "before_low", "before_high"]].to_numpy()],
         "after": [interval(v) for v in table[["after", "after_low", "after_high"]].to_numpy()],
         "change": [
-            f"{d:+.1f} ({a:+.1f} to {b:+.1f})" for d, a, b in table[["difference", "low", "high"]].to_numpy()
+            f"{_signed(d)} ({_signed(a)} to {_signed(b)})"
+            for d, a, b in table[["difference", "low", "high"]].to_numpy()
         ],
         "fixed": table["fixed"],
         "broken": table["broken"],

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 import streamlit as st
 
-from core.base.text import _change_in_points, _exact_differences, _p_text, _time_left, _true_minus
+from core.base.text import (
+    _change_in_points,
+    _exact_differences,
+    _p_text,
+    _pct,
+    _signed,
+    _time_left,
+    _true_minus,
+)
 from core.figures.text import _unbroken, label_and_meaning
 from core.metrics.group_metrics import Metric
 from core.metrics.groups import METRICS
@@ -70,22 +78,22 @@ def metric_card(name: str, estimate: Estimate, change: str | None = None) -> Non
     if name in METRICS:
         meaning += f"\n\n$${METRICS[name].formula}$$\n\n{METRICS[name].reference}."
     note = "Below: exact 95 % interval over groups, chance level, tied groups (a tie counts as wrong)."
-    interval, clustered = f"95 %: {estimate.low:.1f}–{estimate.high:.1f}", estimate.clustered
+    interval, clustered = f"95 %: {_pct(estimate.low)}–{_pct(estimate.high)}", estimate.clustered
     if clustered is not None:
         interval += (
-            f"  \nby shared {clustered.by}: {clustered.low:.1f}–{clustered.high:.1f}{clustered.dominated}"
+            f"  \nby shared {clustered.by}: {_pct(clustered.low)}–{_pct(clustered.high)}{clustered.dominated}"
         )
         note += f" By shared {clustered.by}: groups that share one count together, as {clustered.clusters} clusters."
     with st.container(border=True, gap="xxsmall"):
         st.metric(
             label,
-            f"{estimate.value:.1f} %",
+            f"{_pct(estimate.value)} %",
             change,
             delta_color="off",
             delta_arrow="off",
             help=f"{meaning}\n\n{note}",
         )
-        st.caption(f"{interval}  \nchance {estimate.chance:.1f} · {estimate.tied}")
+        st.caption(f"{interval}  \nchance {_pct(estimate.chance)} · {estimate.tied}")
 
 
 def of_groups(found: Mapping[str, Estimate]) -> dict[str, Estimate]:
@@ -96,13 +104,16 @@ def of_groups(found: Mapping[str, Estimate]) -> dict[str, Estimate]:
 
 def against_chance(found: Mapping[str, Estimate]) -> str:
     """In a sentence by which metrics scores are better than chance, by their 95 % intervals: by cluster, where groups
-    hang together."""
+    hang together. Of several metrics it says that no interval is corrected for the others."""
     by: dict[str, list[str]] = {}
     for name, estimate in of_groups(found).items():
         low, high = estimate.bounds
         how = _BETTER if low > estimate.chance else _WORSE if high < estimate.chance else _NEITHER
         by.setdefault(how, []).append(METRICS[name].label)
-    return " ".join(f"{how} chance by {_and(by[how])}." for how in (_BETTER, _NEITHER, _WORSE) if how in by)
+    said = [f"{how} chance by {_and(by[how])}." for how in (_BETTER, _NEITHER, _WORSE) if how in by]
+    return " ".join(
+        [*said, "Each by its own 95 % interval, uncorrected."] if sum(map(len, by.values())) > 1 else said
+    )
 
 
 _BETTER, _NEITHER, _WORSE = "Better than", "Not distinguishable from", "Worse than"
@@ -128,7 +139,11 @@ def change_text(before: float, now: float) -> dict[str, Any]:
     if difference == 0:
         return {"delta": "no change", "delta_arrow": "off", "delta_color": "off"}
     arrow = "up" if difference > 0 else "down"  # Streamlit knows a hyphen alone as a sign
-    return {"delta": true_minus(f"{difference:+.1f} points"), "delta_arrow": arrow, "delta_color": "off"}
+    return {
+        "delta": true_minus(f"{_signed(difference)} points"),
+        "delta_arrow": arrow,
+        "delta_color": "off",
+    }
 
 
 def metric_grid(count: int) -> Any:
@@ -158,7 +173,7 @@ def wide_table(table: pd.DataFrame | Styler, **how: Any) -> Any:
 
 def interval_text(record: Mapping[str, Any]) -> str:
     """`66.7 (61.3–72.0)` of a stored estimate."""
-    return f"{record['value']:.1f} ({record['low']:.1f}–{record['high']:.1f})"
+    return f"{_pct(record['value'])} ({_pct(record['low'])}–{_pct(record['high'])})"
 
 
 def estimate_columns(name: str, record: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import streamlit as st
 
-from core.base.text import counted
+from core.base.text import _pct, counted
 from core.metrics.statistics import Comparison
 from ui.fields import checked_numbers, number
 
@@ -34,7 +34,7 @@ def groups_needed(n: int, differ: float) -> None:
             )
             return
         least = Comparison.detectable_difference(n, share)
-        here = "no difference at all" if least is None else f"a difference of {least:.1f} points or more"
+        here = "no difference at all" if least is None else f"a difference of {_pct(least)} points or more"
         st.markdown(
             f"**{counted(Comparison.groups_needed(gap, share), 'group')}** show a difference of {gap:g} points with "
             f"80 % power (McNemar's exact test at 5 %). The {counted(n, 'group')} at hand show {here}."

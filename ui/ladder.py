@@ -13,7 +13,7 @@ import streamlit as st
 
 from core import figures
 from core.base.public_mode import is_public
-from core.base.text import _exact_differences
+from core.base.text import _exact_differences, _pct, _signed
 from core.exchange.layouts import text_table_latex
 from core.figures.text import escape_markdown
 from core.ladder.ladder import MORE, RUNGS, RUNS, Ladder
@@ -106,7 +106,7 @@ def draw(record: Mapping[str, Any], key: str) -> None:
     st.markdown(f"**{escape_markdown(whose)}.** {escape_markdown(unbroken(true_minus(numbers)))}")
     _offer_loss(record)
     there = [row for row in record["rungs"] if "missing" not in row]
-    summary = "; ".join(f"{row['label']} {row[GROUP_MATCH]['value']:.1f} %" for row in there)
+    summary = "; ".join(f"{row['label']} {_pct(row[GROUP_MATCH]['value'])} %" for row in there)
     figure = figures.ladder_figure(record)
     behind = [trace.name for trace in figure.data if trace.name and trace.name.startswith(_BEHIND)]
     figure.for_each_trace(
@@ -264,7 +264,7 @@ def _columns(record: Mapping[str, Any]) -> dict[str, _Found]:
 def _chance_levels(record: Mapping[str, Any]) -> list[str]:
     """The chance level of each column, which all rungs share."""
     found = ([of(row) for row in record["rungs"]] for of in _columns(record).values())
-    return [next(f"{each['chance']:.1f}" for each in column if each) for column in found]
+    return [next(_pct(each["chance"]) for each in column if each) for column in found]
 
 
 def _scrolling(head: str, body: str, name: str) -> str:
@@ -280,13 +280,15 @@ def _cell_html(found: Mapping[str, Any] | None) -> str:
     """A value above its intervals, and above its ties where it has any."""
     if found is None:
         return "<td><div>–</div></td>"
-    e, notes = Estimate.of_record(found), [f"{found['low']:.1f}–{found['high']:.1f}"]
+    e, notes = Estimate.of_record(found), [f"{_pct(found['low'])}–{_pct(found['high'])}"]
     if e.clustered is not None:
         notes.append(
-            f"by {e.clustered.by} {e.clustered.low:.1f}–{e.clustered.high:.1f}{e.clustered.dominated}"
+            f"by {e.clustered.by} {_pct(e.clustered.low)}–{_pct(e.clustered.high)}{e.clustered.dominated}"
         )
     notes += [e.tied] if e.ties != 0 else []
-    return f"<td><div>{e.value:.1f} %{''.join(f'<small>{escape(note)}</small>' for note in notes)}</div></td>"
+    return (
+        f"<td><div>{_pct(e.value)} %{''.join(f'<small>{escape(note)}</small>' for note in notes)}</div></td>"
+    )
 
 
 def _numbers(record: Mapping[str, Any]) -> pd.DataFrame:
@@ -312,8 +314,8 @@ def _steps(record: Mapping[str, Any]) -> list[dict[str, str]]:
     return [
         {
             "from one rung to the next": f"{label[step['before']]} → {label[step['after']]}",
-            "points": true_minus(f"{Ladder.points(record, step):+.1f}"),
-            "95 %": true_minus(f"{step['low']:+.1f} to {step['high']:+.1f}"),
+            "points": true_minus(_signed(Ladder.points(record, step))),
+            "95 %": true_minus(f"{_signed(step['low'])} to {_signed(step['high'])}"),
             "p (Holm)": p_text(Ladder.p_value(step)),
             "told": _told(step),
         }
@@ -366,7 +368,7 @@ _DASH = "–: the model has no such rung, or it was not measured there."
 
 
 def _bracketed(found: Mapping[str, Any] | None) -> str:
-    return "–" if found is None else f"{found['value']:.1f} [{found['low']:.1f}, {found['high']:.1f}]"
+    return "–" if found is None else f"{_pct(found['value'])} [{_pct(found['low'])}, {_pct(found['high'])}]"
 
 
 def _command(record: Mapping[str, Any]) -> str:

@@ -15,6 +15,7 @@ from core import figures
 from core.base.errors import InputError
 from core.base.paths import assets
 from core.base.public_mode import is_public
+from core.base.text import _pct, _signed
 from core.figures.text import escape_markdown, metric_line
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
@@ -163,7 +164,7 @@ def _shipped() -> list[dict[str, Any]]:
 def draw(record: Mapping[str, Any], key: str) -> None:
     """The figure, one part after the other in words and numbers, and what none of them says."""
     rows = {row["name"]: row for row in record["rows"]}
-    summary = "; ".join(f"{row['label']}: {row['difference']:+.1f} points" for row in rows.values())
+    summary = "; ".join(f"{row['label']}: {_signed(row['difference'])} points" for row in rows.values())
     figure = figures.ledger_figure(record)
     chart(figure, f"{TITLE} {summary}.", f"{key}-figure")
     st.caption(_reading(record))
@@ -236,7 +237,7 @@ def _most_by_chance(match: Mapping[str, Any]) -> str:
     if round(match["high"] - most, 3) < 0:
         return ""
     return unbroken(
-        f"- {most:.1f} % is the most there can be, and the interval ends there: a random answer is one of a group's "
+        f"- {_pct(most)} % is the most there can be, and the interval ends there: a random answer is one of a group's "
         f"{round(100 / most)} matchings. Only tied scores bring it below."
     )
 
@@ -255,7 +256,7 @@ def _models(record: Mapping[str, Any]) -> pd.DataFrame:
 
 def points_text(row: Mapping[str, Any]) -> str:
     """`+7.7 points (95 % interval +1.7 to +13.7)` of a row."""
-    interval = f"95 % interval {row['low']:+.1f} to {row['high']:+.1f}"
+    interval = f"95 % interval {_signed(row['low'])} to {_signed(row['high'])}"
     if hanging := row.get("clustered"):
-        interval += f", by {hanging['by']} {hanging['low']:+.1f} to {hanging['high']:+.1f}"
-    return unbroken(true_minus(f"{row['difference']:+.1f} points ({interval})"))
+        interval += f", by {hanging['by']} {_signed(hanging['low'])} to {_signed(hanging['high'])}"
+    return unbroken(true_minus(f"{_signed(row['difference'])} points ({interval})"))

@@ -234,18 +234,21 @@ def _not_counted(table: pd.DataFrame, value: float, marks: Mapping[str, str]) ->
 
 
 def _say_own(table: pd.DataFrame, marks: Mapping[str, str]) -> None:
-    """Where one's own rows stand among what can be compared, and what is above them and cannot, in a box right below
-    what they come from: the table may lie below the screen, and is filtered by whoever looks."""
+    """Where one's own rows stand among what can be compared, and what is above them and cannot, or why one of them
+    cannot be compared, in a box right below what they come from: the table may lie below the screen, and is filtered by
+    whoever looks."""
     others, lines = _comparable(table), []
     for row in table[table["kind"].eq("yours")].to_dict("records"):
         above = int(others.gt(row["value"]).sum())
         value = " ".join(filter(None, (f"{row['value']:.2f} %", PublishedSet.interval(row))))
         what = escape_markdown(f"{value} ({', '.join(filter(None, (row['system'], row['method'])))})")
+        if row["caution"]:  # then nothing is above or below it
+            lines.append(f"**Yours is not comparable**: {escape_markdown(row['caution'])}. It is {what}.")
+            continue
         place = f", {row['place']}" if row["place"] else ""
-        caution = f" Yours is not comparable: {escape_markdown(row['caution'])}." if row["caution"] else ""
         lines.append(
             f"**Yours{place}**: {what}; {above} of the {counted(len(others), 'comparable published result')} "
-            f"{'is' if above == 1 else 'are'} higher.{caution}{_not_counted(table, row['value'], marks)}"
+            f"{'is' if above == 1 else 'are'} higher.{_not_counted(table, row['value'], marks)}"
         )
     if lines:
         with st.container(key="published-yours"):

@@ -13,7 +13,7 @@ import streamlit as st
 
 from core import datasets
 from core.base import public_mode
-from core.base.text import _change_in_points, _exact_differences, counted
+from core.base.text import _change_in_points, _exact_differences, _pct, _signed, counted
 from core.cola.run import StrategyRun
 from core.datasets.base import RETRIEVAL
 from core.exchange.layouts import text_table_latex
@@ -171,7 +171,7 @@ def list_result(
         said.append(f"Ranked by `{words}`.")
     else:
         precision, chance = measured
-        levels = f"{precision:.1f}\u00a0% (chance {chance:.1f}\u00a0%)"
+        levels = f"{_pct(precision)}\u00a0% (chance {_pct(chance)}\u00a0%)"
         said.append(f"Average precision of `{words}`: {levels}.")
     return " ".join([*said, beside]).rstrip()
 
@@ -207,7 +207,7 @@ def wording_result(found: RetrievalSubset, wording: str, model: str, pool: str, 
     first = f"{sum(row.right for row in rows)} of the first {len(rows)} are right"
     text = f"**With the set’s wording “{escape_markdown(wording)}”, {first}.**"
     measured = average_precision(found, query, scores, pool)
-    return text if measured is None else f"{text} Its average precision is {measured[0]:.1f}\u00a0%."
+    return text if measured is None else f"{text} Its average precision is {_pct(measured[0])}\u00a0%."
 
 
 def ranked_table(subset: RetrievalSubset, ranked: Mapping[str, Sequence[RankedImage]]) -> pd.DataFrame:
@@ -294,8 +294,8 @@ def metric_lines(found: RetrievalEvaluation, metric: str) -> list[str]:
     for part, value in found.metrics().get(metric, {}).items():
         e = value.estimate
         lines.append(
-            f"{_part_text(part)}: {e.value:.1f}{unit} (95 % interval {e.low:.1f}–{e.high:.1f}), "
-            f"chance {e.chance:.1f}{unit}, {value.queries} queries, {value.skipped} skipped, {e.ties} tied"
+            f"{_part_text(part)}: {_pct(e.value)}{unit} (95 % interval {_pct(e.low)}–{_pct(e.high)}), "
+            f"chance {_pct(e.chance)}{unit}, {value.queries} queries, {value.skipped} skipped, {e.ties} tied"
         )
     return lines
 
@@ -307,7 +307,10 @@ def result(run: Run, steps: Sequence[dict[str, Any]]) -> None:
         return
     was, now = (each["retrieval"][COLA_MAP]["all"] for each in (first, last))
     change = paired_changes(run.id, run.done, run.attempt, run).get((COLA_MAP, "all"))
-    said, interval = f"{_change_in_points(was['value'], now['value']):+.1f} points", "no paired interval"
+    said, interval = (
+        f"{_signed(_change_in_points(was['value'], now['value']))} points",
+        "no paired interval",
+    )
     verdict = "Changed"
     if change is not None:
         better = change.low > 0
@@ -318,10 +321,10 @@ def result(run: Run, steps: Sequence[dict[str, Any]]) -> None:
             if change.high < 0
             else "These queries cannot tell whether it is better"
         )
-        interval = f"paired 95 % interval {change.low:+.1f} to {change.high:+.1f}"
+        interval = f"paired 95 % interval {_signed(change.low)} to {_signed(change.high)}"
     sentence = (
-        f"**{verdict} on the {last['queries']} test queries: Cola mAP {now['value']:.1f} % after training, "
-        f"{was['value']:.1f} % before ({said}, {interval}).** Chance {now['chance']:.1f} %; "
+        f"**{verdict} on the {last['queries']} test queries: Cola mAP {_pct(now['value'])} % after training, "
+        f"{_pct(was['value'])} % before ({said}, {interval}).** Chance {_pct(now['chance'])} %; "
         f"{counted(now['ties'], 'query')} tied after, {was['ties']} before. Before is "
     )
     st.markdown(unbroken(true_minus(sentence)) + f"{escape_markdown(run.config['model'])} as it was.")
@@ -349,7 +352,9 @@ def curves(run: Run, steps: Sequence[dict[str, Any]]) -> None:
                 "Cola mAP on **validation** queries, fewer and other ones than the test’s. Epoch 0 is the strategy "
                 "before training, not the model as it was: a new network knows nothing yet."
             )
-            ends = ", ".join(f"{name} {v[0, 0]:.1f} to {v[-1, 0]:.1f} %" for name, v in data.parts.items())
+            ends = ", ".join(
+                f"{name} {_pct(v[0, 0])} to {_pct(v[-1, 0])} %" for name, v in data.parts.items()
+            )
             chart(
                 retrieval.curve_figure(data),
                 f"Cola mAP on validation queries over {len(steps) - 1} epochs: {ends}.",

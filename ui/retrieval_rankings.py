@@ -14,7 +14,7 @@ from streamlit.errors import StreamlitAPIException
 
 from core.base import paths
 from core.base.errors import InputError
-from core.base.text import counted
+from core.base.text import _pct, counted
 from core.cola.tasks import BUILTIN
 from core.figures import retrieval
 from core.figures.shared_words import RankedImage, ranked_images
@@ -144,12 +144,12 @@ def _same_weights(rankings: Rankings, measured: pd.DataFrame, name: str) -> str:
     ]
     same = (rows["seed"] == rankings.seed) & (rows["epochs"] == rankings.epochs)
     of_seed = "".join(
-        f", {value:.1f} % for seed {rankings.seed} alone" for value in rows.loc[same, "value"][:1]
+        f", {_pct(value)} % for seed {rankings.seed} alone" for value in rows.loc[same, "value"][:1]
     )
     return unbroken(
         f"The run behind the pictures was trained again with seed {rankings.seed}; its Cola mAP over all queries is "
-        f"{rankings.mean_precision(name):.1f} % (before training {rankings.mean_precision(BEFORE):.1f} %). The table "
-        f"has {rows['value'].mean():.1f} %, the mean of {counted(len(rows), 'seed')}{of_seed}."
+        f"{_pct(rankings.mean_precision(name))} % (before training {_pct(rankings.mean_precision(BEFORE))} %). The "
+        f"table has {_pct(rows['value'].mean())} %, the mean of {counted(len(rows), 'seed')}{of_seed}."
     )
 
 
@@ -223,4 +223,4 @@ def _side_line(title: str, asked: RetrievalSubset, side: _Side, is_judged: bool)
     first = f"**{title}: {sum(row.right for row in side.rows)} of the first {shown} show {said}**"
     if side.precision is None:
         return f"{first}."
-    return f"{first}; average precision {side.precision[0]:.1f} % (chance {side.precision[1]:.1f} %)."
+    return f"{first}; average precision {_pct(side.precision[0])} % (chance {_pct(side.precision[1])} %)."

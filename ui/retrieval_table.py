@@ -13,6 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from core.base import paths
+from core.base.text import _half_up, _pct, _signed
 from core.exchange.layouts import text_table_latex
 from core.figures import retrieval
 from core.scorers.cola_config import STRATEGIES
@@ -205,9 +206,11 @@ def _result(data: retrieval.StrategiesData, measured: Measured) -> str:
     if found is None:
         return "Nothing is measured yet."
     name, value, before = found
-    numbers = f"{value:.1f} % mAP of all queries, against {before:.1f} % before training ({measured.base})"
+    numbers = (
+        f"{_pct(value)} % mAP of all queries, against {_pct(before)} % before training ({measured.base})"
+    )
     if not name:
-        return f"No strategy is better than the model before training, {before:.1f} % mAP of all queries."
+        return f"No strategy is better than the model before training, {_pct(before)} % mAP of all queries."
     near = _overlapping(data, measured)
     those = f"those of {', '.join(near[:-1])} and {near[-1]}" if len(near) > 1 else f"that of {''.join(near)}"
     overlap = f"; its interval overlaps with {those}" if near else ""
@@ -216,7 +219,7 @@ def _result(data: retrieval.StrategiesData, measured: Measured) -> str:
 
 def _result_there(paper: retrieval.StrategiesData) -> str:
     found = _highest(paper, ALL)
-    return "not printed" if found is None else f"{found[0]}, {found[1]:.1f} % against {found[2]:.1f} %"
+    return "not printed" if found is None else f"{found[0]}, {_pct(found[1])} % against {_pct(found[2])} %"
 
 
 def _highest(data: retrieval.StrategiesData, measure: int) -> tuple[str, float, float] | None:
@@ -226,7 +229,7 @@ def _highest(data: retrieval.StrategiesData, measure: int) -> tuple[str, float, 
     if np.isnan(values).all():
         return None
     best, base = int(np.nanargmax(values)), data.strategies.index("base")
-    is_better = best != base and round(values[best], 1) > round(values[base], 1)
+    is_better = best != base and _half_up(values[best]) > _half_up(values[base])
     return retrieval.label(data.strategies[best]) if is_better else "", values[best], values[base]
 
 
@@ -251,12 +254,12 @@ def _best(data: retrieval.StrategiesData, measure: int, where: str) -> str:
         return f"{where} nothing is measured"
     best, base = int(np.nanargmax(values)), data.strategies.index("base")
     before, name = values[base], retrieval.label(data.strategies[best])
-    if best == base or round(values[best], 1) <= round(before, 1):
-        return f"{where} no strategy is better than the model before ({before:.1f} %)"
+    if best == base or _half_up(values[best]) <= _half_up(before):
+        return f"{where} no strategy is better than the model before ({_pct(before)} %)"
     low, high = data.low[measure], data.high[measure]
     if np.isnan(low[[best, base]]).any():
-        return f"{where} {name}, {values[best]:.1f} % (before {before:.1f} %, no intervals printed)"
-    both = (f"{values[j]:.1f} % ({low[j]:.1f}–{high[j]:.1f})" for j in (best, base))
+        return f"{where} {name}, {_pct(values[best])} % (before {_pct(before)} %, no intervals printed)"
+    both = (f"{_pct(values[j])} % ({_pct(low[j])}–{_pct(high[j])})" for j in (best, base))
     overlap = " and the intervals overlap" if low[best] <= high[base] else ""
     return f"{where} {name} is highest, {', before '.join(both)}{overlap}"
 
@@ -264,7 +267,7 @@ def _best(data: retrieval.StrategiesData, measure: int, where: str) -> str:
 def _ties(data: retrieval.StrategiesData) -> str:
     """` Queries with a tie, mean over seeds: Token map 0.3.`"""
     counts = zip(data.strategies, data.ties[ALL], strict=True)
-    tied = [f"{retrieval.label(name)} {count:.1f}" for name, count in counts if count > 0]
+    tied = [f"{retrieval.label(name)} {_pct(count)}" for name, count in counts if count > 0]
     return f" Queries with a tie, mean over seeds: {', '.join(tied)}." if tied else " No query is tied."
 
 
@@ -300,8 +303,8 @@ def _glance_line(head: str, meaning: str, numbers: str) -> str:
 
 def _cell(value: float, low: float = np.nan, high: float = np.nan, best: bool = False) -> str:
     """A value, bold where it is the highest of its column, and below it its interval where it has one."""
-    interval = "" if np.isnan(low) else f"<small>{low:.1f}–{high:.1f}</small>"
-    said = "–" if np.isnan(value) else f"{value:.1f} %"
+    interval = "" if np.isnan(low) else f"<small>{_pct(low)}–{_pct(high)}</small>"
+    said = "–" if np.isnan(value) else f"{_pct(value)} %"
     return f"<td><div>{f'<b>{said}</b>' if best else said}{interval}</div></td>"
 
 
@@ -344,7 +347,7 @@ def _bars(
     st.subheader(title, anchor=False)
     st.caption(caption)
     values = ", ".join(
-        f"{retrieval.label(n)} {v:.1f} %" for n, v in zip(data.strategies, data.value[2], strict=True)
+        f"{retrieval.label(n)} {_pct(v)} %" for n, v in zip(data.strategies, data.value[2], strict=True)
     )
     chart(retrieval.strategies_figure(data, beside=beside), f"{said}: {values}.", key)
 
@@ -397,7 +400,9 @@ def _claim_line(claim: Mapping[str, Any]) -> str:
     """A claim, its verdict with the difference, and what decided it, as an item of a list."""
     number = ""
     if "difference" in claim:
-        number = f", {claim['difference']:+.1f} ({claim['low']:+.1f} to {claim['high']:+.1f}) points"
+        number = (
+            f", {_signed(claim['difference'])} ({_signed(claim['low'])} to {_signed(claim['high'])}) points"
+        )
         number += f" after {claim['epochs']} epochs" if "epochs" in claim else ""
     source = f" ({claim['source']})" if "source" in claim else ""
     return f"- {claim['says'].rstrip('.')}{source}. **{claim['verdict'].capitalize()}**{number}. {claim['decided_by']}"

@@ -14,7 +14,7 @@ import streamlit as st
 
 from core.base.errors import InputError
 from core.base.public_mode import shown
-from core.base.text import _time_left
+from core.base.text import _pct, _time_left
 from core.exchange.example import EXAMPLE, example_run
 from core.exchange.run_table import _groups_said, _settings_said
 from core.exchange.runs import import_run
@@ -348,7 +348,7 @@ def accuracy_card(label: str, metric: str, now: Estimate, before: Estimate | Non
     with st.container(border=True, gap="xxsmall"):
         change = {} if before is None else change_text(before.value, now.value)
         meaning = label_and_meaning(metric)[1]
-        st.metric(label, f"{now.value:.1f} %", help=meaning, **change)
+        st.metric(label, f"{_pct(now.value)} %", help=meaning, **change)
         text = (
             metric_line(now)
             if before is None

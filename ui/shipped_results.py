@@ -9,6 +9,7 @@ import pandas as pd
 import plotly.graph_objects as go
 import streamlit as st
 
+from core.base.text import _pct, _signed
 from core.figures import ablations
 from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
@@ -27,7 +28,7 @@ class _ShippedFigure(NamedTuple):
 def _curves(table: pd.DataFrame, where: str) -> tuple[go.Figure, str]:
     data = ablations.curves_data(table, where=_of(where))
     known = zip(data.names, data.mean, strict=True)
-    ends = ", ".join(f"{name} ends at {mean[~pd.isna(mean)][-1]:.1f} %" for name, mean in known)
+    ends = ", ".join(f"{name} ends at {_pct(mean[~pd.isna(mean)][-1])} %" for name, mean in known)
     return ablations.curves_figure(data), f"GroupMatch over the iterations by schedule: {ends}."
 
 
@@ -45,7 +46,7 @@ def _shape(where: str) -> tuple[int, int]:
 
 def _ends(data: ablations.FinalResultsData) -> tuple[go.Figure, str]:
     values = data.metrics[GROUP_MATCH][:, 0]
-    values_text = ", ".join(f"{x:g}: {y:.1f} %" for x, y in zip(data.x, values, strict=True))
+    values_text = ", ".join(f"{x:g}: {_pct(y)} %" for x, y in zip(data.x, values, strict=True))
     return ablations.ends_figure(data), f"GroupMatch by {data.label}: {values_text}."
 
 
@@ -62,7 +63,7 @@ def _gains(kind: str, metric: str) -> Callable[[pd.DataFrame, str], tuple[go.Fig
 
 def _gains_text(data: ablations.GainsData) -> str:
     return "; ".join(
-        f"{name.removeprefix('scenes/')} {data.gain[i, j]:+.1f} ({model})"
+        f"{name.removeprefix('scenes/')} {_signed(data.gain[i, j])} ({model})"
         for i, model in enumerate(data.models)
         for j, name in enumerate(data.sets)
         if data.seeds[i, j] > 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pandas as pd
 import streamlit as st
 
-from core.base.text import _time_left, tie_count
+from core.base.text import _pct, _time_left, tie_count
 from core.figures.text import escape_markdown
 from core.metrics.groups import description_of, headline_metrics
 from core.runs.store import RunStore
@@ -49,8 +49,8 @@ def shown(table: pd.DataFrame) -> pd.DataFrame:
 def _value(row: pd.Series, name: str) -> str:
     if pd.isna(row[name]):
         return "–"
-    deviation = "" if pd.isna(row[f"{name}_sd"]) else f" ± {row[f'{name}_sd']:.1f}"
-    interval = f"({row[f'{name}_low']:.1f}–{row[f'{name}_high']:.1f})"
+    deviation = "" if pd.isna(row[f"{name}_sd"]) else f" ± {_pct(row[f'{name}_sd'])}"
+    interval = f"({_pct(row[f'{name}_low'])}–{_pct(row[f'{name}_high'])})"
     count = tie_count(row[f"{name}_ties"])
     tied = {"0": "", "–": ", ties not counted"}.get(count, f", {count} tied")
-    return f"{row[name]:.1f}{deviation} % {interval}, chance {row[f'{name}_chance']:.1f} %{tied}"
+    return f"{_pct(row[name])}{deviation} % {interval}, chance {_pct(row[f'{name}_chance'])} %{tied}"

@@ -12,7 +12,7 @@ import numpy as np
 import streamlit as st
 
 from core import figures as plots
-from core.base.text import _change_in_points, counted
+from core.base.text import _change_in_points, _pct, _signed, counted
 from core.exchange.example import ARCHIVE
 from core.figures.text import escape_markdown, metric_line
 from core.metrics.evaluation import Evaluation
@@ -101,15 +101,15 @@ def _measured_line(values: np.ndarray, before: Estimate) -> str:
         verdict = f"{label} loses" + (" in every run." if len(values) > 1 else ".")
     else:
         verdict = f"No clear change of {label}."
-    deviation = f" ± {ends.std(ddof=1):.1f}" if len(ends) > 1 else ""
+    deviation = f" ± {_pct(ends.std(ddof=1))}" if len(ends) > 1 else ""
     one_more = _next_gain(gains, float(values[:, 0].mean()))
     more = (
         ""
         if one_more is None
-        else f"; a further run would likely change it by {one_more[0]:+.1f} to {one_more[1]:+.1f}"
+        else f"; a further run would likely change it by {_signed(one_more[0])} to {_signed(one_more[1])}"
     )
     return (
-        f"**{verdict}** Before {metric_line(before)}. After {ends.mean():.1f}{deviation} %: {gains.mean():+.1f} "
+        f"**{verdict}** Before {metric_line(before)}. After {_pct(ends.mean())}{deviation} %: {_signed(gains.mean())} "
         f"points{more}."
     )
 
@@ -147,7 +147,7 @@ def _line(steps: Sequence[Mapping[str, Any]]) -> str:
     """GroupMatch before and after, and what it changed by."""
     before, after = (estimate_of(step, GROUP_MATCH) for step in (steps[0], steps[-1]))
     assert before is not None and after is not None
-    change = true_minus(f"{_change_in_points(before.value, after.value):+.1f}")
+    change = true_minus(_signed(_change_in_points(before.value, after.value)))
     label = METRICS[GROUP_MATCH].label
     return f"{label} before: {metric_line(before)}. After: {metric_line(after)}; {change} points."
 

@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core import figures as plots
 from core.base.public_mode import is_public
-from core.base.text import _change_in_points, counted
+from core.base.text import _change_in_points, _pct, _signed, counted
 from core.exchange.frames import curves_frame
 from core.exchange.layouts import latex_table
 from core.exchange.report import ReportSection, report_html
@@ -236,7 +236,8 @@ def curves(steps: Sequence[Mapping[str, Any]], total: int) -> None:
                 )
     elif data.metrics:
         changes = ", ".join(
-            f"{label_and_meaning(n)[0]} {v[0, 0]:.1f} to {v[-1, 0]:.1f} %" for n, v in data.metrics.items()
+            f"{label_and_meaning(n)[0]} {_pct(v[0, 0])} to {_pct(v[-1, 0])} %"
+            for n, v in data.metrics.items()
         )
         chart(
             plots.ttm_metrics_figure(data, _HEIGHT),
@@ -260,7 +261,7 @@ def panels(steps: Sequence[Mapping[str, Any]], total: int, shown: Mapping[str, s
 
 def _curves_text(sides: Mapping[str, plots.TTMData], metric: str) -> str:
     ends = (
-        f"{name} {d.metrics[metric][0, 0]:.1f} to {d.metrics[metric][-1, 0]:.1f} %"
+        f"{name} {_pct(d.metrics[metric][0, 0])} to {_pct(d.metrics[metric][-1, 0])} %"
         for name, d in sides.items()
     )
     return f"{label_and_meaning(metric)[0]} over the iterations: {', '.join(ends)}."
@@ -303,8 +304,8 @@ def run_changes(run: Run, of: Callable[..., dict[str, Comparison]] = paired_chan
 def change_lines(compared: Mapping[str, Comparison]) -> None:
     """What a run that is over has changed, and whether that is more than noise: a line for each metric."""
     lines = [
-        f"**{label} {_verdict_words(change)}:** {change.difference:+.1f} points (95 % interval {change.low:+.1f} to "
-        f"{change.high:+.1f})."
+        f"**{label} {_verdict_words(change)}:** {_signed(change.difference)} points (95 % interval "
+        f"{_signed(change.low)} to {_signed(change.high)})."
         for label, change in compared.items()
     ]
     if memorised := _only_memorised(compared):

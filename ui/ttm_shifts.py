@@ -10,6 +10,7 @@ import streamlit as st
 from pandas.io.formats.style import Styler
 
 from core.base.paths import assets
+from core.base.text import _pct, _signed
 from core.datasets import SHIFTS
 from core.figures.ablations import ablations
 from core.figures.text import escape_markdown
@@ -62,8 +63,8 @@ def section() -> None:
 
 def _styled(table: pd.DataFrame) -> Styler:
     """Numbers as they are read; the columns still sort as numbers."""
-    numbers = {name: "{:.1f}" for name in table.columns if table[name].dtype == float}
-    gains = {name: lambda x: true_minus(f"{x:+.1f}") for name in table.columns if name.startswith("gain")}
+    numbers: dict[str, Any] = {name: _pct for name in table.columns if table[name].dtype == float}
+    gains = {name: lambda x: true_minus(_signed(x)) for name in table.columns if name.startswith("gain")}
     return table.style.format({**numbers, **gains})
 
 

@@ -16,7 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core import figures
 from core.base.errors import InputError
 from core.base.public_mode import is_public
-from core.base.text import counted, duration
+from core.base.text import _pct, _signed, counted, duration
 from core.exchange.run_table import (
     _KIND_PARTS,
     _ends_of,
@@ -212,8 +212,8 @@ _READING = (
 def _verdict_line(label: str, change: SeedChange, seeds: int) -> str:
     found = change.mean
     return (
-        f"**{label} {_verdict_words(found)}:** {found.difference:+.1f} points in the mean of {seeds} seeds (95 % "
-        f"interval {found.low:+.1f} to {found.high:+.1f})."
+        f"**{label} {_verdict_words(found)}:** {_signed(found.difference)} points in the mean of {seeds} seeds (95 % "
+        f"interval {_signed(found.low)} to {_signed(found.high)})."
     )
 
 
@@ -222,8 +222,8 @@ def _more_seeds(label: str, change: SeedChange) -> str:
     low, high = min(change.gains), max(change.gains)
     return (
         f"By the groups alone {label} would change by more than chance explains (p {p_text(change.over_groups)}); but "
-        f"the {counted(len(change.gains), 'seed')} gain {low:+.1f} to {high:+.1f} points, too few to say what further "
-        "runs would gain: more seeds decide it."
+        f"the {counted(len(change.gains), 'seed')} gain {_signed(low)} to {_signed(high)} points, too few to say what "
+        "further runs would gain: more seeds decide it."
     )
 
 
@@ -236,7 +236,7 @@ def _details(label: str, change: SeedChange) -> str:
         if change.same
         else "three seeds at least are needed to say what one more may gain"
         if change.next_gain is None
-        else f"one more seed may gain {change.next_gain[0]:+.1f} to {change.next_gain[1]:+.1f}"
+        else f"one more seed may gain {_signed(change.next_gain[0])} to {_signed(change.next_gain[1])}"
     )
     fixed, broken = change._mean_counts
     return (
@@ -365,7 +365,7 @@ def _card(name: str, side: str, was: _Result, now: _Result, seeds: int) -> None:
 
 def _facts(found: _Result) -> str:
     """`95 % interval 50.8–74.7, chance 50.0 %, no ties`."""
-    interval = "" if found.low is None else f"95 % interval {found.low:.1f}–{found.high:.1f}, "
+    interval = "" if found.low is None else f"95 % interval {_pct(found.low)}–{_pct(found.high)}, "
     ties = (
         "ties not counted"
         if found.ties is None
@@ -373,12 +373,12 @@ def _facts(found: _Result) -> str:
         if not found.ties
         else f"{found.ties:.3g} tied"
     )
-    return f"{interval}chance {found.chance:.1f} %, {ties}"
+    return f"{interval}chance {_pct(found.chance)} %, {ties}"
 
 
 def spread(found: _Result) -> str:
     """`79.6 ± 1.5 %`; `79.6 %` where all seeds have the same, as before training."""
-    return f"{found.value:.1f}{f' ± {found.sd:.1f}' if found.sd else ''} %"
+    return f"{_pct(found.value)}{f' ± {_pct(found.sd)}' if found.sd else ''} %"
 
 
 def curves(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> None:
@@ -387,7 +387,8 @@ def curves(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> None:
         data = figures.spread_data(rows, total, side)
         where = f" of the {side} groups" if side else ""
         changes = ", ".join(
-            f"{label_and_meaning(n)[0]} {v[0, 0]:.1f} to {v[-1, 0]:.1f} %" for n, v in data.metrics.items()
+            f"{label_and_meaning(n)[0]} {_pct(v[0, 0])} to {_pct(v[-1, 0])} %"
+            for n, v in data.metrics.items()
         )
         alt = f"Means over seeds{where}: {changes}."
         chart(figures.ttm_metrics_figure(data, _HEIGHT), alt, f"sweep-{side}")
@@ -438,4 +439,4 @@ def accuracy(steps: Sequence[Mapping[str, Any]], name: str) -> str:
     if not metric:
         return "–"
     tied = f", {metric['ties']} tied" if metric["ties"] else ""
-    return f"{metric['value']:.1f} % ({metric['low']:.1f}–{metric['high']:.1f}{tied})"
+    return f"{_pct(metric['value'])} % ({_pct(metric['low'])}–{_pct(metric['high'])}{tied})"

@@ -20,7 +20,7 @@ from core.audit._words import words_of
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.public_mode import MAX_SETTINGS, check_benchmark, is_public
-from core.base.text import counted
+from core.base.text import _pct, counted
 from core.datasets.embeddings import RowImage
 from core.debiasing.blind import check_blind
 from core.exchange.layouts import _with_raised_powers
@@ -203,7 +203,7 @@ class Audit:
         if least is None:
             return "Too small to tell any two models apart."
         if any(found.key == "size" for found in limits):
-            return f"Too small to compare models that differ by less than {least:.1f} points."
+            return f"Too small to compare models that differ by less than {_pct(least)} points."
         good = "Not sound as it is, but large" if faults else "Sound"
         return (
             f"{good} enough to compare models that differ by {_facts.points(least)}; by more if they disagree on many "
@@ -287,7 +287,7 @@ class Audit:
             order = next(found for found in audit.findings if found.key == "order")
             assert order.found is not None
             low, high = order.found.bounds
-            reached = f"{order.found.value:.2f} ({low:.1f}–{high:.1f})"
+            reached = f"{order.found.value:.2f} ({_pct(low)}–{_pct(high)})"
             faults = ", ".join(found.key for found in audit._of(FAULT)) or "none"
             numbers = (audit.n, audit.independent, order.groups)
             rows.append([audit.name, *(f"{number:,}" for number in numbers), reached, faults])

@@ -15,7 +15,7 @@ from core.audit import _near_images
 from core.audit._near_images import Likeness
 from core.audit._rules import CANNOT_TELL, EVIDENCE, FAULT, LIMIT, SOUND, Finding, _capital
 from core.audit._words import looks_of, words_of
-from core.base.text import counted
+from core.base.text import _pct, counted
 from core.groups import BytesImage, FileImage, Group, GroupSet, ImageRef
 from core.metrics.statistics import Clusters, Comparison, estimate
 from core.scenes.captions import Statement
@@ -74,7 +74,7 @@ def word_order(groups: GroupSet, clusters: Clusters | None = None) -> Finding:
     says = (
         f"{int(same.sum()):,} of {n:,} groups have another caption of the same words as the right one: a model that "
         f"is blind to word order reaches at most {found.value:.2f} % by guessing among them ({found.interval}, "
-        f"chance {found.chance:.1f} %), and {100 * (1 - same.mean()):.2f} % where a "
+        f"chance {_pct(found.chance)} %), and {100 * (1 - same.mean()):.2f} % where a "
         "tie is wrong."
     )
     if verdict == LIMIT:
@@ -567,7 +567,7 @@ def detectable(independent: int, n: int) -> Finding:
     verdict = LIMIT if best > _COARSE else SOUND if worst <= _COARSE else CANNOT_TELL
     says = _shows(independent)
     if n > independent:
-        result = "the same" if f"{best:.1f}" == f"{worst:.1f}" else points(best)
+        result = "the same" if _pct(best) == _pct(worst) else points(best)
         says += (
             f" If groups that share a caption are not alike, all {n:,} groups count, which gives {result}."
         )
@@ -590,7 +590,7 @@ def least_difference(n: int) -> float | None:
 
 def points(difference: float) -> str:
     """`5.2 points or more`."""
-    return f"{difference:.1f} points or more"
+    return f"{_pct(difference)} points or more"
 
 
 def _gap(n: int) -> float:
@@ -626,8 +626,8 @@ def agreement(groups: GroupSet, right: Mapping[str, np.ndarray], clusters: Clust
     low, high = found.bounds
     verdict = LIMIT if low >= 100 * _IDLE else SOUND if high < 100 * _IDLE else CANNOT_TELL
     says = (
-        f"On {found.value:.1f} % of groups ({found.interval}) the {len(right)} models with stored scores never differ: "
-        f"all of them solve {counted(int(everyone.sum()), 'group')}, and none solves {int(none.sum()):,} "
+        f"On {_pct(found.value)} % of groups ({found.interval}) the {len(right)} models with stored scores never "
+        f"differ: all of them solve {counted(int(everyone.sum()), 'group')}, and none solves {int(none.sum()):,} "
         f"({', '.join(right)})."
     )
     agreed = f"{int((none | everyone).sum()):,} of {len(none):,} groups"

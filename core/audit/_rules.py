@@ -23,7 +23,7 @@ import scipy
 
 from core.audit._sequence import foretold
 from core.audit._words import in_disguise, is_unseen, words_of
-from core.base.text import counted, p_digits
+from core.base.text import _pct, counted, p_digits
 from core.groups import GroupSet, image_name
 from core.matching.groups import match
 from core.metrics.statistics import Clusters, Estimate, estimate
@@ -96,7 +96,7 @@ class Finding(NamedTuple):
             return self.brief
         if self.subject:
             return f"{self.subject} {self.found}"
-        return f"{self.brief} ({self.found.value:.1f} %, {self.found.interval})"
+        return f"{self.brief} ({_pct(self.found.value)} %, {self.found.interval})"
 
     @property
     def in_brief(self) -> str:
@@ -106,12 +106,12 @@ class Finding(NamedTuple):
         if found is None:
             return self.brief
         low, high = found.bounds
-        share = f"{found.value:.1f} % ({low:.1f}–{high:.1f})"
+        share = f"{_pct(found.value)} % ({_pct(low)}–{_pct(high)})"
         if self.key == "order":  # its ties are not those of a rule: they are what the check counts
             guessed = counted(self.groups or 0, "group")
-            return f"{self.subject} {share}, chance {found.chance:.1f} %, as it has to guess in {guessed}"
+            return f"{self.subject} {share}, chance {_pct(found.chance)} %, as it has to guess in {guessed}"
         if self.subject:
-            return f"{self.subject} {share}, chance {found.chance:.1f} %, {found.tied}"
+            return f"{self.subject} {share}, chance {_pct(found.chance)} %, {found.tied}"
         return f"{self.brief}: {share}"
 
 
@@ -628,7 +628,7 @@ def seen_pairs(sample: Sample, training: Sequence[str]) -> Finding:
         np.array([any(v[j] for j in g.truth or ()) for v, g in zip(new, groups, strict=True)]), 0.0
     )
     about = (
-        f"{unseen.value:.1f} % of groups ({unseen.interval}) have a right caption with a pair of words that the "
+        f"{_pct(unseen.value)} % of groups ({unseen.interval}) have a right caption with a pair of words that the "
         f"{len(training)} captions of the training list lack."
     )
     names = ("the caption with most unseen pairs of words", "the caption with fewest unseen pairs of words")
@@ -693,7 +693,7 @@ def _pictures(sample: Sample, statistics: np.ndarray, order: list[np.ndarray]) -
     )
     says = (
         f"Mean colours, contrast, size, file size and file format of the images choose the right caption in {found}; "
-        f"those of other groups in their place in {100 * others.mean():.1f} %; {sample.size}."
+        f"those of other groups in their place in {_pct(100 * others.mean())} %; {sample.size}."
     )
     ids = [groups[i].id for i in np.flatnonzero(right).tolist()][-EVIDENCE:]
     subject = "colours, sizes and file formats of the images choose right in"

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+from typing import Any
 
 
 def duration(seconds: float | None) -> str:
@@ -61,14 +63,45 @@ def counted(count: int, what: str) -> str:
     return f"{count} {what if count == 1 else plural}"
 
 
+def _half_up(value: float, digits: int = 1) -> float:
+    """A percentage or points as they are shown: of the four decimals that are stored, a half away from zero, as a
+    browser has it; and never -0.
+
+    >>> [_half_up(x) for x in (12.25, 61.250000000000007, 56.55, -0.04, -61.25)]
+    [12.3, 61.3, 56.6, 0.0, -61.3]
+    """
+    if not math.isfinite(value):
+        return value
+    stored = round(abs(float(value)), 4)
+    whole = math.floor(round(stored * 10**digits, 6) + 0.5)  # 56.55 * 10 may lie a hair below its half
+    return math.copysign(whole / 10**digits, value) + 0.0
+
+
+def _pct(value: Any, digits: int = 1) -> str:
+    """A percentage with so many decimals, rounded by the one rule of pages, reports and exports.
+
+    >>> _pct(61.25), _pct(61.250000000000007)
+    ('61.3', '61.3')
+    """
+    return f"{_half_up(value, digits):.{digits}f}"
+
+
+def _signed(value: Any, digits: int = 1) -> str:
+    """Points with their sign, as `_pct`.
+
+    >>> _signed(2.25), _signed(-0.04)
+    ('+2.3', '+0.0')
+    """
+    return f"{_half_up(value, digits):+.{digits}f}"
+
+
 def _change_in_points(before: float, after: float, *, digits: int = 1) -> float:
     """From one percentage to another in points: the exact difference, rounded once, and never -0.
 
     >>> _change_in_points(200 / 3, 238 / 3), _change_in_points(50.0, 49.96)  # 66.7 and 79.3 %, as they are printed
     (12.7, 0.0)
     """
-    exact = round(after - before, 9)  # 12.25 as the difference of two sums may be 12.250000000000004
-    return round(exact, digits) + 0.0
+    return _half_up(after - before, digits)
 
 
 def _exact_differences(digits: int = 1) -> str:

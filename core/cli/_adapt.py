@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from core.base.limits import _bound_own_memory
-from core.base.text import counted, duration
+from core.base.text import _pct, counted, duration
 from core.cli import options
 from core.cli._adaptation import _warn_of_copies, described, start_in_background
 from core.cli._foreground import _Foreground
@@ -185,7 +185,7 @@ def _names(*parts: type) -> tuple[str, ...]:
 def _print_simplematch(job: AdaptationRun, found: _BeforeAndAfter, several: bool) -> None:
     record = found.record
     head = f"seed {record['seed']}: " if several else ""
-    share = "nothing" if record["fitted"] is None else f"{100 * record['fitted']:.1f} %"
+    share = "nothing" if record["fitted"] is None else f"{_pct(100 * record['fitted'])} %"
     rounds = counted(record["rounds"], "round")
     print(f"{head}{rounds}, {record['seconds']:.1f} s; {share} of the pseudo-labels pass GroupScore's test")
     for when in ("before", "after"):
@@ -395,7 +395,7 @@ def _round_line(record: dict[str, Any]) -> str:
     line = f"round {record['iteration']}: {record['seconds']:.1f} s"
     if record["fitted"] is None:
         return f"{line}, the model as it is"
-    return f"{line}, {100 * record['fitted']:.1f} % of the pseudo-labels pass GroupScore's test"
+    return f"{line}, {_pct(100 * record['fitted'])} % of the pseudo-labels pass GroupScore's test"
 
 
 class _BeforeAndAfter(NamedTuple):

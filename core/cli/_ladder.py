@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from core.base.files import storage_errors, write_json
-from core.base.text import _exact_differences, _p_text, counted, tie_count
+from core.base.text import _exact_differences, _p_text, _pct, _signed, counted, tie_count
 from core.cli import options
 from core.cli._output import ProgressPrinter, print_note, show_json
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
@@ -106,13 +106,13 @@ def _rungs(record: Mapping[str, Any]) -> list[str]:
             if which in row.get(kind, {}):
                 part = Estimate.of_record(row[kind][which][GROUP_MATCH])
                 lines += [f"  {name:<32}{_cells([part])}".rstrip(), *_by_cluster([part])]
-    return [*lines, f"{'chance':<34}{levels[0]:<23.1f}{levels[1]:.1f}"] if levels else lines
+    return [*lines, f"{'chance':<34}{_pct(levels[0]):<23}{_pct(levels[1])}"] if levels else lines
 
 
 def _cells(found: Sequence[Any]) -> str:
     """`95.9 [93.8, 97.5]    0` of every metric."""
     return " ".join(
-        f"{f'{e.value:.1f} [{e.low:.1f}, {e.high:.1f}]':<19}{tie_count(e.ties):>3}" for e in found
+        f"{f'{_pct(e.value)} [{_pct(e.low)}, {_pct(e.high)}]':<19}{tie_count(e.ties):>3}" for e in found
     )
 
 
@@ -121,7 +121,7 @@ def _by_cluster(found: Sequence[Any]) -> list[str]:
     known = [each.clustered for each in found]
     if None in known:
         return []
-    intervals = " ".join(f"{f'     [{c.low:.1f}, {c.high:.1f}]':<22}" for c in known)
+    intervals = " ".join(f"{f'     [{_pct(c.low)}, {_pct(c.high)}]':<22}" for c in known)
     return [
         f"{'    by ' + known[0].by:<34}{intervals}".rstrip(),
         *wrap(known[0].dominated, _WIDTH, initial_indent="    ", subsequent_indent="    "),
@@ -148,7 +148,7 @@ def _step(label: str, step: Mapping[str, Any]) -> list[str]:
     rows = {label: step} | ({f"    by {c['by']}": c} if (c := step.get("clustered")) else {})
     lines = []
     for name, each in rows.items():
-        points = f"{each['difference']:+.1f}" if "difference" in each else ""
-        interval = f"[{each['low']:+.1f}, {each['high']:+.1f}]"
+        points = _signed(each["difference"]) if "difference" in each else ""
+        interval = f"[{_signed(each['low'])}, {_signed(each['high'])}]"
         lines.append(f"{name:<36}{points:>8}{interval:>18}{_p_text(each['p_holm']):>12}")
     return lines

@@ -12,7 +12,7 @@ from core.base.errors import InputError
 from core.base.files import storage_errors, write_json
 from core.base.limits import _bound_own_memory
 from core.base.table_formats import write_table
-from core.base.text import _exact_differences, counted, tie_count
+from core.base.text import _exact_differences, _pct, _signed, counted, tie_count
 from core.cli import options
 from core.cli._adaptation import comma_list, described, start_in_background
 from core.cli._given_options import refuse_unused
@@ -112,16 +112,21 @@ def _format_ledger(record: Mapping[str, Any]) -> str:
     lines = [f"{record['run']}\n{counted(record['n_groups'], 'group')} of {record['shape']}\n"]
     lines.append(f"{'points':>44}{'95 % interval':>18}  {'of':<28}{'run beyond it':>16}")
     for row in record["rows"]:
-        interval = f"[{row['low']:+.1f}, {row['high']:+.1f}]"
-        sides = f"{row['before']['value']:.1f} -> {row['after']['value']:.1f} %"
+        interval = f"[{_signed(row['low'])}, {_signed(row['high'])}]"
+        sides = f"{_pct(row['before']['value'])} -> {_pct(row['after']['value'])} %"
         more = row["beyond"]
-        beyond = f"{more['difference']:+.1f} [{more['low']:+.1f}, {more['high']:+.1f}]" if more else ""
-        lines.append(f"{row['label']:<37}{row['difference']:>+7.1f}{interval:>18}  {sides:<22}{beyond:>22}")
+        beyond = (
+            f"{_signed(more['difference'])} [{_signed(more['low'])}, {_signed(more['high'])}]" if more else ""
+        )
+        lines.append(
+            f"{row['label']:<37}{_signed(row['difference']):>7}{interval:>18}  {sides:<22}{beyond:>22}"
+        )
     lines.append(_exact_differences())
     lines.append(f"\n{'model':<20}{'GroupScore':>34}{'GroupMatch':>36}")
     for name, figures in record["figures"].items():
         cells = [
-            f"{e['value']:.1f} [{e['low']:.1f}, {e['high']:.1f}], chance {e['chance']:.1f}, ties {tie_count(e['ties'])}"
+            f"{_pct(e['value'])} [{_pct(e['low'])}, {_pct(e['high'])}], chance {_pct(e['chance'])}, "
+            f"ties {tie_count(e['ties'])}"
             for e in figures.values()
         ]
         lines.append(f"{name:<20}" + "".join(f"{cell:>36}" for cell in cells))

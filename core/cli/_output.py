@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.base.errors import InputError
-from core.base.text import _exact_differences, p_digits, tie_count
+from core.base.text import _exact_differences, _pct, p_digits, tie_count
 
 if TYPE_CHECKING:
     from core.metrics.statistics import Comparison
@@ -166,12 +166,12 @@ def format_step(record: Mapping[str, Any]) -> str:
     if record["threshold"] is not None:
         columns.append(f"threshold {record['threshold']:.3f}")
     if record["coverage"] is not None:
-        precision = "-" if record["precision"] is None else f"{100 * record['precision']:.1f} %"
-        columns.append(f"coverage {100 * record['coverage']:.1f} %  precision {precision}")
+        precision = "-" if record["precision"] is None else f"{_pct(100 * record['precision'])} %"
+        columns.append(f"coverage {_pct(100 * record['coverage'])} %  precision {precision}")
     for name in _headline_names(record["metrics"]):
         e = record["metrics"][name]
         interval, ties = f"[{e['low']:.2f}, {e['high']:.2f}]", tie_count(e["ties"])
-        columns.append(f"{name} {e['value']:.2f} {interval} (chance {e['chance']:.1f}, ties {ties})")
+        columns.append(f"{name} {e['value']:.2f} {interval} (chance {_pct(e['chance'])}, ties {ties})")
     for part, step in record.get("parts", {}).items():
         values = step["metrics"]
         columns += [f"{part} {name} {values[name]['value']:.2f}" for name in _headline_names(values)]

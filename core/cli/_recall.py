@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
+from core.base.text import _pct
 from core.cli import options
 from core.cli._given_options import require_benchmark
 from core.cli._output import count_progress, format_metrics, show_json
@@ -53,7 +54,7 @@ def _format_lists(metrics: dict[str, Any]) -> str:
     ]
     for name, parts in metrics.items():
         for part, e in parts.items():
-            interval = f"[{e['low']:.1f}, {e['high']:.1f}]"
-            facts = f"{e['chance']:>8.1f}{e['queries']:>9}{e['ties']:>6}"
-            lines.append(f"{METRICS[name].label:<28}{part:<14}{e['value']:>8.1f}{interval:>18}{facts}")
+            interval = f"[{_pct(e['low'])}, {_pct(e['high'])}]"
+            facts = f"{_pct(e['chance']):>8}{e['queries']:>9}{e['ties']:>6}"
+            lines.append(f"{METRICS[name].label:<28}{part:<14}{_pct(e['value']):>8}{interval:>18}{facts}")
     return "\n".join(lines)

@@ -11,7 +11,7 @@ import typer
 
 from core.base.errors import InputError, unknown_name
 from core.base.limits import _bound_own_memory
-from core.base.text import counted, duration
+from core.base.text import _pct, counted, duration
 from core.cli import options as o
 from core.cli._given_options import benchmark_argument, refuse_unused
 from core.cli._output import ProgressPrinter, make_folder, print_note, show_json, writing
@@ -175,7 +175,7 @@ def adapt(
 def _with_found_rate(job: StrategyRun) -> StrategyRun:
     """The run with the learning rate that is best on validation queries."""
     best, *_ = find_rate(
-        job, say=lambda trial: print_note(f"lr {trial.lr:g}: validation mAP {trial.value:.1f}")
+        job, say=lambda trial: print_note(f"lr {trial.lr:g}: validation mAP {_pct(trial.value)}")
     )
     print_note(f"lr {best.lr:g} is best; train with it again: --lr {best.lr:g}")
     return job.model_copy(update={"settings": job.settings.updated({"lr": best.lr})})
@@ -233,7 +233,7 @@ def _format_epoch(record: Mapping[str, Any]) -> str:
         parts.append(f"loss {record['loss']:.4f}")
     for name, e in record["validation"].get(COLA_MAP, {}).items():
         if name in ("all", "seen", "unseen"):
-            parts.append(f"validation mAP {name} {e['value']:.1f} [{e['low']:.1f}, {e['high']:.1f}]")
+            parts.append(f"validation mAP {name} {_pct(e['value'])} [{_pct(e['low'])}, {_pct(e['high'])}]")
     if record["iteration"] == 0:
         counts = record["parameters"]
         parts.append(f"{counts['trained']} of {counts['total']} weights are trained")

@@ -12,7 +12,7 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from core.base.errors import InputError
-from core.base.text import counted
+from core.base.text import _pct, counted
 from core.cli import options
 from core.cli._given_options import App, refuse_unused
 from core.cli._output import format_spread, format_step, print_note, show_json, writing
@@ -106,10 +106,10 @@ class _Listed(NamedTuple):
         before = None if name is None else ends.before.get(("", name))
         after = None if name is None else ends.after["", name]
         numbers = (
-            "–" if before is None else f"{before.value:.1f}",
+            "–" if before is None else _pct(before.value),
             "–" if after is None else _accuracy(after),
         )
-        chance = "–" if after is None else f"{after.chance:.1f}"
+        chance = "–" if after is None else _pct(after.chance)
         return (self.sweep.id, *numbers, chance, _gain_said(self.measured.gain))
 
     @property
@@ -143,8 +143,10 @@ class _Listed(NamedTuple):
 
 def _accuracy(found: _Result) -> str:
     """`79.6 ± 1.5 [74.6, 84.6]`"""
-    over = "" if found.sd is None else f" ± {found.sd:.1f}"
-    return f"{found.value:.1f}{over}" + ("" if found.low is None else f" [{found.low:.1f}, {found.high:.1f}]")
+    over = "" if found.sd is None else f" ± {_pct(found.sd)}"
+    return f"{_pct(found.value)}{over}" + (
+        "" if found.low is None else f" [{_pct(found.low)}, {_pct(found.high)}]"
+    )
 
 
 def _run_record(listed: _Listed) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.base.errors import InputError
+from core.base.text import _pct
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import INDIVIDUAL_MATCH
 from core.metrics.statistics import Clusters, Estimate, estimate
@@ -63,8 +64,8 @@ class _BlindCheck(NamedTuple):
     def explain(self, model: str, shape: tuple[int, int]) -> str:
         """The verdict in plain language, with interval and chance level."""
         e, (m, k) = self.found, shape
-        most = f", at most {self.ceiling:.1f} %: one of a group's {m} images" if 1 < m < k else ""
-        numbers = f"{e.value:.1f} % of the captions ({e.interval}, chance {e.chance:.1f} %{most})"
+        most = f", at most {_pct(self.ceiling)} %: one of a group's {m} images" if 1 < m < k else ""
+        numbers = f"{_pct(e.value)} % of the captions ({e.interval}, chance {_pct(e.chance)} %{most})"
         what = {
             "design": f"Each of a group's {k} captions is true of one of its {m} images, and a blind model scores all "
             "images alike: every comparison between images is a tie, and a tie is wrong.",

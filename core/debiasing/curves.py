@@ -20,7 +20,7 @@ from array_api_compat import array_namespace
 from core.base.arrays import Array, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
-from core.base.text import counted
+from core.base.text import _pct, counted
 from core.debiasing.debias import check_prior, debias
 from core.groups import check_truth
 from core.matching.groups import check_scores
@@ -52,7 +52,7 @@ class AlphaCurve(NamedTuple):
 
     def __repr__(self) -> str:
         at = [float(self.at[0]), float(to_numpy(self.values).max()), float(self.at[-1])]
-        ends = "{:.1f} % at alpha 0, {:.1f} % at the best, {:.1f} % at 1".format(*at)
+        ends = "{} % at alpha 0, {} % at the best, {} % at 1".format(*map(_pct, at))
         return f"<curve with {counted(len(self.values), 'piece')}: {ends}>"
 
     def value(self, alpha: float | Array) -> Array:
@@ -123,7 +123,7 @@ class BestAlpha(NamedTuple):
     intervals: np.ndarray
 
     def __repr__(self) -> str:
-        return f"<{self.value:.1f} % at alpha {_spans_text(self.intervals)}, tuned on test>"
+        return f"<{_pct(self.value)} % at alpha {_spans_text(self.intervals)}, tuned on test>"
 
 
 def _span_text(low: float, high: float) -> str:

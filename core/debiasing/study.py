@@ -19,7 +19,7 @@ from array_api_compat import array_namespace
 from core.base.arrays import Array, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
-from core.base.text import p_digits
+from core.base.text import _pct, p_digits
 from core.debiasing import curves
 from core.debiasing.curves import AlphaCurve, BestAlpha, ValidatedAlpha
 from core.debiasing.debias import _rounding_of, check_prior, debias, group_prior, prior_from_samples
@@ -202,7 +202,7 @@ class _BestGain(NamedTuple):
         if self.too_few:
             what = f"{self.units:.0f} groups or images"
             if clustered is not None:
-                what = f"worth {self.units:.1f} clusters of one size by {clustered.by}"
+                what = f"worth {_pct(self.units)} clusters of one size by {clustered.by}"
             return f"{what}, and of fewer than {_FEWEST_UNITS} a kind that loses may be missing"
         if self.helps:
             held = ""
@@ -216,7 +216,7 @@ class _BestGain(NamedTuple):
         least = (clustered or self.gain).detectable
         if least is None:
             return "no gain could be told on so few"
-        return f"a gain below {least:.1f} points could not be {'proven' if self.probably else 'told'}"
+        return f"a gain below {_pct(least)} points could not be {'proven' if self.probably else 'told'}"
 
 
 class PriorStability(NamedTuple):

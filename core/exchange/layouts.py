@@ -24,7 +24,7 @@ import numpy as np
 from core import datasets
 from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
-from core.base.text import _change_in_points, _exact_differences, counted, p_digits
+from core.base.text import _change_in_points, _exact_differences, _pct, _signed, counted, p_digits
 from core.datasets.paper_results import load_results
 from core.exchange.run_table import _software_version
 from core.metrics.groups import (
@@ -495,9 +495,9 @@ def _gain(base: float | None, after: float | None) -> list[str]:
     """Δ with the relative gain, and the error reduction, as TTM's tables print them."""
     if base is None or after is None:
         return ["–", "–"]
-    relative = "–" if base == 0 else f"{100 * (after - base) / base:.1f} %"
-    reduced = "–" if base == 100 else f"{100 * (after - base) / (100 - base):.1f} %"
-    return [text.replace("-", "−") for text in (f"{after - base:+.1f} ({relative})", reduced)]
+    relative = "–" if base == 0 else f"{_pct(100 * (after - base) / base)} %"
+    reduced = "–" if base == 100 else f"{_pct(100 * (after - base) / (100 - base))} %"
+    return [text.replace("-", "−") for text in (f"{_signed(after - base)} ({relative})", reduced)]
 
 
 def _ttm_main(results: Sequence[Result], paper: pd.DataFrame) -> tuple[list[str], list[list[str]]]:

@@ -22,7 +22,7 @@ import numpy as np
 from core import datasets
 from core.base.errors import InputError
 from core.base.files import storage_errors, write_bytes
-from core.base.text import _exact_differences, _true_minus, counted, p_digits, tie_count
+from core.base.text import _exact_differences, _pct, _signed, _true_minus, counted, p_digits, tie_count
 from core.datasets.embeddings import RowImage
 from core.datasets.paper_results import load_results
 from core.exchange.layouts import _with_raised_powers
@@ -169,8 +169,8 @@ def _conclusions(pairs: Sequence[_Pair], seeds: Sequence[SeedResult], adapted: b
 
 def _changes_told(changes: Mapping[str, Comparison], over: str) -> list[str]:
     lines = [
-        f"{label} {_verdict_words(found)}: {found.difference:+.1f} points{over} (95 % interval {found.low:+.1f} to "
-        f"{found.high:+.1f})."
+        f"{label} {_verdict_words(found)}: {_signed(found.difference)} points{over} (95 % interval "
+        f"{_signed(found.low)} to {_signed(found.high)})."
         for label, found in changes.items()
     ]
     return [*map(_true_minus, lines), *filter(None, [_only_memorised(changes)])]
@@ -187,7 +187,7 @@ def _ahead_told(pair: _Pair, name: str, found: Comparison) -> str:
     else:
         said = f"{second} is {'ahead of' if found._ahead > 0 else 'behind'} {first}, {y} against {x}"
     by = "" if found.clustered is None else f" by {found.clustered.by}"
-    interval = f"95 % interval{by} {tested.low:+.1f} to {tested.high:+.1f}"
+    interval = f"95 % interval{by} {_signed(tested.low)} to {_signed(tested.high)}"
     # The interval is of this metric alone, so beside a corrected p that of the metric alone has to stand.
     alone = (
         "" if tested.p_holm in (None, tested.p_value) else f" after Holm, {p_digits(tested.p_value)} alone"
@@ -423,7 +423,7 @@ def _cell(found: Estimate | None) -> str:
     tied = f", {found.ties} tied" if found.ties else ""
     return (
         f"<td><b>{found.value:.2f}</b> [{found.low:.2f}, {found.high:.2f}]"
-        f'<br><span class="quiet">chance {found.chance:.1f}{tied}</span></td>'
+        f'<br><span class="quiet">chance {_pct(found.chance)}{tied}</span></td>'
     )
 
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from core import datasets
 from core.base.errors import InputError
-from core.base.text import _change_in_points, _p_text, _true_minus
+from core.base.text import _change_in_points, _p_text, _signed, _true_minus
 from core.cola.run import StrategyRun
 from core.cola.tasks import BUILTIN, IMAGES
 from core.exchange.run_pairs import _SAME_GROUPS, _main_metric
@@ -177,7 +177,7 @@ def _gain_said(found: Comparison | None) -> str:
     if found is None:
         return "–"
     difference = _change_in_points(0.0, found.difference) + 0.0
-    return _true_minus(f"{difference:+.1f} [{found.low + 0.0:+.1f}, {found.high + 0.0:+.1f}]")
+    return _true_minus(f"{_signed(difference)} [{_signed(found.low + 0.0)}, {_signed(found.high + 0.0)}]")
 
 
 def _gain_line(measured: _Measured) -> str:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from core.base.text import _exact_differences, _p_text, _true_minus, counted
+from core.base.text import _exact_differences, _p_text, _signed, _true_minus, counted
 from core.exchange.layouts import _software_note, text_table_latex
 from core.exchange.run_table import (
     _differing,
@@ -182,8 +182,8 @@ class _Pair(NamedTuple):
         after = "" if found.p_holm is None or len(self.tested) < 2 else " after Holm's correction"
         name = "mAP" if metric == COLA_MAP else metrics.description_of(metric).label
         return _true_minus(
-            f"**{name}: {said}**, B − A {found.difference:+.2f} points (95 % interval {found.low:+.1f} to "
-            f"{found.high:+.1f}, p {_p_text(p)}{after})."
+            f"**{name}: {said}**, B − A {found.difference:+.2f} points (95 % interval {_signed(found.low)} to "
+            f"{_signed(found.high)}, p {_p_text(p)}{after})."
         )
 
 

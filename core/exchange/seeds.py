@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from core.base.text import _change_in_points, _true_minus, counted, p_digits
+from core.base.text import _change_in_points, _pct, _true_minus, counted, p_digits
 from core.exchange.layouts import (
     _chance_rows,
     _difference_rows,
@@ -228,9 +228,9 @@ def _html_row(found: SeedResult) -> str:
     return (
         f"<tr><th>{escape(label)}</th>"
         f'<td class="num"><b>{first.value:.2f}</b> [{first.low:.2f}, {first.high:.2f}]<br><span class="quiet">'
-        f"chance {first.chance:.1f}, {first.tied}</span></td>"
+        f"chance {_pct(first.chance)}, {first.tied}</span></td>"
         f'<td class="num"><b>{found}</b> [{last.low:.2f}, {last.high:.2f}]<br><span class="quiet">'
-        f"chance {last.chance:.1f}, {_ties(found)}</span></td>{_gain_cells(found)}</tr>"
+        f"chance {_pct(last.chance)}, {_ties(found)}</span></td>{_gain_cells(found)}</tr>"
     )
 
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
-from core.base.text import counted
+from core.base.text import _pct, counted
 from core.figures._style import OUTCOME_COLOURS, SERIES, hatched, layout, outlined_whiskers
 from core.metrics.groups import GLOBAL, METRICS, description_of
 from core.metrics.statistics import Estimate
@@ -92,7 +92,7 @@ def _grouped_bars(
         figure.add_scatter(
             x=x,
             y=np.maximum(data.high[i], data.chance[i]) + _LABEL_GAP,
-            text=[f"{v:.1f}" for v in data.value[i]],
+            text=[_pct(v) for v in data.value[i]],
             mode="text",
             textposition="top center",
             hoverinfo="skip",
@@ -112,7 +112,7 @@ def _said(data: BarsData, i: int, j: int, of: Iterable[str]) -> str:
     """What is said of a bar that is pointed at: `GroupScore, builtin/clip`, and below it its numbers."""
     value, low, high, chance, ties = (each[i, j] for each in data[2:])
     tied = "" if np.isnan(ties) else f", {counted(int(ties), 'tie')}"
-    numbers = f"{value:.1f} % (95 % interval {low:.1f}–{high:.1f}), chance {chance:.1f} %{tied}"
+    numbers = f"{_pct(value)} % (95 % interval {_pct(low)}–{_pct(high)}), chance {_pct(chance)} %{tied}"
     return f"{html.escape(', '.join(of))}<br>{numbers}"
 
 

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
+from core.base.text import _pct
 from core.figures._style import (
     COVERAGE_COLOUR,
     LEFT,
@@ -45,7 +46,7 @@ def _ladder_data(record: Mapping[str, Any]) -> _LadderData:
     sides = [side if (side := row["name"].partition("-")[0]) in _LOOKS else "both" for row in rows]
     match = [row.get(GROUP_MATCH, {}) for row in rows]
     values = {name: _column(m.get(name) for m in match) for name in ("value", "low", "high")}
-    shown = [f": {m['value']:.1f} %" if m else ": –" for m in match]
+    shown = [f": {_pct(m['value'])} %" if m else ": –" for m in match]
     own = next(row for row in rows if row["name"] == "own")
     return _LadderData(
         [row["label"] + text for row, text in zip(rows, shown, strict=True)],

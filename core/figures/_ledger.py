@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
+from core.base.text import _pct, _signed
 from core.figures._style import COVERAGE_COLOUR, LEFT, SERIES, faint, hatched, layout, outlined_whiskers
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 
@@ -40,7 +41,7 @@ def ledger_data(record: Mapping[str, Any]) -> _LedgerData:
     text = {row["name"]: f"{row['label']}: {_points(row)}" for row in record["rows"]}
     figures = record["figures"]
     frozen, match = figures["frozen"][GROUP_SCORE], figures["frozen"][GROUP_MATCH]
-    label = f"{METRICS[GROUP_SCORE].label}, frozen model: {frozen['value']:.1f} %"
+    label = f"{METRICS[GROUP_SCORE].label}, frozen model: {_pct(frozen['value'])} %"
     bars = [(label, "score", "", 0.0, *_interval(frozen))]
     at = frozen["value"]
     for name, kind in _PARTS.items():
@@ -53,7 +54,7 @@ def ledger_data(record: Mapping[str, Any]) -> _LedgerData:
     if "adapted" in figures:
         adapted = figures["adapted"][GROUP_MATCH]
         label = f"{METRICS[GROUP_MATCH].label}, adapted model"
-        bars.append((f"{label}: {adapted['value']:.1f} %", "match", "", 0.0, *_interval(adapted)))
+        bars.append((f"{label}: {_pct(adapted['value'])} %", "match", "", 0.0, *_interval(adapted)))
     for row in record["rows"]:
         if row["kind"] == "control":
             name = row["name"]
@@ -67,7 +68,7 @@ def ledger_data(record: Mapping[str, Any]) -> _LedgerData:
 
 def _points(row: Mapping[str, Any]) -> str:
     """A difference with its sign, which is no hyphen."""
-    return f"{row['difference']:+.1f}".replace("-", "−")
+    return _signed(row["difference"]).replace("-", "−")
 
 
 def _interval(estimate: Mapping[str, float]) -> tuple[float, float, float]:

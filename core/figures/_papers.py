@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
+from core.base.text import _pct
 from core.datasets.paper_results import UNITS
 from core.figures._style import MARK_COLOUR, faint, layout, rows_axis
 from core.figures.text import label_and_meaning
@@ -163,7 +164,7 @@ def papers_figure(data: PapersData, highest: bool = False) -> go.Figure:
                 top = int(np.nanargmax(values))
                 height = float(y[top]) + offset + (0.0 if on_one_line else shift)
                 figure.add_annotation(
-                    x=values[top], y=height, yshift=14, text=f"<b>{values[top]:.1f}</b>", showarrow=False
+                    x=values[top], y=height, yshift=14, text=f"<b>{_pct(values[top])}</b>", showarrow=False
                 )
     if data.has_numbers:
         _mark_chance(figure, data, y)

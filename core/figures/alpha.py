@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import plotly.graph_objects as go
 
+from core.base.text import _pct
 from core.debiasing.curves import AlphaCurve
 from core.debiasing.study import PriorStability
 from core.figures._margins import with_threshold_line
@@ -88,7 +89,7 @@ def alpha_figure(data: _AlphaData, alpha: float | None = None, height: int = 380
     figure.add_hline(
         y=chance,
         line={"color": OUTCOME_COLOURS["tie"], "width": 2, "dash": "2px,3px"},
-        name=f"chance {chance:.1f} %" + (" ↓" if chance < bottom else ""),  # below the axis
+        name=f"chance {_pct(chance)} %" + (" ↓" if chance < bottom else ""),  # below the axis
         showlegend=True,
     )
     _mark_peak(figure, data)
@@ -121,7 +122,7 @@ def _mark_peak(figure: go.Figure, data: _AlphaData) -> None:
         y=[value],
         mode="markers+text",
         marker={"color": entry.colour, "size": 13, "symbol": "star", "line": {"color": "white", "width": 1}},
-        text=[f"<b>{value:.1f} % at α = {alpha:.3f}</b>"],
+        text=[f"<b>{_pct(value)} % at α = {alpha:.3f}</b>"],
         textposition=f"top {side}",
         name=f"{entry.label}: highest",
         hoverinfo="skip",

@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.base.lazy import pandas as pd
-from core.base.text import _change_in_points
+from core.base.text import _change_in_points, _pct, _signed
 from core.datasets.paper_results import reference
 from core.figures._style import OUTCOME_COLOURS, SERIES, layout, line, whiskers
 from core.figures.text import _part_text
@@ -297,7 +297,7 @@ def strategies_table(data: StrategiesData, paper: StrategiesData | None = None) 
         if paper is not None and name in paper.strategies:
             printed = paper.value[:, paper.strategies.index(name)]
             numbers = {
-                m: "" if np.isnan(v) else f"{v:.1f}" for m, v in zip(paper.measures, printed, strict=True)
+                m: "" if np.isnan(v) else _pct(v) for m, v in zip(paper.measures, printed, strict=True)
             }
             rows.append({"strategy": f"{label(name)}, in the paper", **numbers})
     levels = {m: _number(_level(data, i)) for i, m in enumerate(data.measures)}
@@ -308,13 +308,13 @@ def _accuracy(data: StrategiesData, i: int, j: int) -> str:
     if np.isnan(data.value[i, j]):
         return "–"
     spread, ties = data.spread[i, j], data.ties[i, j]
-    text = f"{data.value[i, j]:.1f}" + ("" if np.isnan(spread) else f" ± {spread:.1f}")
-    text += f" ({data.low[i, j]:.1f}–{data.high[i, j]:.1f})"
+    text = _pct(data.value[i, j]) + ("" if np.isnan(spread) else f" ± {_pct(spread)}")
+    text += f" ({_pct(data.low[i, j])}–{_pct(data.high[i, j])})"
     return text + (f", {ties:.0f} tied" if ties > 0 else "")
 
 
 def _number(value: float) -> str:
-    return "–" if np.isnan(value) else f"{value:.1f}"
+    return "–" if np.isnan(value) else _pct(value)
 
 
 def paper_table(model: str = "CLIP") -> pd.DataFrame:
@@ -397,15 +397,15 @@ def results_table(
 
 
 def _cells(first: Mapping[str, Any], now: Mapping[str, Any], change: Comparison | None) -> dict[str, Any]:
-    texts = [f"{e['value']:.1f} ({e['low']:.1f}–{e['high']:.1f})" for e in (first, now)]
-    difference = f"{_change_in_points(first['value'], now['value']):+.1f}"
+    texts = [f"{_pct(e['value'])} ({_pct(e['low'])}–{_pct(e['high'])})" for e in (first, now)]
+    difference = _signed(_change_in_points(first["value"], now["value"]))
     if change is not None:
-        difference += f" ({change.low:+.1f} to {change.high:+.1f})"
+        difference += f" ({_signed(change.low)} to {_signed(change.high)})"
     return {
         "before": texts[0],
         "after": texts[1],
         "change": difference.replace("-", "−"),
-        "chance": f"{now['chance']:.1f}",
+        "chance": _pct(now["chance"]),
         "queries": now.get("queries", now.get("groups")),
         "skipped": now.get("skipped", 0),
         "ties": now["ties"],

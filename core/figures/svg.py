@@ -10,6 +10,7 @@ from html import escape
 
 import numpy as np
 
+from core.base.text import _pct
 from core.figures._bars import BarsData
 from core.figures._margins import MarginsData
 from core.figures._style import OUTCOME_COLOURS
@@ -34,7 +35,8 @@ def bars_svg(data: BarsData) -> str:
             y += _ROW
     axis = _axis(y)
     alt = "; ".join(
-        f"{row}: {description_of(metric).label} {data.value[i, r]:.1f} percent, chance {data.chance[i, r]:.1f}"
+        f"{row}: {description_of(metric).label} {_pct(data.value[i, r])} percent, "
+        f"chance {_pct(data.chance[i, r])}"
         for r, row in enumerate(data.rows)
         for i, metric in enumerate(data.metrics)
     )
@@ -53,7 +55,7 @@ def _bar(y: float, metric: str, value: float, low: float, high: float, chance: f
         + f'<path d="M{_x(low):.1f} {middle}H{_x(high):.1f}M{_x(low):.1f} {y + 3}v10M{_x(high):.1f} {y + 3}v10" '
         'stroke="currentColor" stroke-width="1.6" fill="none"/>'
         + f'<path d="M{_x(chance):.1f} {y - 2}v20" stroke="#c67c12" stroke-width="2" stroke-dasharray="3 2"/>'
-        + _text(_x(max(high, chance, value)) + 6, middle + 4, f"{value:.1f}", "start", True)
+        + _text(_x(max(high, chance, value)) + 6, middle + 4, _pct(value), "start", True)
     )
 
 
@@ -91,7 +93,8 @@ def _curves_svg(data: TTMData) -> str:
         lines.append(_curve(x, _y(values[:, 0]), entry.colour, entry.dash, 3 if entry.headline else 1.6))
     ends = {name: float(values[-1, 0]) for name, values in data.metrics.items()}
     alt = "; ".join(
-        f"{description_of(name).label} from {values[0, 0]:.1f} to {ends[name]:.1f} percent, chance {values[0, 3]:.1f}"
+        f"{description_of(name).label} from {_pct(values[0, 0])} to {_pct(ends[name])} percent, "
+        f"chance {_pct(values[0, 3])}"
         for name, values in data.metrics.items()
     )
     body = [_curve_axes(data.iteration, x), *under, *lines, _curve_labels(float(x[-1]), ends)]
@@ -147,7 +150,7 @@ def _curve_labels(x: float, ends: Mapping[str, float]) -> str:
     room = _CURVE_TOP + _CURVE_HEIGHT + 16 - 16 * len(ends)  # that the lowest one stays in the figure
     for i, name in enumerate(sorted(ends, key=lambda each: -ends[each])):
         entry, y = description_of(name), max(y + 16, min(float(_y(ends[name])) + 4, room + 16 * i))
-        label = _text(x + 10, y, f"{entry.label} {ends[name]:.1f}", "start", entry.headline)
+        label = _text(x + 10, y, f"{entry.label} {_pct(ends[name])}", "start", entry.headline)
         found.append(f'<g fill="{entry.colour}">{label}</g>')
     return "".join(found)
 

@@ -36,7 +36,7 @@ from core import datasets
 from core.base import paths
 from core.base.files import write_json
 from core.base.lazy import pandas as pd
-from core.base.text import _change_in_points, _p_said
+from core.base.text import _change_in_points, _p_said, _pct, _signed
 from core.groups import GroupSet
 from core.ladder._facts import Questions
 from core.ladder._runs import TRAINED_ON, Progress, Run, cache_path
@@ -343,8 +343,8 @@ class Ladder:
         fall = -_change_in_points(before, after)
         return (
             f"{'Most of the' if len(lost) > 1 else 'The'} binding is lost {_STEPS[most['name']].said}. GroupMatch "
-            f"falls from {before:.1f} to {after:.1f} %, by {fall:.1f} points (95 % interval "
-            f"{-most['high']:.1f} to {-most['low']:.1f}); chance is {own.chance:.1f} %."
+            f"falls from {_pct(before)} to {_pct(after)} %, by {_pct(fall)} points (95 % interval "
+            f"{_pct(-most['high'])} to {_pct(-most['low'])}); chance is {_pct(own.chance)} %."
         )
 
     @staticmethod
@@ -411,12 +411,12 @@ def _verdict(record: Mapping[str, Any]) -> list[str]:
     values = {name: Estimate.of_record(row[GROUP_MATCH]) for name, row in rows.items()}
     there = [name for name, e in values.items() if _shown(e)]
     parts = [
-        f"in {RUNGS[name].within} ({e.value:.1f} %)" if name in there else _not_shown(name, e)
+        f"in {RUNGS[name].within} ({_pct(e.value)} %)" if name in there else _not_shown(name, e)
         for name, e in values.items()
     ]
     once = len(values) > 1 and record.get("runs", 1) == 1
     head = "In this run binding is" if once else "Binding is"
-    found = [f"{head} {'; '.join(parts)}; chance is {values['own'].chance:.1f} %.", *_unlearned(rows)]
+    found = [f"{head} {'; '.join(parts)}; chance is {_pct(values['own'].chance)} %.", *_unlearned(rows)]
     found += [*_where_lost(record, once), *_metric(rows["own"]), *_after_ttm(record)]
     if once:
         found.append("The probes are of one run: with other training groups they may say something else.")
@@ -427,9 +427,7 @@ def _not_shown(name: str, e: Estimate) -> str:
     """Of a rung whose interval reaches the chance level: by cluster where there are clusters, as the verdict is."""
     by = f" by {e.clustered.by}" if e.clustered else ""
     low, high = e.bounds
-    return (
-        f"not shown to be in {RUNGS[name].within} ({e.value:.1f} %, 95 % interval{by} {low:.1f}–{high:.1f})"
-    )
+    return f"not shown to be in {RUNGS[name].within} ({_pct(e.value)} %, 95 % interval{by} {_pct(low)}–{_pct(high)})"
 
 
 def _shown(e: Estimate) -> bool:
@@ -441,7 +439,7 @@ def _unlearned(rows: Mapping[str, Mapping[str, Any]]) -> list[str]:
     """What a probe finds in an untrained model, above chance."""
     controls = {name: row.get("controls", {}).get("untrained") for name, row in rows.items()}
     control = {name: Estimate.of_record(of[GROUP_MATCH]) for name, of in controls.items() if of}
-    parts = [f"{e.value:.1f} % in {RUNGS[n].within}" for n, e in control.items() if _shown(e)]
+    parts = [f"{_pct(e.value)} % in {RUNGS[n].within}" for n, e in control.items() if _shown(e)]
     return (
         [f"Some of that takes no training: in an untrained model it is {', '.join(parts)}."] if parts else []
     )
@@ -485,8 +483,8 @@ def _metric(own: Mapping[str, Any]) -> list[str]:
     if not _shown(match) or score.value >= match.value:
         return []
     return [
-        f"By GroupScore, the stricter metric, the same scores are right on {score.value:.1f} % of the groups (chance "
-        f"{score.chance:.1f} %)."
+        f"By GroupScore, the stricter metric, the same scores are right on {_pct(score.value)} % of the groups (chance "
+        f"{_pct(score.chance)} %)."
     ]
 
 
@@ -521,8 +519,8 @@ def _before_steps(rows: Mapping[str, Mapping[str, Any]]) -> str:
         return ""
     return (
         f"Before the first step a linear probe finds less in {RUNGS[low].within} than in {RUNGS[high].within}. It is "
-        f"right in {estimates[low].value:.1f} % of the groups against {estimates[high].value:.1f} %; what it does not "
-        "find may be missing there, or be there in another form."
+        f"right in {_pct(estimates[low].value)} % of the groups against {_pct(estimates[high].value)} %; what it does "
+        "not find may be missing there, or be there in another form."
     )
 
 
@@ -535,11 +533,9 @@ def _lost(change: Mapping[str, Any]) -> bool:
 
 
 def _points(record: Mapping[str, Any], change: Mapping[str, Any]) -> str:
-    interval = f"95 % interval {change['low']:+.1f} to {change['high']:+.1f}"
+    interval = f"95 % interval {_signed(change['low'])} to {_signed(change['high'])}"
     p = _p_said(Ladder.p_value(change))
-    return (
-        f"{Ladder.points(record, change):+.1f} points of GroupMatch ({interval}, {p} after Holm's correction)"
-    )
+    return f"{_signed(Ladder.points(record, change))} points of GroupMatch ({interval}, {p} after Holm's correction)"
 
 
 _NO_RUN = "No run of test-time matching ships for this model and set; start one on its page, or with `crossmatch ttm`."

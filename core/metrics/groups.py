@@ -15,7 +15,7 @@ from array_api_compat import array_namespace, device
 
 from core.base.arrays import Array, like, to_numpy
 from core.base.errors import InputError
-from core.base.text import counted
+from core.base.text import _pct, counted
 from core.groups import check_truth
 from core.matching import comparisons
 from core.matching.blocks import map_blocks
@@ -55,7 +55,7 @@ class Outcome(NamedTuple):
 
     def __repr__(self) -> str:
         mean, tied = 100 * to_numpy(self.value).mean(), int(to_numpy(self.tied).sum())
-        return f"<{mean:.1f} % of {len(self.value)} groups, {tied} tied>"
+        return f"<{_pct(mean)} % of {len(self.value)} groups, {tied} tied>"
 
     def kind(self, index: int) -> str:
         """`right`, `wrong` or `tie`: whether it holds for a group, or misses only by a tie."""
@@ -175,10 +175,10 @@ class ThresholdCurve(NamedTuple):
             return "<no threshold: every group is tied>"
         ends = ((float(column[0]), float(column[-1])) for column in self)
         (first, last), (least, most), (surest, precision) = ends
-        coverage = f"coverage {100 * least:.1f} to {100 * most:.1f} %"
+        coverage = f"coverage {_pct(100 * least)} to {_pct(100 * most)} %"
         return (
             f"<{counted(len(self.threshold), 'threshold')}, {first:.4g} to {last:.4g}: {coverage}, "
-            f"precision {100 * surest:.1f} to {100 * precision:.1f} %>"
+            f"precision {_pct(100 * surest)} to {_pct(100 * precision)} %>"
         )
 
 

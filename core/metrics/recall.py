@@ -15,6 +15,7 @@ from array_api_compat import array_namespace
 
 from core.base.arrays import Array, like, to_numpy
 from core.base.errors import InputError
+from core.base.text import _pct
 from core.matching.global_match import AllPairs
 from core.metrics.statistics import Clusters, Estimate, estimate
 
@@ -144,7 +145,7 @@ class RecallResult(NamedTuple):
     classes: int | None
 
     def __repr__(self) -> str:
-        return f"<recall: {', '.join(f'{name} {e.value:.1f}' for name, e in self.recall.items())}>"
+        return f"<recall: {', '.join(f'{name} {_pct(e.value)}' for name, e in self.recall.items())}>"
 
     @classmethod
     def of_choices(

@@ -21,7 +21,7 @@ import scipy
 from core.base.arrays import Array, to_numpy
 from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
-from core.base.text import p_digits
+from core.base.text import _pct, _signed, p_digits
 
 if TYPE_CHECKING:
     from core.groups import GroupSet
@@ -239,17 +239,17 @@ class Estimate(NamedTuple):
 
     def __str__(self) -> str:
         """An accuracy as it is always shown: with its interval, its chance level and its ties."""
-        return f"{self.value:.1f} % ({self.interval}), chance {self.chance:.1f} %, {self.tied}"
+        return f"{_pct(self.value)} % ({self.interval}), chance {_pct(self.chance)} %, {self.tied}"
 
     def __repr__(self) -> str:
         """`10.7 [7.4, 14.7], chance 16.7, 0 tied`: a notebook prints dicts of them; a mean rank is no percentage."""
         by = (
-            f", by {self.clustered.by} [{self.clustered.low:.1f}, {self.clustered.high:.1f}]"
+            f", by {self.clustered.by} [{_pct(self.clustered.low)}, {_pct(self.clustered.high)}]"
             if self.clustered
             else ""
         )
         ties = "ties not counted" if self.ties is None else f"{self.ties} tied"
-        return f"{self.value:.1f} [{self.low:.1f}, {self.high:.1f}]{by}, chance {self.chance:.1f}, {ties}"
+        return f"{_pct(self.value)} [{_pct(self.low)}, {_pct(self.high)}]{by}, chance {_pct(self.chance)}, {ties}"
 
     @property
     def bounds(self) -> tuple[float, float]:
@@ -259,8 +259,8 @@ class Estimate(NamedTuple):
     @property
     def interval(self) -> str:
         """`95 % interval 61.2–71.9`; with clusters also `, by image 58.0–74.1`."""
-        plain, c = f"95 % interval {self.low:.1f}–{self.high:.1f}", self.clustered
-        return plain if c is None else f"{plain}, by {c.by} {c.low:.1f}–{c.high:.1f}{c.dominated}"
+        plain, c = f"95 % interval {_pct(self.low)}–{_pct(self.high)}", self.clustered
+        return plain if c is None else f"{plain}, by {c.by} {_pct(c.low)}–{_pct(c.high)}{c.dominated}"
 
     @property
     def tied(self) -> str:
@@ -587,16 +587,16 @@ class Comparison(NamedTuple):
 
     def __str__(self) -> str:
         """`+12.7 points (95 % interval +8.0 to +17.3), 42 groups fixed, 4 broken, p 3e-05`."""
-        interval = f"95 % interval {self.low:+.1f} to {self.high:+.1f}"
+        interval = f"95 % interval {_signed(self.low)} to {_signed(self.high)}"
         counts = f"{self.fixed} groups fixed, {self.broken} broken"
-        return f"{self.difference:+.1f} points ({interval}), {counts}, p {p_digits(self.p_value)}"
+        return f"{_signed(self.difference)} points ({interval}), {counts}, p {p_digits(self.p_value)}"
 
     def __repr__(self) -> str:
         """`+46.0 [+39.3, +52.0], 147 fixed, 9 broken, p 2.8e-33`; by cluster too, where there are clusters."""
         c = self.clustered
-        by = f", by {c.by} [{c.low:+.1f}, {c.high:+.1f}] p {p_digits(c.p_value)}" if c else ""
+        by = f", by {c.by} [{_signed(c.low)}, {_signed(c.high)}] p {p_digits(c.p_value)}" if c else ""
         counts = f"{self.fixed} fixed, {self.broken} broken, p {p_digits(self.p_value)}"
-        return f"{self.difference:+.1f} [{self.low:+.1f}, {self.high:+.1f}], {counts}{by}"
+        return f"{_signed(self.difference)} [{_signed(self.low)}, {_signed(self.high)}], {counts}{by}"
 
     @staticmethod
     def over_seeds(

@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 
 from core.base.paths import assets
-from core.base.text import counted
+from core.base.text import _pct, counted
 from core.figures.text import label_and_meaning
 from core.metrics.retrieval import COLA_MAP, METRICS
 from core.papers import _cola, _shipped_results
@@ -69,7 +69,7 @@ def _of_alpha(plan: Mapping[str, Any], agrees: bool) -> str:
     lower = sum(row[3] < row[1] for row in found)
     verdict = _agrees(len(raised), len(found)) if agrees else ""
     best = max(found, key=lambda row: row[2] - row[1])
-    most = f", most on {best[0]}: from {best[1]:.1f} to {best[2]:.1f} %" if raised else ""
+    most = f", most on {best[0]}: from {_pct(best[1])} to {_pct(best[2])} %" if raised else ""
     where = f"all {len(found)} sets" if lower == len(found) else f"{lower}"
     return _capital(
         f"{verdict}an α that is chosen on held-out groups raises TextScore on {len(raised)} of {len(found)} sets{most}"
@@ -84,7 +84,9 @@ def _of_retrieval(plan: Mapping[str, Any], agrees: bool) -> str:
         at = {cell["head"]: _known(cell) for cell in line["cells"]}
         before, after = at["α = 0 R@1"], at["test R@1, α from validation"]
         if before is not None and after is not None:
-            told.append(f"from {before:.1f} to {after:.1f} % (prior from {line['line'].rpartition(': ')[2]})")
+            told.append(
+                f"from {_pct(before)} to {_pct(after)} % (prior from {line['line'].rpartition(': ')[2]})"
+            )
             raised += after > before
     if not told:
         return ""
@@ -107,7 +109,7 @@ def _by_length(agrees: bool) -> str:
     where = _agrees(sum(joint for *_, joint in found), len(found)) if agrees else "On the built-in world "
     return (
         f"{where}the order depends on the length of training. {METRICS[COLA_MAP].label} of "
-        f"all queries is {before:.1f} % before, chance {chance:.1f} %. {' '.join(text for text, *_ in found)} "
+        f"all queries is {_pct(before)} % before, chance {_pct(chance)} %. {' '.join(text for text, *_ in found)} "
         "Their intervals stand below."
     )
 
@@ -129,10 +131,10 @@ def _standing(length: int, epochs: int) -> tuple[str, float, float, bool] | None
         return None
     best = max(found, key=lambda name: found[name][0])
     near = sum(ends[1] >= found[best][1][0] for name, (_, ends) in found.items() if name != best)
-    first = f"After {epochs} epochs {best} is highest, {found[best][0]:.1f} %"
+    first = f"After {epochs} epochs {best} is highest, {_pct(found[best][0])} %"
     first += f" ({near} of the other {counted(len(found) - 1, 'interval')} overlap)" if near else ""
     own = [s.label for s in STRATEGIES.values() if s.joint and s.label != best and s.label in found]
-    others = "".join(f", {name} {found[name][0]:.1f} %" for name in own)
+    others = "".join(f", {name} {_pct(found[name][0])} %" for name in own)
     of_paper = any(s.joint and s.label == best for s in STRATEGIES.values())
     return f"{first}{others}.", before[0], chance, of_paper
 
@@ -149,21 +151,21 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> str:
     if raised and len(found) == 1:
         line, _, before, after, _ = raised[0]
         where = f"on the one measured line, {line}"
-        return f"Test-time matching raises {metric} {where}: from {before:.1f} to {after:.1f} %."
+        return f"Test-time matching raises {metric} {where}: from {_pct(before)} to {_pct(after)} %."
     few = f"{len(raised) or 'none'} of the {len(found)} measured lines"
     many = every if len(raised) == len(found) else few
     verdict = _agrees(len(raised), len(found)) if agrees else ""
     text = f"{verdict}{'t' if verdict else 'T'}est-time matching raises {metric} on {many}"
     if raised:
         line, _, before, after, _ = max(raised, key=lambda row: row[3] - row[2])
-        text += f", most on {line}: from {before:.1f} to {after:.1f} %"
+        text += f", most on {line}: from {_pct(before)} to {_pct(after)} %"
     within = [row[0] for row in raised if row[4] is not None and row[4] <= row[2]]
     if within:
         names = within[0] if len(within) == 1 else f"{len(within)} of them"
         text += f"; on {names} the value before lies within the interval after"
     line, _, before, after, _ = min(found, key=lambda row: row[3] - row[2])
     return f"{text}. " + (
-        f"It falls most on {line}: from {before:.1f} to {after:.1f} %." if after < before else ""
+        f"It falls most on {line}: from {_pct(before)} to {_pct(after)} %." if after < before else ""
     )
 
 

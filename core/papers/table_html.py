@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from core import datasets
 from core.base.lazy import pandas as pd
-from core.base.text import counted
+from core.base.text import _pct, counted
 from core.datasets.paper_results import UNITS, reference
 from core.figures.text import label_and_meaning
 from core.papers._findings import finding
@@ -247,7 +247,9 @@ def _row_html(
     """The cells of a row. heads : the columns, with the decimals of what is printed there. none : what stands where it
     has no number, and why. with_chance : each beside its own. tops : the numbers to mark as the highest."""
     chances = {head: cell.get("chance") for head, cell in row.items()}
-    says = {head: f", chance {c:.1f}" if with_chance and c is not None else "" for head, c in chances.items()}
+    says = {
+        head: f", chance {_pct(c)}" if with_chance and c is not None else "" for head, c in chances.items()
+    }
     measured = any(cell["yours"] is not None for cell in row.values())
     empty = f'<div><span class="cm-none" title="{none[1]}">{none[0]}</span></div>'
     known = {head for head in heads if head in row and _is_known(row[head])}
@@ -282,7 +284,7 @@ def _interval_html(cell: Mapping[str, Any], whose: str, more: str) -> str:
     if low is None:
         return f"<small>{more.removeprefix(', ')}</small>" if more else ""
     over = cell.get(f"{whose}_over") or "groups"
-    return f'<small title="95 % interval over {over}">{low:.1f}–{high:.1f}{more}</small>'
+    return f'<small title="95 % interval over {over}">{_pct(low)}–{_pct(high)}{more}</small>'
 
 
 def _printed_digits(lines: Sequence[Mapping[str, Any]]) -> dict[str, int]:

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.base.paths import assets
-from core.base.text import counted
+from core.base.text import _signed, counted
 from core.ttm._signals import first_signals
 from core.ttm.config import PRESETS
 from core.ttm.run import AdaptationRun, TTMRun
@@ -68,7 +68,7 @@ class Forecast(NamedTuple):
             tested = f"In tests on other sets the mean of a few runs ended inside in {100 * self.level:.0f} % of cases."
             return f"{self._here}{line} {tested}"
         inside = "inside" if self.low <= change <= self.high else "outside"
-        return f"{line} It changed by {change:+.1f}, {inside} of the interval {self.span}."
+        return f"{line} It changed by {_signed(change)}, {inside} of the interval {self.span}."
 
     @property
     def _here(self) -> str:
@@ -78,7 +78,7 @@ class Forecast(NamedTuple):
         held = "inside" if self.low <= self.measured <= self.high else "outside"
         mean = " on average" if self.runs > 1 else ""
         runs = f"{counted(self.runs, 'run')} of this model on this set changed GroupMatch"
-        return f"Measured: {runs} by {self.measured:+.1f} points{mean}, {held} the forecast. "
+        return f"Measured: {runs} by {_signed(self.measured)} points{mean}, {held} the forecast. "
 
     @staticmethod
     def partner(model: str) -> str:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy
 
+from core.base.text import _pct
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.statistics import Comparison, compare
@@ -276,8 +277,8 @@ def divergence(records: Sequence[Mapping[str, Any]], config: Mapping[str, Any]) 
         ):
             return None
         what = (
-            f"GroupMatch fell from {before['value']:.1f} to {after['value']:.1f} %, which cannot be told from chance "
-            f"({after['chance']:.1f} %)"
+            f"GroupMatch fell from {_pct(before['value'])} to {_pct(after['value'])} %, which cannot be told from "
+            f"chance ({_pct(after['chance'])} %)"
         )
     else:
         tied_before, tied = (_tied_share(record) for record in (first, last))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import streamlit as st
 
+from core.base.text import _pct
 from core.debiasing.curves import _spans_text
 from core.debiasing.debias import prior_from_scores
 from core.debiasing.study import AlphaStudy, pmi_text
@@ -92,7 +93,7 @@ def show() -> None:
 
 def range_text(values: np.ndarray) -> str:
     """From the lowest to the highest percentage, or the one that there is."""
-    low, high = (f"{value:.1f} %" for value in (values.min(), values.max()))
+    low, high = (f"{_pct(value)} %" for value in (values.min(), values.max()))
     return f"{low} everywhere" if low == high else f"{low[:-2]} to {high}"
 
 
@@ -113,7 +114,7 @@ def move_alpha(study: AlphaStudy) -> float:
     clicked_point("lesson-alpha", lambda point: _set_alpha(low + point.share * (high - low)))
     best, label = study.best(TEXT_SCORE), METRICS[TEXT_SCORE].label
     st.caption(
-        f"{SET}, {len(study.ids)} groups. Strip below: where {label} is highest, {best.value:.1f} %, at α = "
+        f"{SET}, {len(study.ids)} groups. Strip below: where {label} is highest, {_pct(best.value)} %, at α = "
         f"{_spans_text(best.intervals)}. Shaded: its 95 % band. Press the figure to move α there."
     )
     return float(alpha)
@@ -123,7 +124,7 @@ def _at_alpha(study: AlphaStudy, alpha: float) -> str:
     """Every metric at an alpha, with its interval."""
     estimates = {METRICS[name].label: study.evaluation(alpha).metrics[name] for name in SHOWN}
     values = "; ".join(
-        f"{label} {e.value:.1f} % ({e.low:.1f}–{e.high:.1f})" for label, e in estimates.items()
+        f"{label} {_pct(e.value)} % ({_pct(e.low)}–{_pct(e.high)})" for label, e in estimates.items()
     )
     return f"At α = {alpha:.2f}, with 95 % intervals: {values}."
 
@@ -161,12 +162,12 @@ def where_it_helps(study: AlphaStudy, alpha: float) -> None:
             unbroken(
                 f"**Why does {label} fall above?** The captions of a group are about equally likely as texts: their "
                 f"log P(t) differs by {here[0]:.2f} on average, an image's scores by {here[1]:.2f}. What α takes out "
-                f"is mostly noise ({ends[0]:.1f} % at α = 0, {ends[1]:.1f} % at 1).\n\n"
+                f"is mostly noise ({_pct(ends[0])} % at α = 0, {_pct(ends[1])} % at 1).\n\n"
                 f"**Where does it help?** Where captions differ more as texts: on {HELPED} by {there[0]:.2f}, scores "
                 f"by {there[1]:.2f}. {label} rises there from "
-                f"{helped.evaluation(0.0).metrics[TEXT_SCORE].value:.1f} % to {best.value:.1f} % at "
+                f"{_pct(helped.evaluation(0.0).metrics[TEXT_SCORE].value)} % to {_pct(best.value)} % at "
                 f"α\u00a0=\u00a0{best.alpha:.2f}, chosen on these very groups; with an α chosen on one half of them it "
-                f"rises on the other half from {other.zero.mean():.1f} % to {other.values.mean():.1f} % (mean "
+                f"rises on the other half from {_pct(other.zero.mean())} % to {_pct(other.values.mean())} % (mean "
                 "of ten splits)."
             )
         )
@@ -174,7 +175,9 @@ def where_it_helps(study: AlphaStudy, alpha: float) -> None:
         st.caption(f"{HELPED}, {len(helped.ids)} groups")
         value = helped.evaluation(alpha).metrics[TEXT_SCORE].value
         chart(
-            text_figure(helped, alpha), f"{label} over alpha. At {alpha:.2f}: {value:.1f} %.", "lesson-helped"
+            text_figure(helped, alpha),
+            f"{label} over alpha. At {alpha:.2f}: {_pct(value)} %.",
+            "lesson-helped",
         )
 
 

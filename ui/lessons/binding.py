@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 
 from core import figures
+from core.base.text import _pct
 from core.figures import retrieval
 from core.figures.teaching import caption_bars_data, caption_bars_figure
 from core.figures.text import metric_line
@@ -58,7 +59,7 @@ def show() -> None:
     if choice is None:
         return
     value = {change: part.metrics[TEXT_SCORE].value for change, part in parts.items()}
-    shares = ", ".join(f"{_CHANGE_LABELS[change]} {share:.1f} %" for change, share in value.items())
+    shares = ", ".join(f"{_CHANGE_LABELS[change]} {_pct(share)} %" for change, share in value.items())
     noticed = _CHANGE_LABELS[max(value, key=value.__getitem__)]
     elements.verdict(choice, noticed, f"TextScore by mistake: {shares}.")
     by_mistake(parts)
@@ -172,7 +173,7 @@ def measured() -> None:
 def _bars(data: retrieval.StrategiesData, key: str, measures: tuple[int, ...] = ()) -> None:
     """Strategies as bars, and in words for who cannot see them."""
     named = zip(data.strategies, data.value[UNSEEN], strict=True)
-    values = ", ".join(f"{retrieval.label(name)} {value:.1f} %" for name, value in named)
+    values = ", ".join(f"{retrieval.label(name)} {_pct(value)} %" for name, value in named)
     draw = retrieval.strategies_figure
     figure = draw(data, measures=measures) if measures else draw(data)
     chart(figure, f"Cola mAP on unseen combinations by strategy: {values}.", key)
@@ -190,10 +191,10 @@ def _what_fixes_it(data: retrieval.StrategiesData) -> str:
 
     def said(j: int) -> str:
         ties = data.ties[UNSEEN, j]
-        tied = f", {ties:.1f} queries tied" if ties > 0 else ""
-        return f"{data.value[UNSEEN, j]:.1f} % ({low[j]:.1f}–{high[j]:.1f}{tied})"
+        tied = f", {_pct(ties)} queries tied" if ties > 0 else ""
+        return f"{_pct(data.value[UNSEEN, j])} % ({_pct(low[j])}–{_pct(high[j])}{tied})"
 
-    chance = f"chance {np.nanmean(data.chance[UNSEEN]):.1f} %; in brackets 95 % intervals"
+    chance = f"chance {_pct(np.nanmean(data.chance[UNSEEN]))} %; in brackets 95 % intervals"
     if best == base:
         return (
             "**What fixes it? None of these strategies, on combinations never seen in training:** none has a higher "

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import streamlit as st
 
+from core.base.text import _pct
 from core.figures import group_html
 from core.figures.teaching import draws_data, draws_figure
 from core.figures.text import metric_line
@@ -39,7 +40,7 @@ def show() -> None:
     if choice is None:
         return
     exact = lessons.guessing_table([(2, 2)]).iloc[0]["GroupMatch"]
-    elements.verdict(choice, f"1 in {100 / exact:.0f}", f"Its exact chance level is {exact:.1f} %.")
+    elements.verdict(choice, f"1 in {100 / exact:.0f}", f"Its exact chance level is {_pct(exact)} %.")
     st.markdown(
         "There are only two ways to match two images with two captions, so the chance level is one half. "
         "**GroupMatch is not free accuracy**: compare it with its chance level, never read it alone."
@@ -116,7 +117,7 @@ def random_draws() -> None:
     )
     said = (
         f"**{summary}.** On average at least 19 of 20 do: that is what 95 % means, and why one interval that misses "
-        f"proves nothing. They are {width:.1f} points wide; more groups make them narrower. "
+        f"proves nothing. They are {_pct(width)} points wide; more groups make them narrower. "
         f"The first draw: {metric_line(draws[0])}."
     )
     st.markdown(unbroken(said))

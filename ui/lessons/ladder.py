@@ -7,6 +7,7 @@ from typing import Any
 
 import streamlit as st
 
+from core.base.text import _pct, _signed
 from core.ladder.ladder import Ladder
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from ui.formatting import true_minus
@@ -40,13 +41,13 @@ def show() -> None:
         st.markdown(f"The built-in CLIP, all groups: GroupMatch {line(own[GROUP_MATCH])}.")
         choice = elements.predict(
             "ladder",
-            f"GroupMatch is {own[GROUP_MATCH]['value']:.1f} % here. Where is most of the rest lost?",
+            f"GroupMatch is {_pct(own[GROUP_MATCH]['value'])} % here. Where is most of the rest lost?",
             tuple(STAGES.values()),
         )
     if choice is None:
         return
     losses = (
-        f"{STAGES[each['name']].partition(':')[0]} {Ladder.points(record, each):+.1f}"
+        f"{STAGES[each['name']].partition(':')[0]} {_signed(Ladder.points(record, each))}"
         for each in record["steps"]
     )
     once = " in this one run of the probes" if record.get("runs", 1) == 1 else ""

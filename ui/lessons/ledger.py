@@ -9,6 +9,7 @@ import numpy as np
 import streamlit as st
 
 from core import figures
+from core.base.text import _pct
 from core.figures.text import metric_line
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
@@ -40,14 +41,14 @@ def show() -> None:
         elements.define(*BOTH)
         choice = elements.predict(
             "ledger",
-            f"GroupScore is {score.value:.1f} % here (chance {score.chance:.1f} %). Now the model is trained, but "
+            f"GroupScore is {_pct(score.value)} % here (chance {_pct(score.chance)} %). Now the model is trained, but "
             "every label is **a matching drawn at random**: nothing is known. What does GroupScore become?",
             OPTIONS,
         )
     if choice is None:
         return
     after = drawn[GROUP_SCORE]
-    change = f"GroupScore {score.value:.1f} % before, {after.value:.1f} % after; chance {after.chance:.1f} %."
+    change = f"GroupScore {_pct(score.value)} % before, {_pct(after.value)} % after; chance {_pct(after.chance)} %."
     elements.verdict(choice, _outcome(score, after), change)
     (row,) = (row for row in record["rows"] if row["name"] == RANDOM)
     st.markdown(

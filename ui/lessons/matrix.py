@@ -9,6 +9,7 @@ import pandas as pd
 import streamlit as st
 
 from core.base.errors import InputError
+from core.base.text import _pct
 from core.figures import OUTCOME_SYMBOLS, group_html
 from core.figures.text import escape_markdown
 from core.groups import Group
@@ -131,14 +132,14 @@ def change_the_scores(group: Group, scores: np.ndarray) -> None:
         with st.container(width=400):
             draw_group(group, data)
         st.html(group_html.verdicts_html(data, SHOWN))
-    levels = ", ".join(f"{METRICS[name].label} {100 * chance(name, 2, 2):.1f} %" for name in SHOWN)
+    levels = ", ".join(f"{METRICS[name].label} {_pct(100 * chance(name, 2, 2))} %" for name in SHOWN)
     st.caption(f"Chance levels on random scores: {levels}.")
 
 
 def added(label: str, key: str) -> float:
     """A slider from −6 to 6 in steps of 0.1; one of numbers writes a hyphen before the negative ones."""
     steps = [step / 10 for step in range(-60, 61)]
-    more: dict[str, Any] = {"format_func": lambda step: true_minus(f"{step:.1f}"), "bind": "query-params"}
+    more: dict[str, Any] = {"format_func": lambda step: true_minus(_pct(step)), "bind": "query-params"}
     return st.select_slider(label, steps, 0.0, key=key, **more)
 
 

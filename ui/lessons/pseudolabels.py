@@ -6,6 +6,7 @@ import numpy as np
 import streamlit as st
 
 from core import figures
+from core.base.text import _pct
 from core.exchange.example import EXAMPLE
 from core.figures.text import metric_line
 from core.metrics import groups as metrics
@@ -71,7 +72,7 @@ def compare_the_surest(evaluation: Evaluation, choice: str) -> None:
         outcome = "clearly more"
     elif surest.high < everyone.value:
         outcome = "fewer"
-    both = f"{METRICS[GROUP_MATCH].label} {surest.value:.1f} % of these, {everyone.value:.1f} % of all."
+    both = f"{METRICS[GROUP_MATCH].label} {_pct(surest.value)} % of these, {_pct(everyone.value)} % of all."
     elements.verdict(choice, outcome, both)
     label = METRICS[GROUP_MATCH].label
     said = (
@@ -100,7 +101,7 @@ def move_threshold(evaluation: Evaluation) -> None:
         st.caption("Press the figure to move the threshold there.")
         labels, correct = st.columns(2)
         labels.metric("Pseudo-labels", f"{int(selected.sum())} of {len(selected)}")
-        correct.metric("Correct", f"{int(right[selected].sum())} ({precision or 0:.1f} %)")
+        correct.metric("Correct", f"{int(right[selected].sum())} ({_pct(precision or 0)} %)")
     last = int(np.where(selected, margin, np.inf).argmin())
     with second:
         st.markdown(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import streamlit as st
 
-from core.base.text import _change_in_points
+from core.base.text import _change_in_points, _signed
 from core.figures.teaching import rounds_data, rounds_figure
 from core.figures.text import metric_line
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
@@ -52,15 +52,15 @@ def show() -> None:
         _change_in_points(half.before.metrics[GROUP_SCORE].value, half.after.metrics[GROUP_SCORE].value)
         for half in halves.values()
     )
-    gains = f"GroupScore {adapted:+.1f} points on the adapted half, {untouched:+.1f} on the untouched one."
+    gains = f"GroupScore {_signed(adapted)} points on the adapted half, {_signed(untouched)} on the untouched one."
     elements.verdict(choice, _outcome(adapted, untouched), true_minus(gains))
     watch_training(halves)
     said = (
-        f"Adapted half: GroupScore {adapted:+.1f} points. Untouched half: {untouched:+.1f}. The gap is memory of the "
-        "test set, not skill. GroupMatch of the adapted half hardly moves: the labels *are* its matchings. That is why "
-        "Crossmatch offers the check wherever a model adapts. (Trained just now: one linear map for the embeddings of "
-        "images and one for those of captions; test-time matching trains the whole model, and its page measures how "
-        "much of the gain carries over.)"
+        f"Adapted half: GroupScore {_signed(adapted)} points. Untouched half: {_signed(untouched)}. The gap is memory "
+        "of the test set, not skill. GroupMatch of the adapted half hardly moves: the labels *are* its matchings. That "
+        "is why Crossmatch offers the check wherever a model adapts. (Trained just now: one linear map for the "
+        "embeddings of images and one for those of captions; test-time matching trains the whole model, and "
+        "its page measures how much of the gain carries over.)"
     )
     st.markdown(unbroken(said))
     elements.question(

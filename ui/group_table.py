@@ -1,0 +1,117 @@
+"""The groups of a set as a table, a row per group; a click on a row opens it."""
+
+from __future__ import annotations
+
+from math import ceil, log10
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import streamlit as st
+
+from core.metrics.evaluation import Evaluation
+from core.metrics.group_metrics import SYMBOLS
+from core.metrics.groups import METRICS
+from ui.formatting import of_groups, wide_table
+from ui.selection import open_group
+
+TABLE, CARDS = "Table", "Cards"
+PER_PAGE = 5000  # rows that a browser gets at once
+_ROW, _HEAD, _MOST_HEIGHT = 35, 38, 500  # pixels; a higher table scrolls by itself
+_DIGITS = (2, 6)  # decimals of margins and totals, at least and at most
+_TOTALS = {
+    "margin": "How far the total of the model's matching leads that of the next best one; 0 where two tie.",
+    "true pairs": "Total of the scores of the true pairs.",
+    "best other": "Total of the best other matching. GroupMatch is right where that of the true pairs is higher.",
+}
+
+
+def choose_layout(pictures: bool) -> str:
+    """Whether groups are shown as a table or as cards: of groups without pictures the table comes first. Either choice
+    is kept by itself."""
+    key, first = ("layout", CARDS) if pictures else ("file_layout", TABLE)
+    return str(
+        st.segmented_control(
+            "Show as", [TABLE, CARDS], default=first, required=True, key=key, bind="query-params",
+            label_visibility="collapsed", width="content",
+        )
+    )  # fmt: skip
+
+
+def group_table(evaluation: Evaluation, indices: np.ndarray) -> None:
+    """The groups with these numbers, in this order."""
+    table = table_of(evaluation, indices)
+
+    def choose() -> None:
+        cells = st.session_state["group-table"].selection.cells
+        if cells:
+            open_group(str(table["id"].iloc[cells[0][0]]))
+
+    wide_table(
+        table,
+        column_config=_columns(evaluation, table),
+        height=min(_HEAD + _ROW * len(table), _MOST_HEIGHT),
+        key="group-table",
+        on_select=choose,
+        selection_mode="single-cell",
+        alt=f"{len(table)} groups, a row each",
+    )
+    st.caption(
+        "Press a row to open its group, the head of a column to sort by it. ✓ right, ✗ wrong, = missed by a tie alone. "
+        "Previous and Next of an opened group follow the order that Filters has."
+    )
+
+
+def table_of(evaluation: Evaluation, indices: np.ndarray) -> pd.DataFrame:
+    """A row per group: id, each metric's verdict, margin, both totals, and its tags."""
+    table = pd.DataFrame({"id": [str(evaluation.ids[i]) for i in indices]})
+    for name in of_groups(evaluation.metrics):
+        outcome = evaluation.outcomes[name]
+        table[METRICS[name].label] = [SYMBOLS[outcome.kind(int(i))] for i in indices]
+    true, other = _totals(evaluation, indices)
+    table = table.assign(**dict(zip(_TOTALS, (evaluation.matches.margin[indices], true, other), strict=True)))
+    if evaluation.tags is None:
+        return table
+    tags = evaluation.tags.iloc[indices].reset_index(drop=True)
+    taken = {name: f"tag: {name}" for name in tags if name in table}
+    tags = tags.rename(columns={**taken, **{n: str(n).replace("_", " ") for n in tags if n not in taken}})
+    return pd.concat([table, tags], axis=1)
+
+
+def _totals(evaluation: Evaluation, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Totals of the true pairs and of the best other matching, float (s,) each, as a group by itself has them."""
+    scores = evaluation.scores[indices].astype(np.float64)
+    own, matching = evaluation.truth[indices], evaluation.matches.matching[indices]
+    if scores.shape[1] == 1:
+        true = np.take_along_axis(scores[:, 0], own, axis=1).max(axis=1)
+        others = scores[:, 0].copy()
+        np.put_along_axis(others, own, -np.inf, axis=1)
+        return true, others.max(axis=1)
+    of = lambda pairs: np.take_along_axis(scores, pairs[:, :, None], axis=2).sum(axis=(1, 2))  # noqa: E731
+    true, best = of(own), of(np.maximum(matching, 0))
+    right = (matching == own).all(axis=1)
+    other = np.where(right, true - evaluation.matches.margin[indices], best)
+    # Where two matchings tie none is the model's, and with debiased scores what ties differs by rounding.
+    one_by_one = (
+        range(len(indices)) if evaluation.rounding is not None else np.flatnonzero(matching[:, 0] < 0)
+    )
+    for row in one_by_one:
+        other[row] = evaluation.group(int(indices[row])).rival_total
+    return true, other
+
+
+def _columns(evaluation: Evaluation, table: pd.DataFrame) -> dict[str, Any]:
+    """How each column is headed and shown: the id and the verdicts as narrow as a phone needs."""
+    margins = evaluation.matches.margin[evaluation.matches.margin > 0]
+    least, most = _DIGITS
+    digits = min(max(ceil(-log10(margins.min())), least), most) if len(margins) else least
+    longest = table["id"].str.len().max()
+    columns: dict[str, Any] = {"id": st.column_config.TextColumn(width=int(min(24 + 8 * longest, 170)))}
+    for name in of_groups(evaluation.metrics):
+        entry = METRICS[name]
+        columns[entry.label] = st.column_config.TextColumn(
+            entry.short, help=f"{entry.label}: {entry.meaning}", width=58 if len(entry.short) < 6 else 76
+        )
+    for name, meaning in _TOTALS.items():
+        columns[name] = st.column_config.NumberColumn(help=meaning, format=f"%.{digits}f", width=92)
+    return columns
