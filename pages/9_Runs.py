@@ -493,9 +493,7 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
         st.session_state[TABLE] = {"selection": {"rows": [ids.index(name) for name in chosen]}}
     ticked = _ticked(ids, chosen)
     if 2 <= len(ticked) <= len(LETTERS):
-        letters = zip(
-            (each.id for each in by_age([sweeps[name] for name in ticked])), LETTERS, strict=False
-        )
+        letters = zip((each.id for each in by_age([sweeps[name] for name in ticked])), LETTERS, strict=False)
         frame = frame.assign(letter=frame["id"].map(dict(letters)).fillna(""))
     everything = bool(st.session_state.get("columns"))
     shown, widths = (frame.assign(set=marked(frame, frame["set"])), {}) if everything else fitted(frame)
@@ -542,8 +540,8 @@ def _what_to_tick(count: int, of: int) -> str:
 
 
 def by_age(runs: Sequence[SeedGroup]) -> list[SeedGroup]:
-    """Runs in the order of their letters: A is the oldest, so that B minus A is what a later one gained; of two the other
-    way round where they are swapped."""
+    """Runs in the order of their letters: A is the oldest, so that B minus A is what a later one gained; the other way
+    round where they are swapped."""
     return sorted(runs, key=lambda sweep: sweep.created, reverse=bool(st.session_state.get("swapped")))
 
 
