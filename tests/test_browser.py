@@ -5,8 +5,8 @@ Skipped with one line where there is no Chromium, unless CI=true: then that is a
 
 from __future__ import annotations
 
-import os
 import itertools
+import os
 import re
 import shutil
 import socket
