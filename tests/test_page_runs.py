@@ -1186,3 +1186,19 @@ def test_that_a_table_goes_on_is_said_where_it_does():
     rules = style.split("@supports (timeline-scope: --both) {")[1].split("\n}")[0]
     assert ".st-key-both-results div:has(> table) {scroll-timeline: --both inline;}" in rules
     assert "visibility: hidden" in rules and "animation-timeline: --both" in rules
+
+
+def test_that_a_result_is_not_the_last_one_stands_whole_in_its_cell(app, made):  # noqa: F811
+    """“, so far” was cut: the column had the width that finished results need."""
+    store, words = RunStore(), "GroupMatch, chance 16.7, so far"
+    begun = store.create("ttm", "half", {**store.get(made.seeds[0]).config, "group": ""})
+    attempt = store.queue_up(begun.id)
+    for step in store.steps(made.seeds[0])[:2]:
+        store.append_step(begun.id, step, attempt)
+    table = app(RUNS, together="false").dataframe[0]
+    store.delete(begun.id)  # of the runs that other tests count
+    row = table.value.set_index("id").loc[begun.id]
+    shown = json.loads(table.proto.columns)
+    assert words[-8:] in row["result"] or "not finished" in row["result"]
+    assert shown["result"]["width"] >= max(map(len, table.value["result"])) * 5.6 + 16
+    assert sum(shown[name]["width"] for name in table.proto.column_order) <= ROOM
