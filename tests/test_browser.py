@@ -644,7 +644,7 @@ def test_on_a_phone_whole_columns_of_a_papers_table_are_in_sight_and_can_be_read
     count = table.locator("thead th").count()
     assert len({head["name"] for head in heads}) == count > 3  # each of them in sight as a whole
     assert all(head["size"] >= 12 for head in heads)
-    for one, other in zip(heads, heads[1:], strict=False):
+    for one, other in pairwise(heads):
         assert one["page"] != other["page"] or other["left"] - one["right"] >= 5
     sizes = table.evaluate(
         "place => [...place.querySelectorAll('td *')].map(e => parseFloat(getComputedStyle(e).fontSize))"

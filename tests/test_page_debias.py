@@ -484,6 +484,21 @@ def test_before_one_is_chosen_a_group_is_shown_that_alpha_fixes_and_the_page_say
     assert "No group changes at α = 0.100" in _first_group(only_worse, 0.1, "text_score")[1]
 
 
+def test_the_group_that_the_page_chose_stays_while_alpha_moves(app, scored):
+    """Each alpha had a group of its own, which it fixes: nobody saw the cell that flips."""
+    study = scored[1][FIRST]
+    test = app(set=FIRST)
+    said = lambda: (c.value.replace("\\", "") for c in test.caption)  # noqa: E731
+    shown = lambda: next(line for line in said() if "Shown: " in line)  # noqa: E731
+    first = shown().partition(",")[0]
+    flips = {alpha: study.flips(alpha, "text_score") for alpha in (0.05, 0.3, 1.0)}
+    index = study.ids.index(first.strip("*"))
+    for alpha, flipped in flips.items():
+        fine(test.slider(key="alpha").set_value(alpha).run())
+        does = "fixes" if flipped.fixed[index] else "breaks" if flipped.broken[index] else "leaves as it is"
+        assert shown().startswith(first) and f"α = {alpha:.3f} {does}" in shown()
+
+
 def test_the_slider_of_alpha_is_set_by_buttons_without_a_warning(app, caplog, monkeypatch):
     from streamlit.elements.lib import policies
 

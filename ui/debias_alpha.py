@@ -72,6 +72,9 @@ _HALVES = (
 _LITTLE = (
     0.6  # the spread of log P(t) in a group over that of an image's scores, where alpha has little to remove
 )
+_KEPT = (
+    "group-while-alpha-moves"  # in the session: study and metric, and the index that the page chose for them
+)
 _HEIGHT = 318  # of the figure: on a laptop it ends above the fold
 
 _PMI = (
@@ -558,7 +561,20 @@ def _shown_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str
                 key=f"flip-{label}",
             )
         chosen = pick_group(ids, warn=False, label_visibility="collapsed", width=340)
-    return _first_group(study, alpha, metric) if chosen is None else (ids.index(chosen), "")
+    return _kept_group(study, alpha, metric) if chosen is None else (ids.index(chosen), "")
+
+
+def _kept_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str]:
+    """`_first_group`, and from then on the same one however alpha moves, so that the alpha is seen that turns it: one
+    that every alpha fixes was another group at each."""
+    kept = st.session_state.get(_KEPT)
+    if kept is None or kept[:2] != (id(study), metric):
+        index, why = _first_group(study, alpha, metric)
+        st.session_state[_KEPT] = (id(study), metric, index)
+        return index, why
+    index, flips = kept[2], study.flips(alpha, metric)
+    does = "fixes" if flips.fixed[index] else "breaks" if flips.broken[index] else "leaves as it is"
+    return index, f"Shown: a group that α = {alpha:.3f} {does}, by {METRICS[metric].label}."
 
 
 def _first_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str]:

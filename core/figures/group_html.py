@@ -87,7 +87,7 @@ def matrix_html(data: GroupData, title: str, *, row_highest: bool = False, corne
     highest = data.scores == data.scores.max(axis=1, keepdims=True)
     named, image = (
         "caption " if len(rows[0]) <= _MOST_BESIDE and not corner else "",
-        "" if corner else "image ",
+        '<span class="cm-hidden">image </span>' if corner else "image ",
     )
     head = "".join(f'<th scope="col" style="{_HEAD}">{named}{cell.caption}</th>' for cell in rows[0])
     body = "".join(
