@@ -13,7 +13,6 @@ import socket
 import subprocess
 import sys
 import urllib.request
-from itertools import pairwise
 from pathlib import Path
 from urllib.parse import quote_plus, unquote
 
@@ -569,7 +568,7 @@ def test_a_group_fits_a_laptop_without_a_jump_and_its_images_open_large(visit):
     levels = page.evaluate(
         "[...document.querySelectorAll('[data-testid=stMain] :is(h1,h2,h3,h4)')].map(e => +e.tagName[1])"
     )
-    assert levels[0] == 1 and all(after <= before + 1 for before, after in pairwise(levels))
+    assert levels[0] == 1 and all(after <= before + 1 for before, after in itertools.pairwise(levels))
     page.locator(".cm-zoom").first.click()
     page.wait_for_function("document.querySelector('dialog[open] img').naturalWidth === 1000")
     assert page.locator("dialog[open] p").inner_text().startswith(f"Image A of {GROUP}: ")
@@ -721,12 +720,48 @@ def test_on_a_laptop_the_figure_over_alpha_is_within_the_first_screen(visit, pat
     plot = page.evaluate(BOXES, ".st-key-alpha-curve .nsewdrag")[0]
     assert plot["bottom"] - plot["top"] > 245
     slider = page.locator(".st-key-alpha-controls").bounding_box()
-    does = page.locator(".st-key-alpha-figure p").first
+    does = page.locator(".st-key-alpha-says p").first
     assert slider["y"] + slider["height"] <= does.bounding_box()["y"] < figure["top"]
     assert "no debiasing: TextScore" in does.inner_text()
     group = page.get_by_role("heading", name="One group, before and after").bounding_box()
     pictures = page.locator(".st-key-debias-page .cm-zoom").first.bounding_box()
     assert group["y"] < pictures["y"] < 1000  # the pictures began 1,500 pixels down
+
+
+@pytest.mark.parametrize("name", ["triples", "left-right", "relations-1x4"])
+def test_on_a_laptop_the_slider_of_alpha_its_figure_and_the_scores_that_it_moves_are_on_one_screen(
+    visit, name
+):
+    """The scores stood a screen below the slider: nobody saw a cell change while alpha moved."""
+    page = visit(f"/Debias?set=scenes/{name}&model=builtin/blip-caption", height=768)
+    page.locator(".st-key-alpha-curve .main-svg").first.wait_for()
+    settle(page)
+    figure, slider = (page.evaluate(BOXES, f".st-key-{key}")[0] for key in ("alpha-curve", "alpha"))
+    matrices = page.evaluate(BOXES, ".st-key-alpha-matrices table")
+    told = page.locator(".st-key-alpha-matrices").get_by_text("What α turns:").bounding_box()
+    assert len(matrices) == 2 and slider["bottom"] < figure["top"]
+    assert all(figure["left"] + figure["width"] < each["left"] for each in matrices)  # beside it
+    assert max(figure["bottom"], told["y"] + told["height"], *(each["bottom"] for each in matrices)) < 768
+    assert slider["width"] > 400  # 300 pixels for 200 steps
+    tables = page.locator(".st-key-alpha-matrices table")
+    zero, before = tables.all_inner_texts()
+    page.get_by_role("slider").first.press("End")  # alpha = 1
+    tables.nth(1).filter(has_text="α = 1.000").wait_for()
+    settle(page)
+    at_zero, after = tables.all_inner_texts()
+    assert "α = 0.000" in at_zero and len({zero, before, at_zero, after}) >= 3
+    assert set(re.findall(r"−?[\d.]{4,}", after)) != set(re.findall(r"−?[\d.]{4,}", before))
+
+
+def test_three_pictures_stand_in_one_row_beside_their_words(visit):
+    """The third one began below the screen."""
+    page = visit("/Debias?view=Word+by+word&set=scenes/triples&model=builtin/blip-caption", height=768)
+    pictures = page.locator(".st-key-debias-page .cm-zoom")
+    pictures.nth(2).wait_for()
+    page.get_by_text("Caption 3").wait_for()
+    settle(page)
+    boxes = page.evaluate(BOXES, ".st-key-debias-page .cm-zoom")
+    assert len({round(box["top"]) for box in boxes}) == 1 and boxes[0]["bottom"] < 768
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
@@ -916,7 +951,7 @@ def test_on_a_phone_the_names_below_the_bars_of_what_training_changes_stand_apar
     settle(page)
     names = page.evaluate(BOXES, ".st-key-strategies .xtick text")
     assert len(names) == 8
-    for one, other in pairwise(names):
+    for one, other in itertools.pairwise(names):
         assert other["left"] - (one["left"] + one["width"]) > 4
 
 

@@ -104,7 +104,7 @@ def test_the_slider_moves_every_metric_and_the_group_in_view(app, scored):
 
 def test_what_alpha_turns_in_a_group_is_said_with_the_scores_that_are_compared(app, scored):
     """The matching of a square group is the same at every alpha: its picture showed nothing of what alpha had done."""
-    from ui.debias_alpha import _turned
+    from ui.debias_alpha import _turned, _turned_short
 
     study = scored[1][FIRST]
     fixed = int(study.flips(0.2, "text_score").fixed.argmax())
@@ -118,7 +118,9 @@ def test_what_alpha_turns_in_a_group_is_said_with_the_scores_that_are_compared(a
     )
     for i in np.flatnonzero(turned):
         assert f"Image {'ABC'[i]}: its own caption {before.truth[i] + 1} is behind caption " in said
-    assert "nothing" in _turned(before, before, 0.2)
+    assert "nothing" in _turned(before, before, 0.2) and "nothing" in _turned_short(before, before)
+    short = _turned_short(before, after)  # as the place beside the figure has it
+    assert all(f"image {'ABC'[i]}, behind → ahead" in short for i in np.flatnonzero(turned))
     test = app(set=FIRST, group=study.ids[fixed], alpha="0.2")
     assert "Image B: its own caption" in text(test) and "<u>" in html(test)
 
@@ -304,17 +306,17 @@ def test_an_address_of_which_nothing_is_used_opens_the_set_of_a_first_visit(app,
 @pytest.mark.parametrize(("scores", "says"), [
     ([[0.0, 1.0]] * 20 + [[0.0, -1.0]] * 20, "No alpha gives more TextScore than α = 0"),  # right captions: the second
     ([[0.4, 0.0]] * 40, "Alpha helps here"),
-    ([[0.4, 0.0]] * 20, "**These 20 groups are too few to tell whether alpha helps."),
+    ([[0.4, 0.0]] * 20, "These 20 groups are too few to tell whether alpha helps."),
 ])  # fmt: skip
 def test_the_page_says_whether_any_alpha_is_better_than_0_beyond_its_interval(scores, says):
-    from ui.debias_alpha import _changing_alpha, _verdict_text
+    from ui.debias_alpha import _changing_alpha, _conclusion, _results_text
 
     n, better = len(scores), scores[0] == [0.4, 0.0]
     scores = np.array(scores)[:, None]
     prior = np.array([[1.0, 0.0]] * n) if better else np.zeros((n, 2))
     study = AlphaStudy(scores, prior, np.ones((n, 1), int), list(map(str, range(n))))
-    said = _verdict_text(study, "text_score")
-    assert says in said and "tuned on test" in said
+    said = _results_text(study, "text_score")
+    assert says in f"{_conclusion(study, 'text_score')} {said}" and "tuned on test" in said.lower()
     gain = study.best_gain("text_score").gain
     assert (gain.low > 0) == better
     # all against none, above alpha 0.4; where the prior is flat no alpha changes a group
@@ -325,26 +327,28 @@ def test_the_page_says_whether_any_alpha_is_better_than_0_beyond_its_interval(sc
 
 def test_the_headline_is_of_groups_that_alpha_was_not_chosen_on():
     """It was the gain on the very groups that alpha was chosen on; the held-out one stood 2,500 pixels down."""
-    from ui.debias_alpha import _verdict_text
+    from ui.debias_alpha import _results_text
 
     rng = np.random.default_rng(4)
     scores, prior = rng.normal(size=(60, 1, 2)), rng.normal(size=(60, 2))
     study = AlphaStudy(scores, prior, np.zeros((60, 1), int), list(map(str, range(60))))
     found = study.validated("text_score")
     gains = found.values - found.zero  # the same ten halves at the alpha of the other half, and at 0
-    said = _verdict_text(study, "text_score").replace("−", "-")
+    said = _results_text(study, "text_score").replace("−", "-")
     held_out = (
-        f"measured on the other: TextScore {found.zero.mean():.1f} → {found.values.mean():.1f} %, "
-        f"{gains.mean():+.1f} ± {gains.std():.1f} points** (mean ± standard deviation of ten splits, no interval)"
+        f"α from the other half: TextScore {found.zero.mean():.1f} → {found.values.mean():.1f} %, "
+        f"{gains.mean():+.1f} ± {gains.std():.1f} points (SD, ten splits)."
     )
-    assert held_out in said and said.index(held_out) < said.index("tuned on test")
+    assert said.startswith(held_out) and said.index(held_out) < said.lower().index("tuned on test")
+    # Two lines dense with numbers stood there; a laptop has room for 175 of these letters.
+    assert len(said) < 175 and "**" not in said
     alone = AlphaStudy(scores[:1], prior[:1], np.zeros((1, 1), int), ["a"])  # has no halves
-    assert "one half" not in _verdict_text(alone, "text_score")
+    assert "half" not in _results_text(alone, "text_score")
 
 
 def test_alpha_is_said_to_harm_where_it_only_takes_away():
     """By hand: at α = 1 every one of 40 groups is wrong that is right below 0.4."""
-    from ui.debias_alpha import _conclusion, _verdict_text
+    from ui.debias_alpha import _conclusion, _results_text
 
     study = lambda prior: AlphaStudy(  # noqa: E731
         np.array([[[0.4, 0.0]]] * 40),
@@ -353,7 +357,7 @@ def test_alpha_is_said_to_harm_where_it_only_takes_away():
         list(map(str, range(40))),
     )
     assert _conclusion(study([1.0, 0.0]), "text_score") == "Alpha does not help here, and at α = 1 it harms."
-    said = _verdict_text(study([1.0, 0.0]), "text_score")
+    said = _results_text(study([1.0, 0.0]), "text_score")
     assert "α = 1 changes it by −100.0 points (95 % interval −100.0 to " in said
     assert "than α = 0 on all groups, 100.0 %" in said
     assert (
@@ -367,7 +371,10 @@ def test_below_the_figure_stands_one_note_and_then_the_group(app):
     said = [str(e.value) for e in elements]
     note = next(i for i, each in enumerate(said) if each.startswith("Shaded"))
     assert len(said[note]) < 165  # one line of a laptop
-    assert "no debiasing: TextScore" in " ".join(said[note - 4 : note])  # above the figure
+    # Above the figure, beside which stand the group's name, its two matrices and what alpha turns.
+    assert "no debiasing: TextScore" in " ".join(said[note - 7 : note])
+    assert "What α turns" in said[note - 1] and said[note - 2].count("<table") == 2
+    assert sum(each.count("<table") for each in said) == 2  # and no second copy
     assert said[note + 1] == "One group, before and after"
     assert said.index("Tuned and validated") < next(i for i, e in enumerate(said) if "This page opens" in e)
 
@@ -401,7 +408,7 @@ def test_of_a_metric_that_is_a_share_the_slider_says_how_many_groups_got_better(
 
 def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():
     """By itself TextScore had p = 0.025 over all alphas; the command shows three metrics, and found no alpha better."""
-    from ui.debias_alpha import _how_sure, _verdict_text
+    from ui.debias_alpha import _conclusion, _how_sure, _results_text
 
     rng = np.random.default_rng(9)
     prior = rng.normal(size=(60, 2))
@@ -409,9 +416,9 @@ def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():
     study = AlphaStudy(scores, prior, np.tile([0, 1], (60, 1)), list(map(str, range(60))))
     alone, row = study.best_gain("text_score"), study.record()["metrics"]["text_score"]["best"]
     assert alone.helps and row["better_than_0"] is False
-    said = _verdict_text(study, "text_score")
+    said = _results_text(study, "text_score")
     assert f", +{row['gain']['difference']:.1f} points (95 % interval" in said  # and not that none is better
-    assert said.startswith("**Alpha makes no clear difference here. ")
+    assert _conclusion(study, "text_score") == "Alpha makes no clear difference here."
     sure = _how_sure(study, "text_score")
     assert "corrected for the 3 metrics tested" in sure and "so this may be luck" in sure
     assert f": p = {row['p_any_alpha_holm']:.2g}, **cannot rule luck out**" in sure
@@ -420,7 +427,7 @@ def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():
 def test_a_gain_that_random_signs_do_not_explain_and_bets_cannot_prove_is_said_to_be_probable():
     """Above alpha 0.4 it fixes 20 groups and breaks 4; five others share a caption, so that one cluster of five that
     was not drawn might lose more than all these gain."""
-    from ui.debias_alpha import _how_sure, _verdict_text
+    from ui.debias_alpha import _conclusion, _how_sure, _results_text
 
     groups = (
         [([0.4, 0.0], [1.0, 0.0])] * 20 + [([0.0, 0.4], [0.0, 1.0])] * 4 + [([0.0, 1.0], [0.0, 0.0])] * 176
@@ -438,10 +445,10 @@ def test_a_gain_that_random_signs_do_not_explain_and_bets_cannot_prove_is_said_t
     assert found.p_any > 0.05 and found.probably and not found.helps
     record = found.record()
     assert (record["probably"], record["better_than_0"]) == (True, False)
-    said = _verdict_text(study, "text_score")
-    assert said.startswith("**Likely, but not proven: alpha helps here. Alpha chosen on one half ")
+    said = _results_text(study, "text_score")
+    assert _conclusion(study, "text_score") == "Likely, but not proven: alpha helps here."
     # The headline has one conclusion and no p or test: of 0.004 and 0.85 in one breath nobody knew which to believe.
-    assert "p =" not in said and "p <" not in said and "test" not in said.replace("tuned on test", "")
+    assert "p =" not in said and "p <" not in said and "test" not in said.lower().replace("tuned on test", "")
     assert ", +8.0 points (95 % interval by caption +" in said
     sure = _how_sure(study, "text_score")
     asked = re.findall(r"^- \*\*([^*]+)\*\*, ([^:]*): p ([=<] [\d.]+), \*\*([^*]*)\*\*$", sure, re.M)
@@ -477,6 +484,21 @@ def test_before_one_is_chosen_a_group_is_shown_that_alpha_fixes_and_the_page_say
     assert "No group changes at α = 0.100" in _first_group(only_worse, 0.1, "text_score")[1]
 
 
+def test_the_group_that_the_page_chose_stays_while_alpha_moves(app, scored):
+    """Each alpha had a group of its own, which it fixes: nobody saw the cell that flips."""
+    study = scored[1][FIRST]
+    test = app(set=FIRST)
+    said = lambda: (c.value.replace("\\", "") for c in test.caption)  # noqa: E731
+    shown = lambda: next(line for line in said() if "Shown: " in line)  # noqa: E731
+    first = shown().partition(",")[0]
+    flips = {alpha: study.flips(alpha, "text_score") for alpha in (0.05, 0.3, 1.0)}
+    index = study.ids.index(first.strip("*"))
+    for alpha, flipped in flips.items():
+        fine(test.slider(key="alpha").set_value(alpha).run())
+        does = "fixes" if flipped.fixed[index] else "breaks" if flipped.broken[index] else "leaves as it is"
+        assert shown().startswith(first) and f"α = {alpha:.3f} {does}" in shown()
+
+
 def test_the_slider_of_alpha_is_set_by_buttons_without_a_warning(app, caplog, monkeypatch):
     from streamlit.elements.lib import policies
 
@@ -496,12 +518,12 @@ def test_a_span_of_alphas_that_are_written_alike_is_one_alpha():
 def test_a_metric_that_is_highest_at_0_and_elsewhere_is_said_to_be_so_everywhere(app, monkeypatch):
     """By hand: one half is right below 1/4, the other above 3/4. The text named one of the two spans, the band stood
     there, and the sentence and the button said 0."""
-    from ui.debias_alpha import _curve_figure, _shortcuts, _verdict_text
+    from ui.debias_alpha import _curve_figure, _results_text, _shortcuts
 
     scores = np.array([[[1.0, 0.0]], [[0.0, 3.0]]] * 20)
     prior = np.array([[4.0, 0.0], [0.0, 4.0]] * 20)
     study = AlphaStudy(scores, prior, np.zeros((40, 1), int), list(map(str, range(40))))
-    assert "α = 0 on all groups, 50.0 %; as much at α = 0.750–1.000" in _verdict_text(study, "text_score")
+    assert "α = 0 on all groups, 50.0 %; as much at α = 0.750–1.000" in _results_text(study, "text_score")
     assert "0, highest here" in _shortcuts(study, "text_score")
     spans = [(s.x0, s.x1) for s in _curve_figure(study, "text_score").layout.shapes if s.type == "rect"]
     assert spans == [(0, 0.25), (0.75, 1)]
@@ -509,14 +531,14 @@ def test_a_metric_that_is_highest_at_0_and_elsewhere_is_said_to_be_so_everywhere
 
 def test_a_gain_is_that_between_its_two_unrounded_ends():
     """42.333 to 49.667 % are 22 of 300 groups, 7.33 points: 7.4 was said, of 42.3 and 49.7."""
-    from ui.debias_alpha import _verdict_text
+    from ui.debias_alpha import _results_text
 
     # of 300 images 127 are right at once, and 22 more once alpha is above 0.4
     scores = np.array([[[0.4, 0.0]]] * 127 + [[[0.0, 0.4]]] * 22 + [[[1.0, 0.0]]] * 151)
     truth = np.array([[0]] * 127 + [[0]] * 22 + [[1]] * 151)
     prior = np.array([[0.0, 0.0]] * 127 + [[0.0, 1.0]] * 22 + [[0.0, 0.0]] * 151)
-    said = _verdict_text(AlphaStudy(scores, prior, truth, list(map(str, range(300)))), "text_score")
-    assert "(tuned on test): 42.3 → 49.7 % at α = 0.700, +7.3 points (95 % interval" in said
+    said = _results_text(AlphaStudy(scores, prior, truth, list(map(str, range(300)))), "text_score")
+    assert "Tuned on test: 42.3 → 49.7 % at α = 0.700, +7.3 points (95 % interval" in said
 
 
 def test_why_alpha_gains_little_is_said_of_captions_that_hardly_differ_as_texts_alone():

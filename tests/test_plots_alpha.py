@@ -1,13 +1,17 @@
 """Data of the figures on alpha: they are the exact curves, histograms and records, thinned at most."""
 
+import tomllib
+from pathlib import Path
+
 import numpy as np
 import pytest
+from test_page_look import contrast
 
 from core.debiasing.curves import alpha_curve
 from core.debiasing.study import PriorStability
 from core.figures import alpha
 from core.figures._style import MAX_STEPS
-from core.metrics.groups import chance, metrics_of_shape
+from core.metrics.groups import METRICS, chance, metrics_of_shape
 
 NAMES = metrics_of_shape(1, 3)
 
@@ -80,6 +84,31 @@ def test_the_chosen_metric_stands_out_and_its_highest_point_is_named_on_its_curv
     assert star.text[0] == f"<b>{exact.value:.1f} % at α = {exact.alpha:.3f}</b>"
     flat = found._replace(y={**found.y, "text_score": np.full(3, 50.0)}, peak=(0.0, 50.0))
     assert not [t for t in alpha.alpha_figure(flat).data if t.mode == "markers+text"]
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("shape", [(1, 3), (2, 2)])
+def test_the_curves_that_are_not_chosen_stand_out_from_both_pages(theme, shape):
+    """They had 2.1 to 2.5 : 1, as faint as a grid."""
+    config = tomllib.loads((Path(__file__).parents[1] / ".streamlit" / "config.toml").read_text())
+    page = config["theme"][theme]["backgroundColor"]
+    rng = np.random.default_rng(0)
+    scores, prior, truth = rng.normal(size=(9, *shape)), rng.normal(size=(9, shape[1])), np.arange(shape[0])
+    names = metrics_of_shape(*shape)
+    found = {name: alpha_curve(scores, prior, np.tile(truth, (9, 1)), name) for name in names}
+    figure = alpha.alpha_figure(alpha.alpha_data(found, 9, dict.fromkeys(names, 25.0), "text_score"))
+    drawn = {trace.name: trace for trace in figure.data}
+    for name in names:
+        trace = drawn[METRICS[name].label]
+        assert contrast(_over(trace.line.color, page, trace.opacity), page) >= 3, (name, theme)
+    (level,) = [s for s in figure.layout.shapes if str(s.name).startswith("chance")]
+    assert contrast(level.line.color, page) >= 3
+
+
+def _over(colour, page, opacity):
+    """The colour `#rrggbb` as it looks on a page where it lets some of it through."""
+    parts = ((int(c[i : i + 2], 16) for c in (colour, page)) for i in (1, 3, 5))
+    return "#" + "".join(f"{round(opacity * top + (1 - opacity) * under):02x}" for top, under in parts)
 
 
 def test_long_curves_are_thinned_for_the_screen_alone():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -39,11 +39,12 @@ from ui.images import draw_group
 from ui.moving_line import axis_position, moving_lines
 from ui.old_links import warn_without_effect
 from ui.page import show_errors
-from ui.selection import group_line, open_group, page_button, pick_group, warn_unknown_group
+from ui.selection import group_line, group_title, open_group, page_button, pick_group, warn_unknown_group
 from ui.uploads import PREFIX
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+    from streamlit.delta_generator import DeltaGenerator
 
     from core.debiasing.study import _BestGain
 
@@ -64,9 +65,15 @@ _ALPHAS = (
     "removes all of the prior. “Highest here” is an alpha with the most {label} on these very groups ({tuned}): "
     "{where}. The curves are exact: a metric changes only where two scores cross, and all crossings are computed."
 )
-_CROSSED = "Alpha chosen on one half of the groups, measured on the other"
+_HALVES = (
+    "“α from the other half”: alpha is chosen on one random half of the groups and measured on the other; mean ± "
+    "standard deviation (SD) of ten splits, no interval."
+)
 _LITTLE = (
     0.6  # the spread of log P(t) in a group over that of an image's scores, where alpha has little to remove
+)
+_KEPT = (
+    "group-while-alpha-moves"  # in the session: study and metric, and the index that the page chose for them
 )
 _HEIGHT = 318  # of the figure: on a laptop it ends above the fold
 
@@ -93,22 +100,24 @@ def alpha_section(inputs: DebiasInputs, groups: GroupSet) -> None:
 def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     study = inputs.study
     # On a phone the style puts the controls right below the figure, then the notes, then the choice of views.
-    verdict, controls, drawn, notes = (
-        st.container(key=f"alpha-{part}", gap="xsmall" if part in ("verdict", "figure") else "small")
-        for part in ("verdict", "controls", "figure", "notes")
+    verdict, controls, says = (
+        st.container(key=f"alpha-{part}", gap="xxsmall" if part == "verdict" else "small")
+        for part in ("verdict", "controls", "says")
     )
+    with st.container(horizontal=True, gap="medium", key="alpha-row"):  # beside each other on a laptop
+        drawn = st.container(key="alpha-figure", gap="xsmall")
+        matrices = st.container(key="alpha-matrices", gap="xxsmall")
+    notes = st.container(key="alpha-notes")
     with controls:
-        alpha, metric, more = _controls(study)
+        alpha, metric = _controls(study)
     with verdict:
         _verdict(study, metric)
-    with more:
-        _reasons(study, metric)
     figure = _curve_figure(study, metric)
+    says.markdown(_at_alpha(study, alpha, metric))
     with drawn:
-        st.markdown(_at_alpha(study, alpha, metric))
         _curve_section(study, figure, alpha, metric)
     notes.caption(unbroken(_DRAWN))
-    index = _one_group(study, groups, alpha, metric)
+    index = _one_group(study, groups, alpha, metric, matrices)
     _offer_gain(study, metric)  # above, it pushed figure or pictures off the first screen
     st.header(f"Every metric at α = {alpha:.3f}", anchor=False)
     with st.container(key="metric-cards"):
@@ -131,18 +140,23 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
 
 
 def _verdict(study: AlphaStudy, metric: str) -> None:
-    """Whether alpha helps, in one sentence and two results."""
-    said = _verdict_text(study, metric)
-    whole = said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")  # no line ends at an equals sign
-    st.markdown(unbroken(whole))
+    """Whether alpha helps, in one sentence beside its reasons; below it two results."""
+    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+        st.markdown(f"**{_conclusion(study, metric)}**", width="content")
+        _reasons(study, metric)
+    said = _results_text(study, metric)
+    st.caption(
+        unbroken(said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"))
+    )  # no line ends at an equals sign
 
 
 def _reasons(study: AlphaStudy, metric: str) -> None:
-    """Why the verdict is so sure, and how the figure is read; in the row of the controls, as a line of its own it took
+    """Why the verdict is so sure, what its two results are, and how the figure is read; as a line of its own it took
     the figure's height."""
     little = _little_prior(study, metric)
     with st.popover("How sure is that?", icon=":material/help:", key="how-sure"):
-        sure = (_how_sure(study, metric), _power_text(study, metric))
+        halves = _HALVES if len(study.scores) > 1 else ""
+        sure = (_how_sure(study, metric), halves, _power_text(study, metric))
         st.markdown(unbroken("\n\n".join(filter(None, sure))))
         if little:
             _where_alpha_helps(*little)
@@ -184,17 +198,30 @@ def _curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: s
     moving_lines("alpha-line", {"alpha-curve": axis_position(alpha, figure.layout.xaxis.range)})
     label = METRICS[metric].label
 
-    def without_title() -> go.Figure:
-        """The page says above what alpha is: the plot has the height of the axis's title, which a file keeps."""
-        return type(figure)(figure).update_xaxes(title_text=None, tickprefix="α = ")
-
     chart(
-        cached_on(study, f"figure of {metric} on the page", without_title),
+        cached_on(study, f"figure of {metric} on the page", lambda: _on_the_page(figure)),
         f"Every metric over alpha as steps. {label} is highest, {_where_highest(study, metric)}.",
         "alpha-curve",
     )
     low, high = figure.layout.xaxis.range
     clicked_point("alpha-curve", lambda point: _set_alpha(low + point.share * (high - low)))
+
+
+def _on_the_page(figure: go.Figure) -> go.Figure:
+    """The figure as the page has it, which says above what alpha is and below what band and strip are: the plot has the
+    height of the axis's title and of a second line of the legend, and the chance level its name where it lies. A file
+    keeps them."""
+    drawn = type(figure)(figure).update_xaxes(title_text=None, tickprefix="α = ")
+    drawn.update_traces(showlegend=False, selector={"fill": "tonexty"})
+    bottom = drawn.layout.yaxis.range[0]
+    for level in drawn.layout.shapes:
+        level.showlegend = False
+        if level.type == "line":
+            drawn.add_annotation(
+                text=level.name, x=0, xanchor="left", y=max(level.y0, bottom), yanchor="bottom",
+                yshift=0 if level.y0 > bottom else 6, showarrow=False, font={"size": 11},  # above the strip
+            )  # fmt: skip
+    return drawn.update_layout(legend={"font": {"size": 11}})
 
 
 def _where_highest(study: AlphaStudy, metric: str) -> str:
@@ -228,8 +255,8 @@ def scenario_text(study: AlphaStudy) -> str:
     return _TIED if study.frequency.tied else _SCENARIOS[study.frequency.scenario]
 
 
-def _controls(study: AlphaStudy) -> tuple[float, str, Any]:
-    """The slider, its shortcuts, and the metric whose best interval is shown; and the place beside them."""
+def _controls(study: AlphaStudy) -> tuple[float, str]:
+    """The slider, its shortcuts, and the metric whose best interval is shown."""
     names = [name for name in metrics_of_shape(*study.shape) if METRICS[name].alpha.moves(*study.shape)]
     movable = {METRICS[name].label: name for name in names}
     if st.query_params.get("metric", names[0]) not in {*movable, *names}:
@@ -239,7 +266,7 @@ def _controls(study: AlphaStudy) -> tuple[float, str, Any]:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         alpha = st.slider(  # begins at its least value; a default of its own is none where buttons set it
             "Alpha", 0.0, 1.0, step=0.005, format="α = %.3f", key="alpha", bind="query-params",
-            label_visibility="collapsed", width=300,
+            label_visibility="collapsed",
         )  # fmt: skip
         buttons = st.container(horizontal=True, gap="small", width="content")
         # One block, so that no line ends between the word and its field.
@@ -255,10 +282,9 @@ def _controls(study: AlphaStudy) -> tuple[float, str, Any]:
                     width=150,
                 )
             ]
-        more = st.container(width="content")
     for name, value in _shortcuts(study, metric).items():
         buttons.button(f"α = {name}", on_click=_set_alpha, args=(value,), key=f"at-{name}")
-    return alpha, metric, more
+    return alpha, metric
 
 
 def _shortcuts(study: AlphaStudy, metric: str) -> dict[str, float]:
@@ -273,14 +299,10 @@ def _shortcuts(study: AlphaStudy, metric: str) -> dict[str, float]:
     }
 
 
-def _verdict_text(study: AlphaStudy, metric: str) -> str:
-    """Whether alpha helps; what an alpha from one half of the groups does on the other, then what the best alpha does
-    on the groups that it was chosen on; Markdown."""
-    conclusion, tuned = _conclusion(study, metric), _tuned_text(study, metric)
-    held_out = _held_out_text(study, metric)
-    if not held_out:
-        return f"**{conclusion}** {tuned}"
-    return f"**{conclusion} {held_out}** (mean ± standard deviation of ten splits, no interval). {tuned}"
+def _results_text(study: AlphaStudy, metric: str) -> str:
+    """What an alpha from one half of the groups does on the other, then what the best alpha does on the groups that it
+    was chosen on; one line of a laptop."""
+    return " ".join(filter(None, (_held_out_text(study, metric), _tuned_text(study, metric))))
 
 
 def _conclusion(study: AlphaStudy, metric: str) -> str:
@@ -312,8 +334,9 @@ def _held_out_text(study: AlphaStudy, metric: str) -> str:
         return ""
     found = study.validated(metric)
     zero, value, gain = found.zero.mean(), found.values.mean(), found.values - found.zero
-    points = true_minus(f"{_signed(gain.mean())} ± {_pct(gain.std())} points")
-    return f"{_CROSSED}: {METRICS[metric].label} {_pct(zero)} → {_pct(value)} %, {points}"
+    points = true_minus(f"{_signed(gain.mean())} ± {_pct(gain.std())}")
+    label = METRICS[metric].label
+    return f"α from the other half: {label} {_pct(zero)} → {_pct(value)} %, {points} points (SD, ten splits)."
 
 
 def _tuned_text(study: AlphaStudy, metric: str) -> str:
@@ -326,7 +349,7 @@ def _tuned_text(study: AlphaStudy, metric: str) -> str:
         lost = f"; α = 1 changes it by {_interval(change)}" if (change := _harm(study, metric)) else ""
         return f"No alpha gives more {label} than α = 0 on all groups, {_pct(zero)} %{same} ({TUNED_ON_TEST}){lost}."
     rise = f"{_pct(zero)} → {_pct(most)} % at α = {best.alpha:.3f}, {_interval(gain)}"
-    return f"Chosen on all groups ({TUNED_ON_TEST}): {rise}."
+    return f"{TUNED_ON_TEST.capitalize()}: {rise}."
 
 
 def _interval(change: Comparison) -> str:
@@ -444,8 +467,8 @@ def _cards(study: AlphaStudy, alpha: float, metric: str) -> None:
         )
 
 
-def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -> int:
-    """The shown group, at alpha 0 and at alpha; returns its index."""
+def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str, place: DeltaGenerator) -> int:
+    """The shown group, at alpha 0 and at alpha, its matrices in a place beside the figure; returns its index."""
     notes = [] if alpha else [_instead_of_zero(_changing_alpha(study, alpha, metric), metric)]
     alpha = _changing_alpha(study, alpha, metric)
     index, why = _shown_group(study, alpha, metric)
@@ -456,23 +479,46 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str) -
         with column:
             st.markdown(f"### α = {value:.3f}")
             draw_group(group, data)
-            title = f"Debiased log scores at alpha {value:.3f}"
-            st.html(group_html.matrix_html(data.beside(shown), title, row_highest=True))
-            outcomes = (
-                f"{plots.OUTCOME_SYMBOLS[kind]} {METRICS[name].label} {kind}"
-                for name, kind in data.kinds.items()
-                if name in _apart(study, metric)
-            )
-            st.markdown("  \n".join(outcomes))
+    with place:
+        at = "the slider's" if not notes else "with the slider at 0," if alpha == 1 else "the best"
+        st.caption(f"**{escape_markdown(group_title(group.id))}** at α = 0 and {at} α = {alpha:.3f}")
+        names = _apart(study, metric)
+        st.html("".join(_matrix(d.beside(shown), a, names) for a, d in zip((0.0, alpha), shown, strict=True)))
+        st.markdown(_turned_short(before, after))
     st.markdown(_turned(before.beside(shown), after.beside(shown), alpha))
     values = (f"caption {j + 1}: {p:.4f}" for j, p in enumerate(study.prior[index]))
     prior = true_minus(" · ".join(values))
     st.caption(
-        "● outlined: the model's matching. ✓: the true pairs. Underlined: the highest of a row, on which TextScore "
-        f"depends. log P(t) of this group's captions: {prior}. Alpha "
+        "In the matrices, ● outlined: the model's matching; ✓: the true pairs; underlined: the highest of a row, on "
+        f"which TextScore depends. log P(t) of this group's captions: {prior}. Alpha "
         "subtracts the same number from a whole column."
     )
     return index
+
+
+def _matrix(data: GroupData, alpha: float, names: Sequence[str]) -> str:
+    """The scores of the shown group at alpha, and beside them its verdict by each metric of `names`."""
+    title = f"Debiased log scores at alpha {alpha:.3f}"
+    table = group_html.matrix_html(data, title, row_highest=True, corner=f"α = {alpha:.3f}")
+    kinds = ((METRICS[name].label, data.kinds[name]) for name in names)
+    verdicts = "".join(
+        f'<li>{plots.OUTCOME_SYMBOLS[kind]} {label}<span class="cm-hidden"> {kind}</span></li>'
+        for label, kind in kinds
+    )
+    return f'<div class="cm-at-alpha">{table}<ul>{verdicts}</ul></div>'
+
+
+def _turned_short(before: GroupData, after: GroupData) -> str:
+    """`What α turns: the own caption of image B, behind → ahead.`"""
+    ends = ([lead.split()[0] for lead in _leads(data)] for data in (before, after))
+    turned = [
+        f"image {group_html.image_name(i)}, {was} → {now}"
+        for (i, _), was, now in zip(before.truth_pairs, *ends, strict=True)
+        if was != now
+    ]
+    return (
+        f"**What α turns:** {'own caption of ' + '; '.join(turned) if turned else 'nothing in this group'}."
+    )
 
 
 def _turned(before: GroupData, after: GroupData, alpha: float) -> str:
@@ -517,7 +563,20 @@ def _shown_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str
                 key=f"flip-{label}",
             )
         chosen = pick_group(ids, warn=False, label_visibility="collapsed", width=340)
-    return _first_group(study, alpha, metric) if chosen is None else (ids.index(chosen), "")
+    return _kept_group(study, alpha, metric) if chosen is None else (ids.index(chosen), "")
+
+
+def _kept_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str]:
+    """`_first_group`, and from then on the same one however alpha moves, so that the alpha is seen that turns it: one
+    that every alpha fixes was another group at each."""
+    kept = st.session_state.get(_KEPT)
+    if kept is None or kept[:2] != (id(study), metric):
+        index, why = _first_group(study, alpha, metric)
+        st.session_state[_KEPT] = (id(study), metric, index)
+        return index, why
+    index, flips = kept[2], study.flips(alpha, metric)
+    does = "fixes" if flips.fixed[index] else "breaks" if flips.broken[index] else "leaves as it is"
+    return index, f"Shown: a group that α = {alpha:.3f} {does}, by {METRICS[metric].label}."
 
 
 def _first_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str]:

@@ -176,7 +176,7 @@ def tokens_view(model: str, groups: GroupSet) -> None:
     left, right = st.columns([11, 10], gap="medium")
     with left:
         st.markdown(group_line(group.id, ids))
-        pictures = st.grid(min(len(names), 2), min_column_width=150)
+        pictures = st.grid(min(len(names), 3), min_column_width=150)
         for name, picture in zip(names, image_tags(group), strict=True):
             with pictures.cell():
                 st.html(picture)
