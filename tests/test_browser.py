@@ -14,7 +14,7 @@ import sys
 import urllib.request
 from itertools import pairwise
 from pathlib import Path
-from urllib.parse import quote_plus, unquote
+from urllib.parse import quote_plus, unquote, urlencode
 
 import numpy as np
 import pytest
@@ -644,7 +644,7 @@ def test_on_a_phone_whole_columns_of_a_papers_table_are_in_sight_and_can_be_read
     count = table.locator("thead th").count()
     assert len({head["name"] for head in heads}) == count > 3  # each of them in sight as a whole
     assert all(head["size"] >= 12 for head in heads)
-    for one, other in zip(heads, heads[1:], strict=False):
+    for one, other in pairwise(heads):
         assert one["page"] != other["page"] or other["left"] - one["right"] >= 5
     sizes = table.evaluate(
         "place => [...place.querySelectorAll('td *')].map(e => parseFloat(getComputedStyle(e).fontSize))"
@@ -726,6 +726,34 @@ def test_on_a_laptop_the_figure_over_alpha_is_within_the_first_screen(visit, pat
     group = page.get_by_role("heading", name="One group, before and after").bounding_box()
     pictures = page.locator(".st-key-debias-page .cm-zoom").first.bounding_box()
     assert group["y"] < pictures["y"] < 1000  # the pictures began 1,500 pixels down
+
+
+@pytest.mark.parametrize(
+    ("paper", "table", "rows"),
+    [
+        ("Test-Time Matching", "Table 1", 11),
+        ("Language priors", "Table 1a", 20),
+        ("Language priors", "Table 13", 20),
+        ("Language priors", "Table 12", 3),
+        ("Cola", "Table 1", 12),
+        ("The built-in world", "Cola", 8),
+    ],
+)
+def test_on_a_laptop_the_figure_of_a_papers_table_has_its_last_row_and_its_axis_on_the_first_screen(
+    visit, paper, table, rows
+):
+    """The last row and the axis were cut off, of 22 rows the lower half."""
+    page = visit(f"/Papers?{urlencode({'paper': paper, 'table': table})}", height=768)
+    page.locator("[class*=st-key-papers-figure] .main-svg").first.wait_for()
+    settle(page)
+    page.locator(".js-plotly-plot .xtick text").last.wait_for()
+    names = page.evaluate(BOXES, ".js-plotly-plot .ytick text")
+    percents = page.evaluate(BOXES, ".js-plotly-plot .xtick text")
+    assert len(names) == rows and len(percents) == 5
+    assert max(box["bottom"] for box in [*names, *percents]) < 768
+    tops = sorted(box["top"] for box in names)
+    assert all(b - a >= 15.5 for a, b in pairwise(tops))  # no name touches the next
+    no_error_box(page)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
