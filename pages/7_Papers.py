@@ -194,7 +194,8 @@ def figures_of(name: str, seeds: int, record: dict[str, Any], poll: float | None
     choices = columns_of(record)
     if name in shipped_results.OF_TABLE:
         numbers = {"numbers": lambda: plots.papers_figure(data)}
-        return numbers | shipped_results.section(shipped_results.OF_TABLE[name])
+        with st.container(gap="xxsmall"):
+            return numbers | shipped_results.section(shipped_results.OF_TABLE[name])
     chosen = ""
     with st.container(gap="xxsmall"):  # on a laptop both are on the first screen
         if choices:

@@ -101,9 +101,9 @@ class PapersData(NamedTuple):
         known = [~np.isnan(numbers[whose][:, 0]) for whose in _SIDES]
         kept = np.any(known, axis=0) & ~is_random
         lines = [line for line, is_kept in zip(self.lines, kept, strict=True) if is_kept]
-        numbers = {name: values[kept] for name, values in numbers.items()}
-        of_column = {"results": [self.results[j]], "metrics": [self.metrics[j]], "kinds": [self.kinds[j]]}
-        return self._replace(lines=lines, **of_column, **numbers)
+        numbers = {name: each[kept] for name, each in numbers.items()}
+        results, metrics, kinds = [self.results[j]], [self.metrics[j]], [self.kinds[j]]
+        return self._replace(lines=lines, results=results, metrics=metrics, kinds=kinds, **numbers)
 
     @property
     def is_one_sided(self) -> bool:
