@@ -53,6 +53,7 @@ STATES = {
     "printed": (":material/article:", "gray", "published numbers only"),
 }
 _MANY_ROWS, _TALL = 24, 620  # pixels of a table with more rows, which is scrolled by itself
+_BESIDE = 5  # choices of columns that stand beside each other
 _FIRST_LINES = 8  # of our long table below a paper's: four sets, each with test-time matching and SimpleMatch
 # Where else a paper's numbers are measured, on data that are here.
 ELSEWHERE = {
@@ -189,15 +190,50 @@ def measured_note(record: dict[str, Any]) -> str:
 def figures_of(name: str, seeds: int, record: dict[str, Any], poll: float | None) -> dict[str, Any]:
     """Draws what a table says as a figure, the shipped one where there is one; returns the figures by name, for the
     export. poll : seconds after which that of the numbers is drawn anew."""
-    numbers = {"numbers": lambda: plots.papers_figure(plots.papers_data(record))}
-    if name in shipped_results.OF_TABLE:
-        return numbers | shipped_results.section(shipped_results.OF_TABLE[name])
     data = plots.papers_data(record)
-    if data._main() is not None:
-        st.fragment(as_figure, run_every=poll)(name, seeds, main=True)
-    elif data.has_numbers and data.has_few:
-        st.fragment(as_figure, run_every=poll)(name, seeds)
-    return numbers
+    choices = columns_of(record)
+    if name in shipped_results.OF_TABLE:
+        numbers = {"numbers": lambda: plots.papers_figure(data)}
+        with st.container(gap="xxsmall"):
+            return numbers | shipped_results.section(shipped_results.OF_TABLE[name])
+    chosen = ""
+    with st.container(gap="xxsmall"):  # on a laptop both are on the first screen
+        if choices:
+            chosen = choose_column(list(choices))
+        if choices or (data.has_numbers and data.has_few):
+            st.fragment(as_figure, run_every=poll)(name, seeds, chosen)
+    drawn = choices.get(chosen, data)
+    return {"numbers": lambda: plots.papers_figure(drawn, compares_rows(record))}
+
+
+def columns_of(record: dict[str, Any]) -> dict[str, Any]:
+    """What the figure of a table may show, by name: of the papers and of strategies each data set; else the columns are
+    what is compared, and all are shown."""
+    by_method = record["table"].startswith("world") and not table_html._compares_rows(record)
+    return {} if by_method else plots.papers_data(record)._choices()
+
+
+def compares_rows(record: dict[str, Any]) -> bool:
+    """Whether the figure names the highest of a column: its rows are strategies, or models on the column's data set."""
+    return table_html._compares_rows(record) or bool(columns_of(record))
+
+
+def choose_column(names: Sequence[str]) -> str:
+    """Which columns the figure shows: a few choices beside each other, many in a field."""
+    asked = st.query_params.get("column", "")
+    if "column" not in st.session_state:
+        ui.warn_unknown("column", [asked], names)
+    elif st.session_state["column"] not in names:  # chosen at another table
+        del st.session_state["column"]
+        st.query_params.pop("column", None)
+    label: dict[str, Any] = {"key": "column", "bind": "query-params", "label_visibility": "collapsed"}
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="figure-of"):
+        st.caption("Figure of", width="content")
+        if len(names) <= _BESIDE:
+            return str(
+                st.segmented_control("Figure of", names, default=names[0], required=True, **label) or names[0]
+            )
+        return str(st.selectbox("Figure of", names, width=320, **label))
 
 
 def folded_label(name: str, record: dict[str, Any]) -> str:
@@ -206,9 +242,8 @@ def folded_label(name: str, record: dict[str, Any]) -> str:
     data = plots.papers_data(record)
     if name in shipped_results.OF_TABLE:
         return "" if data.is_one_sided else "The same with your numbers"
-    if not data.has_numbers or data.has_few:
-        return ""
-    return "As a figure" if data._main() is None else "All columns as a figure"
+    is_shown = data.has_few or bool(columns_of(record))
+    return "" if is_shown or not data.has_numbers else "As a figure"
 
 
 def view_state() -> dict[str, str]:
@@ -357,19 +392,27 @@ def folded_figure(name: str, seeds: int, label: str) -> None:
             as_figure(name, seeds)
 
 
-def as_figure(name: str, seeds: int, main: bool = False) -> None:
-    """The numbers of a table, one row per line. main : those alone that the paper is about, of a table with many."""
+def as_figure(name: str, seeds: int, chosen: str = "") -> None:
+    """The numbers of a table, one row per line. chosen : the columns to show, of `columns_of`."""
     with ui.show_errors():
         plan = papers.table_plan(ui.VisitorStore(), name, seeds)
         record = plan.record()
-        data, ranked = plots.papers_data(record), table_html._compares_rows(record)
-        shown_data = (data._main() if main else None) or data
+        data, ranked = plots.papers_data(record), compares_rows(record)
+        shown_data = columns_of(record).get(chosen, data)
         side = "" if shown_data.is_one_sided else ", the reference hollow and yours filled"
-        alt = f"Numbers of the table {plan.title}{side}, one row per line."
-        ui.chart(plots.papers_figure(shown_data, ranked), alt, "papers-main" if main else "papers-figure")
+        of = f", {chosen}" if chosen else ""
+        alt = f"Numbers of the table {plan.title}{of}{side}, one row per line."
+        ui.chart(plots.papers_figure(shown_data, ranked), alt, "papers-figure")
         if ranked:
-            which = "Unseen combinations alone; all columns stand in the table. " if main else ""
-            st.caption(f"{which}A number stands at the highest of each.")
+            st.caption(highest_note(shown_data, len(data.results)))
+
+
+def highest_note(shown_data: Any, columns: int) -> str:
+    """Below a figure: what its bold number is, and that the table has more columns."""
+    each = "each" if len(shown_data.results) > 1 else "the rows"
+    apart = ", humans apart" if "human" in shown_data.lines else ""
+    rest = f" All {columns} columns stand in the table." if len(shown_data.results) < columns else ""
+    return f"A number stands at the highest of {each}{apart}.{rest}"
 
 
 def reading(record: dict[str, Any], ours: Sequence[Mapping[str, Any]], deviation: str) -> str:

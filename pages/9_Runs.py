@@ -356,9 +356,10 @@ def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
         short["model"] = [_cut(name, _LETTERS["model"]) for name in short["model"]]
     need = {name: _needed(short, name) for name in FITTING if name in short}
     need["set"] += _MARK  # also without one, so that no column moves once two runs are ticked
-    if (frame["status"] == "finished").all():  # else “so far” stands at its end
+    finished = (frame["status"] == "finished").all()  # else “so far” stands at the end of a result
+    if finished:
         need["result"] = min(need["result"], COLUMNS["result"]["width"])
-    for last in range(len(_YIELDING) + 1):
+    for last in range(3 if finished else len(_YIELDING) + 1):
         widths = {name: width for name, width in need.items() if name not in _YIELDING[:last]}
         left = _ROOM - sum(widths.values())
         if left >= 0:

@@ -199,7 +199,7 @@ def test_curves_are_means_and_deviations_over_seeds_by_setting():
     assert data.coverage[0, 1] == pytest.approx(20) and data.precision[0, 1] == pytest.approx(80)
     assert np.isnan(data.coverage[0, 0]) and data.chance == 50
     drawn = ablations.curves_figure(data).data
-    assert len(drawn) == 5 and drawn[-1].name == "chance"  # a band and a line each
+    assert len(drawn) == 5 and drawn[-1].name == "chance: GroupMatch 50 %"  # a band and a line each
 
 
 def test_a_shorter_run_ends_where_it_ends():
@@ -225,8 +225,9 @@ def test_results_by_first_coverage_hold_the_preset_at_its_place_and_the_oracle_a
     assert data.skyline["group_match"] == pytest.approx((85, np.sqrt(50)))
     names = [trace.name for trace in ablations.ends_figure(data).data]
     assert "GroupMatch, oracle (uses the truth)" in names and "GroupScore, before" in names
-    levels = {t.name: t.y[0] for t in ablations.ends_figure(data).data if t.name.endswith("chance")}
-    assert levels == pytest.approx({"GroupMatch, chance": 50, "GroupScore, chance": 100 / 6})
+    levels = {t.name: t.y[0] for t in ablations.ends_figure(data).data if t.name.startswith("chance")}
+    named = {"chance: GroupMatch 50 %": 50, "chance: GroupScore 16.7 %": 100 / 6}
+    assert levels == pytest.approx(named)
 
 
 def test_results_by_number_of_iterations_are_the_last_ones_and_never_the_best():

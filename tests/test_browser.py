@@ -14,7 +14,7 @@ import subprocess
 import sys
 import urllib.request
 from pathlib import Path
-from urllib.parse import quote_plus, unquote
+from urllib.parse import quote_plus, unquote, urlencode
 
 import numpy as np
 import pytest
@@ -762,6 +762,36 @@ def test_three_pictures_stand_in_one_row_beside_their_words(visit):
     settle(page)
     boxes = page.evaluate(BOXES, ".st-key-debias-page .cm-zoom")
     assert len({round(box["top"]) for box in boxes}) == 1 and boxes[0]["bottom"] < 768
+
+
+@pytest.mark.parametrize(
+    ("paper", "table", "rows"),
+    [
+        ("Test-Time Matching", "Table 1", 11),
+        ("Language priors", "Table 1a", 20),
+        ("Language priors", "Table 13", 20),
+        ("Language priors", "Table 12", 3),
+        ("Cola", "Table 1", 12),
+        ("The built-in world", "Cola", 8),
+        ("The built-in world", "Sets and models", 12),
+        ("The built-in world", "Iterations", None),
+    ],
+)
+def test_on_a_laptop_the_figure_of_a_papers_table_has_its_last_row_and_its_axis_on_the_first_screen(
+    visit, paper, table, rows
+):
+    """The last row and the axis were cut off, of 22 rows the lower half."""
+    page = visit(f"/Papers?{urlencode({'paper': paper, 'table': table})}", height=768)
+    page.locator(".js-plotly-plot .main-svg").first.wait_for()
+    settle(page)
+    page.locator(".js-plotly-plot .xtick text").last.wait_for()
+    names = page.evaluate(BOXES, ".js-plotly-plot .ytick text")
+    percents = page.evaluate(BOXES, ".js-plotly-plot .xtick text")
+    assert rows in (None, len(names)) and len(percents) > 3
+    assert max(box["bottom"] for box in [*names, *percents]) < 768
+    tops = sorted(box["top"] for box in names)
+    assert all(b - a >= 15.5 for a, b in itertools.pairwise(tops))  # no name touches the next
+    no_error_box(page)
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

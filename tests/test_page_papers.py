@@ -1,5 +1,6 @@
 """The papers page, driven from app.py: numbers beside runs, what is missing, and running what can run."""
 
+import json
 import os
 import re
 from pathlib import Path
@@ -12,6 +13,7 @@ from adapted import finish, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, html, text
 from written import read_latex
 
+import ui
 from core import papers
 from core.base.paths import assets
 from core.datasets.paper_results import reference
@@ -326,17 +328,54 @@ def test_rows_with_chance_levels_of_their_own_say_them_without_an_interval_too(t
 
 
 def test_the_table_as_a_figure_is_drawn_once_it_is_opened(app):
-    test = app(PAPERS, paper="Language priors", table="Table 4")
+    test = app(PAPERS, paper=table_html.WORLD, table="Transfer")
     assert not test.get("plotly_chart")
     test.session_state["as-figure"] = True
     assert len(fine(test.run()).get("plotly_chart")) == 1
+
+
+def shown_figure(test):
+    """Of the one figure: the names of its marks, and of its lines."""
+    (figure,) = test.get("plotly_chart")
+    spec = json.loads(figure.proto.spec)
+    return [trace["name"] for trace in spec["data"] if "name" in trace], spec["layout"]["yaxis"]["ticktext"]
+
+
+def test_a_figure_of_several_data_sets_shows_one_and_the_address_says_which(app, monkeypatch):
+    """Table 1a had 22 rows of four kinds of mark, 900 pixels high, one upon the other."""
+    files = {}
+    monkeypatch.setattr(ui, "export_section", lambda name, table, figures, **_: files.update(figures))
+    test = app(PAPERS, paper="Language priors", table="Table 1a")
+    choice = test.segmented_control(key="column")
+    assert choice.options == ["VG-Relation", "VG-Attribution", "COCO-Order", "Flickr30k-Order", "all"]
+    marks, lines = shown_figure(test)
+    assert marks == ["ARO VG-Relation TextScore, paper", "chance: TextScore 50 %"]
+    assert "OPT, blind LM" in lines and "random, chance" not in lines
+    assert "A number stands at the highest" in text(test) and "All 4 columns stand in the table" in text(test)
+    test = app(PAPERS, paper="Language priors", table="Table 1a", column="COCO-Order")
+    assert shown_figure(test)[0][0] == "ARO COCO-Order TextScore, paper"
+    exported = files["numbers"]()  # what is seen
+    assert exported.data[0].name == "ARO COCO-Order TextScore, paper"
+    fine(test.segmented_control(key="column").set_value("all").run())
+    assert len(shown_figure(test)[0]) == 4
+    fine(test.selectbox(key="table").set_value("Table 1c").run())  # which has that choice, too
+    assert test.segmented_control(key="column").value == "all"
+    fine(test.selectbox(key="table").set_value("Table 3a").run())
+    assert shown_figure(test)[0]
+
+
+def test_a_column_that_a_table_does_not_have_is_said_and_the_first_is_shown(app):
+    test = app(PAPERS, paper="Language priors", table="Table 1c", column="Rotate")
+    assert "Unknown column 'Rotate'" in text(test)
+    assert shown_figure(test)[0][0] == "SugarCrepe Replace TextScore, paper"
 
 
 def test_cola_s_unseen_combinations_are_drawn_at_once_with_the_highest_marked(app, tmp_path):
     """The figure of all twelve columns was folded, and nothing in it or in the table was marked."""
     test = app(PAPERS, paper="Cola", table="Table 1")
     assert len(test.get("plotly_chart")) == 1 and "A number stands at the highest" in text(test)
-    assert "All columns as a figure" in [each.label for each in test.expander]
+    names = test.selectbox(key="column").options
+    assert names[:2] == ["unseen combinations", "GQA all, Cola mAP"] and names[-1] == "all"
     record = papers.table_plan(RunStore(tmp_path), "cola/1").record()
     main = papers_data(record)._main()
     assert main.results == [f"{name} unseen, Cola mAP" for name in ("GQA", "CLEVR", "PACO")]

@@ -112,7 +112,9 @@ def test_a_few_published_numbers_lie_on_their_line_with_chance_and_what_a_method
     record = {"lines": [{"line": "A", "cells": [raw, simple | chance, ttm | chance]}]}
     drawn = {trace.name: trace for trace in figures.papers_figure(figures.papers_data(record)).data}
     assert {y for name, trace in drawn.items() if name for y in trace.y} == {0.0}
-    assert sorted(drawn["chance"].x) == [16.7, 50.0]
+    levels = {name: list(trace.x) for name, trace in drawn.items() if name and name.startswith("chance")}
+    # Two different lines were both called "chance".
+    assert levels == {"chance: GroupScore 16.7 %": [16.7], "chance: GroupMatch 50 %": [50.0]}
     assert list(drawn[None].x[:2]) == [60.0, 65.0]  # the bar between the two of one metric
     yours = {"lines": [{"line": "A", "cells": [simple | {"yours": 61.0}, ttm]}]}
     compared = figures.papers_figure(figures.papers_data(yours)).data
@@ -120,6 +122,51 @@ def test_a_few_published_numbers_lie_on_their_line_with_chance_and_what_a_method
     by_set = [cell("TTM", "text_score", value, head=f"set {value}") for value in (20.0, 30.0)]
     data = figures.papers_data({"lines": [{"line": "A", "cells": by_set}]})
     assert None not in {trace.name for trace in figures.papers_figure(data).data}  # two sets are no gain
+
+
+def test_chance_levels_have_one_name_each_by_row_and_by_column():
+    """A level that differs by row has its range; one that two metrics share, both; of one metric, its columns."""
+
+    def named(*lines):
+        record = {"lines": [{"line": f"{i}", "cells": list(cells)} for i, cells in enumerate(lines)]}
+        traces = figures.papers_figure(figures.papers_data(record)).data
+        return [t.name for t in traces if t.name and t.name.startswith("chance")]
+
+    def level(metric, chance, **more):
+        return cell("raw", metric, 40.0, **more) | {"chance": chance}
+
+    assert named([level("group_score", 25.0)], [level("group_score", 6.25)]) == [
+        "chance: GroupScore 6.2 to 25 %, by row"
+    ]
+    assert named([level("text_score", 25.0), level("image_score", 25.0)]) == [
+        "chance: TextScore, ImageScore 25 %"
+    ]
+    two = [level("cola_map", x, head=f"{n} attributes") for n, x in ((1, 30.4), (2, 11.6))]
+    assert named(two) == ["chance: 1 attributes 30.4 %", "chance: 2 attributes 11.6 %"]
+
+
+def test_one_column_has_its_lines_its_chance_level_and_all_its_highest_models_named():
+    """A figure of four data sets had four kinds of mark, one upon the other, in rows of which one was luck."""
+    rows = {"random, chance": (50.0, 20.0), "human": (99.0, 99.0), "A": (60.0, None), "B": (60.0, 30.0)}
+    heads = ("ARO VG-Relation TextScore", "ARO COCO-Order TextScore")
+    lines = [
+        {
+            "line": line,
+            "cells": [cell("", "text_score", x, head=h) for h, x in zip(heads, of, strict=True)],
+        }
+        for line, of in rows.items()
+    ]
+    data = figures.papers_data({"lines": lines})
+    choices = data._choices()
+    assert list(choices) == ["VG-Relation", "COCO-Order", "all"] and choices["all"] is data
+    first, second = choices["VG-Relation"], choices["COCO-Order"]
+    assert first.lines == ["human", "A", "B"] and second.lines == ["human", "B"]
+    drawn = figures.papers_figure(first, highest=True)
+    assert [t.name for t in drawn.data] == ["ARO VG-Relation TextScore, paper", "chance: TextScore 50 %"]
+    assert [note.text for note in drawn.layout.annotations] == ["<b>60.0</b>"] * 2
+    assert data.lines[0] == "random, chance" and np.isnan(data.chance).all()  # what was given is as it was
+    by_method = [cell("raw", "text_score", 1.0), cell("TTM", "text_score", 2.0)]
+    assert figures.papers_data({"lines": [{"line": "A", "cells": by_method}]})._choices() == {}
 
 
 def test_where_there_is_no_paper_the_shipped_numbers_take_its_place():

@@ -154,11 +154,19 @@ def section(names: Sequence[str] = tuple(VIEWS)) -> dict[str, Any]:
     if st.session_state.get("world", names[0]) not in names:  # chosen at another table
         del st.session_state["world"]
     name = names[0]
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    # Both choices in one line, and what the figure says below it: on a laptop all of it is on the first screen.
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="world-choices"):
+        st.caption("Figure of", width="content")
         if len(names) > 1:
             name = (
                 st.segmented_control(
-                    "Figure", names, default=names[0], key="world", required=True, bind="query-params"
+                    "Figure",
+                    names,
+                    default=names[0],
+                    key="world",
+                    required=True,
+                    bind="query-params",
+                    label_visibility="collapsed",
                 )
                 or names[0]
             )
@@ -166,11 +174,16 @@ def section(names: Sequence[str] = tuple(VIEWS)) -> dict[str, Any]:
         where = "scenes/left-right"
         if view.by_set:
             where = st.selectbox(
-                "Set of the figure", _sets() or [where], key="world_set", bind="query-params", width=240
+                "Set of the figure",
+                _sets() or [where],
+                key="world_set",
+                bind="query-params",
+                label_visibility="collapsed",
+                width=240,
             )
+    figure, alt = _drawn(name, where)
+    chart(figure, alt, "world-figure")
     st.caption(
         f"{view.caption} Bands and bars: one standard deviation over seeds. The last iteration is the result."
     )
-    figure, alt = _drawn(name, where)
-    chart(figure, alt, "world-figure")
     return {f"built-in world, {name.lower()}": figure}

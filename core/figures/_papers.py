@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,8 +29,15 @@ _COLOURS = ("#6c63e0", MARK_COLOUR, "#1a9382", "#c0569f", "#5a9a32", "#8a8f98", 
 _SYMBOLS = ("circle", "square", "triangle-up", "diamond", "star", "triangle-down", "cross")
 # Whose numbers -> what the mark's name ends in, and how far it lies below its line's middle where yours are there, too.
 _SIDES = {"paper": ("-open", -0.14), "shipped": ("-open", -0.14), "yours": ("", 0.14)}
-_CHANCE, _CHANCES = "#868c9b", 2  # the colour of chance levels, and how many a line may have
+_CHANCE, _CHANCES = "#868c9b", 3  # the colour of chance levels, and how many a figure may have
 _FEW = 4  # results that lie on one line and can still be told apart
+_RANDOM, _HUMAN = "random, chance", "human"  # lines of a table that are no model
+# Pixels. On a laptop's screen of 768 a table's figure has `_ROWS` for its rows, where these are many and of one column
+# `_MANY_ROWS`; below the least their names touch, or marks of several columns. At the most a name has two lines.
+_ROWS, _MANY_ROWS, _LEAST, _LEAST_SEVERAL, _MOST = 264, 340, 17, 22, 30
+_LONG_NAME = 30  # letters: on a phone, a longer name would leave little to the figure
+_ABOVE, _BELOW = 30, 24  # pixels of the legend, and of the axis
+_TALL = 480  # pixels from which the axis stands above the rows: below them it would be out of sight
 
 
 class PapersData(NamedTuple):
@@ -70,6 +77,33 @@ class PapersData(NamedTuple):
         lines = [line for line, is_kept in zip(self.lines, rows, strict=True) if is_kept]
         kinds = [self.kinds[j] for j in kept]
         numbers = {name: getattr(self, name)[rows][:, kept] for name in self._fields[5:]}
+        return self._replace(lines=lines, results=results, metrics=metrics, kinds=kinds, **numbers)
+
+    def _choices(self) -> dict[str, PapersData]:
+        """What the figure may show of a table whose columns are data sets, by name: its main columns where there are
+        such, each column, then all of them; empty of a table whose columns are methods, or that has one column."""
+        if self.methods or len(self.results) < 2 or not self.has_numbers:
+            return {}
+        main = self._main()
+        first = {} if main is None or len(main.results) < 2 else {"unseen combinations": main}
+        columns = {name: self._column(j) for j, name in enumerate(_short_names(self.results))}
+        return {**first, **columns, "all": self}
+
+    def _column(self, j: int) -> PapersData:
+        """One column, in the lines that have a number there. A line of the paper that says what chance gives is its
+        chance level."""
+        numbers = {name: getattr(self, name)[:, [j]].copy() for name in self._fields[5:]}
+        is_random = np.array([line == _RANDOM for line in self.lines])
+        printed = numbers["paper"][is_random]
+        if np.isfinite(printed).any() and not is_random.all():
+            numbers["chance"][np.isnan(numbers["chance"])] = printed[0, 0]
+        else:
+            is_random[:] = False
+        known = [~np.isnan(numbers[whose][:, 0]) for whose in _SIDES]
+        kept = np.any(known, axis=0) & ~is_random
+        lines = [line for line, is_kept in zip(self.lines, kept, strict=True) if is_kept]
+        numbers = {name: each[kept] for name, each in numbers.items()}
+        results, metrics, kinds = [self.results[j]], [self.metrics[j]], [self.kinds[j]]
         return self._replace(lines=lines, results=results, metrics=metrics, kinds=kinds, **numbers)
 
     @property
@@ -113,6 +147,18 @@ def _subject(cell: Mapping[str, Any]) -> str:
     return " ".join(word for word in words if word.lower() not in said and word != cell["part"])
 
 
+def _short_names(results: Sequence[str]) -> list[str]:
+    """What tells columns apart: their headings without the words that all begin and end with."""
+    words = [name.split() for name in results]
+    spare = min(map(len, words)) - 1
+    alike = [len({*column}) == 1 for column in zip(*words, strict=False)][:spare]
+    begin = alike.index(False) if False in alike else len(alike)
+    alike = [len({*column}) == 1 for column in zip(*(each[::-1] for each in words), strict=False)]
+    alike = alike[: spare - begin]
+    end = alike.index(False) if False in alike else len(alike)
+    return [" ".join(each[begin : len(each) - end]).rstrip(",") for each in words]
+
+
 def _drawn(cell: Mapping[str, Any]) -> bool:
     return UNITS.get(cell["metric"], "percent") == "percent"
 
@@ -131,11 +177,12 @@ def papers_figure(data: PapersData, highest: bool = False) -> go.Figure:
     small upright lines: chance levels.
 
     A few results without any of yours lie on their line; those of several methods are joined, metric by metric.
-    highest : the highest reference of each result has its number beside it.
+    highest : the highest reference of each result has its number beside it; a line of what humans do is not compared.
     """
     figure = go.Figure()
     y = np.arange(len(data.lines), dtype=float)
     on_one_line = data.is_one_sided and data.has_few
+    row = _row_height(data, on_one_line)
     if on_one_line and data.methods and data.has_numbers:
         _join(figure, data, y)
     for j, (name, (colour, symbol)) in enumerate(zip(data.results, _looks(data), strict=True)):
@@ -145,15 +192,16 @@ def papers_figure(data: PapersData, highest: bool = False) -> go.Figure:
             known = ~np.isnan(values)
             if not known.any():
                 continue
+            at = y + offset + (0.0 if on_one_line else shift)
             figure.add_scatter(
                 x=values[known],
-                y=y[known] + offset + (0.0 if on_one_line else shift),
+                y=at[known],
                 error_x={"array": deviations[known], "thickness": 1.6, "color": colour},
                 name=f"{name}, {whose}",
                 mode="markers",
                 marker={
                     "symbol": symbol + ending,
-                    "size": 11,
+                    "size": 11 if row >= _LEAST_SEVERAL else 9,
                     "color": colour,
                     "line": {"width": 2, "color": colour},
                 },
@@ -161,16 +209,50 @@ def papers_figure(data: PapersData, highest: bool = False) -> go.Figure:
                 hovertemplate="%{text}: %{x:.2f} %",
             )
             if highest and whose != "yours":
-                top = int(np.nanargmax(values))
-                height = float(y[top]) + offset + (0.0 if on_one_line else shift)
-                figure.add_annotation(
-                    x=values[top], y=height, yshift=14, text=f"<b>{_pct(values[top])}</b>", showarrow=False
-                )
+                _name_highest(figure, data, values, at)
     if data.has_numbers:
-        _mark_chance(figure, data, y)
-    layout(figure, 90 + (36 if on_one_line else 46) * len(data.lines), "", "")
-    figure.update_xaxes(range=[0, 104], ticksuffix=" %", dtick=25)
-    return rows_axis(figure, [line.replace(", ", "<br>", 1) for line in data.lines])
+        _mark_chance(figure, data, y, row)
+    return _laid_out(figure, data, row)
+
+
+def _row_height(data: PapersData, on_one_line: bool) -> float:
+    """Pixels of a line of the table: as many as leave all of them, with legend and axis, on a laptop's screen; more
+    where yours stand below the paper's, or many beside each other."""
+    if not on_one_line:
+        return 46 if len(data.results) > 1 else 30
+    lines = max(len(data.lines), 1)
+    least = min(_LEAST, _MANY_ROWS / lines) if len(data.results) == 1 else _LEAST_SEVERAL
+    return float(np.clip(_ROWS / lines, least, _MOST))
+
+
+def _name_highest(figure: go.Figure, data: PapersData, values: np.ndarray, at: np.ndarray) -> None:
+    """The number of the highest model, or of all that share it, right of its mark, or left of it at the axis' end."""
+    compared = np.where([line == _HUMAN for line in data.lines], np.nan, values)
+    if np.isnan(compared).all():
+        return
+    for top in np.flatnonzero(compared == np.nanmax(compared)):
+        is_end = values[top] > 90
+        figure.add_annotation(
+            x=values[top],
+            y=float(at[top]),
+            xanchor="right" if is_end else "left",
+            xshift=-9 if is_end else 9,
+            text=f"<b>{_pct(values[top])}</b>",
+            showarrow=False,
+        )
+
+
+def _laid_out(figure: go.Figure, data: PapersData, row: float) -> go.Figure:
+    """Axis, legend and the names of the lines, in two lines of letters where they are long and there is room."""
+    rows = row * len(data.lines)
+    layout(figure, round(rows + _ABOVE + _BELOW), "", "")
+    is_tall = rows > _TALL
+    figure.update_xaxes(range=[0, 104], ticksuffix=" %", dtick=25, side="top" if is_tall else "bottom")
+    above = _BELOW / rows if is_tall else 0.0
+    figure.update_layout(showlegend=data.has_numbers, margin={"t": 2, "b": 2}, legend={"y": 1 + above})
+    two = row >= _MOST
+    names = [line.replace(", ", "<br>", 1) if two and len(line) > _LONG_NAME else line for line in data.lines]
+    return rows_axis(figure, names)
 
 
 def _join(figure: go.Figure, data: PapersData, y: np.ndarray) -> None:
@@ -193,21 +275,72 @@ def _join(figure: go.Figure, data: PapersData, y: np.ndarray) -> None:
             )
 
 
-def _mark_chance(figure: go.Figure, data: PapersData, y: np.ndarray) -> None:
-    """A small upright line at each chance level of a line of the table; nothing where none is known, or where they are
-    so many that nobody could tell which is whose."""
-    of_lines = [sorted({*row[~np.isnan(row)]}) for row in data.chance]
-    levels = [(x, at) for at, of_line in zip(y, of_lines, strict=True) for x in of_line]
-    if levels and max(map(len, of_lines)) <= _CHANCES:
+def _mark_chance(figure: go.Figure, data: PapersData, y: np.ndarray, row: float) -> None:
+    """A small upright line at each chance level of a line of the table, named by its metric and value; nothing where
+    none is known, or where they are so many that nobody could tell which is whose."""
+    columns: dict[tuple[float, ...], list[int]] = {}
+    for j, levels in enumerate(np.nan_to_num(data.chance, nan=-1.0).T):
+        if (levels >= 0).any():
+            columns.setdefault(tuple(levels), []).append(j)
+    columns = _without_parts(columns)
+    if len(columns) > _CHANCES:
+        return
+    for levels, of in columns.items():
+        known = np.array(levels) >= 0
+        x = np.array(levels)[known]
+        metrics = list(dict.fromkeys(data.metrics[j] for j in of))
+        is_own = len(metrics) == 1 and metrics[0] in METRICS
+        colour = METRICS[metrics[0]].colour if is_own else _CHANCE
         figure.add_scatter(
-            x=[x for x, _ in levels],
-            y=[at for _, at in levels],
-            name="chance",
+            x=x,
+            y=y[known],
+            name=f"chance: {_whose_chance(data, columns, of)} {_span(x)}",
             mode="markers",
-            marker={"symbol": "line-ns", "size": 16, "line": {"width": 2, "color": _CHANCE}},
-            text=[data.lines[int(at)] for _, at in levels],
+            marker={
+                "symbol": "line-ns",
+                "size": min(16, row - 3),
+                "color": colour,
+                "line": {"width": 2, "color": colour},
+            },
+            text=[data.lines[i] for i in np.flatnonzero(known)],
             hovertemplate="%{text}: chance %{x:.2f} %",
         )
+
+
+def _without_parts(columns: Mapping[tuple[float, ...], list[int]]) -> dict[tuple[float, ...], list[int]]:
+    """Chance levels by line of the table, -1 for none, and the results that have them: of two that agree wherever
+    both are known, one with both's results."""
+    merged: dict[tuple[float, ...], list[int]] = {}
+    for levels, of in columns.items():
+        for other in merged:
+            pairs = [(a, b) for a, b in zip(levels, other, strict=True) if a >= 0 and b >= 0]
+            if pairs and all(a == b for a, b in pairs):
+                both = tuple(max(a, b) for a, b in zip(levels, other, strict=True))
+                merged[both] = [*merged.pop(other), *of]
+                break
+        else:
+            merged[levels] = list(of)
+    return merged
+
+
+def _whose_chance(data: PapersData, columns: Mapping[tuple[float, ...], list[int]], of: list[int]) -> str:
+    """The metrics that have a chance level; where one has another level, too, or the heading of its
+    column another name, the results."""
+    metrics = list(dict.fromkeys(data.metrics[j] for j in of))
+    others = {data.metrics[j] for js in columns.values() if js is not of for j in js}
+    labels = [label_and_meaning(metric)[0] for metric in metrics]
+    is_said = all(any(label in data.results[j] for label in labels) for j in of)
+    if others & {*metrics} or (
+        len(of) == 1 and not is_said
+    ):  # a paper calls ImageScore "multi-object accuracy"
+        return "; ".join(data.results[j] for j in of)
+    return ", ".join(labels)
+
+
+def _span(levels: np.ndarray) -> str:
+    """`16.7 %`, of levels that differ by line `1.7 to 25 %, by row`."""
+    low, high = (f"{level:.1f}".removesuffix(".0") for level in (levels.min(), levels.max()))
+    return f"{low} %" if low == high else f"{low} to {high} %, by row"
 
 
 def _looks(data: PapersData) -> list[tuple[str, str]]:

@@ -16,7 +16,7 @@ import plotly.graph_objects as go
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.paths import assets
-from core.figures._style import MARKS, OUTCOME_COLOURS, SERIES, band, layout, line, rows_axis
+from core.figures._style import MARKS, OUTCOME_COLOURS, SERIES, band, faint, layout, line, rows_axis
 from core.figures._ttm import steps_axis
 from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, METRICS, description_of, headline_metrics, metrics_of_shape
@@ -39,6 +39,7 @@ _MODELS = (
     "builtin/blip-itm",
     "builtin/clip-early",
 )
+_HEIGHT = 310  # pixels, of which a laptop's first screen has as many below what is said of a table
 _RUN = ["kind", "model", "benchmark", "setting", "seed"]
 _WHERE = {"kind": "ttm", "model": "builtin/clip", "benchmark": "scenes/left-right"}
 
@@ -106,11 +107,18 @@ def curves_figure(data: _CurvesData) -> go.Figure:
         more = np.column_stack([std, data.coverage[i], data.precision[i]])[known]
         line(figure, x[known], mean[known], name, colour, hover, dash=dash, marker={}, customdata=more)
     level, grey = np.full(len(x), data.chance), OUTCOME_COLOURS["tie"]
-    line(figure, x, level, "chance", grey, "chance %{y:.1f} %", dash="dot", width=1.5)
-    steps_axis(figure, len(x) - 1, 360, label_and_meaning(data.metric)[0], percent=True)
+    label = label_and_meaning(data.metric)[0]
+    named = _chance_name(label, data.chance)
+    line(figure, x, level, named, grey, "chance %{y:.1f} %", dash="dot", width=1.5)
+    steps_axis(figure, len(x) - 1, _HEIGHT, label, percent=True)
     return _zoom(
         figure, [data.mean - np.nan_to_num(data.std), data.mean + np.nan_to_num(data.std), data.chance]
     )
+
+
+def _chance_name(label: str, level: float) -> str:
+    """`chance: GroupMatch 50 %`, as in the figures of the papers' tables."""
+    return f"chance: {label} {level:.1f}".removesuffix(".0") + " %"
 
 
 class FinalResultsData(NamedTuple):
@@ -196,8 +204,9 @@ def ends_figure(data: FinalResultsData) -> go.Figure:
             lines.append(("chance", data.chance[name], "dot"))
         for what, level, dash in lines:
             y, hover = np.full(len(data.x), level), f"{what} %{{y:.1f}} %"
-            line(figure, data.x, y, f"{label}, {what}", colour, hover, dash=dash, width=1.6)
-    layout(figure, 360, data.label, "", percent=True)
+            named = _chance_name(label, level) if what == "chance" else f"{label}, {what}"
+            line(figure, data.x, y, named, colour, hover, dash=dash, width=1.6)
+    layout(figure, _HEIGHT, data.label, "", percent=True)
     figure.update_xaxes(tickvals=data.x)
     skylines = [mean for mean, _ in data.skyline.values()]
     drawn = [values[:, 0] for values in data.metrics.values()]
@@ -266,19 +275,23 @@ def gains_figure(data: GainsData) -> go.Figure:
         more = [data.before[i], data.after[i][:, None], std[:, None], data.chance[i][:, None]]
         figure.add_scatter(
             x=data.gain[i][known],
-            y=y[known] + 0.44 * ((i + 0.5) / len(data.models) - 0.5),
-            error_x={"array": std[known], "thickness": 1.6, "width": 4, "color": colour},
+            y=y[known] + 0.84 * ((i + 0.5) / len(data.models) - 0.5),
+            error_x={"array": std[known], "thickness": 1.6, "width": 2, "color": colour},
             name=model,
             mode="markers",
-            marker={"symbol": symbol, "size": 11, "color": colour},
+            marker={"symbol": symbol, "size": 8, "color": colour},
             text=[name for name, keep in zip(data.sets, known, strict=True) if keep],
             customdata=np.column_stack([*more, data.seeds[i][:, None]])[known],
             hovertemplate="%{text}: %{customdata[0]:.1f} (%{customdata[1]:.1f}–%{customdata[2]:.1f}) → "
             "%{customdata[3]:.1f} ± %{customdata[4]:.1f} %, chance %{customdata[5]:.1f}, %{customdata[6]:.0f} seeds",
         )
+    for row in y[::2]:  # every other row has a ground of its own: marks of one lie close to those of the next
+        ground = faint(OUTCOME_COLOURS["tie"], 0.14)
+        figure.add_hrect(y0=row - 0.5, y1=row + 0.5, fillcolor=ground, line_width=0, layer="below")
     figure.add_vline(x=0, line={"color": OUTCOME_COLOURS["tie"], "width": 2})
     label = f"change of {label_and_meaning(data.metric)[0]}, points"
-    layout(figure, 110 + 38 * len(data.sets), label, "")
+    layout(figure, 76 + 20 * len(data.sets), label, "")
+    figure.update_layout(margin={"t": 2, "b": 2}, legend={"y": 1})
     return rows_axis(figure, data.sets)
 
 
@@ -308,7 +321,7 @@ def precision_gain_figure(data: GainsData) -> go.Figure:
             hovertemplate="%{customdata}: first selection %{x:+.1f} points above all groups, gain %{y:+.1f} points",
         )
     figure.add_hline(y=0, line={"color": OUTCOME_COLOURS["tie"], "width": 2})
-    layout(figure, 360, "first selection right above average, points", "gain, points")
+    layout(figure, _HEIGHT, "first selection right above average, points", "gain, points")
     figure.update_layout(hovermode="closest")
     figure.update_yaxes(rangemode="normal")
     return figure
