@@ -16,6 +16,7 @@ from written import read_latex
 import ui
 from core import papers
 from core.base.paths import assets
+from core.base.text import _pct
 from core.datasets.paper_results import reference
 from core.figures import ablations, papers_data, papers_figure
 from core.figures.retrieval import strategies_data
@@ -381,7 +382,7 @@ def test_cola_s_unseen_combinations_are_drawn_at_once_with_the_highest_marked(ap
     assert main.results == [f"{name} unseen, Cola mAP" for name in ("GQA", "CLEVR", "PACO")]
     assert len(main.lines) == 12 and not any("built-in" in line for line in main.lines)
     notes = papers_figure(main, highest=True).layout.annotations
-    assert [each.text for each in notes] == ["<b>52.5</b>", "<b>89.5</b>", "<b>11.5</b>"]
+    assert [each.text for each in notes] == ["<b>52.6</b>", "<b>89.5</b>", "<b>11.5</b>"]
     assert not papers_figure(main).layout.annotations
     assert papers_data(papers.table_plan(RunStore(tmp_path), "ttm/1").record())._main() is None
 
@@ -864,7 +865,7 @@ def test_removing_the_prior_pays_off_here_as_in_tables_3a_and_7(app, tmp_path):
     told = text(app(PAPERS, paper="Language priors", table="Table 7")).replace("\\", "")
     assert "**The same here:** R@1 from image to text goes" in told and len(found) == 2
     for before, after in found.values():
-        assert before < after and f"from {before:.1f} to {after:.1f} %" in told
+        assert before < after and f"from {_pct(before)} to {_pct(after)} %" in told
 
 
 def test_the_captioners_shipped_records_say_what_its_table_of_all_settings_says(tmp_path):

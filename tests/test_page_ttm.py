@@ -16,7 +16,7 @@ from driving import button, fine, html, text
 from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 
 import ui
-from core.base.text import p_digits
+from core.base.text import _signed, p_digits
 from core.datasets import load
 from core.exchange.seeds import SeedResult
 from core.exchange.uploads import UploadStore
@@ -668,7 +668,7 @@ def test_several_seeds_have_a_verdict_with_interval_what_one_more_may_gain_and_c
     said = next(each.value for each in test.markdown if "in the mean of" in each.value)
     more = next(each.value for each in test.caption if "a seed fixes" in each.value)
     said = f"{said} {more}".replace("\u00a0", " ").replace("\u2060", "")
-    assert f"{gain:+.1f} points".replace("-", "−") in said and "95 % interval" in said
+    assert f"{_signed(gain)} points".replace("-", "−") in said and "95 % interval" in said
     assert "three seeds at least are needed to say what one more may gain" in said  # two say nothing
     table = test.dataframe[0].value
     fixed = [int((a > b).sum()) for a, b in zip(after, before, strict=True)]
