@@ -177,6 +177,18 @@ const makeView = () => {
     if (event.key === 'ArrowRight') turn(event, 1);
   });
   dialog.addEventListener('click', () => dialog.close());
+  // A finger that goes to the side turns the picture, as the arrows do.
+  let from = null;
+  const first = event => event.changedTouches[0];
+  dialog.addEventListener('touchstart', event => {
+    from = event.touches.length === 1 ? [first(event).clientX, first(event).clientY] : null;
+  }, {passive: true});
+  dialog.addEventListener('touchend', event => {
+    if (!from) return;
+    const [right, down] = [first(event).clientX - from[0], first(event).clientY - from[1]];
+    from = null;
+    if (Math.abs(right) > 50 && Math.abs(right) > 2 * Math.abs(down)) turn(event, right < 0 ? 1 : -1);
+  });
   // Back closes it, as a step of its own, of which Streamlit hears nothing.
   dialog.addEventListener('close', () => {
     if (!view.step) return;

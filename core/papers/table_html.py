@@ -13,6 +13,7 @@ from core.base.lazy import pandas as pd
 from core.base.text import _pct, counted
 from core.datasets.paper_results import UNITS, reference
 from core.figures.text import label_and_meaning
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.papers._findings import finding
 from core.papers._table_rows import GAINS
 from core.papers._tables import TABLES
@@ -226,7 +227,13 @@ def _headings(lines: Sequence[Mapping[str, Any]]) -> list[str]:
             own = "" if cell.get("head") is not None else cell["method"]
             if not any(head in heads for heads in methods.values()):
                 methods.setdefault(own, []).append(head)
-    return [head for heads in methods.values() for head in heads]
+    heads = [head for heads in methods.values() for head in heads]
+    if (
+        f"TTM {METRICS[GROUP_MATCH].label}" in heads
+    ):  # what the table is about, before what GroupScore says after it
+        score = METRICS[GROUP_SCORE].label
+        heads.sort(key=lambda head: head.endswith(f" {score}") and head != f"raw {score}")
+    return heads
 
 
 def _scrolling(columns: int, table: str) -> str:
@@ -248,7 +255,8 @@ def _row_html(
     has no number, and why. with_chance : each beside its own. tops : the numbers to mark as the highest."""
     chances = {head: cell.get("chance") for head, cell in row.items()}
     says = {
-        head: f", chance {_pct(c)}" if with_chance and c is not None else "" for head, c in chances.items()
+        head: f", chance\u00a0{_pct(c)}" if with_chance and c is not None else ""
+        for head, c in chances.items()
     }
     measured = any(cell["yours"] is not None for cell in row.values())
     empty = f'<div><span class="cm-none" title="{none[1]}">{none[0]}</span></div>'
