@@ -310,6 +310,22 @@ def test_seeds_in_the_foreground_end_with_the_gain_as_a_stored_group_has_it(embe
     assert shown == stored and {each["part"] for each in shown} == {"adapted", "untouched"}
     assert said == [line for line in here("runs", "seeds", "g-2").splitlines() if "  gain " in line]
     assert any("Holm" in line and ", p " in line for line in said)
+    # The list of runs prints the group's id, and `show` answered that it may have been deleted.
+    for more in ((), ("--json",)):
+        assert here("runs", "show", "g-2", *more) == here("runs", "seeds", "g-2", *more)
+
+
+@pytest.mark.parametrize("words", ["explain", "export", "push"])
+def test_a_group_where_one_run_is_wanted_is_named_as_a_group(words, tmp_path):
+    """It "may have been deleted", said the answer to an id that the list of runs has just printed."""
+    given = {"export": ("--out", tmp_path / "model.zip"), "push": ("ada/clip",)}.get(words, ())
+    with pytest.raises(
+        InputError, match=r"a group of seeds, not of one run; `crossmatch runs seeds g-d1aa0e35`"
+    ):
+        here("runs", words, "g-d1aa0e35", *given)
+    for name in ("g-none", "d1aa0e35"):
+        with pytest.raises(InputError, match=f"There is no run '{name}'"):
+            here("runs", words, name, *given)
 
 
 def test_the_global_variant_by_command_line(embeddings):

@@ -192,8 +192,11 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 
 @runs_app.command("show", epilog="Example: crossmatch runs show RUN --json")
-def _show(run: options.RunId, as_json: options.Json = False) -> None:
-    """One run with all its iterations."""
+def _show(run: _RunOrGroup, as_json: options.Json = False) -> None:
+    """One run with all its iterations; a group of seeds as `runs seeds` shows it."""
+    if run.startswith("g-"):
+        _seeds(run, as_json)
+        return
     store = RunStore()
     record, steps = store.get(run), store.steps(run)
     if as_json:

@@ -108,6 +108,13 @@ _Runs: TypeAlias = list[Run]
 _Steps: TypeAlias = list[dict[str, Any]]
 
 
+def _of_a_group(name: str) -> str:
+    """That an id is a group's, where one run is wanted, and what lists its runs; "" of any other."""
+    if not re.fullmatch(r"g-[0-9a-f-]+", name):
+        return ""
+    return f"{name} is the id of a group of seeds, not of one run; `crossmatch runs seeds {name}` lists its runs."
+
+
 class RunStore:
     """All runs below one folder. Opens a connection per call: safe from any thread and any process."""
 
@@ -124,7 +131,10 @@ class RunStore:
         with self._database.transaction() as database:
             row = database.execute("SELECT * FROM runs WHERE id = ?", [run_id]).fetchone()
         if row is None:
-            raise InputError(f"There is no run {run_id!r} here; it may have been deleted, list the runs.")
+            raise InputError(
+                _of_a_group(run_id)
+                or f"There is no run {run_id!r} here; it may have been deleted, list the runs."
+            )
         return row
 
     def list(self, kind: str | None = None, owner: str | None = None) -> _Runs:
@@ -185,7 +195,9 @@ class RunStore:
     def folder(self, run_id: str) -> Path:
         """A run's folder. Ids come from addresses: nothing but an id ever becomes a path."""
         if not re.fullmatch(r"[0-9]{8}-[0-9]{9}-([0-9a-f]{6}|[0-9a-f]{16})", run_id):
-            raise InputError(f"{run_id!r} is not a run id; take one from the list of runs.")
+            raise InputError(
+                _of_a_group(run_id) or f"{run_id!r} is not a run id; take one from the list of runs."
+            )
         return self.root / run_id
 
     def arrays_path(self, run_id: str, iteration: int) -> Path:
