@@ -607,3 +607,22 @@ def test_thresholds_above_every_margin_are_said_before_training_and_after_it():
         app, ["ttm", "scenes/left-right", "--tau-first", "99", "--dry-run"], catch_exceptions=False
     )
     assert "no group is selected, and nothing is trained: τ " in dry.stderr
+
+
+def test_a_file_in_place_of_a_benchmark_is_answered_with_the_command_that_measures_it(tmp_path, monkeypatch):
+    """It was "Unknown benchmark 'my/a.csv'", and what benchmarks there are."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my").mkdir()
+    for name in ("my/a.csv", "my/b c.npz"):
+        (tmp_path / name).write_text("")
+    for given in (["my/a.csv"], ["--benchmark", "my/a.csv"]):
+        with pytest.raises(InputError) as refused:
+            CliRunner().invoke(app, ["evaluate", *given], catch_exceptions=False)
+        command = "crossmatch evaluate --scores my/a.csv"
+        assert str(refused.value) == f"my/a.csv is a file, not a benchmark; measure it with `{command}`."
+    with pytest.raises(
+        InputError, match=r"--scores 'my/b c\.npz'`, or with --embeddings if it holds embeddings"
+    ):
+        CliRunner().invoke(app, ["evaluate", "my/b c.npz"], catch_exceptions=False)
+    with pytest.raises(InputError, match=r"Unknown benchmark 'my/none\.csv'"):
+        CliRunner().invoke(app, ["evaluate", "my/none.csv"], catch_exceptions=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from collections.abc import Sequence
 from functools import partial
@@ -11,6 +12,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from core import datasets
+from core.base.errors import InputError
 from core.base.text import counted
 from core.cli import options
 from core.cli._evaluation import check_slices, cluster_by, load_evaluation
@@ -49,6 +52,7 @@ def evaluate(
     Scores beside a benchmark are measured by its truth.
     """
     benchmark = benchmark_argument(name, benchmark)
+    _refuse_file(benchmark)
     choose = partial(_chosen, tags=tag or (), count=groups)
     if groups is not None and (embeddings or scores or tags):
         refuse_unused("with --embeddings, --scores or --tags: all of a file is measured", "groups")
@@ -91,7 +95,17 @@ def evaluate(
             print(f"\n{column} = {value} ({counted(subset['n_groups'], 'group')})\n{format_metrics(subset)}")
 
 
-def _command(scores: Path | None, benchmark: str | None, split: str) -> str:
+def _refuse_file(benchmark: str | None) -> None:
+    """InputError where a file is given in place of a benchmark, with the command that measures it."""
+    if benchmark is None or not os.path.isfile(benchmark) or benchmark in datasets.names(None):
+        return
+    own = "" if Path(benchmark).suffix.lower() != ".npz" else ", or with --embeddings if it holds embeddings"
+    raise InputError(
+        f"{benchmark} is a file, not a benchmark; measure it with `{_command(benchmark, None, 'test')}`{own}."
+    )
+
+
+def _command(scores: Path | str | None, benchmark: str | None, split: str) -> str:
     """The command that measures this file."""
     on = ["--benchmark", benchmark, *(["--split", split] * (split != "test"))] if benchmark else []
     return shlex.join(["crossmatch", "evaluate", "--scores", str(scores), *on])
