@@ -34,6 +34,7 @@ from core.ttm.records import SeedChange, _only_memorised, _verdict_words, change
 from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup
 from ui import ledger, ttm_run
+from ui.runs import what_ran
 from ui.selection import group_title
 from ui.ttm_run import _notes
 from ui.ttm_shifts import _table
@@ -728,6 +729,18 @@ def test_seeds_are_exported_as_table_of_latex_and_report(app, made, monkeypatch)
     assert f"before: {f'IndividualMatch {alone.ties} tied' if alone.ties else 'none'}" in latex
     assert "chance &" in latex and "over seeds and groups" in latex and "%  " not in latex
     assert "ties not counted" not in latex
+
+
+def test_what_ran_says_how_many_all_groups_are(app, made, monkeypatch):  # noqa: F811
+    """The note below a table in LaTeX, which stands by itself, said "all groups"."""
+    given = []
+    monkeypatch.setattr("ui.ttm_run.export_section", lambda *_, **more: given.append(more))
+    app(TTM, run=made.file)
+    store = RunStore()
+    run, every = store.get(made.file), f"all {store.steps(made.file)[0]['n_groups']} groups"
+    assert every in given[-1]["latex"]() and "all groups" not in given[-1]["latex"]()
+    said = what_ran([run, run])
+    assert f" · {every} · " in said and said.endswith(" · 2 seeds")
 
 
 def test_tables_of_one_run_and_of_seeds_end_with_what_they_are_of(app, made, monkeypatch):  # noqa: F811

@@ -126,8 +126,10 @@ def settings_line(runs: Sequence[Run]) -> None:
 
 
 def what_ran(runs: Sequence[Run]) -> str:
-    """Benchmark, split, groups, model, settings, and of several seeds their number."""
-    line = adaptation(runs[0].config).describe()
+    """Benchmark, split, groups and how many, model, settings, and of several seeds their number."""
+    store = RunStore()
+    first = next((steps[0] for run in runs if (steps := store.steps(run.id))), {})
+    line = adaptation(runs[0].config).describe(first.get("n_groups"))
     return line if len(runs) == 1 else f"{line.rpartition(' · ')[0]} · {len(runs)} seeds"
 
 

@@ -143,15 +143,17 @@ class AdaptationRun(RunDescription):
         )
         return cls(**given, preset=chosen, settings=config)
 
-    def describe(self) -> str:
-        """One line for people: data, model, and the settings that decide the result."""
+    def describe(self, n_groups: int | None = None) -> str:
+        """One line for people: data, model, and the settings that decide the result. n_groups : how many groups there
+        are, where that is known."""
+        every = f"all {counted(n_groups, 'group')}" if n_groups else "all groups"
         where = [self.benchmark, *([] if self.embeddings else [self.split])]
         if self.shape and not self.embeddings:
             where.append(f"groups of {self.shape}")
         if self.tags:
             where.append(f"only {', '.join(self.tags)}")
         where += [
-            "all groups" if self.groups is None else f"first {counted(self.groups, 'group')}",
+            every if self.groups is None else f"first {counted(self.groups, 'group')}",
             self._model,
         ]
         return " · ".join([*where, *self._method(), f"seed {self.seed}"])
