@@ -622,4 +622,5 @@ def test_a_note_on_p_leaves_out_the_metric_whose_interval_it_does_not_decide():
     assert "decides whether an interval holds 0." in first
     both = {"group_match": change, "individual_match": change}
     (first, _) = _difference_notes([*both], both)
-    assert "holds 0, but for IndividualMatch, whose p counts groups and whose interval is of points." in first
+    own = "whose p counts groups (exact sign test) and whose interval is of points."
+    assert f"holds 0, but for IndividualMatch, {own}" in first

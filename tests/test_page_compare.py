@@ -400,7 +400,12 @@ def test_export_offers_a_report_latex_rows_and_the_command_of_both(app, exported
         "p (by caption, Holm)",
     ]
     assert rows.count("by caption") == 2
-    assert "builtin/siglip − builtin/clip" in exported[-1]["report"]().decode()
+    latex, report = exported[-1]["latex"](), exported[-1]["report"]().decode()
+    assert "builtin/siglip − builtin/clip" in report
+    # The brackets of the differences went by Clopper-Pearson's name, and p by none.
+    assert "of differences Bonett and Price's, paired)." in latex
+    assert "p by a paired test that flips the signs of all groups of one caption at once" in latex
+    assert "their 95 % interval (Bonett and Price's, paired)" in report
 
 
 def test_exported_pictures_can_be_had_without_title_and_note(app, monkeypatch):

@@ -511,12 +511,14 @@ def test_all_metrics_of_two_runs_are_taken_away_as_csv_latex_and_report(app, mad
         "B: ",
         "learning rate 0.0003",
         "They differ only in the seed",
+        "of differences Bonett and Price's, paired; p by McNemar's exact test",
         "Holm",
     ):
         assert part in latex
     assert "A: seed 1" in report and "B: seed 0" in report and "only in the seed" in report
     choose(app(RUNS), made.group, made.simplematch)
     report = given["report"]().decode()  # of several seeds there was none
+    assert "McNemar" not in given["latex"]
     assert "over seeds and groups" in given["latex"] and "over seeds and groups" in report
     assert "Mean of 2 seeds" in report and "B − A" in report and "Accuracy by iteration" in report
     assert made.group in report and "They differ in (A / B): " in report and "<b>x</b>" not in report

@@ -20,7 +20,7 @@ from core.exchange.layouts import _latex_rows, latex_table, text_table_latex
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 from core.metrics.paired import differences
-from core.metrics.statistics import Estimate, _Clustered
+from core.metrics.statistics import Estimate, _Clustered, _ClusteredComparison
 from core.runs import engine
 from core.runs.store import RunStore
 from core.scorers.cola_config import AdaptConfig
@@ -180,6 +180,26 @@ def test_a_table_in_latex_says_how_each_interval_is_made_and_with_which_version(
     one = Estimate(41.25, 36.0, 46.5, 25.0, 0, _Clustered("image", 20, 30.0, 52.0, 4))
     assert f"(Clopper-Pearson; by image {worth})." in latex_table([("x", {"text_score": one})])
     assert f"Made with Crossmatch {version('crossmatch')}." in latex_table([("x", found)])
+
+
+def test_a_table_of_two_says_how_the_intervals_and_p_of_differences_are_made():
+    """The row of differences has brackets, too, and the note named Clopper-Pearson alone and “an exact paired test”."""
+    truth = np.tile([0, 1], (40, 1))
+    first, second = (
+        Evaluation.of(np.array([np.eye(2)] * right + [1 - np.eye(2)] * (40 - right)), truth)
+        for right in (10, 30)
+    )
+    compared = differences(first, second, ["group_match"])
+    results = [(name, {"group_match": e.metrics["group_match"]}) for name, e in (("x", first), ("y", second))]
+    said = latex_table(results, compared)
+    assert "95 \\% intervals (Clopper-Pearson; of differences Bonett and Price's, paired)." in said
+    assert "p by McNemar's exact test, which decides whether an interval holds 0." in said
+    by = _ClusteredComparison("image", 20, 40.0, 5.0, 75.0, 0.02, None)
+    clustered = {"group_match": compared["group_match"]._replace(clustered=by)}
+    said = latex_table(results, clustered)
+    assert "p by a paired test that flips the signs of all groups of one image at once, which" in said
+    assert "McNemar" not in said
+    assert "Bonett" not in latex_table(results)
 
 
 def test_a_dash_for_p_is_explained_below_the_table():

@@ -299,6 +299,8 @@ def _latex_notes(
     missing = any(name not in metrics for _, metrics in results for name in names)
     found = [each for _, metrics in results for each in metrics.values()]
     method = _method(names, next((each.clustered.by for each in found if each.clustered), ""))
+    if compared:
+        method += f"; of differences {_PAIRED_INTERVALS}"
     notes = [f"Brackets: 95 % intervals ({method})."] + ["–: not measured."] * missing + [_ties_note(results)]
     return notes + (_difference_notes(names, compared, holm) if compared else []) + _software_note()
 
@@ -312,6 +314,11 @@ def _method(names: Iterable[str], by: str = "") -> str:
     of = " and ".join(filter(None, [f"of {', '.join(shares)}" if shares else "", f"by {by}" if by else ""]))
     worth = f"; {of} for as many independent answers as these, which depend on each other, are worth"
     return f"Clopper-Pearson{worth if of else ''}"
+
+
+# How core/metrics/statistics.py makes the intervals of differences on the same groups.
+_PAIRED_INTERVALS = "Bonett and Price's, paired"
+_EXACT_TEST = "McNemar's exact test"
 
 
 def _software_note() -> list[str]:
@@ -349,12 +356,14 @@ def _difference_notes(names: Sequence[str], compared: Mapping[str, Comparison], 
     )
     parts = [METRICS[name].label for name in compared if METRICS[name].share]
     apart = (
-        f", but for {', '.join(parts)}, whose p counts groups and whose interval is of points"
+        f", but for {', '.join(parts)}, whose p counts groups (exact sign test) and whose interval is of points"
         if parts
         else ""
     )
+    by = next((c.clustered.by for c in compared.values() if c.clustered), "")
+    test = f"a paired test that flips the signs of all groups of one {by} at once" if by else _EXACT_TEST
     return [
-        f"Differences in points, p by an exact paired test, which decides whether an interval holds 0{apart}."
+        f"Differences in points, p by {test}, which decides whether an interval holds 0{apart}."
         f"{corrected}{dash}",
         _exact_differences(2),
     ]

@@ -25,7 +25,7 @@ from core.base.files import storage_errors, write_bytes
 from core.base.text import _exact_differences, _pct, _signed, _true_minus, counted, p_digits, tie_count
 from core.datasets.embeddings import RowImage
 from core.datasets.paper_results import load_results
-from core.exchange.layouts import _with_raised_powers
+from core.exchange.layouts import _PAIRED_INTERVALS, _with_raised_powers
 from core.exchange.seeds import SeedResult
 from core.figures import TTMData, bars_data, group_html, margins_data
 from core.figures.svg import _curves_svg, bars_svg, margins_svg
@@ -382,8 +382,9 @@ def _difference_table(pairs: Sequence[_Pair]) -> str:
     tests = sum(len(pair.tests) for pair in pairs)
     corrected = f"; Holm: its p corrected for all {tests} comparisons of this page" if tests > 1 else ""
     note = (
-        "The same groups under both models: percentage points with their paired 95 % interval, the groups that only "
-        f"one of them has right, and the exact McNemar test on these{corrected}. {_exact_differences(2)}"
+        "The same groups under both models: percentage points with their 95 % interval "
+        f"({_PAIRED_INTERVALS}), the groups that only one of them has right, and the exact McNemar test on "
+        f"these{corrected}. {_exact_differences(2)}"
     )
     return (
         f'<h3>Differences</h3><p class="quiet">{note}</p>'

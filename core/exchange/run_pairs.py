@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from core.base.text import _exact_differences, _p_text, _signed, _true_minus, counted
-from core.exchange.layouts import _software_note, text_table_latex
+from core.exchange.layouts import _EXACT_TEST, _PAIRED_INTERVALS, _software_note, text_table_latex
 from core.exchange.run_table import (
     _differing,
     _Ends,
@@ -45,6 +45,12 @@ _ADAPTED = (*RUNS, LedgerRun.kind)
 _SCORED = (*_ADAPTED, EvaluationRun.kind)  # the kinds of run that leave the scores of every group
 # Two runs that have these in common have the same groups.
 _SAME_GROUPS = ("benchmark", "split", "groups", "tags", "embeddings")
+
+# Of two single runs.
+_MADE = (
+    f"Intervals: Clopper-Pearson, of differences {_PAIRED_INTERVALS}; p by {_EXACT_TEST}, of IndividualMatch by the "
+    "exact sign test."
+)
 
 
 class _Pair(NamedTuple):
@@ -142,6 +148,7 @@ class _Pair(NamedTuple):
             self.differing,
             *filter(None, [self._seeds_line]),
             self.note,
+            *[_MADE] * bool(self.tested and self.ends),
             *[_exact_differences(2)] * bool(self.tested),
         ]
         return text_table_latex(_pair_said(self.frame), [*notes, *_software_note()])
