@@ -11,7 +11,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
-from adapted import MODEL, SET, made, made_home  # noqa: F401  fixtures
+from adapted import MODEL, SET, SMALL, finish, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, html, text
 from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 
@@ -31,8 +31,8 @@ from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 from core.ttm import seeds
 from core.ttm.records import SeedChange, _only_memorised, _verdict_words, changes
-from core.ttm.run import adaptation
-from core.ttm.seeds import SeedGroup
+from core.ttm.run import TTMRun, adaptation, store_embeddings
+from core.ttm.seeds import SeedGroup, seeded
 from ui import ledger, ttm_run
 from ui.runs import what_ran
 from ui.selection import group_title
@@ -983,6 +983,31 @@ def test_that_seeds_would_be_copies_is_said_before_they_are_started(app, made): 
     assert "Nothing in this run" not in text(test)
     UploadStore().add("mine.npz", Path(RunStore().get(made.file).config["embeddings"]).read_bytes(), "2x2")
     assert "Nothing in this run" in text(app(TTM, set="upload/mine.npz"))
+
+
+def test_runs_whose_groupmatch_was_full_before_say_that_they_cannot_tell_memorising(app, made, monkeypatch):  # noqa: F811
+    """ "GroupScore alone rises, as it does where a model memorises", of a GroupMatch that could not rise."""
+    rng = np.random.default_rng(0)
+    images, captions = rng.normal(size=(2, 400, 2, 6))
+    unit = [each / np.linalg.norm(each, axis=-1, keepdims=True) for each in (images, captions)]
+    found = Evaluation.of(np.einsum("nid,njd->nij", *unit), np.tile([0, 1], (400, 1)))
+    right = np.flatnonzero(found.outcomes["group_match"].value & (found.matches.margin > 0.2))[:24]
+    assert len(right) == 24 and found.outcomes["group_score"].value[right].mean() < 0.8
+    content = io.BytesIO()
+    np.savez(content, img=images[right].reshape(48, 6), cap=captions[right].reshape(48, 6))
+    job = TTMRun.of_file(store_embeddings("full.npz", content.getvalue()), options={**SMALL, "epochs": 100})
+    one = finish(RunStore(), "full", job)
+    for each in seeded(job, 2, "g-89abcdef"):
+        finish(RunStore(), "full", each)
+    given = []
+    monkeypatch.setattr("ui.ttm_run.export_section", lambda *_, **more: given.append(more))
+    monkeypatch.setattr("ui.ttm_sweep.export_section", lambda *_, **more: given.append(more))
+    for run in (one, "g-89abcdef"):
+        page = text(app(TTM, run=run))
+        report, latex = given[-1]["report"]().decode(), given[-1]["latex"]().replace(r"\%", "%")
+        for told in (page, report, latex):
+            assert "GroupMatch was 100 % before and could not rise" in told
+            assert "real gain" not in told and "alone rises" not in told
 
 
 @pytest.mark.parametrize(

@@ -502,6 +502,22 @@ def test_the_totals_of_the_table_are_those_of_each_group(shape):
         assert (row["true pairs"], row["best other"]) == pytest.approx((group.true_total, group.rival_total))
 
 
+@pytest.mark.parametrize("shape", [(2, 2), (2, 4), (3, 3)])
+def test_the_table_of_groups_has_the_shares_whose_mean_is_the_metric(shape):
+    """ "1 of 2 images" was ✗, and the column looked as if its mean were another one."""
+    found = Evaluation.of(np.random.default_rng(3).normal(size=(40, *shape)), None)
+    column = table_of(found, np.arange(40))["IndividualMatch"]
+    parts = column.str.split("/", expand=True).astype(int)
+    assert set(column) == {f"{right}/{shape[0]}" for right in range(shape[0] + 1)}
+    assert 100 * (parts[0] / parts[1]).mean() == pytest.approx(found.metrics["individual_match"].value)
+
+
+def test_the_share_of_a_group_that_misses_by_a_tie_says_so():
+    """By hand: image A ties with caption 2, image B is right."""
+    found = Evaluation.of(np.array([[[1.0, 1.0], [0.0, 1.0]]]), None)
+    assert table_of(found, np.arange(1))["IndividualMatch"].tolist() == ["1/2 ="]
+
+
 def test_the_totals_of_groups_with_several_true_captions_are_of_the_best_of_them():
     found = Evaluation.of(np.array([[[1.0, 5.0, 3.0]], [[1.0, 2.0, 9.0]]]), np.array([[0, 1], [0, 1]]))
     table = table_of(found, np.arange(2))

@@ -20,6 +20,7 @@ from core.datasets.paper_results import CITATIONS
 from core.datasets.score_files import write_scores
 from core.papers.published import _BENCHMARKS, PublishedSet, _rows
 from core.runs.store import RunStore
+from ui.published import _inside
 
 PAPERS = "pages/7_Papers.py"
 
@@ -395,7 +396,7 @@ def test_the_page_takes_an_own_result_too(app, tmp_path):
     assert 85.5 not in others.tolist() and others.max() == 69.75 and len(others) < len(table) - 5
     above = int((others > 12.5).sum())
     wanted = f"**: 12.50 % [9.40, 16.10] (mine, as measured); {above} of the {len(others)} comparable "
-    wanted += "published results are higher."
+    wanted += "published results are higher;"
     assert any(wanted in each.value.replace("\\", "") for each in test.markdown)
 
 
@@ -466,6 +467,42 @@ def test_what_is_above_ones_own_value_and_is_not_counted_is_named(app):
 
     assert box("31.5").endswith(" Not counted above you: human, 3 × GPT-4V [1].")
     assert "Not counted" not in box("99")
+
+
+def test_an_own_place_is_told_with_the_places_that_its_interval_allows(app):
+    """ "Yours, 2nd of 17: 31.50 % [26.97, 36.30]; 1 of the 16 is higher": a bare rank, though others lie inside."""
+
+    def box(**state):
+        test = typed(app, **state)
+        table = systems(test)
+        rows = table[(table["What it is"] == "published") & (table["Mark"] == "")]
+        said = next(each.value for each in test.markdown if each.value.startswith("**Yours"))
+        return said.replace("\\", ""), rows["Value (%)"].astype(float)
+
+    for value, right in (("31.5", 126), ("12.5", 50)):
+        said, others = box(published_value=value, published_groups="400")
+        low, high = (100 * end for end in binomtest(right, 400).proportion_ci())
+        inside, above, below = (
+            ((others > low) & (others < high)).sum(),
+            (others > high).sum(),
+            (others > low).sum(),
+        )
+        assert inside and len(others) == 16
+        first, last = (
+            {1: "1st", 2: "2nd", 3: "3rd"}.get(n, f"{n}th") for n in (int(above) + 1, int(below) + 1)
+        )
+        counted = f"{inside} of the 16 {'lies' if inside == 1 else 'lie'} inside your interval"
+        assert f"higher; {counted}, so that it may stand anywhere from {first} to {last}." in said
+    assert "inside your interval" not in box(published_value="31.5")[0]
+    assert "none of the 16 lies inside your interval." in box(published_value="99", published_groups="400")[0]
+
+
+def test_one_published_result_inside_an_interval_is_told_in_the_singular():
+    others = pd.Series([10.0, 20.0, 30.0])
+    row = {"value": 21.0, "low": 19.0, "high": 24.0}
+    told = "; 1 of the 3 lies inside your interval, so that it may stand anywhere from 2nd to 3rd"
+    assert _inside(others, row) == told
+    assert _inside(others, {**row, "low": ""}) == "" and _inside(others[:0], row) == ""
 
 
 def test_a_number_can_be_typed_has_its_exact_interval_and_stays_in_the_address(app):

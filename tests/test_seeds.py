@@ -15,7 +15,7 @@ from core.metrics.statistics import Estimate, estimate
 from core.runs import engine
 from core.runs.store import RunStore
 from core.ttm import seeds
-from core.ttm.records import SeedChange, _seed_change
+from core.ttm.records import SeedChange, _only_memorised, _seed_change, changes
 from core.ttm.run import SimpleMatchRun, TTMRun
 from core.ttm.seeds import _is_seedless, seeded
 from ui.ttm_sweep import _more_seeds
@@ -305,3 +305,25 @@ def test_few_seeds_that_differ_show_less_than_their_groups_and_it_is_said():
     alike[1, 0] = alike[2, 1] = alike[3, 2] = 0
     assert not _seed_change(np.zeros((4, 100)), alike)._wants_seeds  # surely more
     assert not _seed_change(np.zeros((2, 100)), np.zeros((2, 100)))._wants_seeds  # nothing at all
+
+
+def test_where_groupmatch_is_full_before_no_text_takes_its_standstill_for_memorising():
+    """ "GroupScore alone rises, as it does where a model memorises": GroupMatch was 100 % and could not rise."""
+    own = np.tile([0, 1], (12, 1))
+    matched = np.array(
+        [[0.5, 0.9], [0.0, 0.6]]
+    )  # 1.1 against 0.9, and the first image prefers the other caption
+    before = Evaluation.of(np.tile(matched, (12, 1, 1)), own)
+    after = Evaluation.of(np.tile(np.eye(2), (12, 1, 1)), own)
+    whole = {"": np.ones(12, bool)}
+    ceiling = "GroupMatch was 100 % before and could not rise, so that this set cannot tell memorising from learning"
+    several = SeedChange.of_seeds([before] * 2, [after] * 2, whole)
+    for compared in (changes(before, after, whole), {label: each.mean for label, each in several.items()}):
+        assert compared["GroupScore"].difference == 100 and compared["GroupMatch"].at_ceiling
+        assert _only_memorised(compared).startswith(ceiling)
+    halves = {"adapted": np.arange(12) < 6, "untouched": np.arange(12) >= 6}
+    assert _only_memorised(changes(before, after, halves)).startswith(ceiling)
+    assert "at_ceiling" not in compared["GroupMatch"].record()
+    results = SeedResult.of_seeds([before] * 2, [after] * 2, whole)
+    for text in (SeedResult.html(results), SeedResult.latex(results).replace(r"\%", "%")):
+        assert ceiling in text and "real gain" not in text

@@ -11,7 +11,7 @@ import streamlit as st
 
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import SYMBOLS
-from core.metrics.groups import METRICS
+from core.metrics.groups import METRICS, Outcome
 from ui.formatting import of_groups, wide_table
 from ui.selection import open_group
 
@@ -56,8 +56,10 @@ def group_table(evaluation: Evaluation, indices: np.ndarray) -> None:
         selection_mode="single-cell",
         alt=f"{len(table)} groups, a row each",
     )
+    shares = any(METRICS[name].parts(evaluation.shape[0]) > 1 for name in of_groups(evaluation.metrics))
     st.caption(
-        "Press a row to open its group, the head of a column to sort by it. ✓ right, ✗ wrong, = missed by a tie alone. "
+        "Press a row to open its group, the head of a column to sort by it. ✓ right, ✗ wrong, = missed by a tie alone"
+        f"{', 1/2 so many of its images right (= with a tie)' if shares else ''}. "
         "Previous and Next of an opened group follow the order that Filters has."
     )
 
@@ -67,7 +69,8 @@ def table_of(evaluation: Evaluation, indices: np.ndarray) -> pd.DataFrame:
     table = pd.DataFrame({"id": [str(evaluation.ids[i]) for i in indices]})
     for name in of_groups(evaluation.metrics):
         outcome = evaluation.outcomes[name]
-        table[METRICS[name].label] = [SYMBOLS[outcome.kind(int(i))] for i in indices]
+        parts = METRICS[name].parts(evaluation.shape[0])
+        table[METRICS[name].label] = [_told(outcome, int(i), parts) for i in indices]
     true, other = _totals(evaluation, indices)
     table = table.assign(**dict(zip(_TOTALS, (evaluation.matches.margin[indices], true, other), strict=True)))
     if evaluation.tags is None:
@@ -76,6 +79,15 @@ def table_of(evaluation: Evaluation, indices: np.ndarray) -> pd.DataFrame:
     taken = {name: f"tag: {name}" for name in tags if name in table}
     tags = tags.rename(columns={**taken, **{n: str(n).replace("_", " ") for n in tags if n not in taken}})
     return pd.concat([table, tags], axis=1)
+
+
+def _told(outcome: Outcome, index: int, parts: int) -> str:
+    """A group's outcome: ✓, ✗ or =; of a metric that counts parts `1/2`, or `1/2 =` where a tie made it less."""
+    kind = outcome.kind(index)
+    if parts == 1:
+        return SYMBOLS[kind]
+    share = f"{round(float(outcome.value[index]) * parts)}/{parts}"
+    return f"{share} {SYMBOLS[kind]}" if kind == "tie" else share
 
 
 def _totals(evaluation: Evaluation, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

@@ -233,6 +233,19 @@ def _not_counted(table: pd.DataFrame, value: float, marks: Mapping[str, str]) ->
     return f" Not counted above you: {escape_markdown(said)}." if said else ""
 
 
+def _inside(others: pd.Series, row: Mapping[Any, Any]) -> str:
+    """`; 3 of the 16 lie inside your interval, so that it may stand anywhere from 2nd to 5th`; "" without an interval.
+    others : the values that one's own row is compared with."""
+    if row["low"] == "" or others.empty:
+        return ""
+    above, below = (int(others.gt(row[end]).sum()) for end in ("high", "low"))
+    inside = below - above
+    if not inside:
+        return f"; none of the {len(others)} lies inside your interval"
+    lie, places = "lies" if inside == 1 else "lie", f"{_ordinal(1 + above)} to {_ordinal(1 + below)}"
+    return f"; {inside} of the {len(others)} {lie} inside your interval, so that it may stand anywhere from {places}"
+
+
 def _say_own(table: pd.DataFrame, marks: Mapping[str, str]) -> None:
     """Where one's own rows stand among what can be compared, and what is above them and cannot, or why one of them
     cannot be compared, in a box right below what they come from: the table may lie below the screen, and is filtered by
@@ -248,7 +261,8 @@ def _say_own(table: pd.DataFrame, marks: Mapping[str, str]) -> None:
         place = f", {row['place']}" if row["place"] else ""
         lines.append(
             f"**Yours{place}**: {what}; {above} of the {counted(len(others), 'comparable published result')} "
-            f"{'is' if above == 1 else 'are'} higher.{_not_counted(table, row['value'], marks)}"
+            f"{'is' if above == 1 else 'are'} higher{_inside(others, row)}."
+            f"{_not_counted(table, row['value'], marks)}"
         )
     if lines:
         with st.container(key="published-yours"):

@@ -33,7 +33,15 @@ from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
 from core.ttm.explain import GLOBAL, explain, group_history_text
 from core.ttm.forecast import Forecast
-from core.ttm.records import _MEMORISED, _changes_of_every_metric, _only_memorised, _verdict_words, divergence
+from core.ttm.records import (
+    _MEMORISED,
+    _at_ceiling,
+    _changes_of_every_metric,
+    _only_memorised,
+    _rise_told,
+    _verdict_words,
+    divergence,
+)
 from core.ttm.records import changes as paired_changes
 from core.ttm.run import adaptation
 from ui.export import chart, csv_button, export_section, picture_buttons
@@ -65,7 +73,7 @@ _READING = "Accuracy after each iteration; bands are 95 % intervals, dotted line
 _WAITING = (
     "The first point of the curves, the accuracy before training, appears when all groups have been scored."
 )
-RESULT = f"The last iteration is the result; choosing the best one from the curve would use the truth. {_MEMORISED}"
+RESULT = "The last iteration is the result; choosing the best one from the curve would use the truth."
 PANELS = {
     "ttm": {
         "selection": "Coverage and precision of the pseudo-labels",
@@ -159,7 +167,8 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     with st.container() if run.live else st.expander(DETAILS, icon=":material/info:"):
         if compared:
             change_tests(compared)
-        st.caption(f"{RESULT}{exact_differences_once('result')}")
+        told = RESULT if _at_ceiling(compared) else f"{RESULT} {_MEMORISED}"  # the verdict says the rest
+        st.caption(f"{told}{exact_differences_once('result')}")
         settings_line(runs)
         if run.status == "finished":
             forecast_check(run, records)
@@ -357,7 +366,7 @@ def _part_latex(
         rows.append((f"{when}{where}", known))
     labels = {f"{entry.label}{where}": name for name, entry in METRICS.items()}
     own = {labels[label]: change for label, change in compared.items() if label in labels}
-    return latex_table(rows, own, _with_caution(about, own), _HOLM)
+    return latex_table(rows, own, _with_caution(about, own, compared), _HOLM)
 
 
 def _report(run: Run) -> bytes:
@@ -365,14 +374,16 @@ def _report(run: Run) -> bytes:
     ends = [("before", run, 0), (f"after {what_was_done(run)}", run, run.done)]
     steps, total = RunStore().steps(run.id), run.total or 1
     curves = plots.transfer_data(steps, total) or {"": plots.ttm_data(steps, total)}
-    about = _with_caution(what_ran([run]), steps[-1]["metrics"])
+    about, compared = what_ran([run]), {} if run.live or not run.done else run_changes(run)
+    if not _at_ceiling(compared):  # which its verdict says
+        about = _with_caution(about, steps[-1]["metrics"], compared)
     return report_of(ends, about=about, command=_command(run), curves=curves)
 
 
-def _with_caution(about: str, names: Container[str]) -> str:
+def _with_caution(about: str, names: Container[str], compared: Mapping[str, Comparison]) -> str:
     """Where both main metrics are told, what a rise of one of them is."""
     both = metrics.GROUP_SCORE in names and metrics.GROUP_MATCH in names
-    return f"{about.rstrip('.')}. {_MEMORISED}" if both else about
+    return f"{about.rstrip('.')}. {_rise_told(compared)}" if both else about
 
 
 def _command(run: Run) -> str:

@@ -34,7 +34,7 @@ from core.metrics.groups import GROUP_MATCH, METRICS, headline_metrics
 from core.metrics.statistics import Estimate, estimate
 from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
-from core.ttm.records import _MEMORISED, _SAME_SEEDS, SeedChange, _only_memorised, _verdict_words
+from core.ttm.records import _MEMORISED, _SAME_SEEDS, SeedChange, _at_ceiling, _only_memorised, _verdict_words
 from core.ttm.run import RUNS, adaptation
 from core.ttm.seeds import SeedGroup, group_runs, seed_of, summary
 from ui.export import chart, csv_button, export_section
@@ -46,7 +46,7 @@ _HEIGHT = 340  # of the curves: on a laptop all of them stand on the first scree
 RESULT = (
     "Mean ± standard deviation over seeds (n − 1); the interval of a mean is over seeds and groups, its ties are the "
     "average of a seed. The result of a seed is its last iteration, never its best one: "
-    f"choosing that would use the truth. {_MEMORISED}"
+    "choosing that would use the truth."
 )
 
 
@@ -146,7 +146,7 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     found = changes(whole) if len(whole) > 1 else {}
     verdict(found, len(whole))
     curves(runs, rows)
-    result(runs, steps)
+    result(runs, steps, found)
     verdict_details(found, len(whole))
     settings_line(runs)
     table(runs, steps)
@@ -340,7 +340,9 @@ def _command(runs: Sequence[Run]) -> str:
     return f"{command} --seeds {len(runs)}" if command else ""
 
 
-def result(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:
+def result(
+    runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]], found: Mapping[str, SeedChange]
+) -> None:
     """After, with its deviation, interval, chance level and ties, and before, of every part."""
     ends = _ends_of(SeedGroup("", list(runs)), steps, estimates_over_seeds(runs, steps))
     if not ends.complete:
@@ -352,7 +354,8 @@ def result(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) ->
         for column, name in zip(st.columns(max(len(names), 1), gap="medium"), names, strict=False):
             with column.container(border=True, gap="xxsmall"):
                 _card(name, side, ends.before[side, name], ends.after[side, name], len(runs))
-    st.caption(RESULT)
+    ceiling = _at_ceiling({label: change.mean for label, change in found.items()})
+    st.caption(RESULT if ceiling else f"{RESULT} {_MEMORISED}")  # the verdict says the rest
 
 
 def _card(name: str, side: str, was: _Result, now: _Result, seeds: int) -> None:

@@ -196,7 +196,7 @@ def _compared(
                 "after_low": now.low,
                 "after_high": now.high,
                 "chance": now.chance,
-                **paired._asdict(),
+                **{k: v for k, v in paired._asdict().items() if k != "at_ceiling"},
                 "ties_before": was.ties,
                 "ties_after": now.ties,
             }

@@ -155,16 +155,16 @@ def _conclusions(pairs: Sequence[_Pair], seeds: Sequence[SeedResult], adapted: b
         }
         over = f" in the mean of {counted(seeds[0].spread.seeds, 'seed')}"
         return _changes_told({label: change.mean for label, change in changes.items()}, over)
-    told = []
+    told, changed = [], dict[str, Comparison]()
     for pair in pairs:
         main = {name: pair.metrics[name] for name in headline_metrics(pair.metrics) if name in pair.tests}
         if adapted:
             _, where, _ = _told_apart(pair.first.model, pair.second.model)
             part = f", {where}" if len(pairs) > 1 else ""
-            told += _changes_told({f"{METRICS[name].label}{part}": found for name, found in main.items()}, "")
+            changed |= {f"{METRICS[name].label}{part}": found for name, found in main.items()}
         else:
             told += [_ahead_told(pair, name, found) for name, found in main.items()]
-    return told
+    return told + _changes_told(changed, "")
 
 
 def _changes_told(changes: Mapping[str, Comparison], over: str) -> list[str]:

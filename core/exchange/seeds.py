@@ -21,7 +21,7 @@ from core.exchange.layouts import (
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Comparison, Estimate
-from core.ttm.records import _MEMORISED, _SAME_SEEDS, SeedChange
+from core.ttm.records import _SAME_SEEDS, SeedChange, _rise_told
 from core.ttm.seeds import SeedSpread, spread
 
 if TYPE_CHECKING:
@@ -210,9 +210,11 @@ def _latex_notes(results: Sequence[SeedResult], tested: Mapping[str, Comparison]
 
 def _cautions(results: Sequence[SeedResult]) -> list[str]:
     """What the numbers of seeds do not say by themselves."""
-    tested = {each.metric: each.change for each in results if each.change is not None}
-    same = any(change.same for change in tested.values())
-    return [_MEMORISED] * ({GROUP_SCORE, GROUP_MATCH} <= tested.keys()) + [_SAME_SEEDS] * same
+    tested = [each for each in results if each.change is not None]
+    same = any(each.change.same for each in tested if each.change)
+    both = {GROUP_SCORE, GROUP_MATCH} <= {each.metric for each in tested}
+    means = {f"{METRICS[e.metric].label}, {e.part}": e.change.mean for e in tested if e.change}
+    return [_rise_told(means)] * both + [_SAME_SEEDS] * same
 
 
 def _ties(found: SeedResult) -> str:

@@ -564,7 +564,7 @@ class Comparison(NamedTuple):
     detectable : the smallest difference that these groups would have shown with 80 % power, two systems differing on
     as many of them (over runs: `over_seeds`); None where no difference would, or where it cannot be told. p_holm :
     corrected for the comparisons that it is shown with (`holm`), None of one alone. clustered : None where each group
-    is its own.
+    is its own. at_ceiling : whether the first has everything right, so that no difference can be above 0.
     """
 
     difference: float
@@ -576,6 +576,7 @@ class Comparison(NamedTuple):
     detectable: float | None = None
     p_holm: float | None = None
     clustered: _ClusteredComparison | None = None
+    at_ceiling: bool = False
 
     @property
     def _ahead(self) -> int:
@@ -622,7 +623,14 @@ class Comparison(NamedTuple):
             least = _least_over_runs(b - a, clusters.labels, clustered.detectable, tests)
             clustered = clustered._replace(low=ends[0], high=ends[1], p_value=ends[2], detectable=least)
         least = _least_over_runs(b - a, None, found.detectable, tests)
-        return found._replace(low=low, high=high, p_value=p, detectable=least, clustered=clustered)
+        return found._replace(
+            low=low,
+            high=high,
+            p_value=p,
+            detectable=least,
+            clustered=clustered,
+            at_ceiling=bool((a == 1).all()),
+        )
 
     @staticmethod
     def of_best(
@@ -711,7 +719,8 @@ class Comparison(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """JSON-safe; `clustered` where there are clusters."""
-        return {name: getattr(self, name) for name in self._fields[:-1]} | _clustered_record(self.clustered)
+        told = self._fields[: self._fields.index("clustered")]
+        return {name: getattr(self, name) for name in told} | _clustered_record(self.clustered)
 
 
 def compare(first: Array, second: Array, clusters: Clusters | None = None, tests: int = 1) -> Comparison:
@@ -736,6 +745,7 @@ def compare(first: Array, second: Array, clusters: Clusters | None = None, tests
     return Comparison(
         100 * float(change.mean()), 100 * low, 100 * high, fixed, broken, p, _least(change, n, tests),
         clustered=None if clusters is None else _clustered_comparison(change, clusters, tests),
+        at_ceiling=bool((a == 1).all()),
     )  # fmt: skip
 
 

@@ -26,6 +26,10 @@ _MEMORISED = (
     "GroupScore rises towards GroupMatch as the model memorises its own matchings; only a rise of GroupMatch is a real "
     "gain."
 )
+_CEILING = (
+    "GroupMatch was 100 % before and could not rise, so that this set cannot tell memorising from learning; a rise of "
+    "GroupScore may be either."
+)
 _SAME_SEEDS = (
     "All seeds have the same scores to rounding: nothing in this run depends on the seed, so one is enough."
 )
@@ -146,7 +150,9 @@ def _verdict_words(found: Comparison) -> str:
 
 
 def _only_memorised(compared: Mapping[str, Comparison]) -> str:
-    """That GroupScore alone has risen, and what it means; "" where it has not, or where GroupMatch has, too."""
+    """That GroupMatch could not rise, or that GroupScore alone has risen, and what it means; "" where neither is so."""
+    if _at_ceiling(compared):
+        return _CEILING
     score, match = (
         compared.get(metrics.METRICS[name].label) for name in (metrics.GROUP_SCORE, metrics.GROUP_MATCH)
     )
@@ -158,6 +164,20 @@ def _only_memorised(compared: Mapping[str, Comparison]) -> str:
         "GroupScore alone rises, as it does where a model memorises its own matchings; they are not shown to be right "
         "more often."
     )
+
+
+def _rise_told(compared: Mapping[str, Comparison]) -> str:
+    """What a rise of GroupScore and one of GroupMatch is worth, or that the latter could not rise."""
+    return _CEILING if _at_ceiling(compared) else _MEMORISED
+
+
+def _at_ceiling(compared: Mapping[str, Comparison]) -> bool:
+    """Whether GroupMatch was 100 % before, in each part that is compared, and GroupScore is told beside it."""
+    score, match = (
+        [found for label, found in compared.items() if label.partition(",")[0] == metrics.METRICS[name].label]
+        for name in (metrics.GROUP_SCORE, metrics.GROUP_MATCH)
+    )
+    return bool(score and match) and all(found.at_ceiling for found in match)
 
 
 class SeedChange(NamedTuple):
