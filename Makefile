@@ -1,6 +1,8 @@
 # make app | test | test-slow | test-shuffled | test-mteb | docs | install | check | fix | bench | lock | audit
 PYTHON ?= python3
 PORT ?= 8501
+# Whoever reaches the app reads folders of this machine by it: this machine alone, but in public mode everybody.
+HOST ?= $(if $(CROSSMATCH_PUBLIC),0.0.0.0,localhost)
 BIN := .venv/bin
 UV := $(BIN)/uv
 STAMP := .venv/.installed
@@ -26,7 +28,7 @@ $(STAMP): requirements.lock pyproject.toml | $(UV)
 	touch $(STAMP)
 
 app: install
-	$(BIN)/streamlit run app.py --server.port $(PORT)
+	$(BIN)/streamlit run app.py --server.address $(HOST) --server.port $(PORT)
 
 # Three workers on two cores: tests often wait for a process or a browser.
 test: install

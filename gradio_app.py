@@ -409,7 +409,7 @@ def _written(ref: ImageRef, folder: Path) -> str:
 
 def picture(value: str | None, label: str, **more: Any) -> gr.Image:
     """A field for an image."""
-    return gr.Image(value, type="filepath", image_mode=None, label=label, height=176, **more)
+    return gr.Image(value, type="filepath", image_mode=None, label=label, height=148, **more)
 
 
 def links() -> str:

@@ -329,7 +329,10 @@ def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> l
         st.html(own)
         for said in findings(record["table"], record)[1:]:
             st.markdown(said)
-    for each in ours:
+    for each in ours[:-1]:  # of several the longest training decides; the others are opened
+        with st.expander(each.head.strip("*"), icon=":material/table_rows:"):
+            ours_table(each)
+    for each in ours[-1:]:
         ours_table(each)
     return cells
 
@@ -404,14 +407,14 @@ def as_figure(name: str, seeds: int, chosen: str = "") -> None:
         alt = f"Numbers of the table {plan.title}{of}{side}, one row per line."
         ui.chart(plots.papers_figure(shown_data, ranked), alt, "papers-figure")
         if ranked:
-            st.caption(highest_note(shown_data, len(data.results)))
+            st.caption(highest_note(shown_data, len(shown_data.results) < len(data.results)))
 
 
-def highest_note(shown_data: Any, columns: int) -> str:
-    """Below a figure: what its bold number is, and that the table has more columns."""
+def highest_note(shown_data: Any, has_more: bool) -> str:
+    """Below a figure: what its bold number is, and that there are more columns than it shows."""
     each = "each" if len(shown_data.results) > 1 else "the rows"
     apart = ", humans apart" if "human" in shown_data.lines else ""
-    rest = f" All {columns} columns stand in the table." if len(shown_data.results) < columns else ""
+    rest = " All columns stand in the tables below." if has_more else ""
     return f"A number stands at the highest of {each}{apart}.{rest}"
 
 
