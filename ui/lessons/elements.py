@@ -74,11 +74,11 @@ def predict(lesson: str, question: str, options: Sequence[str]) -> str | None:
 
 
 def verdict(choice: str, right: str, numbers: str) -> None:
-    """Whether the prediction came true, and the numbers that say so; `right` follows from them, too."""
+    """Whether the prediction came true, and below it the numbers that say so; `right` follows from them, too."""
     if choice == right:
-        st.success(unbroken(f"Right: {right}. {numbers}"), icon=":material/check:")
+        st.success(unbroken(f"**Right: {right}.**  \n{numbers}"), icon=":material/check:")
     else:
-        said = f"Not quite: you said “{choice}”; the answer: {right}. {numbers}"
+        said = f"**Not quite: you said “{choice}”; the answer: {right}.**  \n{numbers}"
         st.warning(unbroken(said), icon=":material/lightbulb:")
 
 

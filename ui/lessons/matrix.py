@@ -53,8 +53,8 @@ def show() -> None:
         return
     text, image, score = (METRICS[name].label for name in (TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE))
     halves = f"{score} is {text} (every row right) and {image} (every column right) together."
-    numbers = (elements.in_numbers(data, name) for name in (GROUP_MATCH, GROUP_SCORE))
-    elements.verdict(choice, outcome(start), f" {halves} ".join(numbers))
+    match, both = (elements.in_numbers(data, name) for name in (GROUP_MATCH, GROUP_SCORE))
+    elements.verdict(choice, outcome(start), "  \n".join((match, both, halves)))
     change_the_scores(group, scores)
     elements.question(
         "matrix",
