@@ -134,7 +134,8 @@ main > .column {gap: .6rem;}
   /* both images stand side by side, so that the result is not far; the button is always at hand */
   #images {flex-wrap: nowrap;}
   #images > * {min-width: 0 !important;}
-  #images > .block {height: 184px !important;} /* so that both captions stand above the button */
+  #images > .block {height: 170px !important;} /* so that both captions stand above the button */
+  #examples tr::before {display: none;}
   .gradio-container .prose h1 {font-size: 1.35rem; line-height: 1.3;}
   /* with the page's colour around it, as a bar: no field shows from behind it */
   #score {position: sticky; bottom: .5rem; z-index: 1000; box-shadow: 0 .25rem 0 .6rem var(--body-background-fill);}
@@ -148,7 +149,7 @@ main > .column {gap: .6rem;}
 #images [data-testid="image"]:has(img) .upload-container {height: calc(100% - 1.75rem);}
 /* a long name ends before the arrow of its list, not below it */
 .gradio-container .wrap-inner input[role="combobox"] {padding-right: 1.75rem !important; text-overflow: ellipsis;}
-#all .form > .block {padding-block: .3rem;}
+#all .form > .block {padding-block: .12rem;}
 #all .form [data-testid="block-info"] {margin-bottom: .25rem;}
 #found .remark {padding: .5rem .75rem; margin-bottom: .75rem; border-left: .25rem solid #c77700;
   border-radius: .3rem; background: rgba(199,119,0,.14); font-weight: 600;}
@@ -409,7 +410,7 @@ def _written(ref: ImageRef, folder: Path) -> str:
 
 def picture(value: str | None, label: str, **more: Any) -> gr.Image:
     """A field for an image."""
-    return gr.Image(value, type="filepath", image_mode=None, label=label, height=148, **more)
+    return gr.Image(value, type="filepath", image_mode=None, label=label, height=162, **more)
 
 
 def links() -> str:

@@ -123,7 +123,9 @@ def test_a_lesson_shows_a_group_and_its_metrics_and_asks_then_answers_and_ends_w
     for option in last.options:
         fine(test.radio(key=last.key).set_value(option).run())
         said |= {each.value.lstrip("*").split(":")[0] for each in (*test.success, *test.warning)}
-        assert all(each.value.lstrip("*").startswith("Right: ") for each in test.success)  # not by its colour alone
+        assert all(
+            each.value.lstrip("*").startswith("Right: ") for each in test.success
+        )  # not by its colour alone
     assert said == {"Right", "Not quite"}
 
 

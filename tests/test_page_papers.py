@@ -352,7 +352,9 @@ def test_a_figure_of_several_data_sets_shows_one_and_the_address_says_which(app,
     marks, lines = shown_figure(test)
     assert marks == ["ARO VG-Relation TextScore, paper", "chance: TextScore 50 %"]
     assert "OPT, blind LM" in lines and "random, chance" not in lines
-    assert "A number stands at the highest" in text(test) and "All columns stand in the tables below" in text(test)
+    assert "A number stands at the highest" in text(test) and "All columns stand in the tables below" in text(
+        test
+    )
     test = app(PAPERS, paper="Language priors", table="Table 1a", column="COCO-Order")
     assert shown_figure(test)[0][0] == "ARO COCO-Order TextScore, paper"
     exported = files["numbers"]()  # what is seen
