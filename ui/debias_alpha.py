@@ -118,7 +118,6 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         _curve_section(study, figure, alpha, metric)
     notes.caption(unbroken(_DRAWN))
     index = _one_group(study, groups, alpha, metric, matrices)
-    _offer_gain(study, metric)  # above, it pushed figure or pictures off the first screen
     st.header(f"Every metric at α = {alpha:.3f}", anchor=False)
     with st.container(key="metric-cards"):
         _cards(study, alpha, metric)
@@ -144,6 +143,7 @@ def _verdict(study: AlphaStudy, metric: str) -> None:
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{_conclusion(study, metric)}**", width="content")
         _reasons(study, metric)
+        _offer_gain(study, metric)
     said = _results_text(study, metric)
     st.caption(
         unbroken(said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"))

@@ -83,9 +83,8 @@ def before_and_after(measured: pd.DataFrame) -> None:
         show_error(error)
     without = [each for each in STRATEGIES if each in {*measured["strategy"]} - {*rankings.strategies}]
     none = f" No pictures yet: {', '.join(map(retrieval.label, without))}." if without else ""
-    st.caption(
-        unbroken(f"{_over_all(rankings, found, name)}{none}"), help=_same_weights(rankings, measured, name)
-    )
+    st.markdown(unbroken(_over_all(rankings, found, name)))
+    st.caption(unbroken(f"{_how_ranked(rankings)}{none}"), help=_same_weights(rankings, measured, name))
 
 
 def _fields(rankings: Rankings, found: RetrievalSubset) -> tuple[str, str]:
@@ -154,14 +153,21 @@ def _same_weights(rankings: Rankings, measured: pd.DataFrame, name: str) -> str:
 
 
 def _over_all(rankings: Rankings, found: RetrievalSubset, name: str) -> str:
-    """How many of the first pictures are right over the set's queries, before and after, and how they were ranked."""
+    """How many of the first pictures are right over the set's queries: one query alone may say otherwise."""
     before, after = (f"{rankings.right(found, which).mean():.2f}" for which in (BEFORE, name))
     shown = rankings.first[BEFORE].shape[1]
     return (
-        f"Over the set’s {len(found.queries)} queries {before} of the first {shown} pictures are right before, {after} "
-        f"after. One run: seed {rankings.seed}, {rankings.epochs} epochs; {rankings.images} pictures that training "
-        "never showed, ranked among all of them; precision among those that share a word with the query (Cola mAP), "
-        "for several objects among all."
+        f"Over the set’s {len(found.queries)} queries **{before}** of the first {shown} pictures are right before, "
+        f"**{after}** after."
+    )
+
+
+def _how_ranked(rankings: Rankings) -> str:
+    """Which run stands behind the pictures, and among which they are ranked."""
+    return (
+        f"Before: {rankings.model}. After: one run, seed {rankings.seed}, {rankings.epochs} epochs. {rankings.images} "
+        "pictures that training never showed, ranked among all of them; precision among those that share a word with "
+        "the query (Cola mAP), for several objects among all."
     )
 
 
@@ -199,7 +205,7 @@ def _side_by_side(rankings: Rankings, found: RetrievalSubset, query: str, name: 
     asked = own.own_query(found, query) if known is None else found.one_query(known)
     is_judged = asked.phrases is not None or asked.asked is not None
     others = [] if known is not None else own.say_what_is_known(found, asked, [rankings.model])
-    sides = ((BEFORE, f"Before, {rankings.model}"), (name, f"After {retrieval.label(name)}"))
+    sides = ((BEFORE, "Before"), (name, f"After {retrieval.label(name)}"))
     for column, (which, title) in zip(st.columns(2, gap="medium"), sides, strict=True):
         with column:
             side = (
@@ -214,7 +220,7 @@ def _side_by_side(rankings: Rankings, found: RetrievalSubset, query: str, name: 
 
 
 def _side_line(title: str, asked: RetrievalSubset, side: _Side, is_judged: bool) -> str:
-    """`**Before, builtin/clip-details: 3 of the first 6 show a red cube**; average precision 45.3 % (chance 9.1 %).`"""
+    """`**Before: 3 of the first 6 show a red cube**; average precision 45.3 % (chance 9.1 %).`"""
     said, shown = part.as_object(asked, 0), len(side.rows)
     if not is_judged:
         return f"**{title}: the first {shown} of {len(asked)} pictures for {said}.**"
