@@ -80,9 +80,9 @@ def metric_card(name: str, estimate: Estimate, change: str | None = None) -> Non
     note = "Below: exact 95 % interval over groups, chance level, tied groups (a tie counts as wrong)."
     interval, clustered = f"95 %: {_pct(estimate.low)}–{_pct(estimate.high)}", estimate.clustered
     if clustered is not None:
-        interval += (
-            f"  \nby shared {clustered.by}: {_pct(clustered.low)}–{_pct(clustered.high)}{clustered.dominated}"
-        )
+        by = f"{_pct(clustered.low)}–{_pct(clustered.high)}{clustered.dominated}"
+        if not interval.endswith(f" {by}"):  # else it says nothing that the line above does not
+            interval += f"  \nby shared {clustered.by}: {by}"
         note += f" By shared {clustered.by}: groups that share one count together, as {clustered.clusters} clusters."
     with st.container(border=True, gap="xxsmall"):
         st.metric(
