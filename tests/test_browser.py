@@ -620,7 +620,7 @@ def test_on_a_phone_what_a_run_changed_comes_soon_and_its_page_is_short(visit):
 def test_on_a_phone_whole_columns_of_a_papers_table_are_in_sight_and_can_be_read(visit, paper):
     """The last one in sight was cut; then all were in sight, in letters of 10 pixels, with heads that touched."""
     page = visit(f"/Papers?paper={paper}", width=390, height=844)
-    page.locator(".cm-cells").nth(1).wait_for()
+    page.locator(".cm-cells").first.wait_for()
     settle(page)
     table = page.locator(".cm-scroll:has(> .cm-fits)").first
     heads = table.evaluate("""async place => {

@@ -416,7 +416,7 @@ def _offer_gain(study: AlphaStudy, metric: str) -> None:
         return
     page_button(
         f"Show a set where alpha helps: {FIRST_SET}", PAGE, {"set": FIRST_SET, "model": CAPTIONER},
-        icon=":material/arrow_forward:",
+        icon=":material/arrow_forward:", key="where-alpha-helps",
     )  # fmt: skip
 
 
