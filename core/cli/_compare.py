@@ -83,11 +83,7 @@ def compare(
     first, second = _on_the_same(first, second, tag, cluster)
     common |= {*sizes.values()} != {len(first.ids)}
     if out is not None:
-        with writing(out):
-            table = _printed_comparison(comparison_table(first, second, ("A", "B")))
-            table = table.assign(paired="in the order of the files") if by_order else table
-            table.to_csv(out, index=False)
-        print_note(f"wrote {out}")
+        _write_table(out, first, second, by_order)
     if as_json:
         where = {} if benchmark is None else {"benchmark": benchmark, "split": split}
         of = {"groups_of": sizes} if common else {}
@@ -103,6 +99,14 @@ def compare(
         print(f"{name}: {source if _is_file(source) else f'{source}{on}'}; {_measured(side)}\n")
     found = differences(first, second)
     print(format_differences("B minus A", found, ("A better", "B better")))
+
+
+def _write_table(out: Path, first: Evaluation, second: Evaluation, by_order: bool) -> None:
+    with writing(out):
+        table = _printed_comparison(comparison_table(first, second, ("A", "B")))
+        table = table.assign(paired="in the order of the files") if by_order else table
+        table.to_csv(out, index=False)
+    print_note(f"wrote {out}")
 
 
 def _check_sides(a: str, b: str, benchmark: str | None, embedded: Sequence[bool]) -> None:

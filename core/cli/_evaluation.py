@@ -179,12 +179,7 @@ def load_evaluation(
         )
     if embeddings is not None:
         refuse_unused("with --embeddings", "model", "split")
-        groups_of = parse_shape(shape or "2x2")
-        try:
-            file = read_embeddings(embeddings, groups_of)
-        except InputError as error:
-            raise _with_all_faults(error, embeddings) from None
-        return Evaluation.of(file.group_scores(), None, global_scores=file.all_pairs())
+        return _of_embeddings(embeddings, shape)
     if scores is not None:
         refuse_unused("with --scores", "model")
         table = read_score_file(scores, columns, command)
@@ -218,6 +213,16 @@ def load_evaluation(
         global_scores=global_scores,
         clusters=Clusters.of_groups(groups),
     )
+
+
+def _of_embeddings(path: Path, shape: str | None) -> Evaluation:
+    """Groups of a shape, by default 2x2, and the flattened set of a file; the error names all of its mistakes."""
+    groups_of = parse_shape(shape or "2x2")
+    try:
+        file = read_embeddings(path, groups_of)
+    except InputError as error:
+        raise _with_all_faults(error, path) from None
+    return Evaluation.of(file.group_scores(), None, global_scores=file.all_pairs())
 
 
 def _by_truth_of(

@@ -39,10 +39,10 @@ def ranked_images(
     right = found.relevant[query]
     places = np.flatnonzero(inside)
     order = places[np.lexsort((right[places], -scores[places].astype(np.float64)))]
-    shown = list(enumerate(order))
+    at = np.arange(len(order))
     if right_after is not None:
-        shown = [(i, n) for i, n in shown[right_after:] if right[n]]
-    shown = shown[:most]
+        at = at[right_after:][right[order[right_after:]]]
+    shown = [(int(i), order[i]) for i in at[:most]]
     levels = {
         value: set(right[places][scores[places] == value].tolist()) for value in {scores[n] for _, n in shown}
     }

@@ -228,10 +228,8 @@ def _headings(lines: Sequence[Mapping[str, Any]]) -> list[str]:
             if not any(head in heads for heads in methods.values()):
                 methods.setdefault(own, []).append(head)
     heads = [head for heads in methods.values() for head in heads]
-    if (
-        f"TTM {METRICS[GROUP_MATCH].label}" in heads
-    ):  # what the table is about, before what GroupScore says after it
-        score = METRICS[GROUP_SCORE].label
+    if f"TTM {METRICS[GROUP_MATCH].label}" in heads:
+        score = METRICS[GROUP_SCORE].label  # which after training comes behind what the table is about
         heads.sort(key=lambda head: head.endswith(f" {score}") and head != f"raw {score}")
     return heads
 
