@@ -42,11 +42,14 @@ _MEASURED = {}  # many tests ask for the same ones
 
 
 def measured(test_set, right, groups, seed):
-    """Outcomes by how far scores follow the truth, the share of groups solved, and the seed of the noise."""
+    """Outcomes by how far scores follow the truth, the share of groups solved, and the seed of the noise.
+
+    A dict of its own each time: a test may put other outcomes in, and the next must not meet them.
+    """
     key = right, groups, seed
     if key not in _MEASURED:
         _MEASURED[key] = outcomes_of(arrays(test_set, *key))
-    return _MEASURED[key]
+    return dict(_MEASURED[key])
 
 
 def of(found, first, second, measure):
