@@ -442,7 +442,7 @@ def test_a_result_is_said_against_chance_in_a_sentence(app):
         test = fine(uploaded(app, "s.csv", _csv(40, share)))
         return next(each.value for each in test.markdown if "chance by" in each.value)
 
-    every = "TextScore, ImageScore, GroupScore, GroupMatch and IndividualMatch. "
+    every = "all five metrics. "
     every += "Each by its own 95 % interval, uncorrected."  # one of five was picked out without saying so
     assert said(1.0) == f"Better than chance by {every}"
     assert said(0.0) == f"Worse than chance by {every}"
