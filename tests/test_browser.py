@@ -374,6 +374,28 @@ def test_the_images_of_a_group_are_turned_in_the_large_view(visit):
     assert unquote(page.url) == unquote(address) and page.locator(".cm-verdicts").is_visible()
 
 
+def test_all_lessons_are_on_the_first_screen_of_a_laptop_and_on_two_screens_less_of_a_phone(visit):
+    """The ninth stood alone in a third row; on a phone they took 2,700 pixels."""
+    cards = "[...document.querySelectorAll('.st-key-lesson-cards [data-testid=stGridCell]')]"
+    for width, height, most in ((1366, 768, 768), (390, 844, 1900)):
+        page = visit("/Lessons", width=width, height=height)
+        page.get_by_role("button", name="Open lesson 9").wait_for()
+        settle(page)
+        lowest = page.evaluate(f"Math.max(...{cards}.map(e => e.getBoundingClientRect().bottom))")
+        assert lowest <= most
+
+
+def test_the_mark_of_the_open_page_is_not_cut(visit):
+    """The line of pages began below its upper corners."""
+    page = visit("/Lessons", width=1366, height=768)
+    nav = page.locator(".st-key-nav")
+    mark = nav.get_by_role("link", name="Lessons")
+    mark.wait_for()
+    settle(page)
+    whole, line = mark.bounding_box(), nav.bounding_box()
+    assert line["y"] <= whole["y"] and whole["y"] + whole["height"] <= line["y"] + line["height"]
+
+
 @pytest.mark.parametrize(("part", "key"), [(0, "predict-matrix"), (1, "question-matrix")])
 def test_what_an_answer_of_a_lesson_brings_comes_into_sight(visit, part, key):
     """On a phone it stood below the screen, after the question at the end too."""

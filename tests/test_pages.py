@@ -202,7 +202,7 @@ def test_predict_first_hides_the_matching_until_it_is_revealed(app):
     assert "over the groups that you revealed" not in line  # one group is no score
     drawn = [str(getattr(each, "value", "")) for each in test.main]
     answer, reveals = (
-        next(i for i, said in enumerate(drawn) if part in said) for part in ("**You:**", "Scores. ")
+        next(i for i, said in enumerate(drawn) if part in said) for part in ("**You:**", "Scores: ")
     )
     assert answer < reveals  # where Reveal was, above the pictures and the matrix
 
@@ -812,7 +812,7 @@ def test_a_picture_becomes_a_figure_of_its_own_size():
 
 def test_the_gallery_promises_what_its_cards_and_its_table_have(app):
     told = text(app("pages/1_Groups.py", set="scenes/left-right"))
-    assert "with verdicts on it" in told and "Open one to see the model's scores" in told
+    assert "Every group, with verdicts. Open one for its scores." in told
 
 
 def test_a_button_to_another_page_changes_nothing_of_its_own(monkeypatch):
