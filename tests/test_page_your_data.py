@@ -461,7 +461,9 @@ def test_matching_begins_with_the_same_sentence(app):
     here = fine(uploaded(app, "s.csv", _csv(40, 0.5)))
     (said,) = [each.value for each in here.markdown if "chance by" in each.value]
     there = fine(app("pages/2_Matching.py", set="upload/s.csv"))
-    assert [each.value for each in there.markdown if "chance by" in each.value] == [f"**{said}**"]
+    verdict, remark = said.split(" Each ")
+    shown = f"**{verdict}** :small[Each {remark}]"
+    assert [each.value for each in there.markdown if "chance by" in each.value] == [shown]
     assert not any(
         "groups**" in each.value for each in there.markdown if "matched correctly" in each.value[:60]
     )
