@@ -17,6 +17,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.scoring.load import builtin_models
 from ui.export import BARS_NOTE
+from ui.images import shades_key
 from ui.navigation import NO_PAGE
 
 SETS = ("scenes/attribute-swap", "scenes/left-right", "scenes/front-behind", "scenes/relations-1x4")
@@ -66,7 +67,8 @@ def one_group(evaluation: Evaluation, groups: GroupSet, group: str, state: dict[
             st.html(
                 group_html.matrix_html(data, "Scores of images, down, with captions, across"), width="content"
             )
-            st.caption("Scores. Outlined, with a dot: the model's matching. ✓: the true pairs.")
+            legend = f"{shades_key()} Outlined, with a dot: the model's matching. ✓: the true pairs."
+            st.caption(legend, width=250)  # beside the matrix of a laptop, which leaves that room empty
         both = (GROUP_MATCH, GROUP_SCORE)
         st.html(group_html.verdicts_html(data, both))
         with st.expander("The other metrics"):

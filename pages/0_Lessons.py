@@ -20,7 +20,7 @@ TITLES = {name: f"{number}. {lesson.title}" for number, (name, lesson) in enumer
 
 
 def overview() -> None:
-    grid = st.container(key="lesson-cards").grid(4, min_column_width=240, border=True)
+    grid = st.container(key="lesson-cards").grid(5, min_column_width=240, border=True)
     for name, lesson in LESSONS.items():
         with grid.cell():
             pictures = "".join(thumbnail(image) for image in elements.example_images(lesson))

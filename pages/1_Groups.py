@@ -26,7 +26,7 @@ from ui.export import BARS_NOTE
 from ui.fields import warn_number
 from ui.group_table import CARDS, TABLE, choose_layout, group_table
 from ui.group_table import PER_PAGE as ROWS
-from ui.images import has_captions, has_pictures
+from ui.images import has_captions, has_pictures, shades_key
 from ui.notable_groups import notable_groups
 from ui.text_only import text_only_section
 from ui.uploads import PREFIX
@@ -35,12 +35,13 @@ PER_PAGE = 12
 CARDS_IN_A_ROW = 2  # with two images of 240 pixels each beside the sidebar of a laptop
 SMALL_CARDS_IN_A_ROW = 4
 WALK = {"Previous": ":material/chevron_left:", "Next": ":material/chevron_right:"}
-LEAD = "Every group of the set with verdicts on it. Open one to see the model's scores and its matching."
-MARGINS = "margin"  # in the address, set by a click on Matching
+LEAD = "Every group, with verdicts. Open one for its scores."
+MARGINS = "margin"  # the field, which a click on Matching fills
 # The fields of the gallery that an opened group leaves in the address, each as no address says it.
 GALLERY_FIELDS = {
     "q": "",
     "verdict": [],
+    MARGINS: "",
     "sort": next(iter(group_filters.ORDERS)),
     "page": 1,
     "compact": False,
@@ -55,10 +56,13 @@ WORDS = (
 )
 
 
+RANGE = "From one margin to below another, as 0.2..0.25, or 0.2.. without an end. A bar pressed on Matching fills it."
+
+
 def asked_margins() -> group_filters.MarginRange | None:
-    """The margins that the address asks for; InputError for what is no range."""
-    margins = st.query_params.get(MARGINS)
-    return None if margins is None else group_filters.MarginRange.parse(margins)
+    """The margins that the field asks for, or the address where it is not drawn; InputError for what is no range."""
+    margins = str(st.session_state.get(MARGINS, st.query_params.get(MARGINS)) or "").strip()
+    return group_filters.MarginRange.parse(margins) if margins else None
 
 
 class Filters(NamedTuple):
@@ -113,6 +117,7 @@ def filters(groups: GroupSet, evaluation: Evaluation) -> Filters:
             "Verdicts", list(group_filters.verdict_options(evaluation)), key="verdict", bind="query-params",
             placeholder="any", select_all=False,  # they exclude each other: no group has all
         )  # fmt: skip
+        st.text_input("Margins", key=MARGINS, bind="query-params", placeholder="0.2..0.25", help=RANGE)
         order = st.selectbox("Sort by", list(group_filters.ORDERS), key="sort", bind="query-params")
     return before._replace(words=words, verdicts=verdicts, order=order)
 
@@ -134,8 +139,7 @@ def notable_group_buttons(selection: ui.Selection, evaluation: Evaluation, key: 
 
 
 def clear_filters() -> None:
-    st.session_state.update({"q": "", "verdict": [], "page": 1})
-    st.query_params.pop(MARGINS, None)
+    st.session_state.update({"q": "", "verdict": [], MARGINS: "", "page": 1})
 
 
 def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
@@ -157,14 +161,14 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
         as_table = choose_layout(pictures) == TABLE
         compact = pictures and not as_table and st.toggle("Compact", key="compact", bind="query-params")
     indices, active = chosen.indices(groups, evaluation), chosen.described(groups)
-    with st.container(horizontal=True, vertical_alignment="center", gap="small"):
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="gallery-count"):
         shown = escape_markdown(" · ".join([f"{len(indices)} of {len(groups)} groups", *active]))
         st.caption(shown, width="content", help=what_a_margin_is(evaluation))
         if active and len(indices):
             st.button("Clear filters", on_click=clear_filters, type="tertiary", icon=":material/close:")
     if not len(indices):
         st.info(
-            "No group passes these filters; remove a verdict or a search word.",
+            "No group passes these filters; remove a verdict, a search word or the margins.",
             icon=":material/filter_alt_off:",
         )
         st.button("Clear filters", on_click=clear_filters, icon=":material/close:")
@@ -438,8 +442,8 @@ def matrix(group: Group, data: GroupData) -> None:
         with st.container(key="pair-details"):  # which comes into sight: see ui.history
             pair_details(group, data, *divmod(pairs.index(pair), k))
     st.caption(
-        "Scores. Outlined, with a dot: the model's matching. ✓: the true pairs. Press a cell for details of its pair. "
-        "Lines: the matching, dashed where it is wrong; dotted: the true pairs that it misses."
+        f"{shades_key()} Outlined, with a dot: the model's matching. ✓: the true pairs. Press a cell for its details. "
+        "Lines: the matching, dashed where wrong; dotted: true pairs that it misses."
     )
     st.selectbox(
         "Details of a pair",

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 GROUPS_PAGE = "pages/1_Groups.py"
 MARGIN = "margin"  # the address of the groups' page has it
-ALL_GROUPS: dict[str, object] = {"verdict": [], MARGIN: None, "group": None, "q": "", "page": 1}
+ALL_GROUPS: dict[str, object] = {"verdict": [], MARGIN: "", "group": None, "q": "", "page": 1}
+FOLDED = "Intervals, chance levels and ties in numbers"
 LEAD = (
     "GroupScore needs every row and column right, GroupMatch only the best matching as a whole; the margin says how "
     "sure the model is of it."
@@ -65,7 +66,7 @@ def headline(evaluation: Evaluation, benchmark: str) -> None:
     match, score = _right(evaluation)
     gained = int((match & ~score).sum())
     with st.container(gap="xsmall", key="headline"):
-        st.markdown(f"**{against_chance(evaluation.metrics)}**")
+        st.markdown(against_chance(evaluation.metrics, bold=True))
         with st.container(horizontal=True, horizontal_alignment="distribute", vertical_alignment="center"):
             st.markdown(
                 f"{gained} of {len(match)} groups are matched correctly although GroupScore counts them as wrong.",
@@ -82,6 +83,9 @@ def _right(evaluation: Evaluation) -> tuple[np.ndarray, np.ndarray]:
 
 
 def cards(evaluation: Evaluation) -> None:
+    """A card per metric; on a phone, where the bars above say the same but for the numbers of their intervals, folded
+    until they are asked for."""
+    st.html(f'<details class="cm-fold"><summary>{FOLDED}</summary></details>')
     with st.container(key="metric-cards"):
         grid = ui.metric_grid(len(evaluation.metrics))
     for name, estimate in evaluation.metrics.items():

@@ -374,6 +374,62 @@ def test_the_images_of_a_group_are_turned_in_the_large_view(visit):
     assert unquote(page.url) == unquote(address) and page.locator(".cm-verdicts").is_visible()
 
 
+def test_all_lessons_are_on_the_first_screen_of_a_laptop_and_on_two_screens_less_of_a_phone(visit):
+    """The ninth stood alone in a third row; on a phone they took 2,700 pixels."""
+    cards = "[...document.querySelectorAll('.st-key-lesson-cards [data-testid=stGridCell]')]"
+    for width, height, most in ((1366, 768, 768), (390, 844, 1900)):
+        page = visit("/Lessons", width=width, height=height)
+        page.get_by_role("button", name="Open lesson 9").wait_for()
+        settle(page)
+        lowest = page.evaluate(f"Math.max(...{cards}.map(e => e.getBoundingClientRect().bottom))")
+        assert lowest <= most
+
+
+def test_the_mark_of_the_open_page_is_not_cut(visit):
+    """The line of pages began below its upper corners."""
+    page = visit("/Lessons", width=1366, height=768)
+    nav = page.locator(".st-key-nav")
+    mark = nav.get_by_role("link", name="Lessons")
+    mark.wait_for()
+    settle(page)
+    whole, line = mark.bounding_box(), nav.bounding_box()
+    assert line["y"] <= whole["y"] and whole["y"] + whole["height"] <= line["y"] + line["height"]
+
+
+@pytest.mark.parametrize(("part", "key"), [(0, "predict-matrix"), (1, "question-matrix")])
+def test_what_an_answer_of_a_lesson_brings_comes_into_sight(visit, part, key):
+    """On a phone it stood below the screen, after the question at the end too."""
+    page = visit("/Lessons?lesson=matrix" + ("&answers=matrix-30" if part else ""), width=390, height=844)
+    options = page.locator(f".st-key-{key}").get_by_role("radiogroup").locator("label")
+    options.nth(1).wait_for()
+    settle(page)
+    main = page.get_by_test_id("stMain")
+    by = options.nth(1).bounding_box()["y"] - 760  # the second option near the lower edge
+    main.evaluate("(main, by) => main.scrollBy(0, by)", by)
+    options.nth(1).click()
+    page.wait_for_function(
+        f"""() => {{
+            const place = document.querySelector(".st-key-feedback-{part}")?.getBoundingClientRect();
+            return place && place.height > 40 && place.top >= 60 && place.bottom <= innerHeight + 1;
+        }}"""
+    )
+
+
+def test_on_a_phone_the_toolbar_of_the_gallery_has_two_rows_and_a_picture_is_near(visit):
+    """Three rows, and the first picture 426 pixels down."""
+    page = visit("/Groups", width=390, height=844)
+    first = page.locator(".st-key-gallery img").first
+    first.wait_for()
+    settle(page)
+    assert first.bounding_box()["y"] <= 360
+    parts = page.locator(".st-key-gallery-toolbar").locator(
+        "button, label:has([role=switch], [type=checkbox])"
+    )
+    boxes = [box for each in parts.all() if (box := each.bounding_box()) and box["height"] > 20]
+    assert len({round((box["y"] + box["height"] / 2) / 20) for box in boxes}) <= 2
+    assert all(box["x"] + box["width"] <= 390 - 15 for box in boxes)
+
+
 def test_the_details_of_a_pressed_cell_come_into_sight(visit):
     """On a phone they stood below the screen, and only a frame told that anything had happened."""
     page = visit("/Groups?set=scenes/left-right&group=left-right/test/0003", width=390, height=844)
@@ -702,10 +758,41 @@ def test_on_a_phone_the_figure_of_matching_is_on_the_first_screen_and_its_cards_
     figure = page.get_by_role("figure", name=re.compile("All group metrics as bars"))
     figure.wait_for()
     page.get_by_text("GroupScore wrong").first.wait_for()
-    bars, cards = figure.bounding_box(), page.locator(".st-key-metric-cards").bounding_box()
-    outcomes = page.locator(".st-key-outcomes").bounding_box()
+    fold, cards = page.locator(".cm-fold summary"), page.locator(".st-key-metric-cards")
+    settle(page)
+    bars, outcomes = figure.bounding_box(), page.locator(".st-key-outcomes").bounding_box()
     assert bars["y"] + bars["height"] < 844
-    assert bars["y"] < outcomes["y"] < cards["y"]
+    assert bars["y"] < outcomes["y"] < fold.bounding_box()["y"]
+    margins = page.get_by_role("heading", name="Margins, and what a threshold selects")
+    assert margins.bounding_box()["y"] <= 1100 and not cards.is_visible()  # it began at 1,486
+    fold.click()
+    assert cards.is_visible() and cards.bounding_box()["y"] > fold.bounding_box()["y"]
+    said = cards.inner_text()
+    for each in ("95 %: ", "by shared caption: ", "chance ", "ties"):
+        assert said.count(each) == 5
+
+
+def test_on_a_laptop_the_cards_of_matching_are_not_folded(visit):
+    page = visit("/Matching")
+    page.locator(".st-key-metric-cards").get_by_text("IndividualMatch").wait_for()
+    assert not page.locator(".cm-fold summary").is_visible()
+
+
+def test_margins_pressed_on_matching_are_kept_as_long_as_the_verdict_is(visit):
+    """The verdict outlived a walk to another page, the margins did not: 248 groups in the place of 30."""
+    page = visit("/Groups?set=scenes/left-right&verdict=GroupMatch+right&margin=0.2..0.4")
+    line = page.get_by_text(re.compile(r"of 300 groups · GroupMatch right · margin 0.2 to 0.4"))
+    line.wait_for()
+    said = line.inner_text()
+    page.locator(".st-key-nav").get_by_role("link", name="Debias").click()
+    page.wait_for_url(re.compile("/Debias"))
+    page.get_by_role("heading", name="Debias", exact=True).wait_for()
+    page.locator(".st-key-nav").get_by_role("link", name="Groups").click()
+    page.wait_for_url(re.compile(r"/Groups.*margin="))
+    line.wait_for()
+    assert line.inner_text() == said
+    page.get_by_role("button", name="Clear filters").click()
+    page.get_by_text("300 of 300 groups").wait_for()
 
 
 @pytest.mark.parametrize("path", ["/Debias", "/Debias?set=scenes/left-right&model=builtin/clip"])

@@ -442,7 +442,7 @@ def test_a_result_is_said_against_chance_in_a_sentence(app):
         test = fine(uploaded(app, "s.csv", _csv(40, share)))
         return next(each.value for each in test.markdown if "chance by" in each.value)
 
-    every = "TextScore, ImageScore, GroupScore, GroupMatch and IndividualMatch. "
+    every = "all five metrics. "
     every += "Each by its own 95 % interval, uncorrected."  # one of five was picked out without saying so
     assert said(1.0) == f"Better than chance by {every}"
     assert said(0.0) == f"Worse than chance by {every}"
@@ -461,7 +461,9 @@ def test_matching_begins_with_the_same_sentence(app):
     here = fine(uploaded(app, "s.csv", _csv(40, 0.5)))
     (said,) = [each.value for each in here.markdown if "chance by" in each.value]
     there = fine(app("pages/2_Matching.py", set="upload/s.csv"))
-    assert [each.value for each in there.markdown if "chance by" in each.value] == [f"**{said}**"]
+    verdict, remark = said.split(" Each ")
+    shown = f"**{verdict}** :small[Each {remark}]"
+    assert [each.value for each in there.markdown if "chance by" in each.value] == [shown]
     assert not any(
         "groups**" in each.value for each in there.markdown if "matched correctly" in each.value[:60]
     )

@@ -5,6 +5,7 @@ import re
 import runpy
 from base64 import b64decode
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -17,12 +18,14 @@ from streamlit.testing.v1 import AppTest
 import ui
 from core import figures
 from core.datasets import load
+from core.figures import group_html
 from core.figures.group_slide import group_svg
 from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS
 from ui import export, selection
 from ui.group_table import table_of
+from ui.images import shades_key
 
 ROOT = Path(__file__).resolve().parent.parent
 GROUPS, MATCHING = "pages/1_Groups.py", "pages/2_Matching.py"
@@ -199,7 +202,7 @@ def test_predict_first_hides_the_matching_until_it_is_revealed(app):
     assert "over the groups that you revealed" not in line  # one group is no score
     drawn = [str(getattr(each, "value", "")) for each in test.main]
     answer, reveals = (
-        next(i for i, said in enumerate(drawn) if part in said) for part in ("**You:**", "Scores. ")
+        next(i for i, said in enumerate(drawn) if part in said) for part in ("**You:**", "Scores: ")
     )
     assert answer < reveals  # where Reveal was, above the pictures and the matrix
 
@@ -395,6 +398,48 @@ def test_the_groups_that_a_threshold_selects_open_and_the_filter_can_be_cleared(
     assert f"{count} of 300 groups · margin 0.3 or larger" in text(again).replace("\\", "")
     fine(button(again, "Clear filters").click().run())
     assert "300 of 300 groups" in text(again)
+
+
+def test_a_score_matrix_says_which_end_of_its_shades_is_high_in_either_theme(app, monkeypatch):
+    """On a dark page bright cells are high, on a light one dark ones, and nothing said so."""
+    data = ui.evaluate(ui.whole_test_set("scenes/triples", "builtin/clip")).group(3)
+    top, least = (np.unravel_index(find(data.scores), data.scores.shape) for find in (np.argmax, np.argmin))
+    for theme, end in (("light", "darker"), ("dark", "brighter")):
+        context = SimpleNamespace(theme=SimpleNamespace(type=theme))
+        monkeypatch.setattr("ui.images.st.context", context)
+        assert shades_key() == f"Scores: the {end}, the higher."
+        cells = group_html.matrix_cells(data, theme == "dark")
+        bright = [sum(bytes.fromhex(cells[i][j].fill[1:])) for i, j in (top, least)]
+        assert (bright[0] > bright[1]) == (end == "brighter")
+    monkeypatch.undo()
+    shown = app(GROUPS, set="scenes/triples", group="triples/test/0003")
+    assert any(c.value.startswith("Scores: the darker, the higher.") for c in shown.caption)
+
+
+def test_margins_are_a_filter_like_the_others(app):
+    """They were in the address alone: what set another filter by the session left them, or lost them."""
+    line = lambda test: next(c.value for c in test.caption if "of 300 groups" in c.value)  # noqa: E731
+    test = app(GROUPS, set="scenes/left-right", verdict="GroupMatch right", margin="0.2..0.4")
+    field, both = test.text_input(key="margin"), line(test)
+    assert field.value == "0.2..0.4" and both.replace("\\", "").endswith("margin 0.2 to 0.4")
+    fine(next(b for b in test.button if (b.key or "").startswith("open-")).click().run())
+    fine(button(test, "Next").click().run())
+    assert test.query_params["margin"] == "0.2..0.4"
+    assert line(fine(test.button(key="to-gallery").click().run())) == both
+    fine(test.text_input(key="q").set_value("left").run())
+    assert "margin 0.2 to 0.4" in line(test).replace("\\", "")
+    fine(test.text_input(key="margin").set_value("0.4").run())
+    assert "margin 0.4 or larger" in line(test).replace("\\", "")
+    fine(button(test, "Clear filters").click().run())
+    assert line(test).startswith("300 of 300") and not test.text_input(key="margin").value
+
+
+def test_the_verdict_on_chance_is_bold_and_the_remark_on_intervals_is_not(app):
+    said = next(m.value for m in app(MATCHING).markdown if "chance by" in m.value)
+    assert (
+        said
+        == "**Better than chance by all five metrics.** :small[Each by its own 95 % interval, uncorrected.]"
+    )
 
 
 def test_the_groups_of_a_bar_are_those_that_the_histogram_counts():
@@ -767,7 +812,7 @@ def test_a_picture_becomes_a_figure_of_its_own_size():
 
 def test_the_gallery_promises_what_its_cards_and_its_table_have(app):
     told = text(app("pages/1_Groups.py", set="scenes/left-right"))
-    assert "with verdicts on it" in told and "Open one to see the model's scores" in told
+    assert "Every group, with verdicts. Open one for its scores." in told
 
 
 def test_a_button_to_another_page_changes_nothing_of_its_own(monkeypatch):

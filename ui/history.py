@@ -72,6 +72,15 @@ _SCRIPT = """
       const details = () => document.querySelector(".st-key-pair-details");
       if (pair && pair !== now.searchParams.get("pair"))
         settle(() => { const found = details(); found?.scrollIntoView({block: "nearest"}); return found; });
+      // A lesson's feedback: of the part whose answer is another one now, `matrix-20` to `matrix-21`.
+      const answers = url => url.searchParams.get("answers")?.split(".") ?? [];
+      const given = answers(next).find(each => !answers(now).includes(each));
+      if (given) {
+        const before = answers(now).find(each => each.startsWith(given.slice(0, -2))) ?? "00";
+        const part = given.at(-2) === before.at(-2) ? 1 : 0;
+        const feedback = () => document.querySelector(`.st-key-feedback-${part}`);
+        settle(() => { const found = feedback(); found?.scrollIntoView({block: "nearest"}); return found; });
+      }
       if (view || (step && isOpen(next) && !stays)) show();
       else if (step && !isOpen(next)) back(next);
       return (add ? push : replace)(state, title, url);

@@ -79,6 +79,11 @@ def draw_group(
     st.html(group_html.matching_html(images, group.captions, data, revealed, student))
 
 
+def shades_key() -> str:
+    """Which end of a score matrix's shades is high, in the theme that is shown: `matrix_cells` turns them round."""
+    return f"Scores: the {'brighter' if st.context.theme.type == 'dark' else 'darker'}, the higher."
+
+
 def has_pictures(group: Group) -> bool:
     """Whether there is anything to look at: a file of scores or embeddings has rows alone."""
     return not isinstance(group.images[0], RowImage)

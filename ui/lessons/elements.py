@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 from core.groups import Group, ImageRef
 from core.metrics.evaluation import Evaluation
@@ -75,11 +76,17 @@ def predict(lesson: str, question: str, options: Sequence[str]) -> str | None:
 
 def verdict(choice: str, right: str, numbers: str) -> None:
     """Whether the prediction came true, and below it the numbers that say so; `right` follows from them, too."""
-    if choice == right:
-        st.success(unbroken(f"**Right: {right}.**  \n{numbers}"), icon=":material/check:")
-    else:
-        said = f"**Not quite: you said “{choice}”; the answer: {right}.**  \n{numbers}"
-        st.warning(unbroken(said), icon=":material/lightbulb:")
+    with _feedback(answers.PREDICTION):
+        if choice == right:
+            st.success(unbroken(f"**Right: {right}.**  \n{numbers}"), icon=":material/check:")
+        else:
+            said = f"**Not quite: you said “{choice}”; the answer: {right}.**  \n{numbers}"
+            st.warning(unbroken(said), icon=":material/lightbulb:")
+
+
+def _feedback(part: int) -> DeltaGenerator:
+    """The place of what is said of an answer, which comes into sight when it is given: see `ui.history`."""
+    return st.container(key=f"feedback-{part}")
 
 
 def in_numbers(data: GroupData, *names: str) -> str:
@@ -93,10 +100,11 @@ def question(lesson: str, asked: str, options: Mapping[str, str], right: str) ->
     choice = _choose(lesson, answers.QUESTION, asked, list(options), f"question-{lesson}")
     if choice is None:
         return
-    if choice == right:
-        st.success(f"Right: {options[choice]}", icon=":material/check:")
-    else:
-        st.warning(f"Not quite: {options[choice]}", icon=":material/lightbulb:")
+    with _feedback(answers.QUESTION):
+        if choice == right:
+            st.success(f"Right: {options[choice]}", icon=":material/check:")
+        else:
+            st.warning(f"Not quite: {options[choice]}", icon=":material/lightbulb:")
 
 
 def _choose(lesson: str, part: int, label: str, options: Sequence[str], key: str) -> str | None:

@@ -18,7 +18,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import GroupData
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE, chance
 from ui.formatting import true_minus
-from ui.images import draw_group
+from ui.images import draw_group, shades_key
 from ui.lessons import elements
 
 SHOWN = (TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE, GROUP_MATCH)
@@ -43,6 +43,7 @@ def show() -> None:
         truth = (f"image {group_html.image_name(i)} belongs to caption {j + 1}" for i, j in group.truth_pairs)
         st.markdown(f"In truth {', '.join(truth)}. The built-in CLIP model gives these scores:")
         st.html(group_html.matrix_html(unmatched(data), "The model's scores"))
+        st.caption(shades_key())
         elements.define(GROUP_SCORE, GROUP_MATCH)
         choice = elements.predict(
             "matrix",
@@ -70,7 +71,14 @@ def show() -> None:
     elements.link_to_page(
         "See every group that GroupMatch counts as right and GroupScore as wrong",
         "pages/1_Groups.py",
-        {**elements.selection_state(elements.SET), "verdict": DISAGREE, "group": None, "q": "", "page": 1},
+        {
+            **elements.selection_state(elements.SET),
+            "verdict": DISAGREE,
+            "margin": "",
+            "group": None,
+            "q": "",
+            "page": 1,
+        },
     )
 
 
@@ -114,7 +122,10 @@ def change_the_scores(group: Group, scores: np.ndarray) -> None:
     )
     left, right = st.columns([2, 3], gap="large")  # what is moved beside what it changes
     with left:
-        st.caption("The scores before the sliders add to them: the model's, until you type others")
+        st.caption(
+            "The scores before the sliders add to them: the model's, until you type others. A pencil marks the columns "
+            "that you can type into: press a cell twice."
+        )
         values = edited(scores)
         values[0] += added("Add to both scores of image A", "add_image")
         values[:, 0] += added("Add to both scores of caption 1", "add_caption")
@@ -127,7 +138,7 @@ def change_the_scores(group: Group, scores: np.ndarray) -> None:
     with left:
         st.caption("With what the sliders add:")
         st.html(group_html.matrix_html(data, "The scores as you have changed them"))
-        st.caption("Outlined, with a dot: the model's matching. ✓: the true pairs.")
+        st.caption(f"{shades_key()} Outlined, with a dot: the model's matching. ✓: the true pairs.")
     with right:
         with st.container(width=400):
             draw_group(group, data)
