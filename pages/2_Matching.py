@@ -262,9 +262,11 @@ def selected_groups(evaluation: Evaluation, tau: float) -> None:
 
 
 def margin_range(evaluation: Evaluation, low: float, high: float = float("inf")) -> group_filters.MarginRange:
-    """From a margin up, without the tied groups, whose margin is 0."""
-    margins = evaluation.matches.margin[~evaluation.matches.tied]
-    return group_filters.MarginRange(max(low, float(margins.min())) if len(margins) else low, high)
+    """From a margin up, without the tied groups, whose margin is 0; both ends as short as the same groups allow."""
+    margins = evaluation.matches.margin
+    untied = margins[~evaluation.matches.tied]
+    low = max(low, float(untied.min())) if len(untied) else low
+    return group_filters.MarginRange(low, high).shortest(margins)
 
 
 def groups_of_bar(evaluation: Evaluation, bar: ui.ChartPoint) -> dict[str, object]:

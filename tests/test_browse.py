@@ -96,6 +96,16 @@ def test_a_range_of_margins_holds_its_low_end_and_not_its_high_end(toy_groups, e
     assert group_filters.MarginRange(0.5).description == "margin 0.5 or larger"
 
 
+def test_a_range_of_margins_is_written_as_short_as_the_groups_in_it_allow():
+    """0.57 would leave 0.5697 out: three digits; an end on a margin itself needs all of it."""
+    margins = np.array([0.0, 0.5612, 0.5697, 0.58, 1.2])
+    between = group_filters.MarginRange(0.56915528355280558, 1.1393105671056112)
+    assert str(between.shortest(margins)) == "0.569..1.1"
+    assert (between.shortest(margins).holds(margins) == between.holds(margins)).all()
+    assert str(group_filters.MarginRange(0.5697).shortest(margins)) == "0.5697.."
+
+
+
 @pytest.mark.parametrize("text", ["", "wide", "0.2-0.3", "..", "a..b"])
 def test_what_is_no_range_of_margins_is_one_sentence(text):
     with pytest.raises(InputError, match=r"write it as 0\.2\.\.0\.25"):

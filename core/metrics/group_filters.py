@@ -98,6 +98,15 @@ class MarginRange(NamedTuple):
         """Which margins lie in it, bool (n,)."""
         return (margins >= self.low) & (margins < self.high)
 
+    def shortest(self, margins: np.ndarray) -> MarginRange:
+        """The range with the fewest digits that parts these margins, float (n,), where this one does."""
+        return MarginRange(*(_shortest(edge, margins) for edge in self))
+
+
+def _shortest(edge: float, margins: np.ndarray) -> float:
+    rounded = (float(f"{edge:.{digits}g}") for digits in range(2, 17))
+    return next((each for each in rounded if ((margins >= each) == (margins >= edge)).all()), edge)
+
 
 def filter_groups(
     groups: GroupSet,
