@@ -47,6 +47,8 @@ def instead(*given: str) -> Case:
 
 
 NO_JSON = differs(drop=("--json",))
+# In place of --json, and not beside it: what the table says is in tests/test_cli_latex.py.
+TWO_FORMS = {"*": refused("two forms of one table", "--latex")}
 ONE_SOURCE, NAMED_TWICE, DEAD = "exactly one of", "named twice", "has no effect"
 
 # ---- commands and their modes: what every case of a mode starts from
@@ -411,6 +413,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "*": refused(DEAD, "--columns", "image=caption,caption=image"),
         },
         "--text-only": {**TEXT_ONLY, "mixed": refused("has groups of 2x2", "--text-only")},
+        "--latex": TWO_FORMS,
         "--json": {"*": NO_JSON},
     },
     "groups-needed": {
@@ -772,6 +775,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "files": differs("--columns", "image=caption,caption=image"),
             "*": refused(DEAD, "--columns", "image=caption,caption=image"),
         },
+        "--latex": TWO_FORMS,
         "--json": {"*": NO_JSON},
     },
     "rejudge": {

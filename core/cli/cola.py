@@ -13,6 +13,7 @@ from core.base.errors import InputError, unknown_name
 from core.base.limits import _bound_own_memory
 from core.base.text import _pct, counted, duration
 from core.cli import options as o
+from core.cli._files import _refuse_file
 from core.cli._given_options import benchmark_argument, refuse_unused
 from core.cli._output import ProgressPrinter, make_folder, print_note, show_json, writing
 from core.cola.forgetting import cost_table, run_table
@@ -138,6 +139,7 @@ def adapt(
 ) -> None:
     """Adapt a model by one of Cola's strategies; test queries before and after, one line per epoch."""
     where = benchmark_argument(name, benchmark) or "scenes/retrieval"
+    _refuse_file(where, "adapt trains a model on the queries of a set, which it takes by name")
     options: dict[str, Any] = {"fusion": fusion, "adapter": adapter, "mix": mix}
     options |= _length(preset, epochs, steps, batch) | {"patience": patience, "lr": lr}
     source: dict[str, Any] = {"images": images, "folder": folder, "device": device}
