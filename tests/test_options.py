@@ -519,6 +519,11 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "background": differs(drop=("--background",)),
             "run": refused(DEAD, "--background"),
         },
+        "--no-store": {
+            "background": refused("which stores its run", "--no-store"),
+            "run": refused(DEAD, "--no-store"),
+            "*": differs("--no-store"),
+        },
         "--json": {"*": NO_JSON},
     },
     "alpha": {
@@ -721,6 +726,12 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "all": refused(DEAD, "--background"),
             "all graphs": refused(DEAD, "--background"),
             "*": differs("--background"),
+        },
+        "--no-store": {
+            "background": refused("which stores its run", "--no-store"),
+            "all": refused(DEAD, "--no-store"),
+            "all graphs": refused(DEAD, "--no-store"),
+            "*": differs("--no-store"),
         },
         "--dry-run": {
             "background": refused(DEAD, "--dry-run"),
