@@ -637,6 +637,14 @@ def test_evaluate_reads_a_file_that_is_named_first_as_what_it_holds(own_files, f
     assert by_flag.endswith(f"`crossmatch evaluate {file}` measures scores or embeddings.")
 
 
+def test_a_file_of_captions_in_words_under_another_header_of_scores_is_told_how_to_be_read(own_files):
+    """It was "has no column 'score'; add it": words in a column made it look like images and captions."""
+    rows = [(g, i, f"some words {j}", 0.5 * i - j) for g in "ab" for i in (0, 1) for j in (0, 1)]
+    pd.DataFrame(rows, columns=["group", "image", "caption", "sim"]).to_csv("other.csv", index=False)
+    said = refused_with("evaluate", "other.csv")
+    assert "--columns group=group,image=image,caption=caption,score=sim" in said
+
+
 def test_a_file_that_is_not_there_is_no_unknown_benchmark(own_files):
     assert refused_with("evaluate", "none.csv").startswith("none.csv cannot be read")
     for command in ("ttm", "simplematch", "ledger", "recall", "blind", "ladder", "adapt"):

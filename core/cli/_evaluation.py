@@ -119,7 +119,7 @@ def _headers_said(path: Path, command: str) -> str | None:
         if _kind_of_table(table) == _PRIOR:
             beside = f"`crossmatch alpha --scores FILE --prior {path}`"
             return f"{path} looks like a language prior; give it beside its scores: {beside}."
-        guess = _ScoreColumns.guessed(table)
+        guess = _ScoreColumns.guessed(table, or_images=False)  # somebody says that they are scores
     except InputError:
         return None
     if guess is None:
