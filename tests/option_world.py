@@ -12,7 +12,6 @@ from dataclasses import replace
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
@@ -39,6 +38,7 @@ from core.groups import BytesImage, Group, GroupSet
 from core.ladder.ladder import Ladder
 from core.pretrain.model_folder import pretrain
 from core.runs import store as runs
+from core.runs.description import Iteration
 from core.runs.engine import ThisMachine
 from core.scoring.load import load_scorer
 from core.sweeps.cells import run_sweep
@@ -308,7 +308,11 @@ class World:
             made = ttm_run.RUNS[kind].of_file(str(as_many), options={**own, "epochs": 1})
             self.canned[kind] = list(made.execute())
         scores = np.random.default_rng(0).normal(size=(3, PAIRS, 2, 2))
-        self.canned["ledger"] = [SimpleNamespace(arrays={"scores": each}) for each in scores]
+        last = self.canned["ttm"][-1]
+        self.canned["ledger"] = [
+            last._replace(record={**last.record, "iteration": i}, arrays={"scores": each})
+            for i, each in enumerate(scores)
+        ]
         for words in scored:
             done = CliRunner().invoke(app, [part.format(**self.names) for part in words])
             assert done.exit_code == 0, done.output
@@ -394,9 +398,9 @@ class Saver:
 
 
 def epoch(iteration: int) -> Any:
-    record = {"iteration": iteration, "loss": None, "validation": {}, "seconds": 0.0}
+    record = {"iteration": iteration, "loss": None, "validation": {}, "seconds": 0.0, "note": ""}
     record |= {"parameters": {"trained": 1, "total": 2}, "test": {"retrieval": {}}}
-    return SimpleNamespace(record=record, model=Saver())
+    return Iteration(record, {}, Saver(), lambda folder: None)
 
 
 def ladder_record(benchmark: str, model: str, device: str, seed: int, runs: int, *_: Any) -> dict[str, Any]:
@@ -478,7 +482,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
     def planned(store: Any, table: str, seeds: int, **_: Any) -> Any:
         return papers.table_plan(store, table, seeds)
 
-    def epochs(job: Any, **_: Any) -> Iterator[Any]:
+    def epochs(job: Any, *_: Any, **__: Any) -> Iterator[Any]:
         world.calls.append(json.dumps(job.written(), sort_keys=True))
         return iter([epoch(0), epoch(1)])
 
@@ -487,7 +491,7 @@ def stand_ins(monkeypatch: pytest.MonkeyPatch, world: World) -> None:
 
     for kind in (ttm_run.AdaptationRun, ttm_run.LedgerRun):
         monkeypatch.setattr(kind, "execute", noted(kind.execute))
-    for kind in (ttm_run.TTMRun, ttm_run.SimpleMatchRun):
+    for kind in (ttm_run.TTMRun, ttm_run.SimpleMatchRun, cola_run.StrategyRun):
         monkeypatch.setattr(kind, "is_over", ended(kind.is_over))
     monkeypatch.setattr(cola_run.StrategyRun, "execute", epochs)
     monkeypatch.setattr(rates, "_trial", lambda job, lr: rates._RateTrial(lr, -abs(lr - 3e-3), {}, None))

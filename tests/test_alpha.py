@@ -428,7 +428,7 @@ def test_tags_of_the_scores_slice_and_filter(files):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (["--prior", "gaussian"], "--prior names a file of log P"),
+        (["--prior", "gaussian"], "need a file of log P"),
         (["--benchmark", "scenes/swap"], "--benchmark has no effect with --scores"),
         (["--tag", "side: up"], "Unknown tag 'side: up'"),
     ],

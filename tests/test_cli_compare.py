@@ -1,6 +1,7 @@
 """`crossmatch compare`: two models, two files, or a file and a model on the same groups."""
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -286,3 +287,19 @@ def test_files_that_order_cannot_pair_are_refused_in_one_sentence(tmp_path, ids,
     np.savez(tmp_path / "b.npz", scores=np.tile(np.eye(2), (count, 1, 1)), **more)
     with pytest.raises(InputError, match=says):
         run(tmp_path / "a.csv", tmp_path / "b.npz", "--by-order")
+
+
+def test_a_file_whose_columns_are_named_is_read_once(files, monkeypatch):
+    """It was opened for its columns and once more for its scores, and its bytes before that for what it holds."""
+    for path in files:
+        pd.read_csv(path).rename(columns={"score": "sim"}).to_csv(path, index=False)
+    read, real = [], Path.read_bytes
+    monkeypatch.setattr(Path, "read_bytes", lambda path: read.append(path.name) or real(path))
+    assert "B minus A" in run(*files, "--columns", "score=sim")
+    assert [name for name in read if name.endswith(".csv")] == ["a.csv", "b.csv"]
+
+
+def test_a_file_that_lacks_the_named_columns_is_read_by_its_own(files):
+    table = pd.read_csv(files[0])
+    table.rename(columns={"score": "sim"}).to_csv(files[0], index=False)
+    assert "B minus A" in run(*files, "--columns", "score=sim")

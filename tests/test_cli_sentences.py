@@ -18,7 +18,7 @@ from core.cli._alpha_text import _gain
 from core.cli._output import ProgressPrinter, format_differences
 from core.cola.forgetting import cost_table
 from core.datasets.embeddings import read_embeddings
-from core.datasets.score_files import read_scores
+from core.datasets.score_files import read_scores, write_scores
 from core.metrics.statistics import compare
 from core.runs import engine
 from core.runs.store import RunStore
@@ -609,20 +609,94 @@ def test_thresholds_above_every_margin_are_said_before_training_and_after_it():
     assert "no group is selected, and nothing is trained: τ " in dry.stderr
 
 
-def test_a_file_in_place_of_a_benchmark_is_answered_with_the_command_that_measures_it(tmp_path, monkeypatch):
-    """It was "Unknown benchmark 'my/a.csv'", and what benchmarks there are."""
+def refused_with(*words):
+    with pytest.raises(InputError) as refused:
+        CliRunner().invoke(app, [*words], catch_exceptions=False)
+    return str(refused.value)
+
+
+@pytest.fixture
+def own_files(tmp_path, monkeypatch):
+    """Scores a.csv of four groups, and embeddings e.npz of as many, where commands run."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "my").mkdir()
-    for name in ("my/a.csv", "my/b c.npz"):
-        (tmp_path / name).write_text("")
-    for given in (["my/a.csv"], ["--benchmark", "my/a.csv"]):
-        with pytest.raises(InputError) as refused:
-            CliRunner().invoke(app, ["evaluate", *given], catch_exceptions=False)
-        command = "crossmatch evaluate --scores my/a.csv"
-        assert str(refused.value) == f"my/a.csv is a file, not a benchmark; measure it with `{command}`."
-    with pytest.raises(
-        InputError, match=r"--scores 'my/b c\.npz'`, or with --embeddings if it holds embeddings"
-    ):
-        CliRunner().invoke(app, ["evaluate", "my/b c.npz"], catch_exceptions=False)
-    with pytest.raises(InputError, match=r"Unknown benchmark 'my/none\.csv'"):
-        CliRunner().invoke(app, ["evaluate", "my/none.csv"], catch_exceptions=False)
+    rng = np.random.default_rng(0)
+    write_scores("a.csv", rng.normal(size=(4, 2, 2)), list("abcd"))
+    np.savez("e.npz", img=rng.normal(size=(8, 4)), cap=rng.normal(size=(8, 4)))
+
+
+@pytest.mark.parametrize(("file", "option"), [("a.csv", "--scores"), ("e.npz", "--embeddings")])
+def test_evaluate_reads_a_file_that_is_named_first_as_what_it_holds(own_files, file, option):
+    """It was "a.csv is a file, not a benchmark", and before that "Unknown benchmark 'a.csv'"."""
+    first, flagged = (
+        CliRunner().invoke(app, ["evaluate", *words], catch_exceptions=False).stdout
+        for words in ([file], [option, file])
+    )
+    assert first == flagged and "4 groups of 2x2" in first
+    assert "--scores names another, b.csv" in refused_with("evaluate", file, "--scores", "b.csv")
+    by_flag = refused_with("evaluate", "--benchmark", file)
+    assert by_flag.endswith(f"`crossmatch evaluate {file}` measures scores or embeddings.")
+
+
+def test_a_file_of_captions_in_words_under_another_header_of_scores_is_told_how_to_be_read(own_files):
+    """It was "has no column 'score'; add it": words in a column made it look like images and captions."""
+    rows = [(g, i, f"some words {j}", 0.5 * i - j) for g in "ab" for i in (0, 1) for j in (0, 1)]
+    pd.DataFrame(rows, columns=["group", "image", "caption", "sim"]).to_csv("other.csv", index=False)
+    said = refused_with("evaluate", "other.csv")
+    assert "--columns group=group,image=image,caption=caption,score=sim" in said
+
+
+def test_a_file_that_is_not_there_is_no_unknown_benchmark(own_files):
+    assert refused_with("evaluate", "none.csv").startswith("none.csv cannot be read")
+    for command in ("ttm", "simplematch", "ledger", "recall", "blind", "ladder", "adapt"):
+        assert (
+            refused_with(command, "none.npz")
+            == "There is no file none.npz; check the path, or name a benchmark."
+        )
+
+
+@pytest.mark.parametrize("command", ["ttm", "simplematch", "ledger"])
+def test_what_trains_takes_embeddings_that_are_named_first_and_says_why_it_takes_no_scores(
+    own_files, command, monkeypatch
+):
+    """It was "Unknown benchmark 'a.csv'"."""
+    said = refused_with(command, "a.csv")
+    assert said.startswith("a.csv is a file, and ") and "--embeddings FILE.npz" in said
+    assert "`crossmatch evaluate a.csv` measures them" in said
+    assert "name it with --embeddings" in refused_with(command, "--benchmark", "e.npz")
+    jobs = []
+    monkeypatch.setattr(f"core.cli.{'_ledger' if command == 'ledger' else '_adapt'}.start_in_background",
+                        lambda job, seeds, as_json: jobs.append(job))  # fmt: skip
+    for words in (["e.npz"], ["--embeddings", "e.npz"]):
+        CliRunner().invoke(app, [command, *words, "--background"], catch_exceptions=False)
+    assert jobs[0] == jobs[1] and jobs[0].embeddings
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("recall", "a retrieval set by name"),
+        ("blind", "captions"),
+        ("ladder", "layers"),
+        ("adapt", "queries"),
+    ],
+)
+def test_what_takes_a_set_alone_says_which_command_measures_a_file(own_files, command, says):
+    """It was "Unknown benchmark 'a.csv'"."""
+    said = refused_with(command, "a.csv")
+    assert says in said and said.endswith("`crossmatch evaluate a.csv` measures scores or embeddings.")
+
+
+def test_alpha_takes_scores_that_are_named_first_and_asks_for_their_prior(own_files):
+    """It was "Unknown benchmark 'a.csv'"."""
+    said = refused_with("alpha", "a.csv")
+    assert "name it with --prior" in said and "`crossmatch evaluate a.csv`" in said
+    rows = [(g, i, f"{g}{j}", -5.0 - (i != j)) for g in "abcd" for i in (0, 1) for j in (0, 1)]
+    pd.DataFrame(rows, columns=["group", "image", "caption", "score"]).to_csv("log.csv", index=False)
+    priors = [(g, f"{g}{j}", -3.0 - j) for g in "abcd" for j in (0, 1)]
+    pd.DataFrame(priors, columns=["group", "caption", "log_prob"]).to_csv("prior.csv", index=False)
+    prior = ["--prior", "prior.csv", "--json"]
+    first, flagged = (
+        CliRunner().invoke(app, ["alpha", *words, *prior], catch_exceptions=False).stdout
+        for words in (["log.csv"], ["--scores", "log.csv"])
+    )
+    assert first == flagged and json.loads(first)["metrics"]

@@ -6,6 +6,7 @@ from typer.testing import CliRunner
 
 from core.base.errors import InputError
 from core.cli import app
+from core.cola.run import StrategyRun
 from core.runs import attempt as attempts
 from core.runs.attempt import RunAttempt
 from core.runs.engine import PlannedRun
@@ -153,3 +154,32 @@ def test_a_foreground_run_does_not_wait_for_those_in_the_background(file, monkey
     assert not store.try_start(other.id, number, 1)
     monkeypatch.setattr(attempts.time, "sleep", lambda _: pytest.fail("it waits"))
     assert invoke("ttm", "--embeddings", file, *SMALL).exit_code == 0
+
+
+def test_a_ledger_is_stored_and_shown_again_from_its_run(file):
+    """It was not: "--background keeps it among the runs"."""
+    words = ("--embeddings", file, *SMALL, "--controls", "per-image", "--batch", "4")
+    done = invoke("ledger", *words)
+    (run,) = RunStore().list()
+    assert done.stderr.splitlines()[-1] == f"stored as run {run.id}; see `crossmatch runs show {run.id}`"
+    assert (run.kind, run.status) == ("ledger", "finished")
+    assert invoke("ledger", f"run/{run.id}").stdout == done.stdout
+    again = invoke("ledger", *words, "--no-store")
+    assert len(RunStore().list()) == 1 and again.stderr.splitlines()[-1].startswith("not stored; without")
+
+
+def test_an_adaptation_by_a_strategy_is_stored_with_its_model(tmp_path, monkeypatch):
+    """It was not: only --save left a model behind."""
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path / "home"))
+    small = ("--strategy", "linear", "--epochs", "1", "--images", "20", "--device", "cpu")
+    done = invoke("adapt", *small, "--save", str(tmp_path / "model"))
+    (run,) = RunStore().list()
+    assert done.stderr.splitlines()[-1] == f"stored as run {run.id}; see `crossmatch runs show {run.id}`"
+    assert (run.kind, run.status) == ("adapt", "finished")
+    assert run.title == StrategyRun.read(run.config).title
+    assert [step["iteration"] for step in RunStore().steps(run.id)] == [0, 1]
+    kept = adapted_model(RunStore(), run.id)
+    weights = sorted(each.name for each in kept.glob("*.safetensors"))
+    assert weights and all(
+        (tmp_path / "model" / name).read_bytes() == (kept / name).read_bytes() for name in weights
+    )

@@ -47,6 +47,8 @@ def instead(*given: str) -> Case:
 
 
 NO_JSON = differs(drop=("--json",))
+# In place of --json, and not beside it: what the table says is in tests/test_cli_latex.py.
+TWO_FORMS = {"*": refused("two forms of one table", "--latex")}
 ONE_SOURCE, NAMED_TWICE, DEAD = "exactly one of", "named twice", "has no effect"
 
 # ---- commands and their modes: what every case of a mode starts from
@@ -411,6 +413,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "*": refused(DEAD, "--columns", "image=caption,caption=image"),
         },
         "--text-only": {**TEXT_ONLY, "mixed": refused("has groups of 2x2", "--text-only")},
+        "--latex": TWO_FORMS,
         "--json": {"*": NO_JSON},
     },
     "groups-needed": {
@@ -515,6 +518,11 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             REAL: differs("--background"),
             "background": differs(drop=("--background",)),
             "run": refused(DEAD, "--background"),
+        },
+        "--no-store": {
+            "background": refused("which stores its run", "--no-store"),
+            "run": refused(DEAD, "--no-store"),
+            "*": differs("--no-store"),
         },
         "--json": {"*": NO_JSON},
     },
@@ -719,6 +727,12 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "all graphs": refused(DEAD, "--background"),
             "*": differs("--background"),
         },
+        "--no-store": {
+            "background": refused("which stores its run", "--no-store"),
+            "all": refused(DEAD, "--no-store"),
+            "all graphs": refused(DEAD, "--no-store"),
+            "*": differs("--no-store"),
+        },
         "--dry-run": {
             "background": refused(DEAD, "--dry-run"),
             "all": refused(DEAD, "--dry-run"),
@@ -772,6 +786,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "files": differs("--columns", "image=caption,caption=image"),
             "*": refused(DEAD, "--columns", "image=caption,caption=image"),
         },
+        "--latex": TWO_FORMS,
         "--json": {"*": NO_JSON},
     },
     "rejudge": {

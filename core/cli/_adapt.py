@@ -46,7 +46,7 @@ class _Subject:
     """What is adapted, and to what."""
 
     head: ClassVar = "What is adapted"
-    name: options.Positional = None
+    name: options._SetOrEmbeddings = None
     benchmark: options.Benchmark = None
     embeddings: options.Embeddings = None
     shape: options.Shape = None

@@ -6,6 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from core.base.errors import InputError
+from core.cli._files import (
+    _is_embeddings,
+    _is_file_and_no_benchmark,
+    _measuring,
+    _refuse_missing,
+    _scores_or_embeddings,
+)
 from core.cli._given_options import benchmark_argument, refuse_unused
 from core.cli._output import print_note, show_json
 from core.runs.engine import start
@@ -31,6 +38,7 @@ def described(
             settings[listed] = comma_list(settings[listed])
     if settings.get("betas") is not None:
         settings["betas"] = _numbers(settings["betas"], "--betas")
+    given = _with_embeddings(kind, given)
     common = {**{name: given.get(name) for name in _HOW}, **more, "options": settings}
     if given["embeddings"] is not None:
         if benchmark_argument(given["name"], given["benchmark"]) is not None:
@@ -47,6 +55,24 @@ def described(
         )
     source = {"split": given["split"], "shape": given["shape"], "tags": given.get("tag") or None}
     return kind.of(benchmark, model, **source, **common)
+
+
+def _with_embeddings(kind: type[AdaptationRun], given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The arguments with a file of embeddings, named first, as --embeddings; InputError for any other file."""
+    name, scores, embeddings = _scores_or_embeddings(given["name"], None, given["embeddings"])
+    file = scores or (given["benchmark"] if _is_file_and_no_benchmark(given["benchmark"]) else None)
+    if file is not None:
+        _refuse_missing(str(file))
+        if _is_embeddings(str(file)):
+            raise InputError(
+                f"{file} is a file of embeddings; name it with --embeddings, not with --benchmark."
+            )
+        raise InputError(
+            f"{file} is a file, and {kind.kind} trains a model on a set by name (BENCHMARK --model NAME) or embeddings "
+            f"(--embeddings FILE.npz), not scores, which hold nothing to train; `{_measuring(str(file))}` measures "
+            "them."
+        )
+    return {**given, "name": name, "embeddings": embeddings}
 
 
 def comma_list(text: str) -> list[str]:

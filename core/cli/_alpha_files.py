@@ -11,6 +11,7 @@ import numpy as np
 
 from core.base.errors import InputError
 from core.cli._evaluation import read_score_file
+from core.cli._files import _measuring
 from core.datasets.retrieval_files import RetrievalFile
 from core.datasets.score_files import PRIOR_ENDINGS, ScoreFile
 from core.debiasing.debias import prior_from_samples
@@ -38,8 +39,14 @@ def study_of_files(
     flag : the option that named the prior. Raises InputError for anything wrong in either file.
     """
     if prior is None or not is_prior_file(prior):
+        alone = (
+            ""
+            if prior is not None or flag != "--prior"
+            else f", or measure the scores alone: `{_measuring(str(scores))}`"
+        )
         raise InputError(
-            f"With --scores, {flag} names a file of log P(t): CSV, Parquet, NPZ or a sample log (JSONL); give one."
+            f"Scores of a file need a file of log P(t) beside them: CSV, Parquet, NPZ or a sample log (JSONL); name it "
+            f"with {flag}{alone}."
         )
     found = RetrievalFile.read(scores)
     if found is not None:

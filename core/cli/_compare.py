@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,11 +12,13 @@ import numpy as np
 import typer
 
 from core.base.errors import InputError
-from core.base.table_formats import open_table
+from core.base.table_formats import open_table, read_bytes
 from core.base.text import counted
 from core.cli import options
 from core.cli._evaluation import cluster_by, load_evaluation
+from core.cli._files import _is_embeddings, _is_file
 from core.cli._given_options import refuse_unused
+from core.cli._latex import _latex_of, _of_groups, _refuse_two_forms, _row_names
 from core.cli._output import format_differences, format_metrics, print_note, show_json, writing
 from core.exchange.score_columns import _ScoreColumns
 from core.metrics.evaluation import Evaluation
@@ -30,10 +32,7 @@ from core.metrics.paired import (
     without_names,
 )
 from core.metrics.statistics import Comparison
-from core.teaching.single_group import holds_embeddings
 from core.ttm.defaults import full_name
-
-_FILES = (".csv", ".parquet", ".npz", ".jsonl", ".json")
 
 _Side = Annotated[
     str, typer.Argument(help="A file of scores or embeddings, or a model that scores --benchmark.")
@@ -64,15 +63,20 @@ def compare(
         ),
     ] = False,
     columns: options.Columns = None,
+    latex: options._Latex = False,
     as_json: options.Json = False,
 ) -> None:
     """Two models, two files, or a file and a model on the same groups: every metric, and the paired difference."""
+    _refuse_two_forms(latex, as_json)
     embedded = [_is_embeddings(side) for side in (a, b)]
     _check_sides(a, b, benchmark, embedded)
-    named = _with_columns(a, b, embedded, columns)
+    contents, named = _with_columns(a, b, embedded, columns)
     command = shlex.join(["crossmatch", "compare", a, b, *(["--benchmark", benchmark] if benchmark else [])])
     first, second = (
-        _evaluate(side, is_embedded, benchmark, split, shape, columns if side in named else None, command)
+        _evaluate(
+            *(side, is_embedded, benchmark, split, shape, columns if side in named else None, command),
+            contents.get(side),
+        )
         for side, is_embedded in zip((a, b), embedded, strict=True)
     )
     if by_order:
@@ -84,21 +88,40 @@ def compare(
     common |= {*sizes.values()} != {len(first.ids)}
     if out is not None:
         _write_table(out, first, second, by_order)
+    where = {} if benchmark is None else {"benchmark": benchmark, "split": split}
+    paired = _paired_line((a, b), first) if by_order else ""
+    had = f"On the groups that both have: A has {sizes['a']}, B {sizes['b']}." if common else ""
+    if latex:
+        print(_latex((a, b), first, second, where, tag or (), (paired, had)))
+        return
     if as_json:
-        where = {} if benchmark is None else {"benchmark": benchmark, "split": split}
         of = {"groups_of": sizes} if common else {}
         order = {"paired": "in order"} if by_order else {}
         show_json({"a": a, "b": b, **where, **of, **order, **_record(first, second)})
         return
-    if by_order:
-        print(f"{_paired_line((a, b), first)}\n")
-    if common:
-        print(f"On the groups that both have: A has {sizes['a']}, B {sizes['b']}.\n")
+    for line in filter(None, (paired, had)):
+        print(f"{line}\n")
     on = "" if benchmark is None else f" on {benchmark}, split {split}"
     for name, source, side in (("A", a, first), ("B", b, second)):
         print(f"{name}: {source if _is_file(source) else f'{source}{on}'}; {_measured(side)}\n")
     found = differences(first, second)
     print(format_differences("B minus A", found, ("A better", "B better")))
+
+
+def _latex(
+    names: tuple[str, str],
+    first: Evaluation,
+    second: Evaluation,
+    where: Mapping[str, str],
+    tags: Sequence[str],
+    more: Sequence[str],
+) -> str:
+    """Both with their difference as a table in LaTeX. more : what else has to be known of their groups, "" left out."""
+    rows = _row_names(names, [*map(_is_file, names)])
+    about = [_of_groups(rows, first, where, tags), *(line.rstrip(".") for line in more)]
+    return _latex_of(
+        dict(zip(rows, (first, second), strict=True)), about, compared=differences(first, second)
+    )
 
 
 def _write_table(out: Path, first: Evaluation, second: Evaluation, by_order: bool) -> None:
@@ -229,15 +252,6 @@ def _refuse_same(a: str, b: str) -> None:
         )
 
 
-def _is_file(side: str) -> bool:
-    return Path(side).suffix.lower() in _FILES or Path(side).is_file()
-
-
-def _is_embeddings(side: str) -> bool:
-    path = Path(side)
-    return path.is_file() and holds_embeddings(path.name, path.read_bytes())
-
-
 def _evaluate(
     side: str,
     is_embedded: bool,
@@ -246,6 +260,7 @@ def _evaluate(
     shape: str | None,
     columns: str | None,
     command: str,
+    data: bytes | None,
 ) -> Evaluation:
     if not _is_file(side):
         return load_evaluation(None, None, benchmark, full_name(side), split, shape)
@@ -253,27 +268,30 @@ def _evaluate(
         return load_evaluation(Path(side), None, None, "", split, shape)
     return load_evaluation(
         None, Path(side), benchmark, "", split, shape if benchmark else None, common=True, columns=columns,
-        command=command,
+        command=command, data=data,
     )  # fmt: skip
 
 
-def _with_columns(a: str, b: str, embedded: Sequence[bool], columns: str | None) -> list[str]:
-    """The sides that --columns is about: files of scores which have the columns that it names; one that lacks them is
-    read by its own. Raises InputError where there is none."""
+def _with_columns(
+    a: str, b: str, embedded: Sequence[bool], columns: str | None
+) -> tuple[dict[str, bytes], list[str]]:
+    """What is in the files of scores, each read once, and those which have the columns that --columns names; one that
+    lacks them is read by its own. Raises InputError where none has them. Empty without --columns."""
     files = [side for side, is_it in zip((a, b), embedded, strict=True) if _is_file(side) and not is_it]
     if columns is None or not files:
         refuse_unused("without a file of scores, whose columns it names", "columns")
-        return []
-    found, errors = [], []
+        return {}, []
+    contents, found, errors = dict[str, bytes](), [], []
     for side in files:
         try:
-            _ScoreColumns.read(columns, open_table(Path(side)))
+            contents[side] = read_bytes(side)
+            _ScoreColumns.read(columns, open_table(Path(side), contents[side]))
             found.append(side)
         except InputError as error:
             errors.append(error)
     if not found:
         raise errors[0]
-    return found
+    return contents, found
 
 
 def _record(a: Evaluation, b: Evaluation) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -64,18 +64,20 @@ def cluster_by(evaluation: Evaluation, tag: str | None) -> None:
     evaluation.clusters = Clusters.of_tag(evaluation.tags, tag)
 
 
-def read_score_file(path: Path, columns: str | None = None, command: str = "") -> ScoreFile:
+def read_score_file(
+    path: Path, columns: str | None = None, command: str = "", data: bytes | None = None
+) -> ScoreFile:
     """As `read_scores`; of a file with several mistakes the error lists them, not the first kind alone.
 
     columns : what its columns are called (`_ScoreColumns.read`). command : that read it and takes --columns, for the
-    error of a file with other headers.
+    error of a file with other headers. data : what is in the file, where that has been read.
     """
     name, content = str(path), None
     if columns is not None:
-        table = open_table(path)
+        table = open_table(path, data)
         name, content = str(path.with_suffix(".csv")), _ScoreColumns.read(columns, table).renamed(table)
     try:
-        return read_scores(name, content)
+        return read_scores(name, data if content is None else content)
     except InputError as error:
         if content is None and (said := _headers_said(path, command)) is not None:
             raise InputError(said) from None
@@ -117,7 +119,7 @@ def _headers_said(path: Path, command: str) -> str | None:
         if _kind_of_table(table) == _PRIOR:
             beside = f"`crossmatch alpha --scores FILE --prior {path}`"
             return f"{path} looks like a language prior; give it beside its scores: {beside}."
-        guess = _ScoreColumns.guessed(table)
+        guess = _ScoreColumns.guessed(table, or_images=False)  # somebody says that they are scores
     except InputError:
         return None
     if guess is None:
@@ -159,13 +161,15 @@ def load_evaluation(
     choose: Callable[[GroupSet], GroupSet] = lambda groups: groups,
     columns: str | None = None,
     command: str = "",
+    data: bytes | None = None,
 ) -> Evaluation:
     """The Evaluation of whichever one source was given, or of scores by a benchmark's truth; an option of another
     source is refused.
 
     common : of scores, leave out the groups that the benchmark lacks, in place of refusing them. text_only : of a
     benchmark and a model, SugarCrepe++'s text-only test, which is TextScore (`core/scoring/text_only.py`).
-    choose : of a benchmark and a model, the groups that are scored at all. columns, command : as of `read_score_file`.
+    choose : of a benchmark and a model, the groups that are scored at all. columns, command, data : of scores, as of
+    `read_score_file`.
     """
     if scores is None:
         refuse_unused("without --scores, whose columns it names", "columns")
@@ -182,7 +186,7 @@ def load_evaluation(
         return _of_embeddings(embeddings, shape)
     if scores is not None:
         refuse_unused("with --scores", "model")
-        table = read_score_file(scores, columns, command)
+        table = read_score_file(scores, columns, command, data)
         clusters = Clusters.of_names(table.images, table.captions)
         found = Evaluation.of(table.scores, table.truth, table.ids, tags=table.tags, clusters=clusters)
         if benchmark is not None:
@@ -258,6 +262,14 @@ def _by_truth_of(
     found = on_groups(file, groups.ids, groups.truth, benchmark, (captions, theirs))
     tags = found.tags if found.tags is not None else tags_frame([group.tags for group in groups])
     return replace(found, tags=tags, clusters=Clusters.of_groups(groups))
+
+
+def _assumed_of(sides: Mapping[str, Evaluation]) -> str:
+    """What is assumed of those without ground truth, as a sentence; "" where all have it."""
+    unknown = [name for name, side in sides.items() if not side.truth_given]
+    has = "has" if len(unknown) == 1 else "have"
+    assumed = "no ground truth: image i is assumed to belong to caption i"
+    return f"{' and '.join(unknown)} {has} {assumed}" if unknown else ""
 
 
 def _name_set(file: Evaluation, path: Path) -> None:

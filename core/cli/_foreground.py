@@ -33,12 +33,13 @@ class _Foreground(NamedTuple):
     jobs: list[Any]
     store: RunStore | None
     group: str | None  # of several seeds
+    title: str = ""  # of the run; by default the benchmark and the model
 
     @classmethod
-    def of(cls, job: RunDescription, seeds: int = 1, is_stored: bool = True) -> _Foreground:
+    def of(cls, job: RunDescription, seeds: int = 1, is_stored: bool = True, title: str = "") -> _Foreground:
         """A description over so many seeds."""
         group = _new_group() if is_stored and seeds > 1 else None
-        return cls(seeded(job, seeds, group), RunStore() if is_stored else None, group)
+        return cls(seeded(job, seeds, group), RunStore() if is_stored else None, group, title)
 
     def carry_out(
         self, job: RunDescription, seen: _Seen, announce: Callable[[float, str], None] | None = None
@@ -74,7 +75,9 @@ class _Foreground(NamedTuple):
         self, store: RunStore, job: RunDescription, announce: Callable[[float, str], None] | None
     ) -> RunAttempt | None:
         """The first attempt at a new run, by this process; None, with a remark, where nothing can be written."""
-        title = f"{job.benchmark} · {job.model}" + (f" · seed {job.seed}" if self.group else "")
+        title = (self.title or f"{job.benchmark} · {job.model}") + (
+            f" · seed {job.seed}" if self.group else ""
+        )
         try:
             run = PlannedRun(title, job).write_down(store)
             attempt = _Announced(store, run.id, store.queue_up(run.id))

@@ -13,6 +13,7 @@ import typer
 from core.base.files import storage_errors, write_json
 from core.base.text import _exact_differences, _p_text, _pct, _signed, counted, tie_count
 from core.cli import options
+from core.cli._files import _refuse_file
 from core.cli._output import ProgressPrinter, print_note, show_json
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 
@@ -42,6 +43,7 @@ def ladder(
     """Where a two-tower model loses the binding: tokens, pooled vectors, one linear map, its scores, the metric."""
     from core.ladder.ladder import Ladder  # torch
 
+    _refuse_file(benchmark, "a ladder looks at the layers of a model on a set, which it takes by name")
     record = Ladder.measured(benchmark, model, device, seed, runs, ProgressPrinter())
     if out is not None:
         with storage_errors(out):

@@ -15,6 +15,7 @@ from core.base.table_formats import write_table
 from core.base.text import _exact_differences, _pct, _signed, counted, tie_count
 from core.cli import options
 from core.cli._adaptation import comma_list, described, start_in_background
+from core.cli._foreground import _Foreground
 from core.cli._given_options import refuse_unused
 from core.cli._output import ProgressPrinter, print_note, show_json
 from core.runs.store import RunStore
@@ -51,11 +52,13 @@ def ledger(
         Path | None, typer.Option(help="File for the result: .json with everything, .csv with its rows.")
     ] = None,
     background: options.Background = False,
+    no_store: options.NoStore = False,
     as_json: options.Json = False,
 ) -> None:
     """How much of a gain of test-time matching comes from the metric, from one-to-one groups, and from training."""
+    runs, stored = None, None
     if name is not None and name.startswith("run/"):
-        refuse_unused("with a run, which has its settings", *_LEDGER, "background")
+        refuse_unused("with a run, which has its settings", *_LEDGER, "background", "no_store")
         found, head = _stored_ledger(name.removeprefix("run/"))
     else:
         chosen = None if controls is None else comma_list(controls)
@@ -66,7 +69,8 @@ def ledger(
             refuse_unused("with --background: give `ledger run/ID` it when the run has finished", "out")
             start_in_background(job, 1, as_json)
             return
-        found, head = _run_ledger(job), job.describe()
+        runs = _Foreground.of(job, is_stored=not no_store)
+        (found, stored), head = _run_ledger(job, runs), job.describe()
     record = {"run": head, **found.record()}
     if out is not None:
         if out.suffix.lower() == ".json":
@@ -76,8 +80,8 @@ def ledger(
             write_table(out, found.table())
         print_note(f"wrote {out}")
     show_json(record) if as_json else print(_format_ledger(record))
-    if out is None and not (name or "").startswith("run/"):
-        print_note("not stored: --background keeps it among the runs, --out FILE writes it")
+    if runs is not None:
+        runs.say([stored])
 
 
 _LEDGER = (
@@ -86,13 +90,16 @@ _LEDGER = (
 )
 
 
-def _run_ledger(job: AdaptationRun) -> Any:
-    """One ledger in the foreground, a remark for every iteration."""
-    announce, scores = ProgressPrinter(), []
+def _run_ledger(job: AdaptationRun, runs: _Foreground) -> tuple[Any, str | None]:
+    """One ledger in the foreground, a remark for every iteration; and its id among the runs, None where it has none."""
+    announce, scores = ProgressPrinter(), list[Any]()
     _bound_own_memory()
-    for each in job.execute(progress=lambda share, text: announce(text.partition(":")[0], share)):
-        scores.append(each.arrays["scores"])
-    return job.ledger(job.load_groups(), scores.__getitem__, len(scores) - 1)
+    stored = runs.carry_out(
+        job,
+        lambda each: scores.append(each.arrays["scores"]),
+        lambda share, text: announce(text.partition(":")[0], share),
+    )
+    return job.ledger(job.load_groups(), scores.__getitem__, len(scores) - 1), stored
 
 
 def _stored_ledger(run_id: str) -> tuple[Any, str]:

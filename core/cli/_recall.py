@@ -8,6 +8,7 @@ import typer
 
 from core.base.text import _pct
 from core.cli import options
+from core.cli._files import _refuse_file
 from core.cli._given_options import require_benchmark
 from core.cli._output import count_progress, format_metrics, show_json
 from core.cli._score_options import takes_score_options
@@ -37,6 +38,10 @@ def recall(
     A set with Cola's lists of distractors (cola/single-gqa, scenes/retrieval) has Cola mAP and its other metrics too.
     """
     benchmark = require_benchmark(name, benchmark)
+    _refuse_file(
+        benchmark,
+        "recall scores a model on a retrieval set by name, such as coco (`crossmatch list benchmarks`)",
+    )
     record: dict[str, Any] = {"benchmark": benchmark, "split": split, "model": model}
     record |= retrieval_record(benchmark, split, model, items, ScoreCache(), count_progress("scoring"))
     if as_json:

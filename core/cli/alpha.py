@@ -17,6 +17,7 @@ from core.base.lazy import pandas as pd
 from core.cli._alpha_files import is_prior_file, prior_head, refuse_same, study_of_files
 from core.cli._alpha_text import format_groups, format_recall
 from core.cli._evaluation import check_slices
+from core.cli._files import _is_file_and_no_benchmark, _refuse_file
 from core.cli._given_options import refuse_unused, require_benchmark
 from core.cli._output import count_progress, format_metrics, print_note, show_json, writing
 from core.cli._score_options import (
@@ -29,7 +30,7 @@ from core.cli._score_options import (
     takes_score_options,
     with_options,
 )
-from core.cli.options import Json, PlainShape, Positional, Seed, Tag, named
+from core.cli.options import Json, PlainShape, Positional, Seed, Tag, _SetOrFile, named
 from core.datasets.score_files import read_tags
 from core.datasets.shapes import of_shape
 from core.debiasing.blind import blind_baseline, check_blind
@@ -103,7 +104,7 @@ Count = Annotated[
 
 
 def alpha(
-    name: Positional = None,
+    name: _SetOrFile = None,
     benchmark: Benchmark = None,
     model: Model = "builtin/blip-caption",
     split: Split = "test",
@@ -134,14 +135,18 @@ def alpha(
 ) -> None:
     """Remove a language prior from a captioner's scores: every metric at alpha 0, at 1, at its best, and validated."""
     chosen = _Slicing(tag or [], tags, by)
+    unused: tuple[str, ...] = ("name",)
+    if scores is None and name is not None and _is_file_and_no_benchmark(name):
+        scores, unused = Path(name), ()
     if scores is not None:
-        refuse_unused("with --scores", "name", "benchmark", "model", "split", "shape", "samples")
+        refuse_unused("with --scores", *unused, "benchmark", "model", "split", "shape", "samples")
         refuse_unused("with --scores", "prior_model", "images", "items", "null_mean", "null_std")
         refuse_unused("with --scores", "prompt", "end_token", "device", "batch")
         _report(*_of_files(scores, prior, chosen, tune_on, tune_prior, seed), out, as_json)
         return
     refuse_unused("without --scores", "tune_prior")
     benchmark = require_benchmark(name, benchmark)
+    _refuse_file(benchmark, "--benchmark takes a set by name (scores of a file: --scores)")
     if tune_on == split:
         raise InputError(f"--tune-on names {split!r}, the split that is measured; choose another one.")
     kind = prior or default_kind(benchmark)
@@ -467,6 +472,7 @@ def blind(
 ) -> None:
     """How far a model gets on a benchmark without seeing any image."""
     benchmark = require_benchmark(name, benchmark)
+    _refuse_file(benchmark, "blind scores the captions of a set, which it takes by name")
     check_blind(model)
     groups = with_tags(of_shape(datasets.load(benchmark, split, images=False), shape), tag or ())
     if groups.truth is None:

@@ -13,6 +13,8 @@ from core.base.errors import InputError, unknown_name
 from core.base.limits import _bound_own_memory
 from core.base.text import _pct, counted, duration
 from core.cli import options as o
+from core.cli._files import _refuse_file
+from core.cli._foreground import _Foreground
 from core.cli._given_options import benchmark_argument, refuse_unused
 from core.cli._output import ProgressPrinter, make_folder, print_note, show_json, writing
 from core.cola.forgetting import cost_table, run_table
@@ -20,6 +22,7 @@ from core.cola.rates import find_rate
 from core.cola.run import StrategyRun
 from core.cola.table import jobs, run_jobs, summary
 from core.metrics.retrieval import COLA_MAP
+from core.runs.description import Iteration
 from core.runs.engine import start
 from core.runs.store import RunStore
 from core.scorers.cola_config import GROUP_RESULTS, PAPER_SCALE, AdaptConfig
@@ -132,12 +135,14 @@ def adapt(
     seed: o.Seed = 0,
     save: o.Save = None,
     background: o.Background = False,
+    no_store: o.NoStore = False,
     dry_run: DryRun = False,
     everything: Everything = False,
     as_json: o.Json = False,
 ) -> None:
     """Adapt a model by one of Cola's strategies; test queries before and after, one line per epoch."""
     where = benchmark_argument(name, benchmark) or "scenes/retrieval"
+    _refuse_file(where, "adapt trains a model on the queries of a set, which it takes by name")
     options: dict[str, Any] = {"fusion": fusion, "adapter": adapter, "mix": mix}
     options |= _length(preset, epochs, steps, batch) | {"patience": patience, "lr": lr}
     source: dict[str, Any] = {"images": images, "folder": folder, "device": device}
@@ -147,7 +152,7 @@ def adapt(
             "choose --adapter text."
         )
     if everything:
-        refuse_unused("with --all, which has every strategy and its seeds", "strategy", "seed")
+        refuse_unused("with --all, which has every strategy and its seeds", "strategy", "seed", "no_store")
         refuse_unused("with --all, whose results are cached and not saved elsewhere", "save", "background")
         refuse_unused("with --all: ask for one strategy at a time", "dry_run", "find_lr")
         _table(where, model, options, source, as_json)
@@ -159,17 +164,18 @@ def adapt(
         refuse_unused("with --find-lr, which chooses the rate", "lr")
         refuse_unused("with --find-lr: give the rate that it finds with --lr", "background")
     if dry_run:
-        refuse_unused("with --dry-run, which trains nothing", "save", "background", "find_lr")
+        refuse_unused("with --dry-run, which trains nothing", "save", "background", "find_lr", "no_store")
         needs = job.forecast()
         show_json(needs) if as_json else print(_format_forecast(needs))
         return
     if background:
         refuse_unused("with --background: get the model with `runs export` when the run has finished", "save")
+        refuse_unused("with --background, which stores its run", "no_store")
         run = start(RunStore(), job.title, job)
         text = f"started run {run.id}; see `crossmatch runs show {run.id}`"
         show_json({"id": run.id}) if as_json else print(text)
         return
-    _run(_with_found_rate(job) if find_lr else job, save, as_json)
+    _run(_with_found_rate(job) if find_lr else job, save, not no_store, as_json)
 
 
 def _with_found_rate(job: StrategyRun) -> StrategyRun:
@@ -200,30 +206,31 @@ def _length(preset: str | None, epochs: int | None, steps: int | None, batch: in
     return {name: usual.get(name) if value is None else value for name, value in given.items()}
 
 
-def _run(job: StrategyRun, save: Path | None, as_json: bool) -> None:
+def _run(job: StrategyRun, save: Path | None, is_stored: bool, as_json: bool) -> None:
     if save is not None:
         make_folder(save, "--save")
-    announce, last, first = ProgressPrinter(), None, None
+    announce, records = ProgressPrinter(), list[Mapping[str, Any]]()
+    runs, models = _Foreground.of(job, is_stored=is_stored, title=job.title), list[Any]()
     _bound_own_memory()
-    for last in job.execute(progress=lambda share, text: announce(text, share)):
-        first = first or last.record
-        if as_json:
-            show_json(last.record)
-        else:
-            print(_format_epoch(last.record), flush=True)
-    if save is not None and last is not None and last.model is not None:
-        last.model.save(save)
+
+    def show(now: Iteration) -> None:
+        records.append(now.record)
+        models[:] = [now.model]
+        show_json(now.record) if as_json else print(_format_epoch(now.record), flush=True)
+
+    stored = runs.carry_out(job, show, lambda share, text: announce(text, share))
+    if save is not None and models and models[0] is not None:
+        models[0].save(save)
         print_note(f"wrote the adapted model to {save}")
-    if last is not None and last.record["iteration"] < job.settings.epochs:
+    if records and records[-1]["iteration"] < job.settings.epochs:
         waited = counted(job.settings.patience or 0, "epoch")
         print_note(
-            f"training ended after epoch {last.record['iteration']} of {job.settings.epochs}: validation mAP has not "
+            f"training ended after epoch {records[-1]['iteration']} of {job.settings.epochs}: validation mAP has not "
             f"risen for {waited}; the last epoch is the result"
         )
-    if not as_json and first is not None and last is not None:
-        print(_format_tests(first["test"], last.record["test"]))
-    if save is None:
-        print_note("not stored: --background keeps it among the runs, --save FOLDER writes the model")
+    if not as_json and records:
+        print(_format_tests(records[0]["test"], records[-1]["test"]))
+    runs.say([stored])
 
 
 def _format_epoch(record: Mapping[str, Any]) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import shlex
 from collections.abc import Sequence
 from functools import partial
@@ -12,12 +11,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from core import datasets
-from core.base.errors import InputError
 from core.base.text import counted
 from core.cli import options
 from core.cli._evaluation import check_slices, cluster_by, load_evaluation
+from core.cli._files import _refuse_file, _scores_or_embeddings
 from core.cli._given_options import benchmark_argument, refuse_unused
+from core.cli._latex import _latex_of, _of_groups, _refuse_two_forms, _row_names
 from core.cli._output import format_metrics, print_note, show_json, writing
 from core.cli._score_options import takes_score_options
 from core.datasets.score_files import read_tags
@@ -30,7 +29,7 @@ if TYPE_CHECKING:
 
 @takes_score_options
 def evaluate(
-    name: options.Positional = None,
+    name: options._SetOrFile = None,
     embeddings: options.Embeddings = None,
     scores: options.Scores = None,
     columns: options.Columns = None,
@@ -45,14 +44,17 @@ def evaluate(
     out: Annotated[Path | None, typer.Option(help="Folder for groups.csv and metrics.json.")] = None,
     cluster: options.Cluster = None,
     text_only: options.TextOnly = False,
+    latex: options._Latex = False,
     as_json: options.Json = False,
 ) -> None:
     """Every metric of a model on a benchmark, or of your own scores or embeddings.
 
-    Scores beside a benchmark are measured by its truth.
+    A file that is named first is read as what it holds. Scores beside a benchmark are measured by its truth.
     """
+    _refuse_two_forms(latex, as_json)
+    name, scores, embeddings = _scores_or_embeddings(name, scores, embeddings)
     benchmark = benchmark_argument(name, benchmark)
-    _refuse_file(benchmark)
+    _refuse_file(benchmark, "--benchmark takes a set by name")
     choose = partial(_chosen, tags=tag or (), count=groups)
     if groups is not None and (embeddings or scores or tags):
         refuse_unused("with --embeddings, --scores or --tags: all of a file is measured", "groups")
@@ -83,9 +85,15 @@ def evaluate(
     if as_json:
         show_json(record)
         return
+    first = "" if groups is None else "the first "
+    if latex:
+        (row,) = _row_names([str(file or model)], [file is not None])
+        label = f"{row}, text only (TOT, as TextScore)" if text_only else row
+        about = _of_groups([label], evaluation, of, tag or (), first)
+        print(_latex_of({row: evaluation}, [about], evaluation.slices(by) if by else None))
+        return
     on = f" on {benchmark}, split {split}" if benchmark else ""
     what = f"{file or model}{on}{', text only (TOT, as TextScore)' if text_only else ''}"
-    first = "" if groups is None else "the first "
     print(
         f"{what}: {first}{counted(record['n_groups'], 'group')} of {record['shape']}; truth: {record['truth']}"
     )
@@ -93,16 +101,6 @@ def evaluate(
     for column, values in record.get("slices", {}).items() if by else ():
         for value, subset in values.items():
             print(f"\n{column} = {value} ({counted(subset['n_groups'], 'group')})\n{format_metrics(subset)}")
-
-
-def _refuse_file(benchmark: str | None) -> None:
-    """InputError where a file is given in place of a benchmark, with the command that measures it."""
-    if benchmark is None or not os.path.isfile(benchmark) or benchmark in datasets.names(None):
-        return
-    own = "" if Path(benchmark).suffix.lower() != ".npz" else ", or with --embeddings if it holds embeddings"
-    raise InputError(
-        f"{benchmark} is a file, not a benchmark; measure it with `{_command(benchmark, None, 'test')}`{own}."
-    )
 
 
 def _command(scores: Path | str | None, benchmark: str | None, split: str) -> str:

@@ -30,6 +30,7 @@ def _device(value: str) -> str:
 named: dict[str, Any] = {"callback": _full_names}
 
 Json = Annotated[bool, typer.Option("--json", help="Print JSON on standard output and nothing else.")]
+_Latex = Annotated[bool, typer.Option("--latex", help="Print the table in LaTeX and nothing else.")]
 Seed = Annotated[
     int,
     typer.Option(
@@ -50,6 +51,16 @@ RunId = Annotated[str, typer.Argument(help="Id of a run, as `crossmatch runs lis
 # What is measured or adapted. The same benchmark, named first and without a flag: `crossmatch ttm winoground`.
 Positional = Annotated[
     Text, typer.Argument(metavar="BENCHMARK", help="The benchmark, instead of --benchmark.")
+]
+_SetOrFile = Annotated[
+    Text,
+    typer.Argument(
+        metavar="BENCHMARK | FILE", help="The benchmark, or a file of your own, without the option for it."
+    ),
+]
+_SetOrEmbeddings = Annotated[
+    Text,
+    typer.Argument(metavar="BENCHMARK | FILE", help="The benchmark, or a file of embeddings (--embeddings)."),
 ]
 Benchmark = Annotated[Text, typer.Option(help="A benchmark by name, such as scenes/left-right.")]
 RequiredBenchmark = Annotated[str, typer.Option(help="A benchmark by name, such as scenes/left-right.")]

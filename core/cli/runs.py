@@ -15,6 +15,7 @@ from core.base.errors import InputError
 from core.base.text import _pct, counted
 from core.cli import options
 from core.cli._given_options import App, refuse_unused
+from core.cli._latex import _refuse_two_forms
 from core.cli._output import format_spread, format_step, print_note, show_json, writing
 from core.exchange.model import export_model, push_model
 from core.exchange.run_gains import _gain_line, _gain_said, _Measured, _metric_label
@@ -271,15 +272,12 @@ def _ends(
 def _compare(
     a: _RunOrGroup,
     b: _RunOrGroup,
-    latex: Annotated[
-        bool, typer.Option("--latex", help="Print the table in LaTeX and nothing else.")
-    ] = False,
+    latex: options._Latex = False,
     as_json: options.Json = False,
 ) -> None:
     """Two runs, or the seeds of each, as the page Runs compares them: whether B is ahead of A, then every metric of
     both with its interval, chance level and ties, and where their groups are the same the paired difference with p."""
-    if latex and as_json:
-        raise InputError("--json and --latex are two forms of one table; give one of them.")
+    _refuse_two_forms(latex, as_json)
     store = RunStore()
     if a == b:
         raise InputError(f"{a} beside itself is no comparison; give another run for one of the two.")

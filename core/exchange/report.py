@@ -28,12 +28,13 @@ from core.datasets.paper_results import load_results
 from core.exchange.layouts import _PAIRED_INTERVALS, _with_raised_powers
 from core.exchange.seeds import SeedResult
 from core.figures import TTMData, bars_data, group_html, margins_data
+from core.figures.group_html import _matching_text
 from core.figures.svg import _curves_svg, bars_svg, margins_svg
 from core.figures.text import label_and_meaning
-from core.groups import GroupSet
+from core.groups import Group, GroupSet
 from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation, tags_frame
-from core.metrics.group_metrics import Metric
+from core.metrics.group_metrics import GroupData, Metric
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, description_of, headline_metrics
 from core.metrics.paired import differences
 from core.metrics.statistics import Clusters, Comparison, Estimate
@@ -567,29 +568,54 @@ def _examples(section: ReportSection, count: int, pictures: bool | None) -> str:
     shown = section.benchmark.startswith(("scenes/", "mine/")) if pictures is None else pictures
     blocks = []
     for why, index in _chosen_groups(section.evaluation, count):
-        group = section.groups[index]
-        data = section.evaluation.group(index)
-        names = [f"Image {group_html.image_name(i)}" for i in range(len(group.images))]
-        images = [
-            group_html.picture_html(ref.open(_THUMBNAIL), _THUMBNAIL, n)
-            if shown and not isinstance(ref, RowImage)
-            else f'<span class="none">{escape(ref.label if isinstance(ref, RowImage) else n)}</span>'
-            for n, ref in zip(names, group.images, strict=True)
-        ]
+        group, data = section.groups[index], section.evaluation.group(index)
+        drawn = _in_pictures(group, data) if shown and not _is_of_rows(group) else _in_numbers(group, data)
         blocks.append(
-            f"<article><h4>{escape(group.id)}: {escape(why)}</h4>"
-            + group_html.matching_html(images, group.captions, data)
-            + "<details><summary>Verdicts</summary>"
-            + group_html.verdicts_html(data)
-            + "</details>"
-            + "</article>"
+            f"<article><h4>{escape(group.id)}: {escape(why)}</h4>{drawn}<details><summary>Verdicts</summary>"
+            f"{group_html.verdicts_html(data)}</details></article>"
         )
     note = (
         ""
-        if shown or any(isinstance(ref, RowImage) for group in section.groups for ref in group.images)
+        if shown or any(map(_is_of_rows, section.groups))
         else '<p class="quiet">Images are left out of this report: their licence may forbid it.</p>'
     )
-    return f"<h3>Notable groups</h3>{note}{''.join(blocks)}" if blocks else ""
+    side_by_side = any(
+        "cm-scroll" in block for block in blocks
+    )  # matrices are small, pictures take the whole width
+    width = (
+        f' class="cm-groups" style="--width:{6 + 6.5 * section.groups.shape[1]}rem"' if side_by_side else ""
+    )
+    return f"<h3>Notable groups</h3>{note}<div{width}>{''.join(blocks)}</div>" if blocks else ""
+
+
+def _is_of_rows(group: Group) -> bool:
+    """Whether a file of scores or embeddings has no pictures of this group."""
+    return any(isinstance(ref, RowImage) for ref in group.images)
+
+
+def _in_pictures(group: Group, data: GroupData) -> str:
+    names = [f"Image {group_html.image_name(i)}" for i in range(len(group.images))]
+    images = [
+        group_html.picture_html(ref.open(_THUMBNAIL), _THUMBNAIL, name)
+        for name, ref in zip(names, group.images, strict=True)
+    ]
+    return group_html.matching_html(images, group.captions, data)
+
+
+def _in_numbers(group: Group, data: GroupData) -> str:
+    """The score matrix, what the matching is, and what images and captions are called where that says something."""
+    images = [ref.label if isinstance(ref, RowImage) else "" for ref in group.images]
+    named = [
+        f"<b>{head}</b> {escape(text)}"
+        for head, text in [
+            *((group_html.image_name(i), text) for i, text in enumerate(images)),
+            *((str(j + 1), text) for j, text in enumerate(group.captions)),
+        ]
+        if not re.fullmatch(r"|(image |caption )?\w", text)  # a number or a letter alone is in the matrix
+    ]
+    names = f'<p class="cm-names">{"<br>".join(named)}</p>' if named else ""
+    matrix = group_html.matrix_html(data, escape(f"Scores of {group.id}"))
+    return f'{matrix}<p class="quiet">{escape(_matching_text(data, True))}</p>{names}'
 
 
 def _source(groups: GroupSet) -> str:
@@ -611,7 +637,9 @@ and is counted.
 GroupMatch asks for less than GroupScore, and its chance level is higher: of two images and two captions 50 % against
 17 %.</p><p>In the drawing of a group a line joins an image with the caption that the model matches it with: blue and
 solid where that is right, orange and dashed where it is wrong. Thin, grey and dotted: the true caption, where the model
-matches another one or its matchings tie.</p></section>"""
+matches another one or its matchings tie.</p><p>A group without pictures is drawn by its score matrix, images down and
+captions across: outlined, with ●, what the model matches; with ✓ the true pairs; the more a cell stands out from the
+page, the higher its score within the group.</p></section>"""
 
 
 _STYLE = """:root{color-scheme:light dark;--ink:#1c1e26;--paper:#fff;--line:rgba(134,140,155,.35)}
@@ -636,16 +664,21 @@ padding:5px 0;min-width:0}.cm-cell img{min-width:0;max-width:100%;max-height:170
 .cm-beside .cm-cell img{max-width:100%;max-height:320px}
 .cm-text{overflow-wrap:anywhere;line-height:1.3}.cm-badge{flex:none;width:1.75em;height:1.75em;line-height:1.6em;
 border-radius:1em;text-align:center;font-weight:600;border:1.5px solid currentColor;font-size:.85rem}
+.cm-groups{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,var(--width)),1fr));gap:0 1.5rem}
+article{min-width:0}h4{overflow-wrap:anywhere}.cm-groups .quiet{margin:.2rem 0}.cm-names{margin:.2rem 0;font-size:.9em;
+overflow-wrap:anywhere}.cm-scroll{overflow-x:auto;padding:2px}.cm-scroll table{width:auto;margin:.2rem 0}
+.cm-scroll th,.cm-scroll td{border:0;vertical-align:middle;print-color-adjust:exact;-webkit-print-color-adjust:exact}
 .cm-mark{font-weight:600;white-space:nowrap;margin-right:.5em}.cm-hidden{position:absolute;width:1px;height:1px;overflow:hidden;
 clip-path:inset(50%)}
 @media screen and (max-width:84rem){.wide .num{white-space:normal}}
 @media screen and (max-width:44rem){body{margin:1rem auto}.wide thead{display:none}
 .wide table,.wide tbody,.wide tr{display:block}.wide tr{border-bottom:1px solid var(--line);padding:.5rem 0}
 .wide th,.wide td{display:table;width:100%;border:0;padding:.1rem 0;overflow-wrap:anywhere}
-.wide .num{white-space:normal}
+.wide .num{white-space:normal}.cm-scroll td{padding:.3rem!important;font-size:.82em}
 .wide td::before{content:attr(data-head);display:table-cell;width:40%;padding-right:.7rem;opacity:.75;font-size:.85em}}
 @media print{:root{color-scheme:light;--ink:#000;--paper:#fff}@page{margin:14mm}body{max-width:none;margin:0;padding:0;
 font-size:10px}h1{font-size:17px}h2{font-size:14px;break-after:avoid}h3,h4{font-size:11.5px;break-after:avoid}
-.wide{overflow:visible}th,td{padding:.25em .4em;overflow-wrap:break-word}.num{white-space:normal}.name{min-width:0;
-overflow-wrap:anywhere}tr,svg,article{break-inside:avoid}svg{max-width:130mm}.cm-cell img{max-height:110px}
+.wide,.cm-scroll{overflow:visible}.cm-groups{grid-template-columns:repeat(auto-fill,minmax(min(100%,calc(var(--width)*.7)),1fr));
+gap:0 .8rem}th,td{padding:.25em .4em;overflow-wrap:break-word}.num{white-space:normal}.name{min-width:0;
+overflow-wrap:anywhere}tr,svg,article,.cm-scroll{break-inside:avoid}svg{max-width:130mm}.cm-cell img{max-height:110px}
 thead{display:table-header-group}}"""
