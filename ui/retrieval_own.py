@@ -127,8 +127,8 @@ def say_what_is_known(subset: RetrievalSubset, asked: RetrievalSubset, models: S
 
 
 def ask_buttons(queries: Sequence[str], wording: str, field: str) -> None:
-    """Buttons that ask queries in the field of this key, the first one the way to go. wording : the set's for the object
-    that was asked for; "" where there is none, and no button is the way to go."""
+    """Buttons that ask queries in the field of this key, the first one the way to go. wording : the set's for the
+    object that was asked for; "" where there is none, and no button is the way to go."""
     if not queries:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="own-words"):

@@ -174,8 +174,8 @@ def _how_ranked(rankings: Rankings) -> str:
     """Which run stands behind the pictures, and among which they are ranked."""
     return (
         f"The pictures before: {rankings.model}. After: one run, seed {rankings.seed}, {rankings.epochs} epochs. "
-        f"{rankings.images} pictures that training never showed, ranked among all of them; precision among those that share a word with "
-        "the query (Cola mAP), for several objects among all."
+        f"{rankings.images} pictures that training never showed, ranked among all of them; precision among those that "
+        "share a word with the query (Cola mAP), for several objects among all."
     )
 
 
