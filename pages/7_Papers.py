@@ -160,7 +160,9 @@ def runnable(name: str) -> None:
     asked, poll = (name, seeds, busy, " ".join(wrong)), 3.0 if busy else None
     with whole:
         record = plan.record()
-        st.markdown(told(name, record))
+        st.markdown(f"{told(name, record)}{verdict(store, record)}")
+        with st.container(key="way-to-plan"):  # of a phone, where the plan is far below
+            st.markdown(way_to_plan(plan))
         with st.container(key="table-actions"):  # on a phone below all else
             st.fragment(acting, run_every=poll)(*asked)
         figures = figures_of(name, seeds, record, poll)
@@ -203,7 +205,7 @@ def figures_of(name: str, seeds: int, record: dict[str, Any], poll: float | None
         if choices or (data.has_numbers and data.has_few):
             st.fragment(as_figure, run_every=poll)(name, seeds, chosen)
     drawn = choices.get(chosen, data)
-    return {"numbers": lambda: plots.papers_figure(drawn, compares_rows(record))}
+    return {"numbers": lambda: plots.papers_figure(drawn, table_html._compares_rows(record))}
 
 
 def columns_of(record: dict[str, Any]) -> dict[str, Any]:
@@ -213,9 +215,11 @@ def columns_of(record: dict[str, Any]) -> dict[str, Any]:
     return {} if by_method else plots.papers_data(record)._choices()
 
 
-def compares_rows(record: dict[str, Any]) -> bool:
-    """Whether the figure names the highest of a column: its rows are strategies, or models on the column's data set."""
-    return table_html._compares_rows(record) or bool(columns_of(record))
+def has_figure(record: dict[str, Any]) -> bool:
+    """Whether the numbers of a table stand in a figure above it."""
+    data = plots.papers_data(record)
+    is_drawn = bool(columns_of(record)) or (data.has_numbers and data.has_few)
+    return is_drawn and record["table"] not in shipped_results.OF_TABLE
 
 
 def choose_column(names: Sequence[str]) -> str:
@@ -337,6 +341,27 @@ def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> l
     return cells
 
 
+def verdict(store: RunStore, record: dict[str, Any]) -> str:
+    """` **In part the same here**, on the built-in world (below).`, beside what a paper's table says; "" where nothing
+    here tests its claim."""
+    key = record["table"]
+    names = [] if key.startswith("cola/") else table_html.COUNTERPARTS.get(key, ())[-1:]
+    said = table_html.finding(key, record).split("\n\n")[1:]
+    for name in names:
+        world = table_html.table_choices(table_html.WORLD)[name].key
+        said.append(table_html.finding(world, papers.table_plan(store, world, papers.SEEDS).record(), key))
+    verdicts = [each.rpartition(" same here:")[0] for each in said if " same here:" in each]
+    return "".join(
+        f" **{escape_markdown(each)} same here**, on the built-in world (below)." for each in verdicts
+    )
+
+
+def way_to_plan(plan: papers.TablePlan) -> str:
+    """A link down to the lines of the table and what runs them."""
+    can_run = any(status.state in ("ready", "stopped") for status in plan.lines) and not is_public()
+    return f"[{'Run a line' if can_run else 'What each line needs'} ↓](#plan-of-lines)"
+
+
 def finding_of(key: str, measured: dict[str, Any], record: dict[str, Any]) -> str:
     """What our table says of the paper's claim, in Markdown."""
     return in_markdown(table_html.finding(key, measured, record["table"]))
@@ -400,7 +425,7 @@ def as_figure(name: str, seeds: int, chosen: str = "") -> None:
     with ui.show_errors():
         plan = papers.table_plan(ui.VisitorStore(), name, seeds)
         record = plan.record()
-        data, ranked = plots.papers_data(record), compares_rows(record)
+        data, ranked = plots.papers_data(record), table_html._compares_rows(record)
         shown_data = columns_of(record).get(chosen, data)
         side = "" if shown_data.is_one_sided else ", the reference hollow and yours filled"
         of = f", {chosen}" if chosen else ""
@@ -411,11 +436,10 @@ def as_figure(name: str, seeds: int, chosen: str = "") -> None:
 
 
 def highest_note(shown_data: Any, has_more: bool) -> str:
-    """Below a figure: what its bold number is, and that there are more columns than it shows."""
-    each = "each" if len(shown_data.results) > 1 else "the rows"
+    """Below a figure: how it and the table mark the highest, and that there are more columns than it shows."""
     apart = ", humans apart" if "human" in shown_data.lines else ""
     rest = " All columns stand in the tables below." if has_more else ""
-    return f"A number stands at the highest of {each}{apart}.{rest}"
+    return f"The highest of each column{apart}: a number in the figure, shaded in the table.{rest}"
 
 
 def reading(record: dict[str, Any], ours: Sequence[Mapping[str, Any]], deviation: str) -> str:
@@ -429,8 +453,8 @@ def reading(record: dict[str, Any], ours: Sequence[Mapping[str, Any]], deviation
         text += f" Below, in bold: yours, of one seed its number, {several}."
     else:
         text += " Yours stand below them once you have run a line."
-    if table_html._compares_rows(record):
-        text += " Shaded: the highest of its column."
+    if table_html._compares_rows(record) and not has_figure(record):  # else its caption says so
+        text += " Shaded: the highest of its column, humans apart."
     return text + in_words([*cells, *ours]) + intervals([*cells, *ours])
 
 
@@ -509,8 +533,7 @@ def state_of(status: papers.LineStatus) -> str:
 def told(key: str, record: dict[str, Any] | None = None) -> str:
     """The table's title and what it says, in Markdown."""
     title = f"**{escape_markdown(st.session_state['table'])}: {escape_markdown(chosen.title)}.**"
-    two = " A row is two lines of the plan: test-time matching, and SimpleMatch." if key == "world" else ""
-    return f"{title} {findings(key, record)[0]}{two}"
+    return f"{title} {findings(key, record)[0]}"
 
 
 def findings(key: str, record: dict[str, Any] | None = None) -> list[str]:
@@ -583,9 +606,12 @@ def plan_of_lines(store: RunStore, plan: papers.TablePlan, blocked: bool) -> Non
     needs = table_html.missing_resources(text for status in plan.lines for text in status.missing)
     more = f"{counted(len(needs), 'thing')} to get first" if needs else "each with its next step"
     label = f"Plan: {counted(len(plan.lines), 'line')}, {more}"
+    st.html('<div id="plan-of-lines"></div>')
     box = st.expander(label, icon=":material/checklist:", key="plan", on_change="rerun")
     with box:
         states_line(plan)
+        if plan.name == "world":
+            st.caption("A row of the table is two lines here: test-time matching, and SimpleMatch.")
         served_note(plan)
     if not box.open:
         return

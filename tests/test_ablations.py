@@ -290,7 +290,7 @@ def test_a_model_looks_the_same_in_every_figure_whatever_else_was_measured():
         for kind, metric in (("ttm", "group_match"), ("simplematch", "group_score"))
         for figure in (ablations.gains_figure(ablations.gains_data(few, kind, metric)),)
     ]
-    assert list(looks[1]) == ["itc:builtin/blip-itm"]
+    assert list(looks[1]) == ["itc:blip-itm"]
     assert looks[1].items() <= looks[0].items()
 
 

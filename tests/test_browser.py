@@ -1069,6 +1069,7 @@ def test_on_a_laptop_the_answer_to_a_lessons_first_question_is_on_the_first_scre
 def test_on_a_phone_the_names_below_the_bars_of_what_training_changes_stand_apart(visit):
     """“Linear” and “Prompt-” were read as one word, LinearPrompt-tune."""
     page = visit("/Retrieval?view=What+training+changes", width=390, height=844, scheme="dark")
+    page.locator(".st-key-strategy-figures summary").click()
     page.locator(".st-key-strategies .main-svg").first.wait_for()
     settle(page)
     names = page.evaluate(BOXES, ".st-key-strategies .xtick text")

@@ -376,7 +376,18 @@ def test_below_the_figure_stands_one_note_and_then_the_group(app):
     assert "What α turns" in said[note - 1] and said[note - 2].count("<table") == 2
     assert sum(each.count("<table") for each in said) == 2  # and no second copy
     assert said[note + 1] == "One group, before and after"
-    assert said.index("Tuned and validated") < next(i for i, e in enumerate(said) if "This page opens" in e)
+    protocol = next(i for i, e in enumerate(said) if e.startswith("Percent with 95 % intervals"))
+    assert protocol < next(i for i, e in enumerate(said) if "This page opens" in e)
+
+
+def test_the_cards_and_the_table_of_the_protocol_are_folded_and_whole(app):
+    """On a phone both were 1,000 pixels of 4,400."""
+    test = app("pages/3_Debias.py")
+    folds = {each.label: each for each in test.expander}
+    cards, protocol = (next(folds[name] for name in folds if name.startswith(start))
+                       for start in ("Every metric at this α", "Tuned and validated"))  # fmt: skip
+    assert "α = 0.000" in text(cards) and "TextScore" in str([e.value for e in protocol.table])
+    assert len(test.table) == len(protocol.table) == 1 and "chooses it on a random half" in text(protocol)
 
 
 def test_above_the_figure_stands_what_the_alpha_of_the_slider_does(app):

@@ -282,7 +282,7 @@ def test_table_figure_and_plan_of_all_sets_and_models_are_of_the_same_runs(tmp_p
 
 def test_a_table_whose_rows_are_two_lines_of_the_plan_says_so(app):
     test = app(PAPERS, paper=table_html.WORLD, table="Sets and models")
-    said = "A row is two lines of the plan: test-time matching, and SimpleMatch."
+    said = "A row of the table is two lines here: test-time matching, and SimpleMatch."
     assert said in plain(test) and not [each for each in test.toggle if each.key == "empty"]
     assert said not in plain(app(PAPERS, paper=table_html.WORLD, table="Iterations"))
 
@@ -352,7 +352,7 @@ def test_a_figure_of_several_data_sets_shows_one_and_the_address_says_which(app,
     marks, lines = shown_figure(test)
     assert marks == ["ARO VG-Relation TextScore, paper", "chance: TextScore 50 %"]
     assert "OPT, blind LM" in lines and "random, chance" not in lines
-    assert "A number stands at the highest" in text(test) and "All columns stand in the tables below" in text(
+    assert "The highest of each column" in text(test) and "All columns stand in the tables below" in text(
         test
     )
     test = app(PAPERS, paper="Language priors", table="Table 1a", column="COCO-Order")
@@ -376,7 +376,7 @@ def test_a_column_that_a_table_does_not_have_is_said_and_the_first_is_shown(app)
 def test_cola_s_unseen_combinations_are_drawn_at_once_with_the_highest_marked(app, tmp_path):
     """The figure of all twelve columns was folded, and nothing in it or in the table was marked."""
     test = app(PAPERS, paper="Cola", table="Table 1")
-    assert len(test.get("plotly_chart")) == 1 and "A number stands at the highest" in text(test)
+    assert len(test.get("plotly_chart")) == 1 and "The highest of each column" in text(test)
     names = test.selectbox(key="column").options
     assert names[:2] == ["unseen combinations", "GQA all, Cola mAP"] and names[-1] == "all"
     record = papers.table_plan(RunStore(tmp_path), "cola/1").record()
@@ -892,3 +892,49 @@ def test_the_captioners_shipped_records_say_what_its_table_of_all_settings_says(
             compared += len(rows)
             assert all(abs(value - at[name]) < 1e-3 for value in rows["value"])
     assert compared == 14
+
+
+def test_table_and_figure_mark_the_highest_of_a_column_by_one_rule(tmp_path):
+    """The table marked it for Cola alone, the figure for the paper on language priors, too."""
+    store = RunStore(tmp_path)
+    for paper, short in table_html.PAPERS.items():
+        for choice in table_html.table_choices(paper).values():
+            if choice.key not in papers.TABLES:
+                continue
+            record = papers.table_plan(store, choice.key).record()
+            markup = "".join(table_html.halves(record))
+            data = papers_data(record)
+            drawn = papers_figure(data, table_html._compares_rows(record)).layout.annotations
+            assert bool(drawn) == (short != "TTM" and data.has_numbers), choice.key
+            assert ("cm-highest" in markup) == bool(drawn), choice.key
+            if "human" in data.lines:  # who are compared with nobody, in neither
+                row = re.search(r'<th scope="row">human</th>(.*?)</tr>', markup)[1]
+                assert "cm-highest" not in row
+
+
+def test_what_is_marked_is_said_once_below_the_figure(app):
+    for table in ("Table 3a", "Table 6"):
+        said = text(app(PAPERS, paper="Language priors", table=table))
+        assert said.count("The highest of each column") == 1 and "Shaded" not in said
+    assert "The highest of" not in text(app(PAPERS, **TTM))
+
+
+@pytest.mark.parametrize(("paper", "table", "says"), [
+    ("Test-Time Matching", "Table 1", "**In part the same here**, on the built-in world (below)."),
+    ("Language priors", "Table 3a", "**The same here**, on the built-in world (below)."),
+    ("Cola", "Table 1", "**In part the same here**, on the built-in world (below)."),
+    ("Test-Time Matching", "Fig. 2", ""),
+])  # fmt: skip
+def test_whether_it_is_the_same_here_stands_beside_what_a_papers_table_says(app, paper, table, says):
+    """It stood below the figure and the paper's table."""
+    first = next(m.value for m in app(PAPERS, paper=paper, table=table).markdown if m.value.startswith("**"))
+    assert first.endswith(says) and ("same here" in first) == bool(says)
+
+
+def test_a_phone_has_a_way_down_to_the_lines_and_what_runs_them(app):
+    """They were at the foot of 3,900 pixels."""
+    (way,) = (m.value for m in app(PAPERS, paper="Cola", table="Table 1").markdown if "#plan-of-" in m.value)
+    assert way == "[Run a line ↓](#plan-of-lines)"
+    test = app(PAPERS, **TTM)
+    (way,) = (m.value for m in test.markdown if "#plan-of-" in m.value)
+    assert way == "[What each line needs ↓](#plan-of-lines)" and 'id="plan-of-lines"' in html(test)

@@ -746,3 +746,16 @@ def test_the_section_opens_filters_and_is_not_drawn_while_it_is_closed(app):
     fine(test.text_input(key="published_filter").set_value("vinvl").run())
     table = systems(test)
     assert table["System"].tolist() == ["VinVL"] and table["Value (%)"].tolist() == ["14.50"]
+
+
+@pytest.mark.parametrize(("names", "row"), [
+    ({}, r"\textbf{Ours} & \textbf{--}"),
+    ({"published_system": "our_clip & co", "published_method": "50 % negatives"},
+     r"\textbf{our\_clip \& co (yours)} & \textbf{50 \% negatives}"),
+    ({"published_system": "mine"}, r"\textbf{mine (yours)} & \textbf{--}"),
+])  # fmt: skip
+def test_ones_own_row_in_latex_has_its_names_escaped_and_no_words_of_the_page(app, names, row):
+    """It was “your number (yours)”, “as typed”, in a table for a paper."""
+    test = typed(app, published_value="31.5", **names)
+    latex = next(each.value for each in test.code if "\\begin{tabular}" in each.value)
+    assert row in latex and "as typed" not in latex and "your number" not in latex

@@ -118,9 +118,11 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         _curve_section(study, figure, alpha, metric)
     notes.caption(unbroken(_DRAWN))
     index = _one_group(study, groups, alpha, metric, matrices)
-    st.header(f"Every metric at α = {alpha:.3f}", anchor=False)
-    with st.container(key="metric-cards"):
-        _cards(study, alpha, metric)
+    # Open or not, it stays so while alpha moves: its label has no alpha in it.
+    with st.expander("Every metric at this α", icon=":material/grid_view:", key="every-metric"):
+        st.markdown(f"**α = {alpha:.3f}**")
+        with st.container(key="metric-cards"):
+            _cards(study, alpha, metric)
     _invariance(study, alpha, index)
     _formula(alpha)
     export_section(
@@ -219,9 +221,9 @@ def _on_the_page(figure: go.Figure) -> go.Figure:
         if level.type == "line":
             drawn.add_annotation(
                 text=level.name, x=0, xanchor="left", y=max(level.y0, bottom), yanchor="bottom",
-                yshift=0 if level.y0 > bottom else 6, showarrow=False, font={"size": 11},  # above the strip
+                yshift=0 if level.y0 > bottom else 6, showarrow=False, font={"size": 12},  # above the strip
             )  # fmt: skip
-    return drawn.update_layout(legend={"font": {"size": 11}})
+    return drawn.update_layout(legend={"font": {"size": 12}})
 
 
 def _where_highest(study: AlphaStudy, metric: str) -> str:
@@ -660,21 +662,23 @@ def _curve_table(study: AlphaStudy, metric: str) -> pd.DataFrame:
 def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
     """The exact optimum and the validation protocol, side by side."""
     study = inputs.study
-    st.header("Tuned and validated", anchor=False)
     record = cached_on(study, "record", study.record)["metrics"]
     table = _protocol_table(record, study.alpha, interval_text)
-    # No grid, of which by keyboard every cell is a stop.
-    st.table(table.set_index("metric").map(_whole_numbers))
-    st.caption(f"Percent with 95 % intervals. {_PROTOCOL}")
-    export_section(
-        "alpha-protocol",
-        lambda: _protocol_numbers(record, study.alpha),
-        latex=lambda: _protocol_latex(inputs, record),
-        command=inputs.command,
-        groups=groups,
-        papers=("VGPT",),
-        label="Export the table",
-    )
+    with st.expander(
+        "Tuned and validated: α = 0, 1, and chosen", icon=":material/table:", key="alpha-protocol"
+    ):
+        # No grid, of which by keyboard every cell is a stop.
+        st.table(table.set_index("metric").map(_whole_numbers))
+        st.caption(f"Percent with 95 % intervals. {_PROTOCOL}")
+        export_section(
+            "alpha-protocol",
+            lambda: _protocol_numbers(record, study.alpha),
+            latex=lambda: _protocol_latex(inputs, record),
+            command=inputs.command,
+            groups=groups,
+            papers=("VGPT",),
+            label="Export the table",
+        )
 
 
 _PROTOCOL = (

@@ -125,16 +125,20 @@ def _latex(table: pd.DataFrame, marks: Mapping[str, str], about: str, cite: bool
     rows = table.to_dict("records")
     elsewhere = [row["source"] for row in rows if row["address"]]
     own = {i: row for i, row in enumerate(rows) if row["kind"] == "yours"}
-    assumed = [f"{row['system']}: {row['note']}." for row in own.values() if row["note"]]
+    assumed = [
+        f"{_named(row)[0].removesuffix(_WHOSE['yours'])}: {row['note']}."
+        for row in own.values()
+        if row["note"]
+    ]
     cells = pd.DataFrame(
         {
             "Mark": [marks.get(row["caution"], "") for row in rows],
             _HEADS["value"]: _values(table),
-            _HEADS["system"]: [f"{row['system']}{_WHOSE.get(row['kind'], '')}" for row in rows],
+            _HEADS["system"]: [_named(row)[0] for row in rows],
             _HEADS["method"]: [
                 f"{row['method']} ({row['note']})"
                 if row["note"] and row["kind"] != "yours"
-                else row["method"]
+                else _named(row)[1]
                 for row in rows
             ],
             _HEADS["source"]: pd.Series(
@@ -150,6 +154,15 @@ def _latex(table: pd.DataFrame, marks: Mapping[str, str], about: str, cite: bool
     return text_table_latex(shown, notes, columns=("l" if marks else "") + "rlllr", bold=own)
 
 
+def _named(row: Mapping[Any, Any]) -> tuple[str, str]:
+    """System and method of a row in LaTeX: whose it is; of a typed number that nobody named no words of this page."""
+    if row["kind"] == "yours" and (row["system"], row["method"]) == _UNNAMED:
+        return "Ours", "–"
+    method = "–" if row["kind"] == "yours" and row["method"] == _UNNAMED[1] else row["method"]
+    return f"{row['system']}{_WHOSE.get(row['kind'], '')}", method
+
+
+_UNNAMED = ("your number", "as typed")  # what a typed number is called on the page as long as nobody names it
 _WHOSE = {"yours": " (yours)", "people": " (people)"}
 
 

@@ -88,13 +88,19 @@ def _scores(key: tuple, _subset: RetrievalSubset, _source: str) -> np.ndarray:
         return score_retrieval(LazyScorer(_source, container), _subset, ScoreCache(), bar)
 
 
-def ranked_html(found: RetrievalSubset, rows: Sequence[RankedImage], revealed: bool | None) -> str:
+def ranked_html(
+    found: RetrievalSubset,
+    rows: Sequence[RankedImage],
+    revealed: bool | None,
+    unjudged: Sequence[str] | None = None,
+) -> str:
     """Images in order; with their verdict, and the query's words that each of them shares, once revealed.
 
-    revealed : None where nobody knows which images are right; then the score stands there.
+    revealed : None where nobody knows which images are right; then the score stands there, or what `unjudged` says of
+    each image.
     """
     cells = []
-    for row in rows:
+    for place, row in enumerate(rows):
         image = found.images[row.image]
         name = f"Rank {row.place}"
         kind = "tie" if row.tied else "right" if row.right else "wrong"
@@ -107,7 +113,7 @@ def ranked_html(found: RetrievalSubset, rows: Sequence[RankedImage], revealed: b
         )
         note = f"{told}<div>{words}</div>" if revealed else '<span class="cm-mark">?</span>'
         if revealed is None:
-            note = f"score {row.score:.2f}".replace("-", "−")
+            note = unjudged[place] if unjudged else f"score {row.score:.2f}".replace("-", "−")
         alt = (f"{name}, {said}" if revealed else name) + _objects(image)
         cells.append(
             f'<figure class="cm-ranked">{enlargeable_image(image, alt, 320)}'

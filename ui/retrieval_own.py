@@ -89,13 +89,26 @@ def wording_of_set(found: RetrievalSubset, asked: RetrievalSubset) -> str:
     return next(iter(get_close_matches(asked.queries[0].lower(), same, 1, 0.0)), "")
 
 
+def with_article(found: RetrievalSubset, asked: RetrievalSubset) -> str:
+    """A query of the visitor's own with an article, as the set's have one, `red cube` as `a red cube`; "" where it has
+    one, or would ask for something else."""
+    text = asked.queries[0].strip().lower()
+    if asked.phrases is None or not text or text.split()[0] in ("a", "an", "the"):
+        return ""
+    whole = f"{'an' if text[0] in 'aeiou' else 'a'} {text}"
+    if whole in found.queries:
+        return whole
+    is_same = own_query(found, whole).phrases == asked.phrases
+    return whole if is_same else ""
+
+
 def say_what_is_known(subset: RetrievalSubset, asked: RetrievalSubset, models: Sequence[str]) -> list[str]:
     """Of a query of the visitor's own what is known: the set's query for the same object, what several objects are
-    judged by, or that nobody knows which pictures are right, and the words that a model does not know. Returns the
-    set's query, or else the nearest ones, for `ask_buttons`."""
+    judged by, or that nobody knows which pictures are right, and the words that a model does not know. Returns its own
+    words in the form of the set's, and the set's query, or else the nearest ones, for `ask_buttons`."""
     text, said = asked.queries[0], []
     wording = wording_of_set(subset, asked)
-    others = [wording] if wording else []
+    others = [*dict.fromkeys(filter(None, (with_article(subset, asked), wording)))]
     if wording:
         said = [f"The set asks for this object as “{wording}”; a model may score your wording differently."]
     elif asked.asked is not None:
@@ -114,15 +127,15 @@ def say_what_is_known(subset: RetrievalSubset, asked: RetrievalSubset, models: S
 
 
 def ask_buttons(queries: Sequence[str], wording: str, field: str) -> None:
-    """Buttons that ask queries of the set in the field of this key. wording : that for the object that was asked for;
-    "" where there is none."""
+    """Buttons that ask queries in the field of this key, the first one the way to go. wording : the set's for the
+    object that was asked for; "" where there is none, and no button is the way to go."""
     if not queries:
         return
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="own-words"):
         for place, query in enumerate(queries):
             st.button(
                 f"Ask “{escape_markdown(query)}”", on_click=set_state, args=({field: query},),
-                key=f"ask-{place}", type="primary" if query == wording else "secondary",
+                key=f"ask-{place}", type="primary" if wording and place == 0 else "secondary",
                 icon=":material/arrow_forward:",
             )  # fmt: skip
 

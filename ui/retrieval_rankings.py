@@ -67,14 +67,22 @@ class Rankings(NamedTuple):
         return np.take_along_axis(found.relevant, self.first[name], axis=1).sum(axis=1)
 
 
-def before_and_after(measured: pd.DataFrame) -> None:
-    """A query's first pictures under the model before and after; nothing where no rankings are shipped.
+class Notes(NamedTuple):
+    """How the pictures were ranked, and how near the weights behind them are to the table of all strategies."""
+
+    said: str
+    explained: str
+
+
+def before_and_after(measured: pd.DataFrame) -> Notes | None:
+    """A query's first pictures under the model before and after; returns what is to know of them, None where no
+    rankings are shipped.
 
     measured : the rows of the table of all strategies.
     """
     rankings = Rankings.shipped()
     if rankings is None:
-        return
+        return None
     found = part.load_set(BUILTIN, rankings.images)
     query, name = _fields(rankings, found)
     try:
@@ -84,7 +92,7 @@ def before_and_after(measured: pd.DataFrame) -> None:
     without = [each for each in STRATEGIES if each in {*measured["strategy"]} - {*rankings.strategies}]
     none = f" No pictures yet: {', '.join(map(retrieval.label, without))}." if without else ""
     st.markdown(unbroken(_over_all(rankings, found, name)))
-    st.caption(unbroken(f"{_how_ranked(rankings)}{none}"), help=_same_weights(rankings, measured, name))
+    return Notes(f"{_how_ranked(rankings)}{none}", _same_weights(rankings, measured, name))
 
 
 def _fields(rankings: Rankings, found: RetrievalSubset) -> tuple[str, str]:
@@ -165,9 +173,9 @@ def _over_all(rankings: Rankings, found: RetrievalSubset, name: str) -> str:
 def _how_ranked(rankings: Rankings) -> str:
     """Which run stands behind the pictures, and among which they are ranked."""
     return (
-        f"Before: {rankings.model}. After: one run, seed {rankings.seed}, {rankings.epochs} epochs. {rankings.images} "
-        "pictures that training never showed, ranked among all of them; precision among those that share a word with "
-        "the query (Cola mAP), for several objects among all."
+        f"The pictures before: {rankings.model}. After: one run, seed {rankings.seed}, {rankings.epochs} epochs. "
+        f"{rankings.images} pictures that training never showed, ranked among all of them; precision among those that "
+        "share a word with the query (Cola mAP), for several objects among all."
     )
 
 
@@ -177,6 +185,7 @@ class _Side(NamedTuple):
 
     rows: list[RankedImage]
     precision: tuple[float, float] | None
+    ranks: np.ndarray | None = None  # int (n,), of every picture, from 1; of what is scored now
 
     @classmethod
     def shipped(cls, rankings: Rankings, one: RetrievalSubset, query: int, which: str) -> Self:
@@ -196,7 +205,8 @@ class _Side(NamedTuple):
         scores = part.query_scores(asked, 0, model)
         pool = "everything" if asked.any_word is None else "any_word"
         rows = ranked_images(asked, 0, scores, "everything", rankings.first[BEFORE].shape[1])
-        return cls(rows, part.average_precision(asked, 0, scores, pool))
+        ranks = 1 + (scores > scores[:, None]).sum(axis=1)
+        return cls(rows, part.average_precision(asked, 0, scores, pool), ranks)
 
 
 def _side_by_side(rankings: Rankings, found: RetrievalSubset, query: str, name: str) -> None:
@@ -205,18 +215,39 @@ def _side_by_side(rankings: Rankings, found: RetrievalSubset, query: str, name: 
     asked = own.own_query(found, query) if known is None else found.one_query(known)
     is_judged = asked.phrases is not None or asked.asked is not None
     others = [] if known is not None else own.say_what_is_known(found, asked, [rankings.model])
-    sides = ((BEFORE, "Before"), (name, f"After {retrieval.label(name)}"))
-    for column, (which, title) in zip(st.columns(2, gap="medium"), sides, strict=True):
+    titles = {BEFORE: "Before", name: f"After {retrieval.label(name)}"}
+    sides = {
+        which: _Side.scored(rankings, asked, which)
+        if known is None
+        else _Side.shipped(rankings, asked, known, which)
+        for which in titles
+    }
+    if not is_judged:
+        st.caption(_compared(*sides.values()))
+    for column, (which, title) in zip(st.columns(2, gap="medium"), titles.items(), strict=True):
         with column:
-            side = (
-                _Side.scored(rankings, asked, which)
-                if known is None
-                else _Side.shipped(rankings, asked, known, which)
-            )
-            st.markdown(unbroken(_side_line(title, asked, side, is_judged)))
+            st.markdown(unbroken(_side_line(title, asked, sides[which], is_judged)))
+            ranks = None if is_judged else _other_ranks(sides, which)
             with st.container(key=f"changed-{which}"):
-                st.html(part.ranked_html(asked, side.rows, True if is_judged else None))
+                st.html(part.ranked_html(asked, sides[which].rows, True if is_judged else None, ranks))
     own.ask_buttons(others, own.wording_of_set(found, asked), "changed_query")
+
+
+def _compared(before: _Side, after: _Side) -> str:
+    """What can be compared of words that nobody can judge: ranks, as each model has its own scale of scores."""
+    both = {row.image for row in before.rows} & {row.image for row in after.rows}
+    return (
+        "The two models score on different scales, so ranks are compared, not scores: below each picture stands its "
+        f"rank under the other model. {len(both)} of the first {len(before.rows)} pictures are the same."
+    )
+
+
+def _other_ranks(sides: dict[str, _Side], which: str) -> list[str]:
+    """`rank 57 before training`, of each of a side's first pictures."""
+    (other,) = (side for name, side in sides.items() if name != which)
+    when = "after" if which == BEFORE else "before"
+    ranks = np.zeros(0, dtype=int) if other.ranks is None else other.ranks
+    return [f"rank {ranks[row.image]} {when} training" for row in sides[which].rows]
 
 
 def _side_line(title: str, asked: RetrievalSubset, side: _Side, is_judged: bool) -> str:

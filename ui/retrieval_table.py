@@ -20,7 +20,7 @@ from core.scorers.cola_config import STRATEGIES
 from ui import forgetting
 from ui.export import chart, export_section
 from ui.formatting import unbroken
-from ui.retrieval_rankings import before_and_after
+from ui.retrieval_rankings import Notes, before_and_after
 
 READING = (  # of the figure of strategies
     "“Seen” and “unseen”: mAP for combinations of words that training showed or did not show. Multi-object accuracy: "
@@ -87,31 +87,28 @@ class Measured(NamedTuple):
 def table() -> None:
     """Measured strategies beside the paper's."""
     measured = Measured.shipped()
-    if measured is not None:
-        rows = measured.rows
-        data = retrieval.strategies_data(rows)
-        _measured_strategies(data, measured)
-        _verdicts()
-        _forgetting()
-        _paper_table()
-        export_section(
-            "cola",
-            rows,
-            {"strategies": retrieval.strategies_figure(data)},
-            title=f"Cola's strategies on {measured.base}",
-            note=f"{_seeds(data)} Thin lines: 95 % intervals. Dotted: chance levels.{measured.said}",
-            latex=lambda: text_table_latex(
-                retrieval.strategies_table(data, retrieval.paper_data("CLIP")),
-                [_LATEX_NOTE, _ties(data).strip()],
-            ),
-        )
-    else:
+    if measured is None:
         st.info(
             "No results yet: run `crossmatch reproduce cola/1 --row 'built-in world' --run`.",
             icon=":material/table:",
         )
         _forgetting()
-        _paper_table()
+        _numbers(None)
+        return
+    rows = measured.rows
+    data = retrieval.strategies_data(rows)
+    _measured_strategies(data, measured)
+    export_section(
+        "cola",
+        rows,
+        {"strategies": retrieval.strategies_figure(data)},
+        title=f"Cola's strategies on {measured.base}",
+        note=f"{_seeds(data)} Thin lines: 95 % intervals. Dotted: chance levels.{measured.said}",
+        latex=lambda: text_table_latex(
+            retrieval.strategies_table(data, retrieval.paper_data("CLIP")),
+            [_LATEX_NOTE, _ties(data).strip()],
+        ),
+    )
 
 
 _LATEX_NOTE = (
@@ -119,19 +116,6 @@ _LATEX_NOTE = (
     "paper prints neither intervals nor chance levels, and its data and models are others. –: not measured. Chance: "
     "pictures in random order."
 )
-
-
-def _paper_table() -> None:
-    """The paper's own numbers of one base."""
-    with st.expander("The paper's table", icon=":material/article:"):
-        base = st.segmented_control(
-            "Base", ["CLIP", "FLAVA"], default="CLIP", key="paperbase", bind="query-params"
-        )
-        st.caption(
-            "Ray et al., Tables 1 and 2a, in percent. Data and models are others than here: compare the order, not "
-            "the level."
-        )
-        st.dataframe(retrieval.paper_table(base or "CLIP"), hide_index=True)
 
 
 def _seeds(data: retrieval.StrategiesData) -> str:
@@ -147,56 +131,91 @@ def _seeds(data: retrieval.StrategiesData) -> str:
 
 
 def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> None:
-    """The measured strategies beside the paper's: in one sentence, at a glance, as figures and as one table."""
+    """The measured strategies beside the paper's: in one sentence, at a glance, and folded how sure that is and all
+    else that was measured."""
     paper = retrieval.paper_data("CLIP")
     st.markdown(unbroken(f"**{_result(data, measured)}** In the paper it is {_result_there(paper)}."))
-    before_and_after(measured.rows)
+    notes = before_and_after(measured.rows)
     st.header("Every way of training", anchor=False)
-    st.html(_glance(data, paper, measured))
-    st.caption(unbroken(_marks(data, measured)))
-    st.caption(
-        "Mean average precision (mAP) of all queries: 100 % where every right picture stands before every wrong one. "
-        "Below each value its 95 % interval over seeds and questions, of which queries for one colour and shape are "
-        f"one; the paper prints none, and no chance level.{_ties(data)}"
-    )
-    st.markdown(
-        f"{_counted()}Data, models and length of training are not the paper's: compare the order, not the level."
-        f"{measured.said}"
-    )
-    st.header("Unseen combinations, and two objects", anchor=False)
-    for what, measure in (
-        ("Combinations that training never showed, four here", UNSEEN),
-        ("Two objects that exchange their attributes", PAIRS),
-    ):
-        here = _best(data, measure, "on the built-in world")
-        st.markdown(unbroken(f"**{what}:** {here}; {_best(paper, measure, 'in the paper')}."))
-    left, right = st.columns(2, gap="medium")
-    said = "Cola mAP on unseen combinations by strategy"
-    with left:
-        _bars("On the built-in world", _seeds(data), data, paper, said, "strategies")
-    with right:
-        said = "The paper's Cola mAP on unseen combinations"
-        _bars(
-            "In the paper",
-            "CLIP on GQA; the paper prints no intervals.",
-            paper,
-            data,
-            said,
-            "strategies-paper",
-        )
-    st.caption(
-        f"{READING} "
-        "Thin lines are 95 % intervals over seeds and questions or pairs, dotted lines chance levels. The built-in "
-        f"world was measured with {retrieval.BUDGET}."
-    )
-    with st.expander("All numbers, and how they were measured", icon=":material/table:"):
-        st.dataframe(retrieval.strategies_table(data, paper), hide_index=True)
+    with st.container(gap="xsmall"):
+        st.html(_glance(data, paper, measured))
         st.caption(
-            "Learning rates were chosen on validation queries after 1,000 steps. CREPE accuracy of the built-in world "
-            "is that of 268 pairs of captions in CREPE's manner. `crossmatch reproduce cola/1 --row 'built-in world' "
-            "--run` makes the protocol's runs again, `python -m benchmarks.results.cola --longer` those of more "
-            "epochs, which are shown. The paper's: Ray et al., Tables 1 and 2a."
+            "mAP of all queries. Bold: the highest of a column. Small: its 95 % interval over seeds and questions; the "
+            f"paper prints none, and no chance level.{_ties(data)}"
         )
+        _how_sure(data, measured, notes)
+        _unseen_and_two_objects(data, paper)
+        _verdicts()
+        _forgetting()
+        _numbers(data)
+
+
+def _how_sure(data: retrieval.StrategiesData, measured: Measured, notes: Notes | None) -> None:
+    """What limits the result, once it is opened. notes : of the pictures, where there are some."""
+    with st.expander("How sure is this?", icon=":material/help_center:"):
+        st.markdown(
+            f"{_counted()}Data, models and length of training are not the paper's: compare the order, not the level."
+            f"{measured.said}"
+        )
+        st.caption(unbroken(_overlap(data, measured)))
+        st.caption(
+            "Mean average precision (mAP) of all queries: 100 % where every right picture stands before every wrong "
+            "one. In its intervals, queries for one colour and shape are one question."
+        )
+        if notes is not None:
+            st.caption(unbroken(notes.said), help=notes.explained)
+
+
+def _unseen_and_two_objects(data: retrieval.StrategiesData, paper: retrieval.StrategiesData) -> None:
+    """What was measured beside all queries, in a sentence each and, once it is opened, as figures."""
+    name = "Unseen combinations, and two objects"
+    box = st.expander(name, icon=":material/bar_chart:", key="strategy-figures", on_change="rerun")
+    with box:
+        for what, measure in (
+            ("Combinations that training never showed, four here", UNSEEN),
+            ("Two objects that exchange their attributes", PAIRS),
+        ):
+            here = _best(data, measure, "on the built-in world")
+            st.markdown(unbroken(f"**{what}:** {here}; {_best(paper, measure, 'in the paper')}."))
+        if not box.open:
+            return
+        left, right = st.columns(2, gap="medium")
+        said = "Cola mAP on unseen combinations by strategy"
+        with left:
+            _bars("On the built-in world", _seeds(data), data, paper, said, "strategies")
+        with right:
+            said, note = (
+                "The paper's Cola mAP on unseen combinations",
+                "CLIP on GQA; the paper prints no intervals.",
+            )
+            _bars("In the paper", note, paper, data, said, "strategies-paper")
+        st.caption(
+            f"{READING} "
+            "Thin lines are 95 % intervals over seeds and questions or pairs, dotted lines chance levels. The built-in "
+            f"world was measured with {retrieval.BUDGET}."
+        )
+
+
+def _numbers(data: retrieval.StrategiesData | None) -> None:
+    """Every number that was measured beside the paper's, and how (None: nothing was); the paper's own of one base."""
+    with st.expander("All numbers, here and in the paper", icon=":material/table:"):
+        if data is not None:
+            st.dataframe(retrieval.strategies_table(data, retrieval.paper_data("CLIP")), hide_index=True)
+            st.caption(
+                "Learning rates were chosen on validation queries after 1,000 steps. CREPE accuracy of the built-in "
+                "world is that of 268 pairs of captions in CREPE's manner. `crossmatch reproduce cola/1 --row "
+                "'built-in world' --run` makes the protocol's runs again, `python -m benchmarks.results.cola --longer` "
+                "those of more epochs, which are shown. The paper's: Ray et al., Tables 1 and 2a."
+            )
+            st.subheader("The paper's table", anchor=False)
+        base = st.segmented_control(
+            "Base", ["CLIP", "FLAVA"], default="CLIP", key="paperbase", bind="query-params"
+        )
+        st.caption(
+            "Ray et al., Tables 1 and 2a, in percent. Data and models are others than here: compare the order, not "
+            "the level."
+        )
+        st.dataframe(retrieval.paper_table(base or "CLIP"), hide_index=True)
 
 
 def _result(data: retrieval.StrategiesData, measured: Measured) -> str:
@@ -283,7 +302,6 @@ def _glance(data: retrieval.StrategiesData, paper: retrieval.StrategiesData, mea
         epochs = measured.epochs.get(name, measured.most)
         notes = [_IN_WORDS[name]] if name in _IN_WORDS else []
         notes += [f"{epochs} epochs"] * (epochs < measured.most)
-        notes += ["still improving"] * (name in measured.improving)
         mark = f"<div><small>{', '.join(notes)}</small></div>" if notes else ""
         there = paper.value[ALL, paper.strategies.index(name)] if name in paper.strategies else np.nan
         value, low, high = (array[ALL, j] for array in (data.value, data.low, data.high))
@@ -292,8 +310,8 @@ def _glance(data: retrieval.StrategiesData, paper: retrieval.StrategiesData, mea
         lines.append(_glance_line(f"{head}{mark}", meaning, cells))
     return (
         '<div class="cm-scroll"><table class="cm-cells"><thead><tr><th scope="col" class="cm-words">strategy</th>'
-        '<th scope="col" class="cm-words">what is trained</th><th scope="col">all queries, here</th>'
-        f'<th scope="col">all queries, paper</th></tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
+        '<th scope="col" class="cm-words">what is trained</th><th scope="col">mAP here</th>'
+        f'<th scope="col">mAP, paper</th></tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
     )
 
 
@@ -321,8 +339,8 @@ def _overlapping(data: retrieval.StrategiesData, measured: Measured) -> list[str
     return [retrieval.label(name) if name in STRATEGIES else f"{measured.base} before" for name in near]
 
 
-def _marks(data: retrieval.StrategiesData, measured: Measured) -> str:
-    """What is bold in the table, and whose intervals overlap with that of the highest value here."""
+def _overlap(data: retrieval.StrategiesData, measured: Measured) -> str:
+    """Whose intervals overlap with that of the highest value here."""
     name = _first(data)
     if not name:
         return "Nothing is measured yet."
@@ -332,7 +350,7 @@ def _marks(data: retrieval.StrategiesData, measured: Measured) -> str:
         f"its interval overlaps with that of {which}" if names else "its interval overlaps with no other"
     )
     whose = retrieval.label(name) if name in STRATEGIES else f"{measured.base} before"
-    return f"Bold: the highest of a column. Here that is {whose}; {overlap}. The paper prints no intervals."
+    return f"{whose} is highest here; {overlap}."
 
 
 def _bars(
@@ -357,15 +375,14 @@ def _verdicts() -> None:
     record = _verdict_record()
     if record is None:
         return
-    st.header("Claims of the papers, one by one", anchor=False)
     counts = Counter(claim["verdict"] for claim in record["claims"])
     said = ", ".join(f"{n} {verdict}" for verdict, n in counts.items())
-    st.markdown(
-        f"Of Cola, one of LABCLIP; on the built-in world: **{said}** ({record['runs']} of {record['wanted']} runs are "
-        "measured). A claim counts as confirmed or refuted only where the difference is clear, holds in every seed, "
-        "and longer training would not undo it."
-    )
-    with st.expander("Every claim, and what decided it", icon=":material/gavel:"):
+    with st.expander(f"Claims of the papers, one by one: {said}", icon=":material/gavel:"):
+        st.markdown(
+            f"Of Cola, one of LABCLIP; on the built-in world: **{said}** ({record['runs']} of {record['wanted']} runs "
+            "are measured). A claim counts as confirmed or refuted only where the difference is clear, holds in every "
+            "seed, and longer training would not undo it."
+        )
         st.markdown(f"**The whole rule.** {record['rule']}{_turned(record)}")
         for verdict in counts:
             st.subheader(verdict.capitalize(), anchor=False)

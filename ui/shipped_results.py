@@ -100,7 +100,8 @@ VIEWS = {
     "Gains": _ShippedFigure(
         _gains("ttm", GROUP_MATCH),
         "What test-time matching changes, in points of GroupMatch, on every built-in set with four models, and on "
-        "left-right with a CLIP whose training was stopped early; values left of the line are losses.",
+        "left-right with a CLIP whose training was stopped early; values left of the line are losses. All models are "
+        "built in.",
         False,
     ),
     "SimpleMatch": _ShippedFigure(

@@ -266,7 +266,10 @@ def _gain(rows: pd.DataFrame, metric: str) -> list[float]:
 
 
 def gains_figure(data: GainsData) -> go.Figure:
-    """Gain in points per set, a mark per model, bars of one standard deviation over seeds; the line is no change."""
+    """Gain in points per set, a mark per model, bars of one standard deviation over seeds; the line is no change.
+
+    Models are named without `builtin/`: so two of them fit a line of a phone's legend, which takes its room from the
+    rows."""
     figure = go.Figure()
     y = np.arange(len(data.sets), dtype=float)
     for i, model in enumerate(data.models):
@@ -277,7 +280,7 @@ def gains_figure(data: GainsData) -> go.Figure:
             x=data.gain[i][known],
             y=y[known] + 0.84 * ((i + 0.5) / len(data.models) - 0.5),
             error_x={"array": std[known], "thickness": 1.6, "width": 2, "color": colour},
-            name=model,
+            name=model.replace("builtin/", ""),
             mode="markers",
             marker={"symbol": symbol, "size": 8, "color": colour},
             text=[name for name, keep in zip(data.sets, known, strict=True) if keep],
@@ -290,8 +293,8 @@ def gains_figure(data: GainsData) -> go.Figure:
         figure.add_hrect(y0=row - 0.5, y1=row + 0.5, fillcolor=ground, line_width=0, layer="below")
     figure.add_vline(x=0, line={"color": OUTCOME_COLOURS["tie"], "width": 2})
     label = f"change of {label_and_meaning(data.metric)[0]}, points"
-    layout(figure, 76 + 20 * len(data.sets), label, "")
-    figure.update_layout(margin={"t": 2, "b": 2}, legend={"y": 1})
+    layout(figure, 76 + 24 * len(data.sets), label, "")
+    figure.update_layout(margin={"t": 2, "b": 2}, legend={"y": 1, "itemwidth": 30})
     return rows_axis(figure, data.sets)
 
 

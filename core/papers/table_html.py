@@ -41,6 +41,7 @@ _SIMPLEMATCH = ", SimpleMatch"  # ends such a line, beside that of test-time mat
 _ON_WORLD = "built-in world, "  # begins the lines of a paper's table that are measured there
 _BESIDE = 3  # columns that fit a phone with the name of a row beside its numbers
 _TOP = ' class="cm-highest" title="The highest of its column"'
+_HUMAN = "human"  # a line that no model is compared with
 _SOURCES = ("paper", "shipped", "yours")  # of a cell's numbers
 # What stands in a cell without a number, and why.
 _UNTRAINED = (
@@ -156,9 +157,10 @@ def halves(plan: Mapping[str, Any], empty: bool = False) -> tuple[str, str]:
 
 
 def _compares_rows(plan: Mapping[str, Any]) -> bool:
-    """Whether a table's rows are strategies measured on the same data, so that the highest of a column means something:
-    Cola's; the rows of the others are sets too."""
-    return "cola" in str(plan.get("table", ""))
+    """Whether a table's rows are strategies or models measured on the same data, so that the highest of a column means
+    something, in table and figure: Cola's, and those of the paper on language priors; the rows of the others are sets
+    too."""
+    return "cola" in str(plan.get("table", "")) or str(plan.get("table", "")).startswith("vgpt/")
 
 
 def _one_table(lines: Sequence[Mapping[str, Any]], of_world: bool, ranked: bool = False) -> str:
@@ -176,7 +178,8 @@ def _one_table(lines: Sequence[Mapping[str, Any]], of_world: bool, ranked: bool 
         heads = known
     chances = _common_chances(rows.values(), heads)
     columns = {head: digits[head] for head in heads}
-    tops = _highest(rows.values(), heads) if ranked else {}
+    compared = [row for name, row in rows.items() if name != _HUMAN]
+    tops = _highest(compared, heads) if ranked else {}
     body = "".join(
         f'<tr><th scope="row">{escape(name)}</th>'
         f"{_row_html(row, columns, _UNTRAINED if name in served else none, not chances, tops)}</tr>"
