@@ -76,6 +76,7 @@ MOST_BARS = 3  # of runs that are working at once
 COLA = "adapt"  # the kind of a run of the Retrieval page
 GIVEN_SEEDS = "over groups, for these two seeds"  # what an interval of just two seeds is over
 SCORE_GAIN = "GroupScore gain"
+SCORE = "GroupScore after"
 PAIRED, UNPAIRED, APART = "paired test", "results, no test", "curves only"  # what two runs can be compared by
 
 
@@ -112,6 +113,7 @@ def row(
         for name, label in labels.items()
         for when, found in (("after", ends.after), ("before", ends.before))
     }
+    results[SCORE] = level_text(ends, metrics.GROUP_SCORE)
     seconds = [record["seconds"] for records in steps for record in records]
     return {
         "status": state_text(sweep, ends.complete),
@@ -135,6 +137,7 @@ def row(
         **results,
         "all settings": "",
         "id": sweep.id,
+        "metric": "" if main is None else f"{ends.queries} {label_of(main)}".strip(),
     }
 
 
@@ -233,10 +236,20 @@ def result_text(sweep: SeedGroup, ends: _Ends, name: str) -> str:
 
     `70.6 ± 2.5 % (56.4–82.3) GroupMatch, chance 50.0`
     """
-    found = ends.after[("", name)]
-    of = f"{ends.queries} {label_of(name)}, chance {_pct(found.chance)}".strip()
+    of = f" {ends.queries} {label_of(name)}".replace("  ", " ")
+    return level_text(ends, name, of) + so_far(sweep, ends.complete)
+
+
+def level_text(ends: _Ends, name: str, of: str = "") -> str:
+    """A metric after the last iteration, `41.7 % (29.1–55.1), chance 16.7`; a dash where there is none.
+
+    of : what it is, before the chance level.
+    """
+    found = ends.after.get(("", name))
+    if found is None:
+        return "–"
     ties = f", {found.ties:.3g} tied" if found.ties else ""
-    return f"{before_text(found)} {of}{ties}{so_far(sweep, ends.complete)}"
+    return f"{before_text(found)}{of}, chance {_pct(found.chance)}{ties}"
 
 
 def label_of(name: str) -> str:
@@ -280,6 +293,11 @@ COLUMNS: dict[str, Any] = {
         help="In brackets the 95 % interval, the chance level, and ties where there are some. Of several seeds: mean ± "
         "standard deviation (n − 1) of those that are complete; the interval is over seeds and groups.",
     ),
+    SCORE: st.column_config.TextColumn(
+        "GroupScore (last iteration)",
+        width=230,
+        help="The stricter metric beside GroupMatch, as the column of the result has that. A dash: not measured.",
+    ),
     "set": st.column_config.TextColumn(
         "run",
         width=164,
@@ -317,7 +335,7 @@ _PIXELS = {
 _ROW, _SCROLL_BAR, _EDGE, _MOST_HEIGHT = 35, 11, 2, 400
 # On a laptop all of them fit; on a phone the first ones are in sight: which run, and what came out.
 FITTING = (
-    *("set", "result", "gain", SCORE_GAIN, "before", "groups", "curve", "status"),
+    *("set", "result", "gain", SCORE, SCORE_GAIN, "before", "groups", "curve", "status"),
     *("model", "settings", "seed", "started", "time"),
 )
 _YIELDING = (
@@ -352,14 +370,19 @@ def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
     Names that their columns have no room for are cut short, which says that they go on.
     """
     short = frame.assign(set=begun(frame), started=frame["started"].dt.strftime("%d %b %H:%M"))
+    if metric := shared_metric(frame):  # its head says it
+        short["result"] = short["result"].str.replace(f" {metric},", ",", regex=False)
+    if (frame[SCORE] == "–").all():
+        short = short.drop(columns=SCORE)
     if "model" in short:
         short["model"] = [_cut(name, _LETTERS["model"]) for name in short["model"]]
     need = {name: _needed(short, name) for name in FITTING if name in short}
+    need["result"] = max(need["result"], int(_pixels(result_head(frame))) + _PADDING)
     need["set"] += _MARK  # also without one, so that no column moves once two runs are ticked
     finished = (frame["status"] == "finished").all()  # else “so far” stands at the end of a result
     if finished:
         need["result"] = min(need["result"], COLUMNS["result"]["width"])
-    for last in range(3 if finished else len(_YIELDING) + 1):
+    for last in range(len(_YIELDING) + 1):
         widths = {name: width for name, width in need.items() if name not in _YIELDING[:last]}
         left = _ROOM - sum(widths.values())
         if left >= 0:
@@ -368,6 +391,12 @@ def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
         widths["settings"] = max(widths["settings"] + left, _needed(short[:0], "settings"))
         short["settings"] = [_cut_at(said, widths["settings"] - _PADDING) for said in short["settings"]]
     return short.assign(set=marked(frame, short["set"])), widths
+
+
+def shared_metric(frame: pd.DataFrame) -> str:
+    """The metric that every result in the table is of, which its head says; "" where there are several, or none."""
+    found = {*frame["metric"]} - {""}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _needed(frame: pd.DataFrame, name: str) -> int:
@@ -429,7 +458,12 @@ def every_column(frame: pd.DataFrame) -> list[str]:
     """All columns in the order of the screen: set and result first; and no value twice."""
     after = f"{metrics.METRICS[metrics.GROUP_MATCH].label} after"
     fitting = [name for name in FITTING if name in frame]
-    return [*fitting, *(str(name) for name in frame if name not in (*fitting, after, "letter"))]
+    return [*fitting, *(str(name) for name in frame if name not in (*fitting, after, "letter", "metric"))]
+
+
+def result_head(frame: pd.DataFrame) -> str:
+    """What stands above the results: their metric where all have one."""
+    return f"{shared_metric(frame) or 'result'} (last iteration)"
 
 
 def columns_of(widths: Mapping[str, int]) -> dict[str, Any]:
@@ -454,8 +488,8 @@ def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup], chosen: Seque
         status = "–" if said["status"] == "finished" else said["status"]
         settings = said.get("settings", "") or "–"
         groups = f"{said['groups']} groups" if said["groups"] != "–" else "–"
-        score = said.get(SCORE_GAIN, "–")
-        score = "–" if score == "–" else f"GroupScore {score}"
+        gained, level = said.get(SCORE_GAIN, "–"), said[SCORE]
+        score = "–" if level == "–" else f"GroupScore {level}" + (f", gain {gained}" if gained != "–" else "")
         parts = (status, score, before, groups, said["model"], settings, f"seed {said['seed']}", said["time"])
         of = " · ".join(part for part in parts if part != "–")
         with st.container(border=True, gap=None, key=f"card-{sweep.id}"):
@@ -500,6 +534,8 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
     everything = bool(st.session_state.get("columns"))
     shown, widths = (frame.assign(set=marked(frame, frame["set"])), {}) if everything else fitted(frame)
     config, scrolls = columns_of(widths), everything or sum(widths.values()) > _ROOM
+    if widths:
+        config["result"] = {**config["result"], "label": result_head(frame)}
     with st.container(key="all-runs"):
         event = ui.wide_table(
             shown,
