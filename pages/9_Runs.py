@@ -60,7 +60,7 @@ from core.ttm.records import _next_gain
 from core.ttm.seeds import SeedGroup, final_values, seed_of, summary
 from ui import runs as shared
 from ui.export import csv_button
-from ui.formatting import p_text, swipe_hint, true_minus
+from ui.formatting import anchor, p_text, swipe_hint, true_minus
 from ui.gains import MAP, gain_text, gains
 from ui.selection import switch_page
 from ui.sweep import draw_sweeps
@@ -69,6 +69,7 @@ from ui.ttm_sweep import estimates_over_seeds, spread, with_interval_of_means
 Steps = Sequence[Sequence[dict[str, Any]]]  # the records of the iterations of some runs
 LEAD = "Runs on this machine, newest first. They continue when the app is closed and are kept until you delete them."
 TABLE = "runs_table"  # the key of the table of runs
+COMPARED = "Compared"  # a section's title
 LETTERS = "ABCDEFGH"  # of the runs whose curves are laid over each other
 FINDABLE = 4  # runs from which on there is a field to find some
 MOST_CARDS = 12  # of the newest runs, on a phone
@@ -671,7 +672,7 @@ def before_and_after(runs: Sequence[Run], store: RunStore) -> None:
     state = {"set": config["benchmark"], "split": config.get("split", "test"), "model": config["model"]}
     state |= {"other": f"run/{run.id}", "tag": list(config.get("tags") or [])}
     label, icon = "Before and after, group by group", ":material/difference:"
-    ui.page_button(label, "pages/6_Compare.py", state, icon=icon)
+    ui.page_button(label, "pages/6_Compare.py", state, icon=icon, key="before-and-after")
 
 
 def actions(
@@ -680,22 +681,27 @@ def actions(
     others: Sequence[SeedGroup],
     results: Mapping[str, str],
 ) -> None:
-    """What can be done with the chosen ones, all at once. others : all runs of the table; results : of each, as it has
-    them."""
+    """What can be done with the chosen ones, all at once; a phone has it at the lower edge of the screen as long as it
+    lies below the list (`style.css`). others : all runs of the table; results : of each, as it has them."""
     if not chosen:
         return
     runs = [run for sweep in chosen for run in sweep.runs]
     stoppable = sum(run.status in shared.STOPPABLE for run in runs)
     resumable = sum(run.resumable for run in runs)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="run-actions"):
         if len(chosen) == 1:
             page, state = page_of(chosen[0])
-            ui.page_button("Open", page, state, icon=":material/open_in_full:", type="primary")
+            ui.page_button("Open", page, state, icon=":material/open_in_full:", type="primary", key="open-chosen")
             pick_second(chosen[0], others, results)
             before_and_after(chosen[0].runs, store)
             rename(chosen[0], store)
-            if len(runs) == 1:
-                archive_button(runs[0], "Export this run")
+        elif len(chosen) <= len(LETTERS):
+            with st.container(key="to-comparison", width="content"):
+                st.markdown(f"[Compare](#{anchor(COMPARED)})")
+        if len(runs) == 1:
+            archive_button(runs[0], "Export this run")
+        else:
+            archives_button(chosen, f"Export {counted(len(runs), 'run')}", "row")
         if stoppable:
             shared.stop_button(store, runs, f"Stop ({stoppable})")
         if resumable:
@@ -722,18 +728,9 @@ def run_archives(chosen: Sequence[SeedGroup]) -> None:
         )
         archive_button(runs[0], f"{lettered(chosen)[0]} ({runs[0].status})", "list")
         return
-    ended = [run for run in runs if not run.live]
-    st.download_button(
-        f"Archives of {counted(len(ended), 'run')}, one file (ZIP)",
-        partial(packed_together, _archive_names(chosen)),
-        f"crossmatch-{len(ended)}-runs.zip",
-        "application/zip",
-        key="export-all",
-        on_click="ignore",
-        icon=":material/folder_zip:",
-        disabled=not ended,
-    )
-    left = len(runs) - len(ended)
+    count = len(_archive_names(chosen))
+    archives_button(chosen, f"Archives of {counted(count, 'run')}, one file (ZIP)", "all")
+    left = len(runs) - count
     without = (
         f" Without {counted(left, 'run')} that {'has' if left == 1 else 'have'} not ended." if left else ""
     )
@@ -742,6 +739,21 @@ def run_archives(chosen: Sequence[SeedGroup]) -> None:
         f"each archive in it is one run.{without}"
     )
     st.caption("  \n".join([said, *map(escape_markdown, lettered(chosen))]))
+
+
+def archives_button(chosen: Sequence[SeedGroup], label: str, where: str) -> None:
+    """Downloads those of several runs that have ended as one file."""
+    names = _archive_names(chosen)
+    st.download_button(
+        label,
+        partial(packed_together, names),
+        f"crossmatch-{len(names)}-runs.zip",
+        "application/zip",
+        key=f"export-{where}",
+        on_click="ignore",
+        icon=":material/folder_zip:",
+        disabled=not names,
+    )
 
 
 def _archive_names(chosen: Sequence[SeedGroup]) -> dict[str, str]:
@@ -913,7 +925,7 @@ NOTHING = _Shown({}, {}, "")
 
 def overlay(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     """The curves of three runs and more laid over each other, the uppermost as A; what of it can be taken away."""
-    st.header("Compared", anchor=False)
+    st.header(COMPARED, anchor=anchor(COMPARED))
     sweeps = by_age(chosen)
     of = {
         f"{letter}: {name}": sweep
@@ -964,7 +976,7 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     """Two laid over each other, the older as A, and the difference on the same groups; what of it can be taken away."""
     bar = st.container(horizontal=True, vertical_alignment="center")
     with bar:
-        st.header("Compared", anchor=False, width="content")
+        st.header(COMPARED, anchor=anchor(COMPARED), width="content")
         st.toggle("Swap A and B", key="swapped", bind="query-params")
     first, second = by_age(chosen)
     pair = _Pair.of(first, second, store, partial(ends_now, store=store))

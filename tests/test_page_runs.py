@@ -1207,6 +1207,16 @@ def test_seeds_that_are_not_complete_are_counted_out_of_a_comparison_and_it_is_s
     assert "complete" not in told(*made.seeds)
 
 
+def test_several_ticked_runs_are_exported_beside_the_other_ways_on(app, made):  # noqa: F811
+    """Their archives lay in the menu below the comparison alone."""
+    test = choose(app(RUNS), made.simplematch, made.wide)
+    assert "[Compare](#compared)" in text(test)
+    labels = [each.proto.label for each in test.get("download_button")]
+    assert "Export 2 runs" in labels
+    labels = [each.proto.label for each in choose(app(RUNS), made.wide).get("download_button")]
+    assert "Export this run" in labels and not any(label.startswith("Export 2") for label in labels)
+
+
 def test_that_a_table_goes_on_is_said_where_it_does():
     """Of two runs without a test the table fits a phone, and the line above it said to swipe. A browser that knows
     timelines animates it, and so shows it, only while there is something to scroll."""
