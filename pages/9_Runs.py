@@ -691,7 +691,9 @@ def actions(
     with st.container(horizontal=True, vertical_alignment="center", key="run-actions"):
         if len(chosen) == 1:
             page, state = page_of(chosen[0])
-            ui.page_button("Open", page, state, icon=":material/open_in_full:", type="primary", key="open-chosen")
+            ui.page_button(
+                "Open", page, state, icon=":material/open_in_full:", type="primary", key="open-chosen"
+            )
             pick_second(chosen[0], others, results)
             before_and_after(chosen[0].runs, store)
             rename(chosen[0], store)

@@ -133,7 +133,9 @@ def test_the_table_says_kind_and_seed_and_takes_the_seeds_of_a_sweep_as_one(app,
     assert set(frame["status"]) == {"finished"}
     row = rows.loc[made.simplematch]
     value, interval = row["GroupMatch after"].removesuffix(", chance 50.0)").split(" (")
-    assert row["result"] == f"{value} ({interval}), chance 50.0"  # the head says the metric that all rows have
+    assert (
+        row["result"] == f"{value} ({interval}), chance 50.0"
+    )  # the head says the metric that all rows have
     assert len(row["curve"]) == 3 and row["time"].endswith("s")
     value, _, rest = row["GroupMatch before"].partition(" (")
     assert row["before"] == f"{value} ({rest.partition(',')[0]})"  # with its interval

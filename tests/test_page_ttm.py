@@ -676,6 +676,40 @@ def test_several_seeds_have_a_verdict_with_interval_what_one_more_may_gain_and_c
     assert list(table["GroupMatch fixed"]) == [str(n) for n in fixed]
 
 
+def test_groups_that_every_seed_or_some_have_changed_open_as_a_single_runs_do(app, made):  # noqa: F811
+    """“27 fixed by every seed” opened nothing."""
+    store, truth = RunStore(), load(SET, "test").select(np.arange(24)).truth
+    for metric in ("group_match", "group_score"):
+        turned = np.array(
+            [
+                np.subtract(
+                    *(
+                        Evaluation.of(store.scores(run, i), truth).outcomes[metric].value.astype(int)
+                        for i in (2, 0)
+                    )
+                )
+                for run in made.seeds
+            ]
+        )
+        counts = {
+            "✓ Fixed by every seed": (turned == 1).all(axis=0).sum(),
+            "✗ Broken by every seed": (turned == -1).all(axis=0).sum(),
+            "Changed by some": ((turned != 0).any(axis=0) & ~(turned != 0).all(axis=0)).sum(),
+        }
+        assert counts["Changed by some"] + counts["✓ Fixed by every seed"]  # there is something to open
+        test = fine(app(TTM, run=made.group).selectbox(key="explain_by").set_value(metric).run())
+        assert {f"{head} ({count})" for head, count in counts.items()} <= {tab.label for tab in test.tabs}
+        said = text(test)
+        assert "What changed over the seeds" in said and "(#what-changed-over-the-seeds)" in said
+        if counts["Changed by some"]:
+            assert re.search(r"(Fixed|Broken) by 1 of 2 seeds \([01]\); here seed [01]\. ", said)
+        if counts["✓ Fixed by every seed"]:
+            assert "Fixed by every one of 2 seeds; here seed 0. " in said
+    live = store.create("ttm", "waits", {**store.get(made.seeds[0]).config, "seed": 2})
+    store.queue_up(live.id)
+    assert "(#what-changed-over-the-seeds)" not in text(app(TTM, run=made.group))
+
+
 @pytest.mark.parametrize(
     ("settings", "says"),
     [
