@@ -605,6 +605,11 @@ def test_on_a_phone_what_a_run_changed_comes_soon_and_its_page_is_short(visit):
     links = [link.bounding_box() for link in page.locator(".st-key-contents a").all()]
     assert len(links) == 4 and len({round(box["y"]) for box in links}) == 1  # in a row, which scrolls
     assert all(box["height"] >= 36 for box in links)
+    row = page.locator(".st-key-contents p")  # cut at the edge, it looked as if it ended there
+    assert "linear-gradient" in row.evaluate("e => getComputedStyle(e).maskImage")
+    row.evaluate("e => e.scrollTo(9999, 0)")
+    last, edge = (each.bounding_box() for each in (page.locator(".st-key-contents a").last, row))
+    assert last["x"] + last["width"] <= edge["x"] + edge["width"] - 40  # the last one ends before it fades
     cards = page.evaluate(BOXES, "[class*=st-key-run-cards] [data-testid=stMetric]")
     assert len(cards) == 2 and cards[0]["top"] == cards[1]["top"]
     verdict = page.locator(".cm-verdicts tr").first

@@ -88,7 +88,7 @@ def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
         ("T", 51, "Iterations T must be at most 50."),
         ("lr", 0.0, "Learning rate must be at least 1e-07."),
         ("batch", 0, "Groups per batch must be at least 1."),
-        ("n", 301, "Number of groups must be at most 300."),
+        ("n", 0, "Number of groups must be at least 1."),
     ],
 )
 def test_a_number_out_of_range_is_said_in_one_line_and_nothing_starts_until_it_is_changed(
@@ -644,6 +644,14 @@ def test_the_time_left_of_seeds_counts_those_that_wait():
     assert SeedGroup("", [ended, works, works]).seconds_left == 20.0  # side by side
     assert SeedGroup("", [waits]).seconds_left is None
     assert SeedGroup("", [works, replace(works, seconds_left=None)]).seconds_left is None
+
+
+def test_more_groups_than_a_set_has_are_all_of_them_and_it_is_said(app):
+    """The number was cut in its field, “all 300” was marked, and the run could not be started."""
+    test = app(TTM, set=SET, model="builtin/clip", n="99999")
+    assert "The set has 300 groups; all are taken." in [each.value for each in test.caption]
+    assert not test.error and not button(test, "Start the run").disabled
+    assert test.session_state["few_groups"] == "all 300"
 
 
 def test_a_sweep_shows_means_deviations_and_every_seed(app, made):  # noqa: F811
