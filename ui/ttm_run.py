@@ -457,7 +457,7 @@ class ChangedGroup(NamedTuple):
     """A group that a run has fixed or broken, as a card shows it."""
 
     run: Run
-    index: int  # of the group
+    group: int  # its place in the set
     change: str  # "fixed" or "broken"
     told: str = ""  # before its story
 
@@ -485,16 +485,17 @@ def changed(groups: Sequence[ChangedGroup], key: str, metric: str) -> None:
     page = st.pagination(count, key=f"page_{key}") if count > 1 else 1
     start = (min(page, count) - 1) * per_page
     for each in groups[start : start + per_page]:
-        with st.container(border=True, key=f"before-after-{key}-{each.index}"):
+        with st.container(border=True, key=f"before-after-{key}-{each.group}"):
             card(each, metric)
 
 
 def card(changed: ChangedGroup, metric: str) -> None:
     """A group before the run beside the same after it: pictures and matching, scores, verdicts; and its story."""
-    run, index = changed.run, changed.index
+    run, index = changed.run, changed.group
     group = run_groups(run.id, run.config)[index]
     is_global = run.config.get("ttm", {}).get("variant") == "global"
-    row = explained(run.id, run.done, run.attempt, metric, run).loc[index].to_dict()
+    found = explained(run.id, run.done, run.attempt, metric, run).loc[index]
+    row = {str(key): value for key, value in found.items()}
     history = group_history_text(row, len(group.captions) if is_global else None)
     name = escape_markdown(group_title(group.id))
     st.markdown(f"**{name}.** {changed.told}{escape_markdown(history)}")
