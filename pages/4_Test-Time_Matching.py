@@ -74,7 +74,7 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str, warn
             with ui.checked_numbers(told) as wrong:
                 seeds = int(ui.number(st, "Seeds", 2, 64, 4, key="seeds") or 4)
             if seconds is not None:
-                st.caption(f"About {span(seconds * seeds)} for {seeds} seeds.")
+                st.caption(f"About {span(seconds, seeds)} for {seeds} seeds.")
             start_seeds = st.button(
                 "Run the seeds" if wrong else f"Run {seeds} seeds",
                 icon=":material/play_arrow:",
@@ -120,14 +120,14 @@ def what_happens(run: ttm_form.PlannedRun, seconds: float | None) -> str:
     return f"A run {what}{takes}. It continues when you close this page."
 
 
-def span(seconds: float) -> str:
-    """How long a run takes that was reckoned to take so many seconds: from half of it, since few groups may be
-    trained on, to once and a half, which is what runs on a machine of two busy cores took.
+def span(seconds: float, runs: int = 1) -> str:
+    """How long so many runs take, one after another, each of which was reckoned to take so many seconds: from half of
+    it, since few groups may be trained on, to once and a half, which is what runs on a machine of two busy cores took.
 
-    >>> span(60), span(1)
-    ('30 s to 1 min 30 s', '1 s to 2 s')
+    >>> span(60), span(1), span(1, 4)
+    ('30 s to 1 min 30 s', '1 s to 2 s', '4 s to 8 s')
     """
-    return f"{duration(max(1, seconds / 2))} to {duration(max(2, 1.5 * seconds))}"
+    return f"{duration(runs * max(1, seconds / 2))} to {duration(runs * max(2, 1.5 * seconds))}"
 
 
 def fresh_place(shown: str) -> DeltaGenerator:
@@ -171,7 +171,7 @@ def more_seeds(store: RunStore, name: str) -> None:
             st.info(_SEEDLESS, icon=":material/content_copy:")
         seconds, _ = expected_seconds(store, job, groups)
         if seconds is not None:
-            st.caption(f"About {span(seconds * count)}.")
+            st.caption(f"About {span(seconds, count)}.")
         label = "Run more seeds" if wrong else f"Run {counted(count, 'more seed')}"
         added = st.button(label, icon=":material/play_arrow:", disabled=bool(wrong))
     if added:

@@ -60,7 +60,7 @@ from core.ttm.records import _next_gain
 from core.ttm.seeds import SeedGroup, final_values, seed_of, summary
 from ui import runs as shared
 from ui.export import csv_button
-from ui.formatting import p_text, swipe_hint, true_minus
+from ui.formatting import anchor, p_text, swipe_hint, true_minus
 from ui.gains import MAP, gain_text, gains
 from ui.selection import switch_page
 from ui.sweep import draw_sweeps
@@ -69,6 +69,7 @@ from ui.ttm_sweep import estimates_over_seeds, spread, with_interval_of_means
 Steps = Sequence[Sequence[dict[str, Any]]]  # the records of the iterations of some runs
 LEAD = "Runs on this machine, newest first. They continue when the app is closed and are kept until you delete them."
 TABLE = "runs_table"  # the key of the table of runs
+COMPARED = "Compared"  # a section's title
 LETTERS = "ABCDEFGH"  # of the runs whose curves are laid over each other
 FINDABLE = 4  # runs from which on there is a field to find some
 MOST_CARDS = 12  # of the newest runs, on a phone
@@ -76,6 +77,7 @@ MOST_BARS = 3  # of runs that are working at once
 COLA = "adapt"  # the kind of a run of the Retrieval page
 GIVEN_SEEDS = "over groups, for these two seeds"  # what an interval of just two seeds is over
 SCORE_GAIN = "GroupScore gain"
+SCORE = "GroupScore after"
 PAIRED, UNPAIRED, APART = "paired test", "results, no test", "curves only"  # what two runs can be compared by
 
 
@@ -112,6 +114,7 @@ def row(
         for name, label in labels.items()
         for when, found in (("after", ends.after), ("before", ends.before))
     }
+    results[SCORE] = level_text(ends, metrics.GROUP_SCORE)
     seconds = [record["seconds"] for records in steps for record in records]
     return {
         "status": state_text(sweep, ends.complete),
@@ -135,6 +138,7 @@ def row(
         **results,
         "all settings": "",
         "id": sweep.id,
+        "metric": "" if main is None else f"{ends.queries} {label_of(main)}".strip(),
     }
 
 
@@ -233,10 +237,20 @@ def result_text(sweep: SeedGroup, ends: _Ends, name: str) -> str:
 
     `70.6 ± 2.5 % (56.4–82.3) GroupMatch, chance 50.0`
     """
-    found = ends.after[("", name)]
-    of = f"{ends.queries} {label_of(name)}, chance {_pct(found.chance)}".strip()
+    of = f" {ends.queries} {label_of(name)}".replace("  ", " ")
+    return level_text(ends, name, of) + so_far(sweep, ends.complete)
+
+
+def level_text(ends: _Ends, name: str, of: str = "") -> str:
+    """A metric after the last iteration, `41.7 % (29.1–55.1), chance 16.7`; a dash where there is none.
+
+    of : what it is, before the chance level.
+    """
+    found = ends.after.get(("", name))
+    if found is None:
+        return "–"
     ties = f", {found.ties:.3g} tied" if found.ties else ""
-    return f"{before_text(found)} {of}{ties}{so_far(sweep, ends.complete)}"
+    return f"{before_text(found)}{of}, chance {_pct(found.chance)}{ties}"
 
 
 def label_of(name: str) -> str:
@@ -280,6 +294,11 @@ COLUMNS: dict[str, Any] = {
         help="In brackets the 95 % interval, the chance level, and ties where there are some. Of several seeds: mean ± "
         "standard deviation (n − 1) of those that are complete; the interval is over seeds and groups.",
     ),
+    SCORE: st.column_config.TextColumn(
+        "GroupScore (last iteration)",
+        width=230,
+        help="The stricter metric beside GroupMatch, as the column of the result has that. A dash: not measured.",
+    ),
     "set": st.column_config.TextColumn(
         "run",
         width=164,
@@ -317,7 +336,7 @@ _PIXELS = {
 _ROW, _SCROLL_BAR, _EDGE, _MOST_HEIGHT = 35, 11, 2, 400
 # On a laptop all of them fit; on a phone the first ones are in sight: which run, and what came out.
 FITTING = (
-    *("set", "result", "gain", SCORE_GAIN, "before", "groups", "curve", "status"),
+    *("set", "result", "gain", SCORE, SCORE_GAIN, "before", "groups", "curve", "status"),
     *("model", "settings", "seed", "started", "time"),
 )
 _YIELDING = (
@@ -352,14 +371,19 @@ def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
     Names that their columns have no room for are cut short, which says that they go on.
     """
     short = frame.assign(set=begun(frame), started=frame["started"].dt.strftime("%d %b %H:%M"))
+    if metric := shared_metric(frame):  # its head says it
+        short["result"] = short["result"].str.replace(f" {metric},", ",", regex=False)
+    if (frame[SCORE] == "–").all():
+        short = short.drop(columns=SCORE)
     if "model" in short:
         short["model"] = [_cut(name, _LETTERS["model"]) for name in short["model"]]
     need = {name: _needed(short, name) for name in FITTING if name in short}
+    need["result"] = max(need["result"], int(_pixels(result_head(frame))) + _PADDING)
     need["set"] += _MARK  # also without one, so that no column moves once two runs are ticked
     finished = (frame["status"] == "finished").all()  # else “so far” stands at the end of a result
     if finished:
         need["result"] = min(need["result"], COLUMNS["result"]["width"])
-    for last in range(3 if finished else len(_YIELDING) + 1):
+    for last in range(len(_YIELDING) + 1):
         widths = {name: width for name, width in need.items() if name not in _YIELDING[:last]}
         left = _ROOM - sum(widths.values())
         if left >= 0:
@@ -368,6 +392,12 @@ def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
         widths["settings"] = max(widths["settings"] + left, _needed(short[:0], "settings"))
         short["settings"] = [_cut_at(said, widths["settings"] - _PADDING) for said in short["settings"]]
     return short.assign(set=marked(frame, short["set"])), widths
+
+
+def shared_metric(frame: pd.DataFrame) -> str:
+    """The metric that every result in the table is of, which its head says; "" where there are several, or none."""
+    found = {*frame["metric"]} - {""}
+    return found.pop() if len(found) == 1 else ""
 
 
 def _needed(frame: pd.DataFrame, name: str) -> int:
@@ -429,7 +459,12 @@ def every_column(frame: pd.DataFrame) -> list[str]:
     """All columns in the order of the screen: set and result first; and no value twice."""
     after = f"{metrics.METRICS[metrics.GROUP_MATCH].label} after"
     fitting = [name for name in FITTING if name in frame]
-    return [*fitting, *(str(name) for name in frame if name not in (*fitting, after, "letter"))]
+    return [*fitting, *(str(name) for name in frame if name not in (*fitting, after, "letter", "metric"))]
+
+
+def result_head(frame: pd.DataFrame) -> str:
+    """What stands above the results: their metric where all have one."""
+    return f"{shared_metric(frame) or 'result'} (last iteration)"
 
 
 def columns_of(widths: Mapping[str, int]) -> dict[str, Any]:
@@ -454,8 +489,8 @@ def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup], chosen: Seque
         status = "–" if said["status"] == "finished" else said["status"]
         settings = said.get("settings", "") or "–"
         groups = f"{said['groups']} groups" if said["groups"] != "–" else "–"
-        score = said.get(SCORE_GAIN, "–")
-        score = "–" if score == "–" else f"GroupScore {score}"
+        gained, level = said.get(SCORE_GAIN, "–"), said[SCORE]
+        score = "–" if level == "–" else f"GroupScore {level}" + (f", gain {gained}" if gained != "–" else "")
         parts = (status, score, before, groups, said["model"], settings, f"seed {said['seed']}", said["time"])
         of = " · ".join(part for part in parts if part != "–")
         with st.container(border=True, gap=None, key=f"card-{sweep.id}"):
@@ -500,6 +535,8 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
     everything = bool(st.session_state.get("columns"))
     shown, widths = (frame.assign(set=marked(frame, frame["set"])), {}) if everything else fitted(frame)
     config, scrolls = columns_of(widths), everything or sum(widths.values()) > _ROOM
+    if widths:
+        config["result"] = {**config["result"], "label": result_head(frame)}
     with st.container(key="all-runs"):
         event = ui.wide_table(
             shown,
@@ -635,7 +672,7 @@ def before_and_after(runs: Sequence[Run], store: RunStore) -> None:
     state = {"set": config["benchmark"], "split": config.get("split", "test"), "model": config["model"]}
     state |= {"other": f"run/{run.id}", "tag": list(config.get("tags") or [])}
     label, icon = "Before and after, group by group", ":material/difference:"
-    ui.page_button(label, "pages/6_Compare.py", state, icon=icon)
+    ui.page_button(label, "pages/6_Compare.py", state, icon=icon, key="before-and-after")
 
 
 def actions(
@@ -644,22 +681,29 @@ def actions(
     others: Sequence[SeedGroup],
     results: Mapping[str, str],
 ) -> None:
-    """What can be done with the chosen ones, all at once. others : all runs of the table; results : of each, as it has
-    them."""
+    """What can be done with the chosen ones, all at once; a phone has it at the lower edge of the screen as long as it
+    lies below the list (`style.css`). others : all runs of the table; results : of each, as it has them."""
     if not chosen:
         return
     runs = [run for sweep in chosen for run in sweep.runs]
     stoppable = sum(run.status in shared.STOPPABLE for run in runs)
     resumable = sum(run.resumable for run in runs)
-    with st.container(horizontal=True, vertical_alignment="center"):
+    with st.container(horizontal=True, vertical_alignment="center", key="run-actions"):
         if len(chosen) == 1:
             page, state = page_of(chosen[0])
-            ui.page_button("Open", page, state, icon=":material/open_in_full:", type="primary")
+            ui.page_button(
+                "Open", page, state, icon=":material/open_in_full:", type="primary", key="open-chosen"
+            )
             pick_second(chosen[0], others, results)
             before_and_after(chosen[0].runs, store)
             rename(chosen[0], store)
-            if len(runs) == 1:
-                archive_button(runs[0], "Export this run")
+        elif len(chosen) <= len(LETTERS):
+            with st.container(key="to-comparison", width="content"):
+                st.markdown(f"[Compare](#{anchor(COMPARED)})")
+        if len(runs) == 1:
+            archive_button(runs[0], "Export this run")
+        else:
+            archives_button(chosen, f"Export {counted(len(runs), 'run')}", "row")
         if stoppable:
             shared.stop_button(store, runs, f"Stop ({stoppable})")
         if resumable:
@@ -686,18 +730,9 @@ def run_archives(chosen: Sequence[SeedGroup]) -> None:
         )
         archive_button(runs[0], f"{lettered(chosen)[0]} ({runs[0].status})", "list")
         return
-    ended = [run for run in runs if not run.live]
-    st.download_button(
-        f"Archives of {counted(len(ended), 'run')}, one file (ZIP)",
-        partial(packed_together, _archive_names(chosen)),
-        f"crossmatch-{len(ended)}-runs.zip",
-        "application/zip",
-        key="export-all",
-        on_click="ignore",
-        icon=":material/folder_zip:",
-        disabled=not ended,
-    )
-    left = len(runs) - len(ended)
+    count = len(_archive_names(chosen))
+    archives_button(chosen, f"Archives of {counted(count, 'run')}, one file (ZIP)", "all")
+    left = len(runs) - count
     without = (
         f" Without {counted(left, 'run')} that {'has' if left == 1 else 'have'} not ended." if left else ""
     )
@@ -706,6 +741,21 @@ def run_archives(chosen: Sequence[SeedGroup]) -> None:
         f"each archive in it is one run.{without}"
     )
     st.caption("  \n".join([said, *map(escape_markdown, lettered(chosen))]))
+
+
+def archives_button(chosen: Sequence[SeedGroup], label: str, where: str) -> None:
+    """Downloads those of several runs that have ended as one file."""
+    names = _archive_names(chosen)
+    st.download_button(
+        label,
+        partial(packed_together, names),
+        f"crossmatch-{len(names)}-runs.zip",
+        "application/zip",
+        key=f"export-{where}",
+        on_click="ignore",
+        icon=":material/folder_zip:",
+        disabled=not names,
+    )
 
 
 def _archive_names(chosen: Sequence[SeedGroup]) -> dict[str, str]:
@@ -877,7 +927,7 @@ NOTHING = _Shown({}, {}, "")
 
 def overlay(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     """The curves of three runs and more laid over each other, the uppermost as A; what of it can be taken away."""
-    st.header("Compared", anchor=False)
+    st.header(COMPARED, anchor=anchor(COMPARED))
     sweeps = by_age(chosen)
     of = {
         f"{letter}: {name}": sweep
@@ -928,7 +978,7 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     """Two laid over each other, the older as A, and the difference on the same groups; what of it can be taken away."""
     bar = st.container(horizontal=True, vertical_alignment="center")
     with bar:
-        st.header("Compared", anchor=False, width="content")
+        st.header(COMPARED, anchor=anchor(COMPARED), width="content")
         st.toggle("Swap A and B", key="swapped", bind="query-params")
     first, second = by_age(chosen)
     pair = _Pair.of(first, second, store, partial(ends_now, store=store))

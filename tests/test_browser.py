@@ -661,6 +661,11 @@ def test_on_a_phone_what_a_run_changed_comes_soon_and_its_page_is_short(visit):
     links = [link.bounding_box() for link in page.locator(".st-key-contents a").all()]
     assert len(links) == 4 and len({round(box["y"]) for box in links}) == 1  # in a row, which scrolls
     assert all(box["height"] >= 36 for box in links)
+    row = page.locator(".st-key-contents p")  # cut at the edge, it looked as if it ended there
+    assert "linear-gradient" in row.evaluate("e => getComputedStyle(e).maskImage")
+    row.evaluate("e => e.scrollTo(9999, 0)")
+    last, edge = (each.bounding_box() for each in (page.locator(".st-key-contents a").last, row))
+    assert last["x"] + last["width"] <= edge["x"] + edge["width"] - 40  # the last one ends before it fades
     cards = page.evaluate(BOXES, "[class*=st-key-run-cards] [data-testid=stMetric]")
     assert len(cards) == 2 and cards[0]["top"] == cards[1]["top"]
     verdict = page.locator(".cm-verdicts tr").first
@@ -1265,3 +1270,27 @@ def test_a_report_breaks_no_word_of_a_head_and_its_tables_fit_a_phone_and_paper(
     assert broken == [] and wide <= width
     # A phone showed three columns of nine, and paper cut the others off.
     assert sideways == 0 and on_paper == 0 and sheet <= 688
+
+
+def test_on_a_phone_what_is_done_with_ticked_runs_stays_in_sight(visit, home, monkeypatch):
+    """Stop, resume, export and delete lay below a list of twelve cards."""
+    page = visit("/Runs", width=390, height=844)  # the app makes its store
+    settle(page)
+    monkeypatch.setenv("CROSSMATCH_HOME", str(home / "data"))
+    store, config = RunStore(), TTMRun.of("scenes/left-right", "builtin/clip", groups=20).written()
+    names = [store.create("ttm", f"number {i}", config).id for i in range(8)]
+    try:
+        page.reload()
+        for count in (1, 2):
+            page.locator(f".st-key-tick-{names[-count]} label").click()
+            wanted = ["Rename", "Delete"] if count == 1 else ["Compare", "Export 2 runs", "Delete"]
+            for name in wanted:
+                part = page.locator(".st-key-run-actions").locator("a, button").filter(has_text=name).first
+                part.wait_for()
+                box = part.bounding_box()
+                assert box["height"] >= 44 and box["y"] + box["height"] <= 844
+        tick = page.locator(f".st-key-tick-{names[-1]} label").bounding_box()
+        assert min(tick["width"], tick["height"]) >= 44
+    finally:
+        for name in names:
+            store.delete(name)

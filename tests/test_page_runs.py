@@ -67,7 +67,9 @@ def test_the_newest_runs_are_cards_too(app, made):  # noqa: F811
     for name in frame.index:
         assert test.button(key=f"open-{name}").label.startswith("**")
         said = text(test).replace("\\", "")
-        assert frame.loc[name, "result"] in said and f"before {frame.loc[name, 'before']} · " in said
+        result, score = (frame.loc[name, column] for column in ("result", "GroupScore after"))
+        assert result.replace(", chance", " GroupMatch, chance") in said and f"GroupScore {score}" in said
+        assert f"before {frame.loc[name, 'before']} · " in said
         assert f"Gain **{frame.loc[name, 'gain']}** points" in said
     style = (ROOT / ".streamlit/style.css").read_text()
     assert "@media (min-width: 641px) {.st-key-newest-runs {display: none;}}" in style
@@ -131,7 +133,9 @@ def test_the_table_says_kind_and_seed_and_takes_the_seeds_of_a_sweep_as_one(app,
     assert set(frame["status"]) == {"finished"}
     row = rows.loc[made.simplematch]
     value, interval = row["GroupMatch after"].removesuffix(", chance 50.0)").split(" (")
-    assert row["result"] == f"{value} ({interval}) GroupMatch, chance 50.0"
+    assert (
+        row["result"] == f"{value} ({interval}), chance 50.0"
+    )  # the head says the metric that all rows have
     assert len(row["curve"]) == 3 and row["time"].endswith("s")
     value, _, rest = row["GroupMatch before"].partition(" (")
     assert row["before"] == f"{value} ({rest.partition(',')[0]})"  # with its interval
@@ -314,7 +318,7 @@ def test_what_trains_nothing_has_no_before_and_a_ledger_the_result_of_the_run_it
     rows = app(RUNS).dataframe[0].value.set_index("id")
     assert rows.loc[measured.id, "before"] == "–" and rows.loc[measured.id, "groups"] == "24 of 300"
     assert list(rows.loc[measured.id, "curve"]) == []
-    assert ") GroupMatch, chance 50.0" in rows.loc[measured.id, "result"]
+    assert "), chance 50.0" in rows.loc[measured.id, "result"]
     value = last["metrics"]["group_match"]["value"]
     assert f"{value:.1f} % (" in rows.loc[ledger.id, "result"] and len(rows.loc[ledger.id, "curve"]) == 2
 
@@ -924,12 +928,36 @@ def test_curves_of_two_runs_are_named_by_what_sets_them_apart(app, made):  # noq
     assert {name for name in names if name} == {"A: seed 1", "B: seed 0"}
 
 
+def test_the_final_groupscore_stands_beside_the_result_with_interval_and_chance(app, made, capsys):  # noqa: F811
+    """GroupScore was in the table as a gain alone, which has no chance level, and the command had none of it."""
+    table, store = app(RUNS).dataframe[0], RunStore()
+    shown, rows = json.loads(table.proto.columns), table.value.set_index("id")
+    assert shown["result"]["label"] == "GroupMatch (last iteration)"
+    assert shown["GroupScore after"]["label"] == "GroupScore (last iteration)"
+    last = store.steps(made.wide)[-1]["metrics"]["group_score"]
+    value, low, high = (f"{last[each]:.1f}" for each in ("value", "low", "high"))
+    assert rows.loc[made.wide, "GroupScore after"] == f"{value} % ({low}–{high}), chance 16.7"
+    assert " ± " in rows.loc[made.group, "GroupScore after"]
+    cli(["runs", "list"], standalone_mode=False)
+    assert f"GroupScore {value} [{low}, {high}], chance 16.7" in " ".join(capsys.readouterr().out.split())
+    cli(["runs", "list", "--json"], standalone_mode=False)
+    records = {each["id"]: each for each in json.loads(capsys.readouterr().out)}
+    assert records[made.wide]["group_score"]["low"] == last["low"]
+
+
+def test_a_result_names_its_metric_where_not_all_have_the_same():
+    page = runpy.run_path(str(ROOT / RUNS))
+    frame = lambda *names: pd.DataFrame({"metric": names})  # noqa: E731
+    assert page["result_head"](frame("GroupMatch", "", "GroupMatch")) == "GroupMatch (last iteration)"
+    assert page["result_head"](frame("GroupMatch", "test mAP")) == "result (last iteration)"
+
+
 def test_the_table_fits_a_laptop_and_shows_every_column_on_demand(app, made):  # noqa: F811
     test = app(RUNS)
     shown = json.loads(test.dataframe[0].proto.columns)
     order = list(test.dataframe[0].proto.column_order)
-    assert order[:6] == ["set", "result", "gain", "groups", "curve", "status"]
-    assert order[-2:] == ["started", "time"] and "GroupMatch before" not in order
+    assert order[:7] == ["set", "result", "gain", "GroupScore after", "groups", "curve", "status"]
+    assert order[-1] == "seed" and "GroupMatch before" not in order
     assert sum(shown[name]["width"] for name in order) <= ROOM
     order = list(fine(test.toggle(key="columns").set_value(True).run()).dataframe[0].proto.column_order)
     assert {"before", "GroupScore gain", "GroupMatch before", "GroupScore after", "kind", "id"} <= {*order}
@@ -1179,6 +1207,16 @@ def test_seeds_that_are_not_complete_are_counted_out_of_a_comparison_and_it_is_s
     assert nothing.startswith("There is no paired test") and "no complete seed in common" in nothing
     assert "seed 0 alone, complete in both" in told(made.group, made.simplematch)
     assert "complete" not in told(*made.seeds)
+
+
+def test_several_ticked_runs_are_exported_beside_the_other_ways_on(app, made):  # noqa: F811
+    """Their archives lay in the menu below the comparison alone."""
+    test = choose(app(RUNS), made.simplematch, made.wide)
+    assert "[Compare](#compared)" in text(test)
+    labels = [each.proto.label for each in test.get("download_button")]
+    assert "Export 2 runs" in labels
+    labels = [each.proto.label for each in choose(app(RUNS), made.wide).get("download_button")]
+    assert "Export this run" in labels and not any(label.startswith("Export 2") for label in labels)
 
 
 def test_that_a_table_goes_on_is_said_where_it_does():

@@ -88,7 +88,7 @@ def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
         ("T", 51, "Iterations T must be at most 50."),
         ("lr", 0.0, "Learning rate must be at least 1e-07."),
         ("batch", 0, "Groups per batch must be at least 1."),
-        ("n", 301, "Number of groups must be at most 300."),
+        ("n", 0, "Number of groups must be at least 1."),
     ],
 )
 def test_a_number_out_of_range_is_said_in_one_line_and_nothing_starts_until_it_is_changed(
@@ -646,6 +646,14 @@ def test_the_time_left_of_seeds_counts_those_that_wait():
     assert SeedGroup("", [works, replace(works, seconds_left=None)]).seconds_left is None
 
 
+def test_more_groups_than_a_set_has_are_all_of_them_and_it_is_said(app):
+    """The number was cut in its field, “all 300” was marked, and the run could not be started."""
+    test = app(TTM, set=SET, model="builtin/clip", n="99999")
+    assert "The set has 300 groups; all are taken." in [each.value for each in test.caption]
+    assert not test.error and not button(test, "Start the run").disabled
+    assert test.session_state["few_groups"] == "all 300"
+
+
 def test_a_sweep_shows_means_deviations_and_every_seed(app, made):  # noqa: F811
     test = app(TTM, run=made.group)
     store = RunStore()
@@ -674,6 +682,40 @@ def test_several_seeds_have_a_verdict_with_interval_what_one_more_may_gain_and_c
     table = test.dataframe[0].value
     fixed = [int((a > b).sum()) for a, b in zip(after, before, strict=True)]
     assert list(table["GroupMatch fixed"]) == [str(n) for n in fixed]
+
+
+def test_groups_that_every_seed_or_some_have_changed_open_as_a_single_runs_do(app, made):  # noqa: F811
+    """“27 fixed by every seed” opened nothing."""
+    store, truth = RunStore(), load(SET, "test").select(np.arange(24)).truth
+    for metric in ("group_match", "group_score"):
+        turned = np.array(
+            [
+                np.subtract(
+                    *(
+                        Evaluation.of(store.scores(run, i), truth).outcomes[metric].value.astype(int)
+                        for i in (2, 0)
+                    )
+                )
+                for run in made.seeds
+            ]
+        )
+        counts = {
+            "✓ Fixed by every seed": (turned == 1).all(axis=0).sum(),
+            "✗ Broken by every seed": (turned == -1).all(axis=0).sum(),
+            "Changed by some": ((turned != 0).any(axis=0) & ~(turned != 0).all(axis=0)).sum(),
+        }
+        assert counts["Changed by some"] + counts["✓ Fixed by every seed"]  # there is something to open
+        test = fine(app(TTM, run=made.group).selectbox(key="explain_by").set_value(metric).run())
+        assert {f"{head} ({count})" for head, count in counts.items()} <= {tab.label for tab in test.tabs}
+        said = text(test)
+        assert "What changed over the seeds" in said and "(#what-changed-over-the-seeds)" in said
+        if counts["Changed by some"]:
+            assert re.search(r"(Fixed|Broken) by 1 of 2 seeds \([01]\); here seed [01]\. ", said)
+        if counts["✓ Fixed by every seed"]:
+            assert "Fixed by every one of 2 seeds; here seed 0. " in said
+    live = store.create("ttm", "waits", {**store.get(made.seeds[0]).config, "seed": 2})
+    store.queue_up(live.id)
+    assert "(#what-changed-over-the-seeds)" not in text(app(TTM, run=made.group))
 
 
 @pytest.mark.parametrize(

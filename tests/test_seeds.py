@@ -1,6 +1,7 @@
 """Several seeds as one thing: started together, summed up by mean and standard deviation, never by the best."""
 
 import json
+import re
 
 import numpy as np
 import pytest
@@ -11,13 +12,13 @@ from core.base.errors import InputError
 from core.exchange.run_table import _ends_of
 from core.exchange.seeds import SeedResult
 from core.metrics.evaluation import Evaluation
-from core.metrics.statistics import Estimate, estimate
+from core.metrics.statistics import Comparison, Estimate, estimate
 from core.runs import engine
 from core.runs.store import RunStore
 from core.ttm import seeds
 from core.ttm.records import SeedChange, _only_memorised, _seed_change, changes
 from core.ttm.run import SimpleMatchRun, TTMRun
-from core.ttm.seeds import _is_seedless, seeded
+from core.ttm.seeds import _is_seedless, seeded, spread
 from ui.ttm_sweep import _more_seeds
 
 
@@ -327,3 +328,20 @@ def test_where_groupmatch_is_full_before_no_text_takes_its_standstill_for_memori
     results = SeedResult.of_seeds([before] * 2, [after] * 2, whole)
     for text in (SeedResult.html(results), SeedResult.latex(results).replace(r"\%", "%")):
         assert ceiling in text and "real gain" not in text
+
+
+def test_a_reports_table_of_seeds_has_one_number_of_digits_in_a_column_and_short_lines():
+    """It had “0.00” and “0” in one column, and was wider than its page: the gain and its interval were one line."""
+    change = lambda fixed: SeedChange(  # noqa: E731
+        Comparison(1.0, -1.0, 3.0, 1, 0, 0.5, p_holm=0.5), [1.0, 1.0], fixed, [0, 0], 0, 0, None
+    )
+    end = Estimate(50.0, 40.0, 60.0, 25.0, 0)
+    results = [
+        SeedResult(name, "", end, end, spread([50.0, 51.0]), [0, 0], 1.0, change(fixed))
+        for name, fixed in (("group_score", [1, 2]), ("group_match", [1, 1]))
+    ]
+    cells = re.findall(
+        r'<td class="num">([\d.]+)</td><td class="num">([\d.]+)</td></tr>', SeedResult.html(results)
+    )
+    assert cells == [("1.50", "0.00"), ("1.00", "0.00")]
+    assert "</b><br>[" in SeedResult.html(results)

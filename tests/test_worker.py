@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from core.base import files, processes
 from core.base.errors import InputError
 from core.runs import attempt
 from core.runs import store as runs
+from core.runs.description import _Share
 from core.runs.engine import launch
 from core.runs.resume import carry_out
 from core.runs.store import RunStore
@@ -591,6 +593,22 @@ def test_time_left_comes_from_the_pace_of_this_attempt(store, monkeypatch):
     clock[0] += 10
     job.progress(0.75, "ten seconds for a quarter")
     assert job._progress["seconds_left"] == pytest.approx(10.0)
+
+
+def test_the_bar_follows_finished_iterations_and_the_time_left_the_work(store, job, monkeypatch):
+    """The bar stood at 29 % in iteration 2 of 4: it counted time as it was foretold."""
+    told, clock = [], [100.0]
+    list(job.execute(progress=lambda share, text: told.append((share, text))))
+    of = [(share, int(said[1])) for share, text in told if (said := re.match(r"iteration (\d) of 3: ", text))]
+    assert all((number - 1) / 3 <= share <= number / 3 + 1e-9 for share, number in of) and len(of) > 6
+    shown = [share for share, _ in told]
+    assert shown == sorted(shown) and {share.work for share in shown} != {*shown}
+    monkeypatch.setattr(attempt.time, "monotonic", lambda: clock[0])
+    now = attempt.RunAttempt(store, counting(store).id, 0)
+    now.progress(_Share.of(0.0, 0.0), "iteration 1 of 2: training")
+    clock[0] += 10
+    now.progress(_Share.of(0.5, 0.25), "iteration 2 of 2: training")
+    assert now._progress["fraction"] == 0.5 and now._progress["seconds_left"] == pytest.approx(30.0)
 
 
 def test_time_left_does_not_count_what_comes_before_the_first_iteration(store, monkeypatch):

@@ -10,6 +10,7 @@ import numpy as np
 import streamlit as st
 
 from core.base.public_mode import is_public
+from core.base.text import counted
 from core.datasets.embeddings import read_embeddings
 from core.exchange.uploads import Upload
 from core.figures.text import escape_markdown
@@ -350,10 +351,13 @@ FEW_GROUPS = (40, 100)  # of a quick try
 
 def group_count(place: Any, total: int) -> int:
     """How many groups a run has: beside the preset, as fewer of them are the quickest try. A number is typed, or
-    chosen below it; an empty field is all."""
+    chosen below it; an empty field is all, and so is more than there are, which is said."""
     label, more = "Number of groups", {"help": HELP["n"], "placeholder": "or type a number"}
     field = place.container(key="group-count", gap="xxsmall")
-    count = number(field, label, 1, total, None, key="n", **more)
+    count = number(field, label, 1, None, None, key="n", **more)
+    if count is not None and count > total:
+        field.caption(f"The set has {counted(total, 'group')}; all are taken.")
+        count = None
     names = {str(few): few for few in FEW_GROUPS if few < total} | {f"all {total}": None}
     st.session_state["few_groups"] = next((name for name, few in names.items() if few == count), None)
     field.pills(

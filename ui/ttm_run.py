@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Container, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -426,9 +426,23 @@ def explained(run_id: str, done: int, attempt: int, metric: str, _run: Run) -> p
 
 def explanations(store: RunStore, run: Run, after: Evaluation) -> None:
     """Fixed and broken groups: which iteration took them, with which pseudo-label, and when they turned."""
+    metric = counted_as_right(run, after)
+    table = explained(run.id, run.done, run.attempt, metric, run)
+    order = table.sort_values("margin_after", ascending=False, kind="stable")
+    found = {
+        name: [ChangedGroup(run, int(str(index)), name) for index in order.index[order["change"] == name]]
+        for name in ("fixed", "broken")
+    }
+    marks, method = {"fixed": "✓ Fixed by", "broken": "✗ Broken by"}, method_of(run)
+    changed_tabs({f"{marks[name]} {method}": (name, groups) for name, groups in found.items()}, metric)
+    csv_button("Explanations of all groups (CSV)", table, f"run-{run.id}-explained-{metric}")
+
+
+def counted_as_right(run: Run, after: Evaluation) -> str:
+    """By which metric a group counts as right, of those that a run has."""
     is_global = run.config.get("ttm", {}).get("variant") == "global"
     names = [*after.outcomes, GLOBAL] if is_global else list(after.outcomes)
-    metric = st.selectbox(
+    return st.selectbox(
         "What counts as right",
         names,
         names.index(metrics.GROUP_MATCH),
@@ -437,42 +451,55 @@ def explanations(store: RunStore, run: Run, after: Evaluation) -> None:
         bind="query-params",
         width=280,
     )
-    table = explained(run.id, run.done, run.attempt, metric, run)
-    changes = {change: table[table["change"] == change] for change in ("fixed", "broken")}
-    marks = {"fixed": "✓ Fixed by", "broken": "✗ Broken by"}
-    method = method_of(run)
-    heads = {change: f"{marks[change]} {method} ({len(groups)})" for change, groups in changes.items()}
-    some = next((head for change, head in heads.items() if len(changes[change])), None)  # not an empty one
-    tabs = st.tabs([*heads.values()], default=some)
-    for tab, (change, groups) in zip(tabs, changes.items(), strict=True):
+
+
+class ChangedGroup(NamedTuple):
+    """A group that a run has fixed or broken, as a card shows it."""
+
+    run: Run
+    group: int  # its place in the set
+    change: str  # "fixed" or "broken"
+    told: str = ""  # before its story
+
+
+def changed_tabs(found: Mapping[str, tuple[str, Sequence[ChangedGroup]]], metric: str) -> None:
+    """A tab for each kind of change, with the number of its groups; opened is the first that has any.
+
+    found : by the head of the tab its key and its groups, in their order.
+    """
+    heads = {head: f"{head} ({len(groups)})" for head, (_, groups) in found.items()}
+    some = next((heads[head] for head, (_, groups) in found.items() if groups), None)
+    for tab, (key, groups) in zip(st.tabs([*heads.values()], default=some), found.values(), strict=True):
         with tab:
-            changed(run, after, change, groups.sort_values("margin_after", ascending=False, kind="stable"))
-    csv_button("Explanations of all groups (CSV)", table, f"run-{run.id}-explained-{metric}")
+            changed(groups, key, metric)
 
 
-def changed(run: Run, after: Evaluation, change: str, groups: pd.DataFrame) -> None:
-    """A page of cards, the surest first: the group, its story, and the way to the Groups page."""
-    if groups.empty:
+def changed(groups: Sequence[ChangedGroup], key: str, metric: str) -> None:
+    """A page of cards: the group, its story, and the way to the Groups page."""
+    if not groups:
         st.caption("None.")
         return
-    per_page = SHOWN_WITHOUT_PICTURES if run.config.get("embeddings") else SHOWN
+    per_page = SHOWN_WITHOUT_PICTURES if groups[0].run.config.get("embeddings") else SHOWN
     count = -(-len(groups) // per_page)
     # Above what it changes: on a phone a card is higher than the screen.
-    page = st.pagination(count, key=f"page_{change}") if count > 1 else 1
+    page = st.pagination(count, key=f"page_{key}") if count > 1 else 1
     start = (min(page, count) - 1) * per_page
-    for index, row in groups.iloc[start : start + per_page].iterrows():
-        with st.container(border=True, key=f"before-after-{change}-{index}"):
-            card(run, after, int(str(index)), {str(k): v for k, v in row.items()})
+    for each in groups[start : start + per_page]:
+        with st.container(border=True, key=f"before-after-{key}-{each.group}"):
+            card(each, metric)
 
 
-def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> None:
+def card(changed: ChangedGroup, metric: str) -> None:
     """A group before the run beside the same after it: pictures and matching, scores, verdicts; and its story."""
+    run, index = changed.run, changed.group
     group = run_groups(run.id, run.config)[index]
     is_global = run.config.get("ttm", {}).get("variant") == "global"
+    found = explained(run.id, run.done, run.attempt, metric, run).loc[index]
+    row = {str(key): value for key, value in found.items()}
     history = group_history_text(row, len(group.captions) if is_global else None)
     name = escape_markdown(group_title(group.id))
-    st.markdown(f"**{name}.** {escape_markdown(history)}")
-    both = [evaluation_at(run.id, 0, run.attempt, run).group(index), after.group(index)]
+    st.markdown(f"**{name}.** {changed.told}{escape_markdown(history)}")
+    both = [evaluation_at(run.id, i, run.attempt, run).group(index) for i in (0, run.done)]
     for column, when, data in zip(
         st.columns(2, gap="large"), ("Before", f"After {what_was_done(run)}"), both, strict=True
     ):
@@ -481,7 +508,7 @@ def card(run: Run, after: Evaluation, index: int, row: Mapping[str, Any]) -> Non
     with st.container(horizontal=True, vertical_alignment="center"):
         _ways_on(run, group, name)
         if not run.config.get("embeddings"):
-            sentence = f"{group_title(group.id)}: {row['change']} by {method_of(run)}."
+            sentence = f"{group_title(group.id)}: {changed.change} by {method_of(run)}."
             picture = partial(_change_picture, group, both[0], both[1], sentence, run.config["model"])
             picture_buttons(
                 f"{group_title(group.id)}, before and after",

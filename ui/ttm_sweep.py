@@ -38,9 +38,9 @@ from core.ttm.records import _MEMORISED, _SAME_SEEDS, SeedChange, _at_ceiling, _
 from core.ttm.run import RUNS, adaptation
 from core.ttm.seeds import SeedGroup, group_runs, seed_of, summary
 from ui.export import chart, csv_button, export_section
-from ui.formatting import change_text, p_text, true_minus, unbroken, wide_table
+from ui.formatting import anchor, change_text, p_text, true_minus, unbroken, wide_table
 from ui.runs import evaluation_at, live_section, open_run, run_groups, settings_line, what_ran
-from ui.ttm_run import measured_parts, report_of
+from ui.ttm_run import ChangedGroup, changed_tabs, counted_as_right, explained, measured_parts, report_of
 
 _HEIGHT = 340  # of the curves: on a laptop all of them stand on the first screen
 RESULT = (
@@ -55,6 +55,8 @@ def view(store: RunStore, group: str, files: DeltaGenerator) -> None:
     runs = group_runs(store, group)
     live_section(runs, _growing, "The curves appear once the first seed has been evaluated.")
     steps = [store.steps(run.id) for run in runs]
+    if not any(run.live for run in runs):
+        changed_groups(complete(runs, steps))
     rows = summary(steps)
     if rows:
         whole, missing = complete(runs, steps), pending(runs, steps)
@@ -147,7 +149,7 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     verdict(found, len(whole))
     curves(runs, rows)
     result(runs, steps, found)
-    verdict_details(found, len(whole))
+    verdict_details(found, not any(run.live for run in runs))
     settings_line(runs)
     table(runs, steps)
 
@@ -193,11 +195,15 @@ def verdict(found: Mapping[str, SeedChange], seeds: int) -> None:
     st.markdown(unbroken(true_minus("  \n".join(lines))))
 
 
-def verdict_details(found: Mapping[str, SeedChange], seeds: int) -> None:
-    """Below the curves: the test of each metric, what one more seed may gain, how many groups are fixed and broken."""
+def verdict_details(found: Mapping[str, SeedChange], is_over: bool) -> None:
+    """Below the curves: the test of each metric, what one more seed may gain, how many groups are fixed and broken.
+
+    is_over : no seed is at work any more, so that these groups stand below.
+    """
     lines = [_details(label, change) for label, change in found.items()]
+    more = [f"[See these groups](#{anchor(CHANGED)})"] if is_over else []
     if lines:
-        st.caption(unbroken(true_minus("  \n".join([*lines, _READING]))))
+        st.caption(unbroken(true_minus("  \n".join([*lines, _READING, *more]))))
 
 
 _READING = (
@@ -243,6 +249,42 @@ def _details(label: str, change: SeedChange) -> str:
         f"{label}: p {p_text(found.p_value)}{corrected}; {more}. On average a seed fixes {fixed} groups and breaks "
         f"{broken}; {change.always_fixed} are fixed and {change.always_broken} broken by every seed."
     )
+
+
+CHANGED = "What changed over the seeds"  # a section's title
+
+
+def changed_groups(runs: Sequence[Run]) -> None:
+    """The groups that every complete seed has fixed, or broken, and those that only some have changed, as cards."""
+    if len(runs) < 2 or run_groups(runs[0].id, runs[0].config).truth is None:
+        return
+    st.header(CHANGED, anchor=anchor(CHANGED))
+    metric = counted_as_right(runs[0], _ends(runs)[1][0])
+    tables = [explained(run.id, run.done, run.attempt, metric, run) for run in runs]
+    # The surest first; all seeds begin as one model, so that none breaks what another one fixes.
+    order = np.argsort(-np.mean([table["margin_after"] for table in tables], axis=0), kind="stable")
+    found: dict[str, list[ChangedGroup]] = {"fixed": [], "broken": [], "some": []}
+    for index in order.tolist():
+        turns = [str(table["change"].iloc[index]) for table in tables]
+        seeds = [run for run, turn in zip(runs, turns, strict=True) if turn in ("fixed", "broken")]
+        if seeds:
+            change = turns[runs.index(seeds[0])]
+            told = _by_which(change, seeds, len(runs))
+            key = change if len(seeds) == len(runs) else "some"
+            found[key].append(ChangedGroup(seeds[0], index, change, told))
+    heads = {"fixed": "✓ Fixed by every seed", "broken": "✗ Broken by every seed", "some": "Changed by some"}
+    changed_tabs({heads[key]: (key, groups) for key, groups in found.items()}, metric)
+
+
+def _by_which(change: str, runs: Sequence[Run], of: int) -> str:
+    """Which seeds have fixed or broken a group, and which one the card shows; Markdown."""
+    numbers = [seed_of(run) for run in runs]
+    by = (
+        f"every one of {of} seeds"
+        if len(runs) == of
+        else f"{len(runs)} of {of} seeds ({_seeds_said(numbers)})"
+    )
+    return f"{change.capitalize()} by {by}; here seed {numbers[0]}. "
 
 
 def _results(runs: Sequence[Run]) -> list[SeedResult]:

@@ -32,7 +32,7 @@ from core.exchange.runs import import_run
 from core.exchange.seeds import SeedResult, _cautions
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import GROUP_MATCH
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
 from core.runs.engine import launch
 from core.runs.models import adapted_model
 from core.runs.store import Run, RunStore
@@ -120,6 +120,9 @@ class _Listed(NamedTuple):
         found = None if name is None else ends.after["", name]
         ties = f", {found.ties:.3g} tied" if found is not None and found.ties else ""
         metric = [] if name is None else [f"{ends.queries} {_metric_label(name)}{ties}".strip()]
+        score = None if name == GROUP_SCORE else ends.after.get(("", GROUP_SCORE))
+        if score is not None:
+            metric.append(f"{_metric_label(GROUP_SCORE)} {_accuracy(score)}, chance {_pct(score.chance)}")
         seeds = [seed_of(run) for run in self.sweep.runs]
         title = self.sweep.title.partition(" · seeds ")[0].removesuffix(f" · seed {seeds[0]}")
         title += f" of {first.config['group']}" if len(seeds) == 1 and first.config.get("group") else ""
@@ -151,16 +154,18 @@ def _accuracy(found: _Result) -> str:
 
 
 def _run_record(listed: _Listed) -> dict[str, Any]:
-    """A run as it is stored, its main metric before and after, and its gain."""
+    """A run as it is stored, its main metric before and after, its GroupScore after, and its gain."""
     ends, name, gain = listed.measured.ends, listed.main, listed.measured.gain
     before, after = (None if name is None else of.get(("", name)) for of in (ends.before, ends.after))
     results = {
         when: None if of is None else of._asdict() for when, of in (("before", before), ("after", after))
     }
+    score = ends.after.get(("", GROUP_SCORE))
     return {
         **listed.sweep.runs[0].record(),
         "metric": name,
         **results,
+        GROUP_SCORE: None if score is None else score._asdict(),
         "gain": None if gain is None else gain.record(),
     }
 

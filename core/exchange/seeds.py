@@ -140,9 +140,11 @@ class SeedResult(NamedTuple):
     @staticmethod
     def html(results: Sequence[SeedResult]) -> str:
         """The same as a piece of a report; "" of nothing."""
-        rows = "".join(_html_row(each) for each in results)
-        if not rows:
+        if not results:
             return ""
+        counts = [n for each in results if each.change for n in each.change._mean_counts]
+        digits = 2 if any("." in count for count in counts) else 0  # one column, one number of digits
+        rows = "".join(_html_row(each, digits) for each in results)
         seeds = counted(results[0].spread.seeds, "seed")
         head = (
             f"<tr><th>Metric</th><th>Before [95&nbsp;%]</th><th>After, mean of {seeds} ± SD [95&nbsp;%]</th>"
@@ -224,7 +226,7 @@ def _ties(found: SeedResult) -> str:
     return f"tied by seed {', '.join(map(str, found.ties))}" if any(found.ties) else "no ties"
 
 
-def _html_row(found: SeedResult) -> str:
+def _html_row(found: SeedResult, digits: int) -> str:
     label = f"{METRICS[found.metric].label}{f', {found.part}' if found.part else ''}"
     first, last = found.before, found.after
     return (
@@ -232,19 +234,20 @@ def _html_row(found: SeedResult) -> str:
         f'<td class="num"><b>{first.value:.2f}</b> [{first.low:.2f}, {first.high:.2f}]<br><span class="quiet">'
         f"chance {_pct(first.chance)}, {first.tied}</span></td>"
         f'<td class="num"><b>{found}</b> [{last.low:.2f}, {last.high:.2f}]<br><span class="quiet">'
-        f"chance {_pct(last.chance)}, {_ties(found)}</span></td>{_gain_cells(found)}</tr>"
+        f"chance {_pct(last.chance)}, {_ties(found)}</span></td>{_gain_cells(found, digits)}</tr>"
     )
 
 
-def _gain_cells(found: SeedResult) -> str:
+def _gain_cells(found: SeedResult, digits: int) -> str:
+    """digits : of the groups that a seed fixes and breaks on average."""
     if found.change is None:
         return f'<td class="num">{_true_minus(f"{found.gain:+.2f}")}, not tested</td>' + "<td>–</td>" * 5
     mean, more = found.change.mean, found.change.next_gain
     cells = [
-        f"<b>{found.gain:+.2f}</b> [{mean.low:+.2f}, {mean.high:+.2f}]",
+        f"<b>{found.gain:+.2f}</b><br>[{mean.low:+.2f}, {mean.high:+.2f}]",
         _with_raised_powers(p_digits(mean.p_value)),
         _with_raised_powers(p_digits(mean.p_holm)),
         "–" if more is None else f"{more[0]:+.2f} to {more[1]:+.2f}",
-        *found.change._mean_counts,
+        *(f"{np.mean(counts):.{digits}f}" for counts in (found.change.fixed, found.change.broken)),
     ]
     return "".join(f'<td class="num">{_true_minus(cell)}</td>' for cell in cells)

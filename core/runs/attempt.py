@@ -42,15 +42,16 @@ class RunAttempt:
         self.asked = True
 
     def progress(self, fraction: float, message: str) -> None:
-        """Share of the run that is done, in [0, 1]; reaches the store with the next heartbeat."""
-        now = time.monotonic()
+        """Share of the run that is done, in [0, 1]; reaches the store with the next heartbeat. How long the rest takes
+        is reckoned by the share of the work, where the fraction knows it (`_Share`)."""
+        now, work = time.monotonic(), getattr(fraction, "work", float(fraction))
         if self._began is None:
             self._began = now
-        if self._since is None or fraction <= self._since[1]:
-            self._since = (now, fraction)
+        if self._since is None or work <= self._since[1]:
+            self._since = (now, work)
         began, first = self._since
-        left = (now - began) * (1 - fraction) / (fraction - first) if fraction > first else None
-        self._progress = {"fraction": fraction, "message": message, "seconds_left": left}
+        left = (now - began) * (1 - work) / (work - first) if work > first else None
+        self._progress = {"fraction": float(fraction), "message": message, "seconds_left": left}
 
     def plan(self, total: int) -> None:
         """Say how many iterations there will be."""

@@ -31,6 +31,20 @@ if TYPE_CHECKING:  # a description is read, compared and written without numpy a
 Stop = Callable[[], bool]  # asked often: whether to end now
 Progress = Callable[[float, str], None]  # share done, in [0, 1], and what is being done
 
+
+class _Share(float):
+    """A share done as a bar shows it, of finished iterations and of the one at work, that knows the share of the time
+    that it stands for: some iterations take longer than others."""
+
+    work: float
+
+    @classmethod
+    def of(cls, shown: float, work: float) -> _Share:
+        share = cls(shown)
+        share.work = work
+        return share
+
+
 # Fields that no result depends on.
 _FREE = ("device", "preset", "group", "cell", "sweep")
 # Fields that are written where they are set.

@@ -27,7 +27,7 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
 from core.metrics.statistics import Clusters
-from core.runs.description import Iteration, Progress, Remains, RunDescription, Stop
+from core.runs.description import Iteration, Progress, Remains, RunDescription, Stop, _Share
 from core.runs.models import ADAPTED_KINDS, of_same_kind, origin
 from core.scorers.model_folder import read_config
 from core.scorers.score_kinds import CHAT_TYPES, FIXED_TYPES, KINDS
@@ -202,11 +202,13 @@ class AdaptationRun(RunDescription):
         self, remains: Remains | None = None, stop: Stop | None = None, progress: Progress | None = None
     ) -> Iterator[Iteration]:
         """Adapt, one item per finished iteration, from 0, the state before, on; as `RunDescription.execute`."""
-        plan = ProgressPlan(self.total, [] if remains is None else remains.records)
+        plan, shown = ProgressPlan(self.total, [] if remains is None else remains.records), 0.0
 
         def tell(share: float, text: str) -> None:
+            nonlocal shown
+            shown = max(shown, share)  # a bar never goes back
             if progress is not None:
-                progress(plan.fraction(share), text)
+                progress(_Share.of(shown, plan.fraction(share)), text)
 
         prepare = partial(_tell_preparation, tell, _finished(remains), self.total)
         prepare("loading the groups")

@@ -19,6 +19,9 @@ REHEARSALS = "rehearsals.json"
 # Seconds per group and epoch where no earlier run says better, on two cores; a run trains on 60 % of its groups on
 # average while its threshold falls.
 _DEFAULT_SECONDS = {"builtin/": 0.006, "embeddings": 0.0001}
+_DEFAULT_START = (
+    3.0  # seconds of its process until it trains, and at its end; a run on embeddings is hardly more
+)
 
 
 class _TimeEstimate(NamedTuple):
@@ -63,7 +66,7 @@ def _seconds_per_iteration(store: RunStore, wanted: AdaptationRun) -> _TimeEstim
         return rehearsed
     guess = next((seconds for start, seconds in _DEFAULT_SECONDS.items() if model.startswith(start)), None)
     if guess is not None:
-        return _TimeEstimate(guess, "a rough estimate")
+        return _TimeEstimate(guess, "a rough estimate", start=_DEFAULT_START)
     return _by_size(store, done, model)
 
 
