@@ -196,7 +196,8 @@ def threshold_section(evaluation: Evaluation) -> tuple[dict[str, Callable[[], go
     }
     return marked, (
         f"{MARGIN_NOTE} Vertical line: the threshold "
-        f"τ = {tau:g}. Coverage: groups from there on; precision: those of them matched right."
+        f"τ = {tau:g}. Coverage: groups from there on; precision: those of them matched right. "
+        "Shaded: its 95 % interval."
     )
 
 
@@ -253,7 +254,10 @@ def selected_groups(evaluation: Evaluation, tau: float) -> None:
             {**selected, "verdict": [f"{METRICS[GROUP_MATCH].label} wrong"]},
             disabled=not wrong,
         )
-    st.caption("Press a bar to open its groups, a curve to open the groups that this threshold selects.")
+    st.caption(
+        "Press a bar to open its groups, a curve to open the groups that this threshold selects. Shaded: the 95 % "
+        "interval of the precision at each threshold by itself; few groups, wide interval."
+    )
     bar, step = ui.clicked_point("margins"), ui.clicked_point("threshold")
     if bar is not None:
         open_groups(groups_of_bar(evaluation, bar))
@@ -286,7 +290,7 @@ def threshold_figures(evaluation: Evaluation) -> tuple[go.Figure, go.Figure]:
 
     def draw() -> tuple[go.Figure, go.Figure]:
         margins = figures.margins_data(evaluation.matches, evaluation.outcomes[GROUP_MATCH])
-        steps = figures.threshold_data(threshold_curve(evaluation))
+        steps = figures.threshold_data(threshold_curve(evaluation), len(evaluation.matches.margin))
         drawn = figures.margins_figure(margins), figures.threshold_figure(steps)
         ends = [figure.layout.xaxis.range for figure in drawn]
         for figure in drawn:  # on a phone one stands above the other: a threshold is at one place in both

@@ -15,12 +15,14 @@ from core.figures._style import (
     OUTCOME_SYMBOLS,
     PRECISION_COLOUR,
     THRESHOLD_LINE,
+    band,
     hatched,
     layout,
     line,
 )
 from core.matching.groups import Matches
 from core.metrics.groups import Outcome, ThresholdCurve
+from core.metrics.statistics import _clopper_pearson
 
 
 class MarginsData(NamedTuple):
@@ -94,15 +96,18 @@ def with_threshold_line(figure: go.Figure, x: float) -> go.Figure:
 
 
 class ThresholdData(NamedTuple):
-    """Exact steps over ascending thresholds: percent of groups selected, and percent of those that are right."""
+    """Exact steps over ascending thresholds: percent of groups selected, and percent of those that are right, with the
+    95 % interval (Clopper-Pearson) of the latter at each threshold by itself."""
 
     threshold: np.ndarray
     coverage: np.ndarray
     precision: np.ndarray
+    low: np.ndarray
+    high: np.ndarray
 
 
-def threshold_data(curve: ThresholdCurve) -> ThresholdData:
-    """From `metrics.threshold_curve`. Between two margins the values are those of the higher one.
+def threshold_data(curve: ThresholdCurve, n: int) -> ThresholdData:
+    """From `metrics.threshold_curve` of n groups. Between two margins the values are those of the higher one.
 
     Curves of more than MAX_STEPS steps keep the first hundred (where precision jumps) and evenly spaced others:
     what is left out lies in the same pixel. Numbers beside a figure come from the whole curve.
@@ -110,8 +115,9 @@ def threshold_data(curve: ThresholdCurve) -> ThresholdData:
     keep = np.arange(len(curve.threshold))
     if len(keep) > MAX_STEPS:
         keep = np.unique(np.r_[keep[:100], np.linspace(100, len(keep) - 1, MAX_STEPS - 100).astype(int)])
-    arrays = [np.asarray(a)[keep][::-1] for a in curve]
-    return ThresholdData(arrays[0], 100 * arrays[1], 100 * arrays[2])
+    threshold, coverage, precision = (np.asarray(a)[keep][::-1] for a in curve)
+    low, high = _clopper_pearson(precision, np.rint(coverage * n))
+    return ThresholdData(threshold, *(100 * each for each in (coverage, precision, low, high)))
 
 
 def at_threshold(curve: ThresholdCurve, threshold: float) -> tuple[float, float | None]:
@@ -123,9 +129,10 @@ def at_threshold(curve: ThresholdCurve, threshold: float) -> tuple[float, float 
 
 
 def threshold_figure(data: ThresholdData, threshold: float | None = None, height: int = 300) -> go.Figure:
-    """Coverage falls and precision (one hopes) rises with the threshold."""
+    """Coverage falls and precision (one hopes) rises with the threshold; shaded: the interval of the precision."""
     figure = go.Figure()
     x = np.r_[0.0, data.threshold].astype(np.float32)
+    band(figure, np.repeat(x, 2)[1:-1], np.repeat(data.low, 2), np.repeat(data.high, 2), PRECISION_COLOUR)
     lines = (
         ("precision: right among the selected", data.precision, PRECISION_COLOUR, "solid"),
         ("coverage: selected groups", data.coverage, COVERAGE_COLOUR, "dash"),

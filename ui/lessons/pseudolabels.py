@@ -92,13 +92,15 @@ def move_threshold(evaluation: Evaluation) -> None:
     selected = (margin >= tau) & ~tied
     curve = metrics.threshold_curve(evaluation.matches, evaluation.truth)
     coverage, precision = figures.at_threshold(curve, tau)
-    figure = figures.threshold_figure(figures.threshold_data(curve), tau)
+    figure = figures.threshold_figure(figures.threshold_data(curve, len(margin)), tau)
     summary = f"Threshold {tau:.2f}: coverage {coverage:.0f} %, precision {precision or 0:.0f} %"
     first, second = st.columns(2, gap="large")
     with first:
         chart(figure, f"Coverage and precision over the threshold. {summary}.", "lesson-threshold")
         clicked_point("lesson-threshold", lambda point: _select_from(margin, point.x))
-        st.caption("Press the figure to move the threshold there.")
+        st.caption(
+            "Press the figure to move the threshold there. Shaded: the 95 % interval of the precision."
+        )
         labels, correct = st.columns(2)
         labels.metric("Pseudo-labels", f"{int(selected.sum())} of {len(selected)}")
         correct.metric("Correct", f"{int(right[selected].sum())} ({_pct(precision or 0)} %)")
