@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
@@ -123,11 +125,14 @@ def what_happens(run: ttm_form.PlannedRun, seconds: float | None) -> str:
 def span(seconds: float, runs: int = 1) -> str:
     """How long so many runs take, one after another, each of which was reckoned to take so many seconds: from half of
     it, since few groups may be trained on, to once and a half, which is what runs on a machine of two busy cores took.
+    Both ends are rounded outwards, to what such a span is exact to: seconds, five of them, minutes.
 
-    >>> span(60), span(1), span(1, 4)
-    ('30 s to 1 min 30 s', '1 s to 2 s', '4 s to 8 s')
+    >>> span(60), span(1), span(1, 4), span(104)
+    ('30 s to 2 min', '1 s to 2 s', '4 s to 8 s', '50 s to 3 min')
     """
-    return f"{duration(runs * max(1, seconds / 2))} to {duration(runs * max(2, 1.5 * seconds))}"
+    low, high = runs * max(1, seconds / 2), runs * max(2, 1.5 * seconds)
+    least, most = (1 if end < 10 else 5 if end < 60 else 60 for end in (low, high))
+    return f"{duration(math.floor(low / least) * least)} to {duration(math.ceil(high / most) * most)}"
 
 
 def fresh_place(shown: str) -> DeltaGenerator:
