@@ -228,6 +228,7 @@ def threshold_curve(scores: np.ndarray, truth: np.ndarray) -> metrics.ThresholdC
     coverage : float64 (t,), share in [0, 1] of all n groups whose margin is at least that.
     precision : float64 (t,), share in [0, 1] of those whose induced matching is the true one. A tied group is never
         selected.
+    selected : int64 (t,), how many groups that is.
 
     Raises
     ------
@@ -241,7 +242,7 @@ def threshold_curve(scores: np.ndarray, truth: np.ndarray) -> metrics.ThresholdC
     >>> scores = np.array([[[3.0, 0.0], [0.0, 3.0]], [[0.0, 1.0], [1.0, 0.0]], [[1.0, 1.0], [1.0, 1.0]]])
     >>> curve = cm.threshold_curve(scores, np.array([[0, 1], [0, 1], [0, 1]]))  # margins 6 and 2, and a tie
     >>> [part.round(3).tolist() for part in curve]
-    [[6.0, 2.0], [0.333, 0.667], [1.0, 0.5]]
+    [[6.0, 2.0], [0.333, 0.667], [1.0, 0.5], [1, 2]]
     """
     check_scores(scores)
     found = matching.match(scores)

@@ -290,7 +290,7 @@ def threshold_figures(evaluation: Evaluation) -> tuple[go.Figure, go.Figure]:
 
     def draw() -> tuple[go.Figure, go.Figure]:
         margins = figures.margins_data(evaluation.matches, evaluation.outcomes[GROUP_MATCH])
-        steps = figures.threshold_data(threshold_curve(evaluation), len(evaluation.matches.margin))
+        steps = figures.threshold_data(threshold_curve(evaluation))
         drawn = figures.margins_figure(margins), figures.threshold_figure(steps)
         ends = [figure.layout.xaxis.range for figure in drawn]
         for figure in drawn:  # on a phone one stands above the other: a threshold is at one place in both

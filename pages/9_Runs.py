@@ -77,7 +77,7 @@ MOST_BARS = 3  # of runs that are working at once
 COLA = "adapt"  # the kind of a run of the Retrieval page
 GIVEN_SEEDS = "over groups, for these two seeds"  # what an interval of just two seeds is over
 SCORE_GAIN = "GroupScore gain"
-SCORE = "GroupScore after"
+RESULT, SCORE = "result", "GroupScore after"
 PAIRED, UNPAIRED, APART = "paired test", "results, no test", "curves only"  # what two runs can be compared by
 
 
@@ -289,13 +289,12 @@ COLUMNS: dict[str, Any] = {
         "A dash: this run trains nothing.",
     ),
     "result": st.column_config.TextColumn(
-        "result (last iteration)",
         width=302,
-        help="In brackets the 95 % interval, the chance level, and ties where there are some. Of several seeds: mean ± "
-        "standard deviation (n − 1) of those that are complete; the interval is over seeds and groups.",
+        help="After the last iteration. In brackets the 95 % interval; the chance level, and ties. Of several seeds: "
+        "mean ± standard deviation (n − 1) of those that are complete; the interval is over seeds and groups.",
     ),
     SCORE: st.column_config.TextColumn(
-        "GroupScore (last iteration)",
+        metrics.METRICS[metrics.GROUP_SCORE].label,
         width=230,
         help="The stricter metric beside GroupMatch, as the column of the result has that. A dash: not measured.",
     ),
@@ -321,9 +320,10 @@ COLUMNS: dict[str, Any] = {
     "GroupMatch before": st.column_config.TextColumn(width=230),
     "started": st.column_config.DatetimeColumn(width=150, format="D MMM YYYY, HH:mm"),
 }
-_LETTERS = {"set": 29, "model": 13}  # that a column has room for on a laptop
+_LETTERS = {"set": 29, "model": 14}  # that a column has room for on a laptop
 _ROOM = 1366 - 40 - 15 - 35  # pixels of the columns on a laptop, without margins, scroll bar, ticks and frame
 _PADDING = 17  # of a cell
+_SETTINGS = 190  # pixels of the settings, where other columns ask for room
 # Pixels of a letter, rather too many than too few; of all others `_LETTER`.
 _LETTER, _CAPITAL = 7.1, 8.3
 _PIXELS = {
@@ -336,14 +336,14 @@ _PIXELS = {
 _ROW, _SCROLL_BAR, _EDGE, _MOST_HEIGHT = 35, 11, 2, 400
 # On a laptop all of them fit; on a phone the first ones are in sight: which run, and what came out.
 FITTING = (
-    *("set", "result", "gain", SCORE, SCORE_GAIN, "before", "groups", "curve", "status"),
-    *("model", "settings", "seed", "started", "time"),
+    *("set", "result", "gain", SCORE, SCORE_GAIN, "before", "curve", "time", "groups", "status"),
+    *("model", "settings", "seed", "started"),
 )
 _YIELDING = (
     "before",
     SCORE_GAIN,
-    "time",
     "started",
+    "time",
 )  # to “All columns”, in this order, where there is no room
 _CURVE = 70
 _MARK = 18  # pixels of the letter of a ticked run
@@ -373,13 +373,19 @@ def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
     short = frame.assign(set=begun(frame), started=frame["started"].dt.strftime("%d %b %H:%M"))
     if metric := shared_metric(frame):  # its head says it
         short["result"] = short["result"].str.replace(f" {metric},", ",", regex=False)
+    for name in (RESULT, SCORE):
+        if chance := shared_chance(frame, name):
+            short[name] = short[name].str.replace(f", chance {chance}", "", regex=False)
     if (frame[SCORE] == "–").all():
         short = short.drop(columns=SCORE)
     if "model" in short:
         short["model"] = [_cut(name, _LETTERS["model"]) for name in short["model"]]
     need = {name: _needed(short, name) for name in FITTING if name in short}
-    need["result"] = max(need["result"], int(_pixels(result_head(frame))) + _PADDING)
+    heads = result_heads(frame)
+    need |= {name: max(need[name], int(_pixels(heads[name])) + _PADDING) for name in heads if name in need}
     need["set"] += _MARK  # also without one, so that no column moves once two runs are ticked
+    if "settings" in need:  # no other column gives way for all that they say
+        need["settings"] = min(need["settings"], _SETTINGS)
     finished = (frame["status"] == "finished").all()  # else “so far” stands at the end of a result
     if finished:
         need["result"] = min(need["result"], COLUMNS["result"]["width"])
@@ -462,9 +468,18 @@ def every_column(frame: pd.DataFrame) -> list[str]:
     return [*fitting, *(str(name) for name in frame if name not in (*fitting, after, "letter", "metric"))]
 
 
-def result_head(frame: pd.DataFrame) -> str:
-    """What stands above the results: their metric where all have one."""
-    return f"{shared_metric(frame) or 'result'} (last iteration)"
+def shared_chance(frame: pd.DataFrame, column: str) -> str:
+    """The chance level, `16.7`, of all values of a column of results; "" where they have several, or none."""
+    found = {*frame.loc[frame[column] != "–", column].str.extract(r", chance ([\d.]+)", expand=False)}
+    only = found.pop() if len(found) == 1 else ""
+    return only if isinstance(only, str) else ""
+
+
+def result_heads(frame: pd.DataFrame) -> dict[str, str]:
+    """What stands above the results: their metric and their chance level where all have one."""
+    named = {RESULT: shared_metric(frame) or RESULT, SCORE: metrics.METRICS[metrics.GROUP_SCORE].label}
+    chances = {name: shared_chance(frame, name) for name in named if name in frame}
+    return {name: f"{named[name]}, chance {each}" if each else named[name] for name, each in chances.items()}
 
 
 def columns_of(widths: Mapping[str, int]) -> dict[str, Any]:
@@ -536,7 +551,11 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
     shown, widths = (frame.assign(set=marked(frame, frame["set"])), {}) if everything else fitted(frame)
     config, scrolls = columns_of(widths), everything or sum(widths.values()) > _ROOM
     if widths:
-        config["result"] = {**config["result"], "label": result_head(frame)}
+        config |= {
+            name: {**config[name], "label": head}
+            for name, head in result_heads(frame).items()
+            if name in config
+        }
     with st.container(key="all-runs"):
         event = ui.wide_table(
             shown,
@@ -570,7 +589,10 @@ def _ticked(ids: Sequence[str], chosen: Sequence[str]) -> list[str]:
 def _what_to_tick(count: int, of: int) -> str:
     """What the next tick does."""
     if not count:
-        return "Press a run to open it; tick one or more to compare, stop, resume, export or delete them."
+        return (
+            "Press a run to open it; tick one or more to compare, stop, resume, export or delete them. Results are "
+            "those of the last iteration, with their 95 % intervals."
+        )
     if count == 1 and of > 1:
         return f"Tick a second run to compare the two; “Compare with …” says with which there is a {PAIRED}."
     if count <= len(LETTERS):

@@ -134,8 +134,8 @@ def test_the_table_says_kind_and_seed_and_takes_the_seeds_of_a_sweep_as_one(app,
     row = rows.loc[made.simplematch]
     value, interval = row["GroupMatch after"].removesuffix(", chance 50.0)").split(" (")
     assert (
-        row["result"] == f"{value} ({interval}), chance 50.0"
-    )  # the head says the metric that all rows have
+        row["result"] == f"{value} ({interval})"
+    )  # the head says metric and chance level that all rows have
     assert len(row["curve"]) == 3 and row["time"].endswith("s")
     value, _, rest = row["GroupMatch before"].partition(" (")
     assert row["before"] == f"{value} ({rest.partition(',')[0]})"  # with its interval
@@ -187,12 +187,13 @@ def test_the_command_lists_the_seeds_of_a_run_as_one_with_interval_chance_and_ga
 
     lines = told().splitlines()
     assert max(map(len, lines)) <= 100 and not any(seed in line for seed in made.seeds for line in lines)
-    rows = app(RUNS).dataframe[0].value.set_index("id")
+    table = app(RUNS).dataframe[0]
+    rows, chance = table.value.set_index("id"), json.loads(table.proto.columns)["result"]["label"].split()[-1]
 
     def on_the_page(name):
         result, _, rest = rows.loc[name, "result"].partition(" % (")
         gain, _, ends = rows.loc[name, "gain"].partition(" (")
-        inside, chance = rest.partition(")")[0].replace("–", ", "), rest.rpartition(" ")[2]
+        inside = rest.partition(")")[0].replace("–", ", ")
         numbers = [rows.loc[name, "before"].partition(" %")[0], f"{result} [{inside}]", chance]
         return " ".join([name, *numbers, f"{gain} [{ends.rstrip(')').replace(' to ', ', ')}]"])
 
@@ -318,7 +319,7 @@ def test_what_trains_nothing_has_no_before_and_a_ledger_the_result_of_the_run_it
     rows = app(RUNS).dataframe[0].value.set_index("id")
     assert rows.loc[measured.id, "before"] == "–" and rows.loc[measured.id, "groups"] == "24 of 300"
     assert list(rows.loc[measured.id, "curve"]) == []
-    assert "), chance 50.0" in rows.loc[measured.id, "result"]
+    assert rows.loc[measured.id, "result"].endswith("), so far")
     value = last["metrics"]["group_match"]["value"]
     assert f"{value:.1f} % (" in rows.loc[ledger.id, "result"] and len(rows.loc[ledger.id, "curve"]) == 2
 
@@ -932,11 +933,11 @@ def test_the_final_groupscore_stands_beside_the_result_with_interval_and_chance(
     """GroupScore was in the table as a gain alone, which has no chance level, and the command had none of it."""
     table, store = app(RUNS).dataframe[0], RunStore()
     shown, rows = json.loads(table.proto.columns), table.value.set_index("id")
-    assert shown["result"]["label"] == "GroupMatch (last iteration)"
-    assert shown["GroupScore after"]["label"] == "GroupScore (last iteration)"
+    assert shown["result"]["label"] == "GroupMatch, chance 50.0"
+    assert shown["GroupScore after"]["label"] == "GroupScore, chance 16.7"
     last = store.steps(made.wide)[-1]["metrics"]["group_score"]
     value, low, high = (f"{last[each]:.1f}" for each in ("value", "low", "high"))
-    assert rows.loc[made.wide, "GroupScore after"] == f"{value} % ({low}–{high}), chance 16.7"
+    assert rows.loc[made.wide, "GroupScore after"] == f"{value} % ({low}–{high})"
     assert " ± " in rows.loc[made.group, "GroupScore after"]
     cli(["runs", "list"], standalone_mode=False)
     assert f"GroupScore {value} [{low}, {high}], chance 16.7" in " ".join(capsys.readouterr().out.split())
@@ -947,17 +948,27 @@ def test_the_final_groupscore_stands_beside_the_result_with_interval_and_chance(
 
 def test_a_result_names_its_metric_where_not_all_have_the_same():
     page = runpy.run_path(str(ROOT / RUNS))
-    frame = lambda *names: pd.DataFrame({"metric": names})  # noqa: E731
-    assert page["result_head"](frame("GroupMatch", "", "GroupMatch")) == "GroupMatch (last iteration)"
-    assert page["result_head"](frame("GroupMatch", "test mAP")) == "result (last iteration)"
+
+    def head(*results):
+        frame = pd.DataFrame(results, columns=["metric", "result"])
+        return page["result_heads"](frame)["result"]
+
+    run, other, none = (
+        ("GroupMatch", "61.7 % (50–72), chance 50.0"),
+        ("GroupMatch", "80.0 %, chance 25.0"),
+        ("", "–"),
+    )
+    assert head(run, none, run) == "GroupMatch, chance 50.0"
+    assert head(run, other) == "GroupMatch" and head(none) == "result"
+    assert head(run, ("test mAP", "40.0 % test mAP, chance 20.2")) == "result"
 
 
 def test_the_table_fits_a_laptop_and_shows_every_column_on_demand(app, made):  # noqa: F811
     test = app(RUNS)
     shown = json.loads(test.dataframe[0].proto.columns)
     order = list(test.dataframe[0].proto.column_order)
-    assert order[:7] == ["set", "result", "gain", "GroupScore after", "groups", "curve", "status"]
-    assert order[-1] == "seed" and "GroupMatch before" not in order
+    assert order[:6] == ["set", "result", "gain", "GroupScore after", "curve", "time"]
+    assert "settings" in order and "GroupMatch before" not in order
     assert sum(shown[name]["width"] for name in order) <= ROOM
     order = list(fine(test.toggle(key="columns").set_value(True).run()).dataframe[0].proto.column_order)
     assert {"before", "GroupScore gain", "GroupMatch before", "GroupScore after", "kind", "id"} <= {*order}

@@ -48,7 +48,7 @@ def test_margins_of_ties_alone_make_an_empty_histogram():
 
 
 def test_threshold_steps_ascend_and_are_those_of_the_exact_curve():
-    data = figures.threshold_data(threshold_curve(MATCHES, TRUTH), 5)
+    data = figures.threshold_data(threshold_curve(MATCHES, TRUTH))
     # at 3: 1 of 5 groups, right; at 2: 3 of 5, two right; at 1: 4 of 5, three right
     assert data.threshold.tolist() == [1, 2, 3]
     assert data.coverage == pytest.approx([80, 60, 20])
@@ -70,8 +70,9 @@ def test_a_threshold_selects_the_groups_at_or_above_it(threshold, coverage, prec
 
 def test_a_long_curve_is_thinned_but_keeps_its_ends_and_its_first_hundred_steps():
     n = 10_000
-    curve = ThresholdCurve(np.arange(n, 0, -1.0), np.arange(1, n + 1) / n, np.full(n, 0.5))
-    data = figures.threshold_data(curve, n)
+    chosen = np.arange(1, n + 1)
+    curve = ThresholdCurve(np.arange(n, 0, -1.0), chosen / n, np.full(n, 0.5), chosen)
+    data = figures.threshold_data(curve)
     assert len(data.threshold) <= _style.MAX_STEPS
     assert data.threshold[0] == 1 and data.coverage[0] == 100
     assert data.threshold[-100:].tolist() == np.arange(n - 99, n + 1.0).tolist()

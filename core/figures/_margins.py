@@ -106,8 +106,8 @@ class ThresholdData(NamedTuple):
     high: np.ndarray
 
 
-def threshold_data(curve: ThresholdCurve, n: int) -> ThresholdData:
-    """From `metrics.threshold_curve` of n groups. Between two margins the values are those of the higher one.
+def threshold_data(curve: ThresholdCurve) -> ThresholdData:
+    """From `metrics.threshold_curve`. Between two margins the values are those of the higher one.
 
     Curves of more than MAX_STEPS steps keep the first hundred (where precision jumps) and evenly spaced others:
     what is left out lies in the same pixel. Numbers beside a figure come from the whole curve.
@@ -115,8 +115,8 @@ def threshold_data(curve: ThresholdCurve, n: int) -> ThresholdData:
     keep = np.arange(len(curve.threshold))
     if len(keep) > MAX_STEPS:
         keep = np.unique(np.r_[keep[:100], np.linspace(100, len(keep) - 1, MAX_STEPS - 100).astype(int)])
-    threshold, coverage, precision = (np.asarray(a)[keep][::-1] for a in curve)
-    low, high = _clopper_pearson(precision, np.rint(coverage * n))
+    threshold, coverage, precision, selected = (np.asarray(a)[keep][::-1] for a in curve)
+    low, high = _clopper_pearson(precision, selected)
     return ThresholdData(threshold, *(100 * each for each in (coverage, precision, low, high)))
 
 

@@ -160,20 +160,21 @@ def evaluate(scores: Array, truth: Array, names: Sequence[str] | None = None) ->
 
 
 class ThresholdCurve(NamedTuple):
-    """Selection by margin, exact at every threshold (no grid): three arrays, one entry per distinct margin.
+    """Selection by margin, exact at every threshold (no grid): four arrays, one entry per distinct margin.
 
     threshold : descending margins. coverage : share of groups with margin >= threshold.
-    precision : share of those whose induced matching is the true one.
+    precision : share of those whose induced matching is the true one. selected : how many groups those are.
     """
 
     threshold: Array
     coverage: Array
     precision: Array
+    selected: Array
 
     def __repr__(self) -> str:
         if not len(self.threshold):
             return "<no threshold: every group is tied>"
-        ends = ((float(column[0]), float(column[-1])) for column in self)
+        ends = ((float(column[0]), float(column[-1])) for column in self[:3])
         (first, last), (least, most), (surest, precision) = ends
         coverage = f"coverage {_pct(100 * least)} to {_pct(100 * most)} %"
         return (
@@ -190,7 +191,7 @@ def threshold_curve(matches: Matches, truth: Array) -> ThresholdCurve:
     margin, hits = matches.margin[order], xp.cumulative_sum(xp.astype(right[order], xp.int64))
     (last,) = xp.nonzero(xp.concat([margin[1:] != margin[:-1], xp.ones_like(order[:1], dtype=xp.bool)]))
     chosen = xp.astype(last + 1, xp.float64)
-    return ThresholdCurve(margin[last], chosen / len(right), hits[last] / chosen)
+    return ThresholdCurve(margin[last], chosen / len(right), hits[last] / chosen, last + 1)
 
 
 def precision(matching: Array, selected: Array, truth: Array) -> float | None:

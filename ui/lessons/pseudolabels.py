@@ -92,7 +92,7 @@ def move_threshold(evaluation: Evaluation) -> None:
     selected = (margin >= tau) & ~tied
     curve = metrics.threshold_curve(evaluation.matches, evaluation.truth)
     coverage, precision = figures.at_threshold(curve, tau)
-    figure = figures.threshold_figure(figures.threshold_data(curve, len(margin)), tau)
+    figure = figures.threshold_figure(figures.threshold_data(curve), tau)
     summary = f"Threshold {tau:.2f}: coverage {coverage:.0f} %, precision {precision or 0:.0f} %"
     first, second = st.columns(2, gap="large")
     with first:
