@@ -102,7 +102,7 @@ def overview(evaluation: Evaluation, name: str) -> go.Figure:
         with left:
             outcome_table(evaluation)
         with right:
-            data = figures.bars_data({name: evaluation.metrics}, list(evaluation.outcomes))
+            data = figures.bars_data({"": evaluation.metrics}, list(evaluation.outcomes))
             bars = ui.cached_on(evaluation, f"bars of {name}", lambda: figures.bars_figure(data, 280))
             text = "All group metrics as bars with intervals and chance levels; the cards say the same."
             ui.chart(bars, text, "metrics")

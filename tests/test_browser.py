@@ -1109,6 +1109,22 @@ def test_lines_scroll_with_their_charts_and_a_bar_opens_its_groups(visit):
     no_error_box(page)
 
 
+def test_the_label_of_a_point_goes_when_a_finger_scrolls_and_leaves_the_numbers_of_others_in_sight(visit):
+    page = visit("/Matching", width=390)
+    bar = page.locator(".st-key-metrics .bars .point path").nth(3)
+    bar.wait_for()
+    settle(page)
+    bar.hover(force=True)
+    label = page.locator(".st-key-metrics .hoverlayer .hovertext")
+    label.first.wait_for()
+    assert all(said in label.text_content() for said in ("GroupMatch", "chance 50.0 %"))
+    assert label.bounding_box()["width"] < 150  # four short lines, not a long one over two bars
+    page.evaluate("() => window.dispatchEvent(new Event('touchmove'))")
+    label.first.wait_for(state="detached")
+    page.locator(".st-key-metrics .bars .point path").nth(2).hover(force=True)
+    label.first.wait_for()
+
+
 def fill(locator):
     """The colour that a shape or a text of a figure is drawn in, as #rrggbb."""
     red, green, blue = re.findall(r"\d+", locator.evaluate("e => getComputedStyle(e).fill"))[:3]

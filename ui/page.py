@@ -42,6 +42,7 @@ from ui.selection import (
     shifted_names,
     warn_unknown,
 )
+from ui.touch_labels import drop_labels_on_scroll
 from ui.uploads import (
     PREFIX,
     form_beside,
@@ -136,6 +137,7 @@ def _install_scripts() -> None:
     enlarge_on_click()
     tidy_history()
     keep_one_theme()
+    drop_labels_on_scroll()
 
 
 def _truth_of_file(selection: Selection) -> str:

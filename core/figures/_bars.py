@@ -112,8 +112,13 @@ def _said(data: BarsData, i: int, j: int, of: Iterable[str]) -> str:
     """What is said of a bar that is pointed at: `GroupScore, builtin/clip`, and below it its numbers."""
     value, low, high, chance, ties = (each[i, j] for each in data[2:])
     tied = "" if np.isnan(ties) else f", {counted(int(ties), 'tie')}"
-    numbers = f"{_pct(value)} % (95 % interval {_pct(low)}–{_pct(high)}), chance {_pct(chance)} %{tied}"
-    return f"{html.escape(', '.join(of))}<br>{numbers}"
+    lines = (
+        html.escape(", ".join(of)),
+        f"{_pct(value)} %",
+        f"95 %: {_pct(low)}–{_pct(high)}",
+        f"chance {_pct(chance)} %{tied}",
+    )
+    return "<br>".join(lines)  # a narrow label, which leaves the neighbours' numbers in sight
 
 
 def _two_lines(label: str) -> str:
