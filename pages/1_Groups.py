@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from contextlib import suppress
 from typing import Any, NamedTuple, Self
 
@@ -224,17 +225,28 @@ def card(model: str, evaluation: Evaluation, group: Group, index: int) -> None:
     names = metrics.headline_metrics(evaluation.outcomes)
     marks = [(evaluation.outcomes[name].kind(index), METRICS[name].label) for name in names]
     scores = {model: evaluation.group(index)}
-    ui.group_card(group, marks, "Open", "open", scores, margin_text(evaluation, index))
+    ui.group_card(group, marks, "Open", "open", scores, margin_text(evaluation, index, alike=True))
 
 
-def margin_text(evaluation: Evaluation, index: int) -> str:
-    """A group's margin, and how large that is on this set."""
+def margin_text(evaluation: Evaluation, index: int, alike: bool = False) -> str:
+    """A group's margin, and how large that is on this set.
+
+    alike : with as many decimals as that of every other group, beside which it stands; else with those of its scores.
+    """
     margins = evaluation.matches.margin
     if evaluation.matches.tied[index]:
         return "margin 0: two matchings tie"
     smaller = 100 * float(np.mean(margins < margins[index]))
-    shown = evaluation.group(index).shown_margin
+    shown = f"{margins[index]:.{margin_decimals(margins)}f}"
+    if not alike or not float(shown):
+        shown = evaluation.group(index).shown_margin
     return f"margin {shown}; {smaller:.0f} % of the groups have a smaller one"
+
+
+def margin_decimals(margins: np.ndarray) -> int:
+    """Decimals that give the median of a set's margins three digits."""
+    middle = float(np.median(margins))
+    return max(0, 2 - math.floor(math.log10(middle))) if middle > 0 else 2
 
 
 def what_a_margin_is(evaluation: Evaluation) -> str:

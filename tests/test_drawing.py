@@ -17,6 +17,14 @@ SCORES = np.array([[1.0, 3.0], [1.5, 4.0]])
 TRUTH = np.array([0, 1])
 
 
+def test_a_card_says_which_image_each_caption_belongs_to_and_a_caption_of_none_has_no_letter():
+    card = group_html.card_html(["<img a>", "<img b>"], ["x", "y", "z"], [], [(0, 1), (1, 0)])
+    items = re.findall(r"<li>(.)(?: <span[^>]*belongs to image (.)\"[^>]*>\2</span>)?</li>", card)
+    assert items == [("x", "B"), ("y", "A"), ("z", "")]
+    assert re.findall(r'cm-badge">(.)</span><img (.)>', card) == [("A", "a"), ("B", "b")]
+    assert "cm-own" not in group_html.card_html(["<img a>"], ["x"], [])
+
+
 def view(scores, truth) -> GroupData:
     return Evaluation.of(np.array([scores]), np.array([truth]), ["g"]).group(0)
 

@@ -110,7 +110,10 @@ def group_card(
     scores : of one or several scorers by their names, shown where the group has no pictures; a single one unnamed.
     """
     if has_pictures(group):
-        st.html(group_html.card_html(image_tags(group, size=_ON_A_CARD), group.captions, list(marks)))
+        truth = (
+            () if st.session_state.get("predict") else group.truth_pairs
+        )  # else a student would read the answer
+        st.html(group_html.card_html(image_tags(group, size=_ON_A_CARD), group.captions, list(marks), truth))
     else:
         st.html(_matrices(group, scores) + _file_card(group, marks))
     _open_button(group.id, action, key, note)

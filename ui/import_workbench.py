@@ -235,7 +235,7 @@ def show_preview(staged: Staged) -> None:
         with columns[i % 2].container(border=True):
             st.caption(escape_markdown(group.id))
             marks = [("right", _answer_text(group))]
-            st.html(group_html.card_html(image_tags(group), group.captions, marks, True))
+            st.html(group_html.card_html(image_tags(group), group.captions, marks))
 
 
 # --- a name ----------------------------------------------------------------------------------------------------------

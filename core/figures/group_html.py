@@ -145,21 +145,31 @@ def image_descriptions(group: Group, described: bool = True) -> list[str]:
 
 
 def card_html(
-    images: Sequence[str], captions: Sequence[str], marks: Sequence[tuple[str, str]], lettered: bool = False
+    images: Sequence[str],
+    captions: Sequence[str],
+    marks: Sequence[tuple[str, str]],
+    truth: Sequence[tuple[int, int]] = (),
 ) -> str:
-    """A gallery card: pictures (`<img ...>` markup), captions, and (right, wrong or tie; text) marks.
+    """A gallery card: pictures (`<img ...>` markup) with their letters, captions, (right, wrong or tie; text) marks.
 
-    lettered : each picture has its letter, where the marks speak of it.
+    truth : (image, caption) pairs that belong together: behind a caption stands the letter of its image. In many sets
+    the first caption is not that of the first image.
     """
-    if lettered:
-        images = [
-            f'<div class="cm-lettered"><span class="cm-badge">{image_name(i)}</span>{picture}</div>'
-            for i, picture in enumerate(images)
-        ]
+    images = [
+        f'<div class="cm-lettered"><span class="cm-badge">{image_name(i)}</span>{picture}</div>'
+        for i, picture in enumerate(images)
+    ]
+    own = {j: "".join(_own(i) for i, caption in truth if caption == j) for j in range(len(captions))}
     row = f'<div class="cm-row">{"".join(images)}</div>' if images else ""
-    texts = "".join(f"<li>{escape(caption)}</li>" for caption in captions)
+    texts = "".join(f"<li>{escape(caption)}{own[j]}</li>" for j, caption in enumerate(captions))
     signs = " ".join(_mark(*mark) for mark in marks)  # a line may end between two of them
     return f'<div class="cm-card">{row}{f"<ol>{texts}</ol>" if texts else ""}<div>{signs}</div></div>'
+
+
+def _own(image: int) -> str:
+    """The letter of the image that a caption belongs to."""
+    said = f"belongs to image {image_name(image)}"
+    return f' <span class="cm-own" role="img" aria-label="{said}" title="{said}">{image_name(image)}</span>'
 
 
 def picture_html(picture: Image.Image, side: int, name: str) -> str:
