@@ -19,6 +19,7 @@ from core.ttm.time_left import expected_seconds
 from ui import ledger, runs, ttm_example, ttm_form, ttm_preview, ttm_run, ttm_shifts, ttm_sweep
 
 LEAD = "The model matches every group, trains on the matchings it is most sure of, and does so again, without answers."
+EXAMPLE_SET = "left-right"  # what the run that ships is of, which may be another set than the selected one
 OPENED = "What a run does while it works, and what it changed."
 LIVE = f"{OPENED} It continues when you close this page."
 SEEDS = (
@@ -82,7 +83,12 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str, warn
                 icon=":material/play_arrow:",
                 disabled=blocked or bool(wrong),
             )
-        st.button("See a finished run", on_click=runs.open_run, args=(EXAMPLE,), icon=":material/visibility:")
+        st.button(
+            f"See a finished run, {EXAMPLE_SET}",
+            on_click=runs.open_run,
+            args=(EXAMPLE,),
+            icon=":material/visibility:",
+        )
     if blocked:
         st.caption(escape_markdown(f"To start, change the settings: {' '.join(run.wrong)}"))
         return

@@ -498,8 +498,12 @@ def marked(frame: pd.DataFrame, names: Sequence[str]) -> list[str]:
 
 def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup], chosen: Sequence[str]) -> None:
     """On a phone, where a table shows two columns of ten, the newest runs in its place: a card opens its run, and its
-    tick chooses it. Wider screens hide them, narrow ones the table (`style.css`)."""
-    for name, (_, said), sweep in zip(begun(frame), frame.iterrows(), sweeps[:MOST_CARDS], strict=False):
+    tick chooses it; of several that are ticked each has its letter. Wider screens hide them, narrow
+    ones the table (`style.css`)."""
+    frame = with_letters(frame, {sweep.id: sweep for sweep in sweeps}, chosen)
+    for name, (_, said), sweep in zip(
+        marked(frame, begun(frame)), frame.iterrows(), sweeps[:MOST_CARDS], strict=False
+    ):
         before = said["before"] if said["before"] == "–" else f"before {said['before']}"
         status = "–" if said["status"] == "finished" else said["status"]
         settings = said.get("settings", "") or "–"
@@ -543,10 +547,7 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
         # Rows are known by their place, which a new run changes.
         st.session_state["listed_runs"] = ids
         st.session_state[TABLE] = {"selection": {"rows": [ids.index(name) for name in chosen]}}
-    ticked = _ticked(ids, chosen)
-    if 2 <= len(ticked) <= len(LETTERS):
-        letters = zip((each.id for each in by_age([sweeps[name] for name in ticked])), LETTERS, strict=False)
-        frame = frame.assign(letter=frame["id"].map(dict(letters)).fillna(""))
+    frame = with_letters(frame, sweeps, _ticked(ids, chosen))
     everything = bool(st.session_state.get("columns"))
     shown, widths = (frame.assign(set=marked(frame, frame["set"])), {}) if everything else fitted(frame)
     config, scrolls = columns_of(widths), everything or sum(widths.values()) > _ROOM
@@ -578,6 +579,14 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
     for row, _ in event["selection"].get("cells", [])[:1]:
         open_page_of(sweeps[ids[row]])
     return [sweeps[name] for name in chosen]
+
+
+def with_letters(frame: pd.DataFrame, sweeps: Mapping[str, SeedGroup], ticked: Sequence[str]) -> pd.DataFrame:
+    """The table with the letter of each run that is compared, where several are."""
+    if not 2 <= len(ticked) <= len(LETTERS):
+        return frame
+    letters = zip((each.id for each in by_age([sweeps[name] for name in ticked])), LETTERS, strict=False)
+    return frame.assign(letter=frame["id"].map(dict(letters)).fillna(""))
 
 
 def _ticked(ids: Sequence[str], chosen: Sequence[str]) -> list[str]:

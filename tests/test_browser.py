@@ -1014,7 +1014,7 @@ def test_on_a_laptop_the_pages_stay_in_sight_however_far_a_page_is_scrolled(visi
     "path, kind, press, then",
     [
         ("/Retrieval", "radio", "What training changes", "view="),
-        ("/Test-Time_Matching", "button", "See a finished run", "run="),
+        ("/Test-Time_Matching", "button", "See a finished run, left-right", "run="),
         ("/Debias?model=builtin%2Fblip-caption", "radio", "Retrieval", "view="),
     ],
 )

@@ -647,6 +647,9 @@ def test_the_table_marks_the_two_that_are_compared_and_a_list_says_what_one_can_
     two = letters(test)
     assert [two[name] for name in made.seeds] == ["B", "A"] and list(two.values()).count("") == len(two) - 2
     assert list(test.dataframe[0].proto.column_order) == columns
+    cards = [each.label for each in test.button if each.key and each.key.startswith("open-")]
+    marked = [label[2] for label in cards if label[2:5] in ("A\\:", "B\\:")]
+    assert marked == ["A", "B"]  # a phone has cards alone
     three = letters(choose(test, *made.seeds, made.wide))
     assert sorted(three[name] for name in (*made.seeds, made.wide)) == ["A", "B", "C"]
     grouped = choose(app(RUNS), made.group).selectbox(key="second_run").options

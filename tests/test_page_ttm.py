@@ -891,7 +891,7 @@ def test_a_run_is_exported_as_latex_with_its_difference_interval_and_p(app, made
 
 def test_back_from_a_run_is_the_form_and_another_page_keeps_the_run(app, made):  # noqa: F811
     """The first Back put the run into the address again, the second left the page."""
-    test = fine(button(app(TTM), "See a finished run").click().run())
+    test = fine(button(app(TTM), "See a finished run, left-right").click().run())
     assert "run" in test.query_params
     fine(test.switch_page("pages/1_Groups.py").run())
     test = fine(test.switch_page(TTM).run())

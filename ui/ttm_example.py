@@ -80,8 +80,8 @@ def _of_selection(runs: Sequence[Sequence[Mapping[str, Any]]], before: Estimate,
             chart(plots.ttm_metrics_figure(data, _HEIGHT), said, "measured-metrics")
         with right:
             st.markdown(
-                f"**What came out here**  \n{counted(len(runs), 'measured run')} of this set and model, with all "
-                f"{groups} groups, the preset builtin and {iterations} iterations"
+                f"**What came out with all {groups} groups**  \n{counted(len(runs), 'measured run')} of this set and "
+                f"model, the preset builtin and {iterations} iterations"
             )
             st.markdown(true_minus(said))
             several = "Means over seeds, bands: one standard deviation. " if len(runs) > 1 else ""
