@@ -53,7 +53,7 @@ from core.datasets.paper_results import CITATIONS
 from core.figures import group_html
 from core.groups import Group, ImageRef
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import METRICS, headline_metrics, yes_or_no
+from core.metrics.groups import GROUP_MATCH, METRICS, headline_metrics, yes_or_no
 from core.scorers.vocabulary import vocabulary_note
 from core.scoring.load import lazy_scorer, load_scorer, scorer_names
 from core.scoring.scores import score_groups
@@ -100,6 +100,7 @@ LAYOUT = """
 /* what light-dark() in a score matrix goes by: Gradio sets its own theme by a class alone */
 .prose {color-scheme: light;}
 .dark .prose {color-scheme: dark;}
+.dark .cm-light, :root:not(.dark) body:not(.dark) .cm-dark {display: none;} /* which end of the shades is high */
 .form > .block:last-child {padding-bottom: .7rem !important;} /* its select touched the lower edge of the panel */
 .prose .cm-verdicts, .prose .cm-verdicts :is(tbody, tr, th, td), .prose .cm-scroll :is(table, th, td)
   {border: 0 !important;}
@@ -341,8 +342,11 @@ def _matching(group: Group, evaluation: Evaluation) -> str:
 
 def _scores(evaluation: Evaluation) -> str:
     matrix = group_html.matrix_html(evaluation.group(0), "Scores of images, down, with captions, across")
-    note = "<p>Scores. Outlined, with a dot: the model's matching. ✓: the true pairs.</p>"
-    return f'<div class="cm-scores">{matrix}{note}</div>'
+    shades = '<span class="cm-light">darker</span><span class="cm-dark">brighter</span>'
+    kept = evaluation.group(0).kinds.get(GROUP_MATCH) == "right"
+    lines = "" if kept else " Lines: the matching, dashed where wrong; dotted: the true pairs that it misses."
+    note = f"Scores: the {shades}, the higher. Outlined, with a dot: the model's matching. ✓: the true pairs.{lines}"
+    return f'<div class="cm-scores">{matrix}<p>{note}</p></div>'
 
 
 def _metric_names(evaluation: Evaluation) -> list[str]:

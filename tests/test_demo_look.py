@@ -130,3 +130,9 @@ def test_the_highest_score_is_the_darkest_in_the_light_and_the_brightest_in_the_
         assert highest == (min if theme == "light" else max)(shade for _, shade in shades)
     panel, field = box(page, ".form"), page.locator(".form .block").last.locator(".wrap").last.bounding_box()
     assert panel[3] - (field["y"] + field["height"]) >= 6
+
+
+@pytest.mark.parametrize(("theme", "said"), [("light", "darker"), ("dark", "brighter")])
+def test_the_matrix_says_which_end_of_its_shades_is_high(visit, theme, said):
+    page = visit(LAPTOP, theme)
+    assert f"Scores: the {said}, the higher." in page.locator("#found .cm-scores p").first.inner_text()
