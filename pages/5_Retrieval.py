@@ -11,6 +11,7 @@ import streamlit as st
 import ui
 from core.base.errors import InputError
 from core.base.public_mode import is_public
+from core.base.text import _pct
 from core.cola.run import StrategyRun
 from core.cola.tasks import BENCHMARKS, BUILTIN
 from core.figures.shared_words import RankedImage, ranked_images
@@ -44,6 +45,7 @@ LEADS = {  # of the other views
 KINDS = ("adapt",)  # of the runs that this page shows
 THIS = "pages/5_Retrieval.py"
 SHOWN = (8, 16, 32)
+FEW = 4  # pictures of each of two models that a phone shows first; its style hides as many as are more
 
 
 # ---- queries
@@ -138,19 +140,25 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
     if asked.phrases is None and asked.asked is None and asked is not subset:
         revealed = None
     wording = own.wording_of_set(subset, asked) if asked is not subset and revealed else ""
-    ranked = {}
+    ranked: dict[str, list[RankedImage]] = {}
     with st.container(key="answer"):
         if asked is not subset:
             others = own.say_what_is_known(subset, asked, chosen)
             own.ask_buttons(others, own.wording_of_set(subset, asked), "query")
+        other_base_lines(chosen)
         question = st.container(key="predict-query")  # above the pictures, which fill a laptop's first screen
+        both = st.container(key="both-results")  # of a phone, where one list stands below the other
         for column, model in zip(st.columns(len(chosen), gap="medium"), chosen, strict=True):
             with column:
                 try:
                     beside = part.wording_result(subset, wording, model, pool, most)
-                    ranked[model] = lists(asked, query, model, pool, most, revealed, beside)
+                    is_few = len(chosen) > 1
+                    ranked[model] = lists(asked, query, model, pool, most, revealed, beside, is_few)
                 except InputError as error:  # in its own half: below the other one's pictures nobody sees it
                     ui.show_error(error)
+        if revealed:
+            in_the_way(asked, query, ranked, len(chosen), pool, most)
+            both.markdown(both_precisions(asked, query, list(ranked), pool))
     if not ranked:
         return
     if revealed is False:
@@ -193,10 +201,10 @@ def next_steps(models: Sequence[str], chosen: Sequence[str]) -> None:
         ui.page_button("See what training changes", THIS, {"view": CHANGES}, icon=":material/leaderboard:")
         trained = trained_name("mm-pred")
         if trained in trained_models() and not {*chosen} & {*trained_models()}:
-            # Beside what it was trained from: between others, training would not be all that differs.
-            sides = {"left": base_of(trained), "right": trained}
+            # Beside the model and the question that are shown, so by no link to this page, which forgets both.
             label = "Ask a trained model, too"
-            ui.page_button(label, THIS, sides, icon=":material/compare:", key="ask-trained")
+            if st.button(label, icon=":material/compare:", key="ask-trained"):
+                ui.select(right=trained)
         if not [m for m in models if m.startswith("run/")]:
             ui.page_button("Train a model yourself", THIS, {"view": TRAIN}, icon=":material/school:")
 
@@ -209,9 +217,10 @@ def lists(
     most: int,
     revealed: bool | None,
     beside: str = "",
+    is_few: bool = False,
 ) -> list[RankedImage]:
-    """One model's ranked images of a query, with what it costs to have a wrong one there. beside : what another wording
-    of the query gives."""
+    """One model's ranked images of a query. beside : what another wording of the query gives. is_few : a phone shows a
+    few of them first, so that the list of another model is near."""
     scores = part.query_scores(subset, query, model)
     rows = ranked_images(subset, query, scores, pool, most)
     if not rows:
@@ -224,12 +233,54 @@ def lists(
         st.markdown(
             f"The first {len(rows)} of {len(subset)} pictures for **{escape_markdown(in_words(model))}**{words}"
         )
-    with st.container(key=f"drawn-{model}"):
+    is_few = is_few and len(rows) > FEW and not st.session_state.get(f"whole-{model}", False)
+    with st.container(key=f"drawn-few-{model}" if is_few else f"drawn-{model}"):
         st.html(part.ranked_html(subset, rows, revealed))
+    if is_few:
+        with st.container(key=f"more-pictures-{model}"):
+            st.button(
+                f"Show {len(rows) - FEW} more", icon=":material/expand_more:", key=f"more-{model}",
+                on_click=ui.set_state, args=({f"whole-{model}": True},),
+            )  # fmt: skip
     if revealed:
         further_down(subset, query, model, scores, pool, most)
-        part.shared_words_table(subset, query, model, scores, pool, most)
     return rows
+
+
+def in_the_way(
+    subset: part.RetrievalSubset, query: int, models: Sequence[str], halves: int, pool: str, most: int
+) -> None:
+    """Below the pictures of all models: what having a wrong one among them costs, each in its half of the page."""
+    for column, model in zip(st.columns(halves, gap="medium"), models, strict=False):
+        with column:
+            scores = part.query_scores(subset, query, model)
+            part.shared_words_table(subset, query, model, scores, pool, most, halves > 1)
+
+
+def both_precisions(subset: part.RetrievalSubset, query: int, models: Sequence[str], pool: str) -> str:
+    """`Average precision: builtin/clip 40.1 %, MM-Pred, trained 41.5 % (chance 19.9 %).`, of two models, in Markdown;
+    "" of one, and where the list has no right picture."""
+    found = {
+        m: part.average_precision(subset, query, part.query_scores(subset, query, m), pool) for m in models
+    }
+    known = {model: each for model, each in found.items() if each is not None}
+    if len(known) < 2:
+        return ""
+    said = ", ".join(f"`{in_words(m)}`\u00a0**{_pct(value)}\u00a0%**" for m, (value, _) in known.items())
+    (chance,) = {level for _, level in known.values()}  # that of the list, which is one and the same
+    return f"Average precision: {said} (chance {_pct(chance)}\u00a0%)."
+
+
+def other_base_lines(models: Sequence[str]) -> None:
+    """Of a trained model which other model it was trained from, where that one does not stand beside it."""
+    for model in models:
+        base = base_of(model) if model in trained_models() else None
+        if base is None or base in models:
+            continue
+        beside = [each for each in models if each != model]
+        differs = f", not from {beside[0]}: the lists differ by more than the training" if beside else ""
+        name = in_words(model).removesuffix(", trained")
+        st.caption(escape_markdown(f"{name} was trained from {base}{differs}."))
 
 
 def further_down(

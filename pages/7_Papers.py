@@ -26,8 +26,7 @@ from ui.missing import ways_to_get
 from ui.navigation import TRAIN
 
 LEAD = (
-    "What Test-Time Matching, the paper on language priors and Cola print, what the built-in world says of the same, "
-    "and your own numbers beside them."
+    "The tables of three papers, the same measured on the built-in world, and your own numbers beside them."
 )
 YOURS = "Your own result"  # among those of one set; the other choices are of a paper's tables
 NOTE = "The numbers are the papers' own, as printed; assets/papers/results.csv lists each with its table."

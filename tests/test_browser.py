@@ -677,6 +677,40 @@ def test_on_a_phone_what_a_run_changed_comes_soon_and_its_page_is_short(visit):
     no_error_box(page)
 
 
+def test_on_a_phone_the_gain_of_a_papers_table_is_in_sight_after_what_it_is_a_gain_from(visit):
+    page = visit("/Papers", width=390, height=844)
+    page.locator(".cm-gain").first.wait_for()
+    settle(page)
+    heads = page.locator(".cm-gain").first.locator("thead th")
+    boxes = {heads.nth(i).inner_text(): heads.nth(i).bounding_box() for i in range(heads.count())}
+    in_sight = {name: box["x"] for name, box in boxes.items() if box["x"] + box["width"] <= 390}
+    first = ["SimpleMatch GroupMatch", "TTM GroupMatch", "TTM gain in points"]
+    assert sorted(in_sight, key=in_sight.__getitem__) == first
+
+
+def test_on_a_phone_the_lists_of_two_models_are_near_and_both_results_above_them(visit):
+    page = visit("/Retrieval?query=a+yellow+cube&right=builtin%2Fsiglip&images=100", width=390, height=844)
+    lists = page.locator(".cm-list")
+    lists.nth(1).wait_for()
+    settle(page)
+    both = page.locator(".st-key-both-results")
+    both.get_by_text("Average precision").wait_for()
+    assert both.bounding_box()["y"] < 844 - 100
+    assert lists.nth(0).locator("figure:visible").count() == 4
+    ends = lists.nth(1).bounding_box()
+    assert ends["y"] + ends["height"] - lists.nth(0).bounding_box()["y"] < 2 * 844
+    page.get_by_role("button", name="Show 4 more").first.click()
+    page.wait_for_function(
+        "[...document.querySelector('.cm-list').children].every(each => each.offsetHeight > 0)"
+    )
+    wide = visit("/Retrieval?query=a+yellow+cube&right=builtin%2Fsiglip&images=100", width=1366, height=768)
+    wide.locator(".cm-list").nth(1).wait_for()
+    settle(wide)
+    assert wide.locator(".cm-list").nth(0).locator("figure:visible").count() == 8
+    assert not wide.get_by_role("button", name="Show 4 more").first.is_visible()
+    assert not wide.locator(".st-key-both-results").is_visible()
+
+
 @pytest.mark.parametrize("paper", ["Test-Time+Matching", "Language+priors", "Cola"])
 def test_on_a_phone_whole_columns_of_a_papers_table_are_in_sight_and_can_be_read(visit, paper):
     """The last one in sight was cut; then all were in sight, in letters of 10 pixels, with heads that touched."""

@@ -823,6 +823,20 @@ def test_the_papers_numbers_have_the_decimals_that_are_printed():
     assert "<span>5.4</span>" in own and "<span>5.40</span>" not in own
 
 
+@pytest.mark.parametrize(
+    ("table", "is_moved"), [("ttm/1", True), ("ttm/2", True), ("ttm/6", False), ("vgpt/4", False)]
+)
+def test_a_phone_has_the_gain_in_sight_beside_what_it_is_a_gain_from(table, is_moved):
+    """Of six columns three were in sight, and those of the gain were not: before them stood one that they are not
+    from. Where before, after and gain are the first three, nothing moves."""
+    own, _ = table_html.halves(papers.table_plan(RunStore(), table).record())
+    assert ("cm-gain" in own) == is_moved and "cm-fits" in own
+    heads = re.findall(r'<th scope="col">(.*?)</th>', own)
+    if table.startswith("ttm/"):
+        after = heads.index("TTM gain in points")
+        assert after == (3 if is_moved else 2) and heads[after - 1].startswith("TTM ")
+
+
 def test_what_the_built_in_world_s_table_of_strategies_says_is_what_it_shows(tmp_path):
     """It said that FT late comes out highest on unseen combinations, and that no strategy beats the model before on
     pairs; the shipped results, measured again since, say neither."""

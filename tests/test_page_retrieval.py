@@ -227,11 +227,59 @@ def test_without_an_adapted_model_the_page_leads_to_training_one_and_to_one_that
     assert button(test, "Train a model yourself")
     test = fine(button(test, "Ask a trained model, too").click().run())
     assert (test.selectbox(key="left").value, test.selectbox(key="right").value) == (
-        "builtin/clip-details",  # which it was trained from
+        "builtin/clip",
         "builtin/cola/mm-pred",
     )
     assert html(test).count('cm-list"') == 2
     assert "Ask a trained model, too" not in [each.label for each in test.button]
+
+
+def precision_of(test, model):
+    return re.search(rf"precision of `{model}`: ([\d.]+) %", text(test).replace("\xa0", " "))[1]
+
+
+@pytest.mark.parametrize("query", ["a yellow cube", "yellow cube"])
+def test_a_trained_model_stands_beside_the_model_and_the_question_that_were_shown(app, query):
+    """The question was gone, from page and address, and another model stood in place of the one that was shown."""
+    test = app(PAGE, query=query, images="100")
+    before = precision_of(test, "builtin/clip")
+    test.selectbox(key="query").options.append(query)  # a browser sends words that are no option, too
+    test = fine(button(test, "Ask a trained model, too").click().run())
+    assert test.selectbox(key="query").value == query == test.query_params["query"]
+    assert precision_of(test, "builtin/clip") == before
+    note = "MM-Pred was trained from builtin/clip-details, not from builtin/clip"
+    assert note in text(test).replace("\\", "")
+    reloaded = app(PAGE, query=query, images="100", right="MM-Pred, trained")
+    assert precision_of(reloaded, "MM-Pred, trained") == precision_of(test, "MM-Pred, trained")
+    of_base = app(PAGE, query=query, images="100", left="builtin/clip-details", right="MM-Pred, trained")
+    assert "was trained from" not in text(of_base)
+
+
+def test_of_two_models_a_phone_has_both_results_above_and_few_pictures_of_each(app):
+    """The lists stand below one another, and nothing at the top gave both precisions."""
+    test = app(PAGE, query="a yellow cube", images="100", right="builtin/siglip")
+    of = [precision_of(test, model) for model in ("builtin/clip", "builtin/siglip")]
+    said = text(test).replace("\xa0", " ")
+    assert f"Average precision: `builtin/clip` **{of[0]} %**, `builtin/siglip` **{of[1]} %** (chance " in said
+    assert said.index("Average precision: `builtin/clip`") < said.index("of the first 8 show")
+    assert [each.value.replace("\\", "") for each in test.header if "gets in the way" in each.value] == [
+        f"What gets in the way of {model}" for model in ("builtin/clip", "builtin/siglip")
+    ]
+    more = [each for each in test.button if each.label == "Show 4 more"]
+    assert len(more) == 2 and html(test).count('cm-ranked"') == 16  # which the style shows on a laptop
+    fine(more[0].click().run())
+    assert len([each for each in test.button if each.label == "Show 4 more"]) == 1
+    one = app(PAGE, query="a yellow cube", images="100")
+    assert "Average precision: `" not in text(one) and "Show 4 more" not in [b.label for b in one.button]
+    predicted = app(PAGE, query="a yellow cube", images="100", right="builtin/siglip", rpredict="true")
+    assert "Average precision" not in text(predicted)
+
+
+def test_a_word_that_two_models_do_not_know_is_said_once(app):
+    test = app(PAGE, query="a horse", images="100", right="MM-Pred, trained")
+    (said,) = [warning.value.replace("\\", "") for warning in test.warning]
+    assert said.count("does not know the word horse in this query") == 1
+    assert "Each of the two models was trained on drawn scenes alone" in said
 
 
 def test_the_table_shows_the_papers_numbers_and_says_what_to_run(app, monkeypatch, tmp_path):
@@ -655,7 +703,7 @@ def test_a_query_of_ones_own_for_two_objects_is_judged_by_both(app):
     (box,) = [*test.info, *test.warning]  # "ball" may be unknown to the model
     assert "A picture is right that shows both objects." in box.value.replace("\\", "")
     asked = {each.label for each in test.button if each.label.startswith("Ask “")}
-    assert asked == {"Ask “a red block”", "Ask “a blue sphere”"}
+    assert asked == {"Ask “a red cube”", "Ask “a blue ball”"}  # the visitor's words, not the set's
 
 
 def test_a_relation_of_the_world_is_judged_and_other_words_of_places_are_said_not_to_be(app):

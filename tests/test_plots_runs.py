@@ -111,10 +111,10 @@ def test_a_few_published_numbers_lie_on_their_line_with_chance_and_what_a_method
     raw = cell("raw", "group_score", 7.0) | {"chance": 16.7}
     record = {"lines": [{"line": "A", "cells": [raw, simple | chance, ttm | chance]}]}
     drawn = {trace.name: trace for trace in figures.papers_figure(figures.papers_data(record)).data}
-    assert {y for name, trace in drawn.items() if name for y in trace.y} == {0.0}
-    levels = {name: list(trace.x) for name, trace in drawn.items() if name and name.startswith("chance")}
+    assert {y for name, trace in drawn.items() if name and "chance" not in name for y in trace.y} == {0.0}
+    levels = {name: {*trace.x[:3]} for name, trace in drawn.items() if name and name.startswith("chance")}
     # Two different lines were both called "chance".
-    assert levels == {"chance: GroupScore 16.7 %": [16.7], "chance: GroupMatch 50 %": [50.0]}
+    assert levels == {"chance: GroupScore 16.7 %": {16.7}, "chance: GroupMatch 50 %": {50.0}}
     assert list(drawn[None].x[:2]) == [60.0, 65.0]  # the bar between the two of one metric
     yours = {"lines": [{"line": "A", "cells": [simple | {"yours": 61.0}, ttm]}]}
     compared = figures.papers_figure(figures.papers_data(yours)).data
@@ -122,6 +122,26 @@ def test_a_few_published_numbers_lie_on_their_line_with_chance_and_what_a_method
     by_set = [cell("TTM", "text_score", value, head=f"set {value}") for value in (20.0, 30.0)]
     data = figures.papers_data({"lines": [{"line": "A", "cells": by_set}]})
     assert None not in {trace.name for trace in figures.papers_figure(data).data}  # two sets are no gain
+
+
+@pytest.mark.parametrize("rows", [1, 11, 40])
+def test_chance_levels_stay_in_their_rows_and_their_signs_in_the_legend_lie_flat_and_apart(rows):
+    """The legend's signs stood upright on top of the first row's lines, and on a phone were read as data."""
+    one = cell("raw", "group_score", 7.0) | {"chance": 16.7}
+    record = {
+        "lines": [{"line": f"{i}", "cells": [one, cell("TTM", "group_match", 9.0)]} for i in range(rows)]
+    }
+    figure = figures.papers_figure(figures.papers_data(record))
+    (trace,) = [each for each in figure.data if each.name.startswith("chance")]
+    assert trace.mode == "lines"  # whose sign in a legend is a flat one
+    low, middle, high, gap = np.asarray(trace.y).reshape(rows, 4).T
+    np.testing.assert_array_equal(middle, np.arange(rows))
+    assert ((high - low) > 0.4).all() and ((high - low) < 1).all() and np.isnan(gap).all()
+    assert list(trace.text[:4]) == ["0"] * 4
+    layout = figure.layout
+    drawn = layout.height - 30 - 24 - 14  # pixels of the rows
+    above = 24 if layout.xaxis.side == "top" else 0
+    assert (layout.legend.y - 1) * drawn - above >= 12
 
 
 def test_chance_levels_have_one_name_each_by_row_and_by_column():

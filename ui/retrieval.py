@@ -250,15 +250,23 @@ def words_section(found: RetrievalSubset) -> None:
 
 
 def shared_words_table(
-    found: RetrievalSubset, query: int, model: str, scores: np.ndarray, pool: str, most: int
+    found: RetrievalSubset,
+    query: int,
+    model: str,
+    scores: np.ndarray,
+    pool: str,
+    most: int,
+    is_named: bool = False,
 ) -> None:
-    """What the distractors share with the query, and how far up that brings them under this model."""
+    """What the distractors share with the query, and how far up that brings them under this model. is_named : the
+    heading says which model that is, as there is another one's."""
     shares = shared_word_counts(found, query, scores, pool, most)
     if not shares or found.phrases is None:
         return
     everything = sum(value is not None for _, value in found.phrases[query].attributes())
     unranked = len(scores) - sum(s.images for s in shares)
-    st.header("What gets in the way", anchor=False)
+    whose = f" of {escape_markdown(in_words(model))}" if is_named else ""
+    st.header(f"What gets in the way{whose}", anchor=False)
     ranked = (
         f" Only the {len(scores) - unranked} with {POOLS[pool].partition(' (')[0]} are ranked (“Options”)."
     )

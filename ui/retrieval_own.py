@@ -16,6 +16,7 @@ from core.scorers.vocabulary import vocabulary_note
 from core.scoring.retrieval import RetrievalSubset
 from ui.loaders import model_source
 from ui.selection import set_state
+from ui.trained import in_words
 
 LONGEST = 200  # characters of a query
 # Words that the built-in models know; half of the first pictures have both, on different objects.
@@ -36,9 +37,17 @@ def with_own_query(name: str, images: int, text: str) -> RetrievalSubset:
     return RetrievalSubset.asking(found, text, min(images, len(found.images)))
 
 
-def unknown_words(model: str, text: str) -> str | None:
-    """Which words of a query a built-in model does not know; None where it knows all, and of any other model."""
-    return vocabulary_note(model, model_source(model), "", [text], even_if_known=False, of="this query")
+def unknown_words(models: Sequence[str], text: str) -> list[str]:
+    """Which words of a query built-in models do not know, in a sentence for each that lacks one, and in one sentence
+    where all lack the same; of other models nothing is said."""
+
+    def note(model: str, called: str) -> str | None:
+        return vocabulary_note(called, model_source(model), "", [text], even_if_known=False, of="this query")
+
+    shared = {note(model, "Each of the two models") for model in models}
+    if len(models) == 2 and len(shared) == 1:
+        return [said for said in shared if said]
+    return [said for model in models if (said := note(model, in_words(model)))]
 
 
 _LITTLE_WORDS = frozenset(
@@ -62,21 +71,17 @@ def nearest_queries(text: str, queries: Sequence[str], most: int = 3) -> list[st
 
 
 def queries_for_objects(found: RetrievalSubset, asked: RetrievalSubset, most: int = 3) -> list[str]:
-    """Queries of the set for objects that a query of the visitor's own names, at most so many: of each object the one
-    that says the most of it, and nothing else."""
+    """Queries for one each of the objects that a query of the visitor's own names, in the visitor's words, at most so
+    many: `a red cube` where the set says `a red block`."""
     if found.phrases is None or asked.asked is None:
         return []
-    nearest = []
-    for wanted in asked.asked.statement.phrases:
-        known = dict(wanted.attributes())
-        fitting = {
-            query: sum(value is not None for _, value in phrase.attributes())
-            for query, phrase in zip(found.queries, found.phrases, strict=True)
-            if all(value in (None, known[name]) for name, value in phrase.attributes())
-        }
-        if fitting:
-            nearest.append(max(fitting, key=lambda query: fitting[query]))
-    return [*dict.fromkeys(nearest)][:most]
+    objects = zip(asked.asked.statement.phrases, asked.asked.nouns, strict=True)
+    alone = {_with_article(noun): phrase for phrase, noun in objects}
+    return [each for each, phrase in alone.items() if own_query(found, each).phrases == (phrase,)][:most]
+
+
+def _with_article(noun: str) -> str:
+    return f"{'an' if noun[0] in 'aeiou' else 'a'} {noun}"
 
 
 def wording_of_set(found: RetrievalSubset, asked: RetrievalSubset) -> str:
@@ -95,7 +100,7 @@ def with_article(found: RetrievalSubset, asked: RetrievalSubset) -> str:
     text = asked.queries[0].strip().lower()
     if asked.phrases is None or not text or text.split()[0] in ("a", "an", "the"):
         return ""
-    whole = f"{'an' if text[0] in 'aeiou' else 'a'} {text}"
+    whole = _with_article(text)
     if whole in found.queries:
         return whole
     is_same = own_query(found, whole).phrases == asked.phrases
@@ -119,7 +124,7 @@ def say_what_is_known(subset: RetrievalSubset, asked: RetrievalSubset, models: S
         others = nearest_queries(text, subset.queries)
         said += ["The buttons below ask the nearest queries of the set."] if others else []
         others = others or [subset.queries[telling(subset, list(range(len(subset.queries))))]]
-    unknown = [note for note in (unknown_words(model, text) for model in models) if note]
+    unknown = unknown_words(models, text)
     if said + unknown:
         box, icon = (st.warning, "dictionary") if unknown else (st.info, "edit")
         box(escape_markdown(" ".join(said + unknown)), icon=f":material/{icon}:")

@@ -30,13 +30,18 @@ _SYMBOLS = ("circle", "square", "triangle-up", "diamond", "star", "triangle-down
 # Whose numbers -> what the mark's name ends in, and how far it lies below its line's middle where yours are there, too.
 _SIDES = {"paper": ("-open", -0.14), "shipped": ("-open", -0.14), "yours": ("", 0.14)}
 _CHANCE, _CHANCES = "#868c9b", 3  # the colour of chance levels, and how many a figure may have
+_UPRIGHT = 11  # pixels of a chance level's line, above and below its row's middle
 _FEW = 4  # results that lie on one line and can still be told apart
 _RANDOM, _HUMAN = "random, chance", "human"  # lines of a table that are no model
 # Pixels. On a laptop's screen of 768 a table's figure has `_ROWS` for its rows, where these are many and of one column
 # `_MANY_ROWS`; below the least their names touch, or marks of several columns. At the most a name has two lines.
 _ROWS, _MANY_ROWS, _LEAST, _LEAST_SEVERAL, _MOST = 264, 340, 17, 22, 30
 _LONG_NAME = 30  # letters: on a phone, a longer name would leave little to the figure
-_ABOVE, _BELOW = 30, 24  # pixels of the legend, and of the axis
+_ABOVE, _BELOW, _APART = (
+    30,
+    24,
+    14,
+)  # pixels of the legend, of the axis, and between the legend and what is below it
 _TALL = 480  # pixels from which the axis stands above the rows: below them it would be out of sight
 
 
@@ -245,10 +250,10 @@ def _name_highest(figure: go.Figure, data: PapersData, values: np.ndarray, at: n
 def _laid_out(figure: go.Figure, data: PapersData, row: float) -> go.Figure:
     """Axis, legend and the names of the lines, in two lines of letters where they are long and there is room."""
     rows = row * len(data.lines)
-    layout(figure, round(rows + _ABOVE + _BELOW), "", "")
+    layout(figure, round(rows + _ABOVE + _BELOW + _APART), "", "")
     is_tall = rows > _TALL
     figure.update_xaxes(range=[0, 104], ticksuffix=" %", dtick=25, side="top" if is_tall else "bottom")
-    above = _BELOW / rows if is_tall else 0.0
+    above = (_APART + (_BELOW if is_tall else 0)) / max(rows, 1)
     figure.update_layout(showlegend=data.has_numbers, margin={"t": 2, "b": 2}, legend={"y": 1 + above})
     two = row >= _MOST
     names = [line.replace(", ", "<br>", 1) if two and len(line) > _LONG_NAME else line for line in data.lines]
@@ -277,7 +282,8 @@ def _join(figure: go.Figure, data: PapersData, y: np.ndarray) -> None:
 
 def _mark_chance(figure: go.Figure, data: PapersData, y: np.ndarray, row: float) -> None:
     """A small upright line at each chance level of a line of the table, named by its metric and value; nothing where
-    none is known, or where they are so many that nobody could tell which is whose."""
+    none is known, or where they are so many that nobody could tell which is whose. Drawn as lines, whose sign in the
+    legend lies flat: marks there stood upright, on a phone on top of the figure's own."""
     columns: dict[tuple[float, ...], list[int]] = {}
     for j, levels in enumerate(np.nan_to_num(data.chance, nan=-1.0).T):
         if (levels >= 0).any():
@@ -285,24 +291,21 @@ def _mark_chance(figure: go.Figure, data: PapersData, y: np.ndarray, row: float)
     columns = _without_parts(columns)
     if len(columns) > _CHANCES:
         return
+    half = min(_UPRIGHT / row, 0.46)
     for levels, of in columns.items():
         known = np.array(levels) >= 0
         x = np.array(levels)[known]
+        gap = np.full(len(x), np.nan)
         metrics = list(dict.fromkeys(data.metrics[j] for j in of))
         is_own = len(metrics) == 1 and metrics[0] in METRICS
         colour = METRICS[metrics[0]].colour if is_own else _CHANCE
         figure.add_scatter(
-            x=x,
-            y=y[known],
+            x=np.stack([x, x, x, gap], axis=1).ravel(),  # its middle, too: there one points at it
+            y=np.stack([y[known] - half, y[known], y[known] + half, gap], axis=1).ravel(),
             name=f"chance: {_whose_chance(data, columns, of)} {_span(x)}",
-            mode="markers",
-            marker={
-                "symbol": "line-ns",
-                "size": min(16, row - 3),
-                "color": colour,
-                "line": {"width": 2, "color": colour},
-            },
-            text=[data.lines[i] for i in np.flatnonzero(known)],
+            mode="lines",
+            line={"width": 2, "color": colour},
+            text=np.repeat([data.lines[i] for i in np.flatnonzero(known)], 4),
             hovertemplate="%{text}: chance %{x:.2f} %",
         )
 
