@@ -191,7 +191,7 @@ def measured_note(record: dict[str, Any]) -> str:
 def figures_of(name: str, seeds: int, record: dict[str, Any], poll: float | None) -> dict[str, Any]:
     """Draws what a table says as a figure, the shipped one where there is one; returns the figures by name, for the
     export. poll : seconds after which that of the numbers is drawn anew."""
-    data = plots.papers_data(record)
+    data = numbers_of(record)
     choices = columns_of(record)
     if name in shipped_results.OF_TABLE:
         numbers = {"numbers": lambda: plots.papers_figure(data)}
@@ -205,6 +205,19 @@ def figures_of(name: str, seeds: int, record: dict[str, Any], poll: float | None
             st.fragment(as_figure, run_every=poll)(name, seeds, chosen)
     drawn = choices.get(chosen, data)
     return {"numbers": lambda: plots.papers_figure(drawn, table_html._compares_rows(record))}
+
+
+def numbers_of(record: dict[str, Any]) -> Any:
+    """A table's numbers as its figure has them: below a paper's those of the built-in world, where the same columns are
+    measured there. Cola's table has those lines itself."""
+    names = table_html.COUNTERPARTS.get(record["table"], ())
+    if not names or record["table"].startswith("cola/"):
+        return plots.papers_data(record)
+    key = table_html.table_choices(table_html.WORLD)[names[-1]].key
+    lines = papers.table_plan(ui.VisitorStore(), key, papers.SEEDS).record()["lines"][:_FIRST_LINES]
+    return plots.papers_data(
+        record, [each for each in lines if not each["line"].endswith(table_html._SIMPLEMATCH)]
+    )
 
 
 def columns_of(record: dict[str, Any]) -> dict[str, Any]:
@@ -424,7 +437,7 @@ def as_figure(name: str, seeds: int, chosen: str = "") -> None:
     with ui.show_errors():
         plan = papers.table_plan(ui.VisitorStore(), name, seeds)
         record = plan.record()
-        data, ranked = plots.papers_data(record), table_html._compares_rows(record)
+        data, ranked = numbers_of(record), table_html._compares_rows(record)
         shown_data = columns_of(record).get(chosen, data)
         side = "" if shown_data.is_one_sided else ", the reference hollow and yours filled"
         of = f", {chosen}" if chosen else ""

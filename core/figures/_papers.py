@@ -45,6 +45,10 @@ _ABOVE, _BELOW, _APART = (
 _TALL = 480  # pixels from which the axis stands above the rows: below them it would be out of sight
 
 
+_HERE = "here: "  # begins the lines of the built-in world below a paper's
+_NUMBERS = ("paper", "paper_std", "shipped", "shipped_std", "yours", "yours_std", "chance")
+
+
 class PapersData(NamedTuple):
     """Results of a table in percent: each array is (lines, results), NaN where there is no number."""
 
@@ -117,9 +121,33 @@ class PapersData(NamedTuple):
         return bool(np.isnan(self.yours).all())
 
 
-def papers_data(plan: Mapping[str, Any]) -> PapersData:
+def papers_data(plan: Mapping[str, Any], here: Sequence[Mapping[str, Any]] = ()) -> PapersData:
     """From `core.papers.TablePlan.record()`: what is in percent; gains follow from it, ranks and counts have
-    no place. Beside a paper's numbers, of what ships only what is of a metric that the paper has there."""
+    no place. Beside a paper's numbers, of what ships only what is of a metric that the paper has there.
+
+    here : lines of a table of the built-in world that answers the same question; where it has all of the paper's
+    columns, what ships of them stands below the paper's lines.
+    """
+    data = _data_of(plan)
+    if not here or not data.has_numbers:
+        return data
+    own = _data_of({"lines": here})
+    if not {*data.results} <= {*own.results}:
+        return data
+    places = [own.results.index(name) for name in data.results]
+    measured = {name: getattr(own, name)[:, places] for name in ("shipped", "shipped_std", "chance")}
+    none = np.full_like(measured["shipped"], np.nan)
+    numbers = {name: np.concatenate([getattr(data, name), measured.get(name, none)]) for name in _NUMBERS}
+    return data._replace(lines=[*data.lines, *map(_here, own.lines)], **numbers)
+
+
+def _here(line: str) -> str:
+    """`here: left-right, clip`, of a line of the built-in world."""
+    return f"{_HERE}{line.replace('scenes/', '').replace('builtin/', '')}"
+
+
+def _data_of(plan: Mapping[str, Any]) -> PapersData:
+    """The numbers of a plan's lines by its columns."""
     names: dict[str, tuple[str, tuple[str, str]]] = {}
     cells = [cell for line in plan["lines"] for cell in line["cells"] if _drawn(cell)]
     for cell in cells:
@@ -186,6 +214,7 @@ def papers_figure(data: PapersData, highest: bool = False) -> go.Figure:
     """
     figure = go.Figure()
     y = np.arange(len(data.lines), dtype=float)
+    is_mixed = any(line.startswith(_HERE) for line in data.lines)
     on_one_line = data.is_one_sided and data.has_few
     row = _row_height(data, on_one_line)
     if on_one_line and data.methods and data.has_numbers:
@@ -202,7 +231,8 @@ def papers_figure(data: PapersData, highest: bool = False) -> go.Figure:
                 x=values[known],
                 y=at[known],
                 error_x={"array": deviations[known], "thickness": 1.6, "color": colour},
-                name=f"{name}, {whose}",
+                name=name if is_mixed and whose != "yours" else f"{name}, {whose}",
+                showlegend=not (is_mixed and whose == "shipped"),
                 mode="markers",
                 marker={
                     "symbol": symbol + ending,
@@ -217,6 +247,9 @@ def papers_figure(data: PapersData, highest: bool = False) -> go.Figure:
                 _name_highest(figure, data, values, at)
     if data.has_numbers:
         _mark_chance(figure, data, y, row)
+    if is_mixed:
+        first = next(i for i, line in enumerate(data.lines) if line.startswith(_HERE))
+        figure.add_hline(y=first - 0.5, line={"color": _CHANCE, "width": 1})
     return _laid_out(figure, data, row)
 
 
