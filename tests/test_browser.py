@@ -1117,6 +1117,25 @@ def test_on_a_phone_the_names_below_the_bars_of_what_training_changes_stand_apar
         assert other["left"] - (one["left"] + one["width"]) > 4
 
 
+def test_the_line_at_alpha_leaves_out_the_figures_own_text(visit):
+    """It went through the label of the highest point: “49.7 %” had lost its first digit."""
+    page = visit("/Debias?alpha=0.125", height=768)
+    page.locator(".st-key-alpha-curve .cm-moving-line").wait_for(state="attached")
+    settle(page)
+    (line,) = page.evaluate(BOXES, ".st-key-alpha-curve .cm-moving-line")
+    labels = page.evaluate(BOXES, ".st-key-alpha-curve .textpoint text")
+    struck = [
+        b for b in labels if b["left"] - 3 < line["left"] + line["width"] / 2 < b["left"] + b["width"] + 3
+    ]
+    assert len(struck) == 1
+    drawn = page.locator(".st-key-alpha-curve .cm-moving-line").evaluate(
+        "e => getComputedStyle(e).backgroundImage"
+    )
+    gaps = re.findall(r"rgba\(0, 0, 0, 0\) ([\d.]+)px, rgba\(0, 0, 0, 0\) ([\d.]+)px", drawn)
+    ends = struck[0]["top"] - line["top"], struck[0]["bottom"] - line["top"]
+    assert any((float(top), float(bottom)) == pytest.approx(ends, abs=1) for top, bottom in gaps)
+
+
 def test_lines_scroll_with_their_charts_and_a_bar_opens_its_groups(visit):
     page = visit("/Matching?set=scenes/left-right&tau=0.3", height=768)
     page.locator(".st-key-threshold .cm-moving-line").wait_for(state="attached")

@@ -173,6 +173,64 @@ def test_lines_before_and_after_the_reveal():
     )
 
 
+# By rows: A leads to caption 1, B too. By columns: caption 1 to image A, caption 2 to B. The matching is right.
+ONE_CAPTION_WINS = [[5.0, 1.0], [3.0, 2.0]]
+
+
+@pytest.mark.parametrize(
+    ("metric", "lines", "said"),
+    [
+        ("text_score", [(1, 1, "tie"), (0, 0, "right"), (1, 0, "wrong")], "each image's highest caption"),
+        (
+            "individual_match",
+            [(1, 1, "tie"), (0, 0, "right"), (1, 0, "wrong")],
+            "each image's highest caption",
+        ),
+        ("image_score", [(0, 0, "right"), (1, 1, "right")], "each caption's highest image"),
+        ("group_score", [(0, 0, "right"), (1, 0, "wrong"), (1, 1, "right")], " and each caption's highest"),
+        ("group_match", [(0, 0, "right"), (1, 1, "right")], "the matching"),
+    ],
+)
+def test_the_lines_of_a_metric_are_what_it_judges(metric, lines, said):
+    """They were the matching, the same before and after alpha, where TextScore was wrong and then right."""
+    data = view(ONE_CAPTION_WINS, TRUTH)
+    assert group_html._judged_lines(data, metric) == lines
+    assert any(kind == "wrong" for *_, kind in lines) == (data.kinds[metric] == "wrong")
+    assert said in group_html._judged_said(data, metric)
+    assert "tie" not in group_html._judged_said(data, metric)
+    drawing = drawn(data, metric=metric)[0]
+    assert drawing == ["missed" if kind == "tie" else "model" for *_, kind in lines]
+
+
+def test_a_caption_that_two_images_lead_to_has_a_sign_for_each_and_is_said_in_words():
+    data = view(ONE_CAPTION_WINS, TRUTH)
+    markup = group_html.matching_html(["<img>"] * 2, ["x", "y"], data, metric="text_score")
+    assert ">✓ A</span>" in markup and ">✗ B</span>" in markup
+    alt = drawn(data, metric="text_score")[2]
+    assert alt == "The highest caption of image A is 1, right. The highest caption of image B is 1, wrong."
+    assert ">✓</span>" in group_html.matching_html(["<img>"] * 2, ["x", "y"], data)  # of one line, no letter
+
+
+def test_scores_that_tie_for_the_highest_have_no_line():
+    data = view([[5.0, 5.0], [1.0, 6.0]], TRUTH)
+    assert group_html._judged_lines(data, "text_score") == [(0, 0, "tie"), (1, 1, "right")]
+    assert "none where scores tie" in group_html._judged_said(data, "text_score")
+    assert drawn(data, metric="text_score")[2].startswith("Of image A, the highest scores tie.")
+
+
+def test_captions_without_an_image_have_no_line_and_rows_stand_for_group_score_there():
+    data = view([[1.0, 9.0, 2.0, 3.0], [1.0, 2.0, 8.0, 4.0]], np.array([1, 2]))
+    right = [(0, 1, "right"), (1, 2, "right")]
+    assert group_html._judged_lines(data, "image_score") == right
+    assert group_html._judged_lines(data, "group_score") == right
+    assert "highest image" not in group_html._judged_said(data, "group_score")
+
+
+def test_several_true_captions_of_one_image_are_drawn_as_before():
+    data = view([[3.0, 2.0, 1.0]], np.array([0, 1]))
+    assert group_html._judged_lines(data, "text_score") == list(group_html.matching_lines(data))
+
+
 def test_the_cells_of_a_matrix_are_the_same_for_whoever_draws_them():
     (first, second), _ = group_html.matrix_cells(view(SCORES[::-1], TRUTH))  # 1.5, 4 over 1, 3
     assert (first.signs, second.signs) == ("✓", "●") and first.edge != second.edge

@@ -125,6 +125,24 @@ def test_what_alpha_turns_in_a_group_is_said_with_the_scores_that_are_compared(a
     assert "Image B: its own caption" in text(test) and "<u>" in html(test)
 
 
+def test_both_drawings_of_a_group_show_what_the_metric_judges(app, scored):
+    """Both were the matching, which alpha never changes: of a group that it fixes they were the same."""
+    study = scored[1][FIRST]
+    fixed = int(study.flips(0.2, "text_score").fixed.argmax())
+    test = app(set=FIRST, group=study.ids[fixed], alpha="0.2")
+    before, after = re.findall(r'class="cm-lines" src="[^"]*" alt="([^"]*)"', html(test))
+    assert "wrong" in before and "wrong" not in after and before.count("highest caption") == 3
+    assert "Lines: each image's highest caption, dashed where wrong" in text(test)
+    fine(test.selectbox(key="metric").set_value("GroupScore").run())
+    assert "each image's highest caption and each caption's highest image" in text(test)
+
+
+@pytest.mark.parametrize(("dark", "end"), [(False, "darker"), (True, "brighter")])
+def test_the_shades_of_the_matrices_have_a_key(app, monkeypatch, dark, end):
+    monkeypatch.setattr("ui.debias_alpha.shades_key", lambda: f"Scores: the {end}, the higher.")
+    assert any(f"Scores: the {end}, the higher. In the matrices" in c.value for c in app(set=FIRST).caption)
+
+
 def test_what_alpha_changes_is_said_first_then_comes_the_figure_then_the_numbers(app):
     """On a phone the figure stood 1,685 pixels down."""
     elements = [*app().main]
@@ -614,6 +632,8 @@ def test_square_groups_show_live_that_two_metrics_do_not_move(app, scored):
     assert {m.delta for m in test.metric if m.label in ("GroupMatch", "ImageScore")} == {
         "the same at every α"
     }
+    lost = f"{0.75 * study.prior[0].sum():.3f}"
+    assert f"{lost.replace('-', '−')}: **GroupMatch" in text(test) and lost not in text(test)
     totals = next(d.value for d in test.dataframe if "difference" in d.value.columns)
     assert np.ptp(totals["difference"]) < 1e-3
     assert totals["difference"][0] == pytest.approx(-0.75 * study.prior[0].sum(), abs=1e-3)
@@ -667,6 +687,21 @@ def test_words_are_shown_with_and_without_the_image_for_every_caption(app):
     numbers = re.findall(r"[+−]\d+\.\d{3}", first)[:3]
     seen, prior, debiased = (float(x.replace("−", "-")) for x in numbers)
     assert debiased == pytest.approx(seen - prior, abs=2e-3)
+
+
+def test_words_are_those_of_the_group_that_was_on_screen_just_before(app, scored):
+    """They were the first group's, whichever the page had shown."""
+    study = scored[1][FIRST]
+    test = app(set=FIRST)
+    said = (c.value.replace("\\", "") for c in test.caption)
+    shown = next(line for line in said if "Shown: " in line)
+    group = shown.partition("**")[2].partition("**")[0]
+    assert group != study.ids[0]
+    fine(test.segmented_control(key="view").set_value("Word by word").run())
+    assert f"**{group}**, group" in text(test).replace("\\", "")
+    assert test.query_params["group"] in (group, [group])  # a reload shows the same
+    fine(test.selectbox(key="group").set_value(None).run())
+    assert f"**{study.ids[0]}**, group 1 of 24" in text(test).replace("\\", "")  # emptied, it stays so
 
 
 def test_the_page_cites_the_paper_on_language_priors(app):

@@ -26,15 +26,16 @@ from ui.formatting import progress
 from ui.loaders import LazyScorer, evaluate, model_source
 from ui.old_links import known_parameters, warn_without_effect
 from ui.page import ask_beside, quoted
-from ui.selection import NearestModel, benchmarks, last_benchmark, offer_nearest, seed
+from ui.selection import NearestModel, benchmarks, last_benchmark, offer_nearest, open_group, seed
 from ui.uploads import PREFIX, PRIOR, TAGS, is_upload, stored_upload, upload_prior, why_no_prior
 
 if TYPE_CHECKING:
-    from core.groups import ImageRef
+    from core.groups import GroupSet, ImageRef
     from ui.selection import Selection
 
 CAPTIONER = "builtin/blip-caption"
 PAGE, RETRIEVAL = "pages/3_Debias.py", "Retrieval"  # the page, and the name of its view of a set of retrieval
+_IN_VIEW = "group-in-view"  # in the session: a set's name and the group that was last on screen
 _MAX_IMAGES = 100  # images of a prior that a page samples ...
 _MAX_IMAGES_PUBLIC = 5  # ... and for a visitor of a public instance
 _MOST_NOISE = 100.0  # that mean and deviation of noise may be
@@ -58,6 +59,18 @@ def first_visit() -> None:
 def _parameters_in_force() -> list[str]:
     """What the address says and this page takes, but for numbers, which alone open what an empty address opens."""
     return [key for key in known_parameters() if key not in WITHOUT_SET]
+
+
+def keep_in_view(groups: GroupSet, group: str) -> None:
+    """Remember the group that a view shows, for the view that is opened next."""
+    st.session_state[_IN_VIEW] = groups.name, group
+
+
+def open_group_in_view(groups: GroupSet) -> None:
+    """Open what the view before showed, once: so the field can still be emptied; nothing where a group is open."""
+    name, group = st.session_state.pop(_IN_VIEW, (None, None))
+    if st.session_state.get("group") is None and name == groups.name and group in groups.ids:
+        open_group(group)
 
 
 class DebiasInputs(NamedTuple):

@@ -23,7 +23,7 @@ from core.metrics.groups import METRICS, Estimate, chance, metrics_of_shape
 from core.metrics.statistics import Comparison, compare
 from ui.cached import cached_on
 from ui.chart_clicks import clicked_point
-from ui.debias import CAPTIONER, FIRST_SET, PAGE, RETRIEVAL, DebiasInputs, shipped_retrieval
+from ui.debias import CAPTIONER, FIRST_SET, PAGE, RETRIEVAL, DebiasInputs, keep_in_view, shipped_retrieval
 from ui.export import chart, export_section
 from ui.fields import warn_number
 from ui.formatting import (
@@ -35,7 +35,7 @@ from ui.formatting import (
     true_minus,
     unbroken,
 )
-from ui.images import draw_group
+from ui.images import draw_group, shades_key
 from ui.moving_line import axis_position, moving_lines
 from ui.old_links import warn_without_effect
 from ui.page import show_errors
@@ -475,12 +475,14 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str, p
     alpha = _changing_alpha(study, alpha, metric)
     index, why = _shown_group(study, alpha, metric)
     group = groups[index]
+    keep_in_view(groups, group.id)
     st.caption(" ".join([f"{group_line(group.id, list(study.ids))}.", escape_markdown(why), *notes]))
     before, after = shown = [study.evaluation(value).group(index) for value in (0.0, alpha)]
     for column, value, data in zip(st.columns(2, gap="large"), (0.0, alpha), shown, strict=True):
         with column:
             st.markdown(f"### α = {value:.3f}")
-            draw_group(group, data)
+            draw_group(group, data, metric=metric)
+    st.caption(_lines_said(shown, metric))
     with place:
         at = "the slider's" if not notes else "with the slider at 0," if alpha == 1 else "the best"
         st.caption(f"**{escape_markdown(group_title(group.id))}** at α = 0 and {at} α = {alpha:.3f}")
@@ -491,11 +493,16 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str, p
     values = (f"caption {j + 1}: {p:.4f}" for j, p in enumerate(study.prior[index]))
     prior = true_minus(" · ".join(values))
     st.caption(
-        "In the matrices, ● outlined: the model's matching; ✓: the true pairs; underlined: the highest of a row, on "
-        f"which TextScore depends. log P(t) of this group's captions: {prior}. Alpha "
+        f"{shades_key()} In the matrices, ● outlined: the model's matching; ✓: the true pairs; underlined: the highest "
+        f"of a row, on which TextScore depends. log P(t) of this group's captions: {prior}. Alpha "
         "subtracts the same number from a whole column."
     )
     return index
+
+
+def _lines_said(shown: Sequence[GroupData], metric: str) -> str:
+    """What the lines of both drawings are; of ties, where either has some."""
+    return max((group_html._judged_said(data, metric) for data in shown), key=len)
 
 
 def _matrix(data: GroupData, alpha: float, names: Sequence[str]) -> str:
@@ -634,10 +641,10 @@ def _invariance(study: AlphaStudy, alpha: float, index: int) -> None:
                 "which ones depends on alpha."
             )
             return
+        lost = true_minus(f"{alpha * study.prior[index].sum():.3f}")
         st.markdown(
             f"On square groups every matching uses all {k} captions, so every total loses α · Σ log P(t), here "
-            f"{alpha * study.prior[index].sum():.3f}: **GroupMatch does not change either.** That holds for log "
-            "scores only, not after exp()."
+            f"{lost}: **GroupMatch does not change either.** That holds for log scores only, not after exp()."
         )
         rows = study.matching_totals(index, alpha) if k <= 4 else []
         table = [
@@ -651,7 +658,10 @@ def _invariance(study: AlphaStudy, alpha: float, index: int) -> None:
             }
             for row in rows
         ]
-        st.dataframe(pd.DataFrame(table).round(4), hide_index=True)
+        totals = pd.DataFrame(table).round(4)
+        # The display alone: numbers stay numbers, to the right and sorted as such.
+        shown = totals.style.format(lambda cell: cell if isinstance(cell, str) else true_minus(f"{cell:.4f}"))
+        st.dataframe(shown, hide_index=True)
 
 
 def _curve_table(study: AlphaStudy, metric: str) -> pd.DataFrame:

@@ -24,7 +24,7 @@ from core.figures.text import escape_markdown, metric_line
 from core.groups import GroupSet
 from core.metrics.groups import IMAGE_TO_TEXT, METRICS, TEXT_SCORE, TEXT_TO_IMAGE, headline_metrics
 from core.metrics.statistics import Clusters
-from ui.debias import DebiasInputs, alpha_command, blind_models, shipped_retrieval, tokens
+from ui.debias import DebiasInputs, alpha_command, blind_models, open_group_in_view, shipped_retrieval, tokens
 from ui.debias_alpha import scenario_text
 from ui.export import BARS_NOTE, chart, export_section
 from ui.formatting import exact_differences_once, interval_text, p_text, true_minus
@@ -161,6 +161,7 @@ def tokens_view(model: str, groups: GroupSet) -> None:
     """Each word's log P with and without the image."""
     st.header("What does the image add to each word?", anchor=False)
     ids = list(groups.ids)
+    open_group_in_view(groups)
     bar = st.container(horizontal=True, vertical_alignment="bottom")
     with bar:
         chosen = pick_group(ids, width=420)
@@ -413,12 +414,12 @@ def retrieval_view() -> None:
     note = f"Star: the best alpha ({TUNED_ON_TEST})."
     gain = stored["from_validation"]["gain"]
     ends = (stored[name]["metrics"][IMAGE_TO_TEXT]["value"] for name in ("alpha_0", "from_validation"))
-    interval = (
-        f"95 % interval {_pct(gain['low'])} to {_pct(gain['high'])}, McNemar's p {p_text(gain['p_value'])}"
+    interval = true_minus(
+        f"95 % interval {_signed(gain['low'])} to {_signed(gain['high'])}, McNemar's p {p_text(gain['p_value'])}"
     )
     st.caption(
         f"{note} Percent with 95 % intervals. The alpha from the validation split gains "
-        f"{_signed(_change_in_points(*ends))} points of R@1 over alpha 0 ({interval})."
+        f"{true_minus(_signed(_change_in_points(*ends)))} points of R@1 over alpha 0 ({interval})."
         f"{exact_differences_once('retrieval')} From text to image nothing changes. For another set, run "
         "`crossmatch alpha --benchmark coco`; for any model, `crossmatch recall`."
     )

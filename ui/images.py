@@ -73,10 +73,11 @@ def draw_group(
     data: GroupData,
     revealed: bool = True,
     student: Sequence[int | None] | None = None,
+    metric: str | None = None,
 ) -> None:
-    """Images, captions and the lines between them."""
+    """Images, captions and the lines between them: the matching, or what a metric judges."""
     images = image_tags(group, described=revealed)
-    st.html(group_html.matching_html(images, group.captions, data, revealed, student))
+    st.html(group_html.matching_html(images, group.captions, data, revealed, student, metric))
 
 
 def shades_key() -> str:

@@ -2,7 +2,8 @@
 
 Streamlit builds a chart anew whenever a number in it changes: a line that follows a slider would cost two drawings of
 every figure it crosses, and the figure would flicker. So the figures stay as they are, and the line is an element laid
-on top of each: a component sets its position, a share of the figure's width.
+on top of each: a component sets its position, a share of the figure's width, and leaves it out where it would cross a
+text of the figure.
 """
 
 from __future__ import annotations
@@ -21,15 +22,28 @@ const stops = new WeakMap();
 export default ({data, parentElement: host}) => {
   stops.get(host)?.();
   const chart = key => document.querySelector(`.st-key-${key} .svg-container`);
+  // A figure's own text that it would strike through has a gap in it.
+  const colours = (frame, area, x) => {
+    const boxes = [...frame.querySelectorAll('.textpoint text, .annotation text')]
+      .map(text => text.getBoundingClientRect())
+      .filter(box => box.left - data.width < x && x < box.right + data.width)
+      .sort((a, b) => a.top - b.top);
+    const stops = boxes.flatMap(box => {
+      const [top, bottom] = [box.top - area.top, box.bottom - area.top].map(y => `${Math.max(y, 0)}px`);
+      return [`${data.colour} 0 ${top}`, `transparent ${top} ${bottom}`];
+    });
+    return `linear-gradient(${[...stops, `${data.colour} 0 100%`].join(', ')})`;
+  };
   const place = (key, share) => {
     const frame = chart(key), area = frame?.querySelector('.nsewdrag')?.getBoundingClientRect();
     if (!area?.width) return;
     const line = frame.querySelector(':scope > .cm-moving-line') ?? frame.appendChild(document.createElement('div'));
     line.className = 'cm-moving-line';
     const origin = frame.getBoundingClientRect();
+    const x = area.left + share * area.width;
     line.style.cssText = share < 0 || share > 1 ? 'display: none' : `position: absolute; pointer-events: none; `
-      + `z-index: 1; width: ${data.width}px; background: ${data.colour}; height: ${area.height}px; `
-      + `top: ${area.top - origin.top}px; left: ${area.left - origin.left + share * area.width - data.width / 2}px`;
+      + `z-index: 1; width: ${data.width}px; background: ${colours(frame, area, x)}; height: ${area.height}px; `
+      + `top: ${area.top - origin.top}px; left: ${x - origin.left - data.width / 2}px`;
   };
   const placeAll = () => Object.entries(data.lines).forEach(([key, share]) => place(key, share));
   let frame = 0;

@@ -19,7 +19,8 @@ from PIL import Image
 
 from core.figures._style import MARK_COLOUR, OUTCOME_COLOURS, OUTCOME_SYMBOLS, score_colour
 from core.groups import Group, image_name
-from core.metrics.group_metrics import METRICS, GroupData
+from core.matching import comparisons
+from core.metrics.group_metrics import METRICS, GroupData, Rule
 
 # Colour and stroke of a line between an image and a caption, by what it says.
 LINES = {
@@ -28,6 +29,15 @@ LINES = {
     "tie": f'stroke="{OUTCOME_COLOURS["tie"]}" stroke-width="2.5" stroke-dasharray="2 5"',
     "student": 'stroke="#c0569f" stroke-width="9" stroke-opacity="0.45"',
 }
+# What a metric's rule asks the highest score of: every image, every true caption, or both; any other rule judges the
+# induced matching.
+_ASKED: dict[Rule, tuple[str, ...]] = {
+    comparisons.rows: ("image",),
+    comparisons.single: ("image",),
+    comparisons.columns: ("caption",),
+    comparisons.both: ("image", "caption"),
+}
+_OTHER = {"image": "caption", "caption": "image"}
 _MOST_BESIDE = 3  # captions that have room side by side
 _TABLE = "border-collapse:separate;border-spacing:4px;font-variant-numeric:tabular-nums"
 _HEAD = "font-weight:500;white-space:nowrap;padding:0 .3rem"
@@ -196,16 +206,18 @@ def matching_html(
     data: GroupData,
     revealed: bool = True,
     student: Sequence[int | None] | None = None,
+    metric: str | None = None,
 ) -> str:
     """Images (`<img ...>` markup), captions, and the matching between them as lines; text wraps.
 
     Two or three images stand side by side with their captions below, so that they are large; other groups have their
     images on the left and their captions on the right. Drawn are the student's guess, and once revealed the model's
-    matching, right or wrong, with a thin line for a pair that it missed.
+    matching, right or wrong, with a thin line for a pair that it missed. metric : where the lines are to be those that
+    this one judges, such as each image's highest caption.
     """
     lines = [(i, j, "student") for i, j in enumerate(student or ()) if j is not None]
-    lines += matching_lines(data) if revealed else []
-    signs = {j: _mark(kind) for _, j, kind in lines if kind in ("right", "wrong")}
+    lines += _judged_lines(data, metric) if revealed else []
+    signs, said = _signs(lines), _judged_text(data, metric) if revealed else _matching_text(data, revealed)
     first = "".join(
         f'<div class="cm-cell"><span class="cm-badge">{image_name(i)}</span>{picture}</div>'
         for i, picture in enumerate(images)
@@ -222,7 +234,7 @@ def matching_html(
     drawn = _uri("image/svg+xml", _lines_svg(lines, len(images), len(captions), beside).encode())
     return (
         f'<div class="cm-match{style}"><div class="cm-side">{first}</div><div class="cm-middle">'
-        f'<img class="cm-lines" src="{drawn}" alt="{_matching_text(data, revealed)}"></div>'
+        f'<img class="cm-lines" src="{drawn}" alt="{said}"></div>'
         f'<div class="cm-side">{last}</div></div>'
     )
 
@@ -236,6 +248,58 @@ def matching_lines(data: GroupData) -> Iterator[tuple[int, int, str]]:
             yield from ((image, j, "tie") for j in own)
         if matched is not None:
             yield image, matched, "right" if matched in own else "wrong"
+
+
+def _asked(data: GroupData, metric: str | None) -> tuple[str, ...]:
+    """Whose highest score the metric asks for; none where it judges the induced matching."""
+    return () if metric is None else _ASKED.get(METRICS[metric].rule(*data.scores.shape), ())
+
+
+def _highest(data: GroupData, of: str) -> Iterator[tuple[int, int | None]]:
+    """Each image with its highest caption, or each true caption with its highest image; None where scores tie."""
+    scores = data.scores if of == "image" else data.scores.T
+    for each in range(len(scores)) if of == "image" else sorted(data.truth):
+        best = np.flatnonzero(scores[each] == scores[each].max())
+        yield each, int(best[0]) if len(best) == 1 else None
+
+
+def _judged_lines(data: GroupData, metric: str | None) -> list[tuple[int, int, str]]:
+    """The same of what a metric judges: highest scores, without a line where two tie, or the induced matching."""
+    asked = _asked(data, metric)
+    if not asked or len(data.truth) > len(data.scores):  # of one image they are the same
+        return list(matching_lines(data))
+    found = [(of, each, best) for of in asked for each, best in _highest(data, of) if best is not None]
+    # A pair that is highest both ways has one line.
+    drawn = dict.fromkeys((each, best) if of == "image" else (best, each) for of, each, best in found)
+    true = data.truth_pairs
+    missed = [(i, j, "tie") for i, j in true if (i, j) not in drawn]
+    return [*missed, *((i, j, "right" if (i, j) in true else "wrong") for i, j in drawn)]
+
+
+def _judged_said(data: GroupData, metric: str) -> str:
+    """What `matching_html` draws for a metric, in one line for readers."""
+    asked = _asked(data, metric)
+    whose = "the" if len(data.scores) == 1 else "each"
+    lines = (
+        f"{whose} image's highest caption" if of == "image" else "each caption's highest image"
+        for of in asked
+    )
+    drawn = " and ".join(lines) or "the matching"
+    ties = any(best is None for of in asked for _, best in _highest(data, of))
+    none = "; none where scores tie" if ties or (not asked and data.matching is None) else ""
+    return f"Lines: {drawn}, dashed where wrong{none}; dotted: true pairs that are missed."
+
+
+def _signs(lines: Iterable[tuple[int, int, str]]) -> dict[int, str]:
+    """The sign of each caption's line; of several, each with its image's letter."""
+    ends: dict[int, list[tuple[str, str]]] = {}
+    for image, caption, kind in lines:
+        if kind in ("right", "wrong"):
+            ends.setdefault(caption, []).append((kind, image_name(image)))
+    return {
+        caption: " ".join(_mark(kind, letter if len(found) > 1 else "") for kind, letter in found)
+        for caption, found in ends.items()
+    }
 
 
 def _lines_svg(lines: Sequence[tuple[int, int, str]], m: int, k: int, downwards: bool) -> str:
@@ -252,6 +316,25 @@ def _lines_svg(lines: Sequence[tuple[int, int, str]], m: int, k: int, downwards:
         '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 100 100" preserveAspectRatio="none">'
         f'<g fill="none" stroke-linecap="round">{"".join(paths)}</g></svg>'
     )
+
+
+def _judged_text(data: GroupData, metric: str | None) -> str:
+    """What is drawn for a metric, in words."""
+    asked = _asked(data, metric)
+    if not asked:
+        return _matching_text(data, True)
+    said = []
+    for of in asked:
+        for each, best in _highest(data, of):
+            own = image_name(each) if of == "image" else each + 1
+            if best is None:
+                said.append(f"Of {of} {own}, the highest scores tie.")
+                continue
+            other = best + 1 if of == "image" else image_name(best)
+            right = ((each, best) if of == "image" else (best, each)) in data.truth_pairs
+            verdict = "right" if right else "wrong"
+            said.append(f"The highest {_OTHER[of]} of {of} {own} is {other}, {verdict}.")
+    return " ".join(said)
 
 
 def _matching_text(data: GroupData, revealed: bool) -> str:
