@@ -516,7 +516,7 @@ def test_all_metrics_of_two_runs_are_taken_away_as_csv_latex_and_report(app, mad
         "B: ",
         "learning rate 0.0003",
         "They differ only in the seed",
-        "of differences Bonett and Price's, paired; p by McNemar's exact test",
+        "of differences Bonett and Price's, paired, with Student's t; p by McNemar's exact test",
         "Holm",
     ):
         assert part in latex

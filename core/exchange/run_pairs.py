@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from core.base.text import _exact_differences, _p_text, _signed, _true_minus, counted
-from core.exchange.layouts import _EXACT_TEST, _PAIRED_INTERVALS, _software_note, text_table_latex
+from core.exchange.layouts import _software_note, text_table_latex
 from core.exchange.run_table import (
     _differing,
     _Ends,
@@ -26,7 +26,7 @@ from core.exchange.seeds import SeedResult
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import Metric
-from core.metrics.paired import differences
+from core.metrics.paired import _PAIRED_INTERVALS, _exact_tests, _interval_note, differences
 from core.metrics.retrieval import COLA_MAP
 from core.metrics.statistics import Comparison
 from core.runs.store import Run, RunStore
@@ -45,12 +45,6 @@ _ADAPTED = (*RUNS, LedgerRun.kind)
 _SCORED = (*_ADAPTED, EvaluationRun.kind)  # the kinds of run that leave the scores of every group
 # Two runs that have these in common have the same groups.
 _SAME_GROUPS = ("benchmark", "split", "groups", "tags", "embeddings")
-
-# Of two single runs.
-_MADE = (
-    f"Intervals: Clopper-Pearson, of differences {_PAIRED_INTERVALS}; p by {_EXACT_TEST}, of IndividualMatch by the "
-    "exact sign test."
-)
 
 
 class _Pair(NamedTuple):
@@ -148,7 +142,7 @@ class _Pair(NamedTuple):
             self.differing,
             *filter(None, [self._seeds_line]),
             self.note,
-            *[_MADE] * bool(self.tested and self.ends),
+            *[_made(self.tested)] * bool(self.tested and self.ends),
             *[_exact_differences(2)] * bool(self.tested),
         ]
         return text_table_latex(_pair_said(self.frame), [*notes, *_software_note()])
@@ -192,6 +186,15 @@ class _Pair(NamedTuple):
             f"**{name}: {said}**, B − A {found.difference:+.2f} points (95 % interval {_signed(found.low)} to "
             f"{_signed(found.high)}, p {_p_text(p)}{after})."
         )
+
+
+def _made(tested: Mapping[str, Comparison]) -> str:
+    """How the intervals and p of two single runs are made."""
+    tested = {name: tested[name] for name in Metric.same(tested)}
+    return (
+        f"Intervals: Clopper-Pearson, of differences {_PAIRED_INTERVALS}; p by {_exact_tests(tested)}. "
+        f"{_interval_note(tested)}"
+    )
 
 
 def _other_groups(first: SeedGroup, second: SeedGroup) -> str:
