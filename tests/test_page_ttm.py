@@ -560,6 +560,25 @@ def test_a_transfer_check_keeps_both_parts_apart(app, made):  # noqa: F811
     assert "**GroupMatch, untouched groups " in text(test)
 
 
+def test_what_changed_opens_on_the_metric_that_changed(app, made):  # noqa: F811
+    """“Fixed (0), Broken (0), None.” stood under a gain of GroupScore; the address still says by what to look."""
+    job = TTMRun.of(SET, MODEL, groups=12, options={"iterations": 1, "epochs": 2, "lr": 1e-4})
+    store, jobs = RunStore(), seeded(job, 2, "g-0c0c0c0c")
+    seeds = [finish(store, "score alone", each) for each in jobs]
+    for run, first in ((seeds[0], "✓ Fixed by TTM"), ("g-0c0c0c0c", "✓ Fixed by every seed")):
+        test = app(TTM, run=run)
+        assert test.selectbox(key="explain_by").value == "group_score"
+        assert any(tab.label.startswith(first) and not tab.label.endswith("(0)") for tab in test.tabs)
+        test = app(TTM, run=run, explain_by="GroupMatch")
+        assert test.selectbox(key="explain_by").value == "group_match" and "None." in text(test)
+    assert (
+        app(TTM, run=made.group).selectbox(key="explain_by").value == "group_match"
+    )  # by which some changed
+    test = app(TTM, run=seeds[0])
+    fine(test.selectbox(key="explain_by").set_value("group_match").run())
+    assert "None." in text(test)
+
+
 def test_the_global_variant_has_its_own_metric(app, made):  # noqa: F811
     test = app(TTM, run=made.wide)
     assert next(m.label for m in test.metric) == "Global match"

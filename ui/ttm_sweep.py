@@ -259,7 +259,7 @@ def changed_groups(runs: Sequence[Run]) -> None:
     if len(runs) < 2 or run_groups(runs[0].id, runs[0].config).truth is None:
         return
     st.header(CHANGED, anchor=anchor(CHANGED))
-    metric = counted_as_right(runs[0], _ends(runs)[1][0])
+    metric = counted_as_right(runs[0], [*zip(*_ends(runs), strict=True)])
     tables = [explained(run.id, run.done, run.attempt, metric, run) for run in runs]
     # The surest first; all seeds begin as one model, so that none breaks what another one fixes.
     order = np.argsort(-np.mean([table["margin_after"] for table in tables], axis=0), kind="stable")
