@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
 import tempfile
 import zipfile
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -942,6 +943,7 @@ class _Shown(NamedTuple):
     note: str
     latex: str = ""
     report: Callable[[], bytes] | None = None
+    command: str = ""  # that prints the same numbers
 
 
 NOTHING = _Shown({}, {}, "")
@@ -1019,7 +1021,7 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     if metric is None:
         st.markdown("  \n".join([*with_results(lines, sides), differing]))
         st.info(no_curves(pair), icon=":material/info:")
-        return NOTHING
+        return NOTHING._replace(command=command_of(pair))
     if metric in pair.tested:
         st.markdown(ui.unbroken(pair.verdict(metric)))
     shown = {name: with_intervals(data[name], sweep) for name, sweep in both.items()}
@@ -1045,7 +1047,14 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
         if pair.ends
         else lambda: _report_of_pair(pair, store).encode()
     )
-    return _Shown({label_and_meaning(metric)[0]: figure}, tables, bands, pair.latex(about), report)
+    files = pair.latex(about), report, command_of(pair)
+    return _Shown({label_and_meaning(metric)[0]: figure}, tables, bands, *files)
+
+
+def command_of(pair: _Pair) -> str:
+    """What prints the table of all metrics in a terminal; "" where there is none, and where visitors have none."""
+    ids = (sweep.id for sweep in pair.runs)
+    return "" if is_public() or not pair.measured else f"crossmatch runs compare {shlex.join(ids)}"
 
 
 def own_gains(pair: _Pair, store: RunStore) -> str:
@@ -1358,6 +1367,7 @@ def page() -> None:
         )
         numbers = partial(numbers_of, sweeps, steps)
         files: dict[str, Any] = {"latex": shown.latex, "report": shown.report, "report_name": "compared-runs"}
+        files["command"] = shown.command
         ui.export_section(
             "runs", numbers, shown.figures, more=more, then=then, title=title, note=shown.note, **files
         )

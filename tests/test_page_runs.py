@@ -4,6 +4,7 @@ import io
 import json
 import re
 import runpy
+import shlex
 import shutil
 import zipfile
 from datetime import datetime
@@ -16,6 +17,7 @@ import pytest
 import streamlit as st
 from adapted import MODEL, SET, SMALL, finish, made, made_home  # noqa: F401  fixtures
 from driving import ROOT, button, fine, text
+from typer.testing import CliRunner
 
 import ui
 from core.base.errors import InputError
@@ -502,6 +504,23 @@ def test_all_metrics_of_seeds_are_over_seeds_and_groups_and_of_other_groups_with
     assert row["B − A"].startswith(f"{values[0] - one:+.2f} [".replace("-", "−"))  # of the common seed alone
     table = both_results(choose(app(RUNS), made.simplematch, made.file))
     assert "p" not in table and "B − A" not in table and table["A"].str.contains("[", regex=False).all()
+
+
+def test_the_export_of_two_runs_has_the_command_that_prints_their_table(app, made, monkeypatch):  # noqa: F811
+    """`crossmatch runs compare` was there, and this page alone did not offer it."""
+    given = {}
+    monkeypatch.setattr("ui.export_section", lambda *args, **more: given.update(more))
+    app(RUNS)
+    assert given["command"] == ""  # of no two runs
+    for state, chosen in (({"together": "false"}, made.seeds), ({}, [made.group, made.simplematch])):
+        for swapped in ("false", "true"):
+            table = choose(app(RUNS, swapped=swapped, **state), *chosen).table[0].value
+            name, *words = shlex.split(given["command"])
+            assert name == "crossmatch" and words[:2] == ["runs", "compare"] and {*words[2:]} == {*chosen}
+            printed = CliRunner().invoke(cli, words, catch_exceptions=False).stdout
+            row = next(line for line in printed.splitlines() if line.strip().startswith("GroupMatch "))
+            cells = [str(cell) for cell in table.set_index("Metric").loc["**GroupMatch**"]]
+            assert row.split()[1:] == " ".join(cells).replace("*", "").split()
 
 
 def test_all_metrics_of_two_runs_are_taken_away_as_csv_latex_and_report(app, made, monkeypatch):  # noqa: F811
