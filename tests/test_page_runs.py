@@ -423,12 +423,19 @@ def test_two_common_seeds_cannot_tell_how_much_seeds_matter_and_have_their_inter
         for runs in (other, made.seeds)
     )
     paired = compare(a, b)
-    wanted = f"Over groups, for these two seeds, it is {paired.low:+.1f} to {paired.high:+.1f} points"
-    assert "Two seeds cannot tell how much seeds matter" in said and wanted.replace("-", "−") in said
+    wanted = f"points; over the groups alone, for these two seeds, {paired.low:+.1f} to {paired.high:+.1f}, p"
+    assert "**Two seeds cannot decide whether A and B differ in GroupMatch:**" in said
+    assert wanted.replace("-", "−") in said
+    # The command left it out.
+    printed = (
+        CliRunner().invoke(cli, ["runs", "compare", "g-0a0a0a0a", made.group], catch_exceptions=False).stdout
+    )
+    assert "\nTwo seeds cannot decide whether A and B differ in GroupMatch: B − A " in printed
+    assert wanted.replace("-", "−") in printed
     own = estimate(b, np.nan, parts=2)
     assert f"{own.low:.1f}–{own.high:.1f}, over groups, for these two seeds" in said
     one = text(choose(app(RUNS), made.group, made.simplematch)).split("same 24 groups")[0]
-    assert "Two seeds cannot tell" not in one
+    assert "Two seeds cannot" not in one
 
 
 def test_a_comparison_begins_with_what_its_corrected_p_says(app, made):  # noqa: F811

@@ -161,8 +161,9 @@ def _conclusions(pairs: Sequence[_Pair], seeds: Sequence[SeedResult], adapted: b
         changes = {
             f"{METRICS[r.metric].label}{f', {r.part}' if r.part else ''}": r.change for r in seeds if r.change
         }
-        over = f" in the mean of {counted(seeds[0].spread.seeds, 'seed')}"
-        return _changes_told({label: change.mean for label, change in changes.items()}, over)
+        lines = [_true_minus(" ".join(change._told(label))) for label, change in changes.items()]
+        memorised = _only_memorised({label: change.mean for label, change in changes.items()})
+        return lines + [memorised] * bool(memorised)
     told, changed = [], dict[str, Comparison]()
     for pair in pairs:
         main = {name: pair.metrics[name] for name in headline_metrics(pair.metrics) if name in pair.tests}
@@ -172,12 +173,12 @@ def _conclusions(pairs: Sequence[_Pair], seeds: Sequence[SeedResult], adapted: b
             changed |= {f"{METRICS[name].label}{part}": found for name, found in main.items()}
         else:
             told += [_ahead_told(pair, name, found) for name, found in main.items()]
-    return told + _changes_told(changed, "")
+    return told + _changes_told(changed)
 
 
-def _changes_told(changes: Mapping[str, Comparison], over: str) -> list[str]:
+def _changes_told(changes: Mapping[str, Comparison]) -> list[str]:
     lines = [
-        f"{label} {_verdict_words(found)}: {_signed(found.difference)} points{over} (95 % interval "
+        f"{label} {_verdict_words(found)}: {_signed(found.difference)} points (95 % interval "
         f"{_signed(found.low)} to {_signed(found.high)})."
         for label, found in changes.items()
     ]
