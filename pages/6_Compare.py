@@ -46,7 +46,6 @@ from ui.uploads import (
 )
 
 PER_PAGE = 4
-AT_ZERO = 1e-3  # points: an end of an interval that is as near to 0 was moved there
 FAR = 10  # times the spread of the other side's scores: another scale
 WINNERS = ("only A right", "only B right")  # of `paired.SIDES`
 CLASSES = {  # as the address has them; the page names the two
@@ -211,8 +210,8 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     st.caption(
         escape_markdown(
             f"{of} Difference: {second} − {first} in percentage points, with its "
-            f"paired 95 % interval.{moved_ends(compared)} {_exact_differences(2)} "
-            f"p: McNemar's exact test{corrected} above 0.05 says that these groups cannot tell, not that "
+            f"95 % interval ({paired._PAIRED_INTERVALS}). {paired._interval_note(compared)} {_exact_differences(2)} "
+            f"p: {paired._exact_tests(compared)}{corrected} above 0.05 says that these groups cannot tell, not that "
             f"there is no difference.{'' if hanging is None else cluster_note(hanging)}"
         )
     )
@@ -248,9 +247,8 @@ def more_on_the_test(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], tab
 
 
 PAIRED_INTERVAL = (
-    "The 95 % interval of the paired difference. The exact test decides whether it holds 0: where the two would say "
-    "otherwise, its end is moved to 0. Of IndividualMatch p counts groups and the interval is of points, so the "
-    "two may disagree."
+    "The 95 % interval of the paired difference. Its end is moved to 0 where the exact test says otherwise of 0; the "
+    "lines below the table say of which metrics."
 )
 
 
@@ -351,29 +349,10 @@ def verdict(
     led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both), digits=2)
     corrected = f", corrected for these {tests} metrics" if tests > 1 else ""
     interval = f"95 % interval{by} {_signed(low)} to {_signed(high)}"
-    interval += f" ({moved_end(tested)} by the exact test)" if moved_end(tested) else ""
+    interval += f" ({paired._moved_end(tested)} by the exact test)" if paired._moved_end(tested) else ""
     said_p = p_text(p_value) if p_text(p_value).startswith("<") else f"= {p_text(p_value)}"
     difference = f"{b} − {a}: {led:+.2f} points, {interval}, p{by} {said_p}{corrected}"
     return ui.unbroken(ui.true_minus(f"**GroupMatch: {said} ({difference})."))
-
-
-def moved_end(found: Any) -> str:
-    """How the exact test moved an end of a paired interval (`PAIRED_INTERVAL`), which then lies at 0: "stretched to
-    hold 0" or "shortened to exclude 0"; "" where it moved none. found : a Comparison, or its part by cluster."""
-    if found.low == found.high or min(abs(found.low), abs(found.high)) > AT_ZERO:
-        return ""
-    return "stretched to hold 0" if found.low <= 0 <= found.high else "shortened to exclude 0"
-
-
-def moved_ends(found: Mapping[str, Comparison]) -> str:
-    """Of which metrics the exact test moved an end of the interval, as sentences; "" where of none."""
-    moved: dict[str, list[str]] = {}
-    for name, each in found.items():
-        for part in filter(None, (each, each.clustered)):
-            if way := moved_end(part):
-                moved.setdefault(way, []).append(METRICS[name].label)
-    told = (f"The interval of {', '.join(dict.fromkeys(of))} is {way}" for way, of in moved.items())
-    return "".join(f" {each}, as the exact test (p before correction) decides that." for each in told)
 
 
 def others_apart(found: Mapping[str, Comparison], first: str, second: str) -> str:

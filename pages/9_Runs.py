@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import shlex
 import tempfile
 import zipfile
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -33,6 +34,7 @@ from core.exchange.run_pairs import (
     _other_groups,
     _outcomes,
     _Pair,
+    _two_seeds_told,
 )
 from core.exchange.run_report import _report_of_pair
 from core.exchange.run_table import (
@@ -951,6 +953,7 @@ class _Shown(NamedTuple):
     note: str
     latex: str = ""
     report: Callable[[], bytes] | None = None
+    command: str = ""  # that prints the same numbers
 
 
 NOTHING = _Shown({}, {}, "")
@@ -1028,7 +1031,7 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     if metric is None:
         st.markdown("  \n".join([*with_results(lines, sides), differing]))
         st.info(no_curves(pair), icon=":material/info:")
-        return NOTHING
+        return NOTHING._replace(command=command_of(pair))
     if metric in pair.tested:
         st.markdown(ui.unbroken(pair.verdict(metric)))
     shown = {name: with_intervals(data[name], sweep) for name, sweep in both.items()}
@@ -1054,7 +1057,14 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
         if pair.ends
         else lambda: _report_of_pair(pair, store).encode()
     )
-    return _Shown({label_and_meaning(metric)[0]: figure}, tables, bands, pair.latex(about), report)
+    files = pair.latex(about), report, command_of(pair)
+    return _Shown({label_and_meaning(metric)[0]: figure}, tables, bands, *files)
+
+
+def command_of(pair: _Pair) -> str:
+    """What prints the table of all metrics in a terminal; "" where there is none, and where visitors have none."""
+    ids = (sweep.id for sweep in pair.runs)
+    return "" if is_public() or not pair.measured else f"crossmatch runs compare {shlex.join(ids)}"
 
 
 def own_gains(pair: _Pair, store: RunStore) -> str:
@@ -1259,7 +1269,7 @@ def difference_over_seeds(ends: Sequence[Mapping[int, Evaluation]], metric: str)
         else f"mean over the {len(shared_seeds)} seeds that both have"
     )
     over = "groups" if len(shared_seeds) == 1 else "seeds and groups"
-    given = given_two_seeds(one, other) if len(shared_seeds) == 2 else ""
+    given = given_two_seeds(one, other, paired, metric) if len(shared_seeds) == 2 else ""
     return true_minus(
         f"**B minus A, last iterations, {of}, same "
         f"{counted(one.shape[1], 'group')}:** {_change_in_points(a, b, digits=2):+.2f} points, {b:.2f} % against "
@@ -1268,17 +1278,14 @@ def difference_over_seeds(ends: Sequence[Mapping[int, Evaluation]], metric: str)
     )
 
 
-def given_two_seeds(one: np.ndarray, other: np.ndarray) -> str:
+def given_two_seeds(one: np.ndarray, other: np.ndarray, paired: statistics.Comparison, metric: str) -> str:
     """What two seeds leave open, and what holds for these two: the paired difference over groups alone.
 
-    one, other : outcomes (2, n) of A and of B after the same seeds.
+    one, other : outcomes (2, n) of A and of B after the same seeds. paired : their difference over seeds and groups.
     """
-    found = statistics.compare(one.mean(axis=0), other.mean(axis=0))
-    return (
-        f"  \n**Two seeds cannot tell how much seeds matter**, so the interval over seeds and groups is this wide. "
-        f"{GIVEN_SEEDS[0].upper()}{GIVEN_SEEDS[1:]}, it is {_signed(found.low)} to {_signed(found.high)} points, "
-        f"p {p_text(found.p_value)}: that says nothing about other seeds. Add seeds to learn how they differ."
-    )
+    found = statistics.compare(np.zeros(one.shape[1]), (other - one).mean(axis=0))
+    head, rest = _two_seeds_told(metrics.METRICS[metric].label, paired, found)
+    return f"  \n**{head}** {rest} Add seeds to learn how they differ."
 
 
 def one_beside_several(sides: Sequence[Mapping[int, np.ndarray]]) -> str:
@@ -1367,6 +1374,7 @@ def page() -> None:
         )
         numbers = partial(numbers_of, sweeps, steps)
         files: dict[str, Any] = {"latex": shown.latex, "report": shown.report, "report_name": "compared-runs"}
+        files["command"] = shown.command
         ui.export_section(
             "runs", numbers, shown.figures, more=more, then=then, title=title, note=shown.note, **files
         )

@@ -164,7 +164,7 @@ def test_groups_of_one_image_have_one_row_and_one_test():
     text = run(*words)
     assert "A: builtin/clip on scenes/replace, split test; 300 groups of 1x2" in text
     rows = text.split("B minus A")[1].splitlines()
-    assert [row.split()[0] for row in rows[1:]] == ["text_score", "by", "Detectable:"]
+    assert [row.split()[0] for row in rows[1:]] == ["text_score", "by", "Detectable:", "Intervals:"]
     found = json.loads(run(*words, "--json"))
     assert found["benchmark"] == "scenes/replace" and set(found["metrics"]) > {"text_score", "group_match"}
     assert {
@@ -198,13 +198,16 @@ def test_an_outcome_in_parts_is_better_worse_or_equal():
 def test_a_metric_of_parts_says_that_its_interval_and_its_p_ask_different_things(files):
     """Two of three groups gain half a point, one loses a whole one: the mean is 0, more groups gain than lose."""
     text = run(*files)
-    (line,) = [
-        line for line in text.splitlines() if line.startswith("individual_match may be right on a part")
-    ]
-    assert line.endswith("but A better, B better and p count groups, so the two may disagree about 0.")
+    assert (
+        "of IndividualMatch the exact sign test. An interval holds 0 where its p, before any correction, is above"
+        in text
+    )
+    assert (
+        "that of IndividualMatch, whose p counts groups and whose interval is of points, may hold 0" in text
+    )
     found = compare(np.array([0.5, 0.5, 1.0]), np.array([1.0, 1.0, 0.0]))
     assert found.difference == 0 and (found.fixed, found.broken) == (2, 1)
-    assert "may be right on a part" not in run(
+    assert "Match, whose p counts groups" not in run(
         "builtin/clip", "builtin/siglip", "--benchmark", "scenes/replace"
     )
 

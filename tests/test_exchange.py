@@ -619,8 +619,9 @@ def test_a_note_on_p_leaves_out_the_metric_whose_interval_it_does_not_decide():
     """IndividualMatch had an interval that held 0 beside p 0.029, below “p decides whether an interval holds 0”."""
     change = Comparison(3.0, -0.2, 6.0, 9, 2, 0.03)
     (first, _) = _difference_notes(["group_match"], {"group_match": change})
-    assert "decides whether an interval holds 0." in first
+    assert "where its p, before any correction, is above 0.05, and elsewhere does not." in first
     both = {"group_match": change, "individual_match": change}
     (first, _) = _difference_notes([*both], both)
-    own = "whose p counts groups (exact sign test) and whose interval is of points."
-    assert f"holds 0, but for IndividualMatch, {own}" in first
+    own = "whose p counts groups and whose interval is of points, may hold 0 there too."
+    assert f"elsewhere does not; that of IndividualMatch, {own}" in first
+    assert "p by McNemar's exact test, of IndividualMatch the exact sign test." in first

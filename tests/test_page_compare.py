@@ -4,13 +4,16 @@ import io
 import json
 import re
 import runpy
+from html import unescape
 
 import numpy as np
 import pytest
 from driving import ROOT, button, fine, html, text
+from typer.testing import CliRunner
 from written import read_latex
 
 from core.base.text import _exact_differences
+from core.cli import app as cli
 from core.datasets import load
 from core.datasets.score_files import write_scores
 from core.exchange.uploads import UploadStore
@@ -59,14 +62,60 @@ def test_an_interval_that_the_exact_test_stretched_to_0_is_said_to_be_one(app):
     for name, count in (("a.csv", 8), ("b.csv", 13), ("c.csv", 0)):
         UploadStore().add(name, right_in(count, 13), "")
     test = app(COMPARE, set="upload/a.csv", other="upload/b.csv")
-    said = text(test)
+    said = text(test).replace("\\", "")
     assert "+0.0 to" in said and "(stretched to hold 0 by the exact test)" in said
     assert (
-        "The interval of TextScore, ImageScore, GroupScore, GroupMatch, IndividualMatch is stretched to"
-        in said
+        "The interval of TextScore, ImageScore, GroupScore, GroupMatch is stretched to hold 0 by McNemar's exact test, "
+        "that of IndividualMatch is stretched to hold 0 by the exact sign test." in said
     )
     assert re.search(r"points or more \(80.% power, uncorrected\)", said)
     assert "stretched" not in text(app(COMPARE, set="upload/c.csv", other="upload/b.csv"))
+
+
+def drawn_scores(seed: int, folder) -> list:
+    """Two files of scores of the same 40 groups, the second one the better."""
+    random, truth, files = np.random.default_rng(seed), np.tile([0, 1], (40, 1)), []
+    scores = [random.normal(size=(40, 2, 2)) for _ in "ab"]
+    scores[1] += np.eye(2) * random.uniform(0.2, 0.7)
+    for name, each in zip("ab", scores, strict=True):
+        files.append(folder / f"{name}.npz")
+        write_scores(files[-1], each, [f"g{i}" for i in range(40)], truth)
+    return files
+
+
+@pytest.mark.parametrize(
+    ("seed", "said"),
+    [
+        (
+            321,
+            "The interval of TextScore is stretched to hold 0 by McNemar's exact test, that of IndividualMatch is "
+            "stretched to hold 0 by the exact sign test.",
+        ),
+        (1, "None of these intervals had to be moved for that."),
+    ],
+)
+def test_page_latex_report_and_command_say_alike_which_intervals_a_test_has_moved(
+    app, tmp_path, exported, seed, said
+):
+    """The page said that one was stretched, LaTeX that McNemar's test decides on 0 "but for IndividualMatch", and the
+    command that "the two may disagree about 0": of one and the same interval."""
+    files = drawn_scores(seed, tmp_path)
+    for file in files:
+        UploadStore().add(file.name, file.read_bytes(), "")
+    command = ["compare", *map(str, files)]
+    printed = CliRunner().invoke(cli, command, catch_exceptions=False).stdout
+    latex = CliRunner().invoke(cli, [*command, "--latex"], catch_exceptions=False).stdout
+    test = app(COMPARE, set="upload/a.npz", other="upload/b.npz")
+    report = unescape(exported[-1]["report"]().decode())
+    texts = [printed, latex.replace("\\%", "%"), text(test).replace("\\", ""), report]
+    rule = "An interval holds 0 where its p, before any correction, is above 0.05, and elsewhere does not; that of Indi"
+    assert [said in " ".join(each.split()) for each in texts] == [True] * 4
+    assert [rule in " ".join(each.split()) for each in texts] == [True] * 4
+    assert ["Bonett and Price's, paired, with Student's t" in each for each in texts] == [True] * 4
+    assert ["McNemar's exact test, of IndividualMatch the exact sign test" in each for each in texts] == [
+        True
+    ] * 4
+    assert not any("the two may disagree" in each or "holds 0, but for" in each for each in texts)
 
 
 @pytest.mark.parametrize(
@@ -403,9 +452,9 @@ def test_export_offers_a_report_latex_rows_and_the_command_of_both(app, exported
     latex, report = exported[-1]["latex"](), exported[-1]["report"]().decode()
     assert "builtin/siglip − builtin/clip" in report
     # The brackets of the differences went by Clopper-Pearson's name, and p by none.
-    assert "of differences Bonett and Price's, paired)." in latex
-    assert "p by a paired test that flips the signs of all groups of one caption at once" in latex
-    assert "their 95 % interval (Bonett and Price's, paired)" in report
+    assert "of differences Bonett and Price's, paired, with Student's t)." in latex
+    assert "p by the test that flips the signs of all groups of one caption at once" in latex
+    assert "their 95 % interval (Bonett and Price's, paired, with Student's t)" in report
 
 
 def test_exported_pictures_can_be_had_without_title_and_note(app, monkeypatch):

@@ -4,6 +4,7 @@ import io
 import json
 import re
 import runpy
+import shlex
 import shutil
 import zipfile
 from datetime import datetime
@@ -16,6 +17,7 @@ import pytest
 import streamlit as st
 from adapted import MODEL, SET, SMALL, finish, made, made_home  # noqa: F401  fixtures
 from driving import ROOT, button, fine, text
+from typer.testing import CliRunner
 
 import ui
 from core.base.errors import InputError
@@ -421,12 +423,19 @@ def test_two_common_seeds_cannot_tell_how_much_seeds_matter_and_have_their_inter
         for runs in (other, made.seeds)
     )
     paired = compare(a, b)
-    wanted = f"Over groups, for these two seeds, it is {paired.low:+.1f} to {paired.high:+.1f} points"
-    assert "Two seeds cannot tell how much seeds matter" in said and wanted.replace("-", "−") in said
+    wanted = f"points; over the groups alone, for these two seeds, {paired.low:+.1f} to {paired.high:+.1f}, p"
+    assert "**Two seeds cannot decide whether A and B differ in GroupMatch:**" in said
+    assert wanted.replace("-", "−") in said
+    # The command left it out.
+    printed = (
+        CliRunner().invoke(cli, ["runs", "compare", "g-0a0a0a0a", made.group], catch_exceptions=False).stdout
+    )
+    assert "\nTwo seeds cannot decide whether A and B differ in GroupMatch: B − A " in printed
+    assert wanted.replace("-", "−") in printed
     own = estimate(b, np.nan, parts=2)
     assert f"{own.low:.1f}–{own.high:.1f}, over groups, for these two seeds" in said
     one = text(choose(app(RUNS), made.group, made.simplematch)).split("same 24 groups")[0]
-    assert "Two seeds cannot tell" not in one
+    assert "Two seeds cannot" not in one
 
 
 def test_a_comparison_begins_with_what_its_corrected_p_says(app, made):  # noqa: F811
@@ -504,6 +513,23 @@ def test_all_metrics_of_seeds_are_over_seeds_and_groups_and_of_other_groups_with
     assert "p" not in table and "B − A" not in table and table["A"].str.contains("[", regex=False).all()
 
 
+def test_the_export_of_two_runs_has_the_command_that_prints_their_table(app, made, monkeypatch):  # noqa: F811
+    """`crossmatch runs compare` was there, and this page alone did not offer it."""
+    given = {}
+    monkeypatch.setattr("ui.export_section", lambda *args, **more: given.update(more))
+    app(RUNS)
+    assert given["command"] == ""  # of no two runs
+    for state, chosen in (({"together": "false"}, made.seeds), ({}, [made.group, made.simplematch])):
+        for swapped in ("false", "true"):
+            table = choose(app(RUNS, swapped=swapped, **state), *chosen).table[0].value
+            name, *words = shlex.split(given["command"])
+            assert name == "crossmatch" and words[:2] == ["runs", "compare"] and {*words[2:]} == {*chosen}
+            printed = CliRunner().invoke(cli, words, catch_exceptions=False).stdout
+            row = next(line for line in printed.splitlines() if line.strip().startswith("GroupMatch "))
+            cells = [str(cell) for cell in table.set_index("Metric").loc["**GroupMatch**"]]
+            assert row.split()[1:] == " ".join(cells).replace("*", "").split()
+
+
 def test_all_metrics_of_two_runs_are_taken_away_as_csv_latex_and_report(app, made, monkeypatch):  # noqa: F811
     given = {}
     monkeypatch.setattr("ui.export_section", lambda *args, **more: given.update(more))
@@ -516,7 +542,7 @@ def test_all_metrics_of_two_runs_are_taken_away_as_csv_latex_and_report(app, mad
         "B: ",
         "learning rate 0.0003",
         "They differ only in the seed",
-        "of differences Bonett and Price's, paired; p by McNemar's exact test",
+        "of differences Bonett and Price's, paired, with Student's t; p by McNemar's exact test",
         "Holm",
     ):
         assert part in latex

@@ -14,9 +14,11 @@ import pytest
 from adapted import MODEL, SET, SMALL, finish, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, html, text
 from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
+from typer.testing import CliRunner
 
 import ui
 from core.base.text import _signed, p_digits
+from core.cli import app as cli
 from core.datasets import load
 from core.exchange.seeds import SeedResult
 from core.exchange.uploads import UploadStore
@@ -558,6 +560,46 @@ def test_a_transfer_check_keeps_both_parts_apart(app, made):  # noqa: F811
         for name in (METRICS[key].label for key in headline_metrics())
     ]
     assert "**GroupMatch, untouched groups " in text(test)
+
+
+def test_page_report_latex_and_commands_have_one_sentence_on_what_two_seeds_leave_open(
+    app, made, monkeypatch
+):  # noqa: F811
+    """The page alone had the p over the groups; `runs list` and LaTeX an interval from −8 to +100 without a word."""
+    given = {}
+    monkeypatch.setattr("ui.ttm_sweep.export_section", lambda *args, **more: given.update(more))
+    page = " ".join(plain(app(TTM, run=made.group)).replace("**", "").replace("\u2060", "").split())
+    said = re.search(r"Two seeds cannot decide whether GroupMatch changes: .*? about other seeds", page)[0]
+    assert (
+        "points in the mean of 2 seeds (95 % interval" in said
+        and "; over the groups alone, for these" in said
+    )
+    printed = [
+        CliRunner().invoke(cli, ["runs", *words], catch_exceptions=False).stdout
+        for words in (["list"], ["seeds", made.group])
+    ]
+    latex = given["latex"]().replace("\\%", "%").replace("$-$", "−").replace("$<$", "<")
+    for text_of in (*printed, latex, given["report"]().decode()):
+        assert said in " ".join(text_of.split())
+
+
+def test_what_changed_opens_on_the_metric_that_changed(app, made):  # noqa: F811
+    """“Fixed (0), Broken (0), None.” stood under a gain of GroupScore; the address still says by what to look."""
+    job = TTMRun.of(SET, MODEL, groups=12, options={"iterations": 1, "epochs": 2, "lr": 1e-4})
+    store, jobs = RunStore(), seeded(job, 2, "g-0c0c0c0c")
+    seeds = [finish(store, "score alone", each) for each in jobs]
+    for run, first in ((seeds[0], "✓ Fixed by TTM"), ("g-0c0c0c0c", "✓ Fixed by every seed")):
+        test = app(TTM, run=run)
+        assert test.selectbox(key="explain_by").value == "group_score"
+        assert any(tab.label.startswith(first) and not tab.label.endswith("(0)") for tab in test.tabs)
+        test = app(TTM, run=run, explain_by="GroupMatch")
+        assert test.selectbox(key="explain_by").value == "group_match" and "None." in text(test)
+    assert (
+        app(TTM, run=made.group).selectbox(key="explain_by").value == "group_match"
+    )  # by which some changed
+    test = app(TTM, run=seeds[0])
+    fine(test.selectbox(key="explain_by").set_value("group_match").run())
+    assert "None." in text(test)
 
 
 def test_the_global_variant_has_its_own_metric(app, made):  # noqa: F811

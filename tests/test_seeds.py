@@ -12,7 +12,7 @@ from core.base.errors import InputError
 from core.exchange.run_table import _ends_of
 from core.exchange.seeds import SeedResult
 from core.metrics.evaluation import Evaluation
-from core.metrics.statistics import Comparison, Estimate, estimate
+from core.metrics.statistics import Comparison, Estimate, compare, estimate
 from core.runs import engine
 from core.runs.store import RunStore
 from core.ttm import seeds
@@ -290,6 +290,30 @@ def test_seeds_on_embeddings_that_fit_one_batch_are_known_to_be_copies_and_are_f
     assert not _is_seedless(model, 10)  # its augmentation is drawn
 
 
+def test_two_seeds_cannot_decide_and_say_what_holds_by_the_groups_alone():
+    """“GroupScore is not shown to change: chance alone could explain the difference: +17.0 points”, of two seeds that
+    both gain, on groups that show it with p < 0.001."""
+    after = np.zeros((2, 100))
+    after[0, :30] = after[1, :4] = 1
+    found = _seed_change(np.zeros((2, 100)), after)
+    alone = compare(np.zeros(100), after.mean(axis=0))
+    ends = [f"{each.low:+.1f} to {each.high:+.1f}" for each in (found.mean, alone)]
+    assert found._told("GroupScore") == (
+        "Two seeds cannot decide whether GroupScore changes:",
+        f"+17.0 points in the mean of 2 seeds (95 % interval {ends[0]}); over the groups alone, for these two seeds, "
+        f"{ends[1]}, p < 0.001, which says nothing about other seeds.",
+    )
+    three = _seed_change(np.zeros((3, 100)), np.vstack([after, np.zeros((1, 100))]))
+    assert three._told("GroupScore")[0] == (
+        "GroupScore is not shown to change: chance alone could explain the difference:"
+    )
+    alike = np.zeros((2, 100))
+    alike[:, :30] = 1
+    alike[0, 40] = alike[1, 41] = 1
+    assert _seed_change(np.zeros((2, 100)), alike)._told("x")[0] == "x rises by more than chance explains:"
+    assert _seed_change(np.zeros((2, 100)), np.zeros((2, 100)))._told("x")[0] == "x did not change:"
+
+
 def test_few_seeds_that_differ_show_less_than_their_groups_and_it_is_said():
     """One seed rose "by more than chance explains", and several of the same run did not, without a word of why."""
     before, after = np.zeros((2, 100)), np.zeros((2, 100))
@@ -297,7 +321,7 @@ def test_few_seeds_that_differ_show_less_than_their_groups_and_it_is_said():
         1  # gains of 30 and 4 points; in the mean 30 groups are better and none is worse
     )
     found = _seed_change(before, after)
-    assert found.over_groups == pytest.approx(binomtest(30, 30).pvalue)
+    assert found.over_groups.p_value == pytest.approx(binomtest(30, 30).pvalue)
     assert found.mean.p_value > 0.05 and found._wants_seeds
     line = _more_seeds("GroupScore", found)
     assert "the 2 seeds gain +4.0 to +30.0 points" in line and "more seeds decide it" in line

@@ -192,12 +192,18 @@ def test_a_table_of_two_says_how_the_intervals_and_p_of_differences_are_made():
     compared = differences(first, second, ["group_match"])
     results = [(name, {"group_match": e.metrics["group_match"]}) for name, e in (("x", first), ("y", second))]
     said = latex_table(results, compared)
-    assert "95 \\% intervals (Clopper-Pearson; of differences Bonett and Price's, paired)." in said
-    assert "p by McNemar's exact test, which decides whether an interval holds 0." in said
+    assert (
+        "95 \\% intervals (Clopper-Pearson; of differences Bonett and Price's, paired, with Student's t)."
+        in said
+    )
+    assert (
+        "p by McNemar's exact test. An interval holds 0 where its p, before any correction, is above 0.05"
+        in said
+    )
     by = _ClusteredComparison("image", 20, 40.0, 5.0, 75.0, 0.02, None)
     clustered = {"group_match": compared["group_match"]._replace(clustered=by)}
     said = latex_table(results, clustered)
-    assert "p by a paired test that flips the signs of all groups of one image at once, which" in said
+    assert "p by the test that flips the signs of all groups of one image at once. An" in said
     assert "McNemar" not in said
     assert "Bonett" not in latex_table(results)
 

@@ -339,7 +339,7 @@ def changes(store: RunStore, run: Run) -> None:
     if run_groups(run.id, run.config).truth is None:
         return
     st.header(CHANGED, anchor=anchor(CHANGED))
-    explanations(store, run, evaluation_at(run.id, run.done, run.attempt, run))
+    explanations(store, run, *(evaluation_at(run.id, i, run.attempt, run) for i in (0, run.done)))
 
 
 def measured_parts(run: Run, groups: GroupSet) -> dict[str, np.ndarray]:
@@ -424,9 +424,9 @@ def explained(run_id: str, done: int, attempt: int, metric: str, _run: Run) -> p
     return explain([store.arrays(run_id, i) for i in range(done + 1)], groups.truth, groups.ids, metric)
 
 
-def explanations(store: RunStore, run: Run, after: Evaluation) -> None:
+def explanations(store: RunStore, run: Run, before: Evaluation, after: Evaluation) -> None:
     """Fixed and broken groups: which iteration took them, with which pseudo-label, and when they turned."""
-    metric = counted_as_right(run, after)
+    metric = counted_as_right(run, [(before, after)])
     table = explained(run.id, run.done, run.attempt, metric, run)
     order = table.sort_values("margin_after", ascending=False, kind="stable")
     found = {
@@ -438,19 +438,34 @@ def explanations(store: RunStore, run: Run, after: Evaluation) -> None:
     csv_button("Explanations of all groups (CSV)", table, f"run-{run.id}-explained-{metric}")
 
 
-def counted_as_right(run: Run, after: Evaluation) -> str:
-    """By which metric a group counts as right, of those that a run has."""
+def counted_as_right(run: Run, ends: Sequence[tuple[Evaluation, Evaluation]]) -> str:
+    """By which metric a group counts as right, of those that a run has; at first one by which groups have changed.
+
+    ends : before and after, of each seed.
+    """
     is_global = run.config.get("ttm", {}).get("variant") == "global"
-    names = [*after.outcomes, GLOBAL] if is_global else list(after.outcomes)
+    outcomes = ends[0][1].outcomes
+    names = [*outcomes, GLOBAL] if is_global else list(outcomes)
     return st.selectbox(
         "What counts as right",
         names,
-        names.index(metrics.GROUP_MATCH),
+        names.index(_first_changed(ends)),
         format_func=lambda name: label_and_meaning(name)[0],
         key="explain_by",
         bind="query-params",
         width=280,
     )
+
+
+def _first_changed(ends: Sequence[tuple[Evaluation, Evaluation]]) -> str:
+    """The first of GroupMatch and GroupScore by which any group was fixed or broken; GroupMatch where none was."""
+
+    def turned(name: str) -> bool:
+        values = ([each.outcomes[name].value == 1 for each in pair] for pair in ends)
+        return any(not np.array_equal(before, after) for before, after in values)
+
+    mains = [name for name in (metrics.GROUP_MATCH, metrics.GROUP_SCORE) if name in ends[0][1].outcomes]
+    return next(filter(turned, mains), metrics.GROUP_MATCH)
 
 
 class ChangedGroup(NamedTuple):

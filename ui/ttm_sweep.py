@@ -34,7 +34,7 @@ from core.metrics.groups import GROUP_MATCH, METRICS, headline_metrics
 from core.metrics.statistics import Estimate, estimate
 from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
-from core.ttm.records import _MEMORISED, _SAME_SEEDS, SeedChange, _at_ceiling, _only_memorised, _verdict_words
+from core.ttm.records import _MEMORISED, _SAME_SEEDS, SeedChange, _at_ceiling, _only_memorised
 from core.ttm.run import RUNS, adaptation
 from core.ttm.seeds import SeedGroup, group_runs, seed_of, summary
 from ui.export import chart, csv_button, export_section
@@ -146,7 +146,7 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     rows = summary(steps)
     whole = complete(runs, steps)
     found = changes(whole) if len(whole) > 1 else {}
-    verdict(found, len(whole))
+    verdict(found)
     curves(runs, rows)
     result(runs, steps, found)
     verdict_details(found, not any(run.live for run in runs))
@@ -186,11 +186,12 @@ def _masks(run: Run) -> dict[str, np.ndarray]:
     return {side and f"{side} groups": mask for side, mask in parts.items()}
 
 
-def verdict(found: Mapping[str, SeedChange], seeds: int) -> None:
+def verdict(found: Mapping[str, SeedChange]) -> None:
     """What the seeds have come to, in a sentence for each metric: whether it is more than chance, and the mean gain."""
-    lines = [_verdict_line(label, change, seeds) for label, change in found.items()]
+    lines = ["**{}** {}".format(*change._told(label)) for label, change in found.items()]
     memorised = _only_memorised({label: change.mean for label, change in found.items()})
-    lines += [_more_seeds(label, change) for label, change in found.items() if change._wants_seeds]
+    wanting = {label: each for label, each in found.items() if each._wants_seeds and not each._is_undecided}
+    lines += [_more_seeds(label, change) for label, change in wanting.items()]
     lines += [memorised] * bool(memorised) + [_SAME_SEEDS] * any(change.same for change in found.values())
     st.markdown(unbroken(true_minus("  \n".join(lines))))
 
@@ -215,19 +216,12 @@ _READING = (
 )
 
 
-def _verdict_line(label: str, change: SeedChange, seeds: int) -> str:
-    found = change.mean
-    return (
-        f"**{label} {_verdict_words(found)}:** {_signed(found.difference)} points in the mean of {seeds} seeds (95 % "
-        f"interval {_signed(found.low)} to {_signed(found.high)})."
-    )
-
-
 def _more_seeds(label: str, change: SeedChange) -> str:
     """Why several seeds may show less than each of them does."""
     low, high = min(change.gains), max(change.gains)
+    p = "" if change.over_groups is None else f" (p {p_text(change.over_groups.p_value)})"
     return (
-        f"By the groups alone {label} would change by more than chance explains (p {p_text(change.over_groups)}); but "
+        f"By the groups alone {label} would change by more than chance explains{p}; but "
         f"the {counted(len(change.gains), 'seed')} gain {_signed(low)} to {_signed(high)} points, too few to say what "
         "further runs would gain: more seeds decide it."
     )
@@ -259,7 +253,7 @@ def changed_groups(runs: Sequence[Run]) -> None:
     if len(runs) < 2 or run_groups(runs[0].id, runs[0].config).truth is None:
         return
     st.header(CHANGED, anchor=anchor(CHANGED))
-    metric = counted_as_right(runs[0], _ends(runs)[1][0])
+    metric = counted_as_right(runs[0], [*zip(*_ends(runs), strict=True)])
     tables = [explained(run.id, run.done, run.attempt, metric, run) for run in runs]
     # The surest first; all seeds begin as one model, so that none breaks what another one fixes.
     order = np.argsort(-np.mean([table["margin_after"] for table in tables], axis=0), kind="stable")

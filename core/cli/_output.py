@@ -121,7 +121,8 @@ def format_differences(
     title : of what is subtracted from what. sides : heads of the groups that the first, the second alone has right.
     tests : for how many p is corrected, where that is more than these.
     """
-    from core.metrics.group_metrics import METRICS, Metric  # scipy
+    from core.metrics.group_metrics import Metric  # scipy
+    from core.metrics.paired import _PAIRED_INTERVALS, _exact_tests, _interval_note  # scipy
 
     names = Metric.same(found)
     width = max(18, *(len(name) + 2 for name in names))
@@ -144,12 +145,8 @@ def format_differences(
         f"{several}Detectable: the smallest difference in points that these groups show with 80 % power, in one "
         f"comparison alone, uncorrected. {_exact_differences(2)}"
     )
-    lines += [
-        f"{name} may be right on a part of a group: its interval is of points, but {sides[0]}, {sides[1]} and p count "
-        "groups, so the two may disagree about 0."
-        for name in names
-        if name in METRICS and METRICS[name].share
-    ]
+    shown = {name: found[name] for name in names}
+    lines.append(f"Intervals: {_PAIRED_INTERVALS}; exact p: {_exact_tests(shown)}. {_interval_note(shown)}")
     return "\n".join(lines)
 
 

@@ -129,7 +129,8 @@ class _Listed(NamedTuple):
         named = [first.config.get("benchmark"), _model_said(first.config)] if self.sweep.given_name else []
         ran = [*named, _groups_said(first.config, next(filter(None, self.steps), ())), *_settings_said(first)]
         own = f"seed{'s' * (len(seeds) > 1)} {_seeds_said(seeds)}"
-        return " · ".join(filter(None, [self.state, *metric, title, *ran, own]))
+        said = self.measured.two_seeds.rstrip(".")
+        return " · ".join(filter(None, [self.state, *metric, title, *ran, own, said]))
 
     @property
     def state(self) -> str:
@@ -304,6 +305,7 @@ def _compare(
     own = _own_gains(pair, store) if pair.other_groups else []
     for line in [
         first or "There is no paired test of these two.",
+        *filter(None, [pair.two_seeds(main)]),
         *own,
         "",
         *named,

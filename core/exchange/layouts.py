@@ -35,6 +35,7 @@ from core.metrics.groups import (
     TEXT_SCORE,
     yes_or_no,
 )
+from core.metrics.paired import _PAIRED_INTERVALS, _exact_tests, _interval_note
 from core.metrics.statistics import Comparison, Estimate
 
 _PAPERS = {"ttm": "TTM", "vgpt": "VGPT", "cola": "Cola"}
@@ -316,11 +317,6 @@ def _method(names: Iterable[str], by: str = "") -> str:
     return f"Clopper-Pearson{worth if of else ''}"
 
 
-# How core/metrics/statistics.py makes the intervals of differences on the same groups.
-_PAIRED_INTERVALS = "Bonett and Price's, paired"
-_EXACT_TEST = "McNemar's exact test"
-
-
 def _software_note() -> list[str]:
     """The version of Crossmatch that made a table; [] where it is not known."""
     found = _software_version()
@@ -354,17 +350,9 @@ def _difference_notes(names: Sequence[str], compared: Mapping[str, Comparison], 
         if untested
         else ""
     )
-    parts = [METRICS[name].label for name in compared if METRICS[name].share]
-    apart = (
-        f", but for {', '.join(parts)}, whose p counts groups (exact sign test) and whose interval is of points"
-        if parts
-        else ""
-    )
-    by = next((c.clustered.by for c in compared.values() if c.clustered), "")
-    test = f"a paired test that flips the signs of all groups of one {by} at once" if by else _EXACT_TEST
     return [
-        f"Differences in points, p by {test}, which decides whether an interval holds 0{apart}."
-        f"{corrected}{dash}",
+        f"Differences in points, p by {_exact_tests(compared, deciding=True)}. "
+        f"{_interval_note(compared, deciding=True)}{corrected}{dash}",
         _exact_differences(2),
     ]
 

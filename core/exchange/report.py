@@ -25,7 +25,7 @@ from core.base.files import storage_errors, write_bytes
 from core.base.text import _exact_differences, _pct, _signed, _true_minus, counted, p_digits, tie_count
 from core.datasets.embeddings import RowImage
 from core.datasets.paper_results import load_results
-from core.exchange.layouts import _PAIRED_INTERVALS, _with_raised_powers
+from core.exchange.layouts import _with_raised_powers
 from core.exchange.seeds import SeedResult
 from core.figures import TTMData, bars_data, group_html, margins_data
 from core.figures.group_html import _matching_text
@@ -36,7 +36,14 @@ from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.metrics.group_metrics import GroupData, Metric
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, description_of, headline_metrics
-from core.metrics.paired import differences
+from core.metrics.paired import (
+    _PAIRED_INTERVALS,
+    _exact_tests,
+    _interval_note,
+    _interval_rule,
+    _moved_said,
+    differences,
+)
 from core.metrics.statistics import Clusters, Comparison, Estimate
 from core.runs.models import run_source
 from core.scorers.vocabulary import vocabulary_note
@@ -154,8 +161,9 @@ def _conclusions(pairs: Sequence[_Pair], seeds: Sequence[SeedResult], adapted: b
         changes = {
             f"{METRICS[r.metric].label}{f', {r.part}' if r.part else ''}": r.change for r in seeds if r.change
         }
-        over = f" in the mean of {counted(seeds[0].spread.seeds, 'seed')}"
-        return _changes_told({label: change.mean for label, change in changes.items()}, over)
+        lines = [_true_minus(" ".join(change._told(label))) for label, change in changes.items()]
+        memorised = _only_memorised({label: change.mean for label, change in changes.items()})
+        return lines + [memorised] * bool(memorised)
     told, changed = [], dict[str, Comparison]()
     for pair in pairs:
         main = {name: pair.metrics[name] for name in headline_metrics(pair.metrics) if name in pair.tests}
@@ -165,12 +173,12 @@ def _conclusions(pairs: Sequence[_Pair], seeds: Sequence[SeedResult], adapted: b
             changed |= {f"{METRICS[name].label}{part}": found for name, found in main.items()}
         else:
             told += [_ahead_told(pair, name, found) for name, found in main.items()]
-    return told + _changes_told(changed, "")
+    return told + _changes_told(changed)
 
 
-def _changes_told(changes: Mapping[str, Comparison], over: str) -> list[str]:
+def _changes_told(changes: Mapping[str, Comparison]) -> list[str]:
     lines = [
-        f"{label} {_verdict_words(found)}: {_signed(found.difference)} points{over} (95 % interval "
+        f"{label} {_verdict_words(found)}: {_signed(found.difference)} points (95 % interval "
         f"{_signed(found.low)} to {_signed(found.high)})."
         for label, found in changes.items()
     ]
@@ -384,13 +392,26 @@ def _difference_table(pairs: Sequence[_Pair]) -> str:
     corrected = f"; Holm: its p corrected for all {tests} comparisons of this page" if tests > 1 else ""
     note = (
         "The same groups under both models: percentage points with their 95 % interval "
-        f"({_PAIRED_INTERVALS}), the groups that only one of them has right, and the exact McNemar test on "
-        f"these{corrected}. {_exact_differences(2)}"
+        f"({_PAIRED_INTERVALS}), the groups that only one of them has right, and p on these by "
+        f"{_exact_tests(pairs[0].metrics)}{corrected}. {_moved_in(pairs)} {_exact_differences(2)}"
     )
     return (
         f'<h3>Differences</h3><p class="quiet">{note}</p>'
         f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
     )
+
+
+def _moved_in(pairs: Sequence[_Pair]) -> str:
+    """What decides whether the intervals of these pairs hold 0, and which were moved for that; of several, whose."""
+    tested = [{name: pair.metrics[name] for name in pair.tests} for pair in pairs]
+    if len(pairs) == 1:
+        return escape(_interval_note(tested[0]))
+    moved = [
+        f"{' − '.join(pair.names)}{f' on {pair.first.benchmark}' if pair.first.benchmark else ''}: {said}"
+        for pair, found in zip(pairs, tested, strict=True)
+        if (said := _moved_said(found))
+    ]
+    return escape(" ".join([_interval_rule(tested[0]), *moved]))
 
 
 def _p_cell(p: float | None) -> str:

@@ -41,6 +41,7 @@ class _Measured(NamedTuple):
 
     ends: _Ends
     gains: Mapping[str, Comparison]  # by the label of the main metric; {} where nothing was tested
+    undecided: Mapping[str, str]  # of two seeds what they leave open, in a sentence, by that label
 
     @classmethod
     def of(
@@ -56,17 +57,24 @@ class _Measured(NamedTuple):
         steps : the records of every run. loaded : groups that were loaded for other runs, which are kept here.
         """
         ends, gained = _trained_ends(sweep, steps), dict[str, Comparison]()
+        undecided = dict[str, str]()
         known: dict[_Key, tuple[Estimate, Estimate]] = {}
         with suppress(InputError):  # data that are not on this machine, as of a run that was imported
             if ends and sweep.runs[0].kind == KIND:
                 gained = _strategy_gain(ends, store)
             elif ends:
                 results = _evaluations(ends, store, _groups_for(ends[0][0].config, loaded))
-                gained = _gains(*results)
+                gained, undecided = _gains(*results)
                 if len(ends) > 1:
                     every = SeedResult.of_seeds(*results, _whole(results[1]))
                     known = {(each.part, each.metric): (each.before, each.after) for each in every}
-        return cls(_ends_of(sweep, steps, known), gained)
+        return cls(_ends_of(sweep, steps, known), gained, undecided)
+
+    @property
+    def two_seeds(self) -> str:
+        """What two seeds leave open of the gain in the metric which the run is about, a sentence; "" where nothing."""
+        main = _main_metric(self.ends)
+        return "" if main is None else _true_minus(self.undecided.get(_metric_label(main), ""))
 
     @property
     def gain(self) -> Comparison | None:
@@ -115,12 +123,16 @@ def _whole(of: Sequence[Evaluation]) -> dict[str, np.ndarray]:
     return {"": np.ones(len(of[0].scores), bool)} if of else {}
 
 
-def _gains(before: Sequence[Evaluation], after: Sequence[Evaluation]) -> dict[str, Comparison]:
-    """After minus before in the main metrics over all groups by their labels, of several seeds in their mean."""
+def _gains(
+    before: Sequence[Evaluation], after: Sequence[Evaluation]
+) -> tuple[dict[str, Comparison], dict[str, str]]:
+    """After minus before in the main metrics over all groups by their labels, of several seeds in their mean; and what
+    two seeds leave open of it."""
     if len(after) < 2:
-        return changes(before[0], after[0], _whole(after)) if after else {}
+        return changes(before[0], after[0], _whole(after)) if after else {}, {}
     changed = SeedChange.of_seeds(before, after, _whole(after))
-    return {label: change.mean for label, change in changed.items()}
+    open_yet = {label: " ".join(each._told(label)) for label, each in changed.items() if each._is_undecided}
+    return {label: change.mean for label, change in changed.items()}, open_yet
 
 
 def _strategy_gain(ends: _RunEnds, store: RunStore) -> dict[str, Comparison]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from core.base.text import _exact_differences, _p_text, _signed, _true_minus, counted
-from core.exchange.layouts import _EXACT_TEST, _PAIRED_INTERVALS, _software_note, text_table_latex
+from core.exchange.layouts import _software_note, text_table_latex
 from core.exchange.run_table import (
     _differing,
     _Ends,
@@ -26,11 +26,12 @@ from core.exchange.seeds import SeedResult
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import Metric
-from core.metrics.paired import differences
+from core.metrics.paired import _PAIRED_INTERVALS, _exact_tests, _interval_note, differences
 from core.metrics.retrieval import COLA_MAP
-from core.metrics.statistics import Comparison
+from core.metrics.statistics import Comparison, compare
 from core.runs.store import Run, RunStore
 from core.sweeps.evaluate import EvaluationRun
+from core.ttm.records import _UNDECIDED, _is_undecided, _over_groups_said
 from core.ttm.run import RUNS, LedgerRun, adaptation
 from core.ttm.seeds import SeedGroup, seed_of
 
@@ -46,12 +47,6 @@ _SCORED = (*_ADAPTED, EvaluationRun.kind)  # the kinds of run that leave the sco
 # Two runs that have these in common have the same groups.
 _SAME_GROUPS = ("benchmark", "split", "groups", "tags", "embeddings")
 
-# Of two single runs.
-_MADE = (
-    f"Intervals: Clopper-Pearson, of differences {_PAIRED_INTERVALS}; p by {_EXACT_TEST}, of IndividualMatch by the "
-    "exact sign test."
-)
-
 
 class _Pair(NamedTuple):
     """Two runs, A and B, as far as they can be compared."""
@@ -64,6 +59,7 @@ class _Pair(NamedTuple):
     complete: tuple[list[int], ...]  # of each which seeds have come to their end
     measured: list[str]  # metrics that both have
     tested: dict[str, Comparison]  # B minus A where there is a paired test, p values corrected together
+    given: dict[str, Comparison]  # of just two seeds that both have: the same over the groups alone
 
     @classmethod
     def of(
@@ -78,9 +74,9 @@ class _Pair(NamedTuple):
         ends = _last_iterations(runs, store) if scored else ()
         names = [name for part, name in sides[0].after if not part and ("", name) in sides[1].after]
         steps = [store.steps(each.runs[0].id) for each in runs]
-        tested = {} if apart else _paired_tests(runs, ends, names, store)
+        tested, given = ({}, {}) if apart else _paired_tests(runs, ends, names, store)
         whole = tuple(_complete_seeds(run, store) for run in runs)
-        return cls(runs, sides, apart, _differing(first, second, steps), ends, whole, names, tested)
+        return cls(runs, sides, apart, _differing(first, second, steps), ends, whole, names, tested, given)
 
     @property
     def _shared(self) -> list[int]:
@@ -148,7 +144,8 @@ class _Pair(NamedTuple):
             self.differing,
             *filter(None, [self._seeds_line]),
             self.note,
-            *[_MADE] * bool(self.tested and self.ends),
+            *filter(None, [self.two_seeds(next(iter(self.in_order), ""))]),
+            *[_made(self.tested)] * bool(self.tested and self.ends),
             *[_exact_differences(2)] * bool(self.tested),
         ]
         return text_table_latex(_pair_said(self.frame), [*notes, *_software_note()])
@@ -162,13 +159,22 @@ class _Pair(NamedTuple):
             }
             for name in self.measured
         }
-        main = next(iter(self.in_order), None)
+        main = next(iter(self.in_order), "")
         said = self.verdict(main).replace("**", "") if main in self.tested else None
         known: dict[str, Any] = {"a": self.runs[0].id, "b": self.runs[1].id, "verdict": said}
         if max(len(run.runs) for run in self.runs) > 1:
             known |= {"seeds": {**dict(zip("ab", self.complete, strict=True)), "compared": self._shared}}
             known |= {"seeds_line": self._seeds_line}
+        known |= {"two_seeds": told} if (told := self.two_seeds(main)) else {}
         return {**known, "other_groups": self.other_groups, "differing": self.differing, "metrics": rows}
+
+    def two_seeds(self, metric: str) -> str:
+        """What two seeds leave open of the difference in a metric, and what holds by the groups alone; "" where the
+        comparison is not over two."""
+        if metric not in self.given:
+            return ""
+        found = self.tested[metric]
+        return _true_minus(" ".join(_two_seeds_told(_label_of(metric), found, self.given[metric])))
 
     @property
     def in_order(self) -> list[str]:
@@ -187,11 +193,32 @@ class _Pair(NamedTuple):
             0: "this comparison cannot tell A and B apart",
         }[found._ahead]
         after = "" if found.p_holm is None or len(self.tested) < 2 else " after Holm's correction"
-        name = "mAP" if metric == COLA_MAP else metrics.description_of(metric).label
         return _true_minus(
-            f"**{name}: {said}**, B − A {found.difference:+.2f} points (95 % interval {_signed(found.low)} to "
-            f"{_signed(found.high)}, p {_p_text(p)}{after})."
+            f"**{_label_of(metric)}: {said}**, B − A {found.difference:+.2f} points (95 % interval "
+            f"{_signed(found.low)} to {_signed(found.high)}, p {_p_text(p)}{after})."
         )
+
+
+def _label_of(metric: str) -> str:
+    return "mAP" if metric == COLA_MAP else metrics.description_of(metric).label
+
+
+def _two_seeds_told(label: str, found: Comparison, over_groups: Comparison) -> tuple[str, str]:
+    """What two seeds leave open of a difference between A and B, and what holds by the groups alone: the head of a
+    sentence and its rest."""
+    over = f"{_over_groups_said(over_groups)}."
+    if not _is_undecided(found):
+        return "Two seeds cannot tell how much seeds matter;", over
+    return f"{_UNDECIDED} A and B differ in {label}:", f"B − A {_signed(found.difference)} points; {over}"
+
+
+def _made(tested: Mapping[str, Comparison]) -> str:
+    """How the intervals and p of two single runs are made."""
+    tested = {name: tested[name] for name in Metric.same(tested)}
+    return (
+        f"Intervals: Clopper-Pearson, of differences {_PAIRED_INTERVALS}; p by {_exact_tests(tested)}. "
+        f"{_interval_note(tested)}"
+    )
 
 
 def _other_groups(first: SeedGroup, second: SeedGroup) -> str:
@@ -248,26 +275,28 @@ def _outcomes(ends: Mapping[int, Evaluation], metric: str) -> dict[int, np.ndarr
 
 def _paired_tests(
     both: Sequence[SeedGroup], ends: Sequence[Evaluation], names: Sequence[str], store: RunStore
-) -> dict[str, Comparison]:
+) -> tuple[dict[str, Comparison], dict[str, Comparison]]:
     """B minus A in every metric with a paired test, p values corrected together: of two results on the same groups, or
-    of the seeds that both have complete; {} where there is none.
+    of the seeds that both have complete; {} where there is none. And of just two seeds the same over groups alone.
 
     ends : the two results, () of several seeds.
     """
     if ends:
-        return dict(differences(ends[0], ends[1]))
+        return dict(differences(ends[0], ends[1])), {}
     if not {sweep.runs[0].kind for sweep in both} <= {*_ADAPTED}:
-        return {}
+        return {}, {}
     first, second = (_ends_by_seed(sweep, store) for sweep in both)
-    found = {}
+    found, given = {}, {}
     for name in names:
         a, b = (_outcomes(side, name) for side in (first, second))
         if seeds := sorted({*a} & {*b}):
             one, other = (np.stack([side[seed] for seed in seeds]).astype(float) for side in (a, b))
             found[name] = Comparison.over_seeds(one, other)
+            if len(seeds) == 2:
+                given[name] = compare(np.zeros(one.shape[1]), (other - one).mean(axis=0))
     same = Metric.same(found)
     once = Comparison.holm({name: found[name] for name in same})
-    return {name: once[one] for one, alike in same.items() for name in alike}
+    return {name: once[one] for one, alike in same.items() for name in alike}, given
 
 
 def _main_metric(ends: _Ends) -> str | None:

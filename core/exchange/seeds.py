@@ -19,6 +19,7 @@ from core.exchange.layouts import (
     _with_raised_powers,
 )
 from core.metrics.evaluation import Evaluation
+from core.metrics.group_metrics import IMAGE_SCORE
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Comparison, Estimate
 from core.ttm.records import _SAME_SEEDS, SeedChange, _rise_told
@@ -152,7 +153,7 @@ class SeedResult(NamedTuple):
             "<th>Broken</th></tr>"
         )
         return (
-            f'<h3>Mean of {seeds}</h3><p class="quiet">{" ".join([_READING, _HOLM, *_cautions(results)])}</p>'
+            f'<h3>Mean of {seeds}</h3><p class="quiet">{" ".join([_READING, _HOLM, *_remarks(results)])}</p>'
             f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
         )
 
@@ -211,7 +212,17 @@ def _latex_notes(results: Sequence[SeedResult], tested: Mapping[str, Comparison]
 
 
 def _cautions(results: Sequence[SeedResult]) -> list[str]:
-    """What the numbers of seeds do not say by themselves."""
+    """What the numbers of seeds do not say by themselves: what two of them leave open, and what a rise is worth."""
+    mains = (GROUP_SCORE, GROUP_MATCH) if IMAGE_SCORE in {r.metric for r in results} else (GROUP_MATCH,)
+    told = [
+        " ".join(r.change._told(f"{METRICS[r.metric].label}{f', {r.part}' if r.part else ''}"))
+        for r in results
+        if r.change and r.change._is_undecided and r.metric in mains
+    ]
+    return [*map(_true_minus, told), *_remarks(results)]
+
+
+def _remarks(results: Sequence[SeedResult]) -> list[str]:
     tested = [each for each in results if each.change is not None]
     same = any(each.change.same for each in tested if each.change)
     both = {GROUP_SCORE, GROUP_MATCH} <= {each.metric for each in tested}

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
@@ -14,8 +15,11 @@ from core.metrics._by_name import ByName
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import Metric
 from core.metrics.groups import METRICS
-from core.metrics.statistics import Comparison, compare
+from core.metrics.statistics import Comparison, _ClusteredComparison, compare
 
+# How core/metrics/statistics.py makes the intervals of differences on the same groups.
+_PAIRED_INTERVALS = "Bonett and Price's, paired, with Student's t"
+_AT_ZERO = 1e-3  # points: an end of an interval that is as near to 0 was moved there
 SIDES = {
     "only B right": (False, True),
     "only A right": (True, False),
@@ -197,6 +201,80 @@ def differences(a: Evaluation, b: Evaluation, metrics: Sequence[str] | None = No
         once = Comparison.holm({name: found[name] for name in kept})
         return ByName({name: once[first] for first, names in kept.items() for name in names})
     return ByName(Comparison.holm(found))
+
+
+def _moved_end(found: Any) -> str:
+    """How the exact test moved an end of a paired interval, which then lies at 0: "stretched to hold 0" or "shortened
+    to exclude 0"; "" where it moved none. found : a Comparison, or its part by cluster."""
+    if found.low == found.high or min(abs(found.low), abs(found.high)) > _AT_ZERO:
+        return ""
+    return "stretched to hold 0" if found.low <= 0 <= found.high else "shortened to exclude 0"
+
+
+def _counts_parts(name: str) -> bool:
+    """Whether a metric, by its key, counts parts of a group."""
+    return name in METRICS and METRICS[name].share
+
+
+def _label_of(name: str) -> str:
+    return METRICS[name].label if name in METRICS else name
+
+
+def _exact_test(is_share: bool, by: str = "") -> str:
+    """The test that p is of. by : what the groups of a cluster share, "" where each is its own."""
+    if by:
+        return f"the test that flips the signs of all groups of one {by} at once"
+    return "the exact sign test" if is_share else "McNemar's exact test"
+
+
+def _exact_tests(found: Mapping[str, Comparison], deciding: bool = False) -> str:
+    """The tests that p values are of: `McNemar's exact test, of IndividualMatch the exact sign test`. deciding : as of
+    `_interval_note`."""
+    by = next((each.clustered.by for each in found.values() if each.clustered), "")
+    if by and deciding:
+        return _exact_test(False, by)
+    shares = [_label_of(name) for name in found if _counts_parts(name)]
+    parts = [_exact_test(len(shares) == len(found))]
+    if 0 < len(shares) < len(found):
+        parts.append(f"of {', '.join(shares)} {_exact_test(True)}")
+    return ", ".join([*parts, *[f"by {by} {_exact_test(False, by)}"] * bool(by)])
+
+
+def _moved_said(found: Mapping[str, Comparison], deciding: bool = False) -> str:
+    """Of which metrics an exact test moved an end of the interval to 0, how and which test, in a sentence; "" where
+    of none. found, deciding : as of `_interval_note`."""
+    moved: dict[tuple[str, str], list[str]] = {}
+    for name, each in found.items():
+        parts = [each.clustered or each] if deciding else filter(None, (each, each.clustered))
+        for part in parts:
+            by = part.by if isinstance(part, _ClusteredComparison) else ""
+            if way := _moved_end(part):
+                of = moved.setdefault((way, _exact_test(_counts_parts(name), by)), [])
+                of.append(f"{_label_of(name)}{f' by {by}' if by and not deciding else ''}")
+    told = [f"{', '.join(of)} is {way} by {test}" for (way, test), of in moved.items()]
+    return f"The interval of {', that of '.join(told)}." if told else ""
+
+
+def _interval_rule(found: Mapping[str, Comparison]) -> str:
+    """What decides whether intervals of paired differences hold 0, as a sentence. found : by the key of the metric."""
+    shares = [_label_of(name) for name in found if _counts_parts(name)]
+    apart = (
+        f"; that of {', '.join(shares)}, whose p counts groups and whose interval is of points, may hold 0 there too"
+        if shares
+        else ""
+    )
+    return f"An interval holds 0 where its p, before any correction, is above 0.05, and elsewhere does not{apart}."
+
+
+def _interval_note(found: Mapping[str, Comparison], deciding: bool = False) -> str:
+    """What decides whether intervals of paired differences hold 0, and of which metrics a test has moved one for that:
+    the sentences of page, report, LaTeX and commands.
+
+    found : by the key of the metric, or by another name. deciding : only the interval by cluster is shown where groups
+    hang together.
+    """
+    moved = _moved_said(found, deciding) or "None of these intervals had to be moved for that."
+    return f"{_interval_rule(found)} {moved}"
 
 
 def groups_by_winner(a: Evaluation, b: Evaluation, metric: str) -> dict[str, np.ndarray]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import scipy
 
-from core.base.text import _pct
+from core.base.text import _p_said, _pct, _signed, counted
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.statistics import Comparison, compare
@@ -30,6 +30,7 @@ _CEILING = (
     "GroupMatch was 100 % before and could not rise, so that this set cannot tell memorising from learning; a rise of "
     "GroupScore may be either."
 )
+_UNDECIDED = "Two seeds cannot decide whether"
 _SAME_SEEDS = (
     "All seeds have the same scores to rounding: nothing in this run depends on the seed, so one is enough."
 )
@@ -149,6 +150,19 @@ def _verdict_words(found: Comparison) -> str:
     return "is not shown to change: chance alone could explain the difference"
 
 
+def _is_undecided(found: Comparison) -> bool:
+    """Of a difference over two seeds: whether there is one that they do not show."""
+    return abs(found.difference) >= _NOTHING and found.p_value >= 0.05
+
+
+def _over_groups_said(found: Comparison) -> str:
+    """What holds for two seeds by the groups alone: the end of the sentence that begins with `_UNDECIDED`."""
+    return (
+        f"over the groups alone, for these two seeds, {_signed(found.low)} to {_signed(found.high)}, "
+        f"{_p_said(found.p_value)}, which says nothing about other seeds"
+    )
+
+
 def _only_memorised(compared: Mapping[str, Comparison]) -> str:
     """That GroupMatch could not rise, or that GroupScore alone has risen, and what it means; "" where neither is so."""
     if _at_ceiling(compared):
@@ -192,13 +206,33 @@ class SeedChange(NamedTuple):
     # 95 % prediction interval of one more seed's gain; None of fewer than three, and where all are the same
     next_gain: tuple[float, float] | None
     same: bool = False  # all seeds have the same scores, to rounding, and so the same groups right
-    over_groups: float = 1.0  # p of the mean gain by groups alone, as if these seeds were all there are
+    over_groups: Comparison | None = (
+        None  # the mean gain by groups alone, as if these seeds were all there are
+    )
 
     @property
     def _wants_seeds(self) -> bool:
         """Whether these groups show a change, and only the seeds are too few, or too different, to do so."""
         p = self.mean.p_value if self.mean.p_holm is None else self.mean.p_holm
-        return self.over_groups < 0.05 <= p
+        return self.over_groups is not None and self.over_groups.p_value < 0.05 <= p
+
+    @property
+    def _is_undecided(self) -> bool:
+        """Whether there are just two seeds, which differ, and a change that they do not show."""
+        return len(self.gains) == 2 and not self.same and _is_undecided(self.mean)
+
+    def _told(self, label: str) -> tuple[str, str]:
+        """Whether a metric changed in the mean over seeds by more than chance, as the head of a sentence and its rest;
+        page, report, commands and LaTeX have it."""
+        found = self.mean
+        said = (
+            f"{_signed(found.difference)} points in the mean of {counted(len(self.gains), 'seed')} (95 % interval "
+            f"{_signed(found.low)} to {_signed(found.high)})"
+        )
+        if not self._is_undecided or self.over_groups is None:
+            return f"{label} {_verdict_words(found)}:", f"{said}."
+        head = f"{_UNDECIDED} {label} changes:"
+        return head, f"{said}; {_over_groups_said(self.over_groups)}."
 
     @property
     def _mean_counts(self) -> tuple[str, str]:
@@ -266,7 +300,7 @@ def _seed_change(before: np.ndarray, after: np.ndarray) -> SeedChange:
         int(fixed.all(axis=0).sum()),
         int(broken.all(axis=0).sum()),
         _next_gain(gains, 100 * float(before.mean())),
-        over_groups=compare(np.zeros(before.shape[1]), change.mean(axis=0)).p_value,
+        over_groups=compare(np.zeros(before.shape[1]), change.mean(axis=0)),
     )
 
 
