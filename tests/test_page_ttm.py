@@ -562,9 +562,7 @@ def test_a_transfer_check_keeps_both_parts_apart(app, made):  # noqa: F811
     assert "**GroupMatch, untouched groups " in text(test)
 
 
-def test_page_report_latex_and_commands_have_one_sentence_on_what_two_seeds_leave_open(
-    app, made, monkeypatch
-):  # noqa: F811
+def test_page_report_latex_and_commands_have_one_sentence_on_two_seeds(app, made, monkeypatch):  # noqa: F811
     """The page alone had the p over the groups; `runs list` and LaTeX an interval from −8 to +100 without a word."""
     given = {}
     monkeypatch.setattr("ui.ttm_sweep.export_section", lambda *args, **more: given.update(more))

@@ -211,3 +211,29 @@ def test_beside_the_paper_s_what_ships_is_drawn_of_the_same_metric_and_no_row_st
     assert data.lines == ["CLIP", "built-in world, MM-Pred"]
     drawn = {trace.name: list(trace.x) for trace in figures.papers_figure(data).data}
     assert drawn == {"GQA all, Cola mAP, paper": [40], "Cola mAP, all, shipped": [30]}
+
+
+def test_lines_of_the_built_in_world_stand_below_a_papers_where_all_of_its_columns_are_measured_there():
+    def cell(method, **numbers):
+        none = dict.fromkeys(("paper", "paper_std", "shipped", "shipped_std", "yours", "yours_std"))
+        return {"method": method, "metric": "group_match", "part": "", "chance": 50.0, **none, **numbers}
+
+    paper = {
+        "lines": [{"line": "Winoground", "cells": [cell("SimpleMatch", paper=60.0), cell("TTM", paper=65.0)]}]
+    }
+    both = [
+        cell("SimpleMatch", shipped=66.0),
+        cell("TTM", shipped=79.0, shipped_std=1.5),
+        cell("other", shipped=1.0),
+    ]
+    here = [{"line": "scenes/left-right, builtin/clip", "cells": both}]
+    data = figures.papers_data(paper, here)
+    assert data.lines == ["Winoground", "here: left-right, clip"]
+    assert data.results == ["SimpleMatch GroupMatch", "TTM GroupMatch"]
+    assert data.shipped[1].tolist() == [66.0, 79.0] and data.paper[0].tolist() == [60.0, 65.0]
+    drawn = [trace for trace in figures.papers_figure(data).data if trace.marker.symbol]
+    assert {trace.name for trace in drawn if trace.showlegend is not False} >= {*data.results}
+    assert (
+        len([trace for trace in drawn if trace.name == "TTM GroupMatch"]) == 2
+    )  # the same mark above and below
+    assert figures.papers_data(paper, [{"line": "x", "cells": both[:1]}]).lines == ["Winoground"]
