@@ -337,7 +337,7 @@ def test_the_headline_is_of_groups_that_alpha_was_not_chosen_on():
     said = _results_text(study, "text_score").replace("−", "-")
     held_out = (
         f"α from the other half: TextScore {found.zero.mean():.1f} → {found.values.mean():.1f} %, "
-        f"{gains.mean():+.1f} ± {gains.std():.1f} points (SD, ten splits)."
+        f"{gains.mean():+.1f} ± {gains.std(ddof=1):.1f} points (SD, ten splits)."
     )
     assert said.startswith(held_out) and said.index(held_out) < said.lower().index("tuned on test")
     # Two lines dense with numbers stood there; a laptop has room for 175 of these letters.

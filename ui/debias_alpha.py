@@ -67,7 +67,7 @@ _ALPHAS = (
 )
 _HALVES = (
     "“α from the other half”: alpha is chosen on one random half of the groups and measured on the other; mean ± "
-    "standard deviation (SD) of ten splits, no interval."
+    "standard deviation (SD, n − 1) of ten splits, no interval."
 )
 _LITTLE = (
     0.6  # the spread of log P(t) in a group over that of an image's scores, where alpha has little to remove
@@ -336,7 +336,7 @@ def _held_out_text(study: AlphaStudy, metric: str) -> str:
         return ""
     found = study.validated(metric)
     zero, value, gain = found.zero.mean(), found.values.mean(), found.values - found.zero
-    points = true_minus(f"{_signed(gain.mean())} ± {_pct(gain.std())}")
+    points = true_minus(f"{_signed(gain.mean())} ± {_pct(gain.std(ddof=1))}")
     label = METRICS[metric].label
     return f"α from the other half: {label} {_pct(zero)} → {_pct(value)} %, {points} points (SD, ten splits)."
 
@@ -684,8 +684,8 @@ def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
 _PROTOCOL = (
     "One α: the middle of the widest span with the most TextScore, for the whole table, as in the paper's; per row: "
     "each metric's own spans. An alpha chosen on the groups it is reported on is too optimistic; the paper's protocol "
-    "chooses it on a random half and measures it on the other, ten times, in steps of 0.001 (mean ± standard deviation "
-    "over the ten, which is no interval; ties are not counted, as each has an α of its own)."
+    "chooses it on a random half and measures it on the other, ten times, in steps of 0.001 (mean ± standard "
+    "deviation, n − 1, over the ten, which is no interval; ties are not counted, as each has an α of its own)."
 )
 
 
