@@ -226,16 +226,24 @@ def latex_table(
     compared: Mapping[str, Comparison] | None = None,
     about: str = "",
     holm: str = "",
+    more: tuple[Mapping[str, Mapping[str, str]], Sequence[str]] = ({}, ()),
 ) -> str:
     """Named results as a whole table in LaTeX (booktabs): a column per metric, every value with its 95 % interval, and
     the chance levels as a row; ties, and what a dash is, below it.
 
     compared : of two results, the second against the first: below them the difference in points with its interval, and
     its p values, which a metric that is not in it lacks. about : what was measured, how many groups, with which
-    settings. holm : what p is corrected for, where that is not all of `compared` together.
+    settings. holm : what p is corrected for, where that is not all of `compared` together. more : rows below all
+    others, their cells by metric, and what is to be said of them.
     """
-    names = _shown_metrics(results)
+    names, (below, said_below) = _shown_metrics(results), more
     rows, notes = _latex_rows(results, compared), _latex_notes(results, names, compared, holm)
+    if below:
+        rows.append(r"\midrule")
+        for label, cells in below.items():
+            rows += _stacked_line([label, *(cells.get(name, "–") for name in names)])
+        *notes, software = notes if _software_note() else [*notes, ""]
+        notes += [*said_below, *filter(None, [software])]
     said = [f"{about.rstrip('.')}."] if about else []
     return "\n".join(_tabular(["In percent", *(METRICS[name].label for name in names)], rows, said + notes))
 
