@@ -209,14 +209,7 @@ def reliability(evaluation: Evaluation) -> None:
         "reliability",
         lambda: statistics.margin_reliability(evaluation.matches.margin, right, chance),
     )
-    whole, above = (f"{_pct(low)}–{_pct(high)}" for low, high in (found.aurc_bounds, found.excess_bounds))
-    said = (
-        f"Taking the groups with the largest margins first, **{_pct(found.aurc)} %** (95 % interval {whole}) of those "
-        "taken so far are matched wrong, on average over all thresholds (AURC). A random order would have "
-        f"{_pct(found.chance)} %, the best possible one **{_pct(found.excess)} points** ({above}) less than this one "
-        "(excess AURC)."
-    )
-    st.markdown(ui.unbroken(said))
+    st.markdown(ui.unbroken(risk_coverage_line(found)))
     section = st.expander(
         "Right matchings by margin (reliability curve)",
         icon=":material/show_chart:",
@@ -240,6 +233,23 @@ def reliability(evaluation: Evaluation) -> None:
             f"{len(found.bins)} bins of about equally many groups; bars are exact 95 % intervals, the dotted line "
             "is what guessing gets."
         )
+
+
+def risk_coverage_line(found: statistics._MarginReliability) -> str:
+    """The area under risk and coverage with its interval, or why it has none, and those of other orders."""
+    first = f"Taking the groups with the largest margins first, **{_pct(found.aurc)} %**"
+    average = "of those taken so far are matched wrong, on average over all thresholds (AURC)"
+    if found.aurc_bounds is None or found.excess_bounds is None:
+        which = "wrong" if found.aurc == 0 else "right"
+        return (
+            f"{first} {average}; no interval: no group is matched {which}, so resampling cannot vary it. Every order "
+            "of these groups has the same (excess AURC 0)."
+        )
+    whole, above = (f"{_pct(low)}–{_pct(high)}" for low, high in (found.aurc_bounds, found.excess_bounds))
+    return (
+        f"{first} (95 % interval {whole}) {average}. A random order would have {_pct(found.chance)} %, the best "
+        f"possible one **{_pct(found.excess)} points** ({above}) less than this one (excess AURC)."
+    )
 
 
 def selected_groups(evaluation: Evaluation, tau: float) -> None:

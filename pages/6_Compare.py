@@ -200,7 +200,7 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     difference_table(shown, columns, columns.measured)
     hanging = a.clusters or b.clusters
     corrected = (
-        f". Intervals and {'p' if hanging else ALONE} are of each metric alone; p, Holm is corrected for these "
+        f". Intervals and {'p' if hanging else ALONE} are of each metric alone; p (Holm) is corrected for these "
         f"{len(table)} metrics. A p"
         if len(table) > 1
         else "; one"
@@ -264,12 +264,12 @@ def columns_of(table: pd.DataFrame, sides: tuple[Side, Side], hanging: Clusters 
     """hanging : what groups share, None where each stands by itself."""
     by = "" if hanging is None else hanging.by
     apart, alone, test = (
-        (f"B − A by {by}: 95 %", f"p by {by}", f"p by {by}, Holm") if by else ("", "McNemar p", "p, Holm")
+        (f"B − A by {by}: 95 %", f"p by {by}", f"p by {by} (Holm)") if by else ("", "McNemar p", "p (Holm)")
     )
     a, b = sides
     measured = ["metric", a.column, b.column, "chance", "B − A", "B − A: 95 %", apart, *WINNERS, alone, test]
     own = [f"{side.column}: {what}" for side in sides for what in ("95 %", "tied")]
-    rest = ["metric", *own, "McNemar p", "p, Holm", test, "detectable", f"detectable by {by}" if by else ""]
+    rest = ["metric", *own, "McNemar p", "p (Holm)", test, "detectable", f"detectable by {by}" if by else ""]
     heads = {a.column: a.short, b.column: b.short, "B − A": "difference", "B − A: 95 %": "95 %"}
     heads |= {
         f"{side.column}: {what}": f"{side.short}: {what}" for side in sides for what in ("95 %", "tied")
@@ -283,7 +283,7 @@ def columns_of(table: pd.DataFrame, sides: tuple[Side, Side], hanging: Clusters 
         "B − A: 95 %": PAIRED_INTERVAL,
         "McNemar p": UNCORRECTED,
         alone: UNCORRECTED,
-        "p, Holm": HOLM,
+        "p (Holm)": HOLM,
         test: HOLM,
         "detectable": DETECTABLE,
     }

@@ -1117,7 +1117,7 @@ def every_metric(frame: pd.DataFrame, note: str) -> None:
         said[column] = said[column].str.replace(r"\[(\S+), ", "[\\1,\u00a0", regex=True)
     with st.container(key="both-results"):
         swipe_hint()
-        st.table(said.rename(columns={"metric": "Metric", "chance": "Chance", "p, Holm": "p (Holm)"}),
+        st.table(said.rename(columns={"metric": "Metric", "chance": "Chance"}),
                  hide_index=True, border="horizontal")  # fmt: skip
     st.caption(escape_markdown(note))
 

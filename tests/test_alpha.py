@@ -264,6 +264,9 @@ def test_more_images_make_a_steadier_prior_and_a_steadier_alpha():
     rows = s.stability(samples, np.arange(n * k).reshape(n, k), (1, 10, 100, 1000), repeats=4)
     assert [row.size for row in rows] == [1, 10, 100]
     assert rows[0].spread > rows[1].spread > rows[2].spread
+    drawn = np.random.default_rng(s.seed)
+    ones = np.stack([samples[drawn.choice(100, 1, replace=False)][0] for _ in range(4)])
+    assert rows[0].spread == pytest.approx(ones.std(axis=0, ddof=1).mean())  # n - 1, as of seeds
     # All images: one and the same prior.
     assert (rows[2].spread, rows[2].value[1], rows[2].alpha[1]) == pytest.approx((0, 0, 0), abs=1e-12)
     whole = AlphaStudy(scores, prior_from_samples(samples).reshape(n, k), truth, s.ids)

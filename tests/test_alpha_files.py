@@ -647,7 +647,8 @@ def test_alpha_prints_ties_interval_and_chance_beside_every_number_and_whether_a
     assert (
         "R@1 from image to text: cannot tell whether alpha helps" in found
         and "held out (half/half x 10): " in found
-        and "standard deviation over the 10 halvings, which is no interval; ties are not counted" in found
+        and "standard deviation (n - 1) over the 10 halvings, which is no interval; ties are not counted"
+        in found
     )
 
 

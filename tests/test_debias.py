@@ -1,5 +1,6 @@
 """Debiasing and its exact curves, against hand calculation, dense grids and the plain metrics."""
 
+import statistics
 import time
 from fractions import Fraction
 from itertools import pairwise, permutations, product
@@ -297,6 +298,8 @@ def test_validation_finds_the_alpha_that_a_biased_model_needs():
     scores[:, 0, 0] += 1.2
     found = validate_alpha(scores, prior, truth, "text_score", step=0.01)
     summary = found.summary
+    assert summary["values"] == pytest.approx((np.mean(found.values), statistics.stdev(found.values)))
+    assert found.record()["value"]["std"] == pytest.approx(statistics.stdev(found.values), abs=1e-4)
     assert summary["alphas"][0] == pytest.approx(0.6, abs=0.05) and summary["alphas"][1] < 0.05
     assert summary["values"][0] > max(summary["zero"][0], summary["one"][0]) + 10
     best = alpha_curve(scores, prior, truth, "text_score").best()

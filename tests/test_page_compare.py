@@ -38,7 +38,7 @@ def test_two_models_are_compared_with_paired_intervals(app):
     assert {*names, "chance", "B − A", "B − A: 95 %", "McNemar p"} <= set(table)
     match = table.set_index("metric").loc["GroupMatch"]
     assert abs(match[names[1]] - match[names[0]] - match["B − A"]) < 1e-9
-    assert (table["p, Holm"] >= table["McNemar p"]).all() and "corrected for these 5 metrics" in text(test)
+    assert (table["p (Holm)"] >= table["McNemar p"]).all() and "corrected for these 5 metrics" in text(test)
     assert (
         5 < match["detectable"] <= match["detectable by caption"] < 12
     )  # 300 groups, two of which share a caption
@@ -161,15 +161,15 @@ def test_the_p_of_the_headline_is_that_of_the_table_and_decides_with_the_interva
     table = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip").dataframe[0].value
     match = table.set_index("metric").loc["GroupMatch"]
     said = text(app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")).replace("\\", "")
-    assert match["p by caption"] < match["p by caption, Holm"]
-    assert f"p by caption = {p_text(match['p by caption, Holm'])}, corrected for these 5 metrics)." in said
+    assert match["p by caption"] < match["p by caption (Holm)"]
+    assert f"p by caption = {p_text(match['p by caption (Holm)'])}, corrected for these 5 metrics)." in said
     right = np.tile(np.eye(2), (300, 1, 1))
     worse = right.copy()
     worse[:7] = 1 - worse[:7]
     first, second = uploaded(tmp_path, "worse.csv", worse), uploaded(tmp_path, "right.csv", right)
     test = app(COMPARE, set=first, other=second)
     match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
-    assert match["p, Holm"] == pytest.approx(5 * 2 / 2**7) and match["B − A: 95 %"].startswith("+")
+    assert match["p (Holm)"] == pytest.approx(5 * 2 / 2**7) and match["B − A: 95 %"].startswith("+")
     said = text(test).replace("\\", "")
     assert "these groups cannot tell worse.csv and right.csv apart" in said
     assert "(right.csv − worse.csv: +2.33 points, 95 % interval +" in said
@@ -236,14 +236,14 @@ def test_the_table_has_each_p_alone_before_the_corrected_one_and_says_that_inter
     for name, count in (("a.csv", 8), ("b.csv", 13)):
         UploadStore().add(name, right_in(count, 40), "")
     test = app(COMPARE, set="upload/a.csv", other="upload/b.csv")
-    assert list(test.dataframe[0].proto.column_order)[-2:] == ["McNemar p", "p, Holm"]
+    assert list(test.dataframe[0].proto.column_order)[-2:] == ["McNemar p", "p (Holm)"]
     assert '"p (alone)"' in test.dataframe[0].proto.columns
     said = text(test).replace("\\", "")
     assert (
-        "Intervals and p (alone) are of each metric alone; p, Holm is corrected for these 5 metrics." in said
+        "Intervals and p (alone) are of each metric alone; p (Holm) is corrected for these 5 metrics." in said
     )
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
-    assert list(test.dataframe[0].proto.column_order)[-2:] == ["p by caption", "p by caption, Holm"]
+    assert list(test.dataframe[0].proto.column_order)[-2:] == ["p by caption", "p by caption (Holm)"]
     assert "Intervals and p are of each metric alone" in text(test)
 
 

@@ -185,12 +185,64 @@ def test_export_has_the_command_and_the_rows_at_this_alpha(app, monkeypatch):
     said = f"crossmatch alpha {SET} --split test --model {MODEL} --prior gaussian --samples 3"
     assert given["alpha"]["command"] == given["alpha-protocol"]["command"] == said
     rows = [row[0] for row in read_latex(given["alpha"]["latex"]())[1:] if not row[0].startswith("by ")]
-    assert rows == [*(f"{MODEL}, alpha = {a}" for a in ("0", "0.25", "1")), "chance"]
+    chosen = ["held out", r"its $\alpha$", "tuned", r"its $\alpha$, tuned", "gain, tuned", r"p, any $\alpha$"]
+    assert rows == [*(rf"$\alpha$ = {a}" for a in ("0", "0.25", "1")), "chance", *chosen]
     head, *protocol = read_latex(given["alpha-protocol"]["latex"]())
     assert (head[0], head[-1]) == ("metric", "chance") and protocol
     assert all(r"{\scriptsize [" in row[i] for row in protocol for i in (1, 2, 3, 4))
     app(view="Without the image")
     assert given["blind"]["command"].startswith(f"crossmatch blind {SET} --split test --model ")
+
+
+def test_the_curves_in_latex_have_the_held_out_and_the_tuned_row_and_say_what_they_are_of(
+    app, monkeypatch, scored
+):
+    """It had alpha 0 and 1 alone, without the groups, the prior or the ways of choosing alpha."""
+    given = {}
+    for module in ("ui.debias_alpha", "ui.debias_views"):
+        monkeypatch.setattr(
+            f"{module}.export_section", lambda name, *args, **more: given.update({name: more})
+        )
+    app(set=FIRST)
+    study, latex = scored[1][FIRST], given["alpha"]["latex"]()
+    head, *rows = read_latex(latex)
+    at = head.index("TextScore")
+    cells = {row[0]: row[at].replace("$-$", "-").replace(r"{\scriptsize ", "").rstrip("}") for row in rows}
+    held = study.validated("text_score").values
+    assert cells["held out"] == rf"{held.mean():.2f} $\pm$ {held.std(ddof=1):.2f}"
+    gain = study.verdict("text_score").gain
+    tested = gain.clustered or gain
+    assert cells["gain, tuned"] == f"{gain.difference:+.2f} [{tested.low:+.2f}, {tested.high:+.2f}]"
+    assert cells[r"its $\alpha$, tuned"] == f"{study.best('text_score').alpha:.3f}"
+    m, k = study.shape
+    for said in (
+        rf"{len(study.scores)} groups of {m}$\times${k}",
+        "log P(t): ",
+        "(n $-$ 1)",
+        "tuned on test",
+    ):
+        assert said in latex
+    for said in ("Clopper-Pearson", "Bonett and Price", "no interval", "Tied groups"):
+        assert said in latex
+
+
+def test_the_curves_of_a_file_without_truth_say_that_it_is_assumed():
+    from core.debiasing.priors import Prior
+    from ui.debias import DebiasInputs
+    from ui.debias_alpha import _curves_latex
+
+    rng = np.random.default_rng(4)
+    scores, values = rng.normal(size=(60, 1, 2)), rng.normal(size=(60, 2))
+    study = AlphaStudy(scores, values, np.zeros((60, 1), int), list(map(str, range(60))))
+    prior = Prior(values, "file", "prior.csv", None, np.arange(120).reshape(60, 2))
+    told = "image i is assumed to belong to caption i"
+    for assumed in (True, False):
+        latex = _curves_latex(DebiasInputs("upload/a.csv", study, prior, "", "a.csv", assumed), 0.5)
+        assert (
+            (told in latex) == assumed
+            and "a.csv, 60 groups of 1$" in latex
+            and "log P(t): prior.csv" in latex
+        )
 
 
 def test_a_link_opens_the_same_alpha_prior_and_view(app, scored):
@@ -355,7 +407,7 @@ def test_the_headline_is_of_groups_that_alpha_was_not_chosen_on():
     said = _results_text(study, "text_score").replace("−", "-")
     held_out = (
         f"α from the other half: TextScore {found.zero.mean():.1f} → {found.values.mean():.1f} %, "
-        f"{gains.mean():+.1f} ± {gains.std():.1f} points (SD, ten splits)."
+        f"{gains.mean():+.1f} ± {gains.std(ddof=1):.1f} points (SD, ten splits)."
     )
     assert said.startswith(held_out) and said.index(held_out) < said.lower().index("tuned on test")
     # Two lines dense with numbers stood there; a laptop has room for 175 of these letters.

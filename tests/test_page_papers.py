@@ -906,6 +906,14 @@ def test_the_captioners_shipped_records_say_what_its_table_of_all_settings_says(
             compared += len(rows)
             assert all(abs(value - at[name]) < 1e-3 for value in rows["value"])
     assert compared == 14
+    held, checked = table[table["setting"] == "half/half x 10"].set_index("benchmark"), 0
+    for line in (assets() / "results" / "measured.jsonl").read_text().splitlines():
+        entry = json.loads(line)
+        found = entry["record"].get("alpha", {}).get("text_score", {}).get("validated")
+        if found and entry["run"]["benchmark"] in held.index:  # its deviations divide by n - 1 in both
+            checked += 1
+            assert abs(held["std"][entry["run"]["benchmark"]] - found["value"]["std"]) < 2e-4
+    assert checked >= 6
 
 
 def test_table_and_figure_mark_the_highest_of_a_column_by_one_rule(tmp_path):

@@ -1210,7 +1210,7 @@ def test_the_command_compares_two_as_the_page_does(app, made, capsys):  # noqa: 
     assert f"{found['metrics']['group_match']['b']['low']:.2f}" in shown["B"]
     assert "\\toprule" in told(*made.seeds, "--latex")
     apart = told(made.simplematch, made.file)
-    assert apart.startswith("These two runs have different groups") and "p, Holm" not in apart
+    assert apart.startswith("These two runs have different groups") and "p (Holm)" not in apart
     for names in ((made.group, made.group), (made.group, "g-none")):
         with pytest.raises(InputError):
             told(*names)

@@ -607,6 +607,32 @@ def test_every_row_of_embeddings_without_a_direction_stands_in_the_table(app):
     assert "no finite number" in table["what is wrong"][0] and "zero" in table["what is wrong"][1]
 
 
+def test_embeddings_that_lack_an_array_have_it_as_the_first_row_of_the_table(app, open_page):
+    """82 rows of zeros were listed, each, and the array without which nothing is read was not."""
+    content = npz(foo=np.eye(8), cap=np.zeros((8, 4)))
+    test = uploaded(app, "emb.npz", content)
+    assert "emb.npz has 9 mistakes" in test.error[0].value.replace("\\", "")
+    (table,) = [each.value for each in test.dataframe]
+    assert table["cell"].tolist() == ["img", *(f"cap[{i}]" for i in range(8))]
+    assert table["what is wrong"][0] == "no array holds the image embeddings; the file has foo, cap"
+    assert table["what to do"][0] == "add it, or name it img"
+
+
+@pytest.mark.parametrize(
+    ("arrays", "cell", "said"),
+    [
+        ({"img": np.eye(4), "images": np.eye(4)}, "img", "2 times: img, images"),
+        ({"img": np.ones((4, 3))}, "img", "its rows have 3 numbers, those of cap 4"),
+        ({"img": np.ones(4)}, "img", "float64 of shape (4,)"),
+        ({"img": np.array(["a", "b"])}, "img", "of shape (2,)"),
+    ],
+)
+def test_what_is_wrong_with_a_whole_array_stands_before_its_rows(arrays, cell, said):
+    faults = ScoreFault.of_file("emb.npz", npz(cap=np.diag([1.0, 1, 1, 0]), **arrays))
+    assert [fault.column for fault in faults] == [cell, "cap[3]"] and said in faults[0].what
+    assert len(ScoreFault.of_file("emb.npz", npz(foo=np.eye(4)))) == 0  # one sentence says what it needs
+
+
 def test_ids_and_truth_of_an_npz_have_their_mistakes_in_the_table_too():
     scores = np.tile(np.eye(2), (4, 1, 1))
     sound = {"scores": scores, "ids": np.array(list("abcd")), "truth": np.tile([0, 1], (4, 1))}

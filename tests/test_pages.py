@@ -18,6 +18,7 @@ from streamlit.testing.v1 import AppTest
 import ui
 from core import figures
 from core.datasets import load
+from core.exchange.uploads import UploadStore
 from core.figures import group_html
 from core.figures.group_slide import group_svg
 from core.metrics import group_filters
@@ -703,6 +704,18 @@ def test_matching_says_the_area_under_risk_and_coverage_with_its_interval_and_th
     )
     area, low, high, chance = map(float, found.groups())
     assert low < area < high and area < chance
+
+
+@pytest.mark.parametrize(("right", "area", "which"), [(True, "0.0", "wrong"), (False, "100.0", "right")])
+def test_matching_gives_no_interval_of_the_area_that_no_resample_can_vary(app, tmp_path, right, area, which):
+    """It was "0.0 % (95 % interval 0.0-0.0)" beside 100 % (91.2-100)."""
+    scores = np.tile(np.eye(2) if right else 1 - np.eye(2), (40, 1, 1)) * np.arange(1, 41)[:, None, None]
+    name = UploadStore().add("all.npz", npz(tmp_path, scores=scores)).name
+    page = app("pages/2_Matching.py", set=f"upload/{name}")
+    (said,) = (str(e.value) for e in page.markdown if "(AURC)" in str(e.value))
+    plain = said.replace("\u2060", "").replace("\xa0", " ")
+    assert f"**{area} %** of those taken so far" in plain and "95 % interval" not in plain
+    assert f"no interval: no group is matched {which}, so resampling cannot vary it" in plain
 
 
 def test_the_export_of_one_group_has_that_groups_numbers_and_picture(app, monkeypatch):

@@ -81,9 +81,30 @@ def test_the_chosen_metric_stands_out_and_its_highest_point_is_named_on_its_curv
     assert others and all(o.line.width < chosen.line.width / 2 and o.opacity < 1 for o in others)
     (star,) = [trace for trace in traces.values() if trace.mode == "markers+text"]
     assert (star.x[0], star.y[0]) == (exact.alpha, exact.value)
-    assert star.text[0] == f"<b>{exact.value:.1f} % at α = {exact.alpha:.3f}</b>"
+    assert star.text[1] == f"<b>{exact.value:.1f} % at α = {exact.alpha:.3f}</b>"
     flat = found._replace(y={**found.y, "text_score": np.full(3, 50.0)}, peak=(0.0, 50.0))
     assert not [t for t in alpha.alpha_figure(flat).data if t.mode == "markers+text"]
+
+
+@pytest.mark.parametrize("above", [3.0, 8.0, 15.0])
+def test_no_curve_runs_through_the_numbers_of_the_highest_point(above):
+    """The label of 80.0 % at alpha 0.989 lay on the curve next to it."""
+    edges = np.array([0.0, 0.98, 0.998, 1.0])
+    x, y = (
+        dict.fromkeys(("text_score", "individual_match"), edges),
+        {"text_score": np.array([60.0, 80.0, 79.0])},
+    )
+    y["individual_match"] = np.array([80.0 + above, 80.5 + above, 80.0 + above])
+    bands = {"text_score": (y["text_score"] - 5, y["text_score"] + 5)}
+    found = alpha._AlphaData(
+        x, y, bands, {"text_score": 50.0}, "text_score", np.array([[0.98, 0.998]]), (0.989, 80.0)
+    )
+    figure = alpha.alpha_figure(found, height=318)
+    (star,) = [trace for trace in figure.data if trace.mode == "markers+text"]
+    bottom, top = figure.layout.yaxis.range
+    line = 16 * (top - bottom) / (318 - 90)
+    assert star.textposition == "middle left" and abs(star.y[1] - (80 + above)) > 0.6 * line
+    assert bottom < star.y[1] - line / 2 and star.y[1] + line / 2 < top
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

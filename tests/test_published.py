@@ -630,12 +630,10 @@ def test_latex_has_marks_reasons_sources_and_years_and_bibtex_all_that_is_quoted
         next(each.value for each in test.code if start in each.value)
         for start in ("\\begin{tabular}", "@software")
     )
-    rows = {line.split(" & ")[2]: line for line in latex.splitlines() if line.count(" & ") == 5}
-    assert r"\textbf{12.50 {\scriptsize [9.40, 16.10]}}" in rows[r"\textbf{mine (yours)}"]
-    assert r"\begin{tabular}{lrlllr}" in latex  # texts at the left
-    assert (
-        r"& 10.50 & UNITER large & as published & \cite{thrush2022winoground} & 2022" in rows["UNITER large"]
-    )
+    rows = {line.split(" & ")[1]: line for line in latex.splitlines() if line.count(" & ") == 5}
+    assert r"\textbf{12.50} &" in rows[r"\textbf{mine (yours)}"] and r"{\scriptsize [9.40, 16.10]}" in latex
+    assert re.search(r"\\begin\{tabular\}\{l(l|p\{\d+pt\})(l|p\{\d+pt\})r(l|p\{\d+pt\})r\}", latex)
+    assert r"UNITER large & as published & 10.50 & \cite{thrush2022winoground} & 2022" in rows["UNITER large"]
     assert r" & \cite[Table 11]{lin2024visualgptscore} & " in rows["BLIP"]
     assert "human (people)" in rows and rows["GPT-4"].startswith("{}[")
     for page_note in [
@@ -649,7 +647,7 @@ def test_latex_has_marks_reasons_sources_and_years_and_bibtex_all_that_is_quoted
     assert cited and all(f"{{{key}," in bibtex for key in cited)
     fine(test.checkbox(key="published_cite").uncheck().run())
     latex = next(each.value for each in test.code if "\\begin{tabular}" in each.value)
-    assert "\\cite" not in latex and "as published & Thrush et al. 2022 & 2022" in latex
+    assert "\\cite" not in latex and re.search("as published & [0-9.]+ & Thrush et al. 2022 & 2022", latex)
 
 
 def test_a_typed_value_has_its_own_names_which_are_in_the_address_the_table_and_the_exports(app):
@@ -659,7 +657,7 @@ def test_a_typed_value_has_its_own_names_which_are_in_the_address_the_table_and_
     assert (first["System"], first["Method"]) == ("OurCLIP", "hard negatives")
     place = re.search(r"\*\*yours\*\* (\w+ of \d+)", first["Mark"])[1]
     latex = next(each.value for each in test.code if "\\begin{tabular}" in each.value)
-    assert r"\textbf{31.50} & \textbf{OurCLIP (yours)} & \textbf{hard negatives}" in latex
+    assert r"\textbf{OurCLIP (yours)} & \textbf{hard negatives} & \textbf{31.50} &" in latex
     assert f"Bold: yours, {place} comparable results." in latex
     assert not any("no page knows" in each.value for each in test.warning)
     unnamed = own_row(typed(app, published_value="31.5"))

@@ -515,14 +515,21 @@ def area_and_excess(margin, right):
     return 100 * area, 100 * (area - best)
 
 
-def test_the_interval_of_the_area_of_many_groups_takes_a_moment_and_of_one_group_is_that_group():
+def test_the_interval_of_the_area_of_many_groups_takes_a_moment():
     rng = np.random.default_rng(6)
     margin = rng.random(200_000)
     found = margin_reliability(margin, rng.random(200_000) < margin, 50.0)
     assert 0.1 < found.aurc_bounds[1] - found.aurc_bounds[0] < 1
     assert found.aurc_bounds[0] < found.aurc < found.aurc_bounds[1]
-    alone = margin_reliability(np.array([1.0]), np.array([False]), 50.0)
-    assert alone.aurc_bounds == (100, 100) and alone.excess_bounds == (0, 0)
+
+
+@pytest.mark.parametrize(("right", "area"), [(True, 0), (False, 100)])
+@pytest.mark.parametrize("n", [1, 40])
+def test_the_area_has_no_interval_where_no_group_or_every_group_is_wrong(right, area, n):
+    """It was 0.0-0.0: no resample varies it, which is no certainty."""
+    found = margin_reliability(np.arange(n, dtype=float), np.full(n, right), 50.0)
+    assert found.aurc == area and found.excess == 0
+    assert found.aurc_bounds is None and found.excess_bounds is None
 
 
 def test_the_reliability_curve_keeps_equal_margins_together():

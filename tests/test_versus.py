@@ -68,7 +68,7 @@ def test_a_file_of_a_comparison_has_the_digits_that_are_printed():
     table = comparison_table(*pair, ("A", "B"))
     shown = _printed_comparison(table)
     for name in shown.select_dtypes("float"):
-        if name in ("McNemar p", "p, Holm"):
+        if name in ("McNemar p", "p (Holm)"):
             assert [p_digits(p) for p in table[name]] == [p_digits(p) for p in shown[name]]
             assert all(p == float(p_digits(p)) for p in shown[name])
         else:

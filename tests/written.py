@@ -47,14 +47,15 @@ def read_latex(latex):
     bare = re.sub(r"\\[{}\\]", "", "\n".join(lines))
     depth = np.cumsum([(c == "{") - (c == "}") for c in bare])
     assert depth.min() >= 0 and depth[-1] == 0
-    if lines[0] == r"{\setlength{\tabcolsep}{3pt}":  # more columns than a page has room for otherwise
-        assert lines.pop(lines.index(r"\end{tabular}") + 1) == "}" and "tabcolsep" in lines.pop(0)
+    if lines[0].startswith("{"):  # wider than the text of a paper otherwise
+        assert lines.pop(lines.index(r"\end{tabular}") + 1) == "}"
+        assert re.fullmatch(r"\{(\\small|\\footnotesize)?\\setlength\{\\tabcolsep\}\{[34]pt\}", lines.pop(0))
     end = lines.index(r"\end{tabular}")
     assert lines[end + 1 :] == [] or (
         lines[end + 1] == r"\par\smallskip" and re.fullmatch(r"\{\\footnotesize .*\\par\}", lines[end + 2])
     )
     lines = lines[: end + 1]
-    columns = lines[0].removeprefix(r"\begin{tabular}{").removesuffix("}")
+    columns = re.sub(r"p\{\d+pt\}", "p", lines[0].removeprefix(r"\begin{tabular}{").removesuffix("}"))
     assert lines[1] == r"\toprule" and lines[3] == r"\midrule"
     assert lines[-2:] == [r"\bottomrule", r"\end{tabular}"]
     rows = [line.removesuffix(r" \\") for line in (lines[2], *lines[4:-2]) if line != r"\midrule"]

@@ -81,6 +81,7 @@ class DebiasInputs(NamedTuple):
     prior: Prior
     command: str = ""
     title: str = ""  # the selection in one line, above exported figures
+    truth_assumed: bool = False
 
 
 def nearest_captioner(model: str) -> NearestModel:
@@ -159,7 +160,8 @@ def file_inputs(selection: Selection) -> DebiasInputs | None:
         evaluation = evaluate(selection)
     st.caption(escape_markdown(f"log P(t): {prior.line}. The scores are taken to be log P(t | image)."))
     study = cached_on(evaluation, stored_upload(entry).version, lambda: _study_of(evaluation, prior))
-    return DebiasInputs(entry, study, prior, command, selection.description)
+    assumed = not evaluation.truth_given
+    return DebiasInputs(entry, study, prior, command, selection.description, assumed)
 
 
 def _ask_for_prior(entry: str) -> None:

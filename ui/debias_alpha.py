@@ -13,13 +13,13 @@ from core import figures as plots
 from core.base.text import _change_in_points, _p_said, _pct, _signed, counted
 from core.debiasing.curves import _spans_text
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
-from core.exchange.layouts import latex_table, text_table_latex
+from core.exchange.layouts import _Latex, _raised, latex_table, text_table_latex
 from core.figures import alpha as figures
 from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from core.metrics.group_metrics import GroupData
-from core.metrics.groups import METRICS, Estimate, chance, metrics_of_shape
+from core.metrics.groups import METRICS, chance, metrics_of_shape
 from core.metrics.statistics import Comparison, compare
 from ui.cached import cached_on
 from ui.chart_clicks import clicked_point
@@ -67,7 +67,7 @@ _ALPHAS = (
 )
 _HALVES = (
     "“α from the other half”: alpha is chosen on one random half of the groups and measured on the other; mean ± "
-    "standard deviation (SD) of ten splits, no interval."
+    "standard deviation (SD, n − 1) of ten splits, no interval."
 )
 _LITTLE = (
     0.6  # the spread of log P(t) in a group over that of an image's scores, where alpha has little to remove
@@ -129,7 +129,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         "alpha",
         lambda: _curve_table(study, metric),
         {"alpha": lambda: plots.with_threshold_line(figure, alpha)},
-        latex=lambda: latex_table(_rows(inputs, alpha)),
+        latex=lambda: _curves_latex(inputs, alpha),
         command=inputs.command,
         groups=groups,
         papers=("VGPT",),
@@ -170,10 +170,71 @@ def _reasons(study: AlphaStudy, metric: str) -> None:
         st.caption(f"{read}{exact_differences_once('curve')}")
 
 
-def _rows(inputs: DebiasInputs, alpha: float) -> list[tuple[str, dict[str, Estimate]]]:
-    """Every metric at alpha 0, at 1 and where the slider is."""
-    name = inputs.model.removeprefix(PREFIX)
-    return [(f"{name}, alpha = {a:g}", inputs.study.evaluation(a).metrics) for a in sorted({0.0, alpha, 1.0})]
+def _curves_latex(inputs: DebiasInputs, alpha: float) -> str:
+    """Every metric in LaTeX at alpha 0, at 1 and where the slider is, at the alpha of the other half, and tuned."""
+    study = inputs.study
+    rows = [(f"α = {a:g}", study.evaluation(a).metrics) for a in sorted({0.0, alpha, 1.0})]
+    (m, k), name = study.shape, inputs.model.removeprefix(PREFIX)
+    groups = f"{counted(len(study.scores), 'group')} of {m}×{k}"  # as the selection says them, too
+    about = (
+        inputs.title if groups in inputs.title else f"{inputs.title}, {groups}",
+        "" if name in inputs.title else f"Scores: {name}",
+        "The file has no ground truth: image i is assumed to belong to caption i" * inputs.truth_assumed,
+        f"log P(t): {inputs.prior.line}",
+    )
+    return latex_table(rows, about=". ".join(filter(None, about)), more=_chosen_alphas(study))
+
+
+def _chosen_alphas(study: AlphaStudy) -> tuple[dict[str, dict[str, str]], list[str]]:
+    """Rows of every metric that alpha moves at an alpha that was chosen, on the other half and on all groups, and how
+    they are read; none where it moves none."""
+    rows: dict[str, dict[str, str]] = {}
+    for name in filter(study.depends, metrics_of_shape(*study.shape)):
+        if len(study.scores) > 1:
+            held = study.validated(name).summary
+            rows.setdefault("held out", {})[name] = _plus_minus(held["values"])
+            rows.setdefault("its α", {})[name] = _plus_minus(held["alphas"])
+        for label, cell in _tuned_cells(study, name).items():
+            rows.setdefault(label, {})[name] = cell
+    if not rows:
+        return {}, []
+    by = "" if study.clusters is None else f" by {study.clusters.by}"
+    parts = [METRICS[name].label for name in study.gains if METRICS[name].share]
+    shares = f"; of {', '.join(parts)} that of a mean" if parts else ""
+    still = [METRICS[name].label for name in metrics_of_shape(*study.shape) if not study.depends(name)]
+    notes = [
+        *[_HELD_OUT] * (len(study.scores) > 1),
+        f"Tuned: each metric at the α, the middle of the widest span, at which it is highest on these very groups, so "
+        f"that it is too high ({TUNED_ON_TEST}); gain: over α = 0 on the same groups, in points, with its 95 % interval"
+        f"{by} at this α (Bonett and Price's, paired{shares}). p: of a gain at any α, which allows for that choice"
+        f"{' and is after Holm over the metrics' if len(study.gains) > 1 else ''}.",
+        *[f"– below chance: no α changes {', '.join(still)}."] * bool(still),
+        *["– for p: too few groups to test."] * any("–" in cell for cell in rows["p, any α"].values()),
+    ]
+    return rows, notes
+
+
+_HELD_OUT = (
+    "Held out: α chosen on a random half of the groups in steps of 0.001, measured on the other half, ten times: mean "
+    "± standard deviation (n − 1), which is no interval."
+)
+
+
+def _tuned_cells(study: AlphaStudy, metric: str) -> dict[str, str]:
+    """A metric at its best alpha on all groups: value with interval, alpha, gain over alpha 0 with interval, and p."""
+    best, found = study.best(metric), study.verdict(metric)
+    at, gain = study.evaluation(best.alpha).metrics[metric], found.gain.clustered or found.gain
+    points = f"{found.gain.difference:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]"
+    return {
+        "tuned": f"{at.value:.2f} [{at.low:.2f}, {at.high:.2f}]",
+        "its α, tuned": f"{best.alpha:.3f}",
+        "gain, tuned": points.replace("-", "−"),
+        "p, any α": "–" if found.too_few else _Latex(_raised(found.p_value)),
+    }
+
+
+def _plus_minus(mean_and_sd: tuple[float, float]) -> str:
+    return "{:.2f} ± {:.2f}".format(*mean_and_sd)
 
 
 def _curve_figure(study: AlphaStudy, metric: str) -> go.Figure:
@@ -336,7 +397,7 @@ def _held_out_text(study: AlphaStudy, metric: str) -> str:
         return ""
     found = study.validated(metric)
     zero, value, gain = found.zero.mean(), found.values.mean(), found.values - found.zero
-    points = true_minus(f"{_signed(gain.mean())} ± {_pct(gain.std())}")
+    points = true_minus(f"{_signed(gain.mean())} ± {_pct(gain.std(ddof=1))}")
     label = METRICS[metric].label
     return f"α from the other half: {label} {_pct(zero)} → {_pct(value)} %, {points} points (SD, ten splits)."
 
@@ -694,8 +755,8 @@ def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
 _PROTOCOL = (
     "One α: the middle of the widest span with the most TextScore, for the whole table, as in the paper's; per row: "
     "each metric's own spans. An alpha chosen on the groups it is reported on is too optimistic; the paper's protocol "
-    "chooses it on a random half and measures it on the other, ten times, in steps of 0.001 (mean ± standard deviation "
-    "over the ten, which is no interval; ties are not counted, as each has an α of its own)."
+    "chooses it on a random half and measures it on the other, ten times, in steps of 0.001 (mean ± standard "
+    "deviation, n − 1, over the ten, which is no interval; ties are not counted, as each has an α of its own)."
 )
 
 

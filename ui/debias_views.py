@@ -106,7 +106,8 @@ def _held_out_text(study: AlphaStudy) -> str:
     return (
         f" Chosen on one half (α = {summary['alphas'][0]:.2f} ± {summary['alphas'][1]:.2f}) it gives "
         f"{texts['values']} % "
-        f"on the other, where α = 0 gives {texts['zero']} % (mean ± standard deviation over halvings, no interval)."
+        f"on the other, where α = 0 gives {texts['zero']} % (mean ± standard deviation, n − 1, over halvings; no "
+        "interval)."
     )
 
 
@@ -214,7 +215,7 @@ def samples_view(inputs: DebiasInputs, groups: GroupSet) -> None:
         st.markdown(
             f"**{escape_markdown(f'{inputs.model} on {groups.name}')}**, measured now: TextScore at its best alpha "
             f"({TUNED_PER_ROW}). Prior: {escape_markdown(inputs.prior.line)}, five draws of each size (mean ± standard "
-            "deviation)."
+            "deviation, n − 1)."
         )
         sizes = inputs.study.stability(samples, inputs.prior.caption_index)
         _draw_stability({_SAMPLED_FROM[inputs.prior.kind]: sizes}, "live")
@@ -224,7 +225,8 @@ def samples_view(inputs: DebiasInputs, groups: GroupSet) -> None:
         st.markdown(
             f"**{escape_markdown(' on '.join((stored['model'], stored['benchmark'])))}**, as shipped: TextScore at its "
             f"best alpha ({TUNED_PER_ROW}) with "
-            f"priors from {stored['draws']} draws out of {stored['drawn_from']} images (mean ± standard deviation)."
+            f"priors from {stored['draws']} draws out of {stored['drawn_from']} images (mean ± standard "
+            "deviation, n − 1)."
         )
         rows = {kind: [PriorStability(**row) for row in sizes] for kind, sizes in stored["rows"].items()}
         _draw_stability({_SAMPLED_FROM[kind]: sizes for kind, sizes in rows.items()}, "stored")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -133,14 +133,9 @@ def _latex(table: pd.DataFrame, marks: Mapping[str, str], about: str, cite: bool
     cells = pd.DataFrame(
         {
             "Mark": [marks.get(row["caution"], "") for row in rows],
-            _HEADS["value"]: _values(table),
             _HEADS["system"]: [_named(row)[0] for row in rows],
-            _HEADS["method"]: [
-                f"{row['method']} ({row['note']})"
-                if row["note"] and row["kind"] != "yours"
-                else _named(row)[1]
-                for row in rows
-            ],
+            _HEADS["method"]: pd.Series([_method_cell(_named(row)[1]) for row in rows], dtype=object),
+            _HEADS["value"]: _values(table),
             _HEADS["source"]: pd.Series(
                 [_cited(row) if cite and row["cited"] else _short_source(row) for row in rows],
                 dtype=object,  # pandas' own texts would forget which of them are LaTeX
@@ -150,8 +145,41 @@ def _latex(table: pd.DataFrame, marks: Mapping[str, str], about: str, cite: bool
     )
     read = [f"Read at: {'; '.join(dict.fromkeys(elsewhere))}."] if elsewhere else []
     shown = cells if marks else cells.drop(columns="Mark")
-    notes = [about, *_bold_note(own.values()), *_not_comparable(marks), *assumed, _READING, *read]
-    return text_table_latex(shown, notes, columns=("l" if marks else "") + "rlllr", bold=own)
+    notes = [
+        about,
+        *_bold_note(own.values()),
+        *_not_comparable(marks),
+        *assumed,
+        *_noted(rows),
+        _READING,
+        *read,
+    ]
+    return text_table_latex(shown, notes, columns=("l" if marks else "") + "llrlr", bold=own)
+
+
+_ALPHA = re.compile(r"alpha=(?:(alpha\*)(?:_(\w+))?|([\d.]+))")
+
+
+def _method_cell(method: str) -> str:
+    """A method in LaTeX, with its alpha as a formula; a dash where there is none."""
+    if not _ALPHA.search(method):
+        return method or "–"
+    cell, end = "", 0
+    for hit in _ALPHA.finditer(method):
+        of = rf"_{{\mathrm{{{hit[2]}}}}}" if hit[2] else ""
+        right = rf"\alpha^*{of}" if hit[1] else hit[3]
+        cell += f"{_latex_cell(method[end : hit.start()])} $\\alpha={right}$"
+        end = hit.end()
+    return _Latex(f"{cell} {_latex_cell(method[end:])}".strip())
+
+
+def _noted(rows: Sequence[Mapping[Any, Any]]) -> list[str]:
+    """What is noted of published numbers, each note once with the systems and methods that it is of."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        if row["note"] and row["kind"] != "yours":
+            found.setdefault(row["note"], []).append(f"{row['system']} {row['method']}".strip())
+    return [f"{', '.join(dict.fromkeys(names))}: {note}." for note, names in found.items()]
 
 
 def _named(row: Mapping[Any, Any]) -> tuple[str, str]:

@@ -63,8 +63,8 @@ def own_retrieval_set() -> None:
         st.markdown(true_minus(_verdict(record)))
         st.dataframe(_table(record), hide_index=True)
         st.caption(
-            "Percent with 95 % intervals; held out: mean ± standard deviation over ten halvings, which is no interval. "
-            "log P(t) of several null images is averaged as probabilities."
+            "Percent with 95 % intervals; held out: mean ± standard deviation (n − 1) over ten halvings, which is no "
+            "interval. log P(t) of several null images is averaged as probabilities."
             f"{exact_differences_once('file')}"
         )
         st.code(

@@ -183,7 +183,7 @@ def seed_lines(rows: dict[str, dict[int, Comparison]], other: str) -> list[str]:
         worse = sum(c.difference < 0 and p_holm(c) <= 0.05 for c in own)
         always += worse == len(SEEDS)
         cells = " | ".join(f"{c.difference:+.1f}, {p_holm(c):.2g}" for c in own)
-        spread = f"{change.mean():+.1f} ± {change.std():.1f}"
+        spread = f"{change.mean():+.1f} ± {change.std(ddof=1):.1f}"
         found.append(f"| {name.removeprefix('scenes/')} | {cells} | {spread} | {worse} of {len(SEEDS)} |")
     by_seed = [sum(c.difference < 0 and p_holm(c) <= 0.05 for c in each.values()) for each in held.values()]
     return [
@@ -266,7 +266,7 @@ def main() -> None:
         "",
         "builtin/blip-caption on the built-in test sets; percent with 95 % intervals. *Plain* is "
         "VisualGPTScore; *held-out alpha* is chosen on one half of the groups and measured on the other, ten "
-        "times (mean ± standard deviation); *alpha = 1* takes out the whole prior of three noise images; "
+        "times (mean ± standard deviation, n − 1); *alpha = 1* takes out the whole prior of three noise images; "
         "*MASS* is the mean PMI of a caption's tokens with the image, against one noise image (arXiv "
         "2501.11469). *SyntaxBias* is the mean over groups, from -1 to 1, of how much likelier the true "
         "captions are as text to builtin/blind-lm (after arXiv 2308.10509, Eq. 4, which takes one true and one false "

@@ -13,8 +13,8 @@ from core.metrics.groups import IMAGE_TO_TEXT
 
 _HALVES = "held out (half/half x 10)"
 _HELD_OUT = (
-    "held out: mean ± standard deviation over the 10 halvings, which is no interval; ties are not counted, as every "
-    "halving has an alpha of its own"
+    "held out: mean ± standard deviation (n - 1) over the 10 halvings, which is no interval; ties are not counted, as "
+    "every halving has an alpha of its own"
 )
 
 

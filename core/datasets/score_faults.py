@@ -288,10 +288,47 @@ def _array_faults(path: Path | str, content: bytes) -> Iterator[ScoreFault]:
     if "scores" in arrays:
         yield from _score_array_faults(arrays)
         return
-    for name, array in arrays.items():
-        for kind, names in (("image", _IMAGE_NAMES), ("caption", _CAPTION_NAMES)):
-            if name.lower() in names:
-                yield from _bad_embeddings(name, kind, array)
+    of_kind = {
+        kind: {name: array for name, array in arrays.items() if name.lower() in names}
+        for kind, names in _EMBEDDED.items()
+    }
+    if not any(of_kind.values()):
+        return
+    for kind, found in of_kind.items():  # first: nothing of the file is read without it
+        yield from _missing_embeddings(kind, list(found), list(arrays))
+    yield from _odd_dimensions(list(chain(*(found.items() for found in of_kind.values()))))
+    for kind, found in of_kind.items():
+        for name, array in found.items():
+            yield from _bad_embeddings(name, kind, array)
+
+
+_EMBEDDED = {"image": _IMAGE_NAMES, "caption": _CAPTION_NAMES}
+
+
+def _missing_embeddings(kind: str, found: Sequence[str], names: Sequence[str]) -> Iterator[ScoreFault]:
+    """A kind of embeddings that a file lacks, or has under several names."""
+    name = _EMBEDDED[kind][0]
+    if not found:
+        what = f"no array holds the {kind} embeddings; the file has {', '.join(names)}"
+        yield ScoreFault(None, name, what, f"add it, or name it {name}")
+    elif len(found) > 1:
+        what = f"the {kind} embeddings are there {len(found)} times: {', '.join(found)}"
+        yield ScoreFault(None, name, what, "leave all but one out")
+
+
+def _odd_dimensions(arrays: Sequence[tuple[str, np.ndarray]]) -> Iterator[ScoreFault]:
+    """Arrays that are no embeddings by their shape or type, and images and captions of different lengths."""
+    shaped = {name: array.shape[-1] for name, array in arrays if array.ndim in (2, 3)}
+    for name, array in arrays:
+        if name not in shaped or not array.size or array.dtype.kind not in "fiu":
+            what = f"it is {array.dtype} of shape {array.shape}"
+            fix = "store numbers of shape (rows, dimensions), or (groups, rows in each, dimensions)"
+            yield ScoreFault(None, name, what, fix)
+    if len(arrays) == len(_EMBEDDED) == len(shaped) and len({*shaped.values()}) > 1:
+        (one, a), (two, b) = shaped.items()
+        yield ScoreFault(
+            None, one, f"its rows have {a} numbers, those of {two} {b}", "take both from one model"
+        )
 
 
 def _score_array_faults(arrays: Mapping[str, np.ndarray]) -> Iterator[ScoreFault]:

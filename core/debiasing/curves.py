@@ -159,7 +159,7 @@ class ValidatedAlpha(NamedTuple):
     """alpha chosen on one half of the groups and measured on the other, over random halvings; metrics in percent.
 
     alphas, values : float64 (repeats,). zero, one : the same held-out halves at alpha 0 and 1, (repeats,).
-    The standard deviations divide by the number of repeats, as numpy does.
+    The standard deviations divide by the number of repeats less 1, as those over seeds do; NaN of a single one.
     """
 
     alphas: np.ndarray
@@ -174,7 +174,7 @@ class ValidatedAlpha(NamedTuple):
     @property
     def summary(self) -> dict[str, tuple[float, float]]:
         """Mean and standard deviation of each of the four."""
-        return {name: (float(x.mean()), float(x.std())) for name, x in self._asdict().items()}
+        return {name: _mean_and_sd(x) for name, x in self._asdict().items()}
 
     def record(self) -> dict[str, Any]:
         """JSON-safe, with how the paper's protocol makes it."""
@@ -183,6 +183,16 @@ class ValidatedAlpha(NamedTuple):
         )
         rest = {"value": value, "alpha_0": zero, "alpha_1": one}
         return {"label": "held out", "repeats": _REPEATS, "step": _STEP, "alpha": alpha, **rest}
+
+
+def _mean_and_sd(values: Sequence[float] | np.ndarray) -> tuple[float, float]:
+    """Mean and standard deviation of a sample, n - 1; NaN of a single value.
+
+    >>> _mean_and_sd([1.0, 3.0, 5.0])
+    (3.0, 2.0)
+    """
+    array = np.asarray(values, dtype=np.float64)
+    return float(array.mean()), float(array.std(ddof=1)) if len(array) > 1 else float("nan")
 
 
 def alpha_curve(scores: Array, prior: Array, truth: Array, metric: str) -> AlphaCurve:

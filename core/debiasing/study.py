@@ -21,7 +21,7 @@ from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.text import _pct, p_digits
 from core.debiasing import curves
-from core.debiasing.curves import AlphaCurve, BestAlpha, ValidatedAlpha
+from core.debiasing.curves import AlphaCurve, BestAlpha, ValidatedAlpha, _mean_and_sd
 from core.debiasing.debias import _rounding_of, check_prior, debias, group_prior, prior_from_samples
 from core.groups import check_truth
 from core.matching.groups import MAX_ENUMERATED, check_scores
@@ -220,7 +220,8 @@ class _BestGain(NamedTuple):
 
 
 class PriorStability(NamedTuple):
-    """A prior of so many images, drawn several times ([VGPT] Table 6): means and standard deviations over the draws.
+    """A prior of so many images, drawn several times ([VGPT] Table 6): means and standard deviations (n - 1) over the
+    draws.
 
     value : the metric in percent at its best alpha, tuned on test. alpha : that best alpha. one : the metric at
     alpha = 1. spread : mean over captions of the standard deviation of log P_train(t).
@@ -473,10 +474,10 @@ class AlphaStudy:
             found.append(
                 PriorStability(
                     size,
-                    _spread([b.value for b in best]),
-                    _spread([b.alpha for b in best]),
-                    _spread([float(each.curve(TEXT_SCORE).value(1.0)) for each in studies]),
-                    float(priors.std(axis=0).mean()),
+                    _mean_and_sd([b.value for b in best]),
+                    _mean_and_sd([b.alpha for b in best]),
+                    _mean_and_sd([float(each.curve(TEXT_SCORE).value(1.0)) for each in studies]),
+                    float(priors.std(axis=0, ddof=1).mean()),
                 )
             )
         return found
@@ -501,10 +502,6 @@ def pmi_text(alpha: float) -> str:
     if not alpha:
         return "the likelihood itself"
     return f"PMI^k with k = {1 / alpha:.3g}" + ", plain pointwise mutual information" * (alpha == 1)
-
-
-def _spread(values: Sequence[float]) -> tuple[float, float]:
-    return float(np.mean(values)), float(np.std(values))
 
 
 def _sampled_priors(log_probs: Array, size: int, repeats: int = 5, seed: int = 0) -> Array:

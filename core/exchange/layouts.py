@@ -26,6 +26,7 @@ from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
 from core.base.text import _change_in_points, _exact_differences, _pct, _signed, counted, p_digits
 from core.datasets.paper_results import load_results
+from core.exchange._latex_width import _fits, _fitted
 from core.exchange.run_table import _software_version
 from core.metrics.groups import (
     GROUP_MATCH,
@@ -129,7 +130,20 @@ def _markdown_table(table: _TextTable) -> str:
 
 def _latex_table(table: _TextTable) -> str:
     """The table in LaTeX (booktabs), its remarks below it; texts from data are escaped."""
-    return "\n".join(_tabular(table.head, map(_latex_line, table.rows), table.notes)) + "\n"
+    return "\n".join(_tabular(table.head, _lines(table.head, table.rows), table.notes)) + "\n"
+
+
+def _lines(
+    head: Sequence[str], rows: Sequence[Sequence[str]], columns: str = "", bold: Collection[int] = ()
+) -> list[str]:
+    """The rows of a table in LaTeX; intervals stand below their values where it would not fit beside them.
+
+    bold : as of `text_table_latex`.
+    """
+    beside = [_latex_line(_bold(row) if i in bold else row) for i, row in enumerate(rows)]
+    if _fits([_latex_line(head), *beside], columns or _letters_of(head)):
+        return beside
+    return [line for i, row in enumerate(rows) for line in _stacked_line(row, i in bold)]
 
 
 def _tabular(
@@ -139,23 +153,37 @@ def _tabular(
 
     columns : as of `text_table_latex`.
     """
+    lines, first = [*rows], _latex_line(head)
+    columns = columns or _letters_of(head)
+    if not _fits([first, *lines], columns, r"\footnotesize"):
+        first = _latex_line([head[0], *map(_in_two_lines, head[1:])])
+    fit = _fitted([first, *lines], columns)
     return [
         _PACKAGE,
-        *([_NARROW] if len(head) > _COLUMNS else []),
-        rf"\begin{{tabular}}{{{columns or 'l' + 'r' * (len(head) - 1)}}}",
+        *filter(None, [fit.opening]),
+        rf"\begin{{tabular}}{{{fit.columns}}}",
         r"\toprule",
-        _latex_line(head),
+        first,
         r"\midrule",
-        *rows,
+        *lines,
         r"\bottomrule",
         r"\end{tabular}",
-        *(["}"] if len(head) > _COLUMNS else []),
+        *(["}"] if fit.opening else []),
         *([r"\par\smallskip", f"{{\\footnotesize {_escaped(' '.join(notes))}\\par}}"] if notes else []),
     ]
 
 
-_COLUMNS = 4  # that fit on a page with LaTeX's own room between them
-_NARROW = r"{\setlength{\tabcolsep}{3pt}"
+def _letters_of(head: Sequence[str]) -> str:
+    """A letter for each column: the first, and that of models, at the left, the others at the right."""
+    return "l" + "".join("l" if name == "Model" else "r" for name in head[1:])
+
+
+def _in_two_lines(name: str) -> str:
+    """The head of a column, `MMVP-VLM Text`, in LaTeX with its last word below."""
+    first, _, last = name.rpartition(" ")
+    return _Latex(rf"\shortstack{{{_escaped(first)}\\{_escaped(last)}}}") if first else name
+
+
 _PACKAGE = r"% The document needs \usepackage{booktabs}."
 
 
@@ -199,12 +227,15 @@ def _latex_line(cells: Sequence[str]) -> str:
     return f"{{}}{line}" if line[0] in "[*" else line  # both would belong to the end of the line above
 
 
-def _stacked_line(cells: Sequence[str]) -> list[str]:
+def _stacked_line(cells: Sequence[str], bold: bool = False) -> list[str]:
     """The line of a table with a column per metric: intervals stand below their values, so that it fits on a page."""
-    values = [_INTERVAL.sub("", cell).strip() for cell in cells]
-    intervals = [" ".join(_INTERVAL.findall(cell)) for cell in cells]
+    is_made = [isinstance(cell, _Latex) for cell in cells]
+    pairs = [*zip(cells, is_made, strict=True)]
+    values = [cell if made else _INTERVAL.sub("", cell).strip() for cell, made in pairs]
+    intervals = ["" if made else " ".join(_INTERVAL.findall(cell)) for cell, made in pairs]
     alone = not any(intervals) or not any(values[1:])
-    return [_latex_line(cells)] if alone else [_latex_line(values), _latex_line(intervals)]
+    own = _bold if bold else lambda row: [*row]
+    return [_latex_line(own(cells))] if alone else [_latex_line(own(values)), _latex_line(intervals)]
 
 
 def _latex_cell(cell: str) -> str:
@@ -227,16 +258,24 @@ def latex_table(
     compared: Mapping[str, Comparison] | None = None,
     about: str = "",
     holm: str = "",
+    more: tuple[Mapping[str, Mapping[str, str]], Sequence[str]] = ({}, ()),
 ) -> str:
     """Named results as a whole table in LaTeX (booktabs): a column per metric, every value with its 95 % interval, and
     the chance levels as a row; ties, and what a dash is, below it.
 
     compared : of two results, the second against the first: below them the difference in points with its interval, and
     its p values, which a metric that is not in it lacks. about : what was measured, how many groups, with which
-    settings. holm : what p is corrected for, where that is not all of `compared` together.
+    settings. holm : what p is corrected for, where that is not all of `compared` together. more : rows below all
+    others, their cells by metric, and what is to be said of them.
     """
-    names = _shown_metrics(results)
+    names, (below, said_below) = _shown_metrics(results), more
     rows, notes = _latex_rows(results, compared), _latex_notes(results, names, compared, holm)
+    if below:
+        rows.append(r"\midrule")
+        for label, cells in below.items():
+            rows += _stacked_line([label, *(cells.get(name, "–") for name in names)])
+        *notes, software = notes if _software_note() else [*notes, ""]
+        notes += [*said_below, *filter(None, [software])]
     said = [f"{about.rstrip('.')}."] if about else []
     return "\n".join(_tabular(["In percent", *(METRICS[name].label for name in names)], rows, said + notes))
 
@@ -369,8 +408,8 @@ def text_table_latex(
     rows = [
         [each if isinstance(each, str) else str(each) for each in row] for row in cells.to_numpy().tolist()
     ]
-    lines = [_latex_line(_bold(row) if i in bold else row) for i, row in enumerate(rows)]
-    return "\n".join(_tabular([*map(str, cells.columns)], lines, notes, columns))
+    head = [*map(str, cells.columns)]
+    return "\n".join(_tabular(head, _lines(head, rows, columns, bold), notes, columns))
 
 
 class _Latex(str):

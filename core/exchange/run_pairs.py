@@ -131,7 +131,7 @@ class _Pair(NamedTuple):
                 else "of the seeds that both have, over seeds and groups"
             )
             parts.append(
-                f"B − A in points, {over}; p of the paired test, Holm: corrected for the metrics of this table."
+                f"B − A in points, {over}; p of the paired test; p (Holm): corrected for the metrics of this table."
             )
         if 2 in counts:
             parts.append("Two seeds cannot tell how much seeds matter, so intervals over them are wide.")
@@ -148,7 +148,9 @@ class _Pair(NamedTuple):
             *[_made(self.tested)] * bool(self.tested and self.ends),
             *[_exact_differences(2)] * bool(self.tested),
         ]
-        return text_table_latex(_pair_said(self.frame), [*notes, *_software_note()])
+        frame = self.frame
+        said = _pair_said(frame.drop(columns=["A: tied", "B: tied"], errors="ignore"))
+        return text_table_latex(said, [*notes, _ties_said(frame), *_software_note()])
 
     def record(self) -> dict[str, Any]:
         """JSON-safe: both results of every metric, and the test where there is one."""
@@ -219,6 +221,17 @@ def _made(tested: Mapping[str, Comparison]) -> str:
         f"Intervals: Clopper-Pearson, of differences {_PAIRED_INTERVALS}; p by {_exact_tests(tested)}. "
         f"{_interval_note(tested)}"
     )
+
+
+def _ties_said(frame: pd.DataFrame) -> str:
+    """`Tied groups, which count as wrong: A: GroupScore 3.`; of seeds their mean."""
+    found = [
+        f"{side}: {row['metric']} {row[f'{side}: tied']:.3g}"
+        for row in frame.to_dict("records")
+        for side in "AB"
+        if row.get(f"{side}: tied") == row.get(f"{side}: tied") and row.get(f"{side}: tied")
+    ]
+    return f"Tied groups, which count as wrong: {'; '.join(found) or 'none'}."
 
 
 def _other_groups(first: SeedGroup, second: SeedGroup) -> str:

@@ -161,9 +161,7 @@ def _part(
 
 def _both_table(pair: _Pair) -> str:
     """Every metric of both, and the paired differences."""
-    frame = _pair_said(pair.frame).rename(
-        columns={"metric": "Metric", "chance": "Chance", "p, Holm": "p (Holm)"}
-    )
+    frame = _pair_said(pair.frame).rename(columns={"metric": "Metric", "chance": "Chance"})
     note = f"{pair.note} {_exact_differences(2)}" if pair.tested else pair.note
     return f'<h3>Every metric</h3><p class="quiet">{escape(note)}</p>{_table(frame)}'
 

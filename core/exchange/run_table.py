@@ -389,10 +389,10 @@ def _pair_frame(
             ends = {"low": of.low, "high": of.high, "sd": of.sd, "tied": of.ties, "chance": of.chance}
             row |= {side: of.value, **{f"{side}: {key}": value for key, value in ends.items()}}
         test = compared.get(name)
-        row |= {"B − A": None, "B − A: low": None, "B − A: high": None, "p": None, "p, Holm": None}
+        row |= {"B − A": None, "B − A: low": None, "B − A: high": None, "p": None, "p (Holm)": None}
         if test is not None:
             row |= {"B − A": test.difference, "B − A: low": test.low, "B − A: high": test.high}
-            row |= {"p": float(p_digits(test.p_value)), "p, Holm": float(p_digits(test.p_holm))}
+            row |= {"p": float(p_digits(test.p_value)), "p (Holm)": float(p_digits(test.p_holm))}
         rows.append({key: value if key.startswith("p") else _printed(value) for key, value in row.items()})
     return pd.DataFrame(rows).dropna(axis="columns", how="all")
 
@@ -411,7 +411,7 @@ def _pair_said(frame: pd.DataFrame) -> pd.DataFrame:
             cells["B − A"] = (
                 _true_minus(f"{_change_in_points(0.0, row['B − A'], digits=2):+.2f}{ends}") if has else "–"
             )
-            cells |= {name: _p_text(row[name]) if has else "–" for name in ("p", "p, Holm")}
+            cells |= {name: _p_text(row[name]) if has else "–" for name in ("p", "p (Holm)")}
         rows.append(cells)
     return pd.DataFrame(rows)
 

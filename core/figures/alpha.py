@@ -18,6 +18,10 @@ from core.metrics.groups import METRICS
 _STRIP = 7  # pixels: the height of the strip that shows where a metric is highest
 _BEHIND = 0.9  # opacity of the other curves: below 0.86 the greens have less than 3 : 1 on the light page
 _CHANCE_NEAR = 15  # points: a chance level as near as this below the curves is on their axis
+_LETTERS, _LABEL = (
+    16,
+    0.3,
+)  # the numbers of the peak: pixels of their line, and the share of the axis on a small screen
 _AROUND = 90  # pixels of the figure's height above and below its axes, about
 
 
@@ -93,7 +97,7 @@ def alpha_figure(data: _AlphaData, alpha: float | None = None, height: int = 380
         name=f"chance {_pct(chance)} %" + (" ↓" if chance < bottom else ""),  # below the axis
         showlegend=True,
     )
-    _mark_peak(figure, data)
+    _mark_peak(figure, data, height)
     layout(figure, height, "alpha: how much of the language prior is removed", "", percent=True)
     figure.update_xaxes(range=[-0.01, 1.01], dtick=0.25, hoverformat=".3f")  # the digits of the slider
     figure.update_yaxes(range=[bottom, top], dtick=25 if top - bottom > 80 else 10)
@@ -111,24 +115,53 @@ def _percent_range(data: _AlphaData) -> tuple[float, float]:
     return _floor(lowest), min(104.0, 5 * np.ceil(max(highest, chance) / 5) + 5)
 
 
-def _mark_peak(figure: go.Figure, data: _AlphaData) -> None:
-    """A point on the curve where the shaded metric is highest, with its numbers; none where it never changes."""
+def _mark_peak(figure: go.Figure, data: _AlphaData, height: int) -> None:
+    """A point on the curve where the shaded metric is highest, with its numbers where no curve runs through them; none
+    where it never changes."""
     alpha, value = data.peak
     if data.y[data.shaded].min() == value:
         return
     entry = METRICS[data.shaded]
     side = "right" if alpha < 0.1 else "left" if alpha > 0.9 else "center"
     figure.add_scatter(
-        x=[alpha],
-        y=[value],
+        x=[alpha, alpha],
+        y=[value, _free_height(data, side, height)],
         mode="markers+text",
-        marker={"color": entry.colour, "size": 13, "symbol": "star", "line": {"color": "white", "width": 1}},
-        text=[f"<b>{_pct(value)} % at α = {alpha:.3f}</b>"],
-        textposition=f"top {side}",
+        marker={
+            "color": entry.colour,
+            "size": [13, 0],
+            "symbol": "star",
+            "line": {"color": "white", "width": [1, 0]},
+        },
+        text=["", f"<b>{_pct(value)} % at α = {alpha:.3f}</b>"],
+        textposition=f"middle {side}",
         name=f"{entry.label}: highest",
         hoverinfo="skip",
         showlegend=False,
     )
+
+
+def _free_height(data: _AlphaData, side: str, height: int) -> float:
+    """Where the numbers of the peak stand, percent: the height nearest to its mark, above it before below it, at which
+    no curve crosses them; where there is none, right above."""
+    (alpha, value), (bottom, top) = data.peak, _percent_range(data)
+    line = _LETTERS * (top - bottom) / (height - _AROUND)  # a line of text in percent
+    low, high = {"right": (0, 1), "left": (-1, 0), "center": (-0.5, 0.5)}[side]
+    first, last = alpha + low * _LABEL, alpha + high * _LABEL
+    crossed = np.concatenate([_values_within(data, name, first, last) for name in data.y])
+    steps = np.arange(1.1, 8, 0.25) * line
+    for place in np.concatenate([value + steps[:8], value - steps, value + steps[8:]]):
+        clear = np.abs(crossed - place).min(initial=np.inf) > 0.75 * line
+        if clear and bottom + line < place < top - 0.5 * line:
+            return float(place)
+    return float(value + steps[0])
+
+
+def _values_within(data: _AlphaData, metric: str, first: float, last: float) -> np.ndarray:
+    """The values that a curve has from one alpha to another; its upright steps are between them."""
+    edges, values = data.x[metric], data.y[metric]
+    here = values[(edges[:-1] < last) & (edges[1:] > first)]
+    return np.linspace(here.min(), here.max(), 50) if len(here) else here
 
 
 def _strip(figure: go.Figure, data: _AlphaData, height: int) -> None:

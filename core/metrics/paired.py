@@ -307,12 +307,12 @@ def comparison_table(a: Evaluation, b: Evaluation, names: Sequence[str]) -> pd.D
             }
         row |= {"chance": a.metrics[name].chance, "B − A": found.difference}
         row |= {"B − A: low": found.low, "B − A: high": found.high, "only B right": found.fixed}
-        row |= {"only A right": found.broken, "McNemar p": found.p_value, "p, Holm": found.p_holm}
+        row |= {"only A right": found.broken, "McNemar p": found.p_value, "p (Holm)": found.p_holm}
         row["detectable"] = found.detectable
         if found.clustered is not None:
             by = found.clustered.by
             row |= {f"B − A by {by}: low": found.clustered.low, f"B − A by {by}: high": found.clustered.high}
-            row |= {f"p by {by}": found.clustered.p_value, f"p by {by}, Holm": found.clustered.p_holm}
+            row |= {f"p by {by}": found.clustered.p_value, f"p by {by} (Holm)": found.clustered.p_holm}
             row[f"detectable by {by}"] = found.clustered.detectable
         rows.append({key: _without_noise(value) for key, value in row.items()})
     return pd.DataFrame(rows)
@@ -321,7 +321,7 @@ def comparison_table(a: Evaluation, b: Evaluation, names: Sequence[str]) -> pd.D
 def _printed_comparison(table: pd.DataFrame) -> pd.DataFrame:
     """`comparison_table` for a file: percentages and points to two decimals, p values to the digits that are shown."""
     names = [str(name) for name in table]
-    is_p = [name.startswith(("p by ", "p, ")) or name.endswith(" p") for name in names]
+    is_p = [name.startswith(("p by ", "p (")) or name.endswith(" p") for name in names]
     show = {
         name: (lambda p: float(p_digits(p))) if of_p else (lambda value: round(value, 2))
         for name, of_p in zip(names, is_p, strict=True)

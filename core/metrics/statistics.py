@@ -995,14 +995,15 @@ class _MarginReliability(NamedTuple):
     equal margins in random order. excess : above the least that any order of these groups could have (Geifman, Uziel
     and El-Yaniv, ICLR 2019). bins : the reliability curve, ten bins of about equally many groups, smallest margins
     first; equal margins are never apart. aurc_bounds, excess_bounds : percentile bootstrap intervals over groups, low
-    and high. chance : the area that a random order has on average, which is the share of wrong groups.
+    and high; None where no group or every group is wrong, which no resample can vary. chance : the
+    area that a random order has on average, which is the share of wrong groups.
     """
 
     aurc: float
     excess: float
     bins: list[_MarginBin]
-    aurc_bounds: tuple[float, float]
-    excess_bounds: tuple[float, float]
+    aurc_bounds: tuple[float, float] | None
+    excess_bounds: tuple[float, float] | None
     chance: float
 
 
@@ -1020,7 +1021,7 @@ def margin_reliability(margin: Array, right: Array, chance_percent: float) -> _M
     parts = [(margins[place == b], hits[place == b]) for b in np.unique(place)]
     rows = [_MarginBin(x.min(), x.max(), float(x.mean()), estimate(y, chance_percent)) for x, y in parts]
     area, excess = float(found.mean()), float((found - best).mean())
-    bounds = _area_bounds(block, hits, area, excess)
+    bounds = _area_bounds(block, hits, area, excess) if 0 < hits.sum() < n else (None, None)
     return _MarginReliability(
         100 * area, 100 * excess, rows, bounds[0], bounds[1], 100 * (1 - float(hits.mean()))
     )

@@ -133,6 +133,9 @@ def _rows() -> pd.DataFrame:
     """Every published number, a row each: dataset, subset, metric, and `COLUMNS`."""
     papers = load_results()
     papers = papers[papers["metric"].isin(_METRICS)].rename(columns={"model": "system"})
+    unnamed = papers["system"].eq("") & papers["method"].ne("chance")  # a method of no model, as VPEval
+    papers["system"] = papers["system"].mask(unnamed, papers["method"])
+    papers["method"] = papers["method"].mask(unnamed, "")
     papers["source"] = papers["paper"] + ", " + papers["table"]
     papers["published"] = papers["paper"].map(_year)
     papers["address"] = ""
