@@ -137,7 +137,9 @@ def papers_data(plan: Mapping[str, Any], here: Sequence[Mapping[str, Any]] = ())
     places = [own.results.index(name) for name in data.results]
     measured = {name: getattr(own, name)[:, places] for name in ("shipped", "shipped_std", "chance")}
     none = np.full_like(measured["shipped"], np.nan)
-    numbers = {name: np.concatenate([getattr(data, name), measured.get(name, none)]) for name in _NUMBERS}
+    numbers: dict[str, Any] = {
+        name: np.concatenate([getattr(data, name), measured.get(name, none)]) for name in _NUMBERS
+    }
     return data._replace(lines=[*data.lines, *map(_here, own.lines)], **numbers)
 
 
