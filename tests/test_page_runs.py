@@ -499,7 +499,7 @@ def test_all_metrics_of_two_runs_stand_in_one_table_with_their_tests(app, made):
         said = f"{found.difference:+.2f} [{found.low:+.2f}, {found.high:+.2f}]".replace("-", "−")
         assert (row["B − A"], row["p (Holm)"]) == (said, p_text(found.p_holm))
     assert len(test.selectbox(key="compared_metric").options) == len(table)
-    assert any("Holm: corrected for the metrics" in each.value.replace("\\", "") for each in test.caption)
+    assert any("p (Holm): corrected for the metrics" in each.value.replace("\\", "") for each in test.caption)
 
 
 def test_all_metrics_of_seeds_are_over_seeds_and_groups_and_of_other_groups_without_a_test(app, made):  # noqa: F811
