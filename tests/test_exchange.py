@@ -530,7 +530,7 @@ def test_every_layout_is_written_in_markdown_and_latex_with_texts_from_data_esca
     package, code = code.split("\n", 1)
     assert package.startswith("%") and r"\usepackage{booktabs}" in package
     columns = re.search(r"\\begin\{tabular\}\{(l[lr]+)\}", code)  # texts left, numbers right
-    assert columns and len(columns[1]) == width and columns[1].endswith("rr")
+    assert columns and len(columns[1]) == width and columns[1].endswith("r")
 
 
 def test_an_unknown_layout_and_no_results_are_sentences():
