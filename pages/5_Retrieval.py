@@ -147,7 +147,7 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
             own.ask_buttons(others, own.wording_of_set(subset, asked), "query")
         other_base_lines(chosen)
         question = st.container(key="predict-query")  # above the pictures, which fill a laptop's first screen
-        both = st.container(key="both-results")  # of a phone, where one list stands below the other
+        both = st.container(key="both-precisions")  # of a phone, where one list stands below the other
         for column, model in zip(st.columns(len(chosen), gap="medium"), chosen, strict=True):
             with column:
                 try:

@@ -208,13 +208,16 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     shares = [METRICS[name].label for name in Metric.same(a.metrics) if METRICS[name].share]
     of = f"Percent of groups; {shares[0]}: of images." if shares else "Percent of groups."
     st.caption(
-        escape_markdown(
-            f"{of} Difference: {second} − {first} in percentage points, with its "
-            f"95 % interval ({paired._PAIRED_INTERVALS}). {paired._interval_note(compared)} {_exact_differences(2)} "
-            f"p: {paired._exact_tests(compared)}{corrected} above 0.05 says that these groups cannot tell, not that "
-            f"there is no difference.{'' if hanging is None else cluster_note(hanging)}"
-        )
+        escape_markdown(f"{of} Difference: {second} − {first} in percentage points, with its 95 % interval.")
     )
+    with st.expander("How intervals and p are made", icon=":material/help:"):
+        st.markdown(
+            escape_markdown(
+                f"Intervals: {paired._PAIRED_INTERVALS}. {paired._interval_note(compared)} {_exact_differences(2)} "
+                f"p: {paired._exact_tests(compared)}{corrected} above 0.05 says that these groups cannot tell, not "
+                f"that there is no difference.{'' if hanging is None else cluster_note(hanging)}"
+            )
+        )
     return table
 
 
@@ -351,8 +354,8 @@ def verdict(
     interval = f"95 % interval{by} {_signed(low)} to {_signed(high)}"
     interval += f" ({paired._moved_end(tested)} by the exact test)" if paired._moved_end(tested) else ""
     said_p = p_text(p_value) if p_text(p_value).startswith("<") else f"= {p_text(p_value)}"
-    difference = f"{b} − {a}: {led:+.2f} points, {interval}, p{by} {said_p}{corrected}"
-    return ui.unbroken(ui.true_minus(f"**GroupMatch: {said} ({difference})."))
+    difference = f"{b} − {a}: {led:+.2f} points, {interval}, p{by} {said_p}{corrected}."
+    return ui.unbroken(ui.true_minus(f"**GroupMatch: {said}.  \n:small[{difference}]"))
 
 
 def others_apart(found: Mapping[str, Comparison], first: str, second: str) -> str:
@@ -365,7 +368,7 @@ def others_apart(found: Mapping[str, Comparison], first: str, second: str) -> st
         return ""
     sides = {METRICS[name].label: ahead(each) for name, each in found.items()}
     told = [f"{label} ({escape_markdown(side)} is ahead)" for label, side in sides.items() if side]
-    return f" They differ in {', '.join(told)}; see the table." if told else ""
+    return f"  \nThey differ in {', '.join(told)}; see the table." if told else ""
 
 
 def counts(match: Comparison, n: int, first: str, second: str, tests: int = 1) -> str:

@@ -693,7 +693,7 @@ def test_on_a_phone_the_lists_of_two_models_are_near_and_both_results_above_them
     lists = page.locator(".cm-list")
     lists.nth(1).wait_for()
     settle(page)
-    both = page.locator(".st-key-both-results")
+    both = page.locator(".st-key-both-precisions")
     both.get_by_text("Average precision").wait_for()
     assert both.bounding_box()["y"] < 844 - 100
     assert lists.nth(0).locator("figure:visible").count() == 4
@@ -708,7 +708,7 @@ def test_on_a_phone_the_lists_of_two_models_are_near_and_both_results_above_them
     settle(wide)
     assert wide.locator(".cm-list").nth(0).locator("figure:visible").count() == 8
     assert not wide.get_by_role("button", name="Show 4 more").first.is_visible()
-    assert not wide.locator(".st-key-both-results").is_visible()
+    assert not wide.locator(".st-key-both-precisions").is_visible()
 
 
 @pytest.mark.parametrize("paper", ["Test-Time+Matching", "Language+priors", "Cola"])
@@ -1176,6 +1176,33 @@ def test_the_label_of_a_point_goes_when_a_finger_scrolls_and_leaves_the_numbers_
     label.first.wait_for(state="detached")
     page.locator(".st-key-metrics .bars .point path").nth(2).hover(force=True)
     label.first.wait_for()
+
+
+def test_a_link_to_a_place_on_the_page_scrolls_there(visit):
+    """It was taken for a step back, whose place on the page is where the page began."""
+    page = visit("/Papers", width=390)
+    link = page.locator('a[href="#plan-of-lines"]').first
+    link.wait_for()
+    settle(page)
+    link.click()
+    page.wait_for_function(
+        "() => document.querySelector('#plan-of-lines').getBoundingClientRect().top < innerHeight"
+    )
+    page.wait_for_timeout(1500)  # and stays there
+    assert page.locator("#plan-of-lines").evaluate("e => e.getBoundingClientRect().top < innerHeight")
+
+
+def test_a_tap_beside_a_phones_open_selection_only_closes_it(visit):
+    page = visit("/Groups", width=390, height=844)
+    page.locator(".cm-card").first.wait_for()
+    settle(page)
+    page.get_by_test_id("stExpandSidebarButton").click()
+    page.locator('[data-testid="stSidebar"][aria-expanded="true"]').wait_for()
+    page.wait_for_timeout(600)
+    page.mouse.click(380, 500)
+    page.locator('[data-testid="stSidebar"][aria-expanded="false"]').wait_for(state="attached")
+    page.wait_for_timeout(1500)
+    assert "group=" not in page.url
 
 
 def fill(locator):

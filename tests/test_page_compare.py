@@ -137,16 +137,17 @@ def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app)
     match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
     said = text(test).replace("\\", "")
     assert "these groups cannot tell builtin/clip and builtin/siglip apart" in said
-    lead = f"(builtin/siglip − builtin/clip: +{match['B − A']:.2f} points, 95 % interval by caption "
+    lead = f"builtin/siglip − builtin/clip: +{match['B − A']:.2f} points, 95 % interval by caption "
     assert (
         match["B − A"] > 0 and (lead + match["B − A by caption: 95 %"]).replace("-", "−") + ", p by" in said
     )
     test = app(COMPARE, set="scenes/attribute-swap", model="builtin/clip", other="builtin/siglip")
     said = text(test).replace("\\", "")
     # One sign in sentence, difference and table: “clip is ahead” had −11.33 behind it, and then +11.33 beside −11.33.
-    lead = "builtin/siglip is behind builtin/clip**, 71.33 % against 82.67 % (builtin/siglip − builtin/clip: −11.33"
+    assert "builtin/siglip is behind builtin/clip**, 71.33 % against 82.67 %.  \n:small[" in said
+    lead = "[builtin/siglip − builtin/clip: −11.33"
     assert (
-        f"{lead} points, 95 % interval by caption −17.2 to −5.1, p by caption < 0.001, corrected for these 5 metrics)."
+        f"{lead} points, 95 % interval by caption −17.2 to −5.1, p by caption < 0.001, corrected for these 5 metrics.]"
         in said
     )
     assert test.dataframe[0].value.set_index("metric").loc["GroupMatch", "B − A"] == pytest.approx(-34 / 3)
@@ -162,7 +163,7 @@ def test_the_p_of_the_headline_is_that_of_the_table_and_decides_with_the_interva
     match = table.set_index("metric").loc["GroupMatch"]
     said = text(app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")).replace("\\", "")
     assert match["p by caption"] < match["p by caption (Holm)"]
-    assert f"p by caption = {p_text(match['p by caption (Holm)'])}, corrected for these 5 metrics)." in said
+    assert f"p by caption = {p_text(match['p by caption (Holm)'])}, corrected for these 5 metrics.]" in said
     right = np.tile(np.eye(2), (300, 1, 1))
     worse = right.copy()
     worse[:7] = 1 - worse[:7]
@@ -172,8 +173,8 @@ def test_the_p_of_the_headline_is_that_of_the_table_and_decides_with_the_interva
     assert match["p (Holm)"] == pytest.approx(5 * 2 / 2**7) and match["B − A: 95 %"].startswith("+")
     said = text(test).replace("\\", "")
     assert "these groups cannot tell worse.csv and right.csv apart" in said
-    assert "(right.csv − worse.csv: +2.33 points, 95 % interval +" in said
-    assert "p = 0.078, corrected for these 5 metrics)." in said
+    assert "[right.csv − worse.csv: +2.33 points, 95 % interval +" in said
+    assert "p = 0.078, corrected for these 5 metrics.]" in said
 
 
 def test_the_difference_has_one_direction_and_sign_in_headline_table_and_note(app, tmp_path):
@@ -188,7 +189,7 @@ def test_the_difference_has_one_direction_and_sign_in_headline_table_and_note(ap
         test = app(COMPARE, set=entries[first], other=entries[second])
         said = text(test).replace("\\", "")
         assert f"cannot tell {first} and {second} apart" in said
-        assert f"({second} − {first}: {sign}20.00 points, 95 % interval" in said
+        assert f"[{second} − {first}: {sign}20.00 points, 95 % interval" in said
         assert f"Difference: {second} − {first} in percentage points" in said
         match = test.dataframe[0].value.set_index("metric").loc["GroupMatch"]
         interval = match["B − A: 95 %"].replace("-", "−")
@@ -707,7 +708,7 @@ def test_where_groupmatch_tells_nothing_the_headline_names_the_metrics_that_do()
     sure = Comparison(-35.0, -50.0, -18.0, 2, 16, 0.001, p_holm=0.004)
     found = {"image_score": sure, "group_score": unsure, "group_match": unsure}
     said = others_apart(found, "a.csv", "b.csv").replace("\\", "")
-    assert said == " They differ in ImageScore (a.csv is ahead); see the table."
+    assert said == "  \nThey differ in ImageScore (a.csv is ahead); see the table."
     assert others_apart({**found, "group_match": sure}, "a.csv", "b.csv") == ""
     assert others_apart({"group_match": unsure, "group_score": unsure}, "a", "b") == ""
 

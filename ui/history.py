@@ -59,7 +59,13 @@ _SCRIPT = """
     const scroll = () => { main()?.scrollTo(0, top); return Math.abs((main()?.scrollTop ?? 0) - top) < 2; };
     if (top !== undefined) settle(scroll);
   };
-  window.addEventListener("popstate", () => { begin(true); back(new URL(location.href)); });
+  // A link to a place on the page is a step of the browser's, too, which scrolls there itself.
+  let jumped = 0;
+  window.addEventListener("click", event => { if (event.target.closest?.('a[href^="#"]')) jumped = Date.now(); }, true);
+  window.addEventListener("popstate", () => {
+    begin(true);
+    if (Date.now() - jumped > 1000) back(new URL(location.href));
+  });
   history.pushState = (state, title, url) => {
     const now = new URL(location.href), next = new URL(url, now);
     if (next.pathname === now.pathname) {

@@ -258,9 +258,17 @@ class Estimate(NamedTuple):
 
     @property
     def interval(self) -> str:
-        """`95 % interval 61.2–71.9`; with clusters also `, by image 58.0–74.1`."""
-        plain, c = f"95 % interval {_pct(self.low)}–{_pct(self.high)}", self.clustered
-        return plain if c is None else f"{plain}, by {c.by} {_pct(c.low)}–{_pct(c.high)}{c.dominated}"
+        """`95 % interval 61.2–71.9`; with clusters also `, by image 58.0–74.1`, or `, also by image` where that is the
+        same."""
+        ends, c = f"{_pct(self.low)}–{_pct(self.high)}", self.clustered
+        if c is None:
+            return f"95 % interval {ends}"
+        apart = f"{_pct(c.low)}–{_pct(c.high)}{c.dominated}"
+        return (
+            f"95 % interval {ends}, also by {c.by}"
+            if apart == ends
+            else f"95 % interval {ends}, by {c.by} {apart}"
+        )
 
     @property
     def tied(self) -> str:
