@@ -24,6 +24,7 @@ from core.metrics.evaluation import Evaluation
 from ui import measured
 from ui.cached import cached_on
 from ui.compute_queue import READING
+from ui.export import pair_name
 from ui.held import held_bytes
 from ui.measured import MeasuredFiles
 
@@ -833,3 +834,49 @@ def test_the_selection_is_in_the_address_after_a_button(app):
     opened = button(test, label).click().run()
     benchmark, group = (str(opened.query_params[key]) for key in ("set", "group"))
     assert opened.session_state["set"] in benchmark and opened.session_state["group"] in group
+
+
+# --- what downloads are called
+
+
+@pytest.fixture
+def offered(monkeypatch):
+    """The names of the files that the pages offer."""
+    names = []
+    monkeypatch.setattr("ui.export._file_button", lambda label, data, file, *_, **__: names.append(file))
+    return names
+
+
+def test_the_files_of_a_selection_are_called_by_its_file_without_its_ending_or_by_set_and_model(
+    app, file, offered
+):
+    """Matching offered matching-upload-scores.csv.csv and matching-upload-scores.csv-metrics.svg; Groups groups.csv."""
+    for page, name in ((MATCHING, "matching"), (GROUPS, "groups")):
+        offered.clear()
+        app(page, set=f"upload/{file}")
+        base = f"{name}-scores"
+        assert {f"{base}.csv", f"{base}-metrics.csv", f"{base}-metrics.html", f"{base}-report.html"} <= {
+            *offered
+        }
+        assert all(each.startswith(base) and each.count(".") == 1 for each in offered)
+        offered.clear()
+        app(page, set=SET, model="builtin/clip")
+        assert f"{name}-left-right-clip.csv" in offered
+    offered.clear()
+    app(GROUPS, set=f"upload/{file}", group="left-right/test/0003")
+    assert "scores-report.html" in offered  # it is about all groups
+
+
+def test_the_files_of_a_comparison_are_called_by_both_sides(app, file, offered):
+    app(COMPARE, set=SET, model="builtin/clip", other=f"upload/{file}")
+    assert {"compare-clip-vs-scores.csv", "compare-clip-vs-scores-report.html"} <= {*offered}
+
+
+def test_names_of_downloads_tell_their_sides_apart_and_stay_short():
+    assert pair_name(["upload/a.csv", "upload/a.npz"]) == "a-csv-vs-a-npz"
+    assert pair_name(["upload/v1.2.csv", "builtin/clip"]) == "v1-2-vs-clip"
+    assert (
+        pair_name(["openai/clip-vit", "open_clip:ViT-B-32/laion"])
+        == "openai-clip-vit-vs-open_clip-ViT-B-32-laion"
+    )
+    assert len(pair_name(["m" * 300, "n" * 300])) == 124
