@@ -574,7 +574,7 @@ def test_the_files_of_a_comparison_are_called_by_both_runs(app, made, monkeypatc
     """They were both-curves.csv and compared-runs-report.html, whichever the two runs were."""
     names = []
     monkeypatch.setattr("ui.export._file_button", lambda label, data, file, *_, **__: names.append(file))
-    test = choose(app(RUNS, together="false"), *made.seeds)
+    choose(app(RUNS, together="false"), *made.seeds)
     both = f"{made.seeds[1]}-vs-{made.seeds[0]}"  # the newest is A
     tables = {f"{each}-{both}.csv" for each in ("all-metrics-of-both", "both-curves", "paired-differences")}
     assert {name for name in names if "-vs-" in name} == {*tables, f"compared-runs-{both}-report.html"}

@@ -98,6 +98,9 @@ def test_what_is_beside_a_file_changes_its_version():
     tagged = store.put_beside(plain, TAGS, "tags.csv", b"id,kind")
     assert tagged.version != plain.version and store.get("a.csv").beside(TAGS) == ("tags.csv", b"id,kind")
     assert tagged.beside(PRIOR) is None
+    both = store.put_beside(tagged, PRIOR, "prior.csv", b"two")
+    assert store.remove_beside(both, PRIOR).version == tagged.version
+    assert store.get("a.csv").beside(PRIOR) is None and store.get("a.csv").beside(TAGS) is not None
 
 
 def test_nobody_opens_the_file_of_another_visitor(monkeypatch):
@@ -560,6 +563,42 @@ def test_a_prior_beside_a_file_debiases_it(app, file):
     test = app(DEBIAS, set=f"upload/{file}")
     assert "your file prior.npz" in plain(test) and test.slider(key="alpha") is not None
     assert "crossmatch alpha --scores scores.csv --prior prior.npz" in [code.value for code in test.code]
+
+
+def test_a_prior_beside_a_file_is_replaced_and_removed_on_the_page(app, file):
+    """Once it was set, it could not be changed there."""
+    from ui.uploads import _rows_beside
+
+    fine(app())  # a home
+    rows = _rows_beside(f"upload/{file}", PRIOR)
+    priors = []
+    for seed in (1, 2):
+        rows["log_prob"] = np.random.default_rng(seed).normal(-9, size=600)
+        priors.append(rows.to_csv(index=False).encode())
+    store = UploadStore()
+    store.put_beside(store.get(file), PRIOR, "first.csv", priors[0])
+    test = app(DEBIAS, set=f"upload/{file}")
+    assert "your file first.csv" in plain(test)
+    (field,) = test.get("file_uploader")
+    field.upload("second.csv", priors[1])
+    fine(test.run())
+    assert store.get(file).beside(PRIOR) == ("second.csv", priors[1])
+    assert "your file second.csv" in plain(test) and "first.csv" not in plain(test)
+    fine(button(test, "Remove it").click().run())
+    assert store.get(file).beside(PRIOR) is None and not (store.get(file).folder / PRIOR).exists()
+    assert "add log P(t) beside it" in plain(test) and not [b for b in test.button if b.label == "Remove it"]
+    (field,) = test.get("file_uploader")
+    field.upload("second.csv", priors[1])  # the same once more
+    assert "your file second.csv" in plain(fine(test.run()))
+
+
+def test_a_prior_beside_a_file_that_does_not_fit_it_can_still_be_removed(open_page, file):
+    store = UploadStore()
+    store.put_beside(store.get(file), PRIOR, "wrong.csv", b"group,caption,log_prob\nnone,0,-9\n")
+    test = open_page(DEBIAS, set=f"upload/{file}")
+    assert "has none of the scores" in test.error[0].value
+    fine(button(test, "Remove it").click().run())
+    assert not test.error and store.get(file).beside(PRIOR) is None
 
 
 def test_the_field_for_a_prior_has_a_short_label_and_an_example_with_the_groups_of_the_file(app, file):
