@@ -21,7 +21,7 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import MAX_SLICES, Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from ui import ladder
-from ui.export import BARS_NOTE, MARGIN_NOTE
+from ui.export import BARS_NOTE, MARGIN_NOTE, selection_name
 from ui.formatting import against_chance
 from ui.selection import last_benchmark
 from ui.uploads import FORMATS, new_upload, show_left_out, stored_upload
@@ -146,11 +146,12 @@ def open_groups(state: Mapping[str, object]) -> None:
 @st.fragment
 def thresholds(evaluation: Evaluation, bars: go.Figure, name: str, exports: Mapping[str, Any]) -> None:
     """Margins and the threshold slider, and the export of all that the page shows, which has the threshold in figures
-    and link; moving it redraws this alone. bars : the figure of all metrics. exports : of `ui.evaluation_exports`."""
+    and link; moving it redraws this alone. bars : the figure of all metrics. name : of the files. exports : of
+    `ui.evaluation_exports`."""
     with ui.show_errors():
         marked, note = threshold_section(evaluation)
         ui.export_section(
-            f"matching-{name}",
+            name,
             evaluation.table,
             {"metrics": bars, **marked},
             table_label="Groups (CSV)",
@@ -393,7 +394,8 @@ def page(selection: ui.Selection) -> None:
     headline(evaluation, selection.benchmark)
     bars = overview(evaluation, name)
     upload(selection)
-    thresholds(evaluation, bars, name, ui.evaluation_exports(selection, {selection.model: evaluation}))
+    exports = ui.evaluation_exports(selection, {selection.model: evaluation})
+    thresholds(evaluation, bars, f"matching-{selection_name(selection)}", exports)
     slices(evaluation)
     ui.cite(selection.groups)
 

@@ -52,7 +52,7 @@ def page(selection: ui.Selection | None) -> None:
     if view == BLIND:
         blind(selection)
     elif selection.file:
-        file_debiased(selection, view or ALPHA)
+        file_debiased(selection, view or ALPHA, bar)
     else:
         debiased(selection, view or ALPHA, bar)
     ui.cite(selection.selected_groups, ("VGPT",))
@@ -69,13 +69,13 @@ def blind(selection: ui.Selection) -> None:
         debias_views.blind_view(selection)
 
 
-def file_debiased(selection: ui.Selection, view: str) -> None:
-    """The views of a file of log P(t | image) with its language prior."""
+def file_debiased(selection: ui.Selection, view: str, bar: DeltaGenerator) -> None:
+    """The views of a file of log P(t | image) with its language prior, which can be changed beside them."""
     if view == WORDS:
         line = "Words are scored by a captioner that is shown the image; a file holds the scores of whole captions."
         ui.offer_nearest(line, f"Show {debias.CAPTIONER}", "pages/3_Debias.py", debias.captioner_state())
         return
-    inputs = debias.file_inputs(selection)
+    inputs = debias.file_inputs(selection, bar)
     if inputs is not None:
         debiased_views(inputs, selection.selected_groups, view)
 

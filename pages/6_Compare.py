@@ -31,7 +31,7 @@ from ui.compared import (
     order_assumed,
     sides_of,
 )
-from ui.export import BARS_NOTE, row_names
+from ui.export import BARS_NOTE, pair_name, row_names
 from ui.formatting import p_text
 from ui.groups_needed import groups_needed
 from ui.old_links import seed_widgets_from_address
@@ -547,7 +547,8 @@ def page(selection: ui.Selection) -> None:
     if found.is_in_order:
         st.caption(escape_markdown(found.line))
     more_on_the_test(a, b, sides, table)
-    ui.export_section("compare", printed(table, found, other), {"metrics": figure}, **exports(found, other))
+    name = f"compare-{pair_name([found.selection.model, other])}"
+    ui.export_section(name, printed(table, found, other), {"metrics": figure}, **exports(found, other))
     ui.cite(groups)
 
 

@@ -61,7 +61,7 @@ from core.runs.store import Run, RunStore
 from core.ttm.records import _next_gain
 from core.ttm.seeds import SeedGroup, final_values, seed_of, summary
 from ui import runs as shared
-from ui.export import csv_button
+from ui.export import csv_button, pair_name
 from ui.formatting import anchor, p_text, swipe_hint, true_minus
 from ui.gains import MAP, gain_text, gains
 from ui.selection import switch_page
@@ -745,10 +745,10 @@ def actions(
             confirm(runs)
 
 
-def taken_away(tables: Mapping[str, pd.DataFrame]) -> None:
-    """The tables of a comparison."""
+def taken_away(tables: Mapping[str, pd.DataFrame], of: str) -> None:
+    """The tables of a comparison. of : which runs these are, at the end of their files' names."""
     for label, found in tables.items():
-        csv_button(label, found, label.partition(" (")[0].lower().replace(" ", "-"))
+        csv_button(label, found, label.partition(" (")[0].lower().replace(" ", "-") + of)
 
 
 def run_archives(chosen: Sequence[SeedGroup]) -> None:
@@ -1367,13 +1367,18 @@ def page() -> None:
     elif 2 < len(chosen) <= len(LETTERS):
         shown = overlay(chosen, store)
     with st.container(horizontal=True):
-        more, then = partial(taken_away, shown.tables), partial(run_archives, by_age(chosen))
+        of = f"-{pair_name([sweep.id for sweep in by_age(chosen)])}" if len(chosen) == 2 else ""
+        more, then = partial(taken_away, shown.tables, of), partial(run_archives, by_age(chosen))
         title = "; ".join(
             f"{letter}: {shared.group_label(sweep)}"
             for letter, sweep in zip(LETTERS, by_age(chosen), strict=False)
         )
         numbers = partial(numbers_of, sweeps, steps)
-        files: dict[str, Any] = {"latex": shown.latex, "report": shown.report, "report_name": "compared-runs"}
+        files: dict[str, Any] = {
+            "latex": shown.latex,
+            "report": shown.report,
+            "report_name": f"compared-runs{of}",
+        }
         files["command"] = shown.command
         ui.export_section(
             "runs", numbers, shown.figures, more=more, then=then, title=title, note=shown.note, **files

@@ -570,6 +570,16 @@ def test_a_comparison_is_taken_away_as_tables(app, made):  # noqa: F811
     assert "Both curves (CSV)" in labels and "Paired differences (CSV)" not in labels  # other groups
 
 
+def test_the_files_of_a_comparison_are_called_by_both_runs(app, made, monkeypatch):  # noqa: F811
+    """They were both-curves.csv and compared-runs-report.html, whichever the two runs were."""
+    names = []
+    monkeypatch.setattr("ui.export._file_button", lambda label, data, file, *_, **__: names.append(file))
+    choose(app(RUNS, together="false"), *made.seeds)
+    both = f"{made.seeds[1]}-vs-{made.seeds[0]}"  # the newest is A
+    tables = {f"{each}-{both}.csv" for each in ("all-metrics-of-both", "both-curves", "paired-differences")}
+    assert {name for name in names if "-vs-" in name} == {*tables, f"compared-runs-{both}-report.html"}
+
+
 def test_a_run_that_has_not_ended_has_no_result_yet(app, made):  # noqa: F811
     store = RunStore()
     rows = app(RUNS, together="false").dataframe[0].value.set_index("id")

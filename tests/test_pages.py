@@ -724,7 +724,7 @@ def test_the_export_of_one_group_has_that_groups_numbers_and_picture(app, monkey
     test = app("pages/1_Groups.py", group="left-right/test/0003")
     (exported,) = given
     assert exported["table"]()["id"].tolist() == ["left-right/test/0003"]
-    assert exported["report_name"] == "scenes-left-right-builtin-clip"  # it is about all groups
+    assert exported["report_name"] == "left-right-clip"  # it is about all groups
     scores, matchings, found = exported["command"].splitlines()
     assert scores.startswith(
         "crossmatch export scores --benchmark scenes/left-right --split test --model builtin/"

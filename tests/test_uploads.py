@@ -24,6 +24,7 @@ from core.metrics.evaluation import Evaluation
 from ui import measured
 from ui.cached import cached_on
 from ui.compute_queue import READING
+from ui.export import pair_name
 from ui.held import held_bytes
 from ui.measured import MeasuredFiles
 
@@ -97,6 +98,9 @@ def test_what_is_beside_a_file_changes_its_version():
     tagged = store.put_beside(plain, TAGS, "tags.csv", b"id,kind")
     assert tagged.version != plain.version and store.get("a.csv").beside(TAGS) == ("tags.csv", b"id,kind")
     assert tagged.beside(PRIOR) is None
+    both = store.put_beside(tagged, PRIOR, "prior.csv", b"two")
+    assert store.remove_beside(both, PRIOR).version == tagged.version
+    assert store.get("a.csv").beside(PRIOR) is None and store.get("a.csv").beside(TAGS) is not None
 
 
 def test_nobody_opens_the_file_of_another_visitor(monkeypatch):
@@ -561,6 +565,42 @@ def test_a_prior_beside_a_file_debiases_it(app, file):
     assert "crossmatch alpha --scores scores.csv --prior prior.npz" in [code.value for code in test.code]
 
 
+def test_a_prior_beside_a_file_is_replaced_and_removed_on_the_page(app, file):
+    """Once it was set, it could not be changed there."""
+    from ui.uploads import _rows_beside
+
+    fine(app())  # a home
+    rows = _rows_beside(f"upload/{file}", PRIOR)
+    priors = []
+    for seed in (1, 2):
+        rows["log_prob"] = np.random.default_rng(seed).normal(-9, size=600)
+        priors.append(rows.to_csv(index=False).encode())
+    store = UploadStore()
+    store.put_beside(store.get(file), PRIOR, "first.csv", priors[0])
+    test = app(DEBIAS, set=f"upload/{file}")
+    assert "your file first.csv" in plain(test)
+    (field,) = test.get("file_uploader")
+    field.upload("second.csv", priors[1])
+    fine(test.run())
+    assert store.get(file).beside(PRIOR) == ("second.csv", priors[1])
+    assert "your file second.csv" in plain(test) and "first.csv" not in plain(test)
+    fine(button(test, "Remove it").click().run())
+    assert store.get(file).beside(PRIOR) is None and not (store.get(file).folder / PRIOR).exists()
+    assert "add log P(t) beside it" in plain(test) and not [b for b in test.button if b.label == "Remove it"]
+    (field,) = test.get("file_uploader")
+    field.upload("second.csv", priors[1])  # the same once more
+    assert "your file second.csv" in plain(fine(test.run()))
+
+
+def test_a_prior_beside_a_file_that_does_not_fit_it_can_still_be_removed(open_page, file):
+    store = UploadStore()
+    store.put_beside(store.get(file), PRIOR, "wrong.csv", b"group,caption,log_prob\nnone,0,-9\n")
+    test = open_page(DEBIAS, set=f"upload/{file}")
+    assert "has none of the scores" in test.error[0].value
+    fine(button(test, "Remove it").click().run())
+    assert not test.error and store.get(file).beside(PRIOR) is None
+
+
 def test_the_field_for_a_prior_has_a_short_label_and_an_example_with_the_groups_of_the_file(app, file):
     test = app(DEBIAS, set=f"upload/{file}")
     (field,) = test.get("file_uploader")
@@ -833,3 +873,49 @@ def test_the_selection_is_in_the_address_after_a_button(app):
     opened = button(test, label).click().run()
     benchmark, group = (str(opened.query_params[key]) for key in ("set", "group"))
     assert opened.session_state["set"] in benchmark and opened.session_state["group"] in group
+
+
+# --- what downloads are called
+
+
+@pytest.fixture
+def offered(monkeypatch):
+    """The names of the files that the pages offer."""
+    names = []
+    monkeypatch.setattr("ui.export._file_button", lambda label, data, file, *_, **__: names.append(file))
+    return names
+
+
+def test_the_files_of_a_selection_are_called_by_its_file_without_its_ending_or_by_set_and_model(
+    app, file, offered
+):
+    """Matching offered matching-upload-scores.csv.csv and matching-upload-scores.csv-metrics.svg; Groups groups.csv."""
+    for page, name in ((MATCHING, "matching"), (GROUPS, "groups")):
+        offered.clear()
+        app(page, set=f"upload/{file}")
+        base = f"{name}-scores"
+        assert {f"{base}.csv", f"{base}-metrics.csv", f"{base}-metrics.html", f"{base}-report.html"} <= {
+            *offered
+        }
+        assert all(each.startswith(base) and each.count(".") == 1 for each in offered)
+        offered.clear()
+        app(page, set=SET, model="builtin/clip")
+        assert f"{name}-left-right-clip.csv" in offered
+    offered.clear()
+    app(GROUPS, set=f"upload/{file}", group="left-right/test/0003")
+    assert "scores-report.html" in offered  # it is about all groups
+
+
+def test_the_files_of_a_comparison_are_called_by_both_sides(app, file, offered):
+    app(COMPARE, set=SET, model="builtin/clip", other=f"upload/{file}")
+    assert {"compare-clip-vs-scores.csv", "compare-clip-vs-scores-report.html"} <= {*offered}
+
+
+def test_names_of_downloads_tell_their_sides_apart_and_stay_short():
+    assert pair_name(["upload/a.csv", "upload/a.npz"]) == "a-csv-vs-a-npz"
+    assert pair_name(["upload/v1.2.csv", "builtin/clip"]) == "v1-2-vs-clip"
+    assert (
+        pair_name(["openai/clip-vit", "open_clip:ViT-B-32/laion"])
+        == "openai-clip-vit-vs-open_clip-ViT-B-32-laion"
+    )
+    assert len(pair_name(["m" * 300, "n" * 300])) == 124

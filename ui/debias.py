@@ -27,9 +27,20 @@ from ui.loaders import LazyScorer, evaluate, model_source
 from ui.old_links import known_parameters, warn_without_effect
 from ui.page import ask_beside, quoted
 from ui.selection import NearestModel, benchmarks, last_benchmark, offer_nearest, open_group, seed
-from ui.uploads import PREFIX, PRIOR, TAGS, is_upload, stored_upload, upload_prior, why_no_prior
+from ui.uploads import (
+    PREFIX,
+    PRIOR,
+    TAGS,
+    is_upload,
+    remove_prior,
+    stored_upload,
+    upload_prior,
+    why_no_prior,
+)
 
 if TYPE_CHECKING:
+    from streamlit.delta_generator import DeltaGenerator
+
     from core.groups import GroupSet, ImageRef
     from ui.selection import Selection
 
@@ -144,9 +155,15 @@ def captioner_state() -> dict[str, str]:
     return {"set": last_benchmark(), "model": CAPTIONER}
 
 
-def file_inputs(selection: Selection) -> DebiasInputs | None:
-    """The scores of a file and the prior beside it; without one, the field for it and None."""
+def file_inputs(selection: Selection, bar: DeltaGenerator) -> DebiasInputs | None:
+    """The scores of a file and the prior beside it; without one, the field for it and None.
+
+    bar : where the prior can be changed.
+    """
     entry = str(selection.file)
+    if (stored := stored_upload(entry).beside(PRIOR)) is not None:  # also one that cannot be read
+        with bar.popover("Source of log P(t)", icon=":material/tune:"):
+            _change_prior(entry, stored[0])
     evaluation = evaluate(selection.without_tags())
     found = upload_prior(entry, evaluation)
     if found is None:
@@ -162,6 +179,16 @@ def file_inputs(selection: Selection) -> DebiasInputs | None:
     study = cached_on(evaluation, stored_upload(entry).version, lambda: _study_of(evaluation, prior))
     assumed = not evaluation.truth_given
     return DebiasInputs(entry, study, prior, command, selection.description, assumed)
+
+
+def _change_prior(entry: str, name: str) -> None:
+    """Another prior in place of the one beside a file, or none."""
+    st.markdown(f"Your file **{escape_markdown(name)}**")
+    if st.button("Remove it", icon=":material/delete:", key="remove-prior"):
+        remove_prior(entry)
+        st.rerun()
+    st.markdown("Replace the file")
+    ask_beside(entry, PRIOR)
 
 
 def _ask_for_prior(entry: str) -> None:

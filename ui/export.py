@@ -216,6 +216,33 @@ def file_name(name: str) -> str:
     return re.sub(r"[^\w.@~+-]+", "-", stem).strip("-") + dot + ending
 
 
+_SHORT = 60  # letters of a model's, a file's or a set's name in the name of a download
+_OWN = ("builtin/", "scenes/")  # what Crossmatch brings: in the name of a download it is known without
+
+
+def selection_name(selection: Selection) -> str:
+    """What downloads of a selection are called: by the file, or by the set and the model."""
+    entries = [selection.model] if selection.is_file else [selection.benchmark, selection.model]
+    return "-".join(_names_in_files(entries))
+
+
+def pair_name(entries: Sequence[str]) -> str:
+    """What downloads of two sides are called. entries : models, files (`upload/NAME`) or ids of runs."""
+    return "-vs-".join(_names_in_files(entries))
+
+
+def _names_in_files(entries: Sequence[str]) -> list[str]:
+    """Sets, models and files as parts of a download's name: a file without its ending, where that tells all apart."""
+    plain = [_plain_name(entry) for entry in entries]
+    stems = [
+        Path(name).stem if is_upload(entry) else name for entry, name in zip(entries, plain, strict=True)
+    ]
+    names = stems if len({*stems}) == len(stems) else plain
+    for own in _OWN:
+        names = [name.removeprefix(own) for name in names]
+    return [re.sub(r"[^\w@~+-]+", "-", name)[:_SHORT].strip("-") for name in names]
+
+
 def _copied(label: str, text: str, language: str | None = None) -> None:
     """A text with a button that copies it; nothing where there is none."""
     if text:
@@ -344,7 +371,7 @@ def group_exports(selection: Selection, evaluation: Evaluation, index: int) -> d
         "more": button,
         "command": "\n".join([*commands, found]),
         "report": whole["report"],
-        "report_name": _plain_name(f"{selection.benchmark}-{selection.model}").replace("/", "-"),
+        "report_name": selection_name(selection),
         "groups": whole["groups"],
     }
 

@@ -317,6 +317,11 @@ def add_prior(entry: str, name: str, content: bytes) -> None:
     upload_store().put_beside(stored_upload(entry), PRIOR, name, content)
 
 
+def remove_prior(entry: str) -> None:
+    """Delete the prior beside a file."""
+    upload_store().remove_beside(stored_upload(entry), PRIOR)
+
+
 def why_no_prior(entry: str) -> str:
     """Why a file's scores are no log P(t | image), which alone have a language prior; "" where they are."""
     evaluation = upload_evaluation(entry)
@@ -337,7 +342,9 @@ def put_beside(entry: str, what: str) -> bool:
     Raises InputError for one that does not fit the file's groups.
     """
     label, kinds, _ = BESIDE[what]
-    file = st.file_uploader(label, kinds, key=f"{what}-{entry}", max_upload_size=upload_limit())
+    # A field of its own for what is stored now: what was brought before is no longer in it.
+    key = f"{what}-{entry}-{stored_upload(entry).version}"
+    file = st.file_uploader(label, kinds, key=key, max_upload_size=upload_limit())
     if file is None or st.session_state.get(f"stored_{what}") == file.file_id:
         return False
     content = file.getvalue()

@@ -120,6 +120,14 @@ class UploadStore:
         self._delete_surplus()
         return stored
 
+    def remove_beside(self, upload: Upload, what: str) -> Upload:
+        """Delete the tags or the prior of a file; the same where there are none."""
+        beside = {kind: entry for kind, entry in upload.facts["beside"].items() if kind != what}
+        stored = _write(upload.folder, {**upload.facts, "beside": beside})
+        with files.storage_errors(upload.folder):
+            (upload.folder / what).unlink(missing_ok=True)
+        return stored
+
     def list(self) -> list[Upload]:
         """The owner's files, the newest first."""
         due = time.monotonic() - _last_count.get(self._root, float("-inf")) > _PAUSE
