@@ -141,12 +141,13 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
 
 
 def _verdict(study: AlphaStudy, metric: str) -> None:
-    """Whether alpha helps, in one sentence beside its reasons; below it two results."""
+    """Whether alpha helps, in one sentence beside its reasons; below it what it gains on groups it was not chosen on, or
+    that it gains nothing."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{_conclusion(study, metric)}**", width="content")
         _reasons(study, metric)
         _offer_gain(study, metric)
-    said = _results_text(study, metric)
+    said = _gained(study, metric) or _results_text(study, metric)
     st.caption(
         unbroken(said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"))
     )  # no line ends at an equals sign
@@ -158,7 +159,8 @@ def _reasons(study: AlphaStudy, metric: str) -> None:
     little = _little_prior(study, metric)
     with st.popover("How sure is that?", icon=":material/help:", key="how-sure"):
         halves = _HALVES if len(study.scores) > 1 else ""
-        sure = (_how_sure(study, metric), halves, _power_text(study, metric))
+        tuned = _tuned_text(study, metric) if _gained(study, metric) else ""  # else it is in sight already
+        sure = (tuned, _how_sure(study, metric), halves, _power_text(study, metric))
         st.markdown(unbroken("\n\n".join(filter(None, sure))))
         if little:
             _where_alpha_helps(*little)
@@ -366,6 +368,11 @@ def _results_text(study: AlphaStudy, metric: str) -> str:
     """What an alpha from one half of the groups does on the other, then what the best alpha does on the groups that it
     was chosen on; one line of a laptop."""
     return " ".join(filter(None, (_held_out_text(study, metric), _tuned_text(study, metric))))
+
+
+def _gained(study: AlphaStudy, metric: str) -> str:
+    """What an alpha from the other half gains; "" where no alpha gains anything, or there are no halves."""
+    return _held_out_text(study, metric) if study.verdict(metric).gain.difference > 0 else ""
 
 
 def _conclusion(study: AlphaStudy, metric: str) -> str:
