@@ -164,7 +164,8 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
     indices, active = chosen.indices(groups, evaluation), chosen.described(groups)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="gallery-count"):
         shown = escape_markdown(" · ".join([f"{len(indices)} of {len(groups)} groups", *active]))
-        st.caption(shown, width="content", help=what_a_margin_is(evaluation))
+        letters = " A letter behind a caption: the image it belongs to." if pictures and not as_table else ""
+        st.caption(shown, width="content", help=f"{what_a_margin_is(evaluation)}{letters}")
         if active and len(indices):
             st.button("Clear filters", on_click=clear_filters, type="tertiary", icon=":material/close:")
     if not len(indices):

@@ -1199,7 +1199,9 @@ def test_a_tap_beside_a_phones_open_selection_only_closes_it(visit):
     page.get_by_test_id("stExpandSidebarButton").click()
     page.locator('[data-testid="stSidebar"][data-collapsed="false"]').wait_for()
     page.wait_for_timeout(600)
-    assert page.get_by_test_id("stMain").evaluate("e => getComputedStyle(e).opacity") < "1"  # a sign that it is off
+    assert (
+        page.get_by_test_id("stMain").evaluate("e => getComputedStyle(e).opacity") < "1"
+    )  # a sign that it is off
     page.mouse.click(380, 500)
     page.locator('[data-testid="stSidebar"][data-collapsed="true"]').wait_for(state="attached")
     page.wait_for_timeout(1500)

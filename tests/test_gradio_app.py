@@ -100,7 +100,7 @@ def test_words_that_a_model_does_not_know_are_said_before_its_verdicts(pair):
     strange, *_ = gradio_app.score(*images, "a giraffe", captions[1], "builtin/clip")
     assert 'class="remark"' not in known
     said = strange[strange.index('class="remark"') :]
-    assert "does not know the word giraffe in these captions" in said.partition("cm-match")[0]
+    assert "does not know the word “giraffe” in these captions" in said.partition("cm-match")[0]
     assert "#found .remark" in gradio_app.LAYOUT  # it looks like a warning
 
 

@@ -278,7 +278,7 @@ def test_of_two_models_a_phone_has_both_results_above_and_few_pictures_of_each(a
 def test_a_word_that_two_models_do_not_know_is_said_once(app):
     test = app(PAGE, query="a horse", images="100", right="MM-Pred, trained")
     (said,) = [warning.value.replace("\\", "") for warning in test.warning]
-    assert said.count("does not know the word horse in this query") == 1
+    assert said.count("does not know the word “horse” in this query") == 1
     assert "Each of the two models was trained on drawn scenes alone" in said
 
 
@@ -669,7 +669,7 @@ def test_words_that_are_no_query_are_ranked_without_a_verdict_and_unknown_ones_a
     assert "The buttons below ask the nearest queries of the set." in said
     assert [each.label for each in test.button if each.label.startswith("Ask “a purple")]
     assert html(test).count('cm-ranked"') == 8 and "score " in html(test) and "wrong</span>" not in html(test)
-    assert "does not know the word dragon in this query. It reads it as an unknown word." in said
+    assert "does not know the word “dragon” in this query. It reads it as an unknown word." in said
     assert "of the first 8 show" not in text(test)
 
 

@@ -24,15 +24,17 @@ def test_the_share_of_unknown_words_by_hand():
 
 def test_a_short_text_has_its_unknown_words_named_and_no_share():
     assert note("a green dragon").endswith(
-        "does not know the word dragon in these captions. It reads it as an unknown word."
+        "does not know the word “dragon” in these captions. It reads it as an unknown word."
     )
-    assert "the words giraffe and zebra in" in note("a giraffe, a zebra")
+    assert "the words “giraffe” and “zebra” in" in note("a giraffe, a zebra")
 
 
 def test_one_unknown_word_is_named_in_a_long_text_too():
     """It was 8 % of the words, all of them read as one unknown word."""
     said = note("a red cube to the left of an elephant", "an elephant to the left of a red cube")
-    assert said.endswith("does not know the word elephant in these captions. It reads it as an unknown word.")
+    assert said.endswith(
+        "does not know the word “elephant” in these captions. It reads it as an unknown word."
+    )
 
 
 def test_a_word_is_unknown_where_the_tokenizer_has_no_token_for_it():

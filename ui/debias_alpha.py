@@ -141,8 +141,8 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
 
 
 def _verdict(study: AlphaStudy, metric: str) -> None:
-    """Whether alpha helps, in one sentence beside its reasons; below it what it gains on groups it was not chosen on, or
-    that it gains nothing."""
+    """Whether alpha helps, in one sentence beside its reasons; below it what it gains on other groups, or that it gains
+    nothing."""
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{_conclusion(study, metric)}**", width="content")
         _reasons(study, metric)

@@ -164,7 +164,7 @@ def list_result(
     if not right:
         return f"None of these {len(found)} pictures shows **{asked}**: no metric counts this query."
     first = sum(row.right for row in rows)
-    said = [f"**{first} of the first {len(rows)} show {asked}.**"]
+    said = [f"**{first} of the first {len(rows)} show{'s' * (first == 1)} {asked}.**"]
     apart = sum(not row.right and bool(row.shared) and not row.missing for row in rows)
     if apart:
         others = len(rows) - first

@@ -73,7 +73,7 @@ def vocabulary_note(
     begun = f"{model} was trained on drawn scenes alone and does not know"
     # Of a query the words are read in less time than a share; one word is named in any text.
     if unknown.words <= _FEW or len(unknown.most) == 1:
-        *more, last = unknown.most
+        *more, last = (f"“{word}”" for word in unknown.most)
         named = f"{', '.join(more)} and {last}" if more else last
         how = "all of them as one unknown word" if more else "it as an unknown word"
         return f"{begun} the word{'s' if more else ''} {named} in {of}. It reads {how}."
