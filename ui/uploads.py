@@ -267,7 +267,8 @@ def upload_prior(entry: str, evaluation: Evaluation) -> Prior | None:
     if found is None:
         return None
     make = lambda: _prior(entry, evaluation, *found)  # noqa: E731
-    return cached_on(evaluation, (PRIOR, upload.version), make)
+    # The name, too: it is said beside the numbers, and the same content may come under another one.
+    return cached_on(evaluation, (PRIOR, found[0], upload.version), make)
 
 
 def _prior(entry: str, evaluation: Evaluation, name: str, content: bytes) -> Prior:
