@@ -99,13 +99,19 @@ def compare(
         order = {"paired": "in order"} if by_order else {}
         show_json({"a": a, "b": b, **where, **of, **order, **_record(first, second)})
         return
-    for line in filter(None, (paired, had)):
-        print(f"{line}\n")
     on = "" if benchmark is None else f" on {benchmark}, split {split}"
-    for name, source, side in (("A", a, first), ("B", b, second)):
-        print(f"{name}: {source if _is_file(source) else f'{source}{on}'}; {_measured(side)}\n")
-    found = differences(first, second)
-    print(format_differences("B minus A", found, ("A better", "B better")))
+    _print_both((a, b), (first, second), on, (paired, had))
+
+
+def _print_both(
+    names: tuple[str, str], sides: tuple[Evaluation, Evaluation], on: str, more: Sequence[str]
+) -> None:
+    """Each side by itself, then their differences. on : what models scored. more : what comes first, "" left out."""
+    for line in filter(None, more):
+        print(f"{line}\n")
+    for letter, source, side in zip("AB", names, sides, strict=True):
+        print(f"{letter}: {source if _is_file(source) else f'{source}{on}'}; {_measured(side)}\n")
+    print(format_differences("B minus A", differences(*sides), ("A better", "B better")))
 
 
 def _latex(

@@ -146,11 +146,7 @@ def adapt(
     options: dict[str, Any] = {"fusion": fusion, "adapter": adapter, "mix": mix}
     options |= _length(preset, epochs, steps, batch) | {"patience": patience, "lr": lr}
     source: dict[str, Any] = {"images": images, "folder": folder, "device": device}
-    if adapter == "readme" and fusion is not None:
-        raise InputError(
-            "The adapter `readme` has one encoder and one decoder layer in place of a fusion; leave out --fusion, or "
-            "choose --adapter text."
-        )
+    _refuse_fusion_of_readme(adapter, fusion)
     if everything:
         refuse_unused("with --all, which has every strategy and its seeds", "strategy", "seed", "no_store")
         refuse_unused("with --all, whose results are cached and not saved elsewhere", "save", "background")
@@ -176,6 +172,14 @@ def adapt(
         show_json({"id": run.id}) if as_json else print(text)
         return
     _run(_with_found_rate(job) if find_lr else job, save, not no_store, as_json)
+
+
+def _refuse_fusion_of_readme(adapter: str | None, fusion: str | None) -> None:
+    if adapter == "readme" and fusion is not None:
+        raise InputError(
+            "The adapter `readme` has one encoder and one decoder layer in place of a fusion; leave out --fusion, or "
+            "choose --adapter text."
+        )
 
 
 def _with_found_rate(job: StrategyRun) -> StrategyRun:

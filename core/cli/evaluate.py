@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -25,6 +25,7 @@ from core.metrics.group_filters import with_tags
 
 if TYPE_CHECKING:
     from core.groups import GroupSet
+    from core.metrics.evaluation import Evaluation
 
 
 @takes_score_options
@@ -77,11 +78,7 @@ def evaluate(
         named["first_groups"] = groups
     record = {**named, **evaluation.record(by)}
     if out is not None:
-        with writing(out):
-            out.mkdir(parents=True, exist_ok=True)
-            evaluation.table().to_csv(out / "groups.csv", index=False)
-            (out / "metrics.json").write_text(json.dumps(record, indent=2, allow_nan=False) + "\n")
-        print_note(f"wrote {out / 'groups.csv'} and {out / 'metrics.json'}")
+        _write(out, evaluation, record)
     if as_json:
         show_json(record)
         return
@@ -101,6 +98,15 @@ def evaluate(
     for column, values in record.get("slices", {}).items() if by else ():
         for value, subset in values.items():
             print(f"\n{column} = {value} ({counted(subset['n_groups'], 'group')})\n{format_metrics(subset)}")
+
+
+def _write(folder: Path, evaluation: Evaluation, record: Mapping[str, Any]) -> None:
+    """The groups as a table, and what is measured of them."""
+    with writing(folder):
+        folder.mkdir(parents=True, exist_ok=True)
+        evaluation.table().to_csv(folder / "groups.csv", index=False)
+        (folder / "metrics.json").write_text(json.dumps(record, indent=2, allow_nan=False) + "\n")
+    print_note(f"wrote {folder / 'groups.csv'} and {folder / 'metrics.json'}")
 
 
 def _command(scores: Path | str | None, benchmark: str | None, split: str) -> str:
