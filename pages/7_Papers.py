@@ -213,11 +213,20 @@ def numbers_of(record: dict[str, Any]) -> Any:
     names = table_html.COUNTERPARTS.get(record["table"], ())
     if not names or record["table"].startswith("cola/"):
         return plots.papers_data(record)
-    key = table_html.table_choices(table_html.WORLD)[names[-1]].key
+    return plots.papers_data(record, lines_here(table_html.table_choices(table_html.WORLD)[names[-1]].key))
+
+
+@st.cache_data(show_spinner=False)
+def lines_here(key: str) -> list[dict[str, Any]]:
+    """The first lines of a table of the built-in world with what ships of them, the same for every visitor: those of
+    SimpleMatch, whose numbers stand in the others, left out."""
     lines = papers.table_plan(ui.VisitorStore(), key, papers.SEEDS).record()["lines"][:_FIRST_LINES]
-    return plots.papers_data(
-        record, [each for each in lines if not each["line"].endswith(table_html._SIMPLEMATCH)]
-    )
+    nobodys = dict.fromkeys(("yours", "yours_std"))
+    return [
+        {"line": each["line"], "cells": [{**cell, **nobodys} for cell in each["cells"]]}
+        for each in lines
+        if not each["line"].endswith(table_html._SIMPLEMATCH)
+    ]
 
 
 def columns_of(record: dict[str, Any]) -> dict[str, Any]:
