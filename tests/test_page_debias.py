@@ -102,6 +102,52 @@ def test_the_slider_moves_every_metric_and_the_group_in_view(app, scored):
     assert "PMI^k with k = 2" in text(test).replace("\\", "")
 
 
+def test_the_matrix_beside_the_slider_at_0_is_the_one_that_the_button_of_the_best_alpha_shows(app, scored):
+    """It was computed at 0.8995 and headed 0.900: two digits differed from what the slider at 0.900 shows."""
+    study = scored[1][FIRST]
+    best = study.best("text_score")
+    assert best._written == round(best.alpha, 3) != best.alpha
+    test = app(set=FIRST, group=study.ids[0])
+    first = html(test)
+    button = next(each for each in test.button if each.label.endswith("highest here"))
+    assert button.label == f"α = {best._written:.3f}, highest here"
+    fine(button.click().run())
+    assert test.slider(key="alpha").value == best._written
+    assert re.findall(r"<table.*?</table>", html(test), re.S) == re.findall(r"<table.*?</table>", first, re.S)
+    assert debias_alpha._changing_alpha(study, 0.0, "text_score") == best._written
+
+
+def test_an_alpha_of_a_narrow_span_has_the_digits_that_keep_it_within():
+    """Highest between 0.1231 and 0.1234 alone: at 0.123, as it was written, it is not."""
+    scores = np.array([[[0.1231, 0.0]], [[0.0, 0.1234]]] * 20)
+    prior = np.array([[1.0, 0.0], [0.0, 1.0]] * 20)
+    truth = np.array([[1], [1]] * 20)
+    study = AlphaStudy(scores, prior, truth, list(map(str, range(40))))
+    best = study.best("text_score")
+    assert best.value == 100 and best._written == pytest.approx(0.1232, abs=1e-12)
+    assert debias_alpha._shortcuts(study, "text_score") == {
+        "0": 0,
+        "0.1232, highest here": best._written,
+        "1": 1,
+    }
+    assert study.curve("text_score").value(best._written) == 100
+
+
+def test_the_exported_protocol_has_the_alphas_that_the_page_writes(app, scored, monkeypatch):
+    given = {}
+    monkeypatch.setattr(
+        "ui.debias_alpha.export_section", lambda name, table=None, *a, **more: given.update({name: table()})
+    )
+    app(set=FIRST)
+    (table,) = (each for name, each in given.items() if name.endswith("protocol"))
+    first = table.iloc[0]
+    written = scored[1][FIRST].best("text_score")._written
+    assert first["metric"] == "TextScore"
+    assert (
+        first["one alpha (tuned on test): alpha"] == first["best (tuned on test, per row): alpha"] == written
+    )
+
+
 def test_what_alpha_turns_in_a_group_is_said_with_the_scores_that_are_compared(app, scored):
     """The matching of a square group is the same at every alpha: its picture showed nothing of what alpha had done."""
     from ui.debias_alpha import _turned, _turned_short
@@ -470,7 +516,7 @@ def test_above_the_figure_stands_what_the_alpha_of_the_slider_does(app):
     study = AlphaStudy(scores, prior, np.zeros((4, 1), int), list("abcd"))
     said = {alpha: _at_alpha(study, alpha, "text_score").replace("\u00a0", " ") for alpha in (0.0, 0.3, 1.0)}
     assert said[0.0].startswith("α = 0, no debiasing: TextScore 75.0 % (95 % interval ")
-    assert said[0.3].startswith("α = 0.3: TextScore 75.0 → 100.0 % (95 % interval ")
+    assert said[0.3].startswith("α = 0.300: TextScore 75.0 → 100.0 % (95 % interval ")
     assert said[0.3].endswith(", chance 50.0 %, no ties; 1 group fixed, 0 broken.")
     assert said[1.0].startswith("α = 1: TextScore 75.0 → 75.0 %") and "1 group fixed, 1 broken" in said[1.0]
     page = app(alpha="1")

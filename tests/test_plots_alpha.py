@@ -80,7 +80,7 @@ def test_the_chosen_metric_stands_out_and_its_highest_point_is_named_on_its_curv
     chosen, others = traces["TextScore"], [traces[n] for n in ("ImageScore", "GroupScore") if n in traces]
     assert others and all(o.line.width < chosen.line.width / 2 and o.opacity < 1 for o in others)
     (star,) = [trace for trace in traces.values() if trace.mode == "markers+text"]
-    assert (star.x[0], star.y[0]) == (exact.alpha, exact.value)
+    assert (star.x[0], star.y[0]) == (exact._written, exact.value)
     assert star.text[1] == f"<b>{exact.value:.1f} % at α = {exact.alpha:.3f}</b>"
     flat = found._replace(y={**found.y, "text_score": np.full(3, 50.0)}, peak=(0.0, 50.0))
     assert not [t for t in alpha.alpha_figure(flat).data if t.mode == "markers+text"]
@@ -105,6 +105,31 @@ def test_no_curve_runs_through_the_numbers_of_the_highest_point(above):
     line = 16 * (top - bottom) / (318 - 90)
     assert star.textposition == "middle left" and abs(star.y[1] - (80 + above)) > 0.6 * line
     assert bottom < star.y[1] - line / 2 and star.y[1] + line / 2 < top
+
+
+@pytest.mark.parametrize(
+    ("first", "rest", "chance_at"),
+    [(25.0, 40.0, 25.0), (40.0, 26.0, 25.0), (22.0, 28.0, 25.0), (60.0, 50.0, 3.7)],
+)
+def test_no_curve_runs_through_the_name_of_the_chance_level(first, rest, chance_at):
+    """It stood at alpha 0, where a curve began: `chance 25.0 %` could not be read."""
+    x = {"text_score": np.array([0.0, 0.4, 1.0])}
+    y = {"text_score": np.array([first, rest])}
+    bands = {"text_score": (y["text_score"] - 5, y["text_score"] + 5)}
+    best = np.array([[0.0, 0.4] if first > rest else [0.4, 1.0]])
+    peak = (0.0, first) if first > rest else (0.7, rest)
+    found = alpha._AlphaData(x, y, bands, {"text_score": chance_at}, "text_score", best, peak)
+    figure = alpha._name_chance(alpha.alpha_figure(found, height=318), found, 318)
+    (name,) = figure.layout.annotations
+    assert name.text.startswith("chance") and not [s.name for s in figure.layout.shapes if s.showlegend][1:]
+    bottom, top = figure.layout.yaxis.range
+    line = 16 * (top - bottom) / (318 - 90)
+    left, right = {"left": (0, 0.3), "right": (0.69, 1), "center": (0.35, 0.65)}[name.xanchor]
+    here = ([first] if left < 0.4 else []) + ([rest] if right > 0.4 else [])
+    if left < 0.4 < right:  # the upright step
+        here = list(np.linspace(first, rest, 50))
+    assert all(abs(value - name.y) > 0.6 * line for value in [*here, max(chance_at, bottom)])
+    assert bottom + line / 2 < name.y < top - line / 2
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

@@ -11,7 +11,7 @@ import streamlit as st
 
 from core import figures as plots
 from core.base.text import _change_in_points, _p_said, _pct, _signed, counted
-from core.debiasing.curves import _spans_text
+from core.debiasing.curves import _alpha_text, _spans_text
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
 from core.exchange.layouts import _Latex, _raised, latex_table, text_table_latex
 from core.figures import alpha as figures
@@ -19,7 +19,7 @@ from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from core.metrics.group_metrics import GroupData
-from core.metrics.groups import METRICS, chance, metrics_of_shape
+from core.metrics.groups import METRICS, TEXT_SCORE, chance, metrics_of_shape
 from core.metrics.statistics import Comparison, compare
 from ui.cached import cached_on
 from ui.chart_clicks import clicked_point
@@ -87,7 +87,7 @@ _PMI = (
 
 def _set_alpha(value: float) -> None:
     """Move the slider (from a callback)."""
-    st.session_state["alpha"] = round(min(max(value, 0.0), 1.0), 3)
+    st.session_state["alpha"] = min(max(value, 0.0), 1.0)
 
 
 @st.fragment
@@ -120,7 +120,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     index = _one_group(study, groups, alpha, metric, matrices)
     # Open or not, it stays so while alpha moves: its label has no alpha in it.
     with st.expander("Every metric at this α", icon=":material/grid_view:", key="every-metric"):
-        st.markdown(f"**α = {alpha:.3f}**")
+        st.markdown(f"**α = {_alpha_text(alpha)}**")
         with st.container(key="metric-cards"):
             _cards(study, alpha, metric)
     _invariance(study, alpha, index)
@@ -135,7 +135,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         papers=("VGPT",),
         label="Export the curves",
         title=inputs.title,
-        note=f"Vertical line: α = {alpha:.3f}. log P(t): {inputs.prior.line}. Strip below: where "
+        note=f"Vertical line: α = {_alpha_text(alpha)}. log P(t): {inputs.prior.line}. Strip below: where "
         f"{METRICS[metric].label} is highest. Shaded: its 95 % band.",
     )
 
@@ -225,11 +225,11 @@ _HELD_OUT = (
 def _tuned_cells(study: AlphaStudy, metric: str) -> dict[str, str]:
     """A metric at its best alpha on all groups: value with interval, alpha, gain over alpha 0 with interval, and p."""
     best, found = study.best(metric), study.verdict(metric)
-    at, gain = study.evaluation(best.alpha).metrics[metric], found.gain.clustered or found.gain
+    at, gain = study.evaluation(best._written).metrics[metric], found.gain.clustered or found.gain
     points = f"{found.gain.difference:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]"
     return {
         "tuned": f"{at.value:.2f} [{at.low:.2f}, {at.high:.2f}]",
-        "its α, tuned": f"{best.alpha:.3f}",
+        "its α, tuned": _alpha_text(best._written),
         "gain, tuned": points.replace("-", "−"),
         "p, any α": "–" if found.too_few else _Latex(_raised(found.p_value)),
     }
@@ -242,14 +242,19 @@ def _plus_minus(mean_and_sd: tuple[float, float]) -> str:
 def _curve_figure(study: AlphaStudy, metric: str) -> go.Figure:
     """Every metric over alpha, without the line at alpha: drawn once for all visitors."""
 
-    def draw() -> go.Figure:
+    data = _curve_data(study, metric)
+    return cached_on(study, f"figure of {metric}", lambda: figures.alpha_figure(data, height=_HEIGHT))
+
+
+def _curve_data(study: AlphaStudy, metric: str) -> figures._AlphaData:
+    """What the figure is drawn from."""
+
+    def made() -> figures._AlphaData:
         curves = {name: study.curve(name) for name in _apart(study, metric)}
         levels = {name: 100 * chance(name, *study.shape, study.truth.shape[1]) for name in curves}
-        return figures.alpha_figure(
-            figures.alpha_data(curves, len(study.scores), levels, metric), height=_HEIGHT
-        )
+        return figures.alpha_data(curves, len(study.scores), levels, metric)
 
-    return cached_on(study, f"figure of {metric}", draw)
+    return cached_on(study, f"curves of {metric}", made)
 
 
 def _apart(study: AlphaStudy, metric: str) -> list[str]:
@@ -264,28 +269,23 @@ def _curve_section(study: AlphaStudy, figure: go.Figure, alpha: float, metric: s
     label = METRICS[metric].label
 
     chart(
-        cached_on(study, f"figure of {metric} on the page", lambda: _on_the_page(figure)),
+        cached_on(study, f"figure of {metric} on the page", lambda: _on_the_page(study, metric)),
         f"Every metric over alpha as steps. {label} is highest, {_where_highest(study, metric)}.",
         "alpha-curve",
     )
     low, high = figure.layout.xaxis.range
-    clicked_point("alpha-curve", lambda point: _set_alpha(low + point.share * (high - low)))
+    clicked_point("alpha-curve", lambda point: _set_alpha(round(low + point.share * (high - low), 3)))
 
 
-def _on_the_page(figure: go.Figure) -> go.Figure:
+def _on_the_page(study: AlphaStudy, metric: str) -> go.Figure:
     """The figure as the page has it, which says above what alpha is and below what band and strip are: the plot has the
-    height of the axis's title and of a second line of the legend, and the chance level its name where it lies. A file
-    keeps them."""
+    height of the axis's title and of a second line of the legend, and the chance level its name where no curve is. A
+    file keeps them."""
+    figure = _curve_figure(study, metric)
     drawn = type(figure)(figure).update_xaxes(title_text=None, tickprefix="α = ")
     drawn.update_traces(showlegend=False, selector={"fill": "tonexty"})
-    bottom = drawn.layout.yaxis.range[0]
-    for level in drawn.layout.shapes:
-        level.showlegend = False
-        if level.type == "line":
-            drawn.add_annotation(
-                text=level.name, x=0, xanchor="left", y=max(level.y0, bottom), yanchor="bottom",
-                yshift=0 if level.y0 > bottom else 6, showarrow=False, font={"size": 12},  # above the strip
-            )  # fmt: skip
+    drawn.update_layout({"shapes": [shape.update(showlegend=False) for shape in drawn.layout.shapes]})
+    figures._name_chance(drawn, _curve_data(study, metric), _HEIGHT)
     return drawn.update_layout(legend={"font": {"size": 12}})
 
 
@@ -306,7 +306,9 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
     words = ("better", "worse") if METRICS[metric].share else ("fixed", "broken")
     better, worse = (int(moved.sum()) for moved in (is_now > was, is_now < was))
     changed = f"{counted(better, 'group')} {words[0]}, {worse} {words[1]}"
-    return unbroken(f"α = {alpha:g}: {label} {_pct(before.metrics[metric].value)} → {value}; {changed}.")
+    return unbroken(
+        f"α = {_short(alpha)}: {label} {_pct(before.metrics[metric].value)} → {value}; {changed}."
+    )
 
 
 _DRAWN = (  # one line of a laptop
@@ -328,9 +330,10 @@ def _controls(study: AlphaStudy) -> tuple[float, str]:
         why = f"alpha moves {', '.join(movable)} on these groups"
         warn_without_effect({"metric": f"{why}, not “{st.query_params['metric'][:40]}”"})
     warn_number("alpha", "Alpha", 0, 1)  # above the row, which has no room for it
+    digits = len(_alpha_text(st.session_state.get("alpha") or 0.0).partition(".")[2])
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         alpha = st.slider(  # begins at its least value; a default of its own is none where buttons set it
-            "Alpha", 0.0, 1.0, step=0.005, format="α = %.3f", key="alpha", bind="query-params",
+            "Alpha", 0.0, 1.0, step=0.005, format=f"α = %.{digits}f", key="alpha", bind="query-params",
             label_visibility="collapsed",
         )  # fmt: skip
         buttons = st.container(horizontal=True, gap="small", width="content")
@@ -352,12 +355,17 @@ def _controls(study: AlphaStudy) -> tuple[float, str]:
     return alpha, metric
 
 
+def _short(alpha: float) -> str:
+    """An alpha in a sentence or on a button: the ends without decimals."""
+    return f"{alpha:g}" if alpha in (0, 1) else _alpha_text(alpha)
+
+
 def _shortcuts(study: AlphaStudy, metric: str) -> dict[str, float]:
     """The alphas that have a button, the one where a metric is highest among them."""
-    best = round(study.best(metric).alpha, 3)
+    best = study.best(metric)._written
     highest = 0.0 if study.verdict(metric).gain.difference == 0 else best
     alphas = sorted({0.0, highest, 1.0})
-    names = [f"{value:g}" if value in (0, 1) else f"{value:.3f}" for value in alphas]
+    names = [*map(_short, alphas)]
     return {
         f"{name}, highest here" if value == highest else name: value
         for name, value in zip(names, alphas, strict=True)
@@ -412,13 +420,13 @@ def _held_out_text(study: AlphaStudy, metric: str) -> str:
 def _tuned_text(study: AlphaStudy, metric: str) -> str:
     """What the best alpha gains on the very groups that it was chosen on, or that none gains anything."""
     best, label, gain = study.best(metric), METRICS[metric].label, study.verdict(metric).gain
-    zero, most = (study.evaluation(alpha).metrics[metric].value for alpha in (0.0, best.alpha))
+    zero, most = (study.evaluation(alpha).metrics[metric].value for alpha in (0.0, best._written))
     if gain.difference == 0:
         also = [span for span in best.intervals.tolist() if span[0] > 0]
         same = f"; as much at α = {_spans_text(also)}" if also else ""
         lost = f"; α = 1 changes it by {_interval(change)}" if (change := _harm(study, metric)) else ""
         return f"No alpha gives more {label} than α = 0 on all groups, {_pct(zero)} %{same} ({TUNED_ON_TEST}){lost}."
-    rise = f"{_pct(zero)} → {_pct(most)} % at α = {best.alpha:.3f}, {_interval(gain)}"
+    rise = f"{_pct(zero)} → {_pct(most)} % at α = {_alpha_text(best._written)}, {_interval(gain)}"
     return f"{TUNED_ON_TEST.capitalize()}: {rise}."
 
 
@@ -553,7 +561,7 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str, p
     st.caption(_lines_said(shown, metric))
     with place:
         at = "the slider's" if not notes else "with the slider at 0," if alpha == 1 else "the best"
-        st.caption(f"**{escape_markdown(group_title(group.id))}** at α = 0 and {at} α = {alpha:.3f}")
+        st.caption(f"**{escape_markdown(group_title(group.id))}** at α = 0 and {at} α = {_alpha_text(alpha)}")
         names = _apart(study, metric)
         st.html("".join(_matrix(d.beside(shown), a, names) for a, d in zip((0.0, alpha), shown, strict=True)))
         st.markdown(_turned_short(before, after))
@@ -575,8 +583,8 @@ def _lines_said(shown: Sequence[GroupData], metric: str) -> str:
 
 def _matrix(data: GroupData, alpha: float, names: Sequence[str]) -> str:
     """The scores of the shown group at alpha, and beside them its verdict by each metric of `names`."""
-    title = f"Debiased log scores at alpha {alpha:.3f}"
-    table = group_html.matrix_html(data, title, row_highest=True, corner=f"α = {alpha:.3f}")
+    title = f"Debiased log scores at alpha {_alpha_text(alpha)}"
+    table = group_html.matrix_html(data, title, row_highest=True, corner=f"α = {_alpha_text(alpha)}")
     kinds = ((METRICS[name].label, data.kinds[name]) for name in names)
     verdicts = "".join(
         f'<li>{plots.OUTCOME_SYMBOLS[kind]} {label}<span class="cm-hidden"> {kind}</span></li>'
@@ -601,7 +609,7 @@ def _turned_short(before: GroupData, after: GroupData) -> str:
 def _turned(before: GroupData, after: GroupData, alpha: float) -> str:
     """Which images' own captions get ahead of all others, or fall behind, with the scores that are compared."""
     lines = [
-        f"Image {group_html.image_name(i)}: its own caption {j + 1} is {was}; at α = {alpha:.3f} it is {now}."
+        f"Image {group_html.image_name(i)}: its own caption {j + 1} is {was}; at α = {_alpha_text(alpha)} it is {now}."
         for (i, j), was, now in zip(before.truth_pairs, _leads(before), _leads(after), strict=True)
         if was.split()[0] != now.split()[0]
     ]
@@ -653,7 +661,7 @@ def _kept_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str]
         return index, why
     index, flips = kept[2], study.flips(alpha, metric)
     does = "fixes" if flips.fixed[index] else "breaks" if flips.broken[index] else "leaves as it is"
-    return index, f"Shown: a group that α = {alpha:.3f} {does}, by {METRICS[metric].label}."
+    return index, f"Shown: a group that α = {_alpha_text(alpha)} {does}, by {METRICS[metric].label}."
 
 
 def _first_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str]:
@@ -665,15 +673,15 @@ def _first_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str
     for verb, mask, steady in (("fixes", now.fixed, best.fixed), ("breaks", now.broken, best.broken)):
         if mask.any():
             kept = mask & steady if (mask & steady).any() else mask
-            return int(kept.argmax()), f"Shown: a group that α = {alpha:.3f} {verb}, by {label}."
-    return 0, f"Shown: the first group. No group changes at α = {alpha:.3f}, by {label}."
+            return int(kept.argmax()), f"Shown: a group that α = {_alpha_text(alpha)} {verb}, by {label}."
+    return 0, f"Shown: the first group. No group changes at α = {_alpha_text(alpha)}, by {label}."
 
 
 def _changing_alpha(study: AlphaStudy, alpha: float, metric: str) -> float:
     """What α = 0 is compared with: alpha, or where it is 0 the best one, or 1 where that one changes no group."""
     if alpha:
         return alpha
-    best = study.best(metric).alpha
+    best = study.best(metric)._written
     return best if best and any(flipped.any() for flipped in study.flips(best, metric)) else 1.0
 
 
@@ -684,7 +692,7 @@ def _instead_of_zero(alpha: float, metric: str) -> str:
         if alpha == 1
         else f"has the most {METRICS[metric].label} on all of these groups"
     )
-    return f"The slider is at α = 0. Beside it: α = {alpha:.3f}, which {what}."
+    return f"The slider is at α = 0. Beside it: α = {_alpha_text(alpha)}, which {what}."
 
 
 def _formula(alpha: float) -> None:
@@ -721,7 +729,7 @@ def _invariance(study: AlphaStudy, alpha: float, index: int) -> None:
                     f"{group_html.image_name(i)}–{j + 1}" for i, j in enumerate(row.matching)
                 ),
                 "total at α = 0": row.before,
-                f"total at α = {alpha:.3f}": row.after,
+                f"total at α = {_alpha_text(alpha)}": row.after,
                 "difference": row.after - row.before,
             }
             for row in rows
@@ -740,8 +748,8 @@ def _curve_table(study: AlphaStudy, metric: str) -> pd.DataFrame:
 def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
     """The exact optimum and the validation protocol, side by side."""
     study = inputs.study
-    record = cached_on(study, "record", study.record)["metrics"]
-    table = _protocol_table(record, study.alpha, interval_text)
+    record = _protocol_record(study)
+    table = _protocol_table(record, _one_alpha(study), interval_text)
     with st.expander(
         "Tuned and validated: α = 0, 1, and chosen", icon=":material/table:", key="alpha-protocol"
     ):
@@ -750,13 +758,29 @@ def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
         st.caption(f"Percent with 95 % intervals. {_PROTOCOL}")
         export_section(
             "alpha-protocol",
-            lambda: _protocol_numbers(record, study.alpha),
+            lambda: _protocol_numbers(record, _one_alpha(study)),
             latex=lambda: _protocol_latex(inputs, record),
             command=inputs.command,
             groups=groups,
             papers=("VGPT",),
             label="Export the table",
         )
+
+
+def _one_alpha(study: AlphaStudy) -> float:
+    """`study.alpha` as it is written."""
+    return study.best(TEXT_SCORE)._written
+
+
+def _protocol_record(study: AlphaStudy) -> dict[str, dict[str, Any]]:
+    """What `study.record` has of the metrics, each best alpha as it is written."""
+
+    def made() -> dict[str, dict[str, Any]]:
+        metrics = study.record(_one_alpha(study))["metrics"]
+        of_best = {name: row["best"] | {"alpha": study.best(name)._written} for name, row in metrics.items()}
+        return {name: row | {"best": of_best[name]} for name, row in metrics.items()}
+
+    return cached_on(study, "record", made)
 
 
 _PROTOCOL = (
@@ -781,7 +805,7 @@ def _protocol_table(
                 "metric": METRICS[name].label,
                 "α = 0": cell(row["alpha_0"]),
                 "α = 1": cell(row["alpha_1"]),
-                f"one α = {alpha:.3f} ({TUNED_ON_TEST})": cell(row["one_alpha"]),
+                f"one α = {_alpha_text(alpha)} ({TUNED_ON_TEST})": cell(row["one_alpha"]),
                 f"best ({TUNED_PER_ROW})": f"{cell(best)} at {_spans_text(best['intervals'], most=2)}",
                 "held out": f"{_spread(held_out['value'], 1)} at {_spread(held_out['alpha'], 2)}"
                 if held_out
@@ -795,7 +819,7 @@ def _protocol_table(
 
 def _protocol_latex(inputs: DebiasInputs, record: Mapping[str, Any]) -> str:
     """The same table in LaTeX, and below it what it is of, how it is read, and its ties."""
-    table = _protocol_table(record, inputs.study.alpha, _bracketed)
+    table = _protocol_table(record, _one_alpha(inputs.study), _bracketed)
     ends = ("alpha_0", "alpha_1", "one_alpha", "best")
     tied = [METRICS[name].label for name, row in record.items() if any(row[end]["ties"] for end in ends)]
     ties = f"Some groups tie by {', '.join(tied)}, which counts as wrong." if tied else "No group ties."
@@ -827,7 +851,7 @@ def _protocol_numbers(record: Mapping[str, Any], alpha: float) -> pd.DataFrame:
         columns |= _spread_columns("held out, alpha 0", held_out.get("alpha_0"))
         rows.append(columns)
     found = pd.DataFrame(rows)  # an alpha has more decimals than a percentage
-    return found.round({name: 4 if ": alpha" in str(name) else 2 for name in found})
+    return found.round({name: 6 if ": alpha" in str(name) else 2 for name in found})
 
 
 def _spread_columns(name: str, spread: Mapping[str, float] | None) -> dict[str, float | None]:

@@ -29,6 +29,7 @@ from core.metrics.group_metrics import metric_entry
 from core.metrics.statistics import Comparison, Estimate
 
 _REPEATS, _STEP = 10, 0.001  # the validation protocol of [VGPT] section 5
+_DECIMALS = 3  # of an alpha, at least
 _HAIR = 2 * float_info.epsilon  # an alpha so near to an edge is that edge: 0.1 + 0.2 is 0.3
 
 
@@ -122,8 +123,34 @@ class BestAlpha(NamedTuple):
     alpha: float
     intervals: np.ndarray
 
+    @property
+    def _written(self) -> float:
+        """The alpha that a page writes and then uses: the middle to three decimals, which a slider can be set to, or to
+        as many more as lie in the interval; the metric is the same there."""
+        return _shortest_within(self.low, self.high)
+
     def __repr__(self) -> str:
         return f"<{_pct(self.value)} % at alpha {_spans_text(self.intervals)}, tuned on test>"
+
+
+def _shortest_within(low: float, high: float) -> float:
+    """The middle of an open interval, rounded to the fewest decimals, three at least, that lie within.
+
+    >>> _shortest_within(0.8, 0.999), _shortest_within(0.1231, 0.1234)
+    (0.899, 0.1232)
+    """
+    middle = (low + high) / 2
+    found = (round(middle, digits) for digits in range(_DECIMALS, 16))
+    return next((alpha for alpha in found if low < alpha < high), middle)
+
+
+def _alpha_text(alpha: float) -> str:
+    """An alpha with three decimals, or with all that it has.
+
+    >>> _alpha_text(0.9), _alpha_text(0.1232)
+    ('0.900', '0.1232')
+    """
+    return max(f"{alpha:.{_DECIMALS}f}", f"{alpha:.15g}", key=len)
 
 
 def _span_text(low: float, high: float) -> str:

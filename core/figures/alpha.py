@@ -9,7 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.base.text import _pct
-from core.debiasing.curves import AlphaCurve
+from core.debiasing.curves import AlphaCurve, _alpha_text
 from core.debiasing.study import PriorStability
 from core.figures._margins import with_threshold_line
 from core.figures._style import MAX_STEPS, OUTCOME_COLOURS, SERIES, faint, hatched, layout, line
@@ -22,6 +22,11 @@ _LETTERS, _LABEL = (
     16,
     0.3,
 )  # the numbers of the peak: pixels of their line, and the share of the axis on a small screen
+_AROUND_PEAK = {
+    "right": (0, 1),
+    "left": (-1, 0),
+    "center": (-0.5, 0.5),
+}  # of `_LABEL`, by the side of the numbers
 _AROUND = 90  # pixels of the figure's height above and below its axes, about
 
 
@@ -59,7 +64,7 @@ def alpha_data(
         y[name] = curve.values[keep]
         bands[name] = low[keep], high[keep]
     best = curves[shaded].best()
-    peak = 0.0 if best.intervals[0, 0] == 0 else best.alpha
+    peak = 0.0 if best.intervals[0, 0] == 0 else best._written
     return _AlphaData(x, y, bands, dict(chance), shaded, best.intervals, (peak, best.value))
 
 
@@ -122,7 +127,7 @@ def _mark_peak(figure: go.Figure, data: _AlphaData, height: int) -> None:
     if data.y[data.shaded].min() == value:
         return
     entry = METRICS[data.shaded]
-    side = "right" if alpha < 0.1 else "left" if alpha > 0.9 else "center"
+    side = _peak_side(data)
     figure.add_scatter(
         x=[alpha, alpha],
         y=[value, _free_height(data, side, height)],
@@ -133,7 +138,7 @@ def _mark_peak(figure: go.Figure, data: _AlphaData, height: int) -> None:
             "symbol": "star",
             "line": {"color": "white", "width": [1, 0]},
         },
-        text=["", f"<b>{_pct(value)} % at α = {alpha:.3f}</b>"],
+        text=["", f"<b>{_pct(value)} % at α = {_alpha_text(alpha)}</b>"],
         textposition=f"middle {side}",
         name=f"{entry.label}: highest",
         hoverinfo="skip",
@@ -141,12 +146,66 @@ def _mark_peak(figure: go.Figure, data: _AlphaData, height: int) -> None:
     )
 
 
+def _name_chance(figure: go.Figure, data: _AlphaData, height: int) -> go.Figure:
+    """The chance level by name in the plot, where no curve runs through it, in place of its entry in the legend."""
+    for level in figure.layout.shapes:
+        if level.type == "line":
+            level.showlegend = False
+            x, y, anchor = _chance_place(data, height)
+            figure.add_annotation(
+                text=level.name,
+                x=x,
+                xanchor=anchor,
+                y=y,
+                yanchor="middle",
+                showarrow=False,
+                font={"size": 12},
+            )
+    return figure
+
+
+def _chance_place(data: _AlphaData, height: int) -> tuple[float, float, str]:
+    """Alpha, percent and the side that is anchored there, of the chance level's name: as near to its line as neither
+    a curve nor the numbers of the peak lie, right of the middle before left of it."""
+    bottom, top = _percent_range(data)
+    line = _LETTERS * (top - bottom) / (height - _AROUND)
+    floor = bottom + _STRIP * (top - bottom) / (height - _AROUND) + 0.6 * line  # the strip is below it
+    level, peak = max(data.chance[data.shaded], bottom), _peak_numbers(data, height)
+    ends = {
+        "right": (0.99, -_LABEL, 0.0),
+        "left": (0.01, 0.0, _LABEL),
+        "center": (0.5, -_LABEL / 2, _LABEL / 2),
+    }
+    steps = np.arange(0.7, 40, 0.1) * line
+    for y in np.stack([level + steps, level - steps], axis=1).ravel():
+        for anchor, (x, first, last) in ends.items():
+            here = [_values_within(data, name, x + first, x + last) for name in data.y]
+            here += [np.array([peak[2]])] if peak[0] < x + last and peak[1] > x + first else []
+            far = np.abs(np.concatenate(here) - y).min(initial=np.inf) > 0.9 * line
+            if far and floor <= y <= top - 0.5 * line:
+                return x, float(y), anchor
+    return 0.99, float(max(level + 0.7 * line, floor)), "right"
+
+
+def _peak_numbers(data: _AlphaData, height: int) -> tuple[float, float, float]:
+    """From which alpha to which, and at which percent, the numbers of the peak stand."""
+    side = _peak_side(data)
+    low, high = _AROUND_PEAK[side]
+    alpha = data.peak[0]
+    return alpha + low * _LABEL, alpha + high * _LABEL, _free_height(data, side, height)
+
+
+def _peak_side(data: _AlphaData) -> str:
+    """On which side of the peak its numbers stand."""
+    return "right" if data.peak[0] < 0.1 else "left" if data.peak[0] > 0.9 else "center"
+
+
 def _free_height(data: _AlphaData, side: str, height: int) -> float:
     """Where the numbers of the peak stand, percent: the height nearest to its mark, above it before below it, at which
     no curve crosses them; where there is none, right above."""
     (alpha, value), (bottom, top) = data.peak, _percent_range(data)
     line = _LETTERS * (top - bottom) / (height - _AROUND)  # a line of text in percent
-    low, high = {"right": (0, 1), "left": (-1, 0), "center": (-0.5, 0.5)}[side]
+    low, high = _AROUND_PEAK[side]
     first, last = alpha + low * _LABEL, alpha + high * _LABEL
     crossed = np.concatenate([_values_within(data, name, first, last) for name in data.y])
     steps = np.arange(1.1, 8, 0.25) * line
