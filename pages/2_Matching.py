@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,7 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import MAX_SLICES, Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from ui import ladder
-from ui.export import BARS_NOTE, MARGIN_NOTE, selection_name
+from ui.export import BARS_NOTE, MARGIN_NOTE, csv_button, row_names, selection_name, tags_table
 from ui.formatting import against_chance
 from ui.selection import last_benchmark
 from ui.uploads import FORMATS, new_upload, show_left_out, stored_upload
@@ -144,10 +145,12 @@ def open_groups(state: Mapping[str, object]) -> None:
 
 
 @st.fragment
-def thresholds(evaluation: Evaluation, bars: go.Figure, name: str, exports: Mapping[str, Any]) -> None:
+def thresholds(
+    evaluation: Evaluation, bars: go.Figure, name: str, model: str, exports: Mapping[str, Any]
+) -> None:
     """Margins and the threshold slider, and the export of all that the page shows, which has the threshold in figures
-    and link; moving it redraws this alone. bars : the figure of all metrics. name : of the files. exports : of
-    `ui.evaluation_exports`."""
+    and link; moving it redraws this alone. bars : the figure of all metrics. name : of the files. model : or file.
+    exports : of `ui.evaluation_exports`."""
     with ui.show_errors():
         marked, note = threshold_section(evaluation)
         ui.export_section(
@@ -156,6 +159,7 @@ def thresholds(evaluation: Evaluation, bars: go.Figure, name: str, exports: Mapp
             {"metrics": bars, **marked},
             table_label="Groups (CSV)",
             note={"metrics": BARS_NOTE, **dict.fromkeys(marked, note)},
+            then=partial(tags_button, evaluation, name, model) if shown_tags(evaluation) else None,
             **exports,
         )
 
@@ -331,10 +335,21 @@ def selected_line(evaluation: Evaluation, tau: float) -> str:
     return f"{start}; **{int(values.sum())} of them matched correctly**: precision {metric_line(precision)}."
 
 
+def shown_tags(evaluation: Evaluation) -> list[str]:
+    """The tags that tell groups apart and whose values fit in a table."""
+    tags = evaluation.tags
+    return [] if tags is None else [str(c) for c in tags.columns if 2 <= tags[c].nunique() <= MAX_SLICES]
+
+
+def tags_button(evaluation: Evaluation, name: str, model: str) -> None:
+    """The table by tag as a file, with every metric and all tags."""
+    table = lambda: tags_table(row_names([model])[0], evaluation, shown_tags(evaluation))  # noqa: E731
+    csv_button("By tag (CSV)", table, f"{name}-by-tag")
+
+
 def slices(evaluation: Evaluation) -> None:
     """The main metrics for every value of a tag; a click on a row opens its groups."""
-    tags = evaluation.tags
-    names = [] if tags is None else [str(c) for c in tags.columns if 2 <= tags[c].nunique() <= MAX_SLICES]
+    names = shown_tags(evaluation)
     if not names:
         return
     st.header("By tag", anchor=False)
@@ -395,7 +410,7 @@ def page(selection: ui.Selection) -> None:
     bars = overview(evaluation, name)
     upload(selection)
     exports = ui.evaluation_exports(selection, {selection.model: evaluation})
-    thresholds(evaluation, bars, f"matching-{selection_name(selection)}", exports)
+    thresholds(evaluation, bars, f"matching-{selection_name(selection)}", selection.model, exports)
     slices(evaluation)
     ui.cite(selection.groups)
 

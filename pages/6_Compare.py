@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from html import escape
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ import ui
 from core import figures
 from core.base.errors import InputError
 from core.base.text import _change_in_points, _exact_differences, _pct, _signed, counted
+from core.exchange._paired_files import _comparison_file
 from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import GroupSet
@@ -55,9 +57,12 @@ CLASSES = {  # as the address has them; the page names the two
     "neither right": "both wrong",
 }
 THIS_PAGE = "pages/6_Compare.py"
-UNCORRECTED = "Exact McNemar test on the groups where they differ, of this metric alone."
+UNCORRECTED = (
+    "McNemar's exact test on the groups where they differ, of this metric alone; of a metric that counts parts of a "
+    "group, the exact sign test."
+)
 ALONE = "p (alone)"
-HOLM = "McNemar's p, corrected by Holm's method for all metrics of this table."
+HOLM = "This p, corrected by Holm's method for all metrics of this table."
 DETECTABLE = (
     "The smallest difference in points that so many groups would have shown with 80 % power, two systems differing on "
     "as many of them; of one comparison alone, so that after Holm's correction it takes more."
@@ -267,12 +272,12 @@ def columns_of(table: pd.DataFrame, sides: tuple[Side, Side], hanging: Clusters 
     """hanging : what groups share, None where each stands by itself."""
     by = "" if hanging is None else hanging.by
     apart, alone, test = (
-        (f"B − A by {by}: 95 %", f"p by {by}", f"p by {by} (Holm)") if by else ("", "McNemar p", "p (Holm)")
+        (f"B − A by {by}: 95 %", f"p by {by}", f"p by {by} (Holm)") if by else ("", "p", "p (Holm)")
     )
     a, b = sides
     measured = ["metric", a.column, b.column, "chance", "B − A", "B − A: 95 %", apart, *WINNERS, alone, test]
     own = [f"{side.column}: {what}" for side in sides for what in ("95 %", "tied")]
-    rest = ["metric", *own, "McNemar p", "p (Holm)", test, "detectable", f"detectable by {by}" if by else ""]
+    rest = ["metric", *own, "p", "p (Holm)", "test", test, "detectable", f"detectable by {by}" if by else ""]
     heads = {a.column: a.short, b.column: b.short, "B − A": "difference", "B − A: 95 %": "95 %"}
     heads |= {
         f"{side.column}: {what}": f"{side.short}: {what}" for side in sides for what in ("95 %", "tied")
@@ -284,7 +289,7 @@ def columns_of(table: pd.DataFrame, sides: tuple[Side, Side], hanging: Clusters 
     }
     helps = {
         "B − A: 95 %": PAIRED_INTERVAL,
-        "McNemar p": UNCORRECTED,
+        "p": UNCORRECTED,
         alone: UNCORRECTED,
         "p (Holm)": HOLM,
         test: HOLM,
@@ -305,7 +310,7 @@ def difference_table(table: pd.DataFrame, columns: Columns, order: list[str]) ->
     _, a, b, *_ = columns.measured
     written = {name: _pct for name in table if table[name].dtype == float}
     written |= dict.fromkeys((a, b), "{:.2f}".format)  # one group of 400 is 0.25 points
-    written |= {name: p_text for name in table if name.startswith(("p", "McNemar"))}
+    written |= {name: p_text for name in table if name == "p" or name.startswith(("p (", "p by "))}
     written |= {name: signed_text for name in table if name.startswith("B − A")}
     ui.wide_table(table.style.format(written), column_config=columns.config, column_order=order)
 
@@ -548,7 +553,7 @@ def page(selection: ui.Selection) -> None:
         st.caption(escape_markdown(found.line))
     more_on_the_test(a, b, sides, table)
     name = f"compare-{pair_name([found.selection.model, other])}"
-    ui.export_section(name, printed(table, found, other), {"metrics": figure}, **exports(found, other))
+    ui.export_section(name, partial(printed, found, other), {"metrics": figure}, **exports(found, other))
     ui.cite(groups)
 
 
@@ -567,15 +572,11 @@ def scales_line(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> str:
     )
 
 
-def printed(table: pd.DataFrame, found: Compared, other: str) -> pd.DataFrame:
-    """The table as it is exported, its columns by the names of `row_names`; where groups were paired by their order
+def printed(found: Compared, other: str) -> pd.DataFrame:
+    """The table as it is exported, its sides called as `row_names` has them; where groups were paired by their order
     alone, it says so."""
-    entries = found.selection.model, other
-    shown = paired._printed_comparison(table)
-    for side, letter, name in zip(sides_of(*entries), "AB", row_names(entries), strict=True):
-        heads = [head for head in shown if head == side.column or head.startswith(f"{side.column}: ")]
-        shown = shown.rename(columns={head: f"{letter}: {name}{head[len(side.column) :]}" for head in heads})
-    return shown.assign(paired="in the order of the files") if found.is_in_order else shown
+    names = row_names((found.selection.model, other))
+    return _comparison_file(found.first, found.second, names, found.is_in_order)
 
 
 def in_order(selection: ui.Selection, other: str) -> Compared | None:

@@ -33,7 +33,7 @@ from core.scorers import plugins
 from core.scoring.cache import ScoreCache
 from ui import import_workbench, misplaced
 from ui.compute_queue import READING
-from ui.export import MARGIN_NOTE, metrics_table
+from ui.export import MARGIN_NOTE, measured_name, metrics_table
 from ui.formatting import against_chance, of_groups
 from ui.misplaced import WAY_IMAGES, WAY_SCORES
 from ui.page import ask_beside, error_text
@@ -355,7 +355,7 @@ def file_section(entry: str, shape: str) -> None:
     ui.chart(figure, "Margins of right and wrong matchings", key="your-margins")
     with st.container(horizontal=True):
         ui.export_section(
-            "your-scores",
+            f"your-scores-{measured_name([entry])}",
             ui.cached_on(evaluation, "table", evaluation.table),
             {"margins": figure},
             title=f"{name}: {size}",

@@ -22,6 +22,7 @@ import ui
 from core import figures as plots
 from core.base.public_mode import is_public
 from core.base.text import _change_in_points, _exact_differences, _pct, _signed, counted, duration
+from core.exchange._paired_files import _comparison_file, _with_origin
 from core.exchange.example import EXAMPLE, EXAMPLE_ID
 from core.exchange.report import ReportSection, report_html
 from core.exchange.run_pairs import (
@@ -55,7 +56,6 @@ from core.groups import GroupSet
 from core.metrics import groups as metrics
 from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
-from core.metrics.paired import _printed_comparison, comparison_table
 from core.metrics.retrieval import COLA_MAP
 from core.runs.store import Run, RunStore
 from core.ttm.records import _next_gain
@@ -1047,9 +1047,11 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
         st.markdown("  \n".join([*lines, differing]))
         means(both, sides, metric, store)
     every_metric(pair.frame, pair.note)
-    tables = {"All metrics of both (CSV)": pair.frame, "Both curves (CSV)": curve_table(data, shown)}
+    names = [shared.whole_label(sweep) for sweep in (first, second)]
+    tables = {"All metrics of both (CSV)": _with_origin(pair.frame, names)}
+    tables["Both curves (CSV)"] = curve_table(data, shown)
     if pair.ends:
-        tables["Paired differences (CSV)"] = _printed_comparison(comparison_table(*pair.ends, ("A", "B")))
+        tables["Paired differences (CSV)"] = _comparison_file(pair.ends[0], pair.ends[1], names)
     about = [f"{side}: {shared.whole_label(s)}." for side, s in zip("AB", (first, second), strict=True)]
     said = " ".join([*about, pair.differing])
     report = (

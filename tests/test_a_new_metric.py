@@ -119,7 +119,7 @@ def test_a_run_that_was_measured_before_a_metric_was_added_or_by_one_that_is_gon
 
 def test_compare(app):
     test = app("pages/6_Compare.py", set=SQUARES, model="builtin/clip", other="builtin/siglip")
-    (table,) = [d.value for d in test.dataframe if "McNemar p" in d.value.columns]
+    (table,) = [d.value for d in test.dataframe if "p" in d.value.columns]
     assert {HALF, SQUARE} <= set(table["metric"])
     fine(test.selectbox(key="by_metric").set_value("square_score").run())
     assert SQUARE in html(app("pages/6_Compare.py", set=SQUARES, group="left-right/test/0003"))

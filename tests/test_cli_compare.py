@@ -71,6 +71,7 @@ def test_the_table_is_written(files, tmp_path):
     run(*files, "--out", tmp_path / "table.csv")
     table = pd.read_csv(tmp_path / "table.csv")
     assert list(table["metric"])[:1] == ["TextScore"] and table["B − A"].iloc[0] == 25.0
+    assert {*table["A: name"]} == {"a"} and {*table["B: name"]} == {"b"} and "crossmatch_version" in table
 
 
 def test_two_files_are_compared_on_the_groups_that_both_have(files, tmp_path):

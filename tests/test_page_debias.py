@@ -139,7 +139,7 @@ def test_the_exported_protocol_has_the_alphas_that_the_page_writes(app, scored, 
         "ui.debias_alpha.export_section", lambda name, table=None, *a, **more: given.update({name: table()})
     )
     app(set=FIRST)
-    (table,) = (each for name, each in given.items() if name.endswith("protocol"))
+    table = given["alpha-protocol-triples-blip-caption"]
     first = table.iloc[0]
     written = scored[1][FIRST].best("text_score")._written
     assert first["metric"] == "TextScore"
@@ -212,7 +212,7 @@ def test_the_table_of_the_protocol_is_exported_as_numbers_alone(app, monkeypatch
         lambda name, table=None, *args, **more: given.update({name: table()}),
     )
     app(alpha="0.25", samples="3")
-    table = given["alpha-protocol"]
+    table = given["alpha-protocol-swap-blip-caption"]
     assert not table.drop(columns="metric").map(lambda cell: isinstance(cell, str)).any().any()
     for name in ("alpha 0", "alpha 1"):
         ends = table[[f"{name}: low", name, f"{name}: high"]].to_numpy()
@@ -229,15 +229,42 @@ def test_export_has_the_command_and_the_rows_at_this_alpha(app, monkeypatch):
         )
     app(alpha="0.25", samples="3")
     said = f"crossmatch alpha {SET} --split test --model {MODEL} --prior gaussian --samples 3"
-    assert given["alpha"]["command"] == given["alpha-protocol"]["command"] == said
-    rows = [row[0] for row in read_latex(given["alpha"]["latex"]())[1:] if not row[0].startswith("by ")]
+    assert (
+        given["alpha-swap-blip-caption"]["command"]
+        == given["alpha-protocol-swap-blip-caption"]["command"]
+        == said
+    )
+    rows = [
+        row[0]
+        for row in read_latex(given["alpha-swap-blip-caption"]["latex"]())[1:]
+        if not row[0].startswith("by ")
+    ]
     chosen = ["held out", r"its $\alpha$", "tuned", r"its $\alpha$, tuned", "gain, tuned", r"p, any $\alpha$"]
     assert rows == [*(rf"$\alpha$ = {a}" for a in ("0", "0.25", "1")), "chance", *chosen]
-    head, *protocol = read_latex(given["alpha-protocol"]["latex"]())
+    head, *protocol = read_latex(given["alpha-protocol-swap-blip-caption"]["latex"]())
     assert (head[0], head[-1]) == ("metric", "chance") and protocol
     assert all(r"{\scriptsize [" in row[i] for row in protocol for i in (1, 2, 3, 4))
     app(view="Without the image")
+    given = {name.partition("-")[0]: each for name, each in given.items()}
     assert given["blind"]["command"].startswith(f"crossmatch blind {SET} --split test --model ")
+
+
+@pytest.mark.parametrize(
+    ("view", "names"),
+    [
+        ("Move alpha", {"alpha-swap-blip-caption", "alpha-protocol-swap-blip-caption"}),
+        ("Language prior", {"language-prior-swap-blip-caption"}),
+        ("Without the image", {"blind-swap-blind-lm-blip-caption"}),
+        ("Training set", {"training-set-blip-caption"}),
+    ],
+)
+def test_files_of_every_view_are_named_after_set_and_model(app, monkeypatch, view, names):
+    """`alpha.csv` of two sets were one file and `alpha (1).csv`."""
+    given = set()
+    for module in ("ui.debias_alpha", "ui.debias_views"):
+        monkeypatch.setattr(f"{module}.export_section", lambda name, *args, **more: given.add(name))
+    app(view=view)
+    assert given == names
 
 
 def test_the_curves_in_latex_have_the_held_out_and_the_tuned_row_and_say_what_they_are_of(
@@ -250,7 +277,7 @@ def test_the_curves_in_latex_have_the_held_out_and_the_tuned_row_and_say_what_th
             f"{module}.export_section", lambda name, *args, **more: given.update({name: more})
         )
     app(set=FIRST)
-    study, latex = scored[1][FIRST], given["alpha"]["latex"]()
+    study, latex = scored[1][FIRST], given["alpha-triples-blip-caption"]["latex"]()
     head, *rows = read_latex(latex)
     at = head.index("TextScore")
     cells = {row[0]: row[at].replace("$-$", "-").replace(r"{\scriptsize ", "").rstrip("}") for row in rows}
@@ -881,11 +908,11 @@ def test_the_noise_of_the_prior_is_chosen_beside_its_count_and_stands_in_the_add
         "ui.debias_alpha.export_section", lambda name, *args, **more: given.update({name: more})
     )
     test = app(samples="1", noise_mean="0.5")
-    assert given["alpha"]["command"].endswith(" --prior gaussian --samples 1 --null-mean 0.5")
+    assert given["alpha-swap-blip-caption"]["command"].endswith(" --prior gaussian --samples 1 --null-mean 0.5")
     fine(test.number_input(key="noise_std").set_value(0.5).run())
-    assert given["alpha"]["command"].endswith(" --samples 1 --null-mean 0.5 --null-std 0.5")
+    assert given["alpha-swap-blip-caption"]["command"].endswith(" --samples 1 --null-mean 0.5 --null-std 0.5")
     fine(test.selectbox(key="prior").set_value("lm").run())
-    assert given["alpha"]["command"].endswith(" --prior lm") and not [
+    assert given["alpha-swap-blip-caption"]["command"].endswith(" --prior lm") and not [
         f for f in test.number_input if f.key == "noise_std"
     ]
 

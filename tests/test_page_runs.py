@@ -570,6 +570,25 @@ def test_a_comparison_is_taken_away_as_tables(app, made):  # noqa: F811
     assert "Both curves (CSV)" in labels and "Paired differences (CSV)" not in labels  # other groups
 
 
+def test_both_files_of_two_runs_have_one_vocabulary_whole_p_values_and_the_version(app, made, monkeypatch):  # noqa: F811
+    """One said “McNemar p” and `chance`, the other `p` and `A: chance`, and both rounded p."""
+    files = {}
+    monkeypatch.setattr("ui.export._file_button", lambda label, data, *_, **__: files.update({label: data}))
+    choose(app(RUNS, together="false"), *made.seeds)
+    whole, tested = (
+        pd.read_csv(io.BytesIO(files[f"{name} (CSV)"]())).set_index("metric")
+        for name in ("All metrics of both", "Paired differences")
+    )
+    assert {*whole} <= {*tested} and {"p", "p (Holm)", "test", "A: name", "A: chance"} <= {*whole}
+    pd.testing.assert_frame_equal(whole, tested.loc[whole.index, list(whole)], check_dtype=False)
+    assert list(whole)[-1] == list(tested)[-1] == "crossmatch_version"
+    assert whole.loc["IndividualMatch", "test"] == "exact sign test"
+    files.clear()
+    choose(app(RUNS), made.group, made.simplematch)
+    seeds = pd.read_csv(io.BytesIO(files["All metrics of both (CSV)"]()))
+    assert {"A: name", "B: name", "B: sd", "crossmatch_version"} <= {*seeds}
+
+
 def test_the_files_of_a_comparison_are_called_by_both_runs(app, made, monkeypatch):  # noqa: F811
     """They were both-curves.csv and compared-runs-report.html, whichever the two runs were."""
     names = []

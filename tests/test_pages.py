@@ -1,6 +1,7 @@
 """Every page, driven from app.py without a browser: visible content, interactions, no exception and no error box."""
 
 import ast
+import io
 import re
 import runpy
 from base64 import b64decode
@@ -9,6 +10,7 @@ from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
+import pandas as pd
 import pytest
 import streamlit
 from driving import button, fine, html, text
@@ -364,6 +366,25 @@ def test_the_table_by_tag_has_both_main_metrics_first_and_then_how_sure_they_are
         (row,) = table[table["objects"] == value].to_dict("records")
         assert row["groups"] == len(own.ids) and row["GroupMatch"] == own.metrics["group_match"].value
         assert row["GroupMatch chance"] == 50 and row["GroupScore tied"] == own.metrics["group_score"].ties
+
+
+def test_the_table_by_tag_is_exported_with_every_metric_and_how_sure_it_is(app, monkeypatch):
+    files = {}
+    monkeypatch.setattr(
+        "ui.export._file_button", lambda label, data, file, *_, **__: files.update({file: data})
+    )
+    app(MATCHING, set="scenes/left-right")
+    table = pd.read_csv(io.BytesIO(files["matching-left-right-clip-by-tag.csv"]()))
+    evaluation = ui.evaluate(ui.whole_test_set("scenes/left-right", "builtin/clip"))
+    assert list(table)[:5] == ["model", "tag", "value", "groups", "metric"]
+    own = evaluation.slices("objects")["objects"]
+    for value, subset in own.items():
+        rows = table[(table["tag"] == "objects") & (table["value"].astype(str) == value)].set_index("metric")
+        found = subset.metrics["group_match"]
+        row = rows.loc["GroupMatch"]
+        assert row["groups"] == len(subset.ids) and row["percent"] == round(found.value, 4)
+        assert (row["low"], row["high"], row["chance"]) == (round(found.low, 4), round(found.high, 4), 50)
+        assert row["tied"] == found.ties and len(rows) == len(subset.metrics)
 
 
 def test_the_threshold_slider_selects_exactly(app):

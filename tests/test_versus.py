@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 from core.base.errors import InputError
-from core.base.text import p_digits
+from core.exchange._paired_files import _comparison_file
 from core.metrics.evaluation import Evaluation
-from core.metrics.paired import SIDES, _printed_comparison, comparison_table, differences, groups_by_winner
+from core.metrics.paired import SIDES, comparison_table, differences, groups_by_winner
 
 RIGHT, WRONG = [[2.0, 0.0], [0.0, 2.0]], [[0.0, 2.0], [2.0, 0.0]]
 TRUTH = np.tile([0, 1], (4, 1))
@@ -49,13 +49,13 @@ def test_the_table_says_values_intervals_chance_and_ties_of_both(two):
 
 
 def test_an_exported_table_has_numbers_alone_without_the_noise_of_their_sums(two):
-    table = comparison_table(*two, ("A", "B")).drop(columns="metric").dropna(axis=1)
+    table = comparison_table(*two, ("A", "B")).drop(columns=["metric", "test"]).dropna(axis=1)
     assert table.select_dtypes(exclude="number").empty
     assert all(len(f"{value:.15g}") <= 14 for value in table.to_numpy(float).ravel())
 
 
-def test_a_file_of_a_comparison_has_the_digits_that_are_printed():
-    """`21.3333333333` and `0.0784196248158` stood in a table for a paper."""
+def test_a_file_of_a_comparison_has_whole_p_values_their_test_what_is_compared_and_the_version():
+    """`21.3333333333` stood in a table for a paper, p had two digits, and “McNemar p” headed a sign test's."""
     rng = np.random.default_rng(1)
     pair = [
         Evaluation.of(
@@ -65,15 +65,20 @@ def test_a_file_of_a_comparison_has_the_digits_that_are_printed():
         )
         for shift in (0.0, 2.0)
     ]
-    table = comparison_table(*pair, ("A", "B"))
-    shown = _printed_comparison(table)
-    for name in shown.select_dtypes("float"):
-        if name in ("McNemar p", "p (Holm)"):
-            assert [p_digits(p) for p in table[name]] == [p_digits(p) for p in shown[name]]
-            assert all(p == float(p_digits(p)) for p in shown[name])
-        else:
-            assert shown[name].dropna().tolist() == table[name].dropna().round(2).tolist()
-    assert shown["McNemar p"].min() < 1e-4 and len(shown.columns) == len(table.columns)
+    table, shown = comparison_table(*pair, ("A", "B")), _comparison_file(*pair, ("one", "two"))
+    found = differences(*pair)
+    assert shown["p"].tolist() == [each.p_value for each in found.values()] and shown["p"].min() < 1e-4
+    assert shown["p (Holm)"].tolist() == [each.p_holm for each in found.values()]
+    for name in {*shown.select_dtypes("float")} & {*table} - {"p", "p (Holm)"}:
+        assert shown[name].dropna().tolist() == table[name].dropna().round(2).tolist()
+    named = shown.set_index("metric")["test"]
+    assert named["GroupMatch"] == "McNemar's exact test"
+    assert named["IndividualMatch"] == "exact sign test"  # it counts images
+    assert {*shown["A: name"]} == {"one"} and {*shown["B: name"]} == {"two"}
+    assert shown["A: chance"].tolist() == shown["B: chance"].tolist() == table["chance"].round(2).tolist()
+    assert list(shown)[-1] == "crossmatch_version" and shown["crossmatch_version"].iloc[0]
+    assert "paired" not in shown
+    assert {*_comparison_file(*pair, ("one", "two"), True)["paired"]} == {"in the order of the files"}
 
 
 def test_a_tie_is_right_for_nobody():

@@ -20,7 +20,7 @@ from core.scorers.score_kinds import KINDS
 from core.scoring.cache import ScoreCache
 from core.scoring.load import scorer_key, scorer_kind, scorer_names
 from ui.cached import cached_on
-from ui.export import tag_words
+from ui.export import selection_name, tag_words
 from ui.fields import number
 from ui.formatting import progress
 from ui.loaders import LazyScorer, evaluate, model_source
@@ -93,6 +93,7 @@ class DebiasInputs(NamedTuple):
     command: str = ""
     title: str = ""  # the selection in one line, above exported figures
     truth_assumed: bool = False
+    name: str = ""  # in the names of downloads
 
 
 def nearest_captioner(model: str) -> NearestModel:
@@ -178,7 +179,9 @@ def file_inputs(selection: Selection, bar: DeltaGenerator) -> DebiasInputs | Non
     st.caption(escape_markdown(f"log P(t): {prior.line}. The scores are taken to be log P(t | image)."))
     study = cached_on(evaluation, stored_upload(entry).version, lambda: _study_of(evaluation, prior))
     assumed = not evaluation.truth_given
-    return DebiasInputs(entry, study, prior, command, selection.description, assumed)
+    return DebiasInputs(
+        entry, study, prior, command, selection.description, assumed, selection_name(selection)
+    )
 
 
 def _change_prior(entry: str, name: str) -> None:
@@ -289,7 +292,8 @@ def debias_inputs(selection: Selection, model: str, picked: PickedPrior) -> Debi
     given = [w for flag, value in options.items() if value is not None for w in (flag, f"{value:g}")]
     command = alpha_command(selection, "alpha", model, "--prior", picked.kind, *given)
     study = _study((*key, picked, selection.tags), evaluation, prior)
-    return DebiasInputs(model, study, prior, command, selection.description)
+    name = selection_name(selection._replace(model=model))
+    return DebiasInputs(model, study, prior, command, selection.description, name=name)
 
 
 @cache

@@ -126,7 +126,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     _invariance(study, alpha, index)
     _formula(alpha)
     export_section(
-        "alpha",
+        f"alpha-{inputs.name}",
         lambda: _curve_table(study, metric),
         {"alpha": lambda: plots.with_threshold_line(figure, alpha)},
         latex=lambda: _curves_latex(inputs, alpha),
@@ -757,7 +757,7 @@ def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
         st.table(table.set_index("metric").map(_whole_numbers))
         st.caption(f"Percent with 95 % intervals. {_PROTOCOL}")
         export_section(
-            "alpha-protocol",
+            f"alpha-protocol-{inputs.name}",
             lambda: _protocol_numbers(record, _one_alpha(study)),
             latex=lambda: _protocol_latex(inputs, record),
             command=inputs.command,

@@ -26,7 +26,7 @@ from core.metrics.groups import IMAGE_TO_TEXT, METRICS, TEXT_SCORE, TEXT_TO_IMAG
 from core.metrics.statistics import Clusters
 from ui.debias import DebiasInputs, alpha_command, blind_models, open_group_in_view, shipped_retrieval, tokens
 from ui.debias_alpha import scenario_text
-from ui.export import BARS_NOTE, chart, export_section
+from ui.export import BARS_NOTE, chart, export_section, measured_name
 from ui.formatting import exact_differences_once, interval_text, p_text, true_minus
 from ui.images import image_tags
 from ui.loaders import evaluate
@@ -62,7 +62,7 @@ def prior_view(inputs: DebiasInputs) -> None:
         )
         _scenarios(likelihoods.scenario, inputs.study)
     export_section(
-        "language-prior",
+        f"language-prior-{inputs.name}",
         None,
         {"log P(t)": figure},
         command=inputs.command,
@@ -143,7 +143,7 @@ def blind_view(selection: Selection) -> None:
         "text-only model can only get single images right: every other comparison is a tie."
     )
     export_section(
-        "blind",
+        f"blind-{measured_name([selection.benchmark, model, selection.model])}",
         None,
         {"blind": figure},
         latex=lambda: latex_table(list(rows.items())),
@@ -312,7 +312,8 @@ def trainset_view() -> None:
         paper = reference("VGPT", "Table 5a")
         st.dataframe(paper[["subset", "method", "metric", "value"]], hide_index=True)
     drawn = {"trainset": alpha.trainset_figure(data)}
-    export_section("trainset", table, drawn, papers=("VGPT",), title=about, note=note)
+    name = f"training-set-{measured_name([stored['model']])}"
+    export_section(name, table, drawn, papers=("VGPT",), title=about, note=note)
 
 
 def _bias_interpretation(rows: list[dict]) -> None:
@@ -428,7 +429,8 @@ def retrieval_view() -> None:
     with st.expander("The paper's numbers (Table 7, BLIP on COCO and Flickr30k)"):
         st.dataframe(reference("VGPT", "Table 7")[["dataset", "method", "metric", "value"]], hide_index=True)
     about = f"{stored['model']} on {stored['benchmark']}, R@1 from image to text: {sizes}"
-    export_section("retrieval", table, {"retrieval": figure}, papers=("VGPT",), title=about, note=note)
+    name = f"retrieval-{measured_name([stored['benchmark'], stored['model']])}"
+    export_section(name, table, {"retrieval": figure}, papers=("VGPT",), title=about, note=note)
 
 
 def _retrieval_table(stored: dict) -> pd.DataFrame:

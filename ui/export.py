@@ -222,7 +222,11 @@ _OWN = ("builtin/", "scenes/")  # what Crossmatch brings: in the name of a downl
 
 def selection_name(selection: Selection) -> str:
     """What downloads of a selection are called: by the file, or by the set and the model."""
-    entries = [selection.model] if selection.is_file else [selection.benchmark, selection.model]
+    return measured_name([selection.model] if selection.is_file else [selection.benchmark, selection.model])
+
+
+def measured_name(entries: Sequence[str]) -> str:
+    """What downloads of one result are called. entries : sets, models and files (`upload/NAME`) that it is of."""
     return "-".join(_names_in_files(entries))
 
 
@@ -314,6 +318,19 @@ def metrics_table(name: str, evaluation: Evaluation) -> pd.DataFrame:
         shown = {key: round(value, 4) for key, value in numbers.items()}
         rows.append({**base, "metric": label, **shown, "tied": found.ties})
     return pd.DataFrame(rows).astype({"tied": "Int64"})
+
+
+def tags_table(name: str, evaluation: Evaluation, tags: Sequence[str]) -> pd.DataFrame:
+    """`metrics_table` of the groups with each value of each of these tags, one below the other."""
+    import pandas as pd
+
+    parts = [
+        metrics_table(name, subset).assign(tag=tag, value=value)
+        for tag in tags
+        for value, subset in evaluation.slices(tag)[tag].items()
+    ]
+    found = pd.concat(parts, ignore_index=True)
+    return found[["model", "tag", "value", *found.columns.drop(["model", "tag", "value"])]]
 
 
 def row_names(entries: Sequence[str]) -> list[str]:

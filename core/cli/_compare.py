@@ -20,14 +20,13 @@ from core.cli._files import _is_embeddings, _is_file
 from core.cli._given_options import refuse_unused
 from core.cli._latex import _latex_of, _of_groups, _refuse_two_forms, _row_names
 from core.cli._output import format_differences, format_metrics, print_note, show_json, writing
+from core.exchange._paired_files import _comparison_file
 from core.exchange.score_columns import _ScoreColumns
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
 from core.metrics.paired import (
     _completed_by,
-    _printed_comparison,
     common_groups,
-    comparison_table,
     differences,
     without_names,
 )
@@ -87,7 +86,7 @@ def compare(
     first, second = _on_the_same(first, second, tag, cluster)
     common |= {*sizes.values()} != {len(first.ids)}
     if out is not None:
-        _write_table(out, first, second, by_order)
+        _write_table(out, (a, b), first, second, by_order)
     where = {} if benchmark is None else {"benchmark": benchmark, "split": split}
     paired = _paired_line((a, b), first) if by_order else ""
     had = f"On the groups that both have: A has {sizes['a']}, B {sizes['b']}." if common else ""
@@ -130,11 +129,12 @@ def _latex(
     )
 
 
-def _write_table(out: Path, first: Evaluation, second: Evaluation, by_order: bool) -> None:
+def _write_table(
+    out: Path, sides: tuple[str, str], first: Evaluation, second: Evaluation, by_order: bool
+) -> None:
+    names = _row_names(sides, [*map(_is_file, sides)])
     with writing(out):
-        table = _printed_comparison(comparison_table(first, second, ("A", "B")))
-        table = table.assign(paired="in the order of the files") if by_order else table
-        table.to_csv(out, index=False)
+        _comparison_file(first, second, names, by_order).to_csv(out, index=False)
     print_note(f"wrote {out}")
 
 

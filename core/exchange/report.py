@@ -386,7 +386,7 @@ def _difference_table(pairs: Sequence[_Pair]) -> str:
         return ""
     head = (
         "<tr><th>Second − first</th><th>Benchmark</th><th>Metric</th><th>Points [95 %]</th><th>Only the second right"
-        "</th><th>Only the first right</th><th>McNemar p</th><th>Holm</th></tr>"
+        "</th><th>Only the first right</th><th>p</th><th>Holm</th></tr>"
     )
     tests = sum(len(pair.tests) for pair in pairs)
     corrected = f"; Holm: its p corrected for all {tests} comparisons of this page" if tests > 1 else ""

@@ -107,7 +107,7 @@ class _Pair(NamedTuple):
     @property
     def frame(self) -> pd.DataFrame:
         """A row per metric of both, in numbers."""
-        return _pair_frame(self.sides, self.measured, self.tested)
+        return _pair_frame(self.sides, self.measured, self.tested, not self.ends and len(self._shared) > 1)
 
     @property
     def note(self) -> str:

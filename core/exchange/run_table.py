@@ -14,12 +14,13 @@ from typing import Any, NamedTuple
 
 from core import datasets
 from core.base.lazy import pandas as pd
-from core.base.text import _change_in_points, _p_text, _true_minus, counted, p_digits
+from core.base.text import _change_in_points, _p_text, _true_minus, counted
 from core.cola.judged import _judged_by
 from core.cola.run import StrategyRun
 from core.datasets.base import GROUPS
 from core.metrics.group_metrics import Metric
 from core.metrics.groups import description_of
+from core.metrics.paired import _test_named
 from core.metrics.retrieval import COLA_MAP
 from core.metrics.statistics import Comparison, Estimate
 from core.runs.store import Run
@@ -372,13 +373,20 @@ def _result(values: Sequence[Mapping[str, Any]], known: Estimate | None, untrain
 # ---- two of them, metric by metric
 
 
+_OVER_SEEDS = "larger p of the exact test over groups and of the one over seeds and groups"
+
+
 def _pair_frame(
-    sides: Sequence[_Ends], names: Sequence[str], compared: Mapping[str, Comparison]
+    sides: Sequence[_Ends],
+    names: Sequence[str],
+    compared: Mapping[str, Comparison],
+    over_seeds: bool = False,
 ) -> pd.DataFrame:
     """A row per metric that both runs have, in numbers: the results of A and of B with their intervals, the chance
-    levels, and where it was tested how far B is ahead, with interval, p and p corrected by Holm's method.
+    levels, and where it was tested how far B is ahead, with interval, p, p corrected by Holm's method, and the test.
 
     Metrics that are one, as on groups of one image, have one row with all their names. compared : by metric.
+    over_seeds : whether seeds were compared, not two single runs.
     """
     found = {name: tuple(side.after["", name] for side in sides) for name in names}
     rows = []
@@ -389,10 +397,11 @@ def _pair_frame(
             ends = {"low": of.low, "high": of.high, "sd": of.sd, "tied": of.ties, "chance": of.chance}
             row |= {side: of.value, **{f"{side}: {key}": value for key, value in ends.items()}}
         test = compared.get(name)
-        row |= {"B − A": None, "B − A: low": None, "B − A: high": None, "p": None, "p (Holm)": None}
+        row |= dict.fromkeys(("B − A", "B − A: low", "B − A: high", "p", "p (Holm)", "test"))
         if test is not None:
             row |= {"B − A": test.difference, "B − A: low": test.low, "B − A: high": test.high}
-            row |= {"p": float(p_digits(test.p_value)), "p (Holm)": float(p_digits(test.p_holm))}
+            row |= {"p": test.p_value, "p (Holm)": test.p_holm}
+            row["test"] = _OVER_SEEDS if over_seeds else _test_named(name)
         rows.append({key: value if key.startswith("p") else _printed(value) for key, value in row.items()})
     return pd.DataFrame(rows).dropna(axis="columns", how="all")
 

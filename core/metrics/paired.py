@@ -10,7 +10,7 @@ import numpy as np
 
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
-from core.base.text import counted, p_digits
+from core.base.text import counted
 from core.metrics._by_name import ByName
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import Metric
@@ -227,6 +227,11 @@ def _exact_test(is_share: bool, by: str = "") -> str:
     return "the exact sign test" if is_share else "McNemar's exact test"
 
 
+def _test_named(name: str, by: str = "") -> str:
+    """The test of a metric, by its key, in a column: `exact sign test`. by : as of `_exact_test`."""
+    return _exact_test(_counts_parts(name), by).removeprefix("the ")
+
+
 def _exact_tests(found: Mapping[str, Comparison], deciding: bool = False) -> str:
     """The tests that p values are of: `McNemar's exact test, of IndividualMatch the exact sign test`. deciding : as of
     `_interval_note`."""
@@ -290,8 +295,8 @@ def comparison_table(a: Evaluation, b: Evaluation, names: Sequence[str]) -> pd.D
     Metrics that are one, as on groups of one image, have one row with all their names.
 
     names : of A and B, as column heads. All accuracies in percent, differences in percentage points, intervals as two
-    numbers in columns that end in `low` and `high`. Where groups hang together, the difference and p by cluster come
-    last, named after what the groups share.
+    numbers in columns that end in `low` and `high`. `test` names the test that p is of. Where groups hang together, the
+    difference, p and test by cluster come last, named after what the groups share.
     """
     rows, compared = [], differences(a, b)
     for name, same in Metric.same(compared).items():
@@ -307,27 +312,17 @@ def comparison_table(a: Evaluation, b: Evaluation, names: Sequence[str]) -> pd.D
             }
         row |= {"chance": a.metrics[name].chance, "B − A": found.difference}
         row |= {"B − A: low": found.low, "B − A: high": found.high, "only B right": found.fixed}
-        row |= {"only A right": found.broken, "McNemar p": found.p_value, "p (Holm)": found.p_holm}
-        row["detectable"] = found.detectable
+        row |= {"only A right": found.broken, "p": found.p_value, "p (Holm)": found.p_holm}
+        row |= {"test": _test_named(name), "detectable": found.detectable}
         if found.clustered is not None:
             by = found.clustered.by
             row |= {f"B − A by {by}: low": found.clustered.low, f"B − A by {by}: high": found.clustered.high}
             row |= {f"p by {by}": found.clustered.p_value, f"p by {by} (Holm)": found.clustered.p_holm}
-            row[f"detectable by {by}"] = found.clustered.detectable
-        rows.append({key: _without_noise(value) for key, value in row.items()})
+            row |= {f"test by {by}": _test_named(name, by), f"detectable by {by}": found.clustered.detectable}
+        rows.append(
+            {key: value if key.startswith("p") else _without_noise(value) for key, value in row.items()}
+        )
     return pd.DataFrame(rows)
-
-
-def _printed_comparison(table: pd.DataFrame) -> pd.DataFrame:
-    """`comparison_table` for a file: percentages and points to two decimals, p values to the digits that are shown."""
-    names = [str(name) for name in table]
-    is_p = [name.startswith(("p by ", "p (")) or name.endswith(" p") for name in names]
-    show = {
-        name: (lambda p: float(p_digits(p))) if of_p else (lambda value: round(value, 2))
-        for name, of_p in zip(names, is_p, strict=True)
-        if pd.api.types.is_float_dtype(table[name])
-    }
-    return table.assign(**{name: table[name].map(each, na_action="ignore") for name, each in show.items()})
 
 
 def _without_noise(value: object) -> object:

@@ -1,0 +1,44 @@
+"""Paired comparisons as files: the columns that tables of two sides have, whichever page or command writes them.
+
+`docs/reference/formats.md` says what each column is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from core.base.lazy import pandas as pd
+from core.exchange.run_table import _software_version
+from core.metrics.evaluation import Evaluation
+from core.metrics.paired import comparison_table
+
+
+def _comparison_file(
+    a: Evaluation, b: Evaluation, names: Sequence[str], in_order: bool = False
+) -> pd.DataFrame:
+    """`comparison_table` for a file: percentages and points to two decimals, p values in full.
+
+    names : of A and B. in_order : whether groups were paired by their order alone.
+    """
+    table = _rounded(comparison_table(a, b, ("A", "B")))
+    chance = table.pop("chance")
+    for side in "AB":
+        table.insert(table.columns.get_loc(f"{side}: tied") + 1, f"{side}: chance", chance)
+    more = {"paired": "in the order of the files"} if in_order else {}
+    return _with_origin(table.assign(**more), names)
+
+
+def _with_origin(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
+    """A table of two sides with what they are, and with the version of Crossmatch that writes it."""
+    sides = {f"{side}: name": name for side, name in zip("AB", names, strict=True)}
+    return table.assign(**sides, crossmatch_version=_software_version())
+
+
+def _rounded(table: pd.DataFrame) -> pd.DataFrame:
+    """Percentages and points to two decimals; a p value is not rounded, as what is computed with it needs it whole."""
+    floats = [name for name in table if pd.api.types.is_float_dtype(table[name]) and not _is_p(str(name))]
+    return table.round(dict.fromkeys(floats, 2))
+
+
+def _is_p(column: str) -> bool:
+    return column == "p" or column.startswith(("p (", "p by "))
