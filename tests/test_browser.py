@@ -1021,6 +1021,25 @@ def test_on_a_phone_what_alpha_changes_and_its_figure_come_before_the_choice_of_
     assert verdict["bottom"] < figure["top"] and figure["bottom"] < 900
     # What is said of the figure stood between it and its slider, which were never on the screen together.
     assert figure["bottom"] < controls["top"] < figure["bottom"] + 60 and controls["bottom"] < views["top"]
+    slider = page.get_by_role("slider").bounding_box()
+    assert slider["y"] + slider["height"] < 844  # on the first screen, and what it does right below it
+    does = page.locator(".st-key-alpha-says p").first.bounding_box()
+    assert controls["bottom"] <= does["y"] < controls["bottom"] + 60
+
+
+def test_on_a_phone_the_pictures_at_both_alphas_open_on_demand(visit):
+    """The page was 3,360 pixels long, a thousand of them the same pictures twice."""
+    page = visit("/Debias?model=builtin/blip-caption&set=scenes/triples", width=390, height=844)
+    page.locator(".st-key-alpha-curve .main-svg").first.wait_for()
+    settle(page)
+    assert page.evaluate("document.querySelector('[data-testid=stMain]').scrollHeight") < 2600
+    drawings = page.locator(".st-key-alpha-drawings")
+    assert not drawings.is_visible()
+    page.locator(".cm-fold summary").click()
+    assert drawings.is_visible()
+    page.get_by_role("button", name="α = 1", exact=True).click()
+    page.locator(".st-key-alpha-drawings").get_by_role("heading", name="α = 1.000").wait_for()  # and stay so
+    assert drawings.is_visible()
 
 
 @pytest.mark.parametrize(

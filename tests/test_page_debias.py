@@ -355,7 +355,7 @@ def alpha_buttons(test):
 def test_slider_buttons_and_line_follow_one_rule(app, scored):
     """The slider stood at the best alpha, and the button beside it said that the best was 0."""
     test, best = app(set=FIRST), round(scored[1][FIRST].best("text_score").alpha, 3)
-    assert "too few to tell whether alpha helps" in text(test)  # 24 groups
+    assert "too few to tell whether removing the language prior helps" in text(test)  # 24 groups
     assert alpha_buttons(test) == ["α = 0", f"α = {best:.3f}, highest here", "α = 1"]
     assert test.slider(key="alpha").value == 0
     assert "The slider starts at 0" in text(
@@ -448,8 +448,8 @@ def test_an_address_of_which_nothing_is_used_opens_the_set_of_a_first_visit(app,
 
 @pytest.mark.parametrize(("scores", "says"), [
     ([[0.0, 1.0]] * 20 + [[0.0, -1.0]] * 20, "No alpha gives more TextScore than α = 0"),  # right captions: the second
-    ([[0.4, 0.0]] * 40, "Alpha helps here"),
-    ([[0.4, 0.0]] * 20, "These 20 groups are too few to tell whether alpha helps."),
+    ([[0.4, 0.0]] * 40, "Removing the language prior helps here."),
+    ([[0.4, 0.0]] * 20, "These 20 groups are too few to tell whether removing the language prior helps."),
 ])  # fmt: skip
 def test_the_page_says_whether_any_alpha_is_better_than_0_beyond_its_interval(scores, says):
     from ui.debias_alpha import _changing_alpha, _conclusion, _results_text
@@ -479,14 +479,29 @@ def test_the_headline_is_of_groups_that_alpha_was_not_chosen_on():
     gains = found.values - found.zero  # the same ten halves at the alpha of the other half, and at 0
     said = _results_text(study, "text_score").replace("−", "-")
     held_out = (
-        f"α from the other half: TextScore {found.zero.mean():.1f} → {found.values.mean():.1f} %, "
-        f"{gains.mean():+.1f} ± {gains.std(ddof=1):.1f} points (SD, ten splits)."
+        f"TextScore {found.zero.mean():.1f} → {found.values.mean():.1f} %, "
+        f"{gains.mean():+.1f} ± {gains.std(ddof=1):.1f} points (α from the other half; SD, ten splits)."
     )
     assert said.startswith(held_out) and said.index(held_out) < said.lower().index("tuned on test")
     # Two lines dense with numbers stood there; a laptop has room for 175 of these letters.
     assert len(said) < 175 and "**" not in said
     alone = AlphaStudy(scores[:1], prior[:1], np.zeros((1, 1), int), ["a"])  # has no halves
     assert "half" not in _results_text(alone, "text_score")
+
+
+def test_the_headline_says_where_a_part_of_the_prior_removed_helps_and_all_of_it_harms():
+    """“Alpha helps here” stood above a curve that fell by 13 points. By hand: of 100 images 30 are right from 0.1
+    on, 60 up to 0.5, and 10 never: 60, then 90, then 30 %."""
+    from ui.debias_alpha import _conclusion, _tuned_text
+
+    scores = np.array([[[0.0, 0.1]]] * 30 + [[[0.5, 0.0]]] * 60 + [[[0.0, 1.0]]] * 10)
+    prior = np.array([[0.0, 1.0]] * 30 + [[1.0, 0.0]] * 60 + [[0.0, 0.0]] * 10)
+    study = AlphaStudy(scores, prior, np.zeros((100, 1), int), list(map(str, range(100))))
+    said = _conclusion(study, "text_score")
+    assert said == "Removing part of the language prior helps here; removing all of it harms."
+    told = _tuned_text(study, "text_score")
+    assert "60.0 → 90.0 % at α = 0.300" in told
+    assert "All of the prior removed, α = 1: −30.0 points (95 % interval −" in told
 
 
 def test_alpha_is_said_to_harm_where_it_only_takes_away():
@@ -499,12 +514,15 @@ def test_alpha_is_said_to_harm_where_it_only_takes_away():
         np.zeros((40, 1), int),
         list(map(str, range(40))),
     )
-    assert _conclusion(study([1.0, 0.0]), "text_score") == "Alpha does not help here, and at α = 1 it harms."
+    assert _conclusion(study([1.0, 0.0]), "text_score") == (
+        "Removing the language prior does not help here, and removing all of it (α = 1) harms."
+    )
     said = _results_text(study([1.0, 0.0]), "text_score")
     assert "α = 1 changes it by −100.0 points (95 % interval −100.0 to " in said
     assert "than α = 0 on all groups, 100.0 %" in said
     assert (
-        _conclusion(study([0.2, 0.0]), "text_score") == "Alpha makes no difference here."
+        _conclusion(study([0.2, 0.0]), "text_score")
+        == "Removing the language prior makes no difference here."
     )  # too weak to matter
 
 
@@ -572,7 +590,7 @@ def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():
     assert alone.helps and row["better_than_0"] is False
     said = _results_text(study, "text_score")
     assert f", +{row['gain']['difference']:.1f} points (95 % interval" in said  # and not that none is better
-    assert _conclusion(study, "text_score") == "Alpha makes no clear difference here."
+    assert _conclusion(study, "text_score") == "Removing the language prior makes no clear difference here."
     sure = _how_sure(study, "text_score")
     assert "corrected for the 3 metrics tested" in sure and "so this may be luck" in sure
     assert f": p = {row['p_any_alpha_holm']:.2g}, **cannot rule luck out**" in sure
@@ -600,7 +618,7 @@ def test_a_gain_that_random_signs_do_not_explain_and_bets_cannot_prove_is_said_t
     record = found.record()
     assert (record["probably"], record["better_than_0"]) == (True, False)
     said = _results_text(study, "text_score")
-    assert _conclusion(study, "text_score") == "Likely, but not proven: alpha helps here."
+    assert _conclusion(study, "text_score") == "Removing the language prior probably helps here (not proven)."
     # The headline has one conclusion and no p or test: of 0.004 and 0.85 in one breath nobody knew which to believe.
     assert "p =" not in said and "p <" not in said and "test" not in said.lower().replace("tuned on test", "")
     assert ", +8.0 points (95 % interval by caption +" in said
@@ -908,7 +926,9 @@ def test_the_noise_of_the_prior_is_chosen_beside_its_count_and_stands_in_the_add
         "ui.debias_alpha.export_section", lambda name, *args, **more: given.update({name: more})
     )
     test = app(samples="1", noise_mean="0.5")
-    assert given["alpha-swap-blip-caption"]["command"].endswith(" --prior gaussian --samples 1 --null-mean 0.5")
+    assert given["alpha-swap-blip-caption"]["command"].endswith(
+        " --prior gaussian --samples 1 --null-mean 0.5"
+    )
     fine(test.number_input(key="noise_std").set_value(0.5).run())
     assert given["alpha-swap-blip-caption"]["command"].endswith(" --samples 1 --null-mean 0.5 --null-std 0.5")
     fine(test.selectbox(key="prior").set_value("lm").run())
@@ -962,12 +982,12 @@ def test_a_view_that_the_page_does_not_have_is_named(app):
 def test_where_alpha_does_not_help_a_button_shows_a_set_where_it_does(app):
     """Whoever opened the page with a set of their own saw a slider that changed nothing."""
     test = app(set="scenes/left-right", model="builtin/blip-caption")
-    (way,) = [each for each in test.button if each.label.startswith("Show a set where alpha helps")]
+    (way,) = [each for each in test.button if each.label.startswith("Where it helps: scenes/triples")]
     there = fine(way.click().run())
     assert (
         there.selectbox(key="set").value == "scenes/triples" and there.selectbox(key="model").value == MODEL
     )
-    assert not [each for each in there.button if each.label.startswith("Show a set where alpha helps")]
+    assert not [each for each in there.button if each.label.startswith("Where it helps: scenes/triples")]
 
 
 def test_on_the_set_that_the_button_shows_alpha_helps():

@@ -17,7 +17,7 @@ from core.exchange.layouts import _Latex, _raised, latex_table, text_table_latex
 from core.figures import alpha as figures
 from core.figures import group_html
 from core.figures.text import escape_markdown
-from core.groups import GroupSet
+from core.groups import Group, GroupSet
 from core.metrics.group_metrics import GroupData
 from core.metrics.groups import METRICS, TEXT_SCORE, chance, metrics_of_shape
 from core.metrics.statistics import Comparison, compare
@@ -75,6 +75,7 @@ _LITTLE = (
 _KEPT = (
     "group-while-alpha-moves"  # in the session: study and metric, and the index that the page chose for them
 )
+_FOLDED = "Its images and captions, before and after"  # what a phone opens
 _HEIGHT = 318  # of the figure: on a laptop it ends above the fold
 
 _PMI = (
@@ -384,19 +385,28 @@ def _gained(study: AlphaStudy, metric: str) -> str:
 
 
 def _conclusion(study: AlphaStudy, metric: str) -> str:
-    """One sentence: alpha helps, makes no difference or harms, or these groups cannot tell."""
+    """One sentence: removing the prior helps, makes no difference or harms, or these groups cannot tell; where a part
+    of it and all of it do different things, both."""
     found = study.verdict(metric)
     if found.too_few:
-        return f"These {len(study.scores)} groups are too few to tell whether alpha helps."
-    if found.helps:
-        return "Alpha helps here."
-    if found.probably:
-        return "Likely, but not proven: alpha helps here."
-    if found.gain.difference > 0:
-        return "Alpha makes no clear difference here."
-    if _harm(study, metric):
-        return "Alpha does not help here, and at α = 1 it harms."
-    return "Alpha makes no difference here."
+        return (
+            f"These {len(study.scores)} groups are too few to tell whether removing the language prior helps."
+        )
+    if found.gain.difference <= 0:
+        harms = _harm(study, metric) is not None
+        does = (
+            "does not help here, and removing all of it (α = 1) harms"
+            if harms
+            else "makes no difference here"
+        )
+        return f"Removing the language prior {does}."
+    here = "" if (harms := _harm(study, metric) is not None) else " here"
+    does = f"makes no clear difference{here}"
+    if found.helps or found.probably:
+        does = "helps here" if found.helps else "probably helps here (not proven)"
+    if harms:
+        return f"Removing part of the language prior {does}; removing all of it harms."
+    return f"Removing the language prior {does}."
 
 
 def _harm(study: AlphaStudy, metric: str) -> Comparison | None:
@@ -414,7 +424,7 @@ def _held_out_text(study: AlphaStudy, metric: str) -> str:
     zero, value, gain = found.zero.mean(), found.values.mean(), found.values - found.zero
     points = true_minus(f"{_signed(gain.mean())} ± {_pct(gain.std(ddof=1))}")
     label = METRICS[metric].label
-    return f"α from the other half: {label} {_pct(zero)} → {_pct(value)} %, {points} points (SD, ten splits)."
+    return f"{label} {_pct(zero)} → {_pct(value)} %, {points} points (α from the other half; SD, ten splits)."
 
 
 def _tuned_text(study: AlphaStudy, metric: str) -> str:
@@ -427,7 +437,10 @@ def _tuned_text(study: AlphaStudy, metric: str) -> str:
         lost = f"; α = 1 changes it by {_interval(change)}" if (change := _harm(study, metric)) else ""
         return f"No alpha gives more {label} than α = 0 on all groups, {_pct(zero)} %{same} ({TUNED_ON_TEST}){lost}."
     rise = f"{_pct(zero)} → {_pct(most)} % at α = {_alpha_text(best._written)}, {_interval(gain)}"
-    return f"{TUNED_ON_TEST.capitalize()}: {rise}."
+    lost = (
+        f" All of the prior removed, α = 1: {_interval(change)}." if (change := _harm(study, metric)) else ""
+    )
+    return f"{TUNED_ON_TEST.capitalize()}: {rise}.{lost}"
 
 
 def _interval(change: Comparison) -> str:
@@ -493,7 +506,7 @@ def _offer_gain(study: AlphaStudy, metric: str) -> None:
     if found.helps or found.probably or st.session_state.get("set") == FIRST_SET:
         return
     page_button(
-        f"Show a set where alpha helps: {FIRST_SET}", PAGE, {"set": FIRST_SET, "model": CAPTIONER},
+        f"Where it helps: {FIRST_SET}", PAGE, {"set": FIRST_SET, "model": CAPTIONER},
         icon=":material/arrow_forward:", key="where-alpha-helps",
     )  # fmt: skip
 
@@ -554,17 +567,28 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str, p
     keep_in_view(groups, group.id)
     st.caption(" ".join([f"{group_line(group.id, list(study.ids))}.", escape_markdown(why), *notes]))
     before, after = shown = [study.evaluation(value).group(index) for value in (0.0, alpha)]
-    for column, value, data in zip(st.columns(2, gap="large"), (0.0, alpha), shown, strict=True):
-        with column:
-            st.markdown(f"### α = {value:.3f}")
-            draw_group(group, data, metric=metric)
-    st.caption(_lines_said(shown, metric))
+    st.html(f'<details class="cm-fold"><summary>{_FOLDED}</summary></details>')  # on a phone; see the style
+    with st.container(key="alpha-drawings"):
+        _draw_before_and_after(study, group, index, alpha, metric, shown)
     with place:
         at = "the slider's" if not notes else "with the slider at 0," if alpha == 1 else "the best"
         st.caption(f"**{escape_markdown(group_title(group.id))}** at α = 0 and {at} α = {_alpha_text(alpha)}")
         names = _apart(study, metric)
         st.html("".join(_matrix(d.beside(shown), a, names) for a, d in zip((0.0, alpha), shown, strict=True)))
         st.markdown(_turned_short(before, after))
+    return index
+
+
+def _draw_before_and_after(
+    study: AlphaStudy, group: Group, index: int, alpha: float, metric: str, shown: Sequence[GroupData]
+) -> None:
+    """Both drawings of a group, which scores decide, and its log P(t)."""
+    for column, value, data in zip(st.columns(2, gap="large"), (0.0, alpha), shown, strict=True):
+        with column:
+            st.markdown(f"### α = {_alpha_text(value)}")
+            draw_group(group, data, metric=metric)
+    st.caption(_lines_said(shown, metric))
+    before, after = shown
     st.markdown(_turned(before.beside(shown), after.beside(shown), alpha))
     values = (f"caption {j + 1}: {p:.4f}" for j, p in enumerate(study.prior[index]))
     prior = true_minus(" · ".join(values))
@@ -573,7 +597,6 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str, p
         f"of a row, on which TextScore depends. log P(t) of this group's captions: {prior}. Alpha "
         "subtracts the same number from a whole column."
     )
-    return index
 
 
 def _lines_said(shown: Sequence[GroupData], metric: str) -> str:
