@@ -753,6 +753,25 @@ def test_an_alpha_that_nobody_chose_says_where_it_comes_from(app, scored):
     assert "The slider is at α = 0" not in text(test)
 
 
+def test_of_a_set_on_which_no_alpha_gains_the_other_one_is_said_to_be_as_good_as_0():
+    """“which has the most TextScore” stood beside a button “α = 0, highest here”."""
+    said = debias_alpha._instead_of_zero(0.118, "text_score", as_good=True)
+    assert said.endswith("α = 0.118, which has as much TextScore as α = 0 on all of these groups.")
+    assert "has the most TextScore" in debias_alpha._instead_of_zero(0.118, "text_score", as_good=False)
+    assert "removes all" in debias_alpha._instead_of_zero(1.0, "text_score", as_good=True)
+
+
+def test_a_file_is_named_once_where_the_images_of_its_prior_were_not_measured():
+    """“Not measured for upload/a.csv on upload/a.csv” it said."""
+    from types import SimpleNamespace
+
+    from ui.debias_views import _measured_on
+
+    name = lambda model, on: _measured_on(SimpleNamespace(model=model), SimpleNamespace(name=on))  # noqa: E731
+    assert name("upload/a.csv", "upload/a.csv") == "a.csv"
+    assert name("upload/a.csv", SET) == f"a.csv on {SET}" and name(MODEL, SET) == f"{MODEL} on {SET}"
+
+
 def test_the_figure_says_alpha_with_the_digits_of_the_slider(scored):
     study = scored[1][SET]
     assert debias_alpha._curve_figure(study, "text_score").layout.xaxis.hoverformat == ".3f"

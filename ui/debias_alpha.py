@@ -433,7 +433,7 @@ def _tuned_text(study: AlphaStudy, metric: str) -> str:
     zero, most = (study.evaluation(alpha).metrics[metric].value for alpha in (0.0, best._written))
     if gain.difference == 0:
         also = [span for span in best.intervals.tolist() if span[0] > 0]
-        same = f"; as much at α = {_spans_text(also)}" if also else ""
+        same = f"; as much at α = {_spans_text(also, most=2)}" if also else ""
         lost = f"; α = 1 changes it by {_interval(change)}" if (change := _harm(study, metric)) else ""
         return f"No alpha gives more {label} than α = 0 on all groups, {_pct(zero)} %{same} ({TUNED_ON_TEST}){lost}."
     rise = f"{_pct(zero)} → {_pct(most)} % at α = {_alpha_text(best._written)}, {_interval(gain)}"
@@ -560,7 +560,8 @@ def _cards(study: AlphaStudy, alpha: float, metric: str) -> None:
 
 def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str, place: DeltaGenerator) -> int:
     """The shown group, at alpha 0 and at alpha, its matrices in a place beside the figure; returns its index."""
-    notes = [] if alpha else [_instead_of_zero(_changing_alpha(study, alpha, metric), metric)]
+    as_good = study.verdict(metric).gain.difference <= 0
+    notes = [] if alpha else [_instead_of_zero(_changing_alpha(study, alpha, metric), metric, as_good)]
     alpha = _changing_alpha(study, alpha, metric)
     index, why = _shown_group(study, alpha, metric)
     group = groups[index]
@@ -571,7 +572,8 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str, p
     with st.container(key="alpha-drawings"):
         _draw_before_and_after(study, group, index, alpha, metric, shown)
     with place:
-        at = "the slider's" if not notes else "with the slider at 0," if alpha == 1 else "the best"
+        best = "with the slider at 0," if alpha == 1 or as_good else "the best"
+        at = best if notes else "the slider's"
         st.caption(f"**{escape_markdown(group_title(group.id))}** at α = 0 and {at} α = {_alpha_text(alpha)}")
         names = _apart(study, metric)
         st.html("".join(_matrix(d.beside(shown), a, names) for a, d in zip((0.0, alpha), shown, strict=True)))
@@ -708,13 +710,11 @@ def _changing_alpha(study: AlphaStudy, alpha: float, metric: str) -> float:
     return best if best and any(flipped.any() for flipped in study.flips(best, metric)) else 1.0
 
 
-def _instead_of_zero(alpha: float, metric: str) -> str:
-    """Where the alpha comes from that is compared with 0 while the slider is at 0."""
-    what = (
-        "removes all of the prior"
-        if alpha == 1
-        else f"has the most {METRICS[metric].label} on all of these groups"
-    )
+def _instead_of_zero(alpha: float, metric: str, as_good: bool) -> str:
+    """Where the alpha comes from that is compared with 0 while the slider is at 0. as_good : as 0, the best one."""
+    label = METRICS[metric].label
+    most = f"as much {label} as α = 0" if as_good else f"the most {label}"
+    what = "removes all of the prior" if alpha == 1 else f"has {most} on all of these groups"
     return f"The slider is at α = 0. Beside it: α = {_alpha_text(alpha)}, which {what}."
 
 

@@ -31,6 +31,7 @@ from ui.formatting import exact_differences_once, interval_text, p_text, true_mi
 from ui.images import image_tags
 from ui.loaders import evaluate
 from ui.selection import group_line, pick_group, set_state
+from ui.uploads import PREFIX
 
 if TYPE_CHECKING:
     from ui.selection import Selection
@@ -213,7 +214,7 @@ def samples_view(inputs: DebiasInputs, groups: GroupSet) -> None:
     samples = inputs.prior.samples
     if samples is not None and len(samples) >= _FEWEST_SAMPLES:
         st.markdown(
-            f"**{escape_markdown(f'{inputs.model} on {groups.name}')}**, measured now: TextScore at its best alpha "
+            f"**{escape_markdown(_measured_on(inputs, groups))}**, measured now: TextScore at its best alpha "
             f"({TUNED_PER_ROW}). Prior: {escape_markdown(inputs.prior.line)}, five draws of each size (mean ± standard "
             "deviation, n − 1)."
         )
@@ -235,10 +236,17 @@ def samples_view(inputs: DebiasInputs, groups: GroupSet) -> None:
         st.dataframe(paper[["method", "metric", "value", "std"]], hide_index=True)
 
 
+def _measured_on(inputs: DebiasInputs, groups: GroupSet) -> str:
+    """A captioner and a set, or the file that stands for both."""
+    if inputs.model == groups.name:
+        return inputs.model.removeprefix(PREFIX)
+    return f"{inputs.model.removeprefix(PREFIX)} on {groups.name}"
+
+
 def _offer_samples(inputs: DebiasInputs, groups: GroupSet, stored: Mapping[str, Any] | None) -> None:
     """That this was not measured on the selected groups, what is shown instead, and the button that measures it."""
     shown = "" if stored is None else f"; shown: {stored['benchmark']}"
-    line = f"Not measured for {inputs.model} on {groups.name}{shown}."
+    line = f"Not measured for {_measured_on(inputs, groups)}{shown}."
     with st.container(horizontal=True, vertical_alignment="center"):
         st.markdown(f"**{escape_markdown(line)}**", width="content")
         if inputs.prior.kind == "file":
