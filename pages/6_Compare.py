@@ -15,7 +15,7 @@ import ui
 from core import figures
 from core.base.errors import InputError
 from core.base.text import _change_in_points, _exact_differences, _pct, _signed, counted
-from core.exchange._paired_files import _comparison_file
+from core.exchange.paired_files import _comparison_file
 from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import GroupSet

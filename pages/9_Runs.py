@@ -22,8 +22,8 @@ import ui
 from core import figures as plots
 from core.base.public_mode import is_public
 from core.base.text import _change_in_points, _exact_differences, _pct, _signed, counted, duration
-from core.exchange._paired_files import _comparison_file, _with_origin
 from core.exchange.example import EXAMPLE, EXAMPLE_ID
+from core.exchange.paired_files import _comparison_file, _with_origin
 from core.exchange.report import ReportSection, report_html
 from core.exchange.run_pairs import (
     _ADAPTED,

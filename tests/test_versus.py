@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from core.base.errors import InputError
-from core.exchange._paired_files import _comparison_file
+from core.exchange.paired_files import _comparison_file
 from core.metrics.evaluation import Evaluation
 from core.metrics.paired import SIDES, comparison_table, differences, groups_by_winner
 

@@ -20,7 +20,7 @@ from core.cli._files import _is_embeddings, _is_file
 from core.cli._given_options import refuse_unused
 from core.cli._latex import _latex_of, _of_groups, _refuse_two_forms, _row_names
 from core.cli._output import format_differences, format_metrics, print_note, show_json, writing
-from core.exchange._paired_files import _comparison_file
+from core.exchange.paired_files import _comparison_file
 from core.exchange.score_columns import _ScoreColumns
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags

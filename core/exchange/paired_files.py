@@ -23,7 +23,7 @@ def _comparison_file(
     table = _rounded(comparison_table(a, b, ("A", "B")))
     chance = table.pop("chance")
     for side in "AB":
-        table.insert(table.columns.get_loc(f"{side}: tied") + 1, f"{side}: chance", chance)
+        table.insert(list(table).index(f"{side}: tied") + 1, f"{side}: chance", chance)
     more = {"paired": "in the order of the files"} if in_order else {}
     return _with_origin(table.assign(**more), names)
 
