@@ -1,5 +1,6 @@
 """The lessons: simulation against the propositions, the transfer check, and every lesson driven from app.py."""
 
+import json
 import re
 from decimal import Decimal
 
@@ -12,7 +13,7 @@ from core import datasets
 from core.base.errors import InputError
 from core.metrics.groups import METRICS
 from core.teaching import lessons
-from ui.lessons import LESSONS
+from ui.lessons import LESSONS, elements
 from ui.lessons.ledger import SET as LEDGER_SET
 from ui.lessons.matrix import DISAGREE
 
@@ -153,6 +154,45 @@ def is_open(test, label):
     """Whether the expander that begins so is open."""
     (found,) = (each for each in test.expander if each.label.startswith(label))
     return found.proto.expanded
+
+
+def test_the_pictures_of_a_card_are_cut_through_no_object():
+    """A card shows two thirds of a square picture (`.cm-thumbs`: 3 to 2, at 20 %): its edges show the floor alone."""
+    for name, lesson in LESSONS.items():
+        for image in elements.example_images(lesson):
+            pixels = np.asarray(image.open(160).convert("RGB"), float)
+            height, width = pixels.shape[:2]
+            top = round(0.2 * (height - width / 1.5))
+            for edge in (top, top + round(width / 1.5) - 1):
+                row = pixels[edge - 1 : edge + 2].mean(axis=0)
+                assert np.abs(row - np.median(row, axis=0)).max() < 30, (name, edge)
+
+
+def test_lesson_5_names_its_set_and_says_after_the_answer_which_captions_the_model_chose(app):
+    test = app(PAGE, lesson="pseudo")
+    before = text(test)
+    assert "the 300 groups of the set scenes/left-right" in before and "gets “" not in before
+    said = [
+        line for line in text(predict(test)).replace("\\", "").splitlines() if line.startswith("- Margin")
+    ]
+    evaluation = elements.evaluate(elements.SET, elements.MODEL)
+    groups = datasets.load(elements.SET, "test")
+    widest = int(evaluation.matches.margin.argmax())
+    assert len(said) == 2
+    own = evaluation.scores[widest][0, 0] + evaluation.scores[widest][1, 1]
+    other = evaluation.scores[widest][0, 1] + evaluation.scores[widest][1, 0]
+    first, second = (0, 1) if own > other else (1, 0)
+    captions = groups[widest].captions
+    assert f"image A gets “{captions[first]}”, image B gets “{captions[second]}”." in said[0]
+    right = tuple(groups[widest].truth) == (first, second)
+    assert ("**right**" in said[0]) == right
+
+
+def test_the_names_of_the_rows_of_lesson_1_have_a_head_and_cannot_be_typed_into(app):
+    """Streamlit marks a column that takes text with a pencil; the one of the rows' names had that and no name."""
+    (table,) = predict(app(PAGE, lesson="matrix")).dataframe
+    names = json.loads(table.proto.columns)["_index"]
+    assert names["label"] == "score of" and names["disabled"]
 
 
 # Of each lesson, what its last button opens: a page, and what has to be seen there.

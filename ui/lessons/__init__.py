@@ -30,7 +30,7 @@ LESSONS = {
         8,
         "Which of its own matchings should a model trust?",
         pseudolabels.show,
-        (SET, 3),
+        (SET, 8),
     ),
     "transfer": Lesson(
         "Memory or skill", 8, "What is left of the gain on groups it never saw?", transfer.show, (SET, 4)
@@ -40,21 +40,21 @@ LESSONS = {
         8,
         "What of a gain is knowledge, and what is the metric?",
         ledger.show,
-        (ledger.SET, 0),
+        (ledger.SET, 11),
     ),
     "binding": Lesson(
         "Whose colour is it?",
         8,
         "Why is “red cube, blue ball” hard, and what fixes it?",
         binding.show,
-        (binding.PAIR, 0),
+        (binding.PAIR, 11),
     ),
     "ladder": Lesson(
         "Where is the binding lost?",
         8,
         "Tokens, pooling, alignment or metric: which step forgets whose colour it was?",
         ladder.show,
-        (ladder.SET, 5),
+        (ladder.SET, 13),
     ),
 }
 

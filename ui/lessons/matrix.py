@@ -142,7 +142,8 @@ def change_the_scores(group: Group, scores: np.ndarray) -> None:
     with right:
         with st.container(width=400):
             draw_group(group, data)
-        st.html(group_html.verdicts_html(data, SHOWN))
+        with st.container(key="lesson-verdicts"):
+            st.html(group_html.verdicts_html(data, SHOWN))
     levels = ", ".join(f"{METRICS[name].label} {_pct(100 * chance(name, 2, 2))} %" for name in SHOWN)
     st.caption(f"Chance levels on random scores: {levels}.")
 
@@ -160,7 +161,11 @@ def edited(scores: np.ndarray) -> np.ndarray:
         st.session_state["matrix_start"] = typed_before(scores)
     frame = matrix_frame(st.session_state["matrix_start"])
     number = st.column_config.NumberColumn(format="%.2f", required=True, min_value=-_MOST, max_value=_MOST)
-    table = st.data_editor(frame, column_config=dict.fromkeys(frame.columns, number), key="matrix")
+    names = st.column_config.Column(
+        "score of", disabled=True
+    )  # else it is a column without a name, with a pencil
+    config = {"_index": names, **dict.fromkeys(frame.columns, number)}
+    table = st.data_editor(frame, column_config=config, key="matrix")
     values = table.to_numpy(dtype=np.float64).copy()
     if not np.isfinite(values).all():
         raise InputError("Every cell of the matrix needs a number; fill the empty one.")

@@ -8,7 +8,9 @@ import streamlit as st
 from core import figures
 from core.base.text import _pct
 from core.exchange.example import EXAMPLE
-from core.figures.text import metric_line
+from core.figures import OUTCOME_SYMBOLS
+from core.figures.group_html import image_name
+from core.figures.text import escape_markdown, metric_line
 from core.metrics import groups as metrics
 from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
@@ -28,11 +30,13 @@ def show() -> None:
     margin = evaluation.matches.margin
     st.markdown(
         "Test-time matching trains a model on its own matchings. Some of them are wrong. It trusts a matching only if "
-        "its **margin** over the next best one reaches a threshold τ: fewer labels, but better ones. Is that so? The "
-        "matching that the built-in CLIP model is most sure of in this set, and one that it is hardly sure of:"
+        "its **margin** over the next best one reaches a threshold τ: fewer labels, but better ones. Is that so? Of "
+        f"the {len(margin)} groups of the set {elements.SET}, the one whose matching the built-in CLIP model is most "
+        "sure of, and one of which it is hardly sure:"
     )
     least = int(np.where(evaluation.matches.tied, np.inf, margin).argmin())
-    for index, column in zip((int(margin.argmax()), least), st.columns(2, gap="large"), strict=True):
+    shown = (int(margin.argmax()), least)
+    for index, column in zip(shown, st.columns(2, gap="large"), strict=True):
         with column:
             st.markdown(f"**Margin {evaluation.group(index).shown_margin}**")
             draw_group(elements.load_group(elements.SET, index), evaluation.group(index), revealed=False)
@@ -45,6 +49,8 @@ def show() -> None:
     if choice is None:
         return
     compare_the_surest(evaluation, choice)
+    chosen = "\n".join(chosen_captions(evaluation, index) for index in shown)
+    st.markdown(f"What the model chose for the two groups above:\n\n{chosen}")
     move_threshold(evaluation)
     elements.question(
         "pseudo",
@@ -80,6 +86,17 @@ def compare_the_surest(evaluation: Evaluation, choice: str) -> None:
         f"- {label} of all groups: {metric_line(everyone)}"
     )
     st.markdown(unbroken(said))
+
+
+def chosen_captions(evaluation: Evaluation, index: int) -> str:
+    """Which caption the model gives each image of a group, and whether that is right, as an item of a list."""
+    data, group = evaluation.group(index), elements.load_group(elements.SET, index)
+    kind = data.kinds[GROUP_MATCH]
+    begin = f"- Margin {data.shown_margin}, {OUTCOME_SYMBOLS[kind]} **{kind}**: "
+    if data.matching is None:
+        return f"{begin}two matchings have the same total."
+    pairs = (f"image {image_name(i)} gets “{group.captions[j]}”" for i, j in enumerate(data.matching))
+    return begin + escape_markdown(", ".join(pairs)) + "."
 
 
 def move_threshold(evaluation: Evaluation) -> None:
