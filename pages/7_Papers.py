@@ -22,6 +22,7 @@ from core.papers.background import is_working, start_table, stop_table
 from core.runs.store import RunStore
 from ui import published, runs, shipped_results
 from ui.formatting import unbroken
+from ui.measured_here import _FIRST_LINES, lines_here, record_here
 from ui.missing import ways_to_get
 from ui.navigation import TRAIN
 
@@ -53,7 +54,6 @@ STATES = {
 }
 _MANY_ROWS, _TALL = 24, 620  # pixels of a table with more rows, which is scrolled by itself
 _BESIDE = 5  # choices of columns that stand beside each other
-_FIRST_LINES = 8  # of our long table below a paper's: four sets, each with test-time matching and SimpleMatch
 # Where else a paper's numbers are measured, on data that are here.
 ELSEWHERE = {
     "vgpt": ("pages/3_Debias.py", "Measure the same on Debias"),
@@ -163,12 +163,12 @@ def runnable(name: str) -> None:
         with st.container(key="way-to-plan"):  # of a phone, where the plan is far below
             st.markdown(way_to_plan(plan))
         with st.container(key="table-actions"):  # on a phone below all else
-            st.fragment(acting, run_every=poll)(*asked)
-        figures = figures_of(name, seeds, record, poll)
-        st.fragment(standing, run_every=poll)(*asked)
+            st.fragment(acting, run_every=poll)(*asked, [plan])
+        figures = figures_of(name, seeds, plan, poll)
+        st.fragment(standing, run_every=poll)(*asked, [plan])
         folded = folded_label(name, record)
     if folded:
-        st.fragment(folded_figure, run_every=poll)(name, seeds, folded)
+        st.fragment(folded_figure, run_every=poll)(name, seeds, folded, [plan])
     ui.export_section(
         f"table-{name.replace('/', '-')}",
         table_html.plan_frame(record),
@@ -188,9 +188,10 @@ def measured_note(record: dict[str, Any]) -> str:
     return MEASURED_NOTE.format(over=" (shipped), or over ".join(over))
 
 
-def figures_of(name: str, seeds: int, record: dict[str, Any], poll: float | None) -> dict[str, Any]:
+def figures_of(name: str, seeds: int, plan: papers.TablePlan, poll: float | None) -> dict[str, Any]:
     """Draws what a table says as a figure, the shipped one where there is one; returns the figures by name, for the
     export. poll : seconds after which that of the numbers is drawn anew."""
+    record = plan.record()
     data = numbers_of(record)
     choices = columns_of(record)
     if name in shipped_results.OF_TABLE:
@@ -202,7 +203,7 @@ def figures_of(name: str, seeds: int, record: dict[str, Any], poll: float | None
         if choices:
             chosen = choose_column(list(choices))
         if choices or (data.has_numbers and data.has_few):
-            st.fragment(as_figure, run_every=poll)(name, seeds, chosen)
+            st.fragment(as_figure, run_every=poll)(name, seeds, [plan], chosen)
     drawn = choices.get(chosen, data)
     return {"numbers": lambda: plots.papers_figure(drawn, table_html._compares_rows(record))}
 
@@ -213,20 +214,9 @@ def numbers_of(record: dict[str, Any]) -> Any:
     names = table_html.COUNTERPARTS.get(record["table"], ())
     if not names or record["table"].startswith("cola/"):
         return plots.papers_data(record)
-    return plots.papers_data(record, lines_here(table_html.table_choices(table_html.WORLD)[names[-1]].key))
-
-
-@st.cache_data(show_spinner=False)
-def lines_here(key: str) -> list[dict[str, Any]]:
-    """The first lines of a table of the built-in world with what ships of them, the same for every visitor: those of
-    SimpleMatch, whose numbers stand in the others, left out."""
-    lines = papers.table_plan(ui.VisitorStore(), key, papers.SEEDS).record()["lines"][:_FIRST_LINES]
-    nobodys = dict.fromkeys(("yours", "yours_std"))
-    return [
-        {"line": each["line"], "cells": [{**cell, **nobodys} for cell in each["cells"]]}
-        for each in lines
-        if not each["line"].endswith(table_html._SIMPLEMATCH)
-    ]
+    return plots.papers_data(
+        record, lines_here(table_html.table_choices(table_html.WORLD)[names[-1]].key, ui.VisitorStore())
+    )
 
 
 def columns_of(record: dict[str, Any]) -> dict[str, Any]:
@@ -281,12 +271,18 @@ def under_way(store: RunStore, name: str, plan: papers.TablePlan) -> bool:
     return is_working(store, name) or any(status.state == "running" for status in plan.lines)
 
 
-def acting(name: str, seeds: int, polled: bool, wrong: str) -> None:
+def plan_now(store: RunStore, name: str, seeds: int, made: list[papers.TablePlan]) -> papers.TablePlan:
+    """The table's plan. made : the one that the page has just made, for its parts; a part that draws itself anew makes
+    another."""
+    return made.pop() if made else papers.table_plan(store, name, seeds)
+
+
+def acting(name: str, seeds: int, polled: bool, wrong: str, made: list[papers.TablePlan]) -> None:
     """What can be done with the table now; polled while it is worked on. wrong : about the number of seeds: nothing
     starts then."""
     with ui.show_errors():
         store = ui.VisitorStore()
-        plan = papers.table_plan(store, name, seeds)
+        plan = plan_now(store, name, seeds, made)
         if polled != under_way(store, name, plan):
             st.rerun()
         if wrong:
@@ -294,11 +290,11 @@ def acting(name: str, seeds: int, polled: bool, wrong: str) -> None:
         actions(store, plan, bool(wrong))
 
 
-def standing(name: str, seeds: int, polled: bool, wrong: str) -> None:
+def standing(name: str, seeds: int, polled: bool, wrong: str, made: list[papers.TablePlan]) -> None:
     """How far the table is: as `acting`."""
     with ui.show_errors():
         store = ui.VisitorStore()
-        plan = papers.table_plan(store, name, seeds)
+        plan = plan_now(store, name, seeds, made)
         record = plan.record()
         empty = len(table_html.empty_rows(record))
         rows = len({line["line"] for line in record["lines"]}) - empty
@@ -336,7 +332,7 @@ def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> l
         ours.append(Ours(ours_head("", choices[names[0]].title if names else ""), note, built_in))
     for name in names[bool(built_in) :]:
         title = choices[name].title
-        measured = papers.table_plan(store, choices[name].key, papers.SEEDS).record()
+        measured = record_here(store, choices[name].key)
         whole, first = (
             table_html.halves({**measured, "lines": of})[0]
             for of in (measured["lines"], measured["lines"][:_FIRST_LINES])
@@ -370,7 +366,7 @@ def verdict(store: RunStore, record: dict[str, Any]) -> str:
     said = table_html.finding(key, record).split("\n\n")[1:]
     for name in names:
         world = table_html.table_choices(table_html.WORLD)[name].key
-        said.append(table_html.finding(world, papers.table_plan(store, world, papers.SEEDS).record(), key))
+        said.append(table_html.finding(world, record_here(store, world), key))
     verdicts = [each.rpartition(" same here:")[0] for each in said if " same here:" in each]
     return "".join(
         f" **{escape_markdown(each)} same here**, on the built-in world (below)." for each in verdicts
@@ -433,18 +429,18 @@ def markup_table(markup: str, rows: int) -> None:
         st.html(markup)
 
 
-def folded_figure(name: str, seeds: int, label: str) -> None:
+def folded_figure(name: str, seeds: int, label: str, made: list[papers.TablePlan]) -> None:
     """The table as a figure, once it is opened; drawn anew while the table is worked on."""
     box = st.expander(label, icon=":material/scatter_plot:", key="as-figure", on_change="rerun")
     if box.open:
         with box:
-            as_figure(name, seeds)
+            as_figure(name, seeds, made)
 
 
-def as_figure(name: str, seeds: int, chosen: str = "") -> None:
+def as_figure(name: str, seeds: int, made: list[papers.TablePlan], chosen: str = "") -> None:
     """The numbers of a table, one row per line. chosen : the columns to show, of `columns_of`."""
     with ui.show_errors():
-        plan = papers.table_plan(ui.VisitorStore(), name, seeds)
+        plan = plan_now(ui.VisitorStore(), name, seeds, made)
         record = plan.record()
         data, ranked = numbers_of(record), table_html._compares_rows(record)
         shown_data = columns_of(record).get(chosen, data)

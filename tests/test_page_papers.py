@@ -960,3 +960,25 @@ def test_a_phone_has_a_way_down_to_the_lines_and_what_runs_them(app):
     test = app(PAPERS, **TTM)
     (way,) = (m.value for m in test.markdown if "#plan-of-" in m.value)
     assert way == "[What each line needs ↓](#plan-of-lines)" and 'id="plan-of-lines"' in html(test)
+
+
+def test_a_view_makes_the_plan_of_each_table_once_and_that_of_the_built_in_world_only_as_runs_finish(
+    app, monkeypatch
+):
+    made = []
+    plan = papers.table_plan
+
+    def planned(_, name, *more):
+        made.append(name)
+        return plan(RunStore(), name, *more)
+
+    monkeypatch.setattr(papers, "table_plan", planned)
+    test = app(PAPERS, **TTM)
+    made.clear()
+    fine(test.run())
+    assert made == ["ttm/1"]
+    finished = SimpleNamespace(id="another", status="finished")
+    monkeypatch.setattr(ui.VisitorStore, "list", lambda *_: [finished])
+    made.clear()
+    fine(test.run())
+    assert sorted(made) == ["ttm/1", "world"]
