@@ -22,7 +22,7 @@ from core.papers.background import is_working, start_table, stop_table
 from core.runs.store import RunStore
 from ui import published, runs, shipped_results
 from ui.formatting import unbroken
-from ui.measured_here import _FIRST_LINES, lines_here, record_here
+from ui.measured_here import _FIRST_LINES, beside_note, figure_numbers, record_here
 from ui.missing import ways_to_get
 from ui.navigation import TRAIN
 
@@ -53,6 +53,7 @@ STATES = {
     "printed": (":material/article:", "gray", "published numbers only"),
 }
 _MANY_ROWS, _TALL = 24, 620  # pixels of a table with more rows, which is scrolled by itself
+_NO_STEP = ("missing", "served", "printed")  # states of lines that no button stands beside
 _BESIDE = 5  # choices of columns that stand beside each other
 # Where else a paper's numbers are measured, on data that are here.
 ELSEWHERE = {
@@ -192,7 +193,7 @@ def figures_of(name: str, seeds: int, plan: papers.TablePlan, poll: float | None
     """Draws what a table says as a figure, the shipped one where there is one; returns the figures by name, for the
     export. poll : seconds after which that of the numbers is drawn anew."""
     record = plan.record()
-    data = numbers_of(record)
+    data = figure_numbers(ui.VisitorStore(), record)
     choices = columns_of(record)
     if name in shipped_results.OF_TABLE:
         numbers = {"numbers": lambda: plots.papers_figure(data)}
@@ -208,22 +209,11 @@ def figures_of(name: str, seeds: int, plan: papers.TablePlan, poll: float | None
     return {"numbers": lambda: plots.papers_figure(drawn, table_html._compares_rows(record))}
 
 
-def numbers_of(record: dict[str, Any]) -> Any:
-    """A table's numbers as its figure has them: below a paper's those of the built-in world, where the same columns are
-    measured there. Cola's table has those lines itself."""
-    names = table_html.COUNTERPARTS.get(record["table"], ())
-    if not names or record["table"].startswith("cola/"):
-        return plots.papers_data(record)
-    return plots.papers_data(
-        record, lines_here(table_html.table_choices(table_html.WORLD)[names[-1]].key, ui.VisitorStore())
-    )
-
-
 def columns_of(record: dict[str, Any]) -> dict[str, Any]:
     """What the figure of a table may show, by name: of the papers and of strategies each data set; else the columns are
     what is compared, and all are shown."""
     by_method = record["table"].startswith("world") and not table_html._compares_rows(record)
-    return {} if by_method else plots.papers_data(record)._choices()
+    return {} if by_method else figure_numbers(ui.VisitorStore(), record)._choices()
 
 
 def has_figure(record: dict[str, Any]) -> bool:
@@ -346,8 +336,9 @@ def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> l
     if not ours or (not own and len(ours) == 1):
         markup_table(own or ours.pop(0).markup, rows)
     elif own:  # one above the other: beside each other, each would show half of its columns
-        st.markdown("**Published**, as the paper prints it")
+        st.markdown(published_head(record))
         st.html(own)
+        st.html('<div id="ours-here"></div>')  # to which what is said above the table leads
         for said in findings(record["table"], record)[1:]:
             st.markdown(said)
     for each in ours[:-1]:  # of several the longest training decides; the others are opened
@@ -356,6 +347,14 @@ def tables(store: RunStore, record: dict[str, Any], rows: int, empty: bool) -> l
     for each in ours[-1:]:
         ours_table(each)
     return cells
+
+
+def published_head(record: dict[str, Any]) -> str:
+    """Above a paper's table: of a figure its lines are there alone, until one of them has been run."""
+    cells = [cell for line in record["lines"] for cell in line["cells"]]
+    if any(cell["paper"] is not None for cell in cells):
+        return "**Published**, as the paper prints it"
+    return "**The paper's lines**, of which it prints no numbers: yours stand here once you have run one"
 
 
 def verdict(store: RunStore, record: dict[str, Any]) -> str:
@@ -369,7 +368,8 @@ def verdict(store: RunStore, record: dict[str, Any]) -> str:
         said.append(table_html.finding(world, record_here(store, world), key))
     verdicts = [each.rpartition(" same here:")[0] for each in said if " same here:" in each]
     return "".join(
-        f" **{escape_markdown(each)} same here**, on the built-in world (below)." for each in verdicts
+        f" **{escape_markdown(each)} same here**, on the built-in world ([below ↓](#ours-here))."
+        for each in verdicts
     )
 
 
@@ -381,14 +381,15 @@ def way_to_plan(plan: papers.TablePlan) -> str:
 
 def finding_of(key: str, measured: dict[str, Any], record: dict[str, Any]) -> str:
     """What our table says of the paper's claim, in Markdown."""
-    return in_markdown(table_html.finding(key, measured, record["table"]))
+    paragraphs = table_html.finding(key, measured, record["table"]).split("\n\n")
+    return "\n\n".join(map(in_markdown, paragraphs))
 
 
 def in_markdown(said: str) -> str:
     """A finding; its first words are bold where they are a verdict on the paper's claim."""
     verdict, here, rest = said.rpartition(" same here:")
     bold = f"**{escape_markdown(verdict)}{here}**" if here else ""
-    return bold + escape_markdown(unbroken(rest))
+    return bold + escape_markdown(unbroken(rest).replace("α = ", "α\u00a0=\u00a0"))
 
 
 def ours_head(name: str, title: str) -> str:
@@ -442,14 +443,15 @@ def as_figure(name: str, seeds: int, made: list[papers.TablePlan], chosen: str =
     with ui.show_errors():
         plan = plan_now(ui.VisitorStore(), name, seeds, made)
         record = plan.record()
-        data, ranked = numbers_of(record), table_html._compares_rows(record)
+        data, ranked = figure_numbers(ui.VisitorStore(), record), table_html._compares_rows(record)
         shown_data = columns_of(record).get(chosen, data)
         side = "" if shown_data.is_one_sided else ", the reference hollow and yours filled"
         of = f", {chosen}" if chosen else ""
         alt = f"Numbers of the table {plan.title}{of}{side}, one row per line."
         ui.chart(plots.papers_figure(shown_data, ranked), alt, "papers-figure")
         if ranked:
-            st.caption(highest_note(shown_data, len(shown_data.results) < len(data.results)))
+            note = highest_note(shown_data, len(shown_data.results) < len(data.results))
+            st.caption(f"{note} {beside_note(record)}")
 
 
 def highest_note(shown_data: Any, has_more: bool) -> str:
@@ -633,17 +635,43 @@ def plan_of_lines(store: RunStore, plan: papers.TablePlan, blocked: bool) -> Non
     if not box.open:
         return
     with box:
-        queued = is_working(store, plan.name)
-        for i, status in enumerate(plan.lines):
-            line_row(store, status, f"line-{i}", queued, blocked)
+        rest = [status for status in plan.lines if state_of(status) not in _NO_STEP]
+        with st.container(key="plan-rows"):
+            for status in rest:
+                queued = is_working(store, plan.name)
+                line_row(store, status, f"line-{plan.lines.index(status)}", queued, blocked)
+        lines_without_step(plan)
         if needs:
             st.markdown("**Not on this machine.** A line can be run once all that it waits for is here.")
         for item in needs:
             resource(item)
 
 
+def lines_without_step(plan: papers.TablePlan) -> None:
+    """The lines that nothing can be done with now, in few words: what each waits for, once it is opened, and the names
+    of those that are printed alone."""
+    waiting = [status for status in plan.lines if state_of(status) in ("missing", "served")]
+    printed_alone = [status.line.label for status in plan.lines if state_of(status) == "printed"]
+    if printed_alone:
+        st.caption(escape_markdown(f"Published numbers only: {'; '.join(printed_alone)}."))
+    if not waiting:
+        return
+    verb = "waits" if len(waiting) == 1 else "wait"
+    with st.expander(
+        f"{counted(len(waiting), 'line')} {verb}, and for what", icon=":material/hourglass_empty:"
+    ):
+        st.markdown("\n".join(map(waits_for, waiting)))
+
+
+def waits_for(status: papers.LineStatus) -> str:
+    """A line that waits as an item of a list, by the names that stand below."""
+    needs = "; ".join(text.partition(": ")[0] for text in status.missing)
+    some = f" ({len(status.complete)} of {counted(status.seeds_needed, 'seed')})" if status.complete else ""
+    return f"- **{escape_markdown(status.line.label)}**{some}: {escape_markdown(needs)}"
+
+
 def line_row(store: RunStore, status: papers.LineStatus, key: str, queued: bool, blocked: bool) -> None:
-    """A line by itself: state, seeds, time, and one button with its next step, or what it waits for.
+    """A line by itself: state, seeds, time, and one button with its next step.
 
     queued : the whole table is being run, this line in its turn.
     """
@@ -664,13 +692,11 @@ def line_row(store: RunStore, status: papers.LineStatus, key: str, queued: bool,
 
 
 def next_step(store: RunStore, status: papers.LineStatus, key: str, blocked: bool) -> None:
-    """One button: open its runs, or run it; or what it needs, by the names that stand below."""
+    """One button: open its runs, or run it."""
     if status.state in ("ready", "stopped") and not is_public():
         begin = lambda: status.start(store)  # noqa: E731
         icon = ":material/play_arrow:"
         st.button("Run", key=key, icon=icon, on_click=runs.run_action, args=(begin,), disabled=blocked)
-    elif status.state == "missing":
-        st.caption(escape_markdown("; ".join(text.partition(": ")[0] for text in status.missing)))
     elif status.runs:
         newest = store.get(next(iter(status.runs)))
         page, state = RUN_PAGES.get(newest.kind, ("pages/9_Runs.py", {}))
@@ -682,9 +708,10 @@ def next_step(store: RunStore, status: papers.LineStatus, key: str, blocked: boo
 
 
 def resource(item: Any) -> None:
-    """Data or weights that are not here, with the ways to get them."""
-    st.markdown(f"**{escape_markdown(item.what)}**, needed by {counted(item.lines, 'line')} of this table")
-    ways_to_get(item.ways)
+    """Data or weights that are not here, with the ways to get them once it is opened."""
+    label = f"**{escape_markdown(item.what)}**, for {counted(item.lines, 'line')}"
+    with st.expander(label, icon=":material/download:"):
+        ways_to_get(item.ways)
 
 
 # --- tables of other kinds -----------------------------------------------------------------------------------------
@@ -694,7 +721,11 @@ def printed(paper: str, table: str) -> None:
     """A table that is no run of adaptation: its numbers, its notes, and how to measure the same."""
     frame = table_html.paper_frame(paper, table)
     st.markdown(told(table))
-    st.dataframe(frame, hide_index=True, key="printed")
+    about = [name for name in ("subset", "model", "method") if name in frame]
+    numbers_first = frame[
+        [name for name in frame if name not in about] + about
+    ]  # a phone shows three columns
+    st.dataframe(numbers_first, hide_index=True, key="printed")
     for number, note in enumerate(table_html.table_notes(paper, table), 1):
         st.caption(escape_markdown(f"[{number}] {note}"))
     ui.page_button(

@@ -898,7 +898,7 @@ def test_three_pictures_stand_in_one_row_beside_their_words(visit):
         ("Language priors", "Table 1a", 20),
         ("Language priors", "Table 13", 20),
         ("Language priors", "Table 12", 3),
-        ("Cola", "Table 1", 12),
+        ("Cola", "Table 1", 13),  # one of them of the built-in world
         ("The built-in world", "Cola", 8),
         ("The built-in world", "Sets and models", 12),
         ("The built-in world", "Iterations", None),

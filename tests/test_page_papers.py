@@ -1,5 +1,6 @@
 """The papers page, driven from app.py: numbers beside runs, what is missing, and running what can run."""
 
+import base64
 import json
 import os
 import re
@@ -7,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
+import numpy as np
 import pandas as pd
 import pytest
 from adapted import finish, made, made_home  # noqa: F401  fixtures
@@ -350,7 +352,9 @@ def test_a_figure_of_several_data_sets_shows_one_and_the_address_says_which(app,
     choice = test.segmented_control(key="column")
     assert choice.options == ["VG-Relation", "VG-Attribution", "COCO-Order", "Flickr30k-Order", "all"]
     marks, lines = shown_figure(test)
-    assert marks == ["ARO VG-Relation TextScore, paper", "chance: TextScore 50 %"]
+    ours = {"here, relations-1x4 beside VG-Relation, shipped", "chance: here 25 %"}
+    assert set(marks) == {"ARO VG-Relation TextScore, paper", "chance: TextScore 50 %", *ours}
+    assert len(lines) == 20
     assert "OPT, blind LM" in lines and "random, chance" not in lines
     assert "The highest of each column" in text(test) and "All columns stand in the tables below" in text(
         test
@@ -360,7 +364,8 @@ def test_a_figure_of_several_data_sets_shows_one_and_the_address_says_which(app,
     exported = files["numbers"]()  # what is seen
     assert exported.data[0].name == "ARO COCO-Order TextScore, paper"
     fine(test.segmented_control(key="column").set_value("all").run())
-    assert len(shown_figure(test)[0]) == 4
+    names = {name for name in shown_figure(test)[0] if not name.startswith("chance")}
+    assert len(names) == 4
     fine(test.selectbox(key="table").set_value("Table 1c").run())  # which has that choice, too
     assert test.segmented_control(key="column").value == "all"
     fine(test.selectbox(key="table").set_value("Table 3a").run())
@@ -627,7 +632,7 @@ def test_strategies_have_their_interval_over_seeds_and_questions_and_their_chanc
     shown = table_html.table_html(record)
     assert shown.count('title="95 % interval over seeds and questions or pairs"') == 56
     levels = re.findall(r"<span>(.*?)</span>", re.search(r'<tr class="cm-chance">(.*?)</tr>', shown)[1])
-    assert levels == ["11.88", "12.59", "7.85", "29.08", "25.00", "50.00", "50.00"]
+    assert levels == ["11.88", "7.85", "12.59", "29.08", "25.00", "50.00", "50.00"]
     copied = table_html.plan_frame(record)
     assert {"shipped_low", "shipped_high", "shipped_over", "chance"} <= set(copied)
     latex = table_html.shown_frame(record)
@@ -942,9 +947,10 @@ def test_what_is_marked_is_said_once_below_the_figure(app):
 
 
 @pytest.mark.parametrize(("paper", "table", "says"), [
-    ("Test-Time Matching", "Table 1", "**In part the same here**, on the built-in world (below)."),
-    ("Language priors", "Table 3a", "**The same here**, on the built-in world (below)."),
-    ("Cola", "Table 1", "**In part the same here**, on the built-in world (below)."),
+    ("Test-Time Matching", "Table 1", "**In part the same here**, on the built-in world ([below ↓](#ours-here))."),
+    ("Language priors", "Table 1a", "**In part the same here**, on the built-in world ([below ↓](#ours-here))."),
+    ("Language priors", "Table 3a", "**The same here**, on the built-in world ([below ↓](#ours-here))."),
+    ("Cola", "Table 1", "**In part the same here**, on the built-in world ([below ↓](#ours-here))."),
     ("Test-Time Matching", "Fig. 2", ""),
 ])  # fmt: skip
 def test_whether_it_is_the_same_here_stands_beside_what_a_papers_table_says(app, paper, table, says):
@@ -965,20 +971,129 @@ def test_a_phone_has_a_way_down_to_the_lines_and_what_runs_them(app):
 def test_a_view_makes_the_plan_of_each_table_once_and_that_of_the_built_in_world_only_as_runs_finish(
     app, monkeypatch
 ):
-    made = []
+    asked = []
     plan = papers.table_plan
 
     def planned(_, name, *more):
-        made.append(name)
+        asked.append(name)
         return plan(RunStore(), name, *more)
 
     monkeypatch.setattr(papers, "table_plan", planned)
     test = app(PAPERS, **TTM)
-    made.clear()
+    asked.clear()
     fine(test.run())
-    assert made == ["ttm/1"]
+    assert asked == ["ttm/1"]
     finished = SimpleNamespace(id="another", status="finished")
     monkeypatch.setattr(ui.VisitorStore, "list", lambda *_: [finished])
-    made.clear()
+    asked.clear()
     fine(test.run())
-    assert sorted(made) == ["ttm/1", "world"]
+    assert sorted(asked) == ["ttm/1", "world"]
+
+
+def test_table_1a_says_of_its_two_claims_on_how_many_built_in_sets_they_hold(tmp_path):
+    """That the generative score is above ITC, and that a model that sees no image is above chance: of sets of two
+    images it cannot be right on both, so that those say nothing."""
+    shipped = pd.read_csv(assets() / "results" / "builtin.csv")
+    rows = shipped[(shipped.metric == "text_score") & (shipped.part == "all")]
+    by = rows.pivot(index="benchmark", columns="model", values="value").drop(
+        index=[name for name in rows.benchmark.unique() if "@" in name], errors="ignore"
+    )
+    above = int((by["builtin/blip-caption"] > by["itc:builtin/blip-itm"]).sum())
+    blind = rows[(rows.model == "builtin/blind-lm") & rows["shape"].str.startswith("1x")]
+    seen = int((blind.low > blind.chance).sum())
+    record = papers.table_plan(RunStore(tmp_path), "world/alpha").record()
+    said, of_alpha = table_html.finding("world/alpha", record, "vgpt/1a").split("\n\n")
+    assert 0 < above + seen < len(by) + len(blind) and said.startswith("In part the same here: ")
+    assert f"is above ITC of another built-in model on {above} of {len(by)} sets" in said
+    assert f"is above chance on {seen} of {len(blind)} sets with one image a group" in said
+    assert of_alpha.startswith("An α that is chosen") and "same here" not in of_alpha
+
+
+def test_the_first_figures_of_both_other_papers_have_what_is_measured_here(app):
+    test = app(PAPERS, paper="Language priors", table="Table 1a", column="COCO-Order")
+    figure = json.loads(test.get("plotly_chart")[0].proto.spec)
+    found = {
+        text: x
+        for trace in figure["data"]
+        if trace["name"].startswith("here, word-order beside COCO-Order")
+        for text, x in zip(trace["text"], numbers(trace["x"]), strict=True)
+    }
+    assert found == {
+        "BLIP, blind VLM": 100.0,
+        "BLIP, ITC": 14.3333,
+        "BLIP, ITM": 18.3333,
+        "BLIP, VisualGPTScore α=0": 100.0,
+    }
+    assert "its chance level is its own" in text(test)
+    test = app(PAPERS, paper="Cola", table="Table 1")
+    names, lines = shown_figure(test)
+    assert "here, built-in world unseen, Cola mAP" in names and lines[-1] == "here: Token map"
+    assert "chance: here 7.9 %" in names and "for 64 epochs, as shipped" in text(test)
+    test = app(PAPERS, paper="Language priors", table="Table 1b")
+    assert "The figure has no marks of ours" in text(test)
+
+
+def numbers(values):
+    """Of a figure's specification, where plotly packs them."""
+    if not isinstance(values, dict):
+        return values
+    return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"]).tolist()
+
+
+def test_our_number_of_a_strategy_stands_in_the_papers_row_of_the_same(tmp_path):
+    plans = [papers.table_plan(RunStore(tmp_path), name).record() for name in ("cola/1", "world/cola-64")]
+    record = table_html._with_ours(plans[0], plans[1]["lines"])
+    ours = {
+        line["line"]: cell["shipped"]
+        for line in record["lines"]
+        for cell in line["cells"]
+        if cell["head"].startswith("here, ")
+    }
+    table = pd.read_csv(assets() / "results" / "cola_longer.csv")
+    rows = table[(table.metric == "cola_map") & (table.part == "unseen") & (table.epochs == 64)]
+    mean = rows[rows.strategy == "mm-adapter"].value.mean()
+    assert ours["CLIP, MM-Adapter"] == pytest.approx(mean, abs=1e-4)
+    assert next(iter(ours)) == "CLIP, zero-shot" and not any(name.startswith("FLAVA") for name in ours)
+
+
+def test_what_a_page_says_of_tables_names_no_file_and_no_score_prefix(app):
+    for query in (TTM, {"paper": "Cola"}, {"paper": "Language priors"}):
+        test = app(PAPERS, **query)
+        said = "\n".join([*(m.value for m in test.markdown), *(c.value for c in test.caption)])
+        assert " itc:" not in said and "COLA.md" not in said and "world/" not in said
+
+
+def test_our_columns_come_on_a_phone_in_the_order_of_the_papers(tmp_path):
+    """A phone shows three columns: of the paper's those before, after and the gain; ours began with another."""
+    own = table_html.table_html(papers.table_plan(RunStore(tmp_path), "ttm/1").record())
+    ours = table_html.table_html(papers.table_plan(RunStore(tmp_path), "world").record())
+    assert "cm-fits cm-gain" in own and "cm-fits cm-after" in ours
+    heads = [re.findall(r'<th scope="col">([^<]*)</th>', of)[1:3] for of in (own, ours)]
+    assert heads[0] == heads[1] == ["SimpleMatch GroupMatch", "TTM GroupMatch"]
+    of_cola = table_html.halves(papers.table_plan(RunStore(tmp_path), "cola/1").record())
+    printed, here = (re.findall(r'<th scope="col">([^<]*)</th>', of)[:3] for of in of_cola)
+    parts = ["all", "unseen", "seen"]
+    assert [head.split()[1].rstrip(",") for head in printed] == [head.split()[-1] for head in here] == parts
+
+
+def test_the_plan_is_short_until_a_line_of_it_is_opened(app):
+    """On a phone it opened to 4,000 pixels: a row for every line that nothing can be done with, and every command."""
+    test = opened(app(PAPERS, **TTM))
+    labels = [box.label.replace("\\", "") for box in test.expander]
+    assert "11 lines wait, and for what" in labels and "**data of winoground**, for 4 lines" in labels
+    assert "- **Winoground, CLIP-B16**: data of winoground; weights of openai/clip-vit-base-patch16" in plain(
+        test
+    )
+    assert not [b for b in test.button if (b.key or "").startswith("line-")]
+
+
+def test_a_figure_without_printed_numbers_is_not_called_published(app):
+    """“Published, as the paper prints it” stood above rows of dashes."""
+    said = text(app(PAPERS, paper="Test-Time Matching", table="Fig. 2"))
+    assert "Published" not in said and "**The paper's lines**, of which it prints no numbers" in said
+
+
+def test_a_printed_table_has_its_numbers_before_its_words(app):
+    """On a phone they were out of sight."""
+    (table,) = app(PAPERS, paper="Test-Time Matching", table="Section 4.2").dataframe
+    assert list(table.value)[:2] == ["dataset", "GroupScore"] and list(table.value)[-1] == "method"

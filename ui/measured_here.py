@@ -6,6 +6,7 @@ from typing import Any
 
 import streamlit as st
 
+from core import figures as plots
 from core import papers
 from core.papers import table_html
 from core.runs.store import RunStore
@@ -36,3 +37,30 @@ def lines_here(key: str, _store: RunStore) -> list[dict[str, Any]]:
         for each in lines
         if not each["line"].endswith(table_html._SIMPLEMATCH)
     ]
+
+
+def beside_note(record: dict[str, Any]) -> str:
+    """Below the figure of a paper's table: what its marks of ours are, or why it has none; "" where that is said
+    elsewhere, as of test-time matching."""
+    table = str(record["table"])
+    if table in table_html._OUR_NOTES:
+        return table_html._OUR_NOTES[table]
+    has_own = table.startswith(("vgpt/", "cola/")) and table in table_html.COUNTERPARTS
+    return (
+        "The figure has no marks of ours: its columns are not measured here. Ours stand below."
+        if has_own
+        else ""
+    )
+
+
+def figure_numbers(store: RunStore, record: dict[str, Any]) -> Any:
+    """A table's numbers as its figure has them: below a paper's those of the built-in world, where the same columns are
+    measured there; of two tables beside them, in the rows of the same strategies or scores."""
+    table = str(record["table"])
+    names = table_html.COUNTERPARTS.get(table, ())
+    keys = [table_html.table_choices(table_html.WORLD)[name].key for name in names]
+    if table in table_html._OUR_NOTES:
+        return plots.papers_data(table_html._with_ours(record, record_here(store, keys[-1])["lines"]))
+    if not keys or table.startswith("cola/"):
+        return plots.papers_data(record)
+    return plots.papers_data(record, lines_here(keys[-1], store))

@@ -35,7 +35,7 @@ _FEW = 4  # results that lie on one line and can still be told apart
 _RANDOM, _HUMAN = "random, chance", "human"  # lines of a table that are no model
 # Pixels. On a laptop's screen of 768 a table's figure has `_ROWS` for its rows, where these are many and of one column
 # `_MANY_ROWS`; below the least their names touch, or marks of several columns. At the most a name has two lines.
-_ROWS, _MANY_ROWS, _LEAST, _LEAST_SEVERAL, _MOST = 264, 328, 17, 22, 30
+_ROWS, _MANY_ROWS, _LEAST, _LEAST_SEVERAL, _MOST = 264, 328, 17, 20, 30
 _LONG_NAME = 30  # letters: on a phone, a longer name would leave little to the figure
 _ABOVE, _BELOW, _APART = (
     30,
@@ -46,6 +46,7 @@ _TALL = 480  # pixels from which the axis stands above the rows: below them it w
 
 
 _HERE = "here: "  # begins the lines of the built-in world below a paper's
+_BESIDE = "here, "  # begins a column of the built-in world beside a paper's
 _NUMBERS = ("paper", "paper_std", "shipped", "shipped_std", "yours", "yours_std", "chance")
 
 
@@ -76,8 +77,9 @@ class PapersData(NamedTuple):
 
     def _main(self) -> PapersData | None:
         """Of many printed results those of unseen combinations, which are what the paper asks about, where they are
-        few; None where there are none."""
-        printed = ~np.isnan(self.paper)
+        few, and what is measured here beside them; None where there are none."""
+        own = np.array([name.startswith(_BESIDE) for name in self.results], bool)
+        printed = ~np.isnan(self.paper) | (~np.isnan(self.shipped) & own)
         kept = [j for j, (_, part) in enumerate(self.kinds) if part == "unseen" and printed[:, j].any()]
         if self.has_few or not 0 < len(kept) <= _FEW:
             return None
@@ -95,24 +97,37 @@ class PapersData(NamedTuple):
             return {}
         main = self._main()
         first = {} if main is None or len(main.results) < 2 else {"unseen combinations": main}
-        columns = {name: self._column(j) for j, name in enumerate(_short_names(self.results))}
-        return {**first, **columns, "all": self}
+        own = [j for j in range(len(self.results)) if self._stands_beside(j) is None]
+        names = _short_names([self.results[j] for j in own])
+        beside = {j: [i for i in range(len(self.results)) if self._stands_beside(i) == j] for j in own}
+        columns = {name: self._columns([j, *beside[j]]) for name, j in zip(names, own, strict=True)}
+        whole = self if len(own) == len(self.results) else self._columns(own)
+        return {**first, **columns, "all": whole}
 
-    def _column(self, j: int) -> PapersData:
-        """One column, in the lines that have a number there. A line of the paper that says what chance gives is its
-        chance level."""
-        numbers = {name: getattr(self, name)[:, [j]].copy() for name in self._fields[5:]}
+    def _stands_beside(self, j: int) -> int | None:
+        """The paper's column that a column of the built-in world stands beside, where it is of one alone."""
+        part = self.kinds[j][1]
+        is_ours = self.results[j].startswith(_BESIDE) and part in self.results
+        return self.results.index(part) if is_ours else None
+
+    def _columns(self, js: Sequence[int]) -> PapersData:
+        """Some columns, in the lines that have a number there. Of one column of the paper, its line that says what
+        chance gives is its chance level."""
+        numbers = {name: getattr(self, name)[:, list(js)].copy() for name in self._fields[5:]}
         is_random = np.array([line == _RANDOM for line in self.lines])
         printed = numbers["paper"][is_random]
-        if np.isfinite(printed).any() and not is_random.all():
-            numbers["chance"][np.isnan(numbers["chance"])] = printed[0, 0]
+        is_one = sum(self._stands_beside(j) is None for j in js) == 1
+        if is_one and np.isfinite(printed).any() and not is_random.all():
+            levels = numbers["chance"][:, 0]
+            levels[np.isnan(levels)] = printed[0, 0]
         else:
             is_random[:] = False
-        known = [~np.isnan(numbers[whose][:, 0]) for whose in _SIDES]
+        known = [(~np.isnan(numbers[whose])).any(axis=1) for whose in _SIDES]
         kept = np.any(known, axis=0) & ~is_random
         lines = [line for line, is_kept in zip(self.lines, kept, strict=True) if is_kept]
         numbers = {name: each[kept] for name, each in numbers.items()}
-        results, metrics, kinds = [self.results[j]], [self.metrics[j]], [self.kinds[j]]
+        results, metrics = ([of[j] for j in js] for of in (self.results, self.metrics))
+        kinds = [self.kinds[j] for j in js]
         return self._replace(lines=lines, results=results, metrics=metrics, kinds=kinds, **numbers)
 
     @property
@@ -234,7 +249,7 @@ def papers_figure(data: PapersData, highest: bool = False) -> go.Figure:
                 y=at[known],
                 error_x={"array": deviations[known], "thickness": 1.6, "color": colour},
                 name=name if is_mixed and whose != "yours" else f"{name}, {whose}",
-                showlegend=not (is_mixed and whose == "shipped"),
+                showlegend=not (is_mixed and whose == "shipped" and (~np.isnan(data.paper[:, j])).any()),
                 mode="markers",
                 marker={
                     "symbol": symbol + ending,
@@ -261,7 +276,8 @@ def _row_height(data: PapersData, on_one_line: bool) -> float:
     if not on_one_line:
         return 46 if len(data.results) > 1 else 30
     lines = max(len(data.lines), 1)
-    least = min(_LEAST, _MANY_ROWS / lines) if len(data.results) == 1 else _LEAST_SEVERAL
+    is_one = sum(not name.startswith(_BESIDE) for name in data.results) == 1
+    least = min(_LEAST, _MANY_ROWS / lines) if is_one else _LEAST_SEVERAL
     return float(np.clip(_ROWS / lines, least, _MOST))
 
 
@@ -332,7 +348,8 @@ def _mark_chance(figure: go.Figure, data: PapersData, y: np.ndarray, row: float)
         x = np.array(levels)[known]
         gap = np.full(len(x), np.nan)
         metrics = list(dict.fromkeys(data.metrics[j] for j in of))
-        is_own = len(metrics) == 1 and metrics[0] in METRICS
+        is_ours = all(data.results[j].startswith(_BESIDE) for j in of)  # beside the paper's own level
+        is_own = len(metrics) == 1 and metrics[0] in METRICS and not is_ours
         colour = METRICS[metrics[0]].colour if is_own else _CHANCE
         figure.add_scatter(
             x=np.stack([x, x, x, gap], axis=1).ravel(),  # its middle, too: there one points at it
@@ -364,8 +381,16 @@ def _without_parts(columns: Mapping[tuple[float, ...], list[int]]) -> dict[tuple
 def _whose_chance(data: PapersData, columns: Mapping[tuple[float, ...], list[int]], of: list[int]) -> str:
     """The metrics that have a chance level; where one has another level, too, or the heading of its
     column another name, the results."""
+    if all(data.results[j].startswith(_BESIDE) for j in of):
+        return "here"
     metrics = list(dict.fromkeys(data.metrics[j] for j in of))
-    others = {data.metrics[j] for js in columns.values() if js is not of for j in js}
+    others = {
+        data.metrics[j]
+        for js in columns.values()
+        if js is not of
+        for j in js
+        if not data.results[j].startswith(_BESIDE)
+    }
     labels = [label_and_meaning(metric)[0] for metric in metrics]
     is_said = all(any(label in data.results[j] for label in labels) for j in of)
     if others & {*metrics} or (

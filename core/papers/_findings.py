@@ -12,7 +12,7 @@ from core.base.paths import assets
 from core.base.text import _pct, counted
 from core.figures.text import label_and_meaning
 from core.metrics.retrieval import COLA_MAP, METRICS
-from core.papers import _cola, _shipped_results
+from core.papers import _beside, _cola, _shipped_results
 from core.scorers.cola_config import STRATEGIES
 
 
@@ -34,9 +34,24 @@ def finding(key: str, plan: Mapping[str, Any] | None = None, beside: str = "") -
         ours = _by_length(key in _OF_ADAPTERS) if plan is not None and of_cola else ""
         return "\n\n".join(filter(None, (_written().get(key, ""), ours)))
     if key in _OF_A_CAPTIONER:
-        return _OF_A_CAPTIONER[key](plan, beside in _OF_THE_PRIOR)
+        alone = _of_the_scores() if beside == _beside._ARO else ""
+        return f"{alone}\n\n{_OF_A_CAPTIONER[key](plan, beside in _OF_THE_PRIOR)}".strip()
     parts = dict.fromkeys(cell["part"] for line in plan["lines"] for cell in line["cells"])
     return " ".join(_gains(plan, part, beside in _OF_GAINS) for part in parts).strip()
+
+
+_CALLED = {
+    "itc:builtin/blip-itm": "ITC of the built-in BLIP",
+    "builtin/blip-itm": "ITM of the built-in BLIP",
+    "builtin/clip-early": "the built-in CLIP that was stopped early",
+    "builtin/siglip": "the built-in SigLIP",
+    "builtin/clip": "the built-in CLIP",
+}
+
+
+def _said(line: str) -> str:
+    """A line's name in a sentence: set, and model by what it is, `scenes/swap, ITC of the built-in BLIP`."""
+    return ", ".join(_CALLED.get(part, part) for part in line.split(", "))
 
 
 def _capital(text: str) -> str:
@@ -92,6 +107,34 @@ def _of_retrieval(plan: Mapping[str, Any], agrees: bool) -> str:
         return ""
     verdict = _agrees(raised, len(told)) if agrees else ""
     return f"{verdict}R@1 from image to text goes {' and '.join(told)} with the α of the validation split."
+
+
+def _of_the_scores() -> str:
+    """On how many built-in sets the generative score is above ITC, and on how many a model that sees no image is above
+    chance: of sets of one image, for of several it cannot be right on all."""
+    found = _beside._compared_here()
+    if not found:
+        return ""
+    above = [name for name, (_, itc, generative) in found.items() if generative.value > itc.value]
+    alone = {name: blind for name, (blind, *_) in found.items() if blind.images == 1}
+    told_apart = [name for name, blind in alone.items() if blind.low > blind.chance]
+    verdict = _agrees(len(above) + len(told_apart), len(found) + len(alone))
+    text = f"{verdict}the generative score of the built-in captioner (α = 0) is above ITC of another built-in model on "
+    text += f"{len(above)} of {len(found)} sets"
+    if above:
+        best = max(above, key=lambda name: found[name][2].value - found[name][1].value)
+        text += f", most on {best}: {_pct(found[best][2].value)} against {_pct(found[best][1].value)} %"
+    text += (
+        f". A model that sees no image is above chance on {len(told_apart)} of {len(alone)} sets with one image "
+        "a group"
+    )
+    if told_apart:
+        levels = (
+            f"{name} ({_pct(alone[name].value)} %, chance {_pct(alone[name].chance)} %)"
+            for name in told_apart
+        )
+        text += f": {', '.join(levels)}"
+    return f"{text}."
 
 
 _OF_A_CAPTIONER = {"world/alpha": _of_alpha, "world/retrieval": _of_retrieval}
@@ -158,14 +201,14 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> str:
     text = f"{verdict}{'t' if verdict else 'T'}est-time matching raises {metric} on {many}"
     if raised:
         line, _, before, after, _ = max(raised, key=lambda row: row[3] - row[2])
-        text += f", most on {line}: from {_pct(before)} to {_pct(after)} %"
+        text += f", most on {_said(line)}: from {_pct(before)} to {_pct(after)} %"
     within = [row[0] for row in raised if row[4] is not None and row[4] <= row[2]]
     if within:
-        names = within[0] if len(within) == 1 else f"{len(within)} of them"
+        names = _said(within[0]) if len(within) == 1 else f"{len(within)} of them"
         text += f"; on {names} the value before lies within the interval after"
     line, _, before, after, _ = min(found, key=lambda row: row[3] - row[2])
     return f"{text}. " + (
-        f"It falls most on {line}: from {_pct(before)} to {_pct(after)} %." if after < before else ""
+        f"It falls most on {_said(line)}: from {_pct(before)} to {_pct(after)} %." if after < before else ""
     )
 
 

@@ -14,6 +14,8 @@ from core.base.text import _pct, counted
 from core.datasets.paper_results import UNITS, reference
 from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
+from core.papers._beside import _OUR_NOTES as _OUR_NOTES
+from core.papers._beside import _with_ours as _with_ours
 from core.papers._findings import finding
 from core.papers._table_rows import GAINS
 from core.papers._tables import TABLES
@@ -195,6 +197,8 @@ def _one_table(lines: Sequence[Mapping[str, Any]], of_world: bool, ranked: bool 
     fits = " cm-fits" if len(heads) > _BESIDE else ""
     if heads[_BESIDE:][:1] == [f"TTM {_GAIN_NAMES[GAINS[0]]}"]:
         fits += " cm-gain"  # of which a phone shows before, after and the gain first, in that order
+    elif [*heads[1:3]] == [f"{method} {METRICS[GROUP_MATCH].label}" for method in ("SimpleMatch", "TTM")]:
+        fits += " cm-after"  # ours below it: the same first columns
     head = f"<thead><tr><td></td>{top}</tr></thead>"
     markup = (
         f'<table class="cm-cells{fits}" style="--columns:{len(heads)}">{head}<tbody>{body}</tbody></table>'
