@@ -116,7 +116,7 @@ def choose_table(paper: str) -> table_html.TableChoice:
         key="table",
         format_func=lambda name: f"{name}: {tables[name].title}",
         label_visibility="collapsed",
-        width=520,
+        width=460 if paper in table_html.PAPERS else 520,  # beside a paper's title and the way to the plan
     )
     if table != (asked or opening):
         st.query_params["table"] = table
@@ -142,9 +142,9 @@ def world_table(tables: Mapping[str, table_html.TableChoice]) -> str:
 # --- tables that can be run ----------------------------------------------------------------------------------------
 
 
-def runnable(name: str) -> None:
+def runnable(name: str, way: Any) -> None:
     """A table of runs: what it says, what can be done now, its figure, its numbers beside yours, every line with its
-    next step."""
+    next step. way : the place for the way down to them."""
     whole, place = st.container(key="paper-table"), st.container()  # the setting stands below
     seeds, wrong = 1, list[str]()
     if any(line.job is not None and line.seeds is None for line in papers.lines(name)):
@@ -156,13 +156,13 @@ def runnable(name: str) -> None:
             )
     store = ui.VisitorStore()
     plan = papers.table_plan(store, name, seeds)
+    with way:
+        st.markdown(way_to_plan(plan), width="content")
     busy = under_way(store, name, plan)
     asked, poll = (name, seeds, busy, " ".join(wrong)), 3.0 if busy else None
     with whole:
         record = plan.record()
         st.markdown(f"{told(name, record)}{verdict(store, record)}")
-        with st.container(key="way-to-plan"):  # of a phone, where the plan is far below
-            st.markdown(way_to_plan(plan))
         with st.container(key="table-actions"):  # on a phone below all else
             st.fragment(acting, run_every=poll)(*asked, [plan])
         figures = figures_of(name, seeds, plan, poll)
@@ -756,14 +756,14 @@ def printed_notes(paper: str, table: str) -> list[str]:
     return [PRINTED_NOTE, *(f"[{number}] {note}" for number, note in notes)]
 
 
-def page(paper: str) -> None:
+def page(paper: str, way: Any) -> None:
     if paper == YOURS:
         published.section(ui.VisitorStore(), {"paper": YOURS})
         ui.cite(None, ("TTM", "Winoground"), NOTE)
         return
     short = table_html.PAPERS.get(paper, "TTM")
     if chosen.key in papers.TABLES:
-        runnable(chosen.key)
+        runnable(chosen.key, way)
     else:
         printed(short, chosen.key)
     ui.cite(None, (short, "Winoground"), NOTE)
@@ -772,10 +772,11 @@ def page(paper: str) -> None:
 ui.open_page("Papers", LEAD, pick=False)
 with ui.show_errors():
     paper = choose()
-    chosen = table_html.TableChoice("", "")
+    chosen, way = table_html.TableChoice("", ""), None
     if paper != YOURS:
         with st.container(horizontal=True, vertical_alignment="center", key="table-and-paper"):
             chosen = choose_table(paper)
             if paper in table_html.PAPERS:
                 paper_link(table_html.PAPERS[paper])
-    page(paper)
+            way = st.container(width="content") if chosen.key in papers.TABLES else None
+    page(paper, way)
