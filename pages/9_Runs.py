@@ -21,7 +21,7 @@ import streamlit as st
 import ui
 from core import figures as plots
 from core.base.public_mode import is_public
-from core.base.text import _change_in_points, _exact_differences, _pct, _signed, counted, duration
+from core.base.text import _exact_differences, _pct, _signed, counted, duration
 from core.exchange.example import EXAMPLE, EXAMPLE_ID
 from core.exchange.paired_files import _comparison_file, _with_origin
 from core.exchange.report import ReportSection, report_html
@@ -44,7 +44,6 @@ from core.exchange.run_table import (
     _ends_of,
     _groups_said,
     _itself,
-    _pair_said,
     _Result,
     _runs_frame,
     _seeds_said,
@@ -158,8 +157,9 @@ def state_text(sweep: SeedGroup, complete: int) -> str:
 
 
 def own_settings(runs: Sequence[Run]) -> list[str]:
-    """What tells each run apart from some other one of its kind, besides set, groups, model and seed, in one order;
-    before it the kind, where there are several. "" where nothing does."""
+    """What tells each run apart from some other one of its kind, besides set, groups, model and seed, in one order:
+    the kind, where runs of one set and model have several, then what differs between those of one set, model and kind,
+    then what is left. "" where nothing does."""
     described = [
         [
             part.replace("learning rate", "lr")
@@ -176,10 +176,26 @@ def own_settings(runs: Sequence[Run]) -> list[str]:
     }
     common = {name: set.intersection(*parts) for name, parts in kinds.items()}
     names = [kind(run) for run in runs]
-    return [
-        " · ".join([name] * (len({*names}) > 1) + [part for part in parts if part not in common[run.kind]])
-        for run, parts, name in zip(runs, described, names, strict=True)
-    ]
+    of = [(run.config.get("benchmark"), run.config.get("model")) for run in runs]
+    alike = _apart_within([*zip(of, names, strict=True)], described)
+    is_kind_first = bool(_apart_within(of, [[name] for name in names]))
+    told = [[part for part in d if part not in common[r.kind]] for r, d in zip(runs, described, strict=True)]
+    several = len({*names}) > 1
+
+    def ordered(parts: Sequence[str], name: str) -> list[str]:
+        first, rest = ([part for part in parts if (part in alike) is own] for own in (True, False))
+        return [name, *first, *rest] if is_kind_first else [*first, *[name] * several, *rest]
+
+    return [" · ".join(ordered(*each)) for each in zip(told, names, strict=True)]
+
+
+def _apart_within(named: Sequence[object], described: Sequence[Sequence[str]]) -> set[str]:
+    """The parts of descriptions that not all of one name have."""
+    found: set[str] = set()
+    for name in {*named}:
+        own = [{*parts} for of, parts in zip(named, described, strict=True) if of == name]
+        found |= set.union(*own) - set.intersection(*own)
+    return found
 
 
 def curve(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> list[float]:
@@ -521,7 +537,7 @@ def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup], chosen: Seque
             st.session_state[f"tick-{sweep.id}"] = sweep.id in chosen
             st.checkbox(f"Choose {escape_markdown(name)}", key=f"tick-{sweep.id}", on_change=tick, args=(sweep.id,),
                         label_visibility="collapsed")  # fmt: skip
-            st.markdown(escape_markdown(said["result"]))
+            st.markdown("No result yet" if said["result"] == "–" else escape_markdown(said["result"]))
             if said["gain"] != "–":
                 st.markdown(f"Gain **{escape_markdown(said['gain'])}** points")
             st.caption(escape_markdown(of))
@@ -921,9 +937,10 @@ def curves(sweep: SeedGroup, store: RunStore) -> plots.TTMData:
 
 
 def legend(*sweeps: SeedGroup) -> list[str]:
-    """Runs in a figure: set and model, as far as they differ in these, else the first of kind, settings and seeds in
-    which they do, and as many more of these as it takes to tell all apart."""
-    settings = own_settings([sweep.runs[0] for sweep in sweeps])
+    """Runs in a figure: set and model, as far as they differ in these, else the first of kind and settings in which
+    they do, and as many more of these as it takes to tell all apart; the seeds wherever they differ: a curve of one
+    seed is not a mean over four."""
+    settings = _without_shared(own_settings([sweep.runs[0] for sweep in sweeps]))
     own = dict(zip((sweep.id for sweep in sweeps), settings, strict=True))
     columns: tuple[Callable[[SeedGroup], str], ...] = (
         lambda sweep: sweep.runs[0].config.get("benchmark", ""),
@@ -938,11 +955,19 @@ def legend(*sweeps: SeedGroup) -> list[str]:
         lambda sweep: sweep.id,
     )
     found = [[of(sweep) for sweep in sweeps] for of in columns]
-    apart = [names for names in found[:2] if len({*names}) > 1]
-    for names in found[2:]:
-        if len({*zip(*apart, strict=True)}) < len(sweeps) and len({*names}) > 1:
-            apart.append(names)
+    *found, seeds, began, names = found
+    apart = [said for said in found[:2] if len({*said}) > 1]
+    for said in [*found[2:], seeds, began, names]:
+        if len({*said}) > 1 and (said is seeds or len({*zip(*apart, strict=True)}) < len(sweeps)):
+            apart.append(said)
     return [", ".join(filter(None, names)) for names in zip(*apart, strict=True)]
+
+
+def _without_shared(settings: Sequence[str]) -> list[str]:
+    """Settings without what all of them have within a part: `linear threshold` of `linear threshold, 20 % selected`."""
+    parts = [re.split(r", | · ", said) for said in settings]
+    shared_parts = set.intersection(*map(set, parts))
+    return [", ".join(part for part in each if part not in shared_parts) for each in parts]
 
 
 class _Shown(NamedTuple):
@@ -1046,7 +1071,7 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     else:
         st.markdown("  \n".join([*lines, differing]))
         means(both, sides, metric, store)
-    every_metric(pair.frame, pair.note)
+    every_metric(pair.table, pair.note)
     names = [shared.whole_label(sweep) for sweep in (first, second)]
     tables = {"All metrics of both (CSV)": _with_origin(pair.frame, names)}
     tables["Both curves (CSV)"] = curve_table(data, shown)
@@ -1109,14 +1134,12 @@ def ends_now(sweep: SeedGroup, store: RunStore) -> _Ends:
     return _ends_of(sweep, steps, estimates_over_seeds(sweep.runs, steps))
 
 
-def every_metric(frame: pd.DataFrame, note: str) -> None:
-    """All metrics of two runs in one table. note : how it is read."""
-    said = _pair_said(frame)
+def every_metric(said: pd.DataFrame, note: str) -> None:
+    """All metrics of two runs in one table. said : its cells. note : how it is read."""
     said["metric"] = "**" + said["metric"] + "**"
-    for column in {"A", "B", "B − A"} & {
-        *said
-    }:  # a line of a narrow cell ends before an interval, not within it
-        said[column] = said[column].str.replace(r"\[(\S+), ", "[\\1,\u00a0", regex=True)
+    for column in {"A", "B", "B − A"} & {*said}:
+        # A line of a narrow cell ends before an interval, not within it.
+        said[column] = said[column].str.replace(" to ", "\u00a0to\u00a0").map(ui.unbroken)
     with st.container(key="both-results"):
         swipe_hint()
         st.table(said.rename(columns={"metric": "Metric", "chance": "Chance"}),
@@ -1221,10 +1244,10 @@ def difference(ends: Sequence[Evaluation], metric: str) -> None:
     st.markdown(
         true_minus(
             f"**B minus A, last iterations, same {counted(len(ends[0].ids), 'group')}:** "
-            f"{_change_in_points(a, b, digits=2):+.2f} points, {b:.2f} % against {a:.2f} % "
+            f"{_signed(b - a)} points, {_pct(b)} % against {_pct(a)} % "
             f"(95 % interval {_signed(paired.low)} to {_signed(paired.high)}); "
             f"{counted(paired.fixed, 'group')} {what} with B alone, {paired.broken} with A alone; "
-            f"McNemar's p {p_text(paired.p_value)}.{could_show(paired)} {_exact_differences(2)}"
+            f"McNemar's p {p_text(paired.p_value)}.{could_show(paired)} {_exact_differences()}"
         )
     )
 
@@ -1274,9 +1297,9 @@ def difference_over_seeds(ends: Sequence[Mapping[int, Evaluation]], metric: str)
     given = given_two_seeds(one, other, paired, metric) if len(shared_seeds) == 2 else ""
     return true_minus(
         f"**B minus A, last iterations, {of}, same "
-        f"{counted(one.shape[1], 'group')}:** {_change_in_points(a, b, digits=2):+.2f} points, {b:.2f} % against "
-        f"{a:.2f} % (95 % interval over {over} {_signed(paired.low)} to {_signed(paired.high)}); "
-        f"p {p_text(paired.p_value)}.{'' if given else could_show(paired)} {_exact_differences(2)}{given}{among}"
+        f"{counted(one.shape[1], 'group')}:** {_signed(b - a)} points, {_pct(b)} % against "
+        f"{_pct(a)} % (95 % interval over {over} {_signed(paired.low)} to {_signed(paired.high)}); "
+        f"p {p_text(paired.p_value)}.{'' if given else could_show(paired)} {_exact_differences()}{given}{among}"
     )
 
 
@@ -1438,7 +1461,8 @@ def watch(drawn: frozenset[tuple[str, str, int]]) -> None:
         known = {name for name, _, _ in drawn}
         if states([run for run in runs if run.id in known]) != drawn and not st.session_state["confirming"]:
             st.rerun()
-        for run in [run for run in runs if run.live][:MOST_BARS]:
+        live = sorted((run for run in runs if run.live), key=lambda run: run.status == "queued")
+        for run in live[:MOST_BARS]:  # those at work before those that wait for them, which are newer
             shared.progress([run], shared.title_of(SeedGroup(run.id, [run])))
 
 

@@ -21,7 +21,7 @@ from typer.testing import CliRunner
 
 import ui
 from core.base.errors import InputError
-from core.base.text import _exact_differences, _signed, _time_left
+from core.base.text import _exact_differences, _pct, _signed, _time_left, duration
 from core.cli import app as cli
 from core.exchange.example import ARCHIVE, EXAMPLE_ID, example_run
 from core.exchange.runs import export_run
@@ -390,8 +390,8 @@ def test_the_difference_is_that_of_the_last_iterations(app, made):  # noqa: F811
     test = choose(app(RUNS, together="false"), *made.seeds)
     ends = [RunStore().steps(run_id)[-1]["metrics"]["group_match"]["value"] for run_id in made.seeds]
     b, a = ends
-    assert f"{b - a:+.2f} points, {b:.2f} % against {a:.2f} %".replace("-", "−") in text(test)
-    assert _exact_differences(2) in text(test)
+    assert f"{_signed(b - a)} points, {_pct(b)} % against {_pct(a)} %".replace("-", "−") in text(test)
+    assert _exact_differences() in text(test)
 
 
 def test_groups_of_seeds_have_the_paired_difference_of_the_seeds_that_both_have(app, made):  # noqa: F811
@@ -401,7 +401,8 @@ def test_groups_of_seeds_have_the_paired_difference_of_the_seeds_that_both_have(
         RunStore().steps(run_id)[-1]["metrics"]["group_match"]["value"]
         for run_id in (made.simplematch, made.seeds[0])
     )
-    said = f"seed 0 alone, which both have, same 24 groups:** {b - a:+.2f} points, {b:.2f} % against {a:.2f} % (95"
+    of = f"{_signed(b - a)} points, {_pct(b)} % against {_pct(a)} %"
+    said = f"seed 0 alone, which both have, same 24 groups:** {of} (95"
     assert said.replace("-", "−") in text(test)
 
 
@@ -474,19 +475,18 @@ def test_a_single_run_stands_among_all_seeds_of_another(app, made):  # noqa: F81
 def both_results(test):
     """The table of all metrics of two runs."""
     (table,) = [each.value for each in test.table if "A" in each.value]
+    # No interval is broken over two lines.
     assert (
         not table[["A", "B"]]
-        .map(lambda cell: ", " in cell.partition("[")[2].partition("]")[0])
+        .map(lambda cell: re.search(r"\([^)]* |\d–\d", cell) is not None)
         .to_numpy()
         .any()
     )
-    return table.replace("\u00a0", " ", regex=True).set_index(
-        "Metric"
-    )  # no interval is broken over two lines
+    return table.replace({"\u00a0": " ", "\u2060": ""}, regex=True).set_index("Metric")
 
 
 def test_all_metrics_of_two_runs_stand_in_one_table_with_their_tests(app, made):  # noqa: F811
-    """They were shown one at a time, in prose."""
+    """They were shown one at a time, in prose; then with two decimals in square brackets, unlike the cards above."""
     test = choose(app(RUNS, together="false"), *made.seeds)
     table = both_results(test)
     job = TTMRun.read(RunStore().get(made.seeds[0]).config)
@@ -494,9 +494,10 @@ def test_all_metrics_of_two_runs_stand_in_one_table_with_their_tests(app, made):
     b, a = (Evaluation.of(RunStore().scores(run, 2), groups.truth, groups.ids) for run in made.seeds)
     for name, found in differences(a, b).items():
         row, e = table.loc[f"**{METRICS[name].label}**"], b.metrics[name]
-        assert row["B"].startswith(f"{e.value:.2f} [{e.low:.2f}, {e.high:.2f}]")
-        assert row["Chance"] == f"{e.chance:.2f}"
-        said = f"{found.difference:+.2f} [{found.low:+.2f}, {found.high:+.2f}]".replace("-", "−")
+        assert row["B"].startswith(f"{_pct(e.value)} ({_pct(e.low)}–{_pct(e.high)})")
+        assert row["Chance"] == _pct(e.chance)
+        ends = f"({_signed(found.low)} to {_signed(found.high)})"
+        said = f"{_signed(found.difference)} {ends}".replace("-", "−")
         assert (row["B − A"], row["p (Holm)"]) == (said, p_text(found.p_holm))
     assert len(test.selectbox(key="compared_metric").options) == len(table)
     assert any("p (Holm): corrected for the metrics" in each.value.replace("\\", "") for each in test.caption)
@@ -506,11 +507,13 @@ def test_all_metrics_of_seeds_are_over_seeds_and_groups_and_of_other_groups_with
     test = choose(app(RUNS), made.group, made.simplematch)  # the newer one is A
     row = both_results(test).loc["**GroupMatch**"]
     values = [RunStore().steps(run)[-1]["metrics"]["group_match"]["value"] for run in made.seeds]
-    assert row["B"].startswith(f"{np.mean(values):.2f} ± {np.std(values, ddof=1):.2f} [")
+    assert row["B"].startswith(f"{_pct(np.mean(values))} ± {_pct(np.std(values, ddof=1))} (")
     one = RunStore().steps(made.simplematch)[-1]["metrics"]["group_match"]["value"]
-    assert row["B − A"].startswith(f"{values[0] - one:+.2f} [".replace("-", "−"))  # of the common seed alone
+    assert row["B − A"].startswith(
+        f"{_signed(values[0] - one)} (".replace("-", "−")
+    )  # of the common seed alone
     table = both_results(choose(app(RUNS), made.simplematch, made.file))
-    assert "p" not in table and "B − A" not in table and table["A"].str.contains("[", regex=False).all()
+    assert "p" not in table and "B − A" not in table and table["A"].str.contains("(", regex=False).all()
 
 
 def test_the_export_of_two_runs_has_the_command_that_prints_their_table(app, made, monkeypatch):  # noqa: F811
@@ -527,7 +530,7 @@ def test_the_export_of_two_runs_has_the_command_that_prints_their_table(app, mad
             printed = CliRunner().invoke(cli, words, catch_exceptions=False).stdout
             row = next(line for line in printed.splitlines() if line.strip().startswith("GroupMatch "))
             cells = [str(cell) for cell in table.set_index("Metric").loc["**GroupMatch**"]]
-            assert row.split()[1:] == " ".join(cells).replace("*", "").split()
+            assert row.split()[1:] == re.sub("[*\u2060]", "", " ".join(cells)).split()
 
 
 def test_all_metrics_of_two_runs_are_taken_away_as_csv_latex_and_report(app, made, monkeypatch):  # noqa: F811
@@ -1164,7 +1167,7 @@ def test_settings_name_the_kind_where_there_are_several(app, made):  # noqa: F81
     config = store.get(made.seeds[0]).config
     rare = store.create("ttm", "rare", {**config, "group": None, "ttm": {**config["ttm"], "lr": 7e-5}})
     rows = app(RUNS, columns="true").dataframe[0].value.set_index("id")
-    assert rows.loc[rare.id, "settings"].startswith("TTM · 1 epoch · lr 7e-05")
+    assert rows.loc[rare.id, "settings"].startswith("TTM · lr 7e-05")  # what tells runs apart is first
     assert rows.loc[made.simplematch, "settings"].startswith("SimpleMatch")
 
 
@@ -1221,6 +1224,22 @@ def test_while_something_is_to_come_no_0_seconds_are_left():
     assert _left(0.2) == ", a moment left" and _left(130.0, " for all") == ", 2 min 10 s left for all"
 
 
+def test_a_run_that_took_less_than_a_second_did_not_take_0_seconds():
+    """A run on embeddings had “0 s” in the table."""
+    assert [duration(s) for s in (0.02, 0.31, 0.94, 0.96, 0.0, 61)] == [
+        "under 0.1 s", "0.3 s", "0.9 s", "1 s", "0 s", "1 min 1 s",
+    ]  # fmt: skip
+
+
+def test_the_legend_names_the_seeds_wherever_they_differ(app, made):  # noqa: F811
+    """Four seeds with one threshold and one seed with another one were told apart by the threshold alone."""
+    job = TTMRun.of(SET, MODEL, groups=24, options={**SMALL, "lr": 1e-4, "seed": 1})
+    other = finish(RunStore(), "lower learning rate", job)
+    names = [name for name in drawn(choose(app(RUNS), made.group, other)) if name]
+    assert any("seeds 0, 1" in name for name in names) and any("seed 1" in name for name in names)
+    assert all("lr" in name and "epoch" not in name for name in names), names  # and nothing that both have
+
+
 def test_the_command_compares_two_as_the_page_does(app, made, capsys):  # noqa: F811
     test = choose(app(RUNS), made.group, made.simplematch)  # the newer one is A
     shown = both_results(test).loc["**GroupMatch**"]
@@ -1236,7 +1255,7 @@ def test_the_command_compares_two_as_the_page_does(app, made, capsys):  # noqa: 
     for column in ("A", "B", "B − A", "p (Holm)"):
         assert shown[column].replace("\u00a0", " ") in row
     found = json.loads(told(made.simplematch, made.group, "--json"))
-    assert f"{found['metrics']['group_match']['b']['low']:.2f}" in shown["B"]
+    assert _pct(found["metrics"]["group_match"]["b"]["low"]) in shown["B"]
     assert "\\toprule" in told(*made.seeds, "--latex")
     apart = told(made.simplematch, made.file)
     assert apart.startswith("These two runs have different groups") and "p (Holm)" not in apart

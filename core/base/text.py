@@ -8,9 +8,11 @@ from typing import Any
 
 
 def duration(seconds: float | None) -> str:
-    """`5 s`, `2 min 10 s`, `25 min`, `1 h 5 min`; a dash for None."""
+    """`0.3 s`, `5 s`, `2 min 10 s`, `25 min`, `1 h 5 min`; a dash for None."""
     if seconds is None:
         return "–"
+    if 0 < seconds < 0.95:  # no run took 0 s
+        return f"{seconds:.1f} s" if seconds >= 0.05 else "under 0.1 s"
     whole = round(seconds)
     if whole < 60:
         return f"{whole} s"

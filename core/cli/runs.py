@@ -23,7 +23,6 @@ from core.exchange.run_pairs import _ends_now, _main_metric, _no_metric_in_commo
 from core.exchange.run_table import (
     _groups_said,
     _model_said,
-    _pair_said,
     _Result,
     _seeds_said,
     _settings_said,
@@ -314,7 +313,7 @@ def _compare(
         "",
     ]:
         print(line)
-    print(_pair_said(pair.frame).to_string(index=False))
+    print(pair.table.to_string(index=False))
     print(f"\n{pair.note}")
 
 

@@ -110,6 +110,11 @@ class _Pair(NamedTuple):
         return _pair_frame(self.sides, self.measured, self.tested, not self.ends and len(self._shared) > 1)
 
     @property
+    def table(self) -> pd.DataFrame:
+        """The same as a page shows it: in the form of the results on the cards of the runs."""
+        return _pair_said(_pair_frame(self.sides, self.measured, self.tested, None), as_on_cards=True)
+
+    @property
     def note(self) -> str:
         """How the table of all metrics is read."""
         counts = [len(run.runs) for run in self.runs]
@@ -196,7 +201,7 @@ class _Pair(NamedTuple):
         }[found._ahead]
         after = "" if found.p_holm is None or len(self.tested) < 2 else " after Holm's correction"
         return _true_minus(
-            f"**{_label_of(metric)}: {said}**, B − A {found.difference:+.2f} points (95 % interval "
+            f"**{_label_of(metric)}: {said}**, B − A {_signed(found.difference)} points (95 % interval "
             f"{_signed(found.low)} to {_signed(found.high)}, p {_p_text(p)}{after})."
         )
 

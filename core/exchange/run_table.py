@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 from core import datasets
 from core.base.lazy import pandas as pd
-from core.base.text import _change_in_points, _p_text, _true_minus, counted
+from core.base.text import _p_text, _pct, _signed, _true_minus, counted
 from core.cola.judged import _judged_by
 from core.cola.run import StrategyRun
 from core.datasets.base import GROUPS
@@ -381,12 +381,14 @@ def _pair_frame(
     names: Sequence[str],
     compared: Mapping[str, Comparison],
     over_seeds: bool = False,
+    digits: int | None = 2,
 ) -> pd.DataFrame:
     """A row per metric that both runs have, in numbers: the results of A and of B with their intervals, the chance
     levels, and where it was tested how far B is ahead, with interval, p, p corrected by Holm's method, and the test.
 
     Metrics that are one, as on groups of one image, have one row with all their names. compared : by metric.
-    over_seeds : whether seeds were compared, not two single runs.
+    over_seeds : whether seeds were compared, not two single runs. digits : None for unrounded values, of which what is
+    shown with one decimal is rounded once.
     """
     found = {name: tuple(side.after["", name] for side in sides) for name in names}
     rows = []
@@ -402,34 +404,42 @@ def _pair_frame(
             row |= {"B − A": test.difference, "B − A: low": test.low, "B − A: high": test.high}
             row |= {"p": test.p_value, "p (Holm)": test.p_holm}
             row["test"] = _OVER_SEEDS if over_seeds else _test_named(name)
-        rows.append({key: value if key.startswith("p") else _printed(value) for key, value in row.items()})
+        whole = digits is None
+        rows.append(
+            {key: value if whole or key.startswith("p") else _printed(value, digits or 2) for key, value in row.items()}
+        )
     return pd.DataFrame(rows).dropna(axis="columns", how="all")
 
 
-def _pair_said(frame: pd.DataFrame) -> pd.DataFrame:
+def _pair_said(frame: pd.DataFrame, as_on_cards: bool = False) -> pd.DataFrame:
     """`_pair_frame` as it is read, a cell per result: `74.33 ± 2.50 [68.90, 79.20], 3 tied`; chance of A and of B where
-    they differ; without the columns of a test where nothing was tested."""
+    they differ; without the columns of a test where nothing was tested.
+
+    as_on_cards : as pages and the command show results, `74.3 ± 2.5 (68.9–79.2), 3 tied`; files have two decimals.
+    """
     rows = []
     for row in frame.astype(object).where(frame.notna(), None).to_dict("records"):
-        chances = dict.fromkeys(f"{row[f'{side}: chance']:.2f}" for side in "AB")
-        cells = {"metric": row["metric"], "A": _side_said(row, "A"), "B": _side_said(row, "B")}
+        digits = 1 if as_on_cards else 2
+        chances = dict.fromkeys(_pct(row[f"{side}: chance"], digits) for side in "AB")
+        cells = {"metric": row["metric"], **{side: _side_said(row, side, as_on_cards) for side in "AB"}}
         cells["chance"] = " / ".join(chances)
         if "B − A" in row:
             has = row["B − A"] is not None
-            ends = f" [{row['B − A: low']:+.2f}, {row['B − A: high']:+.2f}]" if has else ""
-            cells["B − A"] = (
-                _true_minus(f"{_change_in_points(0.0, row['B − A'], digits=2):+.2f}{ends}") if has else "–"
-            )
+            low, high = (_signed(row[f"B − A: {end}"], digits) if has else "" for end in ("low", "high"))
+            ends = f" ({low} to {high})" if as_on_cards else f" [{low}, {high}]"
+            cells["B − A"] = _true_minus(f"{_signed(row['B − A'], digits)}{ends}") if has else "–"
             cells |= {name: _p_text(row[name]) if has else "–" for name in ("p", "p (Holm)")}
         rows.append(cells)
     return pd.DataFrame(rows)
 
 
-def _side_said(row: Mapping[Any, Any], side: str) -> str:
-    low, high, sd, tied = (row.get(f"{side}: {key}") for key in ("low", "high", "sd", "tied"))
-    spread = "" if sd is None else f" ± {sd:.2f}"
-    inside = "" if low is None else f" [{low:.2f}, {high:.2f}]"
-    return f"{row[side]:.2f}{spread}{inside}{f', {tied:.3g} tied' if tied else ''}"
+def _side_said(row: Mapping[Any, Any], side: str, as_on_cards: bool) -> str:
+    value, *others = (row.get(f"{side}: {key}" if key else side) for key in ("", "low", "high", "sd"))
+    tied, digits = row.get(f"{side}: tied"), 1 if as_on_cards else 2
+    low, high, sd = ("" if each is None else _pct(each, digits) for each in others)
+    spread = f" ± {sd}" if sd else ""
+    inside = f" ({low}–{high})" if as_on_cards else f" [{low}, {high}]"
+    return f"{_pct(value, digits)}{spread}{inside if low else ''}{f', {tied:.3g} tied' if tied else ''}"
 
 
 # ---- numbers
