@@ -14,6 +14,7 @@ from written import read_latex
 from core.datasets import load
 from core.debiasing.priors import estimate_prior
 from core.debiasing.study import AlphaStudy
+from core.figures._style import score_colour
 from core.metrics.groups import METRICS
 from core.metrics.statistics import Clusters
 from core.scoring.cache import ScoreCache
@@ -183,10 +184,12 @@ def test_both_drawings_of_a_group_show_what_the_metric_judges(app, scored):
     assert "each image's highest caption and each caption's highest image" in text(test)
 
 
-@pytest.mark.parametrize(("dark", "end"), [(False, "darker"), (True, "brighter")])
-def test_the_shades_of_the_matrices_have_a_key(app, monkeypatch, dark, end):
-    monkeypatch.setattr("ui.debias_alpha.shades_key", lambda: f"Scores: the {end}, the higher.")
-    assert any(f"Scores: the {end}, the higher. In the matrices" in c.value for c in app(set=FIRST).caption)
+def test_the_shades_of_the_matrices_have_a_key_that_a_switch_of_theme_turns_round(app):
+    """A sentence was that of the theme in which the page was drawn last: after a switch it named the wrong end."""
+    (key,) = [e.proto.body for e in app(set=FIRST).get("html") if 'class="cm-shades"' in e.proto.body]
+    assert "lowest" in key and "highest. In the matrices" in key
+    first, *_, last = re.findall(r"light-dark\((#\w{6}),(#\w{6})\)", key)
+    assert first == (score_colour(0), score_colour(1)) and last == first[::-1]
 
 
 def test_what_alpha_changes_is_said_first_then_comes_the_figure_then_the_numbers(app):

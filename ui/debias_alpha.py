@@ -35,7 +35,7 @@ from ui.formatting import (
     true_minus,
     unbroken,
 )
-from ui.images import draw_group, shades_key
+from ui.images import draw_group, shades_bar
 from ui.moving_line import axis_position, moving_lines
 from ui.old_links import warn_without_effect
 from ui.page import show_errors
@@ -594,10 +594,10 @@ def _draw_before_and_after(
     st.markdown(_turned(before.beside(shown), after.beside(shown), alpha))
     values = (f"caption {j + 1}: {p:.4f}" for j, p in enumerate(study.prior[index]))
     prior = true_minus(" · ".join(values))
-    st.caption(
-        f"{shades_key()} In the matrices, ● outlined: the model's matching; ✓: the true pairs; underlined: the highest "
-        f"of a row, on which TextScore depends. log P(t) of this group's captions: {prior}. Alpha "
-        "subtracts the same number from a whole column."
+    shades_bar(
+        "In the matrices, ● outlined: the model's matching; ✓: the true pairs; underlined: the highest of a row, on "
+        f"which TextScore depends. log P(t) of this group's captions: {prior}. Alpha subtracts the same number from a "
+        "whole column."
     )
 
 

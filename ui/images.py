@@ -80,8 +80,14 @@ def draw_group(
     st.html(group_html.matching_html(images, group.captions, data, revealed, student, metric))
 
 
+def shades_bar(more: str = "") -> None:
+    """Which end of the shades of a score matrix in HTML is high, right at once in either theme. more : what follows."""
+    st.html(group_html._shades_html(more))
+
+
 def shades_key() -> str:
-    """Which end of a score matrix's shades is high, in the theme that is shown: `matrix_cells` turns them round."""
+    """Which end of the shades of a score matrix is high that is a chart: it keeps those of the theme in which it was
+    drawn, `matrix_cells` turns them round."""
     return f"Scores: the {'brighter' if st.context.theme.type == 'dark' else 'darker'}, the higher."
 
 

@@ -112,6 +112,15 @@ def matrix_html(data: GroupData, title: str, *, row_highest: bool = False, corne
     )
 
 
+def _shades_html(more: str = "") -> str:
+    """A line below `matrix_html`: which end of its shades is high, as a bar of them. The browser turns it round with
+    the matrix, in the theme that is shown, where a sentence would be that of the theme before. more : what follows."""
+    levels = (0.0, 0.25, 0.5, 0.75, 1.0)
+    shades = ",".join(f"light-dark({score_colour(level)},{score_colour(1 - level)})" for level in levels)
+    bar = f'<span class="cm-shades" style="background:linear-gradient(to right,{shades})"></span>'
+    return f'<p class="cm-key">Scores: lowest {bar} highest.{f" {escape(more)}" if more else ""}</p>'
+
+
 def _cell_html(cell: _Cell, dark: _Cell, underlined: bool) -> str:
     """dark : the same on a dark page."""
     colours = f"background:light-dark({cell.fill},{dark.fill});color:light-dark({cell.ink},{dark.ink})"

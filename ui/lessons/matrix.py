@@ -18,7 +18,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import GroupData
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, METRICS, TEXT_SCORE, chance
 from ui.formatting import true_minus
-from ui.images import draw_group, shades_key
+from ui.images import draw_group, shades_bar
 from ui.lessons import elements
 
 SHOWN = (TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE, GROUP_MATCH)
@@ -43,7 +43,7 @@ def show() -> None:
         truth = (f"image {group_html.image_name(i)} belongs to caption {j + 1}" for i, j in group.truth_pairs)
         st.markdown(f"In truth {', '.join(truth)}. The built-in CLIP model gives these scores:")
         st.html(group_html.matrix_html(unmatched(data), "The model's scores"))
-        st.caption(shades_key())
+        shades_bar()
         elements.define(GROUP_SCORE, GROUP_MATCH)
         choice = elements.predict(
             "matrix",
@@ -138,7 +138,7 @@ def change_the_scores(group: Group, scores: np.ndarray) -> None:
     with left:
         st.caption("With what the sliders add:")
         st.html(group_html.matrix_html(data, "The scores as you have changed them"))
-        st.caption(f"{shades_key()} Outlined, with a dot: the model's matching. ✓: the true pairs.")
+        shades_bar("Outlined, with a dot: the model's matching. ✓: the true pairs.")
     with right:
         with st.container(width=400):
             draw_group(group, data)
