@@ -57,6 +57,7 @@ CLASSES = {  # as the address has them; the page names the two
     "neither right": "both wrong",
 }
 THIS_PAGE = "pages/6_Compare.py"
+CAME_ALONG = "came_along"  # the group that came along from another page
 UNCORRECTED = (
     "McNemar's exact test on the groups where they differ, of this metric alone; of a metric that counts parts of a "
     "group, the exact sign test."
@@ -425,10 +426,44 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet, sides: tuple[Side,
         f"{escape_markdown(winner_text(side, sides))} {int(classes[side].sum())}" for side in CLASSES.values()
     )
     st.caption(f"{METRICS[metric].label} on {counted(len(groups), 'group')}: {sizes}.")
-    if opened is not None:
-        with st.container(key="opened", border=True):  # which the history's script scrolls to
-            one_group(a, b, groups, list(a.ids).index(opened), sides)
+    if opened is None:
+        st.session_state[CAME_ALONG] = None  # opened again, it is asked for
+    else:
+        at = list(a.ids).index(opened)
+        side = next(side for side in CLASSES.values() if classes[side][at])
+        opened_group(a, b, groups, opened, side, sides)
     cards((a, b), groups, np.flatnonzero(classes[CLASSES[chosen]]), metric, chosen, sides)
+
+
+def note_what_came_along() -> None:
+    """Before the page is opened: the group that comes along by the button of another page. Scrolled to, it hid who is
+    better and which groups differ."""
+    if "carried" in st.session_state:
+        st.session_state[CAME_ALONG] = st.session_state["carried"].get("group")
+
+
+def opened_group(
+    a: Evaluation, b: Evaluation, groups: GroupSet, group: str, side: str, sides: tuple[Side, Side]
+) -> None:
+    """The group that is open; of one that came along from another page, and on which the two do not differ, a line with
+    a button. side : its class, of `paired.SIDES`."""
+    came_along = group == st.session_state.get(CAME_ALONG)
+    if came_along and side not in WINNERS:
+        open_before(group, class_text(side, sides))
+        return
+    # What was opened here is scrolled to by its key (ui.history).
+    with st.container(key="came-along" if came_along else "opened", border=True):
+        one_group(a, b, groups, list(a.ids).index(group), sides)
+
+
+def open_before(group: str, said: str) -> None:
+    """The button that shows a group which came along from another page. said : its class."""
+    with st.container(horizontal=True, vertical_alignment="center"):
+        st.button(
+            f"Show {escape_markdown(ui.group_title(group))}", icon=":material/visibility:",
+            on_click=ui.set_state, args=({CAME_ALONG: None},),
+        )  # fmt: skip
+        st.caption(f"You came from this group: {escape_markdown(said)}.", width="content")
 
 
 def pick_class(larger: str, sides: tuple[Side, Side]) -> str:
@@ -646,6 +681,7 @@ def naming_hint(entry: str) -> str:
     return paired.without_names(file.name, ids, bool(file.shape))
 
 
+note_what_came_along()
 selection = ui.open_page("Compare", LEAD)
 with ui.show_errors():
     page(selection)

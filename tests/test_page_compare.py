@@ -363,6 +363,25 @@ def test_a_link_holds_models_side_and_group(app):
     assert next(c for c in test.selectbox if c.key == "other").value == "builtin/siglip"
 
 
+@pytest.mark.parametrize("differs", [True, False])
+def test_a_group_that_comes_along_from_another_page_hides_neither_the_verdict_nor_those_that_differ(
+    app, differs
+):
+    """Its block stood first, scrolled to, also where both models have it right."""
+    both = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip", side="both right")
+    here = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip") if differs else both
+    label = next(b.label for b in here.button if b.label.startswith("Compare left"))
+    group = label.replace("\\", "").split()[-1]
+    test = both.switch_page(COMPARE)
+    test.session_state["carried"] = {"group": group, "other": "builtin/siglip"}
+    test = fine(test.run())
+    assert (html(test).count("cm-verdicts") == 2) is differs
+    if not differs:
+        assert "You came from this group: right with both." in text(test)
+        test = fine(next(b for b in test.button if b.label.startswith("Show left")).click().run())
+        assert html(test).count("cm-verdicts") == 2 and "You came from" not in text(test)
+
+
 def test_an_unknown_model_is_one_sentence(open_page):
     test = open_page(COMPARE, set=SET, model="builtin/clip", other="builtin/clop")
     assert not test.exception and "did you mean" in test.error[0].value
