@@ -654,6 +654,15 @@ def test_a_file_that_is_not_there_is_no_unknown_benchmark(own_files):
         )
 
 
+@pytest.mark.parametrize(("file", "kind"), [("a.csv", "scores"), ("e.npz", "embeddings")])
+def test_an_option_that_a_file_leaves_nothing_to_do_names_what_was_typed(own_files, file, kind):
+    """It was refused “with --scores”, an option that nobody had typed."""
+    said = f"--split has no effect with {file}, a file of {kind}; leave it out."
+    assert refused_with("evaluate", file, "--split", "test") == said
+    typed = f"--split has no effect with --{kind}; leave it out."
+    assert refused_with("evaluate", f"--{kind}", file, "--split", "test") == typed
+
+
 @pytest.mark.parametrize("command", ["ttm", "simplematch", "ledger"])
 def test_what_trains_takes_embeddings_that_are_named_first_and_says_why_it_takes_no_scores(
     own_files, command, monkeypatch

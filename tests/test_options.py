@@ -392,8 +392,8 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "*": differs("--tag", "colour: red"),
         },
         "--groups": {
-            "embeddings": refused("all of a file is measured", "--groups", "3"),
-            "scores": refused("all of a file is measured", "--groups", "3"),
+            "embeddings": refused("all of it is measured", "--groups", "3"),
+            "scores": refused("all of it is measured", "--groups", "3"),
             "*": differs("--groups", "3"),
         },
         "--tags": {"*": differs("--tags", "{tags}")},

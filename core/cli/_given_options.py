@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from core.base.errors import InputError, unknown_name
+from core.cli._files import _is_file_and_no_benchmark
 from core.cli._usage_errors import refuse_repeated, usage_errors
 
 _running: ContextVar[Any] = ContextVar("running", default=None)  # the context of the command that runs
@@ -182,14 +183,27 @@ def was_given(name: str) -> bool:
 def refuse_unused(why: str, *names: str) -> None:
     """Raise InputError for the first of these parameters that was given: it has no effect here.
 
-    why : ends the sentence `--split has no effect ...`.
+    why : ends the sentence `--split has no effect ...`; it names a file that was given first, in place of the option
+    for it that nobody typed.
     """
     for name in filter(was_given, names):
         context = _running.get()
         option = next(p for p in context.command.params if p.name == name)
         off = option.secondary_opts if context.params.get(name) is False else []
         flag = (off or option.opts)[0]
-        raise InputError(f"{flag} has no effect {why}; leave it out.")
+        raise InputError(f"{flag} has no effect {_as_typed(why)}; leave it out.")
+
+
+def _as_typed(why: str) -> str:
+    """`with --scores` as `with s.csv, a file of scores` where the command was given the file without the option."""
+    context = _running.get()
+    arguments = (p.name for p in context.command.params if p.param_type_name == "argument")
+    files = [str(value) for name in arguments if (value := context.params.get(name)) is not None]
+    for kind in ("scores", "embeddings"):
+        typed = next(filter(_is_file_and_no_benchmark, files), None)
+        if why == f"with --{kind}" and not was_given(kind) and typed is not None:
+            return f"with {typed}, a file of {kind}"
+    return why
 
 
 def benchmark_argument(argument: str | None, option: str | None) -> str | None:

@@ -58,7 +58,7 @@ def evaluate(
     _refuse_file(benchmark, "--benchmark takes a set by name")
     choose = partial(_chosen, tags=tag or (), count=groups)
     if groups is not None and (embeddings or scores or tags):
-        refuse_unused("with --embeddings, --scores or --tags: all of a file is measured", "groups")
+        refuse_unused("with a file of scores, embeddings or tags: all of it is measured", "groups")
     evaluation = load_evaluation(
         embeddings, scores, benchmark, model, split, shape, text_only=text_only, choose=choose,
         columns=columns, command=_command(scores, benchmark, split),
