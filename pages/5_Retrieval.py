@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from html import escape
 from typing import Any
 
 import numpy as np
@@ -146,6 +147,7 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
             others = own.say_what_is_known(subset, asked, chosen)
             own.ask_buttons(others, own.wording_of_set(subset, asked), "query")
         other_base_lines(chosen)
+        ranks = ranks_beside(asked, query, chosen, pool, most) if revealed is None else {}
         question = st.container(key="predict-query")  # above the pictures, which fill a laptop's first screen
         both = st.container(key="both-precisions")  # of a phone, where one list stands below the other
         for column, model in zip(st.columns(len(chosen), gap="medium"), chosen, strict=True):
@@ -153,7 +155,8 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
                 try:
                     beside = part.wording_result(subset, wording, model, pool, most)
                     is_few = len(chosen) > 1
-                    ranked[model] = lists(asked, query, model, pool, most, revealed, beside, is_few)
+                    notes = ranks.get(model)
+                    ranked[model] = lists(asked, query, model, pool, most, revealed, beside, is_few, notes)
                 except InputError as error:  # in its own half: below the other one's pictures nobody sees it
                     ui.show_error(error)
         if revealed:
@@ -218,9 +221,11 @@ def lists(
     revealed: bool | None,
     beside: str = "",
     is_few: bool = False,
+    notes: Sequence[str] | None = None,
 ) -> list[RankedImage]:
     """One model's ranked images of a query. beside : what another wording of the query gives. is_few : a phone shows a
-    few of them first, so that the list of another model is near."""
+    few of them first, so that the list of another model is near. notes : what stands below pictures that nobody can
+    judge, in place of their scores."""
     scores = part.query_scores(subset, query, model)
     rows = ranked_images(subset, query, scores, pool, most)
     if not rows:
@@ -235,7 +240,7 @@ def lists(
         )
     is_few = is_few and len(rows) > FEW and not st.session_state.get(f"whole-{model}", False)
     with st.container(key=f"drawn-few-{model}" if is_few else f"drawn-{model}"):
-        st.html(part.ranked_html(subset, rows, revealed))
+        st.html(part.ranked_html(subset, rows, revealed, notes))
     if is_few:
         with st.container(key=f"more-pictures-{model}"):
             st.button(
@@ -245,6 +250,26 @@ def lists(
     if revealed:
         further_down(subset, query, model, scores, pool, most)
     return rows
+
+
+def ranks_beside(
+    subset: part.RetrievalSubset, query: int, models: Sequence[str], pool: str, most: int
+) -> dict[str, list[str]]:
+    """Of two models and words that nobody can judge: that ranks are compared, and below each model's first pictures
+    their rank under the other one, by model; {} of one model, and where one of them cannot score."""
+    if len(models) < 2:
+        return {}
+    try:
+        scores = {model: part.query_scores(subset, query, model) for model in models}
+    except InputError:
+        return {}  # its half of the page says why
+    rows = {model: ranked_images(subset, query, scores[model], pool, most) for model in models}
+    st.caption(part.ranks_compared(*rows.values()))
+    found = {}
+    for model, other in zip(models, reversed(models), strict=True):
+        ranks, name = part.ranks_of(scores[other]), escape(in_words(other))
+        found[model] = [f"rank {ranks[row.image]} with {name}" for row in rows[model]]
+    return found
 
 
 def in_the_way(

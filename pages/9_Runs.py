@@ -832,8 +832,8 @@ def lettered(chosen: Sequence[SeedGroup]) -> list[str]:
 
 
 def _with_own(label: str, own: str) -> str:
-    """A label of a run, and what sets it apart from others where the label does not say that."""
-    return label if all(part in label for part in own.split(", ")) else f"{label} · {own}"
+    """A label of a run, and what sets it apart from others as far as the label does not say that."""
+    return " · ".join([label, *(part for part in own.split(", ") if part not in label)])
 
 
 def archive_button(run: Run, label: str, where: str = "row") -> None:

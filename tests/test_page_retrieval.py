@@ -31,6 +31,7 @@ from core.scenes.retrieval import load_retrieval
 from core.scorers.cola_config import PROTOCOL_BASE, STRATEGIES
 from core.scoring.load import load_scorer
 from core.scoring.retrieval import RetrievalSubset, first_images, score_retrieval
+from ui.retrieval import query_scores
 from ui.retrieval_own import nearest_queries
 from ui.retrieval_table import Measured
 
@@ -718,6 +719,32 @@ def test_a_relation_of_the_world_is_judged_and_other_words_of_places_are_said_no
         "\\", ""
     )
     assert "show the objects of “a red cube next to a blue ball”.**" in text(test)
+
+
+def test_other_words_for_sizes_and_shapes_are_read_and_what_they_are_read_as_is_said(app):
+    """Of “a big red cube left of a tiny blue ball” nobody knew which pictures are right."""
+    test = app(PAGE, query="a big red cube left of a tiny blue ball", images="500")
+    said = Statement((Phrase("red", "cube", "large"), Phrase("blue", "sphere", "small")), "left of")
+    whole = load_retrieval("test").images
+    own = RetrievalSubset.asking(
+        load_retrieval("test"), "a big red cube left of a tiny blue ball", len(whole)
+    )
+    assert own.relevant[0].tolist() == [said.is_true_of(image.scene) is True for image in whole]
+    (box,) = [each.value.replace("\\", "") for each in [*test.info, *test.warning]]
+    assert "the first left of the second" in box and "“tiny” is read as “small”." in box
+    assert "score " not in html(test) and "<b>big red cube</b>" in html(test)
+
+
+def test_of_words_that_nobody_can_judge_two_models_are_compared_by_rank(app):
+    """Scores of two scales stood side by side, 9.02 and −2.59."""
+    test = app(PAGE, query="a dog on a beach", images="100", left="builtin/clip", right="builtin/siglip")
+    assert "score on different scales, so ranks are compared, not scores" in text(test)
+    assert "score " not in html(test)
+    one = RetrievalSubset.asking(load_retrieval("test"), "a dog on a beach", 100)
+    clip, siglip = (query_scores(one, 0, f"builtin/{name}") for name in ("clip", "siglip"))
+    first = int(np.argmax(clip))
+    rank = 1 + int((siglip > siglip[first]).sum())
+    assert f"1. rank {rank} with builtin/siglip" in html(test)
 
 
 @pytest.mark.parametrize(

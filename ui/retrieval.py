@@ -122,6 +122,20 @@ def ranked_html(
     return f'<div class="cm-list">{"".join(cells)}</div>'
 
 
+def ranks_of(scores: np.ndarray) -> np.ndarray:
+    """The rank of every picture, from 1; pictures that tie share the first of theirs. scores : (n,)."""
+    return np.asarray(1 + (scores > scores[:, None]).sum(axis=1))
+
+
+def ranks_compared(first: Sequence[RankedImage], second: Sequence[RankedImage]) -> str:
+    """What can be compared of words that nobody can judge: ranks, as each model has its own scale of scores."""
+    both = {row.image for row in first} & {row.image for row in second}
+    return (
+        "The two models score on different scales, so ranks are compared, not scores: below each picture stands its "
+        f"rank under the other model. {len(both)} of the first {len(first)} pictures are the same."
+    )
+
+
 def _objects_html(judged: Sequence[tuple[str, bool | None]]) -> str:
     """`red cube ✓ · blue ball ✗`: which of the objects that were asked for a picture shows."""
     marks = {True: "✓", False: "✗", None: "unclear"}

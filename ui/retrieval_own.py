@@ -118,6 +118,7 @@ def say_what_is_known(subset: RetrievalSubset, asked: RetrievalSubset, models: S
         said = [f"The set asks for this object as “{wording}”; a model may score your wording differently."]
     elif asked.asked is not None:
         said, others = [rule_of_objects(asked.asked)], queries_for_objects(subset, asked)
+        said += filter(None, [words_read_as(asked.asked)])
         said += ["The buttons below ask for one of them alone."] if others else []
     elif asked.phrases is None:
         said = ["This is no query of the set, so nobody knows which pictures are right."]
@@ -160,6 +161,12 @@ def rule_of_objects(asked: Any) -> str:
         f"This is no query of the set. A picture is right that shows {objects}, the first {asked.statement.relation} "
         "the second; where one could argue about that (unclear), it counts as wrong."
     )
+
+
+def words_read_as(asked: Any) -> str:
+    """`“tiny” is read as “small”.`; "" where every word is one of the world's."""
+    pairs = [f"“{typed}” is read as “{word}”" for typed, word in asked.read_as]
+    return f"{', '.join(pairs)}." if pairs else ""
 
 
 def telling(subset: RetrievalSubset, keep: list[int]) -> int:

@@ -205,7 +205,7 @@ class _Side(NamedTuple):
         scores = part.query_scores(asked, 0, model)
         pool = "everything" if asked.any_word is None else "any_word"
         rows = ranked_images(asked, 0, scores, "everything", rankings.first[BEFORE].shape[1])
-        ranks = 1 + (scores > scores[:, None]).sum(axis=1)
+        ranks = part.ranks_of(scores)
         return cls(rows, part.average_precision(asked, 0, scores, pool), ranks)
 
 
@@ -223,7 +223,7 @@ def _side_by_side(rankings: Rankings, found: RetrievalSubset, query: str, name: 
         for which in titles
     }
     if not is_judged:
-        st.caption(_compared(*sides.values()))
+        st.caption(part.ranks_compared(*(side.rows for side in sides.values())))
     for column, (which, title) in zip(st.columns(2, gap="medium"), titles.items(), strict=True):
         with column:
             st.markdown(unbroken(_side_line(title, asked, sides[which], is_judged)))
@@ -231,15 +231,6 @@ def _side_by_side(rankings: Rankings, found: RetrievalSubset, query: str, name: 
             with st.container(key=f"changed-{which}"):
                 st.html(part.ranked_html(asked, sides[which].rows, True if is_judged else None, ranks))
     own.ask_buttons(others, own.wording_of_set(found, asked), "changed_query")
-
-
-def _compared(before: _Side, after: _Side) -> str:
-    """What can be compared of words that nobody can judge: ranks, as each model has its own scale of scores."""
-    both = {row.image for row in before.rows} & {row.image for row in after.rows}
-    return (
-        "The two models score on different scales, so ranks are compared, not scores: below each picture stands its "
-        f"rank under the other model. {len(both)} of the first {len(before.rows)} pictures are the same."
-    )
 
 
 def _other_ranks(sides: dict[str, _Side], which: str) -> list[str]:

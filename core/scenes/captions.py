@@ -57,6 +57,15 @@ _ATTRIBUTE_OF: dict[str, tuple[str, str | None]] = {
     **{said: ("material", material) for material in MATERIALS for said in SYNONYMS[material]},
     **dict.fromkeys(SYNONYMS["object"], ("shape", None)),
 }
+# Words of a query that captions never have, and what they are read as; the models need not know them.
+_READ_AS = {
+    **dict.fromkeys(("huge", "giant"), "large"),
+    **dict.fromkeys(("tiny", "mini"), "small"),
+    "box": "cube",
+    "orb": "sphere",
+    "tube": "cylinder",
+    "metallic": "metal",
+}
 # What may stand between the objects that a query names: the first say nothing, the others of where the objects are.
 _FILLERS = frozenset(["a", "an", "and", "are", "is", "of", "the", "there", "with"])
 _PLACES = frozenset([
@@ -169,17 +178,26 @@ class Statement:
 class _AskedObjects(NamedTuple):
     """What a query in one's own words asks for: objects, as far as this world has words for them.
 
-    nouns : each as it was said. not_judged : the words about places that are no relation of this world; "" for none.
+    nouns : each in the words of this world. not_judged : the words about places that are no relation of this world; ""
+    for none. read_as : of words that this world has another one for, both.
     """
 
     statement: Statement
     nouns: tuple[str, ...]
     not_judged: str
+    read_as: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def of(cls, text: str) -> _AskedObjects | None:
         """`a red cube next to a blue ball`; None where a word is unknown, counts or denies, or no attribute is said."""
-        plain = " ".join(re.sub(r"[^\w,-]", " ", text.lower()).split())
+        typed = re.sub(r"[^\w,-]", " ", text.lower()).split()
+        found = cls._of_words(" ".join(_READ_AS.get(word, word) for word in typed))
+        read_as = tuple((word, _READ_AS[word]) for word in dict.fromkeys(typed) if word in _READ_AS)
+        return None if found is None else found._replace(read_as=read_as)
+
+    @classmethod
+    def _of_words(cls, plain: str) -> _AskedObjects | None:
+        """plain : lower-case words of this world, without punctuation but commas and hyphens."""
         nouns: list[list[str]] = [[]]
         others = []
         for word in _FRAME.sub("", plain).replace(",", " ").split():
