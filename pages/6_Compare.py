@@ -34,7 +34,7 @@ from ui.compared import (
     sides_of,
 )
 from ui.export import BARS_NOTE, pair_name, row_names
-from ui.formatting import p_text
+from ui.formatting import anchor, p_text
 from ui.groups_needed import groups_needed
 from ui.old_links import seed_widgets_from_address
 from ui.uploads import (
@@ -48,6 +48,7 @@ from ui.uploads import (
 )
 
 PER_PAGE = 4
+DIFFERING = "Where they differ"  # a section's title
 FAR = 10  # times the spread of the other side's scores: another scale
 WINNERS = ("only A right", "only B right")  # of `paired.SIDES`
 CLASSES = {  # as the address has them; the page names the two
@@ -183,7 +184,8 @@ def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> Any:
     compared = paired.differences(a, b)
     match = compared[GROUP_MATCH]
     apart = {name: compared[name] for name in Metric.same(compared)}
-    st.markdown(verdict(match, (a, b), first, second, len(apart)) + others_apart(apart, first, second))
+    said = verdict(match, (a, b), first, second, len(apart)) + others_apart(apart, first, second)
+    st.markdown(f"{said}  \n{alone_right(match, first, second)}")
     data = figures.bars_data({first: a.metrics, second: b.metrics}, list(apart))
     figure = figures.paired_bars_figure(data)
     values = "; ".join(
@@ -191,7 +193,7 @@ def overview(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> Any:
         for name in data.metrics
     )
     ui.chart(figure, f"Bars of {first} and {second} at every metric. {values}.", "compare-models")
-    st.caption(counts(match, len(a.ids), first, second, len(apart)))
+    st.caption(counts(match, len(a.ids), len(apart)))
     return figure
 
 
@@ -377,21 +379,26 @@ def others_apart(found: Mapping[str, Comparison], first: str, second: str) -> st
     return f"  \nThey differ in {', '.join(told)}; see the table." if told else ""
 
 
-def counts(match: Comparison, n: int, first: str, second: str, tests: int = 1) -> str:
-    """On how many groups the two differ in GroupMatch, and what difference so many would have shown, in one comparison
-    alone, where p is corrected for so many. Markdown."""
+def alone_right(match: Comparison, first: str, second: str) -> str:
+    """On how many groups the two differ in GroupMatch, with the way to them: before the figure, which fills the first
+    screen. Markdown."""
     a, b = map(escape_markdown, (first, second))
+    return ui.unbroken(
+        f"{counted(match.broken, 'group')} {'is' if match.broken == 1 else 'are'} right with {a} alone, {match.fixed} "
+        f"with {b} alone: [see where they differ](#{anchor(DIFFERING)})."
+    )
+
+
+def counts(match: Comparison, n: int, tests: int = 1) -> str:
+    """What difference so many groups would have shown, in one comparison alone, where p is corrected for so many."""
     tested = match.clustered or match
     told = (
         ""
         if tested.detectable is None
-        else f" {counted(n, 'group')} like these show a difference of {_pct(tested.detectable)} points or "
-        f"more (80 % power{', uncorrected' if tests > 1 else ''})."
+        else f"{counted(n, 'group')} like these show a difference of {_pct(tested.detectable)} points or "
+        f"more (80 % power{', uncorrected' if tests > 1 else ''}). "
     )
-    return ui.unbroken(
-        f"By GroupMatch, {counted(match.broken, 'group')} {'is' if match.broken == 1 else 'are'} right with {a} alone, "
-        f"{match.fixed} with {b} alone.{told} Thin lines: 95 % intervals."
-    )
+    return ui.unbroken(f"{told}Thin lines: 95 % intervals.")
 
 
 def cluster_note(clusters: Clusters) -> str:
@@ -404,7 +411,7 @@ def cluster_note(clusters: Clusters) -> str:
 
 def differing(a: Evaluation, b: Evaluation, groups: GroupSet, sides: tuple[Side, Side]) -> None:
     """The groups in one class of the comparison, widest margin first, below the one that is open."""
-    st.header("Where they differ", anchor=False)
+    st.header(DIFFERING, anchor=anchor(DIFFERING))
     with st.container(horizontal=True, vertical_alignment="bottom"):
         names = yes_or_no(a.outcomes)
         metric = st.selectbox(

@@ -454,7 +454,8 @@ def begun(frame: pd.DataFrame) -> list[str]:
     without `scenes/`; and where several runs have it the first of model, groups, seed, minute and second in which no
     two of them are alike. Runs of one second are numbered."""
     groups = [re.sub(r"^(?:first |all )?(\d+)(?: of \d+)?$", r"\1 groups", name) for name in frame["groups"]]
-    ways = [frame["model"], groups, "seed " + frame["seed"]]
+    seeds = [f"seed{'' if said.isdecimal() else 's'} {said}" for said in frame["seed"]]
+    ways = [frame["model"], groups, seeds]
     own = [""] * len(frame)
     called = frame["set"] if "name" not in frame else frame["name"].where(frame["name"] != "", frame["set"])
     for name in dict.fromkeys(called):
@@ -528,7 +529,16 @@ def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup], chosen: Seque
         groups = f"{said['groups']} groups" if said["groups"] != "–" else "–"
         gained, level = said.get(SCORE_GAIN, "–"), said[SCORE]
         score = "–" if level == "–" else f"GroupScore {level}" + (f", gain {gained}" if gained != "–" else "")
-        parts = (status, score, before, groups, said["model"], settings, f"seed {said['seed']}", said["time"])
+        parts = (
+            status,
+            score,
+            before,
+            groups,
+            said["model"],
+            settings,
+            f"seed{'' if said['seed'].isdecimal() else 's'} {said['seed']}",
+            said["time"],
+        )
         of = " · ".join(part for part in parts if part != "–")
         with st.container(border=True, gap=None, key=f"card-{sweep.id}"):
             button: dict[str, Any] = {"type": "tertiary", "icon": ":material/arrow_forward:"}
