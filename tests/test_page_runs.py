@@ -798,6 +798,20 @@ def test_a_run_that_changes_elsewhere_is_drawn_anew_but_not_under_an_open_questi
     assert button(fine(test.run()), "Resume (1)")
 
 
+def test_the_bars_are_of_the_runs_at_work_before_those_that_wait_for_them(app, made):  # noqa: F811
+    """Three newer runs that only waited hid the one that they waited for."""
+    store = RunStore()
+    config = {**store.get(made.seeds[0]).config, "group": None}
+    for number in range(4):
+        run = store.create("ttm", f"run {number}", config)
+        turn = store.queue_up(run.id)
+        if not number:
+            assert store.try_start(run.id, turn, 1) == 0
+        store.beat(run.id, turn, "queued" if number else "running", message="waits" if number else "training")
+    said = [bar.proto.text for bar in app(RUNS).get("progress")]
+    assert len(said) == 3 and "training" in said[0] and "waits" in said[1]
+
+
 def test_a_run_leaves_as_one_file_and_comes_back(app, made, tmp_path):  # noqa: F811
     test = choose(app(RUNS), made.transfer)
     assert any("half" in b.label for b in test.get("download_button"))
