@@ -152,7 +152,9 @@ def test_the_page_says_first_who_is_ahead_and_whether_these_groups_can_tell(app)
     )
     assert test.dataframe[0].value.set_index("metric").loc["GroupMatch", "B − A"] == pytest.approx(-34 / 3)
     # Before the figure, which fills the first screen, with the way to them.
-    alone = "55 groups are right with builtin/clip alone, 21 with builtin/siglip alone: [see where they differ]"
+    alone = (
+        "55 groups are right with builtin/clip alone, 21 with builtin/siglip alone: [see where they differ]"
+    )
     assert f"{alone}(#where-they-differ)." in said and "300 groups like these show" in said
 
 
