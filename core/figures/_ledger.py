@@ -125,7 +125,7 @@ def ledger_figure(record: Mapping[str, Any]) -> go.Figure:
     ):  # in pieces beside the bars: no label is crossed
         figure.add_scatter(
             x=np.tile([x, x, np.nan], len(places)),
-            y=(places[:, None] + [-0.26, 0.42, np.nan]).ravel(),
+            y=(places[:, None] + [-0.21, 0.31, np.nan]).ravel(),
             mode="lines",
             line={"color": COVERAGE_COLOUR, "width": 1.5, "dash": dash},
             hoverinfo="skip",
