@@ -414,7 +414,7 @@ def test_the_lines_of_levels_leave_out_the_labels(finished):
     figure = figures.ledger_figure(ledger_of(*finished).record())
     bars = np.array([y for trace in figure.data if trace.type == "bar" for y in trace.y])
     high, low = -0.42 - 8 / 46, -0.42 + 8 / 46  # of a label, in rows from its bar
-    lines = [trace for trace in figure.data if trace.mode == "lines"]
+    lines = [trace for trace in figure.data if trace.type == "scatter" and trace.mode == "lines"]
     assert len(lines) == 2
     for start, end in (pair for line in lines for pair in np.array(line.y, float).reshape(-1, 3)[:, :2]):
         assert all(end <= bar + high or start >= bar + low for bar in bars)
