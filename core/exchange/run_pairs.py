@@ -112,7 +112,7 @@ class _Pair(NamedTuple):
     @property
     def table(self) -> pd.DataFrame:
         """The same as a page shows it: in the form of the results on the cards of the runs."""
-        return _pair_said(_pair_frame(self.sides, self.measured, self.tested, None), as_on_cards=True)
+        return _pair_said(_pair_frame(self.sides, self.measured, self.tested, digits=None), as_on_cards=True)
 
     @property
     def note(self) -> str:

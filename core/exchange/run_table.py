@@ -406,7 +406,10 @@ def _pair_frame(
             row["test"] = _OVER_SEEDS if over_seeds else _test_named(name)
         whole = digits is None
         rows.append(
-            {key: value if whole or key.startswith("p") else _printed(value, digits or 2) for key, value in row.items()}
+            {
+                key: value if whole or key.startswith("p") else _printed(value, digits or 2)
+                for key, value in row.items()
+            }
         )
     return pd.DataFrame(rows).dropna(axis="columns", how="all")
 
