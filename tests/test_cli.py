@@ -404,7 +404,7 @@ def test_a_table_of_the_built_in_world_has_a_time():
 
 def test_what_a_reader_of_colas_lines_of_the_built_in_world_must_know_is_said():
     text = here("reproduce", "cola/1", "--row", "built-in world")
-    assert "training takes 16 epochs" in text and f"see {CHANGES} on the Retrieval page" in text
+    assert "training takes 16 epochs" in text and f"see “{CHANGES}” on the Retrieval page" in text
     assert "training takes 16 epochs" not in here("reproduce", "cola/1", "--row", "CLIP, Linear")
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from core import datasets
 from core.base.errors import InputError
-from core.teaching.single_group import holds_embeddings
 
 _ENDINGS = (".csv", ".parquet", ".npz", ".jsonl", ".json")
 
@@ -19,6 +18,8 @@ def _is_file(name: str) -> bool:
 
 
 def _is_embeddings(name: str) -> bool:
+    from core.teaching.single_group import holds_embeddings  # scipy, which no listing needs
+
     path = Path(name)
     # The ending first: of any other file the content tells nothing, and it may be large.
     return path.suffix.lower() == ".npz" and path.is_file() and holds_embeddings(path.name, path.read_bytes())
