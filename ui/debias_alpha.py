@@ -66,8 +66,9 @@ _ALPHAS = (
     "{where}. The curves are exact: a metric changes only where two scores cross, and all crossings are computed."
 )
 _HALVES = (
-    "“α from the other half”: alpha is chosen on one random half of the groups and measured on the other; mean ± "
-    "standard deviation (SD, n − 1) of ten splits, no interval."
+    "To quote is the gain where alpha is chosen on one random half of the groups and measured on the other; mean ± "
+    "standard deviation (SD, n − 1) of ten splits, no interval. On the groups that it is chosen on, the best alpha gains "
+    "too much."
 )
 _LITTLE = (
     0.6  # the spread of log P(t) in a group over that of an image's scores, where alpha has little to remove
@@ -313,8 +314,8 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
 
 
 _DRAWN = (  # one line of a laptop
-    "Shaded: the 95 % band; dotted: the chance level (↓: below the axis); star and strip: where the metric is highest. "
-    "Press the figure to move alpha."
+    "Shaded: the 95 % band; dotted: the chance level (↓: below the axis); star and strip: highest on these groups, too "
+    "high to quote. Press the figure to move alpha."
 )
 
 
@@ -417,14 +418,19 @@ def _harm(study: AlphaStudy, metric: str) -> Comparison | None:
 
 
 def _held_out_text(study: AlphaStudy, metric: str) -> str:
-    """`TextScore 41.9 → 46.2 %, +4.3 ± 2.1 points`, of ten random halvings; "" of a single group, which has none."""
+    """`To quote: +4.3 ± 2.1 points of TextScore …`, of ten random halvings; "" of a single group, which has none.
+
+    Without the levels: of half of the groups they are others than those of the slider's line just below.
+    """
     if len(study.scores) < 2:
         return ""
     found = study.validated(metric)
-    zero, value, gain = found.zero.mean(), found.values.mean(), found.values - found.zero
+    gain = found.values - found.zero
     points = true_minus(f"{_signed(gain.mean())} ± {_pct(gain.std(ddof=1))}")
-    label = METRICS[metric].label
-    return f"{label} {_pct(zero)} → {_pct(value)} %, {points} points (α from the other half; SD, ten splits)."
+    return (
+        f"To quote: {points} points of {METRICS[metric].label} (α from one half of the groups, measured on the other; SD, "
+        "ten splits)."
+    )
 
 
 def _tuned_text(study: AlphaStudy, metric: str) -> str:
@@ -454,16 +460,16 @@ def _interval(change: Comparison) -> str:
 
 
 def _how_sure(study: AlphaStudy, metric: str) -> str:
-    """Of a gain both tests as a list, what each allows for, its p and what it finds; then why the verdict is what it
-    is. Markdown; "" where there is no gain, or too few groups to test one."""
+    """Of a gain why the verdict is what it is; then both tests as a list, what each allows for, its p and what it
+    finds. Markdown; "" where there is no gain, or too few groups to test one."""
     found = study.verdict(metric)
     if found.too_few or found.gain.difference <= 0:
         return ""
     tests = (
-        ("Coin-flip test", "where by luck a group is as likely to get better as worse", found.sign_p),
+        ("Coin-flip test", "where a group is as likely to get better as worse", found.sign_p),
         (
             "Stricter test",
-            "which allows for a rare kind of group, missing here, that gets much worse",
+            "where groups of a rare kind, by luck none of them here, may get much worse",
             found.p_value,
         ),
     )
@@ -474,16 +480,17 @@ def _how_sure(study: AlphaStudy, metric: str) -> str:
     both += [] if by is None else [f"count groups that share their {by.by} as one"]
     both += [f"are corrected for the {len(study.gains)} metrics tested"] if len(study.gains) > 1 else []
     said = ", ".join(both[:-1]) + " and " * (len(both) > 1) + both[-1]
-    return "\n".join([*lines, "", f"Both {said}. {_why_so_sure(found)}"])
+    return "\n".join([_why_so_sure(found), "", *lines, "", f"Both {said}."])
 
 
 def _why_so_sure(found: _BestGain) -> str:
     """Which of the tests and the interval the verdict follows from."""
     if found.helps:
-        return "The stricter test and the interval both leave luck out: so alpha helps."
+        return "Two tests ask whether luck explains the gain. Neither test nor the interval says so: so alpha helps."
     if found.probably:
         return (
-            "A kind of group that is missing here cannot be ruled out by these groups: so this is not proven."
+            "Two tests ask whether luck explains the gain. One says no, the stricter one cannot tell: so this is not "
+            "proven."
         )
     if (found.gain.clustered or found.gain).low <= 0:
         return "The interval reaches 0: so this may be luck."
