@@ -17,8 +17,10 @@ from core.ttm.run import LedgerRun, SimpleMatchRun, adaptation
 from core.ttm.seeds import _SEEDLESS, SeedGroup, _is_seedless, launch_seeds
 from core.ttm.time_left import expected_seconds
 from ui import ledger, runs, ttm_example, ttm_form, ttm_preview, ttm_run, ttm_shifts, ttm_sweep
+from ui.old_links import is_first_visit, mark_address
 
 LEAD = "The model matches every group, trains on the matchings it is most sure of, and does so again, without answers."
+FIRST_SET = "scenes/left-right"  # of a visit that asks for nothing
 EXAMPLE_SET = "left-right"  # what the run that ships is of, which may be another set than the selected one
 OPENED = "What a run does while it works, and what it changed."
 LIVE = f"{OPENED} It continues when you close this page."
@@ -198,6 +200,7 @@ def page(selection: ui.Selection | None, store: RunStore, shown: str) -> None:
     if selection is not None:
         configure(selection, store)
         ui.cite(selection.groups)
+        mark_address()
         return
     files = ways_on(store, shown)
     first = runs.runs_of(store, shown)[0]
@@ -212,10 +215,17 @@ def first_groups() -> int:
     return int(asked) if asked.isdecimal() and len(asked) < 10 else 0
 
 
+def first_visit() -> None:
+    """Where nothing was selected yet and the address says nothing: a set on which a run with the preset gains."""
+    if shown == runs.NEW and is_first_visit():
+        ui.seed("set", FIRST_SET)
+
+
 with ui.show_errors():  # a store of a newer version, say
     store = ui.VisitorStore()
     shown = runs.open_run_id(store)
     live = any(run.live for run in runs.runs_of(store, shown))
+first_visit()
 opened = "" if shown == runs.NEW else LIVE if live else OPENED
 selection = ui.open_page("Test-time matching", "" if opened else LEAD, instead=opened, first=first_groups())
 with fresh_place(shown), ui.show_errors():

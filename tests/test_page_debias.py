@@ -486,8 +486,8 @@ def test_the_headline_is_of_groups_that_alpha_was_not_chosen_on():
         "measured on the other; SD, ten splits)."
     )
     assert said.startswith(held_out) and said.index(held_out) < said.lower().index("tuned on test")
-    # Two lines dense with numbers stood there, and levels of half of the groups that those of all, just below, seemed to
-    # contradict; a laptop has room for 150 of these letters.
+    # Two lines dense with numbers stood there, and levels of half of the groups that those of all, just below, seemed
+    # to contradict; a laptop has room for 150 of these letters.
     assert len(held_out) < 150 and "**" not in said and "→" not in held_out
     alone = AlphaStudy(scores[:1], prior[:1], np.zeros((1, 1), int), ["a"])  # has no halves
     assert "half" not in _results_text(alone, "text_score")

@@ -32,7 +32,7 @@ from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 from core.ttm import seeds
-from core.ttm.records import SeedChange, _only_memorised, _verdict_words, changes
+from core.ttm.records import SeedChange, _gain_first, _verdict_words, _what_rises_mean, changes
 from core.ttm.run import TTMRun, adaptation, store_embeddings
 from core.ttm.seeds import SeedGroup, seeded
 from ui import ledger, ttm_run
@@ -68,9 +68,11 @@ def plain(test):
 def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
     test = app(TTM, set=SET)
     assert "selects 60 of 300 groups" in plain(test)  # 20 %
-    assert "Forecast from the scores before the run, without labels" in plain(
-        test
-    )  # of what was measured, with an interval
+    # It gave -6 to +14 as a forecast, and a line below, of measured runs, +7.5 to +18.3.
+    expected = (
+        "measured on this very set, below. From the scores alone, without labels, the forecast would be"
+    )
+    assert expected in plain(test) and "Forecast from" not in plain(test)
     assert any(each.label.startswith("Where it helps and where it harms") for each in test.expander)
     fine(test.slider(key="share").set_value(50).run())
     assert "selects 150 of 300 groups" in plain(test)
@@ -1093,13 +1095,19 @@ def test_runs_whose_groupmatch_was_full_before_say_that_they_cannot_tell_memoris
 
 
 @pytest.mark.parametrize(
-    ("score", "match", "memorised"),
-    [((30, 0.001), (-2, 0.6), True), ((30, 0.001), (8, 0.01), False), ((3, 0.6), (-2, 0.6), False)],
+    ("score", "match", "meant"),
+    [
+        ((30, 0.001), (-2, 0.6), "GroupScore alone rises"),
+        ((30, 0.001), (8, 0.01), "GroupMatch is the gain to quote"),
+        ((3, 0.6), (-2, 0.6), ""),
+    ],
 )
-def test_a_run_says_in_words_whether_it_gained_and_where_it_only_memorised(score, match, memorised):
-    """“GroupScore +20.0” stood first, and only the small print said that it is no gain."""
+def test_a_run_says_in_words_whether_it_gained_and_what_a_rise_of_groupscore_is_worth(score, match, meant):
+    """“GroupScore +20.0” stood first, and only the small print said that it is no gain, or not beside which one."""
     found = {"GroupScore": _change(*score), "GroupMatch": _change(*match)}
-    assert ("memorises its own matchings" in _only_memorised(found)) is memorised
+    assert bool(meant) is bool(_what_rises_mean(found)) and _what_rises_mean(found).startswith(meant)
+    assert ("memorises its own matchings" in _what_rises_mean(found)) is bool(meant)
+    assert [*_gain_first(found)] == ["GroupMatch", "GroupScore"]
     words = {label: _verdict_words(change) for label, change in found.items()}
     assert words["GroupMatch"].startswith("rises by" if match[1] < 0.05 else "is not shown to change")
     assert _verdict_words(_change(9, 0.03)._replace(p_holm=0.06)).startswith("rises, but not surely")
@@ -1132,3 +1140,13 @@ def test_the_table_of_seeds_has_the_interval_of_every_mean(app, made, monkeypatc
     ]  # one model: as on the page
     row = table.set_index("iteration").loc[0]
     assert (row["group_match_low"], row["group_match_high"]) == (round(first.low, 2), round(first.high, 2))
+
+
+def test_a_visit_that_asks_for_nothing_opens_a_set_on_which_the_preset_gains(app):
+    """The first run of a lecture was on a set that the preset lowers; a chosen set and a number stay as they are."""
+    first = app(TTM)
+    assert first.session_state["set"] == "scenes/left-right" and "GroupMatch gains in every run" in text(
+        first
+    )
+    assert app(TTM, n="40").session_state["set"] == "scenes/attribute-swap"
+    assert app(TTM, set="scenes/size-swap").session_state["set"] == "scenes/size-swap"

@@ -16,7 +16,7 @@ from core.metrics.statistics import Comparison, Estimate, compare, estimate
 from core.runs import engine
 from core.runs.store import RunStore
 from core.ttm import seeds
-from core.ttm.records import SeedChange, _only_memorised, _seed_change, changes
+from core.ttm.records import SeedChange, _seed_change, _what_rises_mean, changes
 from core.ttm.run import SimpleMatchRun, TTMRun
 from core.ttm.seeds import _is_seedless, seeded, spread
 from ui.ttm_sweep import _more_seeds
@@ -345,9 +345,9 @@ def test_where_groupmatch_is_full_before_no_text_takes_its_standstill_for_memori
     several = SeedChange.of_seeds([before] * 2, [after] * 2, whole)
     for compared in (changes(before, after, whole), {label: each.mean for label, each in several.items()}):
         assert compared["GroupScore"].difference == 100 and compared["GroupMatch"].at_ceiling
-        assert _only_memorised(compared).startswith(ceiling)
+        assert _what_rises_mean(compared).startswith(ceiling)
     halves = {"adapted": np.arange(12) < 6, "untouched": np.arange(12) >= 6}
-    assert _only_memorised(changes(before, after, halves)).startswith(ceiling)
+    assert _what_rises_mean(changes(before, after, halves)).startswith(ceiling)
     assert "at_ceiling" not in compared["GroupMatch"].record()
     results = SeedResult.of_seeds([before] * 2, [after] * 2, whole)
     for text in (SeedResult.html(results), SeedResult.latex(results).replace(r"\%", "%")):

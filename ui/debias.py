@@ -24,7 +24,7 @@ from ui.export import selection_name, tag_words
 from ui.fields import number
 from ui.formatting import progress
 from ui.loaders import LazyScorer, evaluate, model_source
-from ui.old_links import known_parameters, warn_without_effect
+from ui.old_links import is_first_visit, warn_without_effect
 from ui.page import ask_beside, quoted
 from ui.selection import NearestModel, benchmarks, last_benchmark, offer_nearest, open_group, seed
 from ui.uploads import (
@@ -57,19 +57,11 @@ FIRST_SET = "scenes/triples"  # what a first visit without an address shows: alp
 
 def first_visit() -> None:
     """Where nothing was selected yet and the address says nothing: a set on which alpha does something visible."""
-    state = st.session_state
-    if _parameters_in_force() or {"set", "carried"} & {*state} or "set" in state.get("selected", {}):
-        return
-    if benchmarks().get(FIRST_SET) == "" and CAPTIONER in scorer_names():
+    if is_first_visit(WITHOUT_SET) and benchmarks().get(FIRST_SET) == "" and CAPTIONER in scorer_names():
         seed("set", FIRST_SET)
-        state["opened_by_itself"] = (
+        st.session_state["opened_by_itself"] = (
             True  # nobody asked for this set or model: the page says that it chose them
         )
-
-
-def _parameters_in_force() -> list[str]:
-    """What the address says and this page takes, but for numbers, which alone open what an empty address opens."""
-    return [key for key in known_parameters() if key not in WITHOUT_SET]
 
 
 def keep_in_view(groups: GroupSet, group: str) -> None:

@@ -67,8 +67,8 @@ _ALPHAS = (
 )
 _HALVES = (
     "To quote is the gain where alpha is chosen on one random half of the groups and measured on the other; mean ± "
-    "standard deviation (SD, n − 1) of ten splits, no interval. On the groups that it is chosen on, the best alpha gains "
-    "too much."
+    "standard deviation (SD, n − 1) of ten splits, no interval. On the groups that it is chosen on, the best alpha "
+    "gains too much."
 )
 _LITTLE = (
     0.6  # the spread of log P(t) in a group over that of an image's scores, where alpha has little to remove
@@ -428,8 +428,8 @@ def _held_out_text(study: AlphaStudy, metric: str) -> str:
     gain = found.values - found.zero
     points = true_minus(f"{_signed(gain.mean())} ± {_pct(gain.std(ddof=1))}")
     return (
-        f"To quote: {points} points of {METRICS[metric].label} (α from one half of the groups, measured on the other; SD, "
-        "ten splits)."
+        f"To quote: {points} points of {METRICS[metric].label} (α from one half of the groups, measured on the other; "
+        "SD, ten splits)."
     )
 
 

@@ -22,7 +22,7 @@ from core.metrics.statistics import Estimate
 from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, export_section
 from ui.formatting import estimate_columns, p_text, true_minus, unbroken
-from ui.old_links import known_parameters
+from ui.old_links import is_first_visit
 from ui.selection import offer_nearest, page_button, seed, warn_unknown
 
 TITLE = "Where is the binding lost?"
@@ -54,8 +54,7 @@ LIMITS = (
 
 def first_visit() -> None:
     """Where nothing was selected yet and the address says nothing: a set on which a loss is found."""
-    state = st.session_state
-    if not (known_parameters() or {"set", "carried"} & {*state} or "set" in state.get("selected", {})):
+    if is_first_visit():
         seed("set", FIRST_SET)
 
 

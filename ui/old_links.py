@@ -125,6 +125,16 @@ def known_parameters() -> list[str]:
     return [name for name in own_parameters() if name in _PARAMETERS]
 
 
+def is_first_visit(without_set: Collection[str] = ()) -> bool:
+    """Whether nothing was selected yet and the address says nothing: a page may then open a set of its own.
+
+    without_set : as of `mark_address`.
+    """
+    state = st.session_state
+    asked = [name for name in known_parameters() if name not in without_set]
+    return not (asked or {"set", "carried"} & {*state} or "set" in state.get("selected", {}))
+
+
 def mark_address(without_set: Collection[str] = ()) -> None:
     """Of a page whose first visit opens another set than the others: an address that would be empty, as of the first
     set and model, names that set; else it would open a first visit.

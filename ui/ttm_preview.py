@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import isnan
+
 import streamlit as st
 
 from core import figures
@@ -18,10 +20,15 @@ from ui.selection import Selection
 
 
 def forecast_line(job: AdaptationRun, selection: Selection, is_measured: bool) -> str:
-    """What the run is likely to change, before it is started; without what runs on this set did where the page shows
-    those (is_measured)."""
+    """What the run is likely to change, before it is started; where the page shows what such runs on this set did
+    (is_measured), that those count, and what would have been expected without them."""
     found = Forecast.of(job, lambda model: evaluate(selection, model).scores)
-    return true_minus((found._replace(runs=0) if is_measured else found).sentence())
+    if not is_measured or isnan(found.gain):  # or with other settings than those that were measured
+        return true_minus(found._replace(runs=0).sentence() if is_measured else found.sentence())
+    return true_minus(
+        "What such runs changed was measured on this very set, below. From the scores alone, without labels, the "
+        f"forecast would be {found.span} points of GroupMatch."
+    )
 
 
 def unreached_line(job: AdaptationRun, evaluation: Evaluation) -> str:

@@ -37,9 +37,10 @@ from core.ttm.records import (
     _MEMORISED,
     _at_ceiling,
     _changes_of_every_metric,
-    _only_memorised,
+    _gain_first,
     _rise_told,
     _verdict_words,
+    _what_rises_mean,
     divergence,
 )
 from core.ttm.records import changes as paired_changes
@@ -69,7 +70,12 @@ _HEIGHT = 300  # of the curves: on a laptop all of them stand on the first scree
 SHOWN = 1  # group at a time, before beside after over the whole page: a lecturer projects it
 SHOWN_WITHOUT_PICTURES = 3  # of a file, which has scores alone
 _CURVES = "ttm-metrics"  # the figure's key
-_READING = "Accuracy after each iteration; bands are 95 % intervals, dotted lines chance levels."
+# Of whoever memorises matchings at random, too: a chance level of GroupScore far below its curve flattered it.
+CHANCE = (
+    "dotted lines chance levels, of scores at random (once a model has memorised its matchings, GroupScore's is that "
+    "of GroupMatch)"
+)
+_READING = f"Accuracy after each iteration; bands are 95 % intervals, {CHANCE}."
 _WAITING = (
     "The first point of the curves, the accuracy before training, appears when all groups have been scored."
 )
@@ -315,10 +321,10 @@ def change_lines(compared: Mapping[str, Comparison]) -> None:
     lines = [
         f"**{label} {_verdict_words(change)}:** {_signed(change.difference)} points (95 % interval "
         f"{_signed(change.low)} to {_signed(change.high)})."
-        for label, change in compared.items()
+        for label, change in _gain_first(compared).items()
     ]
-    if memorised := _only_memorised(compared):
-        lines.append(memorised)
+    if meant := _what_rises_mean(compared):
+        lines.append(meant)
     st.markdown(unbroken(true_minus("  \n".join(lines))))
 
 

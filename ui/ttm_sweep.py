@@ -34,13 +34,21 @@ from core.metrics.groups import GROUP_MATCH, METRICS, headline_metrics
 from core.metrics.statistics import Estimate, estimate
 from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
-from core.ttm.records import _MEMORISED, _SAME_SEEDS, SeedChange, _at_ceiling, _only_memorised
+from core.ttm.records import _MEMORISED, _SAME_SEEDS, SeedChange, _at_ceiling, _gain_first, _what_rises_mean
 from core.ttm.run import RUNS, adaptation
 from core.ttm.seeds import SeedGroup, group_runs, seed_of, summary
 from ui.export import chart, csv_button, export_section
 from ui.formatting import anchor, change_text, p_text, true_minus, unbroken, wide_table
 from ui.runs import evaluation_at, live_section, open_run, run_groups, settings_line, what_ran
-from ui.ttm_run import ChangedGroup, changed_tabs, counted_as_right, explained, measured_parts, report_of
+from ui.ttm_run import (
+    CHANCE,
+    ChangedGroup,
+    changed_tabs,
+    counted_as_right,
+    explained,
+    measured_parts,
+    report_of,
+)
 
 _HEIGHT = 340  # of the curves: on a laptop all of them stand on the first screen
 RESULT = (
@@ -188,11 +196,11 @@ def _masks(run: Run) -> dict[str, np.ndarray]:
 
 def verdict(found: Mapping[str, SeedChange]) -> None:
     """What the seeds have come to, in a sentence for each metric: whether it is more than chance, and the mean gain."""
-    lines = ["**{}** {}".format(*change._told(label)) for label, change in found.items()]
-    memorised = _only_memorised({label: change.mean for label, change in found.items()})
+    lines = ["**{}** {}".format(*change._told(label)) for label, change in _gain_first(found).items()]
+    meant = _what_rises_mean({label: change.mean for label, change in found.items()})
     wanting = {label: each for label, each in found.items() if each._wants_seeds and not each._is_undecided}
     lines += [_more_seeds(label, change) for label, change in wanting.items()]
-    lines += [memorised] * bool(memorised) + [_SAME_SEEDS] * any(change.same for change in found.values())
+    lines += [meant] * bool(meant) + [_SAME_SEEDS] * any(change.same for change in found.values())
     st.markdown(unbroken(true_minus("  \n".join(lines))))
 
 
@@ -431,7 +439,7 @@ def curves(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> None:
         )
         alt = f"Means over seeds{where}: {changes}."
         chart(figures.ttm_metrics_figure(data, _HEIGHT), alt, f"sweep-{side}")
-        st.caption(f"Mean over seeds{where}; bands are one standard deviation, dotted lines chance levels.")
+        st.caption(f"Mean over seeds{where}; bands are one standard deviation, {CHANCE}.")
 
 
 def table(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:

@@ -50,7 +50,7 @@ from core.scorers.vocabulary import vocabulary_note
 from core.scoring.cache import ScoreCache
 from core.scoring.load import lazy_scorer
 from core.scoring.scores import score_groups
-from core.ttm.records import _only_memorised, _verdict_words
+from core.ttm.records import _gain_first, _verdict_words, _what_rises_mean
 
 _THUMBNAIL = 256  # pixels
 _MAX_REFERENCES = 40
@@ -161,9 +161,9 @@ def _conclusions(pairs: Sequence[_Pair], seeds: Sequence[SeedResult], adapted: b
         changes = {
             f"{METRICS[r.metric].label}{f', {r.part}' if r.part else ''}": r.change for r in seeds if r.change
         }
-        lines = [_true_minus(" ".join(change._told(label))) for label, change in changes.items()]
-        memorised = _only_memorised({label: change.mean for label, change in changes.items()})
-        return lines + [memorised] * bool(memorised)
+        lines = [_true_minus(" ".join(change._told(label))) for label, change in _gain_first(changes).items()]
+        meant = _what_rises_mean({label: change.mean for label, change in changes.items()})
+        return lines + [meant] * bool(meant)
     told, changed = [], dict[str, Comparison]()
     for pair in pairs:
         main = {name: pair.metrics[name] for name in headline_metrics(pair.metrics) if name in pair.tests}
@@ -180,9 +180,9 @@ def _changes_told(changes: Mapping[str, Comparison]) -> list[str]:
     lines = [
         f"{label} {_verdict_words(found)}: {_signed(found.difference)} points (95 % interval "
         f"{_signed(found.low)} to {_signed(found.high)})."
-        for label, found in changes.items()
+        for label, found in _gain_first(changes).items()
     ]
-    return [*map(_true_minus, lines), *filter(None, [_only_memorised(changes)])]
+    return [*map(_true_minus, lines), *filter(None, [_what_rises_mean(changes)])]
 
 
 def _ahead_told(pair: _Pair, name: str, found: Comparison) -> str:

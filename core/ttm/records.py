@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from math import isfinite
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 import scipy
@@ -17,6 +17,7 @@ from core.metrics.statistics import Comparison, compare
 if TYPE_CHECKING:
     from core.ttm.loop import TTMStep
 
+_Changed = TypeVar("_Changed")
 BINS = 24  # of a margin histogram
 _TELLING_SEEDS = 3  # from which on their deviation says something of another one
 _NOTHING = 1e-9  # points: a difference of 0 in the mean over seeds, which are summed as floats
@@ -25,6 +26,10 @@ _NOTHING = 1e-9  # points: a difference of 0 in the mean over seeds, which are s
 _MEMORISED = (
     "GroupScore rises towards GroupMatch as the model memorises its own matchings; only a rise of GroupMatch is a real "
     "gain."
+)
+_QUOTED = (
+    "GroupMatch is the gain to quote: GroupScore also rises as the model memorises its own matchings, right or "
+    "wrong."
 )
 _CEILING = (
     "GroupMatch was 100 % before and could not rise, so that this set cannot tell memorising from learning; a rise of "
@@ -163,8 +168,15 @@ def _over_groups_said(found: Comparison) -> str:
     )
 
 
-def _only_memorised(compared: Mapping[str, Comparison]) -> str:
-    """That GroupMatch could not rise, or that GroupScore alone has risen, and what it means; "" where neither is so."""
+def _gain_first(compared: Mapping[str, _Changed]) -> dict[str, _Changed]:
+    """Results by metric, GroupMatch before the others: a rise of GroupScore is no gain by itself."""
+    first = metrics.METRICS[metrics.GROUP_MATCH].label
+    return dict(sorted(compared.items(), key=lambda each: each[0].partition(",")[0] != first))
+
+
+def _what_rises_mean(compared: Mapping[str, Comparison]) -> str:
+    """That GroupMatch could not rise, or what a rise of GroupScore is worth, alone or beside one of GroupMatch; ""
+    where GroupScore has not risen."""
     if _at_ceiling(compared):
         return _CEILING
     score, match = (
@@ -173,7 +185,7 @@ def _only_memorised(compared: Mapping[str, Comparison]) -> str:
     if score is None or match is None or "rises by" not in _verdict_words(score):
         return ""
     if "rises by" in _verdict_words(match):
-        return ""
+        return _QUOTED
     return (
         "GroupScore alone rises, as it does where a model memorises its own matchings; they are not shown to be right "
         "more often."
