@@ -492,7 +492,7 @@ def intervals(cells: Sequence[Mapping[str, Any]]) -> str:
     several = any(cell["shipped_seeds"] > 1 for cell in cells)
     said = [f"{each} ({bounds})" if several and "seeds" not in each else each for each in over]
     text = f" Small: the 95 % interval over {', or over '.join(said)}." if said else ""
-    if is_yours:
+    if is_yours and "groups" not in over:  # else said already
         text += " Small, of yours: the 95 % interval over groups (the mean of the seeds' bounds)."
     without = dict.fromkeys(
         cell["head"] or cell["method"]

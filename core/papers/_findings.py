@@ -58,8 +58,11 @@ def _capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _agrees(same: int, of: int) -> str:
-    """Begins what is said below a paper's table. same : of so many lines, how many say what the paper says."""
+def _agrees(same: int, of: int, lines: str = "") -> str:
+    """Begins what is said below a paper's table. same : of so many lines, how many say what the paper says. lines :
+    what they are called where the table is of one claim: their number says more than `in part`."""
+    if 0 < same < of and lines:
+        return f"On {same} of {of} {lines} the same here: "
     return f"{'The same here' if same == of else 'In part the same here' if same else 'Not the same here'}: "
 
 
@@ -197,7 +200,7 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> str:
         return f"Test-time matching raises {metric} {where}: from {_pct(before)} to {_pct(after)} %."
     few = f"{len(raised) or 'none'} of the {len(found)} measured lines"
     many = every if len(raised) == len(found) else few
-    verdict = _agrees(len(raised), len(found)) if agrees else ""
+    verdict = _agrees(len(raised), len(found), "lines") if agrees else ""
     text = f"{verdict}{'t' if verdict else 'T'}est-time matching raises {metric} on {many}"
     if raised:
         line, _, before, after, _ = max(raised, key=lambda row: row[3] - row[2])
@@ -206,9 +209,13 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> str:
     if within:
         names = _said(within[0]) if len(within) == 1 else f"{len(within)} of them"
         text += f"; on {names} the value before lies within the interval after"
+        text += f", so that {len(raised) - len(within)} rise clearly" if len(within) > 1 else ""
     line, _, before, after, _ = min(found, key=lambda row: row[3] - row[2])
+    lower = sum(row[3] < row[2] for row in found)
     return f"{text}. " + (
-        f"It falls most on {_said(line)}: from {_pct(before)} to {_pct(after)} %." if after < before else ""
+        f"It falls on {lower}, most on {_said(line)}: from {_pct(before)} to {_pct(after)} %."
+        if lower
+        else ""
     )
 
 

@@ -324,7 +324,8 @@ def _cell_html(cell: Mapping[str, Any], measured: bool, chance: str, digits: int
         upper += _interval_html(cell, "shipped", chance)
     yours = '<b class="cm-none">–</b>' if measured else ""
     if cell["yours"] is not None:
-        yours = f'<b title="{counted(cell["seeds"], "seed")}">{_number(cell["yours"], cell["yours_std"])}</b>'
+        number = f"<small>yours</small> {_number(cell['yours'], cell['yours_std'])}"
+        yours = f'<b title="{counted(cell["seeds"], "seed")}">{number}</b>'
         yours += _interval_html(cell, "yours", "")
         if cell["seeds"] < cell.get("wanted", 0):
             yours += f"<small>{cell['seeds']} of {counted(cell['wanted'], 'seed')}</small>"
