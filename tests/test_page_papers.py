@@ -964,7 +964,11 @@ def test_what_is_marked_is_said_once_below_the_figure(app):
 
 
 @pytest.mark.parametrize(("paper", "table", "says"), [
-    ("Test-Time Matching", "Table 1", "**On 22 of 49 lines the same here**, on the built-in world ([below ↓]("),
+    (
+        "Test-Time Matching",
+        "Table 1",
+        "**On 22 of 49 lines the same here**, on the built-in world ([below ↓](#ours-here)).",
+    ),
     ("Language priors", "Table 1a", "**In part the same here**, on the built-in world ([below ↓](#ours-here))."),
     ("Language priors", "Table 3a", "**The same here**, on the built-in world ([below ↓](#ours-here))."),
     ("Cola", "Table 1", "**In part the same here**, on the built-in world ([below ↓](#ours-here))."),
