@@ -51,10 +51,12 @@ from ui.uploads import (
     upload_evaluation,
     upload_limit,
     upload_names,
+    upload_read_as,
     upload_store,
     why_no_prior,
 )
 
+NAMED = 5  # files, in a sentence
 LEAD = "Add images, scores, embeddings or models of your own. Every file is checked, and no file is ever run."
 HOSTED = (
     "This is a public server: it takes files of scores or embeddings, for you alone. Install Crossmatch on your own "
@@ -254,14 +256,15 @@ def scores() -> None:
     """A field for a file, then what was found in it; what files hold stands open until there is one."""
     left, right = st.columns([3, 2])
     with left:
-        new, wrong, any_stored = new_uploads("scores_upload")
+        new, wrong, in_field = new_uploads("scores_upload")
+        stored_before(in_field)
     if wrong:
         refused(wrong)
     if new:
         st.session_state["stored_together"] = new[:2]
         ui.select(set=new[0], shape=stored_upload(new[0]).shape, tag=[])
     entries = upload_names()
-    if not entries or (wrong and not any_stored):
+    if not entries or (wrong and not in_field):
         what_files_hold()
         return
     with right.container(horizontal=True):
@@ -284,15 +287,26 @@ def scores() -> None:
         what_files_hold()
 
 
+def stored_before(in_field: set[str]) -> None:
+    """The stored files that the field above does not show, as it is empty whenever the page is opened again.
+
+    in_field : the names of those that it shows.
+    """
+    names = [each.removeprefix(PREFIX) for each in upload_names()]
+    others = [name for name in names if name not in in_field]
+    if others:
+        more = f" and {len(others) - NAMED} more" if len(others) > NAMED else ""
+        st.caption(escape_markdown(f"Uploaded already, and still here: {', '.join(others[:NAMED])}{more}."))
+
+
 def refused(wrong: list[tuple[Any, InputError]]) -> None:
-    """What is wrong with files, the newest first, which somebody has just brought: that it belongs elsewhere, or all of
-    its mistakes; of each older one the first of them, or that it is a language prior."""
+    """What is wrong with files, the newest first, which somebody has just brought: that it belongs elsewhere, a form
+    for its columns, or all of its mistakes; of each older one the first of these alone."""
     (file, error), *others = reversed(wrong)
-    st.session_state["refused_upload"] = file
     if not misplaced.not_scores(file):
         misplaced.show_mistakes(error, file.name, file.getvalue(), "Nothing of it is stored: mend")
     for file, error in others:
-        if not misplaced.not_scores(file, is_newest=False):
+        if not misplaced.not_scores(file):
             ui.show_error(error)
 
 
@@ -342,6 +356,8 @@ def file_section(entry: str, shape: str) -> None:
     st.subheader(escape_markdown(f"{name}: {size}"), anchor=False)
     st.markdown(against_chance(evaluation.metrics))
     cards(evaluation)
+    if said := upload_read_as(entry):
+        st.caption(escape_markdown(said))
     if not evaluation.truth_given:
         st.caption("The file has no ground truth: image i is assumed to belong to caption i.")
     show_left_out(evaluation)

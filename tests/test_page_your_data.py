@@ -753,6 +753,14 @@ OTHER_HEADERS = (
 WIDE_SCORES = "pair,picture,sim_a,sim_b\na,0,0.3,0.1\na,1,0.2,0.4\nb,0,0.3,0.1\nb,1,0.2,0.4\n"
 
 
+def meaning(test, name: str, form: int = 0):
+    """The field of the form of columns that says which one is the group, say. form : of several, from the top."""
+    fields = [
+        each for each in (*test.selectbox, *test.multiselect) if str(each.key).startswith("score_columns-")
+    ]
+    return [each for each in fields if each.key.endswith(f"_{name}")][form]
+
+
 @pytest.mark.parametrize("key", ["set_upload", "scores_upload"])
 @pytest.mark.parametrize("content", [OTHER_HEADERS, WIDE_SCORES])
 def test_scores_under_other_headers_are_read_once_their_columns_are_named(app, key, content):
@@ -762,11 +770,9 @@ def test_scores_under_other_headers_are_read_once_their_columns_are_named(app, k
     (said,) = [each.value.replace("\\", "") for each in test.info if "other headers" in each.value]
     assert "Needed are a group, an image, a caption and the score of each pair" in said
     wide = content == WIDE_SCORES
-    picked = [
-        test.selectbox(key=f"score_columns_{name}").value for name in ("group", "image", "caption", "match")
-    ]
+    picked = [meaning(test, name).value for name in ("group", "image", "caption", "match")]
     assert picked == (["pair", "picture", "(none)", "(none)"] if wide else ["item", "img", "cap", "(none)"])
-    assert test.multiselect(key="score_columns_score").value == (["sim_a", "sim_b"] if wide else ["sim"])
+    assert meaning(test, "score").value == (["sim_a", "sim_b"] if wide else ["sim"])
     fine(button(test, "Read it as scores").click().run())
     assert test.selectbox(key="set").value == "upload/mine.csv"
     assert "2 groups of 2×2" in text(test) and not test.error
@@ -784,17 +790,63 @@ def test_a_public_server_reads_scores_under_other_headers_too(app, monkeypatch):
 def test_a_wrong_choice_of_columns_is_one_sentence_and_the_form_stays(app):
     test = app(PAGE, way="Scores or embeddings")
     fine(test.file_uploader(key="scores_upload").upload("mine.csv", OTHER_HEADERS.encode(), "text/csv").run())
-    test.multiselect(key="score_columns_score").set_value(["cap"])
-    test.selectbox(key="score_columns_caption").set_value("topic")
+    meaning(test, "score").set_value(["cap"])
+    meaning(test, "caption").set_value("topic")
     test = button(test, "Read it as scores").click().run()
     (said,) = [each.value.replace("\\", "") for each in test.error]
     assert said == (
         "mine.csv: column 'cap' holds 'c1' in row 2, which is no number; choose the column that has the scores."
     )
-    test.multiselect(key="score_columns_score").set_value(["sim"])
-    test.selectbox(key="score_columns_caption").set_value("cap")
+    meaning(test, "score").set_value(["sim"])
+    meaning(test, "caption").set_value("cap")
     fine(button(test, "Read it as scores").click().run())
     assert test.selectbox(key="set").value == "upload/mine.csv"
+
+
+def test_every_file_under_other_headers_has_a_form_of_its_own_with_its_own_guess_until_it_is_mapped(app):
+    """The form kept the fields of the file before it, which the new one had not: they stood at "(none)"."""
+    other = OTHER_HEADERS.replace("item,img,cap,sim", "sample_id,img_idx,txt_idx,similarity")
+    files = [("mine.csv", OTHER_HEADERS), ("wide.csv", WIDE_SCORES), ("foreign.csv", other)]
+    files = [(name, content.encode(), "text/csv") for name, content in files]
+    test = app(PAGE, way="Scores or embeddings")
+    for count in range(1, 4):
+        fine(test.file_uploader(key="scores_upload").set_value(files[:count]).run())
+        assert not test.error and len([b for b in test.button if b.label == "Read it as scores"]) == count
+    picked = [
+        [meaning(test, name, k).value for name in ("group", "image", "caption", "score")] for k in range(3)
+    ]
+    assert picked == [  # the newest first
+        ["sample_id", "img_idx", "txt_idx", ["similarity"]],
+        ["pair", "picture", "(none)", ["sim_a", "sim_b"]],
+        ["item", "img", "cap", ["sim"]],
+    ]
+    fine([b for b in test.button if b.label == "Read it as scores"][2].click().run())
+    assert test.selectbox(key="set").value == "upload/mine.csv"
+    assert [meaning(test, "group", k).value for k in range(2)] == ["sample_id", "pair"]
+
+
+def test_a_table_whose_columns_name_caption_and_image_is_read_and_how_is_said(app):
+    rows = "id,s_c0_i0,s_c0_i1,s_c1_i0,s_c1_i1\na,0.9,0.4,0.3,0.8\nb,0.1,0.6,0.7,0.2\n"
+    test = app(PAGE, way="Scores or embeddings")
+    fine(test.file_uploader(key="scores_upload").upload("mine.csv", rows.encode(), "text/csv").run())
+    shown = text(test).replace("\\", "")
+    assert "2 groups of 2×2" in shown and "read as the scores of 2 captions with 2 images" in shown
+    two = "id,a_c0_i0,a_c0_i1,a_c1_i0,a_c1_i1,b_c0_i0,b_c0_i1,b_c1_i0,b_c1_i1\nx,9,4,3,8.5,1,6,7,2.5\n"
+    test = app(PAGE, way="Scores or embeddings")
+    fine(test.file_uploader(key="scores_upload").upload("two.csv", two.encode(), "text/csv").run())
+    assert meaning(test, "score").value == ["a_c0_i0", "a_c0_i1", "a_c1_i0", "a_c1_i1"]
+    fine(button(test, "Read it as scores").click().run())
+    assert "1 group of 2×2" in text(test).replace("\\", "")
+
+
+def test_the_page_says_which_files_are_stored_when_its_field_is_empty_again(app):
+    """After another page the field was empty, as if nothing had been uploaded."""
+    fine(uploaded(app, "s.csv", _csv(3, 1.0)))
+    said = "Uploaded already, and still here: s.csv."
+    test = app(PAGE, way="Scores or embeddings")
+    assert said in text(test).replace("\\", "")
+    fine(test.file_uploader(key="scores_upload").upload("s.csv", _csv(3, 1.0), "text/csv").run())
+    assert said not in text(test).replace("\\", "")
 
 
 def test_embeddings_and_a_prior_among_images_are_told_where_they_belong(app):
@@ -1035,11 +1087,11 @@ def said_of(test):
     return [each.value.replace("\\", "") for each in (*test.info, *test.error)]
 
 
-def test_of_several_refused_files_the_newest_has_the_whole_treatment(app):
+def test_of_several_refused_files_the_newest_has_its_table_of_mistakes_and_each_its_form(app):
     """It was the first one; whoever brought another looked at that one."""
     bad, others = score_rows()[:-2] + ["b,1,0,x", "b,1,1,y"], score_rows(header="item,img,cap,sim")
     test = several(app, bad__csv=bad, others__csv=others)
-    assert test.selectbox(key="score_columns_group").value == "item"
+    assert meaning(test, "group").value == "item"
     assert [each.partition(" ")[0] for each in said_of(test)] == ["others.csv", "bad.csv:"]
     assert not [each for each in test.dataframe if "what is wrong" in each.value.columns]
     fine_form = fine_button(test)
@@ -1048,7 +1100,8 @@ def test_of_several_refused_files_the_newest_has_the_whole_treatment(app):
     test = several(app, others__csv=others, bad__csv=bad)
     (table,) = [each.value for each in test.dataframe if "what is wrong" in each.value.columns]
     assert table["row"].tolist() == ["8", "9"]
-    assert [each.partition(" ")[0] for each in said_of(test)] == ["bad.csv", "others.csv"]
+    assert {each.partition(" ")[0] for each in said_of(test)} == {"bad.csv", "others.csv"}
+    assert meaning(test, "group").value == "item"  # the older one keeps its form
 
 
 def fine_button(test):

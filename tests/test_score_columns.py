@@ -11,6 +11,7 @@ from core.base.errors import InputError
 from core.base.table_formats import open_table
 from core.cli import app
 from core.cli._evaluation import read_score_file
+from core.datasets.score_faults import ScoreFault
 from core.datasets.score_files import read_scores
 from core.exchange.score_columns import _ScoreColumns
 
@@ -193,3 +194,110 @@ def test_a_prior_is_called_one_wherever_scores_are_asked_for(tmp_path):
         f"crossmatch alpha --scores FILE --prior {path}",
     )
     assert said == f"{path} looks like a language prior; give it beside its scores: `{command}`."
+
+
+# --- columns that name a caption and an image, a row per group
+
+PAIRS = {
+    (0, 0): "0.9",
+    (0, 1): "0.4",
+    (1, 0): "0.3",
+    (1, 1): "0.8",
+}  # (caption, image); of the second group 1 - score
+SEEN = np.array([[[0.9, 0.3], [0.4, 0.8]], [[0.1, 0.7], [0.6, 0.2]]])  # (group, image, caption)
+
+
+def pairs_table(name, order=tuple(PAIRS), ident="id"):
+    """name : of (caption, image) the column."""
+    rows = [[ident, *(name(*pair) for pair in order)]]
+    rows += [["a", *(PAIRS[pair] for pair in order)]]
+    rows += [["b", *(f"{1 - float(PAIRS[pair]):.1f}" for pair in order)]]
+    return "".join(",".join(row) + "\n" for row in rows)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        lambda c, i: f"c{c}_i{i}",
+        lambda c, i: f"s_c{c}_i{i}",
+        lambda c, i: f"i{i}_c{c}",
+        lambda c, i: f"clip_i{i}_c{c}",
+        lambda c, i: f"c{c + 1}_i{i + 1}",  # counted from 1
+        lambda c, i: f"clip.I{i + 1}_C{c + 1}",
+        lambda c, i: f"caption_{c}_image_{i}",
+        lambda c, i: f"t{c}i{i}_score",
+    ],
+)
+@pytest.mark.parametrize("order", [tuple(PAIRS), tuple(reversed(PAIRS))])
+def test_columns_that_name_caption_and_image_are_read_as_such_in_either_order_from_0_or_1(name, order):
+    text = pairs_table(name, order)
+    assert _ScoreColumns.guessed(table(text)) is None  # there is nothing to ask
+    found = read_scores("mine.csv", text.encode())
+    np.testing.assert_array_equal(found.scores, SEEN)
+    assert found.ids == ["a", "b"] and found.tags is None
+    first, last = name(*order[0]), name(*order[-1])
+    plain = {first, last} == {"c0_i0", "c1_i1"}
+    assert found.read_as == (
+        ""
+        if plain
+        else f"The columns {first} to {last} are read as the scores of 2 captions with 2 images: a group of 2x2 in "
+        "each row."
+    )
+
+
+def test_a_grid_that_is_no_square_keeps_images_and_captions_apart():
+    row = "id," + ",".join(f"s_c{c}_i{i}" for c in range(3) for i in range(2)) + "\na,1.5,2,3,4,5,6\n"
+    found = read_scores("mine.csv", row.encode())
+    np.testing.assert_array_equal(found.scores, [[[1.5, 3, 5], [2, 4, 6]]])
+
+
+def test_columns_that_name_some_pairs_alone_are_refused_and_no_columns_are_suggested(tmp_path):
+    path = tmp_path / "mine.csv"
+    path.write_text("id,s_c0_i0,s_c0_i1,s_c1_i1\na,0.5,0.25,0.75\n")
+    said = str(run("evaluate", "--scores", path).exception)
+    assert said == (
+        f"{path}: the columns s_c0_i0, s_c0_i1, s_c1_i1 name a caption and an image each, and the score of caption 1 "
+        "with image 0 is missing or there twice; give every pair of caption and image one column."
+    )
+    columns = "group=id,score=s_c0_i0,score=s_c0_i1,score=s_c1_i1"
+    said = str(run("evaluate", "--scores", path, "--columns", columns).exception)
+    assert said.startswith("Of the chosen scores the columns s_c0_i0") and said.endswith("one column.")
+
+
+def test_options_that_name_such_columns_read_images_and_captions(tmp_path):
+    """It was read as four captions of one image, with another TextScore."""
+    path, plain = tmp_path / "mine.csv", tmp_path / "plain.csv"
+    two = pairs_table(lambda c, i: f"clip_c{c}_i{i}").splitlines()
+    other = pairs_table(lambda c, i: f"siglip_c{c}_i{i}").splitlines()
+    path.write_text("".join(f"{a},{b.partition(',')[2]}\n" for a, b in zip(two, other, strict=True)))
+    plain.write_text(pairs_table(lambda c, i: f"c{c}_i{i}"))
+    said = str(run("evaluate", "--scores", path).exception)
+    printed = said.partition("`")[2].partition("`")[0]
+    assert printed.endswith(
+        "--columns group=id,score=clip_c0_i0,score=clip_c0_i1,score=clip_c1_i0,score=clip_c1_i1"
+    )
+    found = run(*shlex.split(printed)[1:], "--json")
+    assert "2 captions with 2 images: a group of 2x2 in each row" in found.stderr
+    metrics = lambda text: {k: v for k, v in json.loads(text).items() if k not in ("file", "tags", "slices")}  # noqa: E731
+    assert metrics(found.stdout) == metrics(run("evaluate", "--scores", plain, "--json").stdout)
+    mixed = "group=id,score=clip_c0_i0,score=siglip_c0_i1,score=clip_c1_i0,score=clip_c1_i1"
+    assert isinstance(run("evaluate", "--scores", path, "--columns", mixed).exception, InputError)
+    imaged = "group=id,image=siglip_c0_i0,score=clip_c0_i0,score=clip_c0_i1,score=clip_c1_i0,score=clip_c1_i1"
+    told = str(run("evaluate", "--scores", path, "--columns", imaged).exception)
+    assert told == "The columns of scores name the images, clip_c0_i0 …; choose none under Image and Match."
+
+
+def test_a_column_for_each_caption_is_said_to_be_one(tmp_path):
+    path = tmp_path / "wide.csv"
+    path.write_text(WIDE)
+    found = run("evaluate", "--scores", path, "--columns", "group=qid,score=cap0,score=cap1,score=cap2")
+    assert (
+        f"{path}: The columns cap0 to cap2 are read as 3 captions, and each row as an image; the first image of a "
+        "group belongs to the first caption." in found.stderr
+    )
+
+
+def test_a_mistake_in_such_a_column_is_named_as_the_file_names_it():
+    text = pairs_table(lambda c, i: f"s_c{c}_i{i}").replace("0.9", "x")
+    (fault,) = ScoreFault.of_file("mine.csv", text.encode())
+    assert (fault.row, fault.column) == (2, "s_c0_i0")

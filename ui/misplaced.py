@@ -24,6 +24,7 @@ from core.exchange.file_kinds import (
     _kind_of_table,
 )
 from core.exchange.score_columns import _ScoreColumns
+from core.exchange.uploads import Upload
 from core.figures.text import escape_markdown
 from ui import import_workbench
 from ui.formatting import wide_table
@@ -39,45 +40,58 @@ _LOOKS = {_SCORES: "a score file", _EMBEDDINGS: "a file of embeddings", _PRIOR: 
 _COLUMNS = "score_columns"
 
 
-def scores_of_other_names(name: str, table: Table, or_images: bool) -> bool:
+def scores_of_other_names(name: str, table: Table, or_images: bool, file: Any = None) -> bool:
     """Where a table looks like scores under other headers: which columns are needed, and a form that says which is
     which; whether it showed that.
 
-    or_images : as of `_ScoreColumns.guessed`.
+    or_images : as of `_ScoreColumns.guessed`. file : of the field of score files, which then does not read it again: it
+    stands under the names that are read.
     """
     guess = _ScoreColumns.guessed(table, or_images)
     if guess is None:
         return False
-    content = _renamed(guess, name, table)
+    content = _renamed(guess, name, table, "" if file is None else file.file_id)
     if content is not None:
         entry = store_file(f"{Path(name).stem}.csv", content)
         import_workbench.clear()
-        _as_stored()
+        if file is not None:
+            as_stored(file, entry.removeprefix(PREFIX))
         way = {"way": WAY_SCORES} if st.session_state.get("way") == WAY_IMAGES else {}
         select(**way, set=entry, shape=stored_upload(entry).shape, tag=[])
     return True
 
 
-def renamed_scores(name: str, content: bytes) -> tuple[bool, bytes | None]:
+def renamed_scores(name: str, content: bytes, key: str) -> tuple[bool, bytes | None]:
     """The same form for a file that is not stored: whether it was shown, and the file under the names that are read,
-    once they are said."""
+    once they are said. key : of the file, which no other has."""
     guess = None
     with suppress(InputError):
         table = open_table(name, content)
         guess = _ScoreColumns.guessed(table, or_images=False)
-    return (False, None) if guess is None else (True, _renamed(guess, name, table))
+    return (False, None) if guess is None else (True, _renamed(guess, name, table, key))
 
 
-def _renamed(guess: _ScoreColumns, name: str, table: Table) -> bytes | None:
-    """A form that says which column is which; the table under the names that are read, once it is sent."""
+def _renamed(guess: _ScoreColumns, name: str, table: Table, of: str) -> bytes | None:
+    """A form that says which column is which; the table under the names that are read, once it is sent. What is wrong
+    with the choice is said below it.
+
+    of : the file; with another one, or other columns, the form begins anew with what is guessed then.
+    """
+    key = f"{_COLUMNS}-{Upload.digest(repr((of, name, table.columns)).encode())[:12]}"
     _say(
         f"{name} looks like scores under other headers ({', '.join(table.columns)}). Needed are a group, an image, a "
         "caption and the score of each pair; say which column is which."
     )
-    with st.form(_COLUMNS, border=True):
-        columns = _column_fields(guess, list(table.columns))
+    with st.form(key, border=True):
+        columns = _column_fields(guess, list(table.columns), key)
         sent = st.form_submit_button("Read it as scores", type="primary", icon=":material/arrow_forward:")
-    return columns.renamed(table) if sent else None
+    if not sent:
+        return None
+    try:
+        return columns.renamed(table)
+    except InputError as error:
+        show_error(error)
+    return None
 
 
 def show_mistakes(error: InputError, name: str, content: bytes, so: str) -> None:
@@ -106,20 +120,13 @@ def show_mistakes(error: InputError, name: str, content: bytes, so: str) -> None
     st.download_button("Mistakes (CSV)", data, "mistakes.csv", "text/csv", on_click="ignore")
 
 
-def _as_stored() -> None:
-    """The field of score files does not read its file again, which stands under the names that are read now."""
-    file = st.session_state.get("refused_upload")
-    if file is not None:
-        as_stored(file)
-
-
-def _column_fields(guess: _ScoreColumns, names: list[str]) -> _ScoreColumns:
-    """A field for each meaning, filled with the guess."""
+def _column_fields(guess: _ScoreColumns, names: list[str], form: str) -> _ScoreColumns:
+    """A field for each meaning, filled with the guess. form : its key."""
     none = import_workbench.NONE
 
     def pick(place: Any, label: str, chosen: str, told: str) -> str:
         options = [none, *names]
-        key = f"{_COLUMNS}_{label.split()[0].lower()}"
+        key = f"{form}_{label.split()[0].lower()}"
         found = place.selectbox(label, options, options.index(chosen) if chosen else 0, key=key, help=told)
         return "" if found == none else found
 
@@ -131,9 +138,13 @@ def _column_fields(guess: _ScoreColumns, names: list[str]) -> _ScoreColumns:
         guess.image,
         "None: a group has one image; or each row is one, with a score column for each caption.",
     )
-    caption = pick(three, "Caption", guess.caption, "None: there is a column of scores for each caption.")
-    told = "One column, or one for each caption."
-    scores = four.multiselect("Score", names, list(guess.scores), key=f"{_COLUMNS}_score", help=told)
+    told = "None: there is a column of scores for each caption, or for each caption with each image."
+    caption = pick(three, "Caption", guess.caption, told)
+    told = (
+        "One column, or one for each caption; or, in a row per group, one for each caption with each image, whose "
+        "names end in c0_i0, c0_i1, …"
+    )
+    scores = four.multiselect("Score", names, list(guess.scores), key=f"{form}_score", help=told)
     told = "1 where the caption belongs to the image, else 0. None: image i belongs to caption i."
     match = pick(st.columns(4)[0], "Match (optional)", guess.match, told)
     return _ScoreColumns(group, image, caption, tuple(scores), match)
@@ -183,22 +194,17 @@ def no_table_of_images(now: ImportSession) -> bool:
     return not_images(name, kind, path.read_bytes() if readable else None)
 
 
-def not_scores(file: Any, is_newest: bool = True) -> bool:
-    """Say that an upload which could not be read as scores looks like something else; whether it said so.
-
-    is_newest : of several; the others get no form and no button of their own, but for a prior.
-    """
+def not_scores(file: Any) -> bool:
+    """Say that an upload which could not be read as scores looks like something else; whether it said so."""
     name, content = file.name, file.getvalue()
     kind = _CAPTIONS if name.lower().endswith(".zip") else _kind_of_file(name, content)
     if kind == _PRIOR:
         _offer_prior(file)
         return True
-    if not is_newest:
-        return False
     table = None
     with suppress(InputError):
         table = open_table(name, content)
-    if table is not None and scores_of_other_names(name, table, kind == _CAPTIONS):
+    if table is not None and scores_of_other_names(name, table, kind == _CAPTIONS, file):
         return True
     if kind == _CAPTIONS and public_mode.is_public():
         _say(f"{name} looks like images and captions, which this public server does not take.")
@@ -206,7 +212,8 @@ def not_scores(file: Any, is_newest: bool = True) -> bool:
         _say(
             f"{name} looks like images and captions: open “{WAY_IMAGES}”, which also reads tables in archives."
         )
-        if st.button(f"Open {escape_markdown(name)} there", type="primary", icon=":material/arrow_forward:"):
+        label, key = f"Open {escape_markdown(name)} there", f"open-there-{file.file_id}"
+        if st.button(label, key=key, type="primary", icon=":material/arrow_forward:"):
             import_workbench.open_upload(_Handed(name, content))
             select(way=WAY_IMAGES)
     return kind == _CAPTIONS

@@ -370,22 +370,18 @@ def _of_number(chosen: PublishedSet, metric: str) -> tuple[list[pd.DataFrame], d
 def _of_file(chosen: PublishedSet, file: Any, metric: str) -> list[pd.DataFrame]:
     """The row of an uploaded file; of one that cannot be read a form for its columns, or what is wrong with it."""
     name, content = file.name, file.getvalue()
-    known, renamed = st.session_state.get(_READ_AS, ("", b""))
-    if known == file.file_id:
-        name, content = f"{Path(name).stem}.csv", renamed
+    read_as: dict[str, bytes] = st.session_state.setdefault(_READ_AS, {})
+    if file.file_id in read_as:
+        name, content = f"{Path(name).stem}.csv", read_as[file.file_id]
     try:
         check(name, file=file.size)  # browsers are told, but whoever is not one can send more
         _check_ending(name)
         with READING.one():
             return [chosen.result(Path(name), metric, content)]
     except InputError as error:
-        try:
-            shown, renamed_now = renamed_scores(name, content)
-        except InputError as wrong:  # a column that has two meanings, say
-            show_error(wrong)
-            return []
+        shown, renamed_now = renamed_scores(name, content, file.file_id)
         if renamed_now is not None:
-            st.session_state[_READ_AS] = (file.file_id, renamed_now)
+            read_as[file.file_id] = renamed_now
             st.rerun()
         if not shown:
             show_mistakes(error, name, content, "Mend")

@@ -115,7 +115,7 @@ class NewUploads(NamedTuple):
 
     entries: list[str]  # of those that have just been stored, [] on every other run
     refused: list[tuple[Any, InputError]]  # files that cannot be read, which are not stored
-    any_stored: bool  # whether one of its files is stored
+    stored: set[str]  # the names under which its files are stored
 
 
 def new_uploads(key: str) -> NewUploads:
@@ -128,24 +128,29 @@ def new_uploads(key: str) -> NewUploads:
         key=key,
         max_upload_size=upload_limit(),
     )
-    stored: set[str] = st.session_state.setdefault("stored_uploads", set())
+    stored = _stored_here()
     entries: list[str] = []
     wrong: list[tuple[Any, InputError]] = []
     for file in files:
         if file.file_id not in stored:
             try:
                 entries.append(store_file(file.name, file.getvalue()))
-                stored.add(file.file_id)
+                stored[file.file_id] = entries[-1].removeprefix(PREFIX)
             except InputError as error:
                 wrong.append((file, error))
         if file.file_id in stored:
             wrong = [each for each in wrong if each[0].name != file.name]
-    return NewUploads(entries, wrong, any(file.file_id in stored for file in files))
+    return NewUploads(entries, wrong, {stored[file.file_id] for file in files if file.file_id in stored})
 
 
-def as_stored(file: Any) -> None:
-    """A file of that field is not read again: what it holds is stored another way."""
-    st.session_state.setdefault("stored_uploads", set()).add(file.file_id)
+def _stored_here() -> dict[str, str]:
+    """The files of that field in this session that are not to be read again, and the names of what is stored."""
+    return st.session_state.setdefault("stored_uploads", {})
+
+
+def as_stored(file: Any, name: str = "") -> None:
+    """A file of that field is not read again: what it holds is stored another way, or under this name."""
+    _stored_here()[file.file_id] = name or file.name
 
 
 def store_file(name: str, content: bytes) -> str:
@@ -252,6 +257,12 @@ def _groups(entry: str, evaluation: Evaluation, table: ScoreFile | None) -> Grou
     found = file.groups(entry, **about)
     vars(found)[_EVALUATION] = evaluation
     return found
+
+
+def upload_read_as(entry: str) -> str:
+    """What the columns of a stored file were taken for, a sentence; "" where they have the names that are read."""
+    table = _file(entry)[1]
+    return "" if table is None else table.read_as
 
 
 def upload_captions(entry: str) -> np.ndarray | None:

@@ -75,9 +75,13 @@ def read_score_file(
     name, content = str(path), None
     if columns is not None:
         table = open_table(path, data)
-        name, content = str(path.with_suffix(".csv")), _ScoreColumns.read(columns, table).renamed(table)
+        named = _ScoreColumns.read(columns, table)
+        name, content = str(path.with_suffix(".csv")), named.renamed(table)
     try:
-        return read_scores(name, data if content is None else content)
+        found = read_scores(name, data if content is None else content)
+        if read_as := found.read_as if content is None else named.read_as:
+            print_note(f"{path}: {read_as}")
+        return found
     except InputError as error:
         if content is None and (said := _headers_said(path, command)) is not None:
             raise InputError(said) from None

@@ -20,6 +20,7 @@ from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.table_formats import open_table, read_arrays
 from core.base.text import counted
+from core.datasets._pair_names import _read_names
 from core.datasets._sample_logs import is_sample_log
 from core.datasets.embeddings import _CAPTION_NAMES, _IMAGE_NAMES
 from core.datasets.score_files import _CELL, _value
@@ -187,10 +188,12 @@ def _faults_by_group(path: Path | str, content: bytes) -> Iterator[ScoreFault]:
     rows: list[_GroupRow] = []
     try:
         table = open_table(path, content)
+        pairs = _read_names(table.columns)
+        theirs = {} if pairs is None else {cell: name for name, cell in pairs.cells.items()}
         for number, row in enumerate(table.rows()):
-            cells = (
-                {key: _value(key, text) for key, text in row.cells.items()} if table.of_texts else row.cells
-            )
+            cells = row.cells if pairs is None else pairs.renamed(row.cells)
+            if table.of_texts:
+                cells = {key: _value(key, text) for key, text in cells.items()}
             if (
                 number == 0
                 and not row.fault
@@ -200,7 +203,8 @@ def _faults_by_group(path: Path | str, content: bytes) -> Iterator[ScoreFault]:
             if row.fault:
                 yield ScoreFault(row.number, "", row.fault, row.fix)
                 continue
-            yield from _bad_cells(row.number, cells)
+            for fault in _bad_cells(row.number, cells):
+                yield fault._replace(column=theirs.get(fault.column, fault.column))
             if (shape := _shape_of(cells)) is not None:
                 rows.append(_GroupRow(row.number, str(cells.get("id", "")), shape, cells.get("truth")))
     except InputError:  # damaged further on; what was found is told

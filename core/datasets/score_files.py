@@ -3,7 +3,7 @@
 | format | content |
 | --- | --- |
 | .csv, .parquet | one row per cell: `group`, `image`, `caption`, `score`; optional `match`; further columns are tags |
-| .csv, .parquet | one row per group: the columns of JSON lines below |
+| .csv, .parquet | one row per group: the columns of JSON lines below, under any prefix (`_pair_names.py`) |
 | .npz | `scores` (n, m, k); optional `truth` (n, m), `ids` (n,), and one text array (n,) `tag_NAME` per tag |
 | .jsonl | one object per group: `c0_i0`, `c1_i0`, ... (caption, image), optional `id` and `truth`; others are tags |
 | .jsonl | a sample log of lm-eval or lmms-eval, one multiple-choice document per line (`_sample_logs.py`) |
@@ -45,6 +45,7 @@ from core.base.table_formats import (
 )
 from core.base.text import counted
 from core.datasets._mteb_predictions import is_mteb_predictions, read_mteb_predictions
+from core.datasets._pair_names import _CELL, _pair_names, _read_names
 from core.datasets._prior_files import PRIOR_ENDINGS as PRIOR_ENDINGS
 from core.datasets._prior_files import _advice as _advice
 from core.datasets._prior_files import _not_log_probs as _not_log_probs
@@ -67,7 +68,6 @@ _CONTENTS = {  # by whether it names captions
     False: "The file has scores alone: no pictures and no captions.",
     True: "The file has captions and no pictures.",
 }
-_CELL = re.compile(r"c(0|[1-9][0-9]{0,8})_i(0|[1-9][0-9]{0,8})")  # caption, image
 
 
 @dataclass(frozen=True)
@@ -77,6 +77,7 @@ class ScoreFile:
     scores : float32 or float64 (n, m, k), finite. truth : int64 (n, m), or None where the file has none.
     ids : n distinct names. tags : one row per group, text; or None.
     images, captions : what the file calls them, text (n, m) and (n, k); None where it numbers them.
+    read_as : what columns of other names were taken for, a sentence; "" where there was nothing to take.
     """
 
     scores: np.ndarray
@@ -85,6 +86,7 @@ class ScoreFile:
     tags: pd.DataFrame | None = None
     images: np.ndarray | None = None
     captions: np.ndarray | None = None
+    read_as: str = ""
 
     def __repr__(self) -> str:
         n, m, k = self.scores.shape
@@ -232,6 +234,17 @@ _Shape = tuple[int, int, int]  # (n, m, k)
 def _read_long(path: Path | str, content: bytes) -> ScoreFile:
     opened = open_table(path, content)
     if "score" not in opened.columns and any(map(_CELL.fullmatch, opened.columns)):
+        return _read_groups(path, opened)
+    if "score" not in opened.columns and (models := _pair_names(opened.columns)):
+        broken = next((each for each in models if each.shape is None), None)
+        if broken is not None:
+            raise InputError(f"{path}: {broken.fault}.")
+        if len(models) > 1:
+            firsts = ", ".join(next(iter(each.cells)) for each in models)
+            raise InputError(
+                f"{path} has scores of {len(models)} models, whose columns begin with {firsts}; leave one model's in "
+                "the file, or name its columns."
+            )
         return _read_groups(path, opened)
     if "score" not in opened.columns and _holds_vectors(opened.frame()):
         raise InputError(
@@ -470,8 +483,11 @@ def _read_groups(path: Path | str, opened: Table) -> ScoreFile:
     """A group for each line or row, one by one: objects take many times their text."""
     lines: list[_Line] = []
     names: set[str] = set()
+    pairs = _read_names(opened.columns)
     for row in opened.sound_rows():
-        cells = {key: _value(key, text) for key, text in row.cells.items()} if opened.of_texts else row.cells
+        cells = row.cells if pairs is None else pairs.renamed(row.cells)
+        if opened.of_texts:
+            cells = {key: _value(key, text) for key, text in cells.items()}
         line = _line(f"{path}: {opened.unit} {row.number}", cells, len(lines))
         lines.append(line)
         m, k = line.cells.shape
@@ -491,7 +507,8 @@ def _read_groups(path: Path | str, opened: Table) -> ScoreFile:
     check_cells(path, len(lines), len(names))
     tags = pd.DataFrame.from_records([line.tags for line in lines]).fillna("") if names else None
     scores = np.stack([line.cells for line in lines])
-    return ScoreFile(scores, _truth(path, lines), [line.id for line in lines], tags)
+    read_as = "" if pairs is None or pairs.is_plain else pairs.read_as
+    return ScoreFile(scores, _truth(path, lines), [line.id for line in lines], tags, read_as=read_as)
 
 
 def _value(key: str, text: str) -> Any:

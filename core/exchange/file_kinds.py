@@ -11,12 +11,12 @@ from pathlib import Path
 
 from core.base.errors import InputError
 from core.base.table_formats import Table, open_table, parse_json
+from core.datasets._pair_names import _CELL, _pair_names
 from core.datasets.embeddings import _CAPTION_NAMES, _IMAGE_NAMES
 from core.datasets.score_files import _is_mteb_predictions, _is_sample_log
 from core.exchange.columns import guess_columns
 
 _SCORES, _EMBEDDINGS, _PRIOR, _CAPTIONS = "scores", "embeddings", "a prior", "captions"
-_CELL = re.compile(r"c\d+_i\d+")  # a score in a row for each group
 _LOG_PROB = re.compile(r"log_prob(_\d+)?")
 _ROWS = 1000  # of a table that are looked at
 
@@ -38,7 +38,7 @@ def _kind_of_table(table: Table) -> str:
     names = {name.strip().lower(): name for name in table.columns}
     if "caption" in names and (any(map(_LOG_PROB.fullmatch, names)) or _is_prior(names)):
         return _PRIOR
-    if any(map(_CELL.fullmatch, names)) or _is_sample_log(dict.fromkeys(names)):
+    if any(map(_CELL.fullmatch, names)) or _pair_names(names) or _is_sample_log(dict.fromkeys(names)):
         return _SCORES
     columns = guess_columns(table.columns)
     is_set = bool(columns.images and columns.captions)

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.table_formats import Table
+from core.base.text import counted
+from core.datasets._pair_names import _CELL, _pair_names, _PairNames, _read_names
 from core.exchange.file_kinds import _PRIOR, _kind_of_table
 
 _ROWS = 1000  # of a table that are looked at
@@ -31,7 +33,8 @@ _PICTURE = re.compile(r".+\.(?:png|jpe?g|webp|gif|bmp|tiff?)", re.IGNORECASE)
 class _ScoreColumns(NamedTuple):
     """What the columns of a table of scores mean; "" for what it has not.
 
-    scores : the one column of a table with a row per score, or one for each caption, whose names then are the captions.
+    scores : the one column of a table with a row per score; or one for each caption, whose names then are the captions;
+    or, of a table with a row per group, one for each pair, whose names say which: `clip_c0_i1`, caption 0 with image 1.
     """
 
     group: str = ""
@@ -53,6 +56,13 @@ class _ScoreColumns(NamedTuple):
         rows = [row.cells for row in islice(table.rows(), _ROWS) if not row.fault]
         if not rows or any(isinstance(cell, bytes | dict | list) for row in rows for cell in row.values()):
             return None  # pictures, say
+        models = [] if "score" in table.columns else _pair_names(table.columns)
+        if models:  # one model's are read without being asked about
+            whole = [each for each in models if each.shape is not None]
+            if not whole or "c0_i0" in table.columns or _read_names(table.columns) is not None:
+                return None
+            rest = [name for name in table.columns if not any(name in each.cells for each in models)]
+            return cls(scores=tuple(whole[0].cells), group=_by_name(rest, True).get("group", ""))
         cells = {name: [_text(row.get(name)) for row in rows] for name in table.columns}
         if or_images and any(map(_is_picture_or_sentence, cells.values())):
             return None
@@ -108,6 +118,8 @@ class _ScoreColumns(NamedTuple):
         """
         self._check()
         frame = table.frame()
+        if self._pairs is not None:
+            return self._with_a_row_per_group(self._pairs, frame)
         for name in self.scores:
             numbers = pd.to_numeric(frame[name], errors="coerce")
             if numbers.isna().any():
@@ -139,6 +151,48 @@ class _ScoreColumns(NamedTuple):
     def _is_wide(self) -> bool:
         return not self.caption
 
+    @property
+    def _pairs(self) -> _PairNames | None:
+        """The columns of scores as the pairs that their names say; None where they say none."""
+        found = _pair_names(self.scores) if self._is_wide else []
+        return found[0] if found else None
+
+    @property
+    def read_as(self) -> str:
+        """What several columns of scores are taken for, a sentence; "" of one column."""
+        if self._pairs is not None:
+            return self._pairs.read_as
+        if not self._is_wide:
+            return ""
+        count, each = counted(len(self.scores), "caption"), f"{self.scores[0]} to {self.scores[-1]}"
+        first = "the first image of a group belongs to the first caption"
+        return f"The columns {each} are read as {count}, and each row as an image; {first}."
+
+    def _with_a_row_per_group(self, pairs: _PairNames, frame: pd.DataFrame) -> bytes:
+        """The table as CSV with the group as `id` and each score under the name that is read."""
+        new = {**pairs.cells, self.group: "id"}
+        clash = [name for name in frame if name not in new and (name == "id" or _CELL.fullmatch(str(name)))]
+        return frame.drop(columns=clash).rename(columns=new).to_csv(index=False).encode()
+
+    def _check_pairs(self) -> None:
+        """Raise InputError where columns of scores say pairs of caption and image, and not all of one model's."""
+        pairs = self._pairs
+        if pairs is None:
+            return
+        others = [name for name in self.scores if name not in pairs.cells]
+        if others:
+            raise InputError(
+                f"{next(iter(pairs.cells))} names a caption and an image, and {others[0]} is not of the same kind; "
+                "choose the scores of one model."
+            )
+        if pairs.shape is None:
+            raise InputError(f"Of the chosen scores {pairs.fault}.")
+        if self.image or self.match:
+            raise InputError(
+                f"The columns of scores name the images, {next(iter(pairs.cells))} …; choose none under Image and "
+                "Match."
+            )
+
     def _check(self) -> None:
         used = [*filter(None, (self.group, self.image, self.caption, self.match)), *self.scores]
         twice = next((name for i, name in enumerate(used) if name in used[:i]), None)
@@ -156,6 +210,7 @@ class _ScoreColumns(NamedTuple):
             raise InputError(
                 "No column names the caption; choose one, or a column of scores for each caption."
             )
+        self._check_pairs()
         if self.match and self._is_wide:
             raise InputError(
                 "A match needs a row per score; choose none, and image i of a group belongs to its column of scores i."
