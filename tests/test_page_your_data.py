@@ -835,6 +835,9 @@ def test_a_table_whose_columns_name_caption_and_image_is_read_and_how_is_said(ap
     test = app(PAGE, way="Scores or embeddings")
     fine(test.file_uploader(key="scores_upload").upload("two.csv", two.encode(), "text/csv").run())
     assert meaning(test, "score").value == ["a_c0_i0", "a_c0_i1", "a_c1_i0", "a_c1_i1"]
+    assert "It has scores of several models; choose those of one. The columns a_c0_i0 to a_c1_i1" in text(
+        test
+    ).replace("\\", "")
     fine(button(test, "Read it as scores").click().run())
     assert "1 group of 2×2" in text(test).replace("\\", "")
 

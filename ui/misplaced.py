@@ -78,10 +78,10 @@ def _renamed(guess: _ScoreColumns, name: str, table: Table, of: str) -> bytes | 
     of : the file; with another one, or other columns, the form begins anew with what is guessed then.
     """
     key = f"{_COLUMNS}-{Upload.digest(repr((of, name, table.columns)).encode())[:12]}"
-    _say(
-        f"{name} looks like scores under other headers ({', '.join(table.columns)}). Needed are a group, an image, a "
-        "caption and the score of each pair; say which column is which."
-    )
+    needed = "Needed are a group, an image, a caption and the score of each pair; say which column is which."
+    if guess._pairs is not None:
+        needed = f"It has scores of several models; choose those of one. {guess.read_as}"
+    _say(f"{name} looks like scores under other headers ({', '.join(table.columns)}). {needed}")
     with st.form(key, border=True):
         columns = _column_fields(guess, list(table.columns), key)
         sent = st.form_submit_button("Read it as scores", type="primary", icon=":material/arrow_forward:")

@@ -73,9 +73,10 @@ def _pair_names(columns: Iterable[str]) -> list[_PairNames]:
 
 def _as_grid(family: Sequence[tuple[str, int, int]]) -> _PairNames:
     """One model's columns with their caption and image, counted from 0 or from 1."""
-    base = 1 if all(min(each[axis] for each in family) == 1 for axis in (1, 2)) else 0
+    captions, images = [c for _, c, _ in family], [i for _, _, i in family]
+    base = 1 if min(captions) == min(images) == 1 else 0
     cells = {name: f"c{c - base}_i{i - base}" for name, c, i in family}
-    k, m = (max(each[axis] for each in family) + 1 - base for axis in (1, 2))
+    k, m = (max(each) + 1 - base for each in (captions, images))
     if len(family) == m * k == len({*cells.values()}) and all(min(c, i) >= base for _, c, i in family):
         return _PairNames(cells, (m, k))
     there = list(cells.values())

@@ -45,7 +45,10 @@ from core.base.table_formats import (
 )
 from core.base.text import counted
 from core.datasets._mteb_predictions import is_mteb_predictions, read_mteb_predictions
-from core.datasets._pair_names import _CELL, _pair_names, _read_names
+from core.datasets._pair_names import _CELL as _CELL
+from core.datasets._pair_names import _pair_names as _pair_names
+from core.datasets._pair_names import _PairNames as _PairNames
+from core.datasets._pair_names import _read_names as _read_names  # other rooms take the four from here
 from core.datasets._prior_files import PRIOR_ENDINGS as PRIOR_ENDINGS
 from core.datasets._prior_files import _advice as _advice
 from core.datasets._prior_files import _not_log_probs as _not_log_probs
@@ -285,7 +288,10 @@ def _read_long(path: Path | str, content: bytes) -> ScoreFile:
     )
     tags = table[[c for c in table.columns if c not in {*_LONG, "match"}]]
     names = [None if texts is None else texts.reshape(len(ids), -1) for texts in (image_names, caption_names)]
-    return ScoreFile(scores.reshape(shape), match, list(ids), _constant(tags, group), *names)
+    image_texts, caption_texts = names
+    return ScoreFile(
+        scores.reshape(shape), match, list(ids), _constant(tags, group), image_texts, caption_texts
+    )
 
 
 def _holds_vectors(table: pd.DataFrame) -> bool:

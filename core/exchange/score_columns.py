@@ -12,7 +12,7 @@ from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.table_formats import Table
 from core.base.text import counted
-from core.datasets._pair_names import _CELL, _pair_names, _PairNames, _read_names
+from core.datasets.score_files import _CELL, _pair_names, _PairNames, _read_names
 from core.exchange.file_kinds import _PRIOR, _kind_of_table
 
 _ROWS = 1000  # of a table that are looked at
