@@ -542,3 +542,13 @@ def test_a_group_of_commands_names_all_of_them_and_offers_what_works(group):
 def test_the_line_of_runs_names_every_command_of_it():
     line = COMMANDS["runs"].help.removeprefix("Stored runs: ").removesuffix(".").split(", ")
     assert set(line) == {each.name for each in import_module("core.cli.runs").runs_app.registered_commands}
+
+
+def test_debias_is_a_second_name_of_alpha_which_is_not_listed():
+    """The page is called Debias; the command of that name was refused with a question."""
+    run = lambda *words: CliRunner().invoke(app, words)  # noqa: E731
+    assert run("debias", "--help").stdout == run("alpha", "--help").stdout
+    words = ("--benchmark", "scenes/swap", "--model", "builtin/blip-caption", "--json")
+    given, known = run("debias", *words), run("alpha", *words)
+    assert given.exit_code == known.exit_code == 0 and given.stdout == known.stdout
+    assert not re.search(r"^ +debias", run("--help").stdout, re.MULTILINE)

@@ -198,9 +198,9 @@ _SECTIONS = {
 }
 
 
+_ALSO = {"debias": "alpha"}  # its page is called Debias
 # What people look for, and the command that has it.
 _MEANT = {
-    "debias": "alpha",
     "prior": "alpha",
     "match": "evaluate",
     "matching": "evaluate",
@@ -254,6 +254,7 @@ class _Commands(_given_options.Group):
 
     sections = _SECTIONS
     meant = _MEANT
+    also = _ALSO
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(COMMANDS)

@@ -57,14 +57,17 @@ class Group(_PlainHelp, TyperGroup):
     """A group of commands; its help says what a command does in whole sentences.
 
     sections : heads of the list of commands, and what stands below each; all below one where it is empty. meant : words
-    that are no command, and the command that does what they say.
+    that are no command, and the command that does what they say. also : second names of commands, which work and are
+    not listed.
     """
 
     sections: Mapping[str, Sequence[str]] = {}
     meant: Mapping[str, str] = {}
+    also: Mapping[str, str] = {}
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As Typer's. Raises InputError for a command that is not there."""
+        args = [*(self.also.get(name, name) for name in args[:1]), *args[1:]]
         known = self.list_commands(ctx)
         if args and args[0] not in known:
             if (meant := self.meant.get(args[0].lower())) is not None:
