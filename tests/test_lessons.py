@@ -179,6 +179,10 @@ def test_lesson_5_names_its_set_and_says_after_the_answer_which_captions_the_mod
     groups = datasets.load(elements.SET, "test")
     widest = int(evaluation.matches.margin.argmax())
     assert len(said) == 2
+    wrong = (evaluation.outcomes["group_match"].value == 0) & ~evaluation.matches.tied
+    least = int(np.flatnonzero(wrong)[evaluation.matches.margin[wrong].argmin()])
+    assert f"**Margin {evaluation.group(least).shown_margin}**" in before and "**wrong**" in said[1]
+    assert "Is that so" not in before and "better ones" not in before
     own = evaluation.scores[widest][0, 0] + evaluation.scores[widest][1, 1]
     other = evaluation.scores[widest][0, 1] + evaluation.scores[widest][1, 0]
     first, second = (0, 1) if own > other else (1, 0)
@@ -186,6 +190,27 @@ def test_lesson_5_names_its_set_and_says_after_the_answer_which_captions_the_mod
     assert f"image A gets “{captions[first]}”, image B gets “{captions[second]}”." in said[0]
     right = tuple(groups[widest].truth) == (first, second)
     assert ("**right**" in said[0]) == right
+
+
+def test_lesson_5_says_how_its_unsure_group_was_picked_and_asks_with_three_answers(app):
+    """Both groups were right, so they did not show what a margin is for; one of two answers was plainly silly."""
+    test = predict(app(PAGE, lesson="pseudo"))
+    evaluation = elements.evaluate(elements.SET, elements.MODEL)
+    margin, right = evaluation.matches.margin, evaluation.outcomes["group_match"].value == 1
+    few = np.sort(margin)[: len(margin) // 5]
+    small = right[margin <= few[-1]]
+    said = re.sub(r"\s", " ", text(test).replace("\u2060", ""))
+    assert f"the 20 % with the smallest margins: {100 * small.mean():.1f} % (95 % interval" in said
+    question = test.radio[-1]
+    assert len(question.options) == 3
+    test = fine(question.set_value(question.options[1]).run())
+    assert test.success[-1].value.startswith("Right: A threshold that falls")
+    for other in (0, 2):
+        test = test.radio[-1].set_value(question.options[other]).run()
+        assert test.warning[-1].value.startswith("Not quite: ")
+    low = 100 * 0.025**0.5  # two of two: (1 - 0.95) / 2 = p ** 2
+    test = test.radio[-1].set_value(question.options[0]).run()
+    assert f"its 95 % interval begins at {low:.1f} %." in test.warning[-1].value
 
 
 def test_the_names_of_the_rows_of_lesson_1_have_a_head_and_cannot_be_typed_into(app):
@@ -464,3 +489,9 @@ def test_lesson_8_keeps_the_mistake_and_the_group_that_were_chosen(app):
     assert test.segmented_control(key="mistake").value == "swap relation"
     for wrong in ("9999", "abc", "0"):
         assert app(PAGE, lesson="binding", answers="binding-20", mistake_group=wrong).slider[0].value == 1
+
+
+def test_the_card_of_a_finished_lesson_says_done_and_no_minutes_which_left_the_card(app):
+    said = [each.value for each in app(PAGE, answers="matrix-22.chance-31").caption]
+    assert said.count("✓ done") == 2 and not any("·" in each for each in said if "done" in each)
+    assert sum(each.endswith(" minutes") for each in said) == len(LESSONS) - 2

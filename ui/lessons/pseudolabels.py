@@ -30,12 +30,11 @@ def show() -> None:
     margin = evaluation.matches.margin
     st.markdown(
         "Test-time matching trains a model on its own matchings. Some of them are wrong. It trusts a matching only if "
-        "its **margin** over the next best one reaches a threshold τ: fewer labels, but better ones. Is that so? Of "
-        f"the {len(margin)} groups of the set {elements.SET}, the one whose matching the built-in CLIP model is most "
-        "sure of, and one of which it is hardly sure:"
+        f"its **margin** over the next best one reaches a threshold τ. Of the {len(margin)} groups of the set "
+        f"{elements.SET}, the one whose matching the built-in CLIP model is most sure of, and one of which it is "
+        "hardly sure:"
     )
-    least = int(np.where(evaluation.matches.tied, np.inf, margin).argmin())
-    shown = (int(margin.argmax()), least)
+    shown = (int(margin.argmax()), unsure(evaluation))
     for index, column in zip(shown, st.columns(2, gap="large"), strict=True):
         with column:
             st.markdown(f"**Margin {evaluation.group(index).shown_margin}**")
@@ -50,21 +49,45 @@ def show() -> None:
         return
     compare_the_surest(evaluation, choice)
     chosen = "\n".join(chosen_captions(evaluation, index) for index in shown)
-    st.markdown(f"What the model chose for the two groups above:\n\n{chosen}")
+    st.markdown(f"What the model chose for the two groups above:\n\n{chosen}\n\n{how_picked(evaluation)}")
     move_threshold(evaluation)
+    low, _ = statistics._clopper_pearson(np.array(1.0), np.array(2))
+    right = "Only to begin with: then the threshold has to fall"
     elements.question(
         "pseudo",
-        "Precision among the selected is 100 % only because the threshold selects two groups. Good?",
+        "A high threshold selects two groups, and both are matched right: a precision of 100 %. Would you train with "
+        "it?",
         {
-            "Yes, precision is what counts": "Two groups teach a model nothing about all the others.",
-            "No, it needs coverage as well": "A schedule that decays starts with precision and ends with coverage.",
+            "Yes, throughout: it learns from no wrong label": "Two groups tell a model little about all the others. "
+            f"And a precision of two groups is hardly known: its 95 % interval begins at {_pct(100 * float(low))} %.",
+            right: "A threshold that falls starts with precision and ends with coverage.",
+            "No, with a threshold of 0: it learns from every group": "Then it learns from every wrong matching, too, "
+            "and from the first step on.",
         },
-        "No, it needs coverage as well",
+        right,
     )
     elements.link_to_page(
         "Watch the threshold of a finished run fall",
         "pages/4_Test-Time_Matching.py",
         {**elements.selection_state(elements.SET), "run": EXAMPLE, "trained": True},
+    )
+
+
+def unsure(evaluation: Evaluation) -> int:
+    """The group with the smallest margin of those that are matched wrong."""
+    wrong = (evaluation.outcomes[GROUP_MATCH].value < 1) & ~evaluation.matches.tied
+    return int(np.where(wrong, evaluation.matches.margin, np.inf).argmin())
+
+
+def how_picked(evaluation: Evaluation) -> str:
+    """Why it is this group, and how often those of the smallest margins are right all the same."""
+    margin, right = evaluation.matches.margin, evaluation.outcomes[GROUP_MATCH].value == 1
+    least = margin <= np.quantile(margin, SUREST)
+    found = statistics.estimate(right[least], evaluation.metrics[GROUP_MATCH].chance)
+    return unbroken(
+        "The second group is picked: of those that are matched wrong it has the smallest margin. Others with a small "
+        f"margin are right. {METRICS[GROUP_MATCH].label} of the {100 * SUREST:.0f} % with the smallest margins: "
+        f"{metric_line(found)}."
     )
 
 
