@@ -185,9 +185,10 @@ def threshold_section(evaluation: Evaluation) -> tuple[dict[str, Callable[[], go
     )  # fmt: skip
     st.markdown(selected_line(evaluation, tau))
     margins, steps = threshold_figures(evaluation)
-    lines = {"margins": margins, "threshold": steps}
+    at = margins_data(evaluation)._place(tau)
+    lines = {"margins": (margins, at), "threshold": (steps, tau)}
     ui.moving_lines(
-        "tau-lines", {key: ui.axis_position(tau, figure.layout.xaxis.range) for key, figure in lines.items()}
+        "tau-lines", {key: ui.axis_position(x, each.layout.xaxis.range) for key, (each, x) in lines.items()}
     )
     left, right = st.columns(2, gap="large")
     with left:
@@ -197,7 +198,8 @@ def threshold_section(evaluation: Evaluation) -> tuple[dict[str, Callable[[], go
     reliability(evaluation)
     selected_groups(evaluation, tau)
     marked = {
-        key: lambda figure=figure: figures.with_threshold_line(figure, tau) for key, figure in lines.items()
+        key: lambda figure=figure, x=x: figures.with_threshold_line(figure, x)
+        for key, (figure, x) in lines.items()
     }
     return marked, (
         f"{MARGIN_NOTE} Vertical line: the threshold "
@@ -292,7 +294,7 @@ def groups_of_bar(evaluation: Evaluation, bar: ui.ChartPoint) -> dict[str, objec
     """What selects the groups of a bar of the histogram on their page."""
     if bar.trace.endswith("tie"):
         return {"verdict": ["tied"]}
-    edges = figures.margins_data(evaluation.matches, evaluation.outcomes[GROUP_MATCH]).edges
+    edges = margins_data(evaluation).edges
     place = int(np.searchsorted(edges, bar.x)) - 1
     high = float("inf") if place == len(edges) - 2 else float(edges[place + 1])
     kind = "right" if bar.trace.endswith("right") else "wrong"
@@ -300,16 +302,24 @@ def groups_of_bar(evaluation: Evaluation, bar: ui.ChartPoint) -> dict[str, objec
     return {"verdict": [f"{METRICS[GROUP_MATCH].label} {kind}"], MARGIN: str(margins)}
 
 
+def margins_data(evaluation: Evaluation) -> Any:
+    """The histogram of margins, by right and wrong matchings."""
+    return figures.margins_data(evaluation.matches, evaluation.outcomes[GROUP_MATCH])
+
+
 def threshold_figures(evaluation: Evaluation) -> tuple[go.Figure, go.Figure]:
     """Margins and curves without the threshold, drawn once for all visitors: `ui.moving_line` shows where it stands."""
 
     def draw() -> tuple[go.Figure, go.Figure]:
-        margins = figures.margins_data(evaluation.matches, evaluation.outcomes[GROUP_MATCH])
+        margins = margins_data(evaluation)
         steps = figures.threshold_data(threshold_curve(evaluation))
         drawn = figures.margins_figure(margins), figures.threshold_figure(steps)
         ends = [figure.layout.xaxis.range for figure in drawn]
-        for figure in drawn:  # on a phone one stands above the other: a threshold is at one place in both
-            figure.update_xaxes(range=[min(low for low, _ in ends), max(high for _, high in ends)])
+        for figure in drawn:
+            if (
+                not margins.has_rest
+            ):  # on a phone one stands above the other: a threshold is at one place in both
+                figure.update_xaxes(range=[min(low for low, _ in ends), max(high for _, high in ends)])
             figure.update_yaxes(automargin=False)
             figure.update_layout(margin_l=60)
         return drawn

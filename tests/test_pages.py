@@ -464,16 +464,20 @@ def test_the_verdict_on_chance_is_bold_and_the_remark_on_intervals_is_not(app):
     )
 
 
-def test_the_groups_of_a_bar_are_those_that_the_histogram_counts():
+@pytest.mark.parametrize("is_skewed", [False, True])
+def test_the_groups_of_a_bar_are_those_that_the_histogram_counts(is_skewed):
     page = runpy.run_path(str(ROOT / MATCHING), run_name="page")
     rng = np.random.default_rng(0)
     scores = np.round(rng.normal(size=(200, 2, 2)), 1)  # with ties
+    scores[:3] *= 20 if is_skewed else 1  # the last bar holds what is far above
     found = Evaluation.of(scores, None)
     data = figures.margins_data(found.matches, found.outcomes["group_match"])
+    assert data.has_rest == is_skewed
+    drawn = figures.margins_figure(data).data[0].x
     options = group_filters.verdict_options(found)
     for counts, name in ((data.right, "✓ matching right"), (data.wrong, "✗ matching wrong")):
         for place, count in enumerate(counts):
-            bar = ui.ChartPoint(float(data.edges[place : place + 2].mean()), float(count), name)
+            bar = ui.ChartPoint(float(drawn[place]), float(count), name)
             state = page["groups_of_bar"](found, bar)
             held = group_filters.MarginRange.parse(state["margin"]).holds(found.matches.margin)
             assert (held & options[state["verdict"][0]]).sum() == count

@@ -41,6 +41,30 @@ def test_margins_are_counted_by_right_and_wrong_and_ties_apart():
     assert data.tied == 1
 
 
+def test_a_few_margins_far_above_the_others_share_the_last_bar_which_says_so():
+    """One of 400 was ten times as wide as most others, which stood in the first bar of all."""
+    margin = np.r_[np.linspace(0.01, 1, 100), 40, 50]
+    data = figures.margins_data(
+        Matches(np.zeros((102, 2), int), margin, np.zeros(102, bool)),
+        Outcome(np.r_[np.ones(101), 0], np.zeros(102, bool)),
+    )
+    usual = float(f"{np.quantile(margin, 0.95):.2g}")  # 0.97
+    assert (
+        data.has_rest
+        and data.edges[-2:].tolist() == [usual, 50]
+        and data.right.sum() + data.wrong.sum() == 102
+    )
+    assert data.wrong[-1] == 1 and data.right[-1] == (margin[:-1] >= usual).sum()
+    assert data.right[:-1].max() < 8
+    figure = figures.margins_figure(data)
+    assert figure.layout.xaxis.title.text == "margin; last bar: all above 0.97, up to 50"
+    high = figure.layout.xaxis.range[1]
+    assert high < 1.1 and [each.text for each in figure.layout.annotations] == ["> 0.97"]
+    marked = figures.margins_figure(data, 50.0).layout.shapes[0].x0  # a threshold stays in the figure
+    assert marked == pytest.approx(usual + data.edges[1]) and marked <= high
+    assert figures.margins_figure(data, 0.5).layout.shapes[0].x0 == 0.5
+
+
 def test_margins_of_ties_alone_make_an_empty_histogram():
     tied = Matches(np.full((2, 2), -1), np.zeros(2), np.ones(2, bool))
     data = figures.margins_data(tied, Outcome(np.zeros(2), np.ones(2, bool)))

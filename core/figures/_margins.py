@@ -26,12 +26,38 @@ from core.metrics.statistics import _clopper_pearson
 
 
 class MarginsData(NamedTuple):
-    """A histogram of margins: counts of groups whose induced matching is right or wrong, and the tied ones."""
+    """A histogram of margins: counts of groups whose induced matching is right or wrong, and the tied ones.
+
+    has_rest : whether the last bin holds the few margins that are far above the others, and is drawn as wide as these.
+    """
 
     edges: np.ndarray  # (bins + 1,)
     right: np.ndarray  # (bins,)
     wrong: np.ndarray  # (bins,)
     tied: int  # their margin is 0; they are in no bin
+    has_rest: bool = False
+
+    @property
+    def _drawn_edges(self) -> np.ndarray:
+        """Where the bars begin and end in a figure."""
+        return np.r_[self.edges[:-1], self.edges[-2] + self.edges[1]] if self.has_rest else self.edges
+
+    def _place(self, margin: float) -> float:
+        """Where a margin stands in a figure: within the last bar, if that one holds what is far above."""
+        begin, end = self.edges[-2:]
+        if not self.has_rest or margin <= begin:
+            return margin
+        return float(begin + (margin - begin) / (end - begin) * (self._drawn_edges[-1] - begin))
+
+    @property
+    def _rest_text(self) -> str:
+        """What the last bar holds; "" where it is one like the others."""
+        return (
+            f"last bar: all above {self.edges[-2]:.2g}, up to {self.edges[-1]:.2g}" if self.has_rest else ""
+        )
+
+
+_FAR = 4.0  # times the margin that 95 % of the groups do not exceed: with a wider one the others were in a bar or two
 
 
 def margins_data(matches: Matches, outcome: Outcome, bins: int = 24) -> MarginsData:
@@ -40,14 +66,18 @@ def margins_data(matches: Matches, outcome: Outcome, bins: int = 24) -> MarginsD
     wrong = (outcome.value < 1) & ~matches.tied
     top = float(matches.margin.max()) or 1.0
     edges = np.linspace(0, top, bins + 1)
+    usual = float(f"{np.quantile(matches.margin[~matches.tied], 0.95):.2g}") if (right | wrong).any() else top
+    if has_rest := 0 < _FAR * usual < top:
+        edges = np.r_[np.linspace(0, usual, bins), top]
     counts = [np.histogram(matches.margin[mask], edges)[0] for mask in (right, wrong)]
-    return MarginsData(edges, counts[0], counts[1], int(matches.tied.sum()))
+    return MarginsData(edges, counts[0], counts[1], int(matches.tied.sum()), has_rest)
 
 
 def margins_figure(data: MarginsData, threshold: float | None = None, height: int = 300) -> go.Figure:
     """Stacked histogram; everything right of the threshold becomes a pseudo-label."""
     figure = go.Figure()
-    centres, width = (data.edges[:-1] + data.edges[1:]) / 2, np.diff(data.edges)
+    edges = data._drawn_edges
+    centres, width = (edges[:-1] + edges[1:]) / 2, np.diff(edges)
     for name, counts, shape in (("right", data.right, ""), ("wrong", data.wrong, "/")):
         figure.add_bar(
             x=centres,
@@ -66,11 +96,17 @@ def margins_figure(data: MarginsData, threshold: float | None = None, height: in
             marker_color=OUTCOME_COLOURS["tie"],
             hovertemplate="%{y} tied groups",
         )
-    layout(figure, height, "margin of the induced matching", "groups")
+    title = f"margin; {data._rest_text}" if data.has_rest else "margin of the induced matching"
+    layout(figure, height, title, "groups")
+    if data.has_rest:
+        figure.add_annotation(
+            x=centres[-1], y=int(data.right[-1] + data.wrong[-1]), text=f"> {data.edges[-2]:.2g}",
+            showarrow=False, yanchor="bottom", xanchor="right", xshift=8,
+        )  # fmt: skip
     left = -1.6 if data.tied else -0.1  # in bins: room for the bar of ties
-    figure.update_xaxes(range=[left * width[0], data.edges[-1] + 0.1 * width[0]])
+    figure.update_xaxes(range=[left * width[0], edges[-1] + 0.1 * width[0]])
     figure.update_layout(barmode="stack", hovermode="closest")
-    return figure if threshold is None else with_threshold_line(figure, threshold)
+    return figure if threshold is None else with_threshold_line(figure, data._place(threshold))
 
 
 def reliability_figure(bins: Sequence[Any]) -> go.Figure:

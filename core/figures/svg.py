@@ -162,7 +162,7 @@ def margins_svg(data: MarginsData, hatch: str = "cm-hatch") -> str:
     draws nothing.
     """
     height, top = 170.0, max(1, int((data.right + data.wrong).max()))
-    edges, last = data.edges, float(data.edges[-1])
+    edges, last = data._drawn_edges, float(data._drawn_edges[-1])
     left, span = 64, _WIDE - 64 - 40  # the numbers stand below both ends, each as wide as `1.23e+03`
     parts = [
         f'<defs><pattern id="{hatch}" width="6" height="6" patternUnits="userSpaceOnUse" '
@@ -181,9 +181,10 @@ def margins_svg(data: MarginsData, hatch: str = "cm-hatch") -> str:
     parts.append(f'<path d="M{left} {height}H{left + span}" stroke="currentColor"/>')
     parts += [
         _text(left, height + 16, "0", "middle"),
-        _text(left + span, height + 16, f"{last:.3g}", "middle"),
+        _text(left + span, height + 16, f"> {edges[-2]:.2g}" if data.has_rest else f"{last:.3g}", "middle"),
     ]
-    parts += [_text(left + span / 2, height + 16, "margin", "middle"), _text(left - 6, 24, str(top), "end")]
+    title = f"margin; {data._rest_text}" if data.has_rest else "margin"
+    parts += [_text(left + span / 2, height + 16, title, "middle"), _text(left - 6, 24, str(top), "end")]
     parts.append(
         f'<g transform="translate(14 {height / 2 + 10}) rotate(-90)">{_text(0, 0, "groups", "middle")}</g>'
     )
