@@ -343,9 +343,13 @@ def _matching(group: Group, evaluation: Evaluation) -> str:
 def _scores(evaluation: Evaluation) -> str:
     matrix = group_html.matrix_html(evaluation.group(0), "Scores of images, down, with captions, across")
     shades = '<span class="cm-light">darker</span><span class="cm-dark">brighter</span>'
-    kept = evaluation.group(0).kinds.get(GROUP_MATCH) == "right"
-    lines = "" if kept else " Lines: the matching, dashed where wrong; dotted: the true pairs that it misses."
-    note = f"Scores: the {shades}, the higher. Outlined, with a dot: the model's matching. ✓: the true pairs.{lines}"
+    kind = evaluation.group(0).kinds.get(GROUP_MATCH)
+    missed = {"right": "", "tie": " Dotted lines: the true pairs."}
+    lines = missed.get(
+        kind or "", " Lines: the matching, dashed where wrong; dotted: the true pairs that it misses."
+    )
+    matching = group_html._matching_key(evaluation.group(0))
+    note = f"Scores: the {shades}, the higher. {matching} ✓: the true pairs.{lines}"
     return f'<div class="cm-scores">{matrix}<p>{note}</p></div>'
 
 

@@ -456,7 +456,7 @@ def matrix(group: Group, data: GroupData) -> None:
         with st.container(key="pair-details"):  # which comes into sight: see ui.history
             pair_details(group, data, *divmod(pairs.index(pair), k))
     st.caption(
-        f"{shades_key()} Outlined, with a dot: the model's matching. ✓: the true pairs. Press a cell for its details. "
+        f"{shades_key()} {group_html._matching_key(data)} ✓: the true pairs. Press a cell for its details. "
         "Lines: the matching, dashed where wrong; dotted: true pairs that it misses."
     )
     st.selectbox(

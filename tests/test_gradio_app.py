@@ -126,6 +126,16 @@ def test_captions_that_are_the_same_text_are_said_and_the_reason_is_a_comparison
     assert "the same text" not in gradio_app.score(*map(str, files), *pair[1], "builtin/clip")[0]
 
 
+def test_on_a_tie_the_legend_says_that_nothing_is_outlined(pair):
+    """It explained an outline that no cell had."""
+    files, (caption, other) = pair
+    tied = gradio_app.score(*map(str, files), caption, caption, "builtin/clip")
+    assert tied[2]["verdicts"]["group_match"] == "tie"
+    assert "No pairs are outlined: the best matchings tie, so the model has none. ✓" in tied[0]
+    assert "Outlined, with a dot" not in tied[0] and "dashed" not in tied[0]
+    assert "Outlined, with a dot" in gradio_app.score(*map(str, files), caption, other, "builtin/clip")[0]
+
+
 def test_the_examples_are_of_different_kinds_and_every_metric_has_the_last_one_right(tmp_path):
     """All four were left/right pairs, and a card showed caption 1 alone."""
     shown = gradio_app.examples(tmp_path)

@@ -17,7 +17,7 @@ def note(*captions, source="builtin/clip", benchmark="winoground"):
 def test_the_share_of_unknown_words_by_hand():
     # of 7 + 4 words giraffe (twice) and zebra are unknown: 3 / 11 = 27 %
     said = note("a red cube left of a giraffe", "A giraffe, a Zebra")
-    assert "does not know 27 % of the words in these captions, giraffe, zebra. It reads all" in said
+    assert "does not know 27 % of the words in these captions: giraffe, zebra. It reads all" in said
     many = note("giraffe zebra dragon lion tiger panda koala wolf fox bear", "a red cube")
     assert "of the words in these captions, such as giraffe, " in many
 

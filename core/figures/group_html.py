@@ -112,6 +112,13 @@ def matrix_html(data: GroupData, title: str, *, row_highest: bool = False, corne
     )
 
 
+def _matching_key(data: GroupData) -> str:
+    """What the outline in `matrix_html` says; of a tie that there is none."""
+    if data.matching is None:
+        return "No pairs are outlined: the best matchings tie, so the model has none."
+    return "Outlined, with a dot: the model's matching."
+
+
 def _shades_html(more: str = "") -> str:
     """A line below `matrix_html`: which end of its shades is high, as a bar of them. The browser turns it round with
     the matrix, in the theme that is shown, where a sentence would be that of the theme before. more : what follows."""

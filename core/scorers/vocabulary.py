@@ -77,9 +77,9 @@ def vocabulary_note(
         named = f"{', '.join(more)} and {last}" if more else last
         how = "all of them as one unknown word" if more else "it as an unknown word"
         return f"{begun} the word{'s' if more else ''} {named} in {of}. It reads {how}."
-    named = f"{'' if unknown.all else 'such as '}{', '.join(unknown.most)}"
+    named = f"{':' if unknown.all else ', such as'} {', '.join(unknown.most)}"
     return (
-        f"{begun} {100 * unknown.share:.0f} % of the words in {of}, {named}. "
+        f"{begun} {100 * unknown.share:.0f} % of the words in {of}{named}. "
         "It reads all of them as one unknown word."
     )
 

@@ -138,7 +138,7 @@ def change_the_scores(group: Group, scores: np.ndarray) -> None:
     with left:
         st.caption("With what the sliders add:")
         st.html(group_html.matrix_html(data, "The scores as you have changed them"))
-        shades_bar("Outlined, with a dot: the model's matching. ✓: the true pairs.")
+        shades_bar(f"{group_html._matching_key(data)} ✓: the true pairs.")
     with right:
         with st.container(width=400):
             draw_group(group, data)
