@@ -383,8 +383,8 @@ def test_every_option_that_takes_one_value_is_refused_twice_so_that_none_is_lost
         ("ladder scenes/swap --runs 99", "--runs is 99; it must be 20 or less."),
         ("ladder scenes/swap --runs 0", "--runs is 0; it must be 1 or more."),
         (
-            "debias scenes/swap",
-            "Unknown command 'debias'; did you mean 'alpha'? It does this: Remove a language prior from a captioner's "
+            "prior scenes/swap",
+            "Unknown command 'prior'; did you mean 'alpha'? It does this: Remove a language prior from a captioner's "
             "scores: every metric at alpha 0, at 1, at its best, and validated.",
         ),
         ("runs shwo", "Unknown command of `crossmatch runs` 'shwo'; did you mean 'show'?"),
