@@ -374,6 +374,41 @@ def test_the_images_of_a_group_are_turned_in_the_large_view(visit):
     assert unquote(page.url) == unquote(address) and page.locator(".cm-verdicts").is_visible()
 
 
+def swipe(page, session, start, end, y=400):
+    """A finger from one place to another, as a touch screen sends it."""
+    touch = lambda kind, points: session.send(  # noqa: E731
+        "Input.dispatchTouchEvent", {"type": kind, "touchPoints": points}
+    )
+    touch("touchStart", [{"x": start, "y": y}])
+    for step in range(1, 13):
+        touch("touchMove", [{"x": start + (end - start) * step / 12, "y": y}])
+        page.wait_for_timeout(16)
+    touch("touchEnd", [])
+    page.wait_for_timeout(600)
+
+
+def test_a_swipe_in_either_direction_turns_the_large_picture_and_never_closes_it(visit, chromium):
+    """One to the right went back a page by the browser's own gesture, which closed the picture."""
+    server = visit("about:blank").server
+    context = chromium.new_context(viewport={"width": 390, "height": 844}, has_touch=True, is_mobile=True)
+    page = context.new_page()
+    page.set_default_timeout(PATIENCE)
+    page.goto(f"{server}/Groups?group=attribute-swap/test/0000")
+    page.locator(".cm-verdicts").wait_for()
+    settle(page)
+    page.locator(".cm-zoom").first.tap()
+    text, session = page.locator("dialog.cm-large[open] p"), context.new_cdp_session(page)
+    text.filter(has_text="Image A").wait_for()
+    page.get_by_label("Next image").tap()
+    text.filter(has_text="Image B").wait_for()
+    for start, end, shown in (
+        (100, 320, "A"), (320, 100, "B"), (300, 200, "A"), (100, 200, "B"), (200, 225, "B"),
+    ):  # fmt: skip
+        swipe(page, session, start, end)
+        assert text.inner_text().startswith(f"Image {shown} "), (start, end)
+    context.close()
+
+
 def test_all_lessons_are_on_the_first_screen_of_a_laptop_and_on_two_screens_less_of_a_phone(visit):
     """The ninth stood alone in a third row; on a phone they took 2,700 pixels."""
     cards = "[...document.querySelectorAll('.st-key-lesson-cards [data-testid=stGridCell]')]"

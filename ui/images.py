@@ -192,12 +192,19 @@ const makeView = () => {
     if (event.key === 'ArrowRight') turn(event, 1);
   });
   dialog.addEventListener('click', () => dialog.close());
-  // A finger that goes to the side turns the picture, as the arrows do.
+  // A finger that goes to the side turns the picture, as the arrows do. The browser would go back a page for it, which
+  // closes the picture: the style sheet and this keep it from that.
   let from = null;
   const first = event => event.changedTouches[0];
   dialog.addEventListener('touchstart', event => {
     from = event.touches.length === 1 ? [first(event).clientX, first(event).clientY] : null;
   }, {passive: true});
+  dialog.addEventListener('touchmove', event => {
+    if (!from || event.touches.length !== 1 || !event.cancelable) return;
+    const [right, down] = [first(event).clientX - from[0], first(event).clientY - from[1]];
+    if (Math.abs(right) > Math.abs(down)) event.preventDefault();
+  }, {passive: false});
+  dialog.addEventListener('touchcancel', () => { from = null; });
   dialog.addEventListener('touchend', event => {
     if (!from) return;
     const [right, down] = [first(event).clientX - from[0], first(event).clientY - from[1]];
