@@ -1235,7 +1235,8 @@ def test_a_broken_archive_is_named_as_its_visitor_named_it(files):
 
 def test_while_something_is_to_come_no_0_seconds_are_left():
     assert _time_left(0.3) == "a moment left" and _time_left(1.2) == "1 s left"
-    assert _left(0.2) == ", a moment left" and _left(130.0, " for all") == ", 2 min 10 s left for all"
+    assert _left(0.2) == ", a moment left" and _left(130.0, " for all") == ", about 2 min 10 s left for all"
+    assert _left(7.4) == ", about 7 s left" and _left(57.0) == ", about 55 s left"
 
 
 def test_a_run_that_took_less_than_a_second_did_not_take_0_seconds():

@@ -29,6 +29,7 @@ from core.runs.store import RunStore
 from core.ttm import run as jobs
 from core.ttm._progress import ProgressPlan
 from core.ttm.records import BINS
+from core.ttm.time_left import expected_seconds
 
 TESTS = Path(__file__).resolve().parent
 COUNTING = "counting_worker"  # tests/counting_worker.py
@@ -622,3 +623,35 @@ def test_time_left_does_not_count_what_comes_before_the_first_iteration(store, m
     clock[0] += 10
     job.progress(0.5, "iteration 2 of 2")
     assert job._progress["seconds_left"] == pytest.approx(10.0)
+
+
+def test_an_early_estimate_of_the_time_left_is_between_what_was_expected_and_what_was_seen(
+    store, monkeypatch
+):
+    """Runs of a minute said "16 s left" at first and "28 s left" later: the first steps alone told the pace."""
+    clock = [100.0]
+    monkeypatch.setattr(attempt.time, "monotonic", lambda: clock[0])
+    job = attempt.RunAttempt(store, counting(store).id, 0)
+    job.progress(0.0, "iteration 1 of 4: training")
+    job.expected = 80.0
+    job.progress(0.0, "iteration 1 of 4: training")
+    assert job._progress["seconds_left"] == 80.0
+    told, real = [], []
+    # 60 s in all; the first tenths of the work take a third of the time that an equal pace would.
+    for work, at in ((0.05, 1), (0.1, 2), (0.2, 5), (0.3, 10), (0.5, 24), (0.7, 39), (0.9, 54)):
+        clock[0] = 100.0 + at
+        job.progress(work, "training")
+        told.append(job._progress["seconds_left"])
+        real.append(60 - at)
+    assert told == sorted(told, reverse=True)  # no jump up
+    assert all(0.5 < one / other < 1.6 for one, other in zip(told, real, strict=True)), told
+    assert told[4] == pytest.approx(24.0)  # from half of the work on by what was seen alone
+    assert told[1] == pytest.approx(18**0.2 * 72**0.8)
+
+
+def test_a_run_knows_from_its_first_iteration_on_how_long_such_runs_take(store, job):
+    run = store.create("ttm", "t", job.written())
+    work, seen = begin(store, run.id), []
+    assert carry_out(work, job, lambda each: seen.append(work.expected))
+    groups = store.steps(run.id)[0]["n_groups"]
+    assert seen[0] == expected_seconds(store, job, groups)[0] and len({*seen}) == 1

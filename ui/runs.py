@@ -313,8 +313,11 @@ def _working_line(runs: Sequence[Run], working: Sequence[Run]) -> str:
 
 
 def _left(seconds: float | None, of: str = "") -> str:
-    """`, 2 min left`; "" where nobody knows."""
-    return "" if seconds is None else f", {_time_left(seconds)}{of}"
+    """`, about 2 min left`: to five seconds, as it is no more exact; "" where nobody knows."""
+    if seconds is None:
+        return ""
+    rounded = 5.0 * round(seconds / 5) if seconds > 12 else seconds
+    return f", {'about ' if round(seconds) else ''}{_time_left(rounded)}{of}"
 
 
 def runs_before(store: RunStore, runs: Sequence[Run]) -> list[Run]:
@@ -326,7 +329,7 @@ def runs_before(store: RunStore, runs: Sequence[Run]) -> list[Run]:
 
 
 def _waiting_line(run: Run, before: Sequence[Run]) -> str:
-    """`waiting for mm-adapter on builtin/clip, 2 min left`; "" where it is not known what a run waits for."""
+    """`waiting for mm-adapter on builtin/clip, about 2 min left`; "" where it is not known what a run waits for."""
     if run.status != "queued" or not run.message.startswith("waiting") or not before:
         return ""
     first, *_ = before

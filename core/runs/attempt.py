@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Iterator
@@ -32,6 +33,7 @@ class RunAttempt:
         self._began: float | None = None  # when this attempt began to work
         # From when, and from which fraction, its pace is measured: what comes before the fraction rises is preparation.
         self._since: tuple[float, float] | None = None
+        self.expected: float | None = None  # seconds of the whole run, by others of its kind
 
     def stopping(self) -> bool:
         """Whether the run should end now; cheap enough to be asked before every training step."""
@@ -50,7 +52,8 @@ class RunAttempt:
         if self._since is None or work <= self._since[1]:
             self._since = (now, work)
         began, first = self._since
-        left = (now - began) * (1 - work) / (work - first) if work > first else None
+        seen = (now - began) * (1 - work) / (work - first) if work > first else None
+        left = _blended(seen, self.expected and self.expected * (1 - work), work - first)
         self._progress = {"fraction": float(fraction), "message": message, "seconds_left": left}
 
     def plan(self, total: int) -> None:
@@ -99,6 +102,16 @@ class RunAttempt:
             while time.monotonic() < pause_until and not self.stopping():
                 time.sleep(0.1)
         return False
+
+
+def _blended(seen: float | None, expected: float | None, share: float) -> float | None:
+    """Seconds left, by the pace that was seen on this share of the work and by what was expected before: in the
+    beginning the pace is that of seconds, and foretold a quarter or three times of what was to come. From half of the
+    work on the pace alone counts."""
+    if not seen or not expected:
+        return expected if seen is None else seen
+    trust = min(1.0, 2 * share)
+    return math.exp(trust * math.log(seen) + (1 - trust) * math.log(expected))
 
 
 @contextmanager

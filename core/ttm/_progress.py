@@ -14,8 +14,9 @@ if TYPE_CHECKING:
 
 
 def projected_coverage(settings: TrainConfig, step: TTMStep) -> list[float]:
-    """Shares that the iterations still to come would select by the scores after this one; [] where nobody can say."""
-    if step.threshold is None:
+    """Shares that the iterations still to come would select by the scores after this one; [] where nobody can say,
+    as a selector decides in place of the thresholds."""
+    if step.threshold is None and step.iteration:
         return []
     taus = step.thresholds[step.iteration :]
     if isinstance(settings, TTMConfig) and settings.threshold_mode == "relative":

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from core.groups import GroupSet
+    from core.runs.store import RunStore
     from core.scorers.base import Trainable
     from core.ttm.loop import TTMState, TTMStep
 
@@ -225,9 +226,15 @@ class AdaptationRun(RunDescription):
             yield Iteration(
                 record, step.arrays(), step.model, partial(checkpoints.save_state, state=step.state)
             )
-            plan.update(record["coverage"], projected_coverage(self.settings, step))
+            # Before the first iteration too: its share of the work is far from an equal one.
+            plan.update(record["coverage"], [] if self.oracle else projected_coverage(self.settings, step))
             if step.iteration == 0:
                 tell(0.0, f"iteration 1 of {self.total}: training")
+
+    def _expected(self, store: RunStore, record: Mapping[str, Any]) -> float | None:
+        from core.ttm.time_left import expected_seconds  # which reads descriptions of runs
+
+        return expected_seconds(store, self, record["n_groups"])[0] if "n_groups" in record else None
 
     def check_ready(self) -> None:
         self._checked_groups()
