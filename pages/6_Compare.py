@@ -36,6 +36,7 @@ from ui.compared import (
 from ui.export import BARS_NOTE, pair_name, row_names
 from ui.formatting import anchor, p_text
 from ui.groups_needed import groups_needed
+from ui.images import group_under_several
 from ui.old_links import seed_widgets_from_address
 from ui.uploads import (
     PREFIX,
@@ -110,12 +111,22 @@ def pick_other(selection: ui.Selection) -> str | None:
             "here. A file may have some of the groups alone; then both are measured on these.",
         )
         if other and other != selection.model and st.button("Swap the two", icon=":material/swap_horiz:"):
-            ui.select(**{"set" if selection.is_file else "model": other, "other": selection.model})
+            ui.select(**swapped(selection, other))
         if selection.is_file:
             file_ways(selection)
         else:
             upload_other("Upload a file")
     return other
+
+
+def swapped(selection: ui.Selection, other: str) -> dict[str, str]:
+    """What is selected when the two change places: the chosen groups stay the same ones, those of the other side."""
+    state = {"set" if selection.is_file else "model": other, "other": selection.model}
+    chosen = st.session_state.get("side") or st.query_params.get("side", "")
+    alone = [name for name, side in CLASSES.items() if side in WINNERS]
+    if chosen in alone:
+        state["side"] = alone[1 - alone.index(chosen)]
+    return state
 
 
 def say_what_to_choose(selection: ui.Selection) -> None:
@@ -545,7 +556,7 @@ def cards(
 
 
 def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, sides: tuple[Side, Side]) -> None:
-    """One group under both models, side by side: pictures and matching, scores, verdicts."""
+    """One group under both models: its pictures and captions once, both matrices, verdicts folded."""
     group = groups[index]
     with st.container(horizontal=True, vertical_alignment="center"):
         st.header(escape_markdown(ui.group_title(group.id)), anchor=False, width="content")
@@ -554,18 +565,16 @@ def one_group(a: Evaluation, b: Evaluation, groups: GroupSet, index: int, sides:
             "Open in Groups", "pages/1_Groups.py", {"group": group.id}, icon=":material/grid_view:"
         )
     both = [evaluation.group(index) for evaluation in (a, b)]
-    for column, side, data in zip(st.columns(2, gap="large"), sides, both, strict=True):
-        with column:
-            st.markdown(f"**{escape_markdown(side.name)}**")
-            with st.container(key=f"drawn-{side.column}"):
-                ui.draw_group(group, data)
-            data = data.beside(both)
-            st.html(group_html.matrix_html(data, escape(f"Scores of {group.id} by {side.name}")))
-            st.html(group_html.verdicts_html(data, yes_or_no(data.kinds)))
+    names = yes_or_no(both[0].kinds)
+    group_under_several(group, {side.name: data for side, data in zip(sides, both, strict=True)}, names)
     st.caption(
         "Scores. Outlined, with a dot: the matching of each model. ✓: the true pairs. Each model's scores have "
         "a scale of their own: compare them within a matrix."
     )
+    with st.expander("What each metric compares, in numbers", icon=":material/rule:"):
+        for column, side, data in zip(st.columns(2, gap="large"), sides, both, strict=True):
+            column.markdown(f"**{escape_markdown(side.name)}**")
+            column.html(group_html.verdicts_html(data.beside(both), names))
 
 
 def page(selection: ui.Selection) -> None:
@@ -586,9 +595,9 @@ def page(selection: ui.Selection) -> None:
     # What is said of the selected one's truth stands above.
     truth = f"{sides[1].name} has no ground truth; truth: of {b.truth_of}." if b.truth_of else ""
     notes = " ".join(line for line in (found.line, truth, scales_line(a, b, sides)) if line)
+    figure = overview(a, b, sides)
     if notes:
         st.caption(escape_markdown(notes))
-    figure = overview(a, b, sides)
     differing(a, b, groups, sides)
     table = every_metric(a, b, sides)
     if found.is_in_order:

@@ -337,6 +337,27 @@ def test_two_names_are_as_short_as_they_stay_apart(names, short):
     assert tuple(side.short for side in sides_of(*names)) == short
 
 
+def test_a_chosen_class_is_of_the_same_groups_after_the_two_are_swapped(app):
+    """It was lost: the page showed those of the other side, and the address no side."""
+    test = app(COMPARE, set="scenes/attribute-swap", other="builtin/siglip", side="only the second right")
+    before = [each.label for each in test.button if each.label.startswith("Compare ")]
+    button(test, "Swap the two").click().run()
+    fine(test)
+    assert test.session_state["side"] == "only the first right"
+    assert [each.label for each in test.button if each.label.startswith("Compare ")] == before and before
+
+
+def test_a_group_under_both_has_its_pictures_once_and_both_matrices_after_them(app):
+    """Pictures and captions came twice, with all verdicts between the matrices: a phone's page was twice as long."""
+    test = app(COMPARE, set="scenes/attribute-swap", other="builtin/siglip", group="attribute-swap/test/0000")
+    shown = html(test)
+    assert shown.count("Image A of attribute-swap/test/0000:") == 1
+    first, second = (shown.index(f"Scores of attribute-swap/test/0000 by builtin/{m}") for m in ("clip", "siglip"))
+    assert "cm-verdicts" not in shown[first:second]
+    folded = next(each for each in test.expander if each.label == "What each metric compares, in numbers")
+    assert not folded.proto.expanded and sum("cm-verdicts" in each.proto.body for each in folded.get("html")) == 2
+
+
 def test_a_class_in_the_address_is_opened_and_another_one_is_written_there(app):
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip", side="both right")
     assert test.segmented_control(key="side").value == "both right"

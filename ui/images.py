@@ -13,6 +13,7 @@ from core.figures import group_html
 from core.figures.text import escape_markdown
 from core.groups import Group, ImageRef
 from core.metrics.group_metrics import GroupData
+from core.metrics.groups import METRICS
 from ui.compute_queue import PICTURES
 from ui.selection import group_title, open_group
 
@@ -117,13 +118,29 @@ def group_card(
     scores : of one or several scorers by their names, shown where the group has no pictures; a single one unnamed.
     """
     if has_pictures(group):
-        truth = (
-            () if st.session_state.get("predict") else group.truth_pairs
-        )  # else a student would read the answer
-        st.html(group_html.card_html(image_tags(group, size=_ON_A_CARD), group.captions, list(marks), truth))
+        st.html(_pictured_card(group, marks))
     else:
-        st.html(_matrices(group, scores) + _file_card(group, marks))
+        small = {name: data for name, data in scores.items() if data.scores.size <= _MOST_SCORES}
+        st.html(_matrices(group, small) + _file_card(group, marks))
     _open_button(group.id, action, key, note)
+
+
+def _pictured_card(group: Group, marks: Sequence[tuple[str, str]] = (), size: int = _ON_A_CARD) -> str:
+    """A group's pictures with their captions and marks, as markup."""
+    truth = () if st.session_state.get("predict") else group.truth_pairs  # else a student would read the answer
+    return group_html.card_html(image_tags(group, size=size), group.captions, list(marks), truth)
+
+
+def group_under_several(group: Group, scores: Mapping[str, GroupData], metrics: Sequence[str]) -> None:
+    """A group under several scorers by their names: its pictures and captions once, beside them the matrix of each with
+    what the metrics say of it, so that they can be compared at a glance; on a phone one below the other."""
+    if has_pictures(group):
+        pictures, place = st.columns(2, gap="large")
+        pictures.html(_pictured_card(group, size=_SHOWN))
+    else:
+        place = st.container()
+        place.html(_file_card(group, ()))
+    place.html(_matrices(group, scores, metrics))
 
 
 def _file_card(group: Group, marks: Sequence[tuple[str, str]]) -> str:
@@ -142,15 +159,16 @@ def _file_card(group: Group, marks: Sequence[tuple[str, str]]) -> str:
     return shown + group_html.card_html([], [] if only_numbers else group.captions, list(marks))
 
 
-def _matrices(group: Group, scores: Mapping[str, GroupData]) -> str:
-    """The score matrices of a group side by side, as far as they are small enough for a card."""
-    small = {name: data for name, data in scores.items() if data.scores.size <= _MOST_SCORES}
+def _matrices(group: Group, scores: Mapping[str, GroupData], metrics: Sequence[str] = ()) -> str:
+    """The score matrices of a group side by side. metrics : whose outcomes stand below each."""
     drawn = []
-    for name, data in small.items():
-        head = f"<b>{escape(name)}</b>" if len(small) > 1 else ""
+    for name, data in scores.items():
+        head = f"<b>{escape(name)}</b>" if len(scores) > 1 else ""
         title = escape(f"Scores of {group.id} by {name}: images down, captions across")
-        matrix = group_html.matrix_html(data.beside(small.values()), title)
-        drawn.append(f"<div>{head}{matrix}</div>")
+        matrix = group_html.matrix_html(data.beside(scores.values()), title)
+        marks = [(data.kinds[metric], METRICS[metric].label) for metric in metrics]
+        said = group_html.card_html([], [], marks) if marks else ""
+        drawn.append(f"<div>{head}{matrix}{said}</div>")
     return f'<div class="cm-matrices">{"".join(drawn)}</div>'
 
 
