@@ -12,3 +12,11 @@ RUN_KINDS = {
     "evaluate": "core.sweeps.evaluate:EvaluationRun",
     "measure": "core.papers.measurement_run:MeasurementRun",
 }
+
+# How long a run of a kind is expected to take in all: a function of the store, its description and the record of an
+# iteration; by the pace alone of a kind that has none.
+_FORETOLD = {
+    "ttm": "core.ttm.time_left:_foretold",
+    "simplematch": "core.ttm.time_left:_foretold",
+    "adapt": "core.cola.run_time:_foretold",
+}

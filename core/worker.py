@@ -19,10 +19,10 @@ from core.base import processes
 from core.base.errors import InputError, unknown_name
 from core.base.limits import _bound_own_memory
 from core.base.public_mode import is_public
-from core.run_kinds import RUN_KINDS
+from core.run_kinds import _FORETOLD, RUN_KINDS
 from core.runs.attempt import RunAttempt, heartbeats
 from core.runs.open_store import open_store
-from core.runs.store import AttemptSuperseded, parallel_runs
+from core.runs.store import AttemptSuperseded, RunStore, parallel_runs
 
 log = logging.getLogger("crossmatch.worker")
 
@@ -48,7 +48,8 @@ def work(job: RunAttempt, at_once: int | None = None) -> tuple[str, str | None]:
 
         _bound_own_memory()  # once those before it have given back theirs
         run = resolve_name(RUN_KINDS[job.run.kind]).read(job.run.config)
-        return ("finished" if carry_out(job, run) else "stopped"), None
+        done = carry_out(job, run, lambda iteration: _foretell(job, run, iteration.record))
+        return ("finished" if done else "stopped"), None
     except AttemptSuperseded:
         raise
     except InputError as error:
@@ -59,6 +60,13 @@ def work(job: RunAttempt, at_once: int | None = None) -> tuple[str, str | None]:
         if is_public():
             return "failed", "The run failed because of an internal error; the server's log has the details."
         return "failed", ": ".join([type(error).__name__, *str(error).strip().splitlines()[:1]])
+
+
+def _foretell(job: RunAttempt, run: Any, record: Mapping[str, Any]) -> None:
+    """Tell an attempt from its first iteration on how long such runs take here, where its store knows of others."""
+    known = _FORETOLD.get(job.run.kind)
+    if known and job.expected is None and isinstance(job.store, RunStore):
+        job.expected = resolve_name(known)(job.store, run, record)
 
 
 def _slots(config: Mapping[str, Any]) -> int | None:

@@ -32,7 +32,8 @@ def usable_views(selection: ui.Selection | None, asked: str) -> list[str]:
 
 def page(selection: ui.Selection | None) -> None:
     ui.warn_unknown("view", [asked], VIEWS)
-    bar = st.container(horizontal=True, vertical_alignment="center", gap="small")  # one line on a laptop
+    # One line on a laptop; on a phone the style has the views above all else, in a line that a finger moves.
+    bar = st.container(horizontal=True, vertical_alignment="center", gap="small", key="debias-views")
     view = bar.segmented_control(
         "View",
         usable_views(selection, asked),

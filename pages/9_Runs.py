@@ -758,7 +758,7 @@ def actions(
             rename(chosen[0], store)
         elif len(chosen) <= len(LETTERS):
             with st.container(key="to-comparison", width="content"):
-                st.markdown(f"[Compare](#{anchor(COMPARED)})")
+                st.markdown(f"[See them compared ↓](#{anchor(COMPARED)})")
         if len(runs) == 1:
             archive_button(runs[0], "Export this run")
         else:

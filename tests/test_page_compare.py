@@ -352,10 +352,15 @@ def test_a_group_under_both_has_its_pictures_once_and_both_matrices_after_them(a
     test = app(COMPARE, set="scenes/attribute-swap", other="builtin/siglip", group="attribute-swap/test/0000")
     shown = html(test)
     assert shown.count("Image A of attribute-swap/test/0000:") == 1
-    first, second = (shown.index(f"Scores of attribute-swap/test/0000 by builtin/{m}") for m in ("clip", "siglip"))
+    first, second = (
+        shown.index(f"Scores of attribute-swap/test/0000 by builtin/{m}") for m in ("clip", "siglip")
+    )
     assert "cm-verdicts" not in shown[first:second]
     folded = next(each for each in test.expander if each.label == "What each metric compares, in numbers")
-    assert not folded.proto.expanded and sum("cm-verdicts" in each.proto.body for each in folded.get("html")) == 2
+    assert (
+        not folded.proto.expanded
+        and sum("cm-verdicts" in each.proto.body for each in folded.get("html")) == 2
+    )
 
 
 def test_a_class_in_the_address_is_opened_and_another_one_is_written_there(app):

@@ -537,7 +537,7 @@ def test_below_the_figure_stands_one_note_and_then_the_group(app):
     note = next(i for i, each in enumerate(said) if each.startswith("Shaded"))
     assert len(said[note]) < 165  # one line of a laptop
     # Above the figure, beside which stand the group's name, its two matrices and what alpha turns.
-    assert "no debiasing: TextScore" in " ".join(said[note - 7 : note])
+    assert "no debiasing: TextScore" in " ".join(said[note - 8 : note])
     assert "What α turns" in said[note - 1] and said[note - 2].count("<table") == 2
     assert sum(each.count("<table") for each in said) == 2  # and no second copy
     assert said[note + 1] == "One group, before and after"

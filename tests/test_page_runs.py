@@ -1315,7 +1315,7 @@ def test_seeds_that_are_not_complete_are_counted_out_of_a_comparison_and_it_is_s
 def test_several_ticked_runs_are_exported_beside_the_other_ways_on(app, made):  # noqa: F811
     """Their archives lay in the menu below the comparison alone."""
     test = choose(app(RUNS), made.simplematch, made.wide)
-    assert "[Compare](#compared)" in text(test)
+    assert "[See them compared ↓](#compared)" in text(test)
     labels = [each.proto.label for each in test.get("download_button")]
     assert "Export 2 runs" in labels
     labels = [each.proto.label for each in choose(app(RUNS), made.wide).get("download_button")]

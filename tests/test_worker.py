@@ -649,9 +649,17 @@ def test_an_early_estimate_of_the_time_left_is_between_what_was_expected_and_wha
     assert told[1] == pytest.approx(18**0.2 * 72**0.8)
 
 
-def test_a_run_knows_from_its_first_iteration_on_how_long_such_runs_take(store, job):
+def test_a_run_knows_from_its_first_iteration_on_how_long_such_runs_take(store, job, monkeypatch):
     run = store.create("ttm", "t", job.written())
-    work, seen = begin(store, run.id), []
-    assert carry_out(work, job, lambda each: seen.append(work.expected))
-    groups = store.steps(run.id)[0]["n_groups"]
-    assert seen[0] == expected_seconds(store, job, groups)[0] and len({*seen}) == 1
+    work, seen, progress = queued_job(store, run.id), [], attempt.RunAttempt.progress
+
+    def keep(self, fraction, text):
+        progress(self, fraction, text)
+        seen.append((text, self.expected, self._progress["seconds_left"]))
+
+    monkeypatch.setattr(attempt.RunAttempt, "progress", keep)
+    assert worker.work(work) == ("finished", None)
+    expected = expected_seconds(RunStore(store.root / "other"), job, store.steps(run.id)[0]["n_groups"])[0]
+    first = next(i for i, (text, *_) in enumerate(seen) if text == "iteration 1 of 3: training")
+    assert {each[1] for each in seen[:first]} == {None} and {each[1] for each in seen[first:]} == {expected}
+    assert seen[first][2] == expected  # at once, not after the first steps

@@ -35,7 +35,7 @@ from ui.formatting import (
     true_minus,
     unbroken,
 )
-from ui.images import draw_group, shades_bar
+from ui.images import draw_group, shades_bar, strip
 from ui.moving_line import axis_position, moving_lines
 from ui.old_links import warn_without_effect
 from ui.page import show_errors
@@ -582,6 +582,8 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str, p
         best = "with the slider at 0," if alpha == 1 or as_good else "the best"
         at = best if notes else "the slider's"
         st.caption(f"**{escape_markdown(group_title(group.id))}** at α = 0 and {at} α = {_alpha_text(alpha)}")
+        if pictures := strip(group):
+            st.html(pictures)
         names = _apart(study, metric)
         st.html("".join(_matrix(d.beside(shown), a, names) for a, d in zip((0.0, alpha), shown, strict=True)))
         st.markdown(_turned_short(before, after))

@@ -127,8 +127,16 @@ def group_card(
 
 def _pictured_card(group: Group, marks: Sequence[tuple[str, str]] = (), size: int = _ON_A_CARD) -> str:
     """A group's pictures with their captions and marks, as markup."""
-    truth = () if st.session_state.get("predict") else group.truth_pairs  # else a student would read the answer
+    truth = (
+        () if st.session_state.get("predict") else group.truth_pairs
+    )  # else a student would read the answer
     return group_html.card_html(image_tags(group, size=size), group.captions, list(marks), truth)
+
+
+def strip(group: Group) -> str:
+    """A group's pictures and captions, small and side by side, on phones alone: where numbers speak of image A and
+    caption 1 and the pictures themselves are screens away. Markup, "" of a group without pictures."""
+    return f'<div class="cm-strip">{_pictured_card(group)}</div>' if has_pictures(group) else ""
 
 
 def group_under_several(group: Group, scores: Mapping[str, GroupData], metrics: Sequence[str]) -> None:

@@ -414,9 +414,11 @@ def tests(run: Run, steps: Sequence[dict[str, Any]]) -> None:
     others = table["metric"].isin([spec.label for spec in METRICS.values()]) & ~ours
     _results(table[~others], "test-results")
     st.caption(
-        "Percent, in brackets 95 % intervals over queries (groups), of the change paired. A tie never favours the "
-        "relevant image. Queries without a relevant image in their list are skipped and counted. "
-        f"{_exact_differences()}"
+        unbroken(
+            "Percent, in brackets 95 % intervals over queries (groups), of the change paired. A tie never favours the "
+            "relevant image. Queries without a relevant image in their list are skipped and counted. "
+            f"{_exact_differences()}"
+        )
     )
     with st.expander("Other metrics of the same queries", icon=":material/table:"):
         _results(table[others], "other-results")

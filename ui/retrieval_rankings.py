@@ -153,9 +153,10 @@ def _same_weights(rankings: Rankings, measured: pd.DataFrame, name: str) -> str:
     of_seed = "".join(
         f", {_pct(value)} % for seed {rankings.seed} alone" for value in rows.loc[same, "value"][:1]
     )
+    before = f"{rankings.model} before training {_pct(rankings.mean_precision(BEFORE))} %"
     return unbroken(
         f"The run behind the pictures was trained again with seed {rankings.seed}; its Cola mAP over all queries is "
-        f"{_pct(rankings.mean_precision(name))} % (before training {_pct(rankings.mean_precision(BEFORE))} %). The "
+        f"{_pct(rankings.mean_precision(name))} % ({before}). The "
         f"table has {_pct(rows['value'].mean())} %, the mean of {counted(len(rows), 'seed')}{of_seed}."
     )
 

@@ -140,8 +140,10 @@ def _measured_strategies(data: retrieval.StrategiesData, measured: Measured) -> 
     with st.container(gap="xsmall"):
         st.html(_glance(data, paper, measured))
         st.caption(
-            "mAP of all queries. Bold: the highest of a column. Small: its 95 % interval over seeds and questions; the "
-            f"paper prints none, and no chance level.{_ties(data)}"
+            unbroken(
+                "mAP of all queries. Bold: the highest of a column. Small: its 95 % interval over seeds and questions; "
+                f"the paper prints none, and no chance level.{_ties(data)}"
+            )
         )
         _how_sure(data, measured, notes)
         _unseen_and_two_objects(data, paper)
@@ -229,7 +231,7 @@ def _result(data: retrieval.StrategiesData, measured: Measured) -> str:
         f"{_pct(value)} % mAP of all queries, against {_pct(before)} % before training ({measured.base})"
     )
     if not name:
-        return f"No strategy is better than the model before training, {_pct(before)} % mAP of all queries."
+        return f"No strategy is better than {measured.base} before training, {_pct(before)} % mAP of all queries."
     near = _overlapping(data, measured)
     those = f"those of {', '.join(near[:-1])} and {near[-1]}" if len(near) > 1 else f"that of {''.join(near)}"
     overlap = f"; its interval overlaps with {those}" if near else ""

@@ -10,12 +10,13 @@ import numpy as np
 import streamlit as st
 
 from core.base.public_mode import is_public
-from core.base.text import counted
+from core.base.text import _pct, counted
 from core.datasets.embeddings import read_embeddings
 from core.exchange.uploads import Upload
-from core.figures.text import escape_markdown
+from core.figures.text import escape_markdown, metric_line
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
+from core.metrics.groups import GROUP_MATCH, METRICS
 from core.scoring.load import builtin_models, scorer_kind
 from core.scoring.weights import weights_bytes
 from core.ttm.config import AUGMENTATIONS, PRECISIONS, THRESHOLD_MODES, TrainConfig, TTMConfig, thresholds
@@ -23,12 +24,14 @@ from core.ttm.defaults import absolute_name
 from core.ttm.run import RUNS, AdaptationRun, store_embeddings
 from core.ttm.schedules import SCHEDULES
 from core.ttm.transfer import adapted_pool
+from ui import ttm_example
 from ui.cached import cached_on
 from ui.fields import checked_numbers, number, slider
-from ui.formatting import touch_help
+from ui.formatting import touch_help, unbroken
 from ui.loaders import evaluate, load_groups, model_source
 from ui.selection import Selection, last_benchmark, offer_nearest, select
 from ui.ttm_preset import ENDS, VARIANTS, pick_preset, preset_source, preset_warning, use_variant, values_of
+from ui.ttm_shifts import measured_before, measured_runs
 from ui.uploads import PREFIX, new_upload, stored_upload
 
 METHODS = {"Test-time matching": "ttm", "SimpleMatch": "simplematch"}
@@ -414,7 +417,9 @@ def _plan(
     selection: Selection, choices: Any, settings: Any, wrong: list[str]
 ) -> tuple[PlannedRun, Evaluation] | None:
     with choices:
-        left, middle, few, right = st.columns([27, 27, 21, 25])
+        # On a phone the style has preset and number of groups in one line: what came out begins on the first screen.
+        with st.container(key="ttm-fields"):
+            left, middle, few, right = st.columns([27, 27, 21, 25])
         method = left.segmented_control(
             "Method",
             list(METHODS),
@@ -429,6 +434,7 @@ def _plan(
             return None
         fields = _ConfigFields(pick_preset(middle, kind, subject), subject.evaluation.matches.margin)
         count = group_count(few, len(subject.groups))
+        short = st.container(key="measured-short")  # for phones: the figure of it is a screen further down
         if warning := preset_warning(subject.model, subject.benchmark):
             st.caption(escape_markdown(warning))
     with settings:
@@ -439,7 +445,26 @@ def _plan(
         f"{subject.title}{' · SimpleMatch' if kind == 'simplematch' else ''}{' · oracle' if oracle else ''}"
     )
     evaluation = subject.evaluation if allowed.all() else subject.evaluation.select(allowed)
+    if line := _measured_short(job, evaluation):
+        short.caption(line)
     return PlannedRun(job, title, count, wrong), evaluation
+
+
+def _measured_short(job: AdaptationRun, evaluation: Evaluation) -> str:
+    """What runs that ship of the same set and model made of GroupMatch, `Measured: GroupMatch 82.7 → 79.7 %`, and what
+    it was before, as pages show it; "" where none ship. Markdown."""
+    if not ttm_example.is_measured(job, evaluation):
+        return ""
+    ends = [
+        steps[-1]["metrics"][GROUP_MATCH]["value"]
+        for steps in measured_runs(job.model, job.benchmark or "", evaluation.shape)
+    ]
+    before, groups = measured_before(job.model, job.benchmark or "") or (None, 0)
+    assert before is not None  # where runs ship, the scores before them do too
+    spread = f" ± {_pct(np.std(ends, ddof=1))}" if len(ends) > 1 else ""
+    said = f"{METRICS[GROUP_MATCH].label} {_pct(before.value)} → {_pct(float(np.mean(ends)))}{spread} %"
+    of = f"{counted(len(ends), 'run')} of all {groups} groups, shown below"
+    return unbroken(f"**Measured: {said}** ({of}). Before: {metric_line(before)}.")
 
 
 def _all_settings(

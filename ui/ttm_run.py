@@ -532,7 +532,7 @@ def card(changed: ChangedGroup, metric: str) -> None:
             sentence = f"{group_title(group.id)}: {changed.change} by {method_of(run)}."
             picture = partial(_change_picture, group, both[0], both[1], sentence, run.config["model"])
             picture_buttons(
-                f"{group_title(group.id)}, before and after",
+                f"{group_title(group.id.rpartition('/')[2])}, before and after",  # its end alone: the rest is cut
                 f"{run.id}-{group.id}".replace("/", "-"),
                 picture,
             )

@@ -69,11 +69,6 @@ class StrategyRun(RunDescription):
     folder: str | None = None  # where the benchmark's files lie, if not in the usual place
     settings: AdaptConfig = Field(default_factory=AdaptConfig)
 
-    def _expected(self, store: RunStore, record: Mapping[str, Any]) -> float | None:
-        from core.cola.run_time import _seconds_of_run  # which reads descriptions of runs
-
-        return _seconds_of_run(store, self)[0]
-
     @classmethod
     def of(
         cls,

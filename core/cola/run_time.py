@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from typing import Any
+
 from core.cola.run import StrategyRun
 from core.cola.tasks import BUILTIN
 from core.runs.store import Run, RunStore
@@ -39,6 +42,11 @@ def _seconds_of_run(store: RunStore, job: StrategyRun) -> tuple[float | None, st
     step = _STEP[job.settings.strategy]
     pairs = (job.settings.batch / AdaptConfig().batch) ** 2  # of a step, in those that were measured
     return _OTHERWISE + step * pairs * steps, _GUESS
+
+
+def _foretold(store: RunStore, job: StrategyRun, record: Mapping[str, Any]) -> float | None:
+    """The same for a run at work, as `core.ttm.time_left` has it."""
+    return _seconds_of_run(store, job)[0]
 
 
 def _steps_of(job: StrategyRun) -> int:

@@ -195,10 +195,6 @@ def _one_table(lines: Sequence[Mapping[str, Any]], of_world: bool, ranked: bool 
         body = f'<tr class="cm-chance"><th scope="row">by chance</th>{cells}</tr>{body}'
     top = "".join(f'<th scope="col">{escape(head)}</th>' for head in heads)
     fits = " cm-fits" if len(heads) > _BESIDE else ""
-    if heads[_BESIDE:][:1] == [f"TTM {_GAIN_NAMES[GAINS[0]]}"]:
-        fits += " cm-gain"  # of which a phone shows before, after and the gain first, in that order
-    elif [*heads[1:3]] == [f"{method} {METRICS[GROUP_MATCH].label}" for method in ("SimpleMatch", "TTM")]:
-        fits += " cm-after"  # ours below it: the same first columns
     head = f"<thead><tr><td></td>{top}</tr></thead>"
     markup = (
         f'<table class="cm-cells{fits}" style="--columns:{len(heads)}">{head}<tbody>{body}</tbody></table>'

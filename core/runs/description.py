@@ -95,13 +95,6 @@ class RunDescription(Settings):
         made = cls.model_fields["settings"].annotation
         return made(**value) if made is not None and isinstance(value, Mapping) else value
 
-    def _expected(self, store: RunStore, record: Mapping[str, Any]) -> float | None:
-        """Seconds that all of the run is expected to take, as it is foretold before it starts; None where nothing is.
-
-        record : of its first iteration.
-        """
-        return None
-
     @classmethod
     def read(cls, config: Mapping[str, Any]) -> Self:
         """The description that a stored run has; what other versions have written besides is passed over."""

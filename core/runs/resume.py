@@ -17,7 +17,6 @@ from core.base import files
 from core.base.errors import InputError
 from core.runs.description import Iteration, Remains, RunDescription
 from core.runs.models import public
-from core.runs.store import RunStore
 
 if TYPE_CHECKING:
     from core.runs.attempt import RunAttempt
@@ -44,8 +43,6 @@ def carry_out(job: RunAttempt, run: RunDescription, seen: Callable[[Iteration], 
         job.append(json.loads((checkpoint / "step.json").read_text()))
     records = steps() if checkpoint is not None or not run.total else []
     if not run.is_over(records):
-        for record in records[:1]:
-            _foretell(job, run, record)
         for each in run.execute(Remains(folder, checkpoint, tuple(records)), job.stopping, job.progress):
             each.record["note"], note = " ".join(filter(None, (note, each.record["note"]))), ""
             with files.storage_errors(folder):
@@ -53,8 +50,6 @@ def carry_out(job: RunAttempt, run: RunDescription, seen: Callable[[Iteration], 
                 if each.model is not None:
                     _write_checkpoint(folder, each)
             job.append(each.record)
-            if not records:
-                _foretell(job, run, each.record)
             # From a checkpoint of iteration 0 on, that one may come again.
             records[each.record["iteration"] :] = [each.record]
             if seen is not None:
@@ -66,12 +61,6 @@ def carry_out(job: RunAttempt, run: RunDescription, seen: Callable[[Iteration], 
             _publish(folder, job.run.config, lambda model: run.card(model, steps()))
     drop_checkpoints(folder)
     return True
-
-
-def _foretell(job: RunAttempt, run: RunDescription, record: Mapping[str, Any]) -> None:
-    """Tell the attempt how long such runs take here, where its store knows of others. record : of iteration 0."""
-    if isinstance(job.store, RunStore):
-        job.expected = run._expected(job.store, record)
 
 
 def _write_checkpoint(folder: Path, now: Iteration) -> Path:

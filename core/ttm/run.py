@@ -46,7 +46,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from core.groups import GroupSet
-    from core.runs.store import RunStore
     from core.scorers.base import Trainable
     from core.ttm.loop import TTMState, TTMStep
 
@@ -230,11 +229,6 @@ class AdaptationRun(RunDescription):
             plan.update(record["coverage"], [] if self.oracle else projected_coverage(self.settings, step))
             if step.iteration == 0:
                 tell(0.0, f"iteration 1 of {self.total}: training")
-
-    def _expected(self, store: RunStore, record: Mapping[str, Any]) -> float | None:
-        from core.ttm.time_left import expected_seconds  # which reads descriptions of runs
-
-        return expected_seconds(store, self, record["n_groups"])[0] if "n_groups" in record else None
 
     def check_ready(self) -> None:
         self._checked_groups()

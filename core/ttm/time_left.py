@@ -120,3 +120,8 @@ def expected_seconds(store: RunStore, run: AdaptationRun, groups: int) -> tuple[
         return None, "no earlier run to go by"
     iteration = found.seconds * run.settings.epochs + found.scoring
     return found.start + groups * (found.before + iteration * run.total), found.source
+
+
+def _foretold(store: RunStore, run: AdaptationRun, record: Mapping[str, Any]) -> float | None:
+    """The same for a run at work, by the record of an iteration, which says how many groups it has."""
+    return expected_seconds(store, run, record["n_groups"])[0]
