@@ -901,7 +901,7 @@ def test_pictures_say_how_near_their_weights_are_to_the_table_s_and_which_strate
         note = note.replace("\xa0", " ")
         here = np.nanmean(np.array(record["precision"][name], dtype=float))
         of = rows[rows["strategy"] == name].set_index("seed")["value"]
-        assert f"Cola mAP over all queries is {here:.1f} % (before training " in note
+        assert f"Cola mAP over all queries is {here:.1f} % (builtin/clip-details before training " in note
         assert f"{of[record['seed']]:.1f} % for seed {record['seed']} alone" in note
         assert "trained again" not in said and "mean of 3 seeds" in note
         assert abs(here - of[record["seed"]]) < max(of.max() - of.min(), 0.2)  # nearer than another seed
