@@ -639,7 +639,7 @@ def test_a_run_that_waits_says_for_which_one_how_long_and_opens_it(app, made):  
         ids.append(run.id)
     test = app(TTM, run=ids[1])
     (bar,) = test.get("progress")
-    assert bar.proto.text.replace("\\", "") == "waiting for mm-adapter on builtin/clip, 2 min left"
+    assert bar.proto.text.replace("\\", "") == "waiting for mm-adapter on builtin/clip, about 2 min left"
     link = next(each.proto for each in test.get("page_link") if each.proto.label.startswith("Open mm"))
     assert ids[0] in link.query_string
     assert "This run begins when the one before it has ended." in text(test)

@@ -505,7 +505,7 @@ def failed(open_page, monkeypatch):
     """A visitor's run that failed because of an internal error, and what its pages show."""
     from core import worker
 
-    def broken(attempt, run):
+    def broken(attempt, run, *more):
         raise RuntimeError(f"cannot map {attempt.folder}/steps/0001.npz: /usr/lib/libcuda.so is missing")
 
     def run():
