@@ -1162,7 +1162,11 @@ def report_of_both(both: Mapping[str, SeedGroup], ends: Sequence[Evaluation], ab
     runs = [sweep.runs[0] for sweep in both.values()]
     sections = [
         ReportSection(
-            name, _groups_of(run), result, run.config.get("benchmark", ""), run.config.get("split") or "test"
+            name,
+            _groups_of(run, *runs),
+            result,
+            run.config.get("benchmark", ""),
+            run.config.get("split") or "test",
         )
         for name, result, run in zip(both, ends, runs, strict=True)
     ]
@@ -1346,7 +1350,7 @@ def one_beside_several(sides: Sequence[Mapping[int, np.ndarray]]) -> str:
 
 def means(both: dict[str, SeedGroup], sides: Sequence[_Ends], metric: str, store: RunStore) -> None:
     """The results of sweeps beside each other, and the paired difference of the seeds that both have."""
-    ends = [_ends_by_seed(sweep, store) for sweep in both.values()]
+    ends = [_ends_by_seed(sweep, store, *both.values()) for sweep in both.values()]
     for (name, sweep), side, known in zip(both.items(), sides, ends, strict=True):
         row = final_values([store.steps(run.id) for run in sweep.runs], [run.config for run in sweep.runs])
         if row is None:

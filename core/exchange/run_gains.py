@@ -14,7 +14,8 @@ from core.base.errors import InputError
 from core.base.text import _change_in_points, _p_text, _signed, _true_minus
 from core.cola.run import StrategyRun
 from core.cola.tasks import BUILTIN, IMAGES
-from core.exchange.run_pairs import _SAME_GROUPS, _main_metric
+from core.exchange._run_groups import _RunGroups
+from core.exchange.run_pairs import _main_metric
 from core.exchange.run_table import _ADAPTED, _complete, _Ends, _ends_of, _itself, _Key
 from core.exchange.seeds import SeedResult
 from core.metrics.evaluation import Evaluation
@@ -63,7 +64,7 @@ class _Measured(NamedTuple):
             if ends and sweep.runs[0].kind == KIND:
                 gained = _strategy_gain(ends, store)
             elif ends:
-                results = _evaluations(ends, store, _groups_for(ends[0][0].config, loaded))
+                results = _evaluations(ends, store, _groups_for(ends[0][0], loaded))
                 gained, undecided = _gains(*results)
                 if len(ends) > 1:
                     every = SeedResult.of_seeds(*results, _whole(results[1]))
@@ -98,11 +99,11 @@ def _trained_ends(sweep: SeedGroup, steps: Sequence[_Records]) -> list[tuple[Run
     return ends if all(last for _, last in ends) else []
 
 
-def _groups_for(config: Mapping[str, Any], loaded: MutableMapping[str, GroupSet]) -> GroupSet:
+def _groups_for(run: Run, loaded: MutableMapping[str, GroupSet]) -> GroupSet:
     """The groups of a run. loaded : those of other runs, to which they are added."""
-    of = repr([config.get(name) for name in (*_SAME_GROUPS, "shape")])
+    of = repr(_RunGroups.of(run))
     if of not in loaded:
-        loaded[of] = adaptation(config).load_groups()
+        loaded[of] = adaptation(run.config).load_groups()
     return loaded[of]
 
 
