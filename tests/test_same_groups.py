@@ -1,4 +1,4 @@
-"""Two runs have the same groups wherever their files lie and whatever they are called, and equal settings read alike."""
+"""Two runs have the same groups wherever their files lie, by whatever name, and equal settings read alike."""
 
 import os
 import shutil
@@ -142,6 +142,6 @@ def test_what_a_default_threshold_stands_for_is_what_runs_use(given, whole):
     assert tuple(found[name] for name in names) == whole
     first = np.linspace(0.5, 10, 20)
     named = TTMConfig(
-        **{**given, **{name: None for name in names}, **{k: v for k, v in found.items() if v is not None}}
+        **{**given, **dict.fromkeys(names), **{k: v for k, v in found.items() if v is not None}}
     )
     assert thresholds(named, first).tolist() == thresholds(TTMConfig(**given), first).tolist()

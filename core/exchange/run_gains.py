@@ -194,11 +194,25 @@ def _gain_said(found: Comparison | None) -> str:
 
 
 def _gain_line(measured: _Measured) -> str:
-    """Every gain of a run: `GroupMatch +12.9 [+8.3, +17.5], p < 0.001; GroupScore …`; "" where none was tested."""
+    """Every gain of a run: `GroupMatch +12.9 [+8.3, +17.5], p < 0.001; GroupScore …`; of several with what p is
+    corrected for; "" where none was tested."""
     main = _main_metric(measured.ends)
     first = "" if main is None else _metric_label(main)
     gains = sorted(measured.gains.items(), key=lambda item: item[0] != first)
-    return "; ".join(f"{label} {_gain_said(found)}, p {_p_text(_corrected(found))}" for label, found in gains)
+    said = "; ".join(f"{label} {_gain_said(found)}, p {_p_text(_corrected(found))}" for label, found in gains)
+    return f"{said} (p after Holm's correction for these {len(gains)} tests)" if len(gains) > 1 else said
+
+
+def _no_gain_said(sweep: SeedGroup) -> str:
+    """Why a run has no gain."""
+    if any(run.live for run in sweep.runs):
+        return f"no gain yet: {_AT_WORK.get(sweep.status, sweep.status)}"
+    return (
+        "no gain that is tested" if sweep.status == "finished" else f"no gain: {sweep.status} before its end"
+    )
+
+
+_AT_WORK = {"running": "still running", "queued": "waits for its turn", "stopping": "is being stopped"}
 
 
 def _corrected(found: Comparison) -> float:

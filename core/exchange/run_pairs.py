@@ -60,6 +60,7 @@ class _Pair(NamedTuple):
     measured: list[str]  # metrics that both have
     tested: dict[str, Comparison]  # B minus A where there is a paired test, p values corrected together
     given: dict[str, Comparison]  # of just two seeds that both have: the same over the groups alone
+    n_groups: int | None = None  # that both have; None where they have different ones, or none were counted
 
     @classmethod
     def of(
@@ -76,7 +77,10 @@ class _Pair(NamedTuple):
         steps = [store.steps(each.runs[0].id) for each in runs]
         tested, given = ({}, {}) if apart else _paired_tests(runs, ends, names, store)
         whole = tuple(_complete_seeds(run, store) for run in runs)
-        return cls(runs, sides, apart, _differing(first, second, steps), ends, whole, names, tested, given)
+        count = None if apart else next((r[0].get("n_groups") for r in steps if r), None)
+        return cls(
+            runs, sides, apart, _differing(first, second, steps), ends, whole, names, tested, given, count
+        )
 
     @property
     def _shared(self) -> list[int]:
