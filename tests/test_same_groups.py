@@ -110,7 +110,7 @@ def test_all_groups_of_a_set_are_the_same_by_number_or_without_one(store):
     )
     assert not _other_groups(every, counted) and _other_groups(every, fewer)
     assert "do not differ" in _differing(every, counted, [[], []])
-    assert _RunGroups.of(every.runs[0]).count is None
+    assert _RunGroups.of(every.runs[0]).limit is None
 
 
 def test_defaults_and_the_same_values_chosen_read_alike(store, file):

@@ -20,7 +20,7 @@ class _RunGroups(NamedTuple):
 
     set: str  # or the content of a file
     split: str
-    count: int | None  # only so many, the first ones; None of all
+    limit: int | None  # only so many, the first ones; None of all
     tags: tuple[str, ...]
     shape: str  # "" where the run does not say it
 

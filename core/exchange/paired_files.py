@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from core.base.lazy import pandas as pd
 from core.exchange.run_table import _software_version
@@ -34,7 +35,7 @@ def _with_origin(table: pd.DataFrame, names: Sequence[str], groups: int | None) 
 
     groups : that both sides have; None where they have different ones.
     """
-    more = {"unit": _UNITS, **({} if groups is None else {"groups": groups})}
+    more: dict[str, Any] = {"unit": _UNITS, **({} if groups is None else {"groups": groups})}
     sides = {f"{side}: name": name for side, name in zip("AB", names, strict=True)}
     return table.assign(**more, **sides, crossmatch_version=_software_version())
 
