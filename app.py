@@ -16,7 +16,7 @@ from core.metrics import group_filters
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.scoring.load import builtin_models
-from ui.export import BARS_NOTE
+from ui.export import bars_note
 from ui.images import shades_key
 from ui.navigation import NO_PAGE
 
@@ -129,8 +129,8 @@ def numbers(evaluations: dict[str, Evaluation], model: str) -> None:
     figure = ui.cached_on(first, f"bars of {', '.join(evaluations)}", lambda: figures.bars_figure(data))
     ui.chart(figure, alt, key="home-numbers")
     st.caption(
-        f"Percent of the test groups that count as right. {BARS_NOTE} For GroupMatch on groups of two images and two "
-        "captions that is 50 %: judge a bar by its height above the dotted line."
+        f"Percent of the test groups that count as right. {bars_note(data.metrics)} For GroupMatch on groups of two "
+        "images and two captions that is 50 %: judge a bar by its height above the dotted line."
     )
 
 

@@ -22,7 +22,7 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import MAX_SLICES, Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from ui import ladder
-from ui.export import BARS_NOTE, MARGIN_NOTE, csv_button, row_names, selection_name, tags_table
+from ui.export import MARGIN_NOTE, bars_note, csv_button, row_names, selection_name, tags_table
 from ui.formatting import against_chance
 from ui.selection import last_benchmark
 from ui.uploads import FORMATS, new_upload, show_left_out, stored_upload
@@ -107,7 +107,7 @@ def overview(evaluation: Evaluation, name: str) -> go.Figure:
             bars = ui.cached_on(evaluation, f"bars of {name}", lambda: figures.bars_figure(data, 280))
             text = "All group metrics as bars with intervals and chance levels; the cards say the same."
             ui.chart(bars, text, "metrics")
-            st.caption(BARS_NOTE)
+            st.caption(bars_note(data.metrics))
     return bars
 
 
@@ -158,7 +158,7 @@ def thresholds(
             evaluation.table,
             {"metrics": bars, **marked},
             table_label="Groups (CSV)",
-            note={"metrics": BARS_NOTE, **dict.fromkeys(marked, note)},
+            note={"metrics": bars_note(evaluation.outcomes), **dict.fromkeys(marked, note)},
             then=partial(tags_button, evaluation, name, model) if shown_tags(evaluation) else None,
             **exports,
         )

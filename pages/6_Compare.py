@@ -32,7 +32,7 @@ from ui.compared import (
     order_assumed,
     sides_of,
 )
-from ui.export import BARS_NOTE, pair_name, row_names
+from ui.export import bars_note, pair_name, row_names
 from ui.formatting import anchor, p_text
 from ui.groups_needed import groups_needed
 from ui.images import group_under_several
@@ -654,11 +654,11 @@ def exports(found: Compared, other: str) -> dict[str, Any]:
     names = " and ".join(name.removeprefix(PREFIX) for name in (model, other))
     on = set_of(found.selection)
     title = f"{names}{f' on {on}' if on else ''}, {counted(len(found.first.ids), 'group')}"
-    given |= {"title": title, "note": BARS_NOTE}
+    given |= {"title": title, "note": (note := bars_note(found.first.outcomes))}
     if found.is_in_order:  # which the command does for two files
         both = is_upload(model) and is_upload(other)
         command = f"{given['command']} --by-order" if both else ""
-        given |= {"command": command, "note": f"{found.line} {BARS_NOTE}"}
+        given |= {"command": command, "note": f"{found.line} {note}"}
     elif found.line and given["command"]:
         given["command"] += " --common"
     return given

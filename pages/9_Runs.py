@@ -25,6 +25,7 @@ from core.base.text import _exact_differences, _pct, _signed, counted, duration
 from core.exchange.example import EXAMPLE, EXAMPLE_ID
 from core.exchange.paired_files import _comparison_file, _with_origin
 from core.exchange.report import ReportSection, report_html
+from core.exchange.run_gains import _no_gain_said
 from core.exchange.run_pairs import (
     _ADAPTED,
     _SCORED,
@@ -449,10 +450,18 @@ def _cut(name: str, most: int) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
 
+def _cut_within(name: str, most: int) -> str:
+    """A name without its middle where it is too long: files of one kind begin alike, and differ at their ends."""
+    if len(name) <= most:
+        return name
+    head = most // 2
+    return f"{name[:head]}…{name[head + 1 - most :]}"
+
+
 def begun(frame: pd.DataFrame) -> list[str]:
     """What each row begins with, on a phone all that is in sight of it: the name that it was given, else the set,
-    without `scenes/`; and where several runs have it the first of model, groups, seed, minute and second in which no
-    two of them are alike. Runs of one second are numbered."""
+    without `scenes/`; and where several runs have it the first of model, groups, seed, settings, minute and second in
+    which no two of them are alike. Runs of one second are numbered."""
     groups = [re.sub(r"^(?:first |all )?(\d+)(?: of \d+)?$", r"\1 groups", name) for name in frame["groups"]]
     seeds = [f"seed{'' if said.isdecimal() else 's'} {said}" for said in frame["seed"]]
     ways = [frame["model"], groups, seeds]
@@ -462,11 +471,15 @@ def begun(frame: pd.DataFrame) -> list[str]:
         rows = np.flatnonzero(called == name)
         if len(rows) > 1:
             known = [[_cut(list(way)[row], 20) for row in rows] for way in ways]
+            if "settings" in frame:
+                known.append(
+                    [_cut(said, 20) for said in _without_shared([frame["settings"][row] for row in rows])]
+                )
             known += _times([frame["started"][row] for row in rows])
             apart = next((each for each in known if len({*each}) == len(each)), _numbered(known[-1]))
             own = [f" · {apart[list(rows).index(i)]}" if i in rows else said for i, said in enumerate(own)]
     names = [name.removeprefix("scenes/") for name in called]
-    return [_cut(name, _LETTERS["set"] - len(end)) + end for name, end in zip(names, own, strict=True)]
+    return [_cut_within(name, _LETTERS["set"] - len(end)) + end for name, end in zip(names, own, strict=True)]
 
 
 def _numbered(names: Sequence[str]) -> list[str]:
@@ -1083,7 +1096,7 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
         means(both, sides, metric, store)
     every_metric(pair.table, pair.note)
     names = [shared.whole_label(sweep) for sweep in (first, second)]
-    tables = {"All metrics of both (CSV)": _with_origin(pair.frame, names)}
+    tables = {"All metrics of both (CSV)": _with_origin(pair.frame, names, pair.n_groups)}
     tables["Both curves (CSV)"] = curve_table(data, shown)
     if pair.ends:
         tables["Paired differences (CSV)"] = _comparison_file(pair.ends[0], pair.ends[1], names)
@@ -1106,13 +1119,14 @@ def command_of(pair: _Pair) -> str:
 
 def own_gains(pair: _Pair, store: RunStore) -> str:
     """What each of two runs on different groups has gained by itself, side by side; "" where neither is measured."""
-    lines = []
+    lines, measured = [], False
     for side, sweep, ends in zip("AB", pair.runs, pair.sides, strict=True):
         found, main = gains(sweep, [store.steps(run.id) for run in sweep.runs]), _main_metric(ends)
         labels = dict.fromkeys([] if main is None else [label_of(main), *found])
         told = [f"{label} {gain_text(found[label])}" for label in labels if label in found]
-        lines.append(f"**{side}** {'; '.join(told) or 'no gain that is tested'}")
-    if all(line.endswith("tested") for line in lines):
+        measured |= bool(told)
+        lines.append(f"**{side}** {'; '.join(told) or _no_gain_said(sweep)}")
+    if not measured:
         return ""
     head = (
         "Gains, after minus before in points, each on its own groups (in brackets: 95 % intervals, paired):"
@@ -1162,7 +1176,11 @@ def report_of_both(both: Mapping[str, SeedGroup], ends: Sequence[Evaluation], ab
     runs = [sweep.runs[0] for sweep in both.values()]
     sections = [
         ReportSection(
-            name, _groups_of(run), result, run.config.get("benchmark", ""), run.config.get("split") or "test"
+            name,
+            _groups_of(run, *runs),
+            result,
+            run.config.get("benchmark", ""),
+            run.config.get("split") or "test",
         )
         for name, result, run in zip(both, ends, runs, strict=True)
     ]
@@ -1346,7 +1364,7 @@ def one_beside_several(sides: Sequence[Mapping[int, np.ndarray]]) -> str:
 
 def means(both: dict[str, SeedGroup], sides: Sequence[_Ends], metric: str, store: RunStore) -> None:
     """The results of sweeps beside each other, and the paired difference of the seeds that both have."""
-    ends = [_ends_by_seed(sweep, store) for sweep in both.values()]
+    ends = [_ends_by_seed(sweep, store, *both.values()) for sweep in both.values()]
     for (name, sweep), side, known in zip(both.items(), sides, ends, strict=True):
         row = final_values([store.steps(run.id) for run in sweep.runs], [run.config for run in sweep.runs])
         if row is None:

@@ -1058,7 +1058,7 @@ def test_a_name_too_long_for_its_column_says_that_it_goes_on_and_all_columns_sho
     }
     long = store.create("ttm", f"{config['benchmark']} · {config['model']}", config)
     test = app(RUNS)
-    assert test.dataframe[0].value.set_index("id").loc[long.id, "set"] == "clip_vit_b32_laion2b_embeddi…"
+    assert test.dataframe[0].value.set_index("id").loc[long.id, "set"] == "clip_vit_b32_l…embeddings.npz"
     assert "left-right" in list(test.dataframe[0].value["set"])
     rows = fine(test.toggle(key="columns").set_value(True).run()).dataframe[0].value.set_index("id")
     assert rows.loc[long.id, "set"] == "clip_vit_b32_laion2b_embeddings.npz"
@@ -1148,6 +1148,30 @@ def test_every_finished_run_has_its_gain_with_the_interval_of_its_page(app, made
     rows = app(RUNS).dataframe[0].value.set_index("id")
     assert rows.loc[untrained, "gain"] == rows.loc[cut.id, "gain"] == "–"
     assert rows.loc[made.wide, "gain"] != "–" and not measured  # each is measured once
+
+
+def test_runs_on_files_with_long_names_begin_with_both_ends_of_the_name_and_their_settings(app, made):  # noqa: F811
+    """Two runs on one file were "clip_vit_b32_laio… · 23:58:51" and the like."""
+    store, name = RunStore(), "clip_vit_b32_laion2b_embeddings.npz"
+    config = {**store.get(made.file).config, "group": None, "benchmark": name}
+    for lr in (1e-3, 3e-3):
+        store.create("ttm", f"{name} · embeddings", {**config, "ttm": {**config["ttm"], "lr": lr}})
+    begun = [each for each in app(RUNS).dataframe[0].value["set"] if each.startswith("clip")]
+    assert begun == ["clip_vit_…ings.npz · lr 0.003", "clip_vit_…ings.npz · lr 0.001"]
+
+
+def test_a_run_at_work_has_no_gain_yet_and_says_that_it_is_still_running(app, made, capsys):  # noqa: F811
+    store = RunStore()
+    config = {**store.get(made.seeds[0]).config, "benchmark": "scenes/swap", "group": None}
+    run = store.create("ttm", "scenes/swap · builtin/clip", config)
+    attempt = store.queue_up(run.id)
+    for step in store.steps(made.seeds[0])[:2]:
+        store.append_step(run.id, step, attempt, total=2, started=0.0)
+    test = choose(app(RUNS), run.id, made.simplematch)
+    said = "no gain yet: waits for its turn"
+    assert said in text(test) and "no gain that is tested" not in text(test)
+    cli(["runs", "compare", made.simplematch, run.id], standalone_mode=False)
+    assert said in capsys.readouterr().out
 
 
 def test_two_runs_on_different_groups_have_their_gains_side_by_side(app, made):  # noqa: F811

@@ -447,6 +447,8 @@ def test_the_table_of_seeds_has_gains_tests_and_settings(app, made):  # noqa: F8
         {*main} == {"GroupScore", "GroupMatch"} < {*every}
     )  # the others do not weaken what a run is judged by
     assert all(every[name] == main[name] for name in main)
+    mains, others = (table.loc[name, "p_holm_corrected_for"] for name in ("group_match", "text_score"))
+    assert mains == "GroupScore; GroupMatch" and len(others.split("; ")) == 5 and "TextScore" in others
     assert table.loc["text_score", ["p", "p_holm"]].tolist() == [
         every["TextScore"].mean.p_value,
         every["TextScore"].mean.p_holm,

@@ -10,7 +10,7 @@ from scipy.stats import binomtest
 
 from core.base.errors import InputError
 from core.exchange.run_table import _ends_of
-from core.exchange.seeds import SeedResult
+from core.exchange.seeds import SeedResult, _below_lines
 from core.metrics.evaluation import Evaluation
 from core.metrics.statistics import Comparison, Estimate, compare, estimate
 from core.runs import engine
@@ -369,3 +369,22 @@ def test_a_reports_table_of_seeds_has_one_number_of_digits_in_a_column_and_short
     )
     assert cells == [("1.50", "0.00"), ("1.00", "0.00")]
     assert "</b><br>[" in SeedResult.html(results)
+
+
+def test_every_corrected_p_says_how_many_tests_it_is_corrected_for():
+    """GroupScore's p was doubled beside ImageScore's times five, and nothing said so."""
+    before = [evaluated([1, 0, 0, 0, 1])] * 3
+    after = [evaluated(right) for right in ([1, 1, 1, 0, 0], [1, 1, 0, 0, 0], [1, 1, 1, 1, 0])]
+    found = SeedResult.of_seeds(before, after, {"": np.ones(5, bool)})
+    families = {each.metric: each.family for each in found}
+    assert families["group_score"] == families["group_match"] == ("GroupScore", "GroupMatch")
+    assert len(families["text_score"]) == len(found) == 5
+    for each in found:
+        assert f" of {len(families[each.metric])} tests" in each.line()
+    assert _below_lines(found)[0].startswith("Holm: p of the main metrics (GroupScore, GroupMatch)")
+    halves = {"adapted": np.arange(5) < 3, "untouched": np.arange(5) >= 3}
+    parts = SeedResult.of_seeds(before, after, halves)
+    assert next(each for each in parts if each.metric == "group_match").family == (
+        *("GroupScore, adapted", "GroupMatch, adapted"),
+        *("GroupScore, untouched", "GroupMatch, untouched"),
+    )

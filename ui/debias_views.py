@@ -26,7 +26,7 @@ from core.metrics.groups import IMAGE_TO_TEXT, METRICS, TEXT_SCORE, TEXT_TO_IMAG
 from core.metrics.statistics import Clusters
 from ui.debias import DebiasInputs, alpha_command, blind_models, open_group_in_view, shipped_retrieval, tokens
 from ui.debias_alpha import scenario_text
-from ui.export import BARS_NOTE, chart, export_section, measured_name
+from ui.export import bars_note, chart, export_section, measured_name
 from ui.formatting import exact_differences_once, interval_text, p_text, true_minus
 from ui.images import image_tags
 from ui.loaders import evaluate
@@ -140,7 +140,7 @@ def blind_view(selection: Selection) -> None:
     figure = plots.paired_bars_figure(data)
     chart(figure, f"Metrics of the text-only and of the selected model; {values}.", "blind-bars")
     st.caption(
-        f"Percent. {BARS_NOTE} With several images in a group a "
+        f"Percent. {bars_note(data.metrics)} With several images in a group a "
         "text-only model can only get single images right: every other comparison is a tie."
     )
     export_section(
@@ -152,7 +152,7 @@ def blind_view(selection: Selection) -> None:
         groups=selection.groups,
         papers=("VGPT",),
         title=selection.description,
-        note=BARS_NOTE,
+        note=bars_note(data.metrics),
     )
 
 

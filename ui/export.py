@@ -8,7 +8,7 @@ import shlex
 import tempfile
 import textwrap
 from base64 import b64encode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +21,7 @@ from core.base.public_mode import is_public
 from core.base.text import counted
 from core.datasets.paper_results import CITATIONS
 from core.exchange.figures import browser, write_figure
+from core.exchange.layouts import _method
 from core.exchange.uploads import TAGS
 from core.figures.text import escape_markdown, label_and_meaning
 from core.groups import GroupSet
@@ -35,10 +36,6 @@ if TYPE_CHECKING:
     from core.metrics.evaluation import Evaluation
     from ui.selection import Selection
 
-# How bars are read, said below them on a page and in the figure that is exported.
-BARS_NOTE = (
-    "Thin lines: 95 % intervals (Clopper-Pearson). Dotted lines: chance levels, what guessing would give."
-)
 MARGIN_NOTE = "Margin: how far the total of the model's matching leads the next best one's."
 # In a line of an exported figure, which is 900 pixels wide: characters of its title and its note, names of its legend.
 _TITLE_LINE, _NOTE_LINE, _LEGEND_ENTRIES = 100, 130, 5
@@ -50,6 +47,11 @@ _FIGURES = {  # by ending: type, icon
     ".html": ("text/html", "bar_chart"),
 }
 OWN = "Crossmatch"  # the key of its own entry in `CITATIONS`
+
+
+def bars_note(names: Iterable[str]) -> str:
+    """How bars of these metrics are read, said below them on a page and in the figure that is exported."""
+    return f"Thin lines: 95 % intervals ({_method(names)}). Dotted lines: chance levels, what guessing would give."
 
 
 def chart(figure: go.Figure, alt: str, key: str | None = None) -> None:

@@ -50,7 +50,7 @@ def gains(
 def _adapted(
     key: tuple[tuple[str, int, int], ...], _ends: Sequence[tuple[Run, int]], _loaded: dict[str, GroupSet]
 ) -> Mapping[str, Comparison]:
-    return _gains(*_evaluations(_ends, RunStore(), _groups_for(_ends[0][0].config, _loaded)))[0]
+    return _gains(*_evaluations(_ends, RunStore(), _groups_for(_ends[0][0], _loaded)))[0]
 
 
 @st.cache_resource(max_entries=256, show_spinner=False)

@@ -209,7 +209,7 @@ def verdict_details(found: Mapping[str, SeedChange], is_over: bool) -> None:
 
     is_over : no seed is at work any more, so that these groups stand below.
     """
-    lines = [_details(label, change) for label, change in found.items()]
+    lines = [_details(label, change, len(found)) for label, change in found.items()]
     more = [f"[See these groups](#{anchor(CHANGED)})"] if is_over else []
     if lines:
         st.caption(unbroken(true_minus("  \n".join([*lines, _READING, *more]))))
@@ -218,7 +218,8 @@ def verdict_details(found: Mapping[str, SeedChange], is_over: bool) -> None:
 _READING = (
     "The interval is that of the mean, over seeds and groups. p is the larger, more careful one of two tests: one over "
     "groups, and one over seeds and groups, for which few seeds show little; where it is above 0.05 the "
-    "interval reaches 0. What one more seed may gain is a 95 % "
+    "interval reaches 0. Holm's correction counts the tests of these metrics alone, which a run is judged by; files "
+    "with every metric correct the others for all of them. What one more seed may gain is a 95 % "
     "prediction on these same groups. Fixed: wrong before training and right after it. Broken: right before and wrong "
     "after."
 )
@@ -235,10 +236,10 @@ def _more_seeds(label: str, change: SeedChange) -> str:
     )
 
 
-def _details(label: str, change: SeedChange) -> str:
+def _details(label: str, change: SeedChange, tests: int) -> str:
+    """tests : that p is corrected for."""
     found = change.mean
-    is_corrected = found.p_holm not in (None, found.p_value)
-    corrected = f", {p_text(found.p_holm)} after Holm's correction" if is_corrected else ""
+    corrected = f", {p_text(found.p_holm)} after Holm's correction for {tests} tests" if tests > 1 else ""
     more = (
         "one more seed would change nothing"
         if change.same
@@ -343,6 +344,7 @@ def _result_row(result: SeedResult, runs: Sequence[Run]) -> dict[str, Any]:
         mean, reach = change.mean, change.next_gain or (None, None)
         row |= {"gain_low": round(mean.low, 2), "gain_high": round(mean.high, 2)}
         row |= {"p": mean.p_value, "p_holm": mean.p_value if mean.p_holm is None else mean.p_holm}
+        row["p_holm_corrected_for"] = "; ".join(result.family)
         row |= {
             f"one_more_seed_{end}": None if value is None else round(value, 2)
             for end, value in zip(("low", "high"), reach, strict=True)

@@ -11,6 +11,7 @@ import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,6 +24,7 @@ if TYPE_CHECKING:  # a queued worker waits without numpy
     import numpy as np
 
 MANIFEST = "manifest.json"
+_SETTLED = 2e9  # nanoseconds after its last change from which on a file is known by its time
 _UNSEEN = 86_400.0  # seconds without a change after which a file of a process elsewhere counts as left behind
 _SYNC_ALL_FROM = 500  # files beyond which one sync of the whole disk is quicker than one of each
 
@@ -166,6 +168,20 @@ def checksum(path: Path) -> str:
     """sha256 of a file, hex."""
     with open(path, "rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _checksum_while_unchanged(path: Path) -> str:
+    """`checksum`, which is known again as long as the file's size and times are the same."""
+    state = path.stat()
+    # A file written just now may be written once more within the same tick of the clock.
+    if time.time_ns() - state.st_mtime_ns <= _SETTLED:
+        return checksum(path)
+    return _known_checksum(path.absolute(), (state.st_size, state.st_mtime_ns, state.st_ino))
+
+
+@lru_cache(maxsize=512)  # a page asks for its models' keys at every click
+def _known_checksum(path: Path, _state: tuple[int, ...]) -> str:
+    return checksum(path)
 
 
 def verify_manifest(folder: Path) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from core.cli._output import (
     print_note,
     show_json,
 )
-from core.exchange.seeds import SeedResult, _cautions
+from core.exchange.seeds import SeedResult, _below_lines
 from core.matching.groups import match
 from core.metrics.evaluation import Evaluation
 from core.runs.description import Iteration
@@ -376,8 +376,8 @@ def _print_results(job: AdaptationRun, done: Sequence[_Ends]) -> None:
         print(f"result of {counted(len(done), 'complete seed')}:")
     for each in results:
         print(each.line())
-    for caution in _cautions(results):
-        print(caution)
+    for line in _below_lines(results):
+        print(line)
 
 
 def _results(job: AdaptationRun, done: Sequence[_Ends]) -> list[SeedResult]:

@@ -18,7 +18,7 @@ from core.cli._given_options import App, refuse_unused
 from core.cli._latex import _refuse_two_forms
 from core.cli._output import format_spread, format_step, print_note, show_json, writing
 from core.exchange.model import export_model, push_model
-from core.exchange.run_gains import _gain_line, _gain_said, _Measured, _metric_label
+from core.exchange.run_gains import _gain_line, _gain_said, _Measured, _metric_label, _no_gain_said
 from core.exchange.run_pairs import _ends_now, _main_metric, _no_metric_in_common, _Pair
 from core.exchange.run_table import (
     _groups_said,
@@ -28,7 +28,7 @@ from core.exchange.run_table import (
     _settings_said,
 )
 from core.exchange.runs import import_run
-from core.exchange.seeds import SeedResult, _cautions
+from core.exchange.seeds import SeedResult, _below_lines
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
@@ -238,7 +238,7 @@ def _seeds(
     if result is not None:
         print(f"result of {result['seeds']} complete seeds:  {format_spread(result)}")
     found = _seed_results(store, runs, steps)
-    for line in [*(each.line() for each in found), *_cautions(found)]:
+    for line in [*(each.line() for each in found), *_below_lines(found)]:
         print(line)
 
 
@@ -325,7 +325,10 @@ def _own_gains(pair: _Pair, store: RunStore) -> list[str]:
     if not any(lines):
         return []
     head = "Gains, after minus before in points, each on its own groups (brackets: 95 % intervals, paired):"
-    told = (f"{side}  {line or 'no gain that is tested'}" for side, line in zip("AB", lines, strict=True))
+    told = (
+        f"{side}  {line or _no_gain_said(sweep)}"
+        for side, line, sweep in zip("AB", lines, pair.runs, strict=True)
+    )
     return ["", head, *told]
 
 

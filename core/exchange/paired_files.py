@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 from core.base.lazy import pandas as pd
 from core.exchange.run_table import _software_version
@@ -25,13 +26,21 @@ def _comparison_file(
     for side in "AB":
         table.insert(list(table).index(f"{side}: tied") + 1, f"{side}: chance", chance)
     more = {"paired": "in the order of the files"} if in_order else {}
-    return _with_origin(table.assign(**more), names)
+    return _with_origin(table.assign(**more), names, len(a.ids))
 
 
-def _with_origin(table: pd.DataFrame, names: Sequence[str]) -> pd.DataFrame:
-    """A table of two sides with what they are, and with the version of Crossmatch that writes it."""
+def _with_origin(table: pd.DataFrame, names: Sequence[str], groups: int | None) -> pd.DataFrame:
+    """A table of two sides with their units, on how many groups they are, what they are, and the version of Crossmatch
+    that writes it.
+
+    groups : that both sides have; None where they have different ones.
+    """
+    more: dict[str, Any] = {"unit": _UNITS, **({} if groups is None else {"groups": groups})}
     sides = {f"{side}: name": name for side, name in zip("AB", names, strict=True)}
-    return table.assign(**sides, crossmatch_version=_software_version())
+    return table.assign(**more, **sides, crossmatch_version=_software_version())
+
+
+_UNITS = "percent; B − A and detectable in percentage points"
 
 
 def _rounded(table: pd.DataFrame) -> pd.DataFrame:

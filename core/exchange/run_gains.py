@@ -14,7 +14,8 @@ from core.base.errors import InputError
 from core.base.text import _change_in_points, _p_text, _signed, _true_minus
 from core.cola.run import StrategyRun
 from core.cola.tasks import BUILTIN, IMAGES
-from core.exchange.run_pairs import _SAME_GROUPS, _main_metric
+from core.exchange._run_groups import _RunGroups
+from core.exchange.run_pairs import _main_metric
 from core.exchange.run_table import _ADAPTED, _complete, _Ends, _ends_of, _itself, _Key
 from core.exchange.seeds import SeedResult
 from core.metrics.evaluation import Evaluation
@@ -63,7 +64,7 @@ class _Measured(NamedTuple):
             if ends and sweep.runs[0].kind == KIND:
                 gained = _strategy_gain(ends, store)
             elif ends:
-                results = _evaluations(ends, store, _groups_for(ends[0][0].config, loaded))
+                results = _evaluations(ends, store, _groups_for(ends[0][0], loaded))
                 gained, undecided = _gains(*results)
                 if len(ends) > 1:
                     every = SeedResult.of_seeds(*results, _whole(results[1]))
@@ -98,11 +99,11 @@ def _trained_ends(sweep: SeedGroup, steps: Sequence[_Records]) -> list[tuple[Run
     return ends if all(last for _, last in ends) else []
 
 
-def _groups_for(config: Mapping[str, Any], loaded: MutableMapping[str, GroupSet]) -> GroupSet:
+def _groups_for(run: Run, loaded: MutableMapping[str, GroupSet]) -> GroupSet:
     """The groups of a run. loaded : those of other runs, to which they are added."""
-    of = repr([config.get(name) for name in (*_SAME_GROUPS, "shape")])
+    of = repr(_RunGroups.of(run))
     if of not in loaded:
-        loaded[of] = adaptation(config).load_groups()
+        loaded[of] = adaptation(run.config).load_groups()
     return loaded[of]
 
 
@@ -193,11 +194,25 @@ def _gain_said(found: Comparison | None) -> str:
 
 
 def _gain_line(measured: _Measured) -> str:
-    """Every gain of a run: `GroupMatch +12.9 [+8.3, +17.5], p < 0.001; GroupScore …`; "" where none was tested."""
+    """Every gain of a run: `GroupMatch +12.9 [+8.3, +17.5], p < 0.001; GroupScore …`; of several with what p is
+    corrected for; "" where none was tested."""
     main = _main_metric(measured.ends)
     first = "" if main is None else _metric_label(main)
     gains = sorted(measured.gains.items(), key=lambda item: item[0] != first)
-    return "; ".join(f"{label} {_gain_said(found)}, p {_p_text(_corrected(found))}" for label, found in gains)
+    said = "; ".join(f"{label} {_gain_said(found)}, p {_p_text(_corrected(found))}" for label, found in gains)
+    return f"{said} (p after Holm's correction for these {len(gains)} tests)" if len(gains) > 1 else said
+
+
+def _no_gain_said(sweep: SeedGroup) -> str:
+    """Why a run has no gain."""
+    if any(run.live for run in sweep.runs):
+        return f"no gain yet: {_AT_WORK.get(sweep.status, sweep.status)}"
+    return (
+        "no gain that is tested" if sweep.status == "finished" else f"no gain: {sweep.status} before its end"
+    )
+
+
+_AT_WORK = {"running": "still running", "queued": "waits for its turn", "stopping": "is being stopped"}
 
 
 def _corrected(found: Comparison) -> float:

@@ -11,7 +11,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from core.base.errors import InputError
 from core.base.text import _exact_differences, _p_text, _signed, _true_minus, counted
+from core.exchange._run_groups import _RunGroups
 from core.exchange.layouts import _software_note, text_table_latex
 from core.exchange.run_table import (
     _differing,
@@ -44,8 +46,6 @@ if TYPE_CHECKING:
 
 _ADAPTED = (*RUNS, LedgerRun.kind)
 _SCORED = (*_ADAPTED, EvaluationRun.kind)  # the kinds of run that leave the scores of every group
-# Two runs that have these in common have the same groups.
-_SAME_GROUPS = ("benchmark", "split", "groups", "tags", "embeddings")
 
 
 class _Pair(NamedTuple):
@@ -60,6 +60,7 @@ class _Pair(NamedTuple):
     measured: list[str]  # metrics that both have
     tested: dict[str, Comparison]  # B minus A where there is a paired test, p values corrected together
     given: dict[str, Comparison]  # of just two seeds that both have: the same over the groups alone
+    n_groups: int | None = None  # that both have; None where they have different ones, or none were counted
 
     @classmethod
     def of(
@@ -76,7 +77,10 @@ class _Pair(NamedTuple):
         steps = [store.steps(each.runs[0].id) for each in runs]
         tested, given = ({}, {}) if apart else _paired_tests(runs, ends, names, store)
         whole = tuple(_complete_seeds(run, store) for run in runs)
-        return cls(runs, sides, apart, _differing(first, second, steps), ends, whole, names, tested, given)
+        count = None if apart else next((r[0].get("n_groups") for r in steps if r), None)
+        return cls(
+            runs, sides, apart, _differing(first, second, steps), ends, whole, names, tested, given, count
+        )
 
     @property
     def _shared(self) -> list[int]:
@@ -241,11 +245,10 @@ def _ties_said(frame: pd.DataFrame) -> str:
 
 def _other_groups(first: SeedGroup, second: SeedGroup) -> str:
     """That two runs have different groups, and which; "" where they have the same."""
-    configs = [sweep.runs[0].config for sweep in (first, second)]
-    shapes = {config["shape"] for config in configs if config.get("shape")}  # of a set of several shapes
-    if all(configs[0].get(name) == configs[1].get(name) for name in _SAME_GROUPS) and len(shapes) < 2:
+    runs = [sweep.runs[0] for sweep in (first, second)]
+    if _RunGroups.of(runs[0]).same(_RunGroups.of(runs[1])):
         return ""
-    sets = [config.get("benchmark", "") for config in configs]
+    sets = [run.config.get("benchmark", "") for run in runs]
     names = f", {sets[0]} and {sets[1]}" if sets[0] != sets[1] else ""
     return (
         f"These two runs have different groups{names}. That alone can set their curves apart, so there is no paired "
@@ -253,18 +256,25 @@ def _other_groups(first: SeedGroup, second: SeedGroup) -> str:
     )
 
 
-def _groups_of(run: Run) -> GroupSet:
-    """The groups of a run that leaves the scores of every group."""
-    of = EvaluationRun.read if run.kind == EvaluationRun.kind else adaptation
-    return of(run.config).load_groups()
+def _groups_of(*runs: Run) -> GroupSet:
+    """The groups that these runs, which leave the scores of every group, have in common: of the first whose data are on
+    this machine, as one that was imported knows a file by its name alone. InputError where none are."""
+    missing = None
+    for run in runs:
+        of = EvaluationRun.read if run.kind == EvaluationRun.kind else adaptation
+        try:
+            return of(run.config).load_groups()
+        except InputError as error:
+            missing = missing or error
+    raise missing or InputError("No run is given.")
 
 
 def _last_iterations(both: Sequence[SeedGroup], store: RunStore) -> tuple[Evaluation, ...]:
-    """The results of two single runs on the same groups."""
-    groups = _groups_of(both[0].runs[0])
+    """The results of two single runs on the same groups; () where these have no ground truth."""
+    runs = [sweep.runs[0] for sweep in both]
+    groups = _groups_of(*runs)
     if groups.truth is None:
         return ()
-    runs = [sweep.runs[0] for sweep in both]
     return tuple(Evaluation.of(store.scores(run.id, run.done), groups.truth, groups.ids) for run in runs)
 
 
@@ -277,9 +287,12 @@ def _complete_seeds(sweep: SeedGroup, store: RunStore) -> list[int]:
     return [*map(seed_of, _complete(sweep.runs, store))]
 
 
-def _ends_by_seed(sweep: SeedGroup, store: RunStore) -> dict[int, Evaluation]:
-    """Every complete seed after its last iteration; {} where the groups have no ground truth, or are not here."""
-    groups = adaptation(sweep.runs[0].config).load_groups()
+def _ends_by_seed(sweep: SeedGroup, store: RunStore, *same: SeedGroup) -> dict[int, Evaluation]:
+    """Every complete seed after its last iteration; {} where the groups have no ground truth.
+
+    same : others that have the same groups, whose data serve where its own are not here.
+    """
+    groups = _groups_of(*(each.runs[0] for each in (sweep, *same)))
     if groups.truth is None:
         return {}
     of = partial(Evaluation.of, truth=groups.truth, ids=groups.ids)
@@ -303,7 +316,7 @@ def _paired_tests(
         return dict(differences(ends[0], ends[1])), {}
     if not {sweep.runs[0].kind for sweep in both} <= {*_ADAPTED}:
         return {}, {}
-    first, second = (_ends_by_seed(sweep, store) for sweep in both)
+    first, second = (_ends_by_seed(sweep, store, *both) for sweep in both)
     found, given = {}, {}
     for name in names:
         a, b = (_outcomes(side, name) for side in (first, second))

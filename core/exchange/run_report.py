@@ -97,7 +97,7 @@ def _of_two_results(pair: _Pair, shown: Mapping[str, Any]) -> str:
     sections = [
         ReportSection(
             f"{side}: {of.title}",
-            _groups_of(of.runs[0]),
+            _groups_of(of.runs[0], *(each.runs[0] for each in pair.runs)),
             found,
             of.runs[0].config.get("benchmark", ""),
             of.runs[0].config.get("split") or "test",

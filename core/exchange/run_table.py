@@ -12,21 +12,19 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from core import datasets
 from core.base.lazy import pandas as pd
 from core.base.text import _p_text, _pct, _signed, _true_minus, counted
 from core.cola.judged import _judged_by
 from core.cola.run import StrategyRun
-from core.datasets.base import GROUPS
+from core.exchange._run_groups import _RunGroups, _whole
 from core.metrics.group_metrics import Metric
 from core.metrics.groups import description_of
 from core.metrics.paired import _test_named
 from core.metrics.retrieval import COLA_MAP
 from core.metrics.statistics import Comparison, Estimate
 from core.runs.store import Run
-from core.scenes.sets import SETS
 from core.scorers.cola_config import KIND, AdaptConfig
-from core.ttm.config import SimpleMatchConfig, TTMConfig
+from core.ttm.config import SimpleMatchConfig, TTMConfig, _whole_thresholds
 from core.ttm.run import ITSELF, RUNS, LedgerRun, _end, adaptation
 from core.ttm.seeds import SeedGroup, seed_of, spread
 
@@ -100,24 +98,16 @@ def _groups_said(config: Mapping[str, Any], records: _Records = ()) -> str:
     return f"{said}{of_shape}{' with ' + ', '.join(config['tags']) if config.get('tags') else ''}"
 
 
-def _whole(config: Mapping[str, Any]) -> int | None:
-    """How many groups a run's set has, none left out; None where no table says so."""
-    if config.get("embeddings") or config.get("shape") or config.get("tags"):
-        return None
-    name, split = config.get("benchmark", "").partition("~")[0], config.get("split") or "test"
-    if name in SETS:
-        return SETS[name].sizes.get(split)
-    entry = datasets.benchmark_entry(name)
-    known = entry.counts.get(split) if entry is not None and entry.kind == GROUPS else None
-    return known[0] if known else None
-
-
 def _settings(run: Run) -> dict[str, Any]:
     """Every setting that a result may depend on, besides set, groups, model and seed; what the record of an older
     version lacks is as it is by default."""
     own = dict(run.config.get(run.kind) or {})
     if run.kind in _DEFAULTS:
         own = {**_DEFAULTS[run.kind]().to_dict(), **own}
+    if "tau_first" in own:  # what a default stands for, as one run may name it and another one leave it out
+        own |= _whole_thresholds(own)
+    if own.get("lora_rank") and own.get("lora_alpha") is None:
+        own["lora_alpha"] = 2.0 * own["lora_rank"]
     if run.kind in _ADAPTED:
         about = {
             "oracle": False,
@@ -205,6 +195,11 @@ def _differing(first: SeedGroup, second: SeedGroup, steps: Sequence[_Records]) -
     steps : the records of one run of each.
     """
     sides = [_comparable(each.runs[0], records) for each, records in zip((first, second), steps, strict=True)]
+    one, other = (_RunGroups.of(each.runs[0]) for each in (first, second))
+    if one.same(other):  # a file by another name, all groups by their number
+        for side in sides:
+            for name in ("set", "split", "groups"):
+                side.pop(name)
     alike = first.runs[0].kind == second.runs[0].kind
     names = dict.fromkeys([*sides[0], *sides[1]])
     shared = [name for name in names if alike or all(name in side for side in sides)]

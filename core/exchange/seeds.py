@@ -22,7 +22,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import IMAGE_SCORE
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Comparison, Estimate
-from core.ttm.records import _SAME_SEEDS, SeedChange, _rise_told
+from core.ttm.records import _SAME_SEEDS, SeedChange, _headline, _rise_told
 from core.ttm.seeds import SeedSpread, spread
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ _READING = (
 )
 
 
+# Two families: a run is judged by its main metrics, which were chosen before it began and stand alone on its page;
+# whoever looks at every metric chooses among all of them afterwards.
 _HOLM = (
     "Holm: p of the main metrics (GroupScore, GroupMatch), which a run is judged by, corrected for these alone; of the "
     "others for all metrics of the run."
@@ -63,6 +65,7 @@ class SeedResult(NamedTuple):
     ties: list[int | None]
     gain: float
     change: SeedChange | None
+    family: tuple[str, ...] = ()  # the tests that p is corrected for (Holm), by label
 
     @classmethod
     def of_seeds(
@@ -73,12 +76,16 @@ class SeedResult(NamedTuple):
         parts : as of `SeedChange.of_seeds`, whose p values of the main metrics are those of the page.
         """
         changes, found = SeedChange._of_every_metric(before, after, parts), []
+        mains = _headline(after[0])
         for part, mask in parts.items():
             ends = [[each.select(mask) for each in of] for of in (before, after)]
             for name in ends[0][0].outcomes:
                 first, last = (_mean(of, name) for of in ends)
                 values = [each.metrics[name] for each in ends[1]]
-                change = changes.get(f"{METRICS[name].label}{f', {part}' if part else ''}")
+                change = changes.get(_labelled(name, part))
+                family = [
+                    _labelled(n, p) for p in parts for n in (mains if name in mains else ends[0][0].outcomes)
+                ]
                 found.append(
                     cls(
                         name,
@@ -89,6 +96,7 @@ class SeedResult(NamedTuple):
                         [each.ties for each in values],
                         _change_in_points(first.value, last.value, digits=4),
                         change,
+                        tuple(family),
                     )
                 )
         return found
@@ -110,7 +118,8 @@ class SeedResult(NamedTuple):
         gain = f"gain {self.gain:+.2f}"
         if self.change is not None:
             mean = self.change.mean
-            holm = "" if mean.p_holm is None else f", Holm {p_digits(mean.p_holm)}"
+            tests = counted(len(self.family), "test")
+            holm = "" if mean.p_holm is None else f", Holm {p_digits(mean.p_holm)} of {tests}"
             gain += f" [{mean.low:+.2f}, {mean.high:+.2f}], p {p_digits(mean.p_value)}{holm}"
         tied = "not counted" if None in self.ties else ", ".join(map(str, self.ties))
         return (
@@ -156,6 +165,11 @@ class SeedResult(NamedTuple):
             f'<h3>Mean of {seeds}</h3><p class="quiet">{" ".join([_READING, _HOLM, *_remarks(results)])}</p>'
             f'<div class="wide"><table><thead>{head}</thead><tbody>{rows}</tbody></table></div>'
         )
+
+
+def _labelled(metric: str, part: str) -> str:
+    """As `SeedChange.of_seeds` calls what it tests."""
+    return f"{METRICS[metric].label}{f', {part}' if part else ''}"
 
 
 def _mean(seeds: Sequence[Evaluation], name: str) -> Estimate:
@@ -209,6 +223,11 @@ def _latex_notes(results: Sequence[SeedResult], tested: Mapping[str, Comparison]
     if untested := [METRICS[each.metric].label for each in results if each.metric not in tested]:
         notes.append(f"– for p: {', '.join(untested)} {'is' if len(untested) == 1 else 'are'} not tested.")
     return notes + _cautions(results) + _software_note()
+
+
+def _below_lines(results: Sequence[SeedResult]) -> list[str]:
+    """What a terminal says below the line of every metric: what p is corrected for, and what the numbers leave open."""
+    return [_HOLM] * (sum(each.change is not None for each in results) > 1) + _cautions(results)
 
 
 def _cautions(results: Sequence[SeedResult]) -> list[str]:

@@ -46,9 +46,9 @@ class _Share(float):
 
 
 # Fields that no result depends on.
-_FREE = ("device", "preset", "group", "cell", "sweep")
+_FREE = ("device", "preset", "group", "cell", "sweep", "embeddings_content")
 # Fields that are written where they are set.
-_RARE = ("shape", "tags", "embeddings", "scale", "group", "cell", "sweep")
+_RARE = ("shape", "tags", "embeddings", "embeddings_content", "scale", "group", "cell", "sweep")
 
 
 class Iteration(NamedTuple):

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-import time
 from collections.abc import Sequence
 from fnmatch import fnmatch
-from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from core.base.errors import InputError
+from core.base.files import _checksum_while_unchanged
 
 VOCABULARIES = ("tokenizer.json", "vocab.json", "vocab.txt", "spiece.model", "tokenizer.model")
 TOKENIZER_FILES = (
@@ -70,22 +69,9 @@ def model_files(folder: Path, modules: bool = False) -> list[Path]:
 def files_key(files: Sequence[Path], settings: str = "") -> str:
     """Content hash (hex) of files and of settings that are in no file."""
     total = hashlib.sha256(settings.encode())
-    for path, state in zip(files, file_states(files), strict=True):
-        # A file written just now may be written once more within the same tick of the clock.
-        settled = state[1] is not None and time.time_ns() - state[1][1] > 2e9
-        digest = _known_digest(path.absolute(), state) if settled else _digest(path)
-        total.update(path.name.encode() + b"\0" + digest)
+    for path in files:
+        total.update(path.name.encode() + b"\0" + bytes.fromhex(_checksum_while_unchanged(path)))
     return total.hexdigest()
-
-
-def _digest(path: Path) -> bytes:
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").digest()
-
-
-@lru_cache(maxsize=512)  # a page asks for its models' keys at every click
-def _known_digest(path: Path, _state: tuple) -> bytes:
-    return _digest(path)
 
 
 def file_states(files: Sequence[Path]) -> tuple:

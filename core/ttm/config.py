@@ -171,12 +171,10 @@ def thresholds(config: TTMConfig, first: np.ndarray) -> np.ndarray:
     >>> thresholds(TTMConfig(iterations=3, tau_first=2.0), np.array([1.0, 3.0]))
     array([2., 1., 0.])
     """
-    wide, count = config.variant == "global", config.iterations
-    start = _level(config, config.tau_first, config.coverage_first or (0.5 if wide else 0.2), first)
-    # Pair scores may be negative, so only the coverage says what "all" is; margins and ranks end at 0.
-    bottom = None if config.coverage_last or (wide and config.threshold_mode == "absolute") else 0.0
-    last = bottom if config.tau_last is None else config.tau_last
-    end = _level(config, last, config.coverage_last or 1.0, first)
+    count, ends = config.iterations, _whole_thresholds(config.to_dict())
+    start, end = (
+        _level(config, ends[f"tau_{at}"], ends[f"coverage_{at}"], first) for at in ("first", "last")
+    )
     if count == 1:
         return np.array([start])
     share = SCHEDULES[config.schedule](np.linspace(0.0, 1.0, count))
@@ -185,15 +183,32 @@ def thresholds(config: TTMConfig, first: np.ndarray) -> np.ndarray:
     return tau
 
 
-def _level(config: TTMConfig, tau: float | None, coverage: float, first: np.ndarray) -> float:
+def _whole_thresholds(own: Mapping[str, Any]) -> dict[str, float | None]:
+    """Both ends of the threshold with what a default stands for: of each end a tau or a coverage, the other None.
+
+    own : the settings of a run. A relative threshold is a tau, whichever of the two it was given as.
+    """
+    wide, relative = own["variant"] == "global", own["threshold_mode"] == "relative"
+    found = {name: own[name] for name in ("tau_first", "coverage_first", "tau_last", "coverage_last")}
+    if found["tau_first"] is None and found["coverage_first"] is None:
+        found["coverage_first"] = 0.5 if wide else 0.2
+    if found["tau_last"] is None and found["coverage_last"] is None:
+        # Pair scores may be negative, so only the coverage says what "all" is; margins and ranks end at 0.
+        found |= {"coverage_last": 1.0} if wide and not relative else {"tau_last": 0.0}
+    for end in ("first", "last"):
+        share = found[f"coverage_{end}"]
+        if relative and share is not None:
+            found |= {f"tau_{end}": 1.0 - share, f"coverage_{end}": None}
+    return found
+
+
+def _level(config: TTMConfig, tau: float | None, coverage: float | None, first: np.ndarray) -> float:
     if tau is not None:
         return float(tau)
-    if config.threshold_mode == "relative":
-        return 1.0 - coverage
     usable = np.sort(first[first > 0] if config.variant == "group" else first.ravel())[::-1]
     if not len(usable):
         return 0.0  # everything is tied, and tied groups are never selected
-    return float(usable[min(max(TTMConfig.count_of(coverage, first.size), 1), len(usable)) - 1])
+    return float(usable[min(max(TTMConfig.count_of(coverage or 1.0, first.size), 1), len(usable)) - 1])
 
 
 def _unreached(taus: np.ndarray, first: np.ndarray) -> str:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -37,7 +38,7 @@ from core.ttm._controls import CONTROLS, HALVES, ITSELF, arm, arms
 from core.ttm._ledger import Ledger, halves
 from core.ttm._model_card import card, library_of
 from core.ttm._progress import ProgressPlan, projected_coverage
-from core.ttm.config import SimpleMatchConfig, TrainConfig, TTMConfig
+from core.ttm.config import SimpleMatchConfig, TrainConfig, TTMConfig, _whole_thresholds
 from core.ttm.defaults import absolute_name, configured
 from core.ttm.records import step_record
 from core.ttm.transfer import adapted_pool
@@ -46,6 +47,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from core.groups import GroupSet
+    from core.runs.store import Run
     from core.scorers.base import Trainable
     from core.ttm.loop import TTMState, TTMStep
 
@@ -62,6 +64,7 @@ class AdaptationRun(RunDescription):
     shape: str | None = None  # only groups of this shape, `1x2`
     tags: Names | None = None  # only groups with these: `relation: left of`
     embeddings: str | None = None  # in place of benchmark and model: a file of both modalities
+    embeddings_content: str | None = None  # of that: the beginning of its sha256, the same under any path
     scale: Positive | None = None  # of that: the factor on the cosine
     oracle: bool = False  # the skyline: trains on what truth says is right
     adapt_on: Annotated[float, Field(gt=0, lt=1)] | None = (
@@ -119,6 +122,7 @@ class AdaptationRun(RunDescription):
             "benchmark": Path(path).name,
             "model": "embeddings",
             "embeddings": str(Path(path).resolve()),
+            "embeddings_content": _content_of(Path(path)),
         }
         return cls._configured(
             None, "embeddings", preset, options, {**source, "shape": shape, "scale": scale, **more}
@@ -325,11 +329,9 @@ class TTMRun(AdaptationRun):
 
     def _schedule(self) -> list[str]:
         own = self.settings
-        levels = [_end(own.to_dict(), end) for end in ("first", "last")]
-        ends = (
-            "from its default start to its default end" if levels == ["default"] * 2 else " to ".join(levels)
-        )
-        found = [] if self.oracle else [f"{own.schedule} threshold, {ends}"]
+        ends = _whole_thresholds(own.to_dict())
+        levels = " to ".join(_end(ends, end) for end in ("first", "last"))
+        found = [] if self.oracle else [f"{own.schedule} threshold, {levels}"]
         return [*found, "optimizer state kept"] if own.keep_optimizer else found
 
 
@@ -544,10 +546,37 @@ def _tell_preparation(progress: Progress | None, finished: int | None, total: in
 
 
 def _end(own: Mapping[str, Any], end: str) -> str:
-    level, share = own[f"tau_{end}"], own[f"coverage_{end}"]
-    if share is not None:
-        return f"{100 * share:.0f} % selected"
-    return "default" if level is None else f"τ = {level:g}"
+    """own : the settings, with both ends as of `_whole_thresholds`."""
+    share = own[f"coverage_{end}"]
+    return f"τ = {own[f'tau_{end}']:g}" if share is None else f"{100 * share:.0f} % selected"
+
+
+_CONTENT = 16  # hexadecimal digits of a file's sha256 that tell files apart
+
+
+def _content_of(path: Path) -> str | None:
+    """What a file of embeddings is known by under any path; None of one that cannot be read."""
+    try:
+        return files._checksum_while_unchanged(path)[:_CONTENT]
+    except OSError:
+        return None
+
+
+def _content_in_run(run: Run) -> str:
+    """What the embeddings of a stored run are known by. One of an older version did not note it: then it is that of the
+    file, if this is still as it was when the run was made, else the path."""
+    config = run.config
+    if noted := config.get("embeddings_content"):
+        return str(noted)
+    path = Path(config["embeddings"])
+    if (
+        path.parent.parent == paths.home() / "embeddings"
+    ):  # `store_embeddings` names the folder for the content
+        return path.parent.name
+    with suppress(OSError):
+        if path.is_absolute() and path.stat().st_mtime <= run.created and (found := _content_of(path)):
+            return found
+    return str(path)
 
 
 def store_embeddings(name: str, data: bytes) -> Path:
@@ -558,7 +587,7 @@ def store_embeddings(name: str, data: bytes) -> Path:
     from hashlib import sha256
 
     plain = re.sub(r"[^\w.-]+", "-", Path(name).name).strip(".-") or "embeddings.npz"
-    path = paths.home() / "embeddings" / sha256(data).hexdigest()[:16] / plain
+    path = paths.home() / "embeddings" / sha256(data).hexdigest()[:_CONTENT] / plain
     if not path.is_file():
         with files.storage_errors(path):
             for folder in (path.parent.parent, path.parent):

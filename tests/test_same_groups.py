@@ -1,0 +1,147 @@
+"""Two runs have the same groups wherever their files lie, by whatever name, and equal settings read alike."""
+
+import os
+import shutil
+from functools import partial
+
+import numpy as np
+import pytest
+from adapted import finish
+
+from core.exchange._run_groups import _RunGroups
+from core.exchange.run_gains import _groups_for
+from core.exchange.run_pairs import _ends_now, _other_groups, _Pair
+from core.exchange.run_table import _differing, _settings_said
+from core.exchange.runs import export_run, import_run
+from core.runs.store import RunStore
+from core.ttm.config import TTMConfig, _whole_thresholds, thresholds
+from core.ttm.run import TTMRun, store_embeddings
+from core.ttm.seeds import SeedGroup
+
+OLD = 1e9  # seconds since the epoch: long before any run
+SMALL = {"iterations": 2, "epochs": 1}
+
+
+@pytest.fixture
+def store(tmp_path, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path / "home"))
+    return RunStore()
+
+
+@pytest.fixture
+def file(tmp_path):
+    rng = np.random.default_rng(0)
+    captions = rng.normal(size=(24, 8))
+    np.savez(tmp_path / "own.npz", img=captions + rng.normal(size=(24, 8)), cap=captions)
+    os.utime(tmp_path / "own.npz", (OLD, OLD))
+    return tmp_path / "own.npz"
+
+
+def waiting(store, job, without=()):
+    """A run that waits. without : what an older version did not note."""
+    config = {name: value for name, value in job.written().items() if name not in without}
+    return SeedGroup("", [store.create(job.kind, "a run", config)])
+
+
+def pair(store, *runs):
+    both = [SeedGroup.named(store, run) for run in runs]
+    return _Pair.of(*both, store, partial(_ends_now, store=store))
+
+
+def test_the_same_embeddings_under_another_path_have_their_paired_test(store, file):
+    kept = store_embeddings("own file.npz", file.read_bytes())
+    runs = [
+        finish(store, name, TTMRun.of_file(path, options={**SMALL, "lr": lr}))
+        for name, path, lr in (("a", kept, 1e-3), ("b", file, 3e-3))
+    ]
+    found = pair(store, *runs)
+    assert not found.other_groups and {"group_match", "group_score"} <= {*found.tested}
+    assert found.differing == "They differ in (A / B): learning rate 0.001 / 0.003."
+    loaded = {}
+    assert _groups_for(store.get(runs[0]), loaded) is _groups_for(store.get(runs[1]), loaded)
+
+
+def test_an_imported_run_of_embeddings_is_compared_with_one_whose_file_is_here(store, file, tmp_path):
+    run = finish(store, "a", TTMRun.of_file(file, options=SMALL))
+    brought = import_run(store, export_run(store, run, tmp_path / "run.zip")).id
+    assert store.get(brought).config["embeddings"] == "own.npz"
+    for both in ((brought, run), (run, brought)):
+        found = pair(store, *both)
+        assert not found.other_groups and found.tested["group_match"].difference == 0
+
+
+def test_embeddings_of_older_runs_are_known_by_content_as_long_as_their_file_is_as_it_was(
+    store, file, tmp_path
+):
+    older, own = ("embeddings_content",), TTMRun.of_file(file)
+    shutil.copy2(file, tmp_path / "copy.npz")
+    copied = TTMRun.of_file(tmp_path / "copy.npz")
+    assert not _other_groups(waiting(store, own, older), waiting(store, copied, older))
+    assert not _other_groups(waiting(store, own, older), waiting(store, copied))
+    kept = TTMRun.of_file(store_embeddings("x.npz", file.read_bytes()))
+    assert not _other_groups(waiting(store, kept, older), waiting(store, own))
+    before, noted = waiting(store, own, older), waiting(store, own)
+    rng = np.random.default_rng(1)
+    np.savez(file, img=rng.normal(size=(24, 8)), cap=rng.normal(size=(24, 8)))
+    os.utime(file, (4e9, 4e9))  # written since
+    assert _other_groups(before, waiting(store, copied)) and _other_groups(
+        noted, waiting(store, TTMRun.of_file(file))
+    )
+    assert not _other_groups(noted, waiting(store, copied))
+    assert not _other_groups(before, before)
+
+
+def test_other_content_shape_or_number_of_groups_are_other_groups(store, file, tmp_path):
+    rng = np.random.default_rng(1)
+    (tmp_path / "other").mkdir()
+    np.savez(tmp_path / "other" / "own.npz", img=rng.normal(size=(24, 8)), cap=rng.normal(size=(24, 8)))
+    one = waiting(store, TTMRun.of_file(file))
+    for job in (
+        TTMRun.of_file(tmp_path / "other" / "own.npz"),
+        TTMRun.of_file(file, "4x4"),
+        TTMRun.of_file(file, groups=6),
+    ):
+        assert _other_groups(one, waiting(store, job))
+
+
+def test_all_groups_of_a_set_are_the_same_by_number_or_without_one(store):
+    every, counted, fewer = (
+        waiting(store, TTMRun.of("scenes/left-right", "builtin/clip", groups=n)) for n in (None, 300, 60)
+    )
+    assert not _other_groups(every, counted) and _other_groups(every, fewer)
+    assert "do not differ" in _differing(every, counted, [[], []])
+    assert _RunGroups.of(every.runs[0]).limit is None
+
+
+def test_defaults_and_the_same_values_chosen_read_alike(store, file):
+    chosen = TTMRun.of_file(file, options={"coverage_first": 0.2, "tau_last": 0.0})
+    plain = TTMRun.of_file(file)
+    sides = [waiting(store, job) for job in (chosen, plain)]
+    assert _differing(*sides, [[], []]) == "They do not differ in any setting, nor in the seed."
+    assert _settings_said(sides[0].runs[0]) == _settings_said(sides[1].runs[0])
+    assert "linear threshold, 20 % selected to τ = 0" in plain.describe()
+
+
+@pytest.mark.parametrize(
+    ("given", "whole"),
+    [
+        ({}, (None, 0.2, 0.0, None)),
+        ({"tau_first": 2.0, "coverage_last": 0.9}, (2.0, None, None, 0.9)),
+        ({"variant": "global"}, (None, 0.5, None, 1.0)),
+        ({"variant": "global", "threshold_mode": "relative"}, (0.5, None, 0.0, None)),
+        (
+            {"variant": "global", "threshold_mode": "relative", "coverage_first": 0.25},
+            (0.75, None, 0.0, None),
+        ),
+    ],
+)
+def test_what_a_default_threshold_stands_for_is_what_runs_use(given, whole):
+    """[TTM] C.1: a fifth of the groups, half of the pairs at first; all at the end."""
+    names = ("tau_first", "coverage_first", "tau_last", "coverage_last")
+    found = _whole_thresholds(TTMConfig(**given).to_dict())
+    assert tuple(found[name] for name in names) == whole
+    first = np.linspace(0.5, 10, 20)
+    named = TTMConfig(
+        **{**given, **dict.fromkeys(names), **{k: v for k, v in found.items() if v is not None}}
+    )
+    assert thresholds(named, first).tolist() == thresholds(TTMConfig(**given), first).tolist()
