@@ -481,10 +481,8 @@ def test_the_headline_is_of_groups_that_alpha_was_not_chosen_on():
     found = study.validated("text_score")
     gains = found.values - found.zero  # the same ten halves at the alpha of the other half, and at 0
     said = _results_text(study, "text_score").replace("−", "-")
-    held_out = (
-        f"To quote: {gains.mean():+.1f} ± {gains.std(ddof=1):.1f} points of TextScore (α from one half of the groups, "
-        "measured on the other; SD, ten splits)."
-    )
+    gain = f"{gains.mean():+.1f} ± {gains.std(ddof=1):.1f} points"
+    held_out = f"To quote: {gain} of TextScore (α from the other half; SD, ten splits)."
     assert said.startswith(held_out) and said.index(held_out) < said.lower().index("tuned on test")
     # Two lines dense with numbers stood there, and levels of half of the groups that those of all, just below, seemed
     # to contradict; a laptop has room for 150 of these letters.

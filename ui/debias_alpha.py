@@ -427,10 +427,7 @@ def _held_out_text(study: AlphaStudy, metric: str) -> str:
     found = study.validated(metric)
     gain = found.values - found.zero
     points = true_minus(f"{_signed(gain.mean())} ± {_pct(gain.std(ddof=1))}")
-    return (
-        f"To quote: {points} points of {METRICS[metric].label} (α from one half of the groups, measured on the other; "
-        "SD, ten splits)."
-    )
+    return f"To quote: {points} points of {METRICS[metric].label} (α from the other half; SD, ten splits)."
 
 
 def _tuned_text(study: AlphaStudy, metric: str) -> str:

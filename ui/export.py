@@ -21,10 +21,10 @@ from core.base.public_mode import is_public
 from core.base.text import counted
 from core.datasets.paper_results import CITATIONS
 from core.exchange.figures import browser, write_figure
-from core.exchange.layouts import _method
 from core.exchange.uploads import TAGS
 from core.figures.text import escape_markdown, label_and_meaning
 from core.groups import GroupSet
+from core.metrics.group_metrics import METRICS
 from ui.navigation import PAGES
 from ui.selection import benchmark_of, shown_selection
 from ui.uploads import PREFIX, is_upload, stored_upload
@@ -50,8 +50,12 @@ OWN = "Crossmatch"  # the key of its own entry in `CITATIONS`
 
 
 def bars_note(names: Iterable[str]) -> str:
-    """How bars of these metrics are read, said below them on a page and in the figure that is exported."""
-    return f"Thin lines: 95 % intervals ({_method(names)}). Dotted lines: chance levels, what guessing would give."
+    """How bars of these metrics are read, said below them on a page and in the figure that is exported: in short what
+    the note of a LaTeX table says."""
+    shares = [METRICS[name].label for name in names if METRICS[name].share]
+    dependent = f"; {', '.join(shares)}: of dependent answers" if shares else ""
+    intervals = f"Thin lines: 95 % intervals (Clopper-Pearson{dependent})."
+    return f"{intervals} Dotted lines: chance levels, by guessing."
 
 
 def chart(figure: go.Figure, alt: str, key: str | None = None) -> None:

@@ -70,12 +70,12 @@ _HEIGHT = 300  # of the curves: on a laptop all of them stand on the first scree
 SHOWN = 1  # group at a time, before beside after over the whole page: a lecturer projects it
 SHOWN_WITHOUT_PICTURES = 3  # of a file, which has scores alone
 _CURVES = "ttm-metrics"  # the figure's key
-# Of whoever memorises matchings at random, too: a chance level of GroupScore far below its curve flattered it.
+_READING = "Accuracy after each iteration; bands are 95 % intervals, dotted lines chance levels."
+# Matchings at random, memorised: a chance level of GroupScore far below its curve flattered it.
 CHANCE = (
-    "dotted lines chance levels, of scores at random (once a model has memorised its matchings, GroupScore's is that "
-    "of GroupMatch)"
+    "Chance levels are those of scores at random; once a model has memorised its matchings, GroupScore's is that of "
+    "GroupMatch."
 )
-_READING = f"Accuracy after each iteration; bands are 95 % intervals, {CHANCE}."
 _WAITING = (
     "The first point of the curves, the accuracy before training, appears when all groups have been scored."
 )
@@ -174,7 +174,7 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
         if compared:
             change_tests(compared)
         told = RESULT if _at_ceiling(compared) else f"{RESULT} {_MEMORISED}"  # the verdict says the rest
-        st.caption(f"{told}{exact_differences_once('result')}")
+        st.caption(f"{told} {CHANCE}{exact_differences_once('result')}")
         settings_line(runs)
         if run.status == "finished":
             forecast_check(run, records)

@@ -401,7 +401,7 @@ def result(
             with column.container(border=True, gap="xxsmall"):
                 _card(name, side, ends.before[side, name], ends.after[side, name], len(runs))
     ceiling = _at_ceiling({label: change.mean for label, change in found.items()})
-    st.caption(RESULT if ceiling else f"{RESULT} {_MEMORISED}")  # the verdict says the rest
+    st.caption(f"{RESULT if ceiling else f'{RESULT} {_MEMORISED}'} {CHANCE}")  # the verdict says the rest
 
 
 def _card(name: str, side: str, was: _Result, now: _Result, seeds: int) -> None:
@@ -441,7 +441,7 @@ def curves(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> None:
         )
         alt = f"Means over seeds{where}: {changes}."
         chart(figures.ttm_metrics_figure(data, _HEIGHT), alt, f"sweep-{side}")
-        st.caption(f"Mean over seeds{where}; bands are one standard deviation, {CHANCE}.")
+        st.caption(f"Mean over seeds{where}; bands are one standard deviation, dotted lines chance levels.")
 
 
 def table(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:

@@ -202,14 +202,14 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> str:
     many = every if len(raised) == len(found) else few
     verdict = _agrees(len(raised), len(found), "lines") if agrees else ""
     text = f"{verdict}{'t' if verdict else 'T'}est-time matching raises {metric} on {many}"
+    within = [row[0] for row in raised if row[4] is not None and row[4] <= row[2]]
+    if len(within) > 1:
+        text += f" ({len(raised) - len(within)} clearly: the value before lies below the interval after)"
     if raised:
         line, _, before, after, _ = max(raised, key=lambda row: row[3] - row[2])
         text += f", most on {_said(line)}: from {_pct(before)} to {_pct(after)} %"
-    within = [row[0] for row in raised if row[4] is not None and row[4] <= row[2]]
-    if within:
-        names = _said(within[0]) if len(within) == 1 else f"{len(within)} of them"
-        text += f"; on {names} the value before lies within the interval after"
-        text += f", so that {len(raised) - len(within)} rise clearly" if len(within) > 1 else ""
+    if len(within) == 1:
+        text += f"; on {_said(within[0])} the value before lies within the interval after"
     line, _, before, after, _ = min(found, key=lambda row: row[3] - row[2])
     lower = sum(row[3] < row[2] for row in found)
     return f"{text}. " + (

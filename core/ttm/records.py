@@ -27,10 +27,7 @@ _MEMORISED = (
     "GroupScore rises towards GroupMatch as the model memorises its own matchings; only a rise of GroupMatch is a real "
     "gain."
 )
-_QUOTED = (
-    "GroupMatch is the gain to quote: GroupScore also rises as the model memorises its own matchings, right or "
-    "wrong."
-)
+_QUOTED = "GroupMatch is the gain to quote: GroupScore also rises as the model memorises its own matchings."
 _CEILING = (
     "GroupMatch was 100 % before and could not rise, so that this set cannot tell memorising from learning; a rise of "
     "GroupScore may be either."
