@@ -55,7 +55,7 @@ def bars_note(names: Iterable[str]) -> str:
     shares = [METRICS[name].label for name in names if METRICS[name].share]
     dependent = f"; {', '.join(shares)}: of dependent answers" if shares else ""
     intervals = f"Thin lines: 95 % intervals (Clopper-Pearson{dependent})."
-    return f"{intervals} Dotted lines: chance levels, by guessing."
+    return f"{intervals} Dotted lines: chance levels."
 
 
 def chart(figure: go.Figure, alt: str, key: str | None = None) -> None:
