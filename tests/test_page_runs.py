@@ -503,11 +503,12 @@ def test_all_metrics_of_two_runs_stand_in_one_table_with_their_tests(app, made):
     assert any("p (Holm): corrected for the metrics" in each.value.replace("\\", "") for each in test.caption)
 
 
-def test_all_metrics_of_seeds_are_over_seeds_and_groups_and_of_other_groups_without_a_test(app, made):  # noqa: F811
+def test_both_sides_are_of_the_seeds_that_are_compared_and_of_other_groups_there_is_no_test(app, made):  # noqa: F811
+    """67.3 and 66.8 stood beside a difference of 0.0: A and B were of all seeds, the difference of those of both."""
     test = choose(app(RUNS), made.group, made.simplematch)  # the newer one is A
     row = both_results(test).loc["**GroupMatch**"]
     values = [RunStore().steps(run)[-1]["metrics"]["group_match"]["value"] for run in made.seeds]
-    assert row["B"].startswith(f"{_pct(np.mean(values))} ± {_pct(np.std(values, ddof=1))} (")
+    assert row["B"].startswith(f"{_pct(values[0])} (")  # of the common seed alone
     one = RunStore().steps(made.simplematch)[-1]["metrics"]["group_match"]["value"]
     assert row["B − A"].startswith(
         f"{_signed(values[0] - one)} (".replace("-", "−")
@@ -589,7 +590,9 @@ def test_both_files_of_two_runs_have_one_vocabulary_whole_p_values_and_the_versi
     files.clear()
     choose(app(RUNS), made.group, made.simplematch)
     seeds = pd.read_csv(io.BytesIO(files["All metrics of both (CSV)"]()))
-    assert {"A: name", "B: name", "B: sd", "crossmatch_version"} <= {*seeds}
+    assert {"A: name", "B: name", "crossmatch_version"} <= {
+        *seeds
+    } and "B: sd" not in seeds  # one common seed
 
 
 def test_the_files_of_a_comparison_are_called_by_both_runs(app, made, monkeypatch):  # noqa: F811
@@ -1334,6 +1337,15 @@ def test_seeds_that_are_not_complete_are_counted_out_of_a_comparison_and_it_is_s
     assert nothing.startswith("There is no paired test") and "no complete seed in common" in nothing
     assert "seed 0 alone, complete in both" in told(made.group, made.simplematch)
     assert "complete" not in told(*made.seeds)
+
+
+def test_a_run_that_was_repeated_is_said_to_be_the_same_and_not_only_not_told_apart(app, made, capsys):  # noqa: F811
+    """“This comparison cannot tell A and B apart”, with an interval of ±0.7, of one run and its copy."""
+    store = RunStore()
+    again = finish(store, "again", TTMRun.read(store.get(made.seeds[0]).config))
+    cli(["runs", "compare", made.seeds[0], again], standalone_mode=False)
+    said = capsys.readouterr().out
+    assert "GroupMatch: A and B have the same result in every group" in said and "apart" not in said
 
 
 def test_several_ticked_runs_are_exported_beside_the_other_ways_on(app, made):  # noqa: F811

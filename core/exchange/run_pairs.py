@@ -77,6 +77,10 @@ class _Pair(NamedTuple):
         steps = [store.steps(each.runs[0].id) for each in runs]
         tested, given = ({}, {}) if apart else _paired_tests(runs, ends, names, store)
         whole = tuple(_complete_seeds(run, store) for run in runs)
+        if tested and not ends and (shared := {*whole[0]} & {*whole[1]}):
+            # A and B are of the seeds that B − A is of: of others they were 0.5 points apart beside a difference of 0.
+            same = [run._replace(runs=[r for r in run.runs if seed_of(r) in shared]) for run in runs]
+            sides = (ends_now(same[0]), ends_now(same[1]))
         count = None if apart else next((r[0].get("n_groups") for r in steps if r), None)
         return cls(
             runs, sides, apart, _differing(first, second, steps), ends, whole, names, tested, given, count
@@ -137,7 +141,7 @@ class _Pair(NamedTuple):
                 if not several
                 else f"of seed {self._shared[0]}, which both have, over groups"
                 if len(self._shared) == 1
-                else "of the seeds that both have, over seeds and groups"
+                else "of the seeds that both have, as A and B, over seeds and groups"
             )
             parts.append(
                 f"B − A in points, {over}; p of the paired test; p (Holm): corrected for the metrics of this table."
@@ -197,6 +201,9 @@ class _Pair(NamedTuple):
         """Whether B is ahead of A in a metric that was tested, where both interval and p, corrected, say so; the words
         that say which, then the numbers."""
         found = self.tested[metric]
+        if not (found.fixed or found.broken):
+            mean = "" if self.ends or len(self._shared) < 2 else ", in the mean over seeds"
+            return f"**{_label_of(metric)}: A and B have the same result in every group**{mean}."
         p = found.p_value if found.p_holm is None else found.p_holm
         said = {
             1: "B is ahead of A",
