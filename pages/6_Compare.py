@@ -35,6 +35,7 @@ from ui.compared import (
 from ui.export import bars_note, pair_name, row_names
 from ui.formatting import anchor, p_text
 from ui.groups_needed import groups_needed
+from ui.history import page_is_drawn_again
 from ui.images import group_under_several
 from ui.old_links import seed_widgets_from_address
 from ui.uploads import (
@@ -453,10 +454,12 @@ def differing(a: Evaluation, b: Evaluation, groups: GroupSet, sides: tuple[Side,
 
 
 def note_what_came_along() -> None:
-    """Before the page is opened: the group that comes along by the button of another page. Scrolled to, it hid who is
-    better and which groups differ."""
+    """Before the page is opened: the group that comes along by a button of another page, or by the menu from one where
+    it is open. Scrolled to, it hid who is better and which groups differ."""
     if "carried" in st.session_state:
         st.session_state[CAME_ALONG] = st.session_state["carried"].get("group")
+    elif st.session_state.get("drawn_page") and not page_is_drawn_again():
+        st.session_state[CAME_ALONG] = st.query_params.get("group")
 
 
 def opened_group(

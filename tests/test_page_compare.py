@@ -390,17 +390,22 @@ def test_a_link_holds_models_side_and_group(app):
     assert next(c for c in test.selectbox if c.key == "other").value == "builtin/siglip"
 
 
-@pytest.mark.parametrize("differs", [True, False])
+@pytest.mark.parametrize(("differs", "by_menu"), [(True, False), (False, False), (False, True)])
 def test_a_group_that_comes_along_from_another_page_hides_neither_the_verdict_nor_those_that_differ(
-    app, differs
+    app, differs, by_menu
 ):
-    """Its block stood first, scrolled to, also where both models have it right."""
+    """Its block stood first, scrolled to, also where both models have it right; by the menu as by a button."""
     both = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip", side="both right")
     here = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip") if differs else both
     label = next(b.label for b in here.button if b.label.startswith("Compare left"))
     group = label.replace("\\", "").split()[-1]
     test = both.switch_page(COMPARE)
-    test.session_state["carried"] = {"group": group, "other": "builtin/siglip"}
+    if by_menu:
+        test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip", group=group)
+        assert html(test).count("cm-verdicts") == 2  # an address asks for it
+        test.session_state["drawn_page"] = "that of Groups"
+    else:
+        test.session_state["carried"] = {"group": group, "other": "builtin/siglip"}
     test = fine(test.run())
     assert (html(test).count("cm-verdicts") == 2) is differs
     if not differs:
