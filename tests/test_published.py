@@ -18,6 +18,7 @@ from core.base.paths import assets
 from core.cli import app as command
 from core.datasets.paper_results import CITATIONS
 from core.datasets.score_files import write_scores
+from core.exchange.uploads import UploadStore
 from core.papers.published import _BENCHMARKS, PublishedSet, _rows
 from core.runs.store import RunStore
 from ui.published import _inside
@@ -434,6 +435,19 @@ def typed(app, **state):
             **state,
         )
     )
+
+
+def test_a_file_that_was_uploaded_on_another_page_is_offered(app, tmp_path):
+    """It had to be uploaded again."""
+    path = tmp_path / "mine.csv"
+    write_scores(path, np.tile(np.eye(2), (400, 1, 1)))
+    assert not any(each.key == "published_stored" for each in opened(app, "group_score").selectbox)
+    UploadStore().add("mine.csv", path.read_bytes())
+    test = opened(app, "group_score")
+    fine(test.selectbox(key="published_stored").set_value("mine.csv").run())
+    table = systems(test)
+    own = table[table["What it is"] == "yours"].iloc[0]
+    assert own["Value (%)"] == "100.00 [99.08, 100.00]"
 
 
 def test_ones_own_row_stands_in_the_order_of_values_marked_with_its_place_and_coloured(app):

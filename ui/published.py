@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import pandas as pd
 import streamlit as st
@@ -25,7 +25,7 @@ from ui.export import export_section
 from ui.formatting import touch_help
 from ui.misplaced import renamed_scores, show_mistakes
 from ui.page import show_error
-from ui.uploads import upload_limit
+from ui.uploads import PREFIX, stored_upload, upload_limit, upload_names
 
 _LABELS = {"image_choice": "Image choice"}  # of what is no metric of groups
 _READING = (
@@ -326,14 +326,25 @@ def _own(chosen: PublishedSet, store: RunStore, metric: str) -> pd.DataFrame | N
             key="published_own",  # of any ending: what a browser refuses, it refuses without a next step
             max_upload_size=upload_limit(),
         )
+        held = _stored_file()
         assumed = f"A file that names no benchmark, as no score file does, is taken as one of {chosen.title}."
         st.caption(escape_markdown(assumed))
-    if file is not None:
-        found = _of_file(chosen, file, metric)
+    own = _GivenFile.uploaded(file) if file is not None else _GivenFile.stored(held) if held else None
+    if own is not None:
+        found = _of_file(chosen, own, metric)
         rows += found if rows else [each.assign(**named) for each in found]
     rows.append(chosen.runs(store, metric))
     found = [each for each in rows if len(each)]
     return pd.concat(found, ignore_index=True) if found else None
+
+
+def _stored_file() -> str | None:
+    """The name of a file that was uploaded before, on any page, and is chosen here; no field where there is none."""
+    stored = [name.removeprefix(PREFIX) for name in upload_names()]
+    if not stored:
+        return None
+    label, hint = "Or a file that you have uploaded before", "choose a file"
+    return st.selectbox(label, stored, index=None, placeholder=hint, key="published_stored")
 
 
 def _of_number(chosen: PublishedSet, metric: str) -> tuple[list[pd.DataFrame], dict[str, str]]:
@@ -367,21 +378,38 @@ def _of_number(chosen: PublishedSet, metric: str) -> tuple[list[pd.DataFrame], d
     return [], named
 
 
-def _of_file(chosen: PublishedSet, file: Any, metric: str) -> list[pd.DataFrame]:
-    """The row of an uploaded file; of one that cannot be read a form for its columns, or what is wrong with it."""
-    name, content = file.name, file.getvalue()
+class _GivenFile(NamedTuple):
+    """A file of one's own result: of this page's field, or one that was uploaded before, on any page."""
+
+    name: str
+    content: bytes
+    id: str  # of its content, under which the form for its columns is kept
+
+    @classmethod
+    def uploaded(cls, file: Any) -> _GivenFile:
+        return cls(file.name, file.getvalue(), file.file_id)
+
+    @classmethod
+    def stored(cls, name: str) -> _GivenFile:
+        upload = stored_upload(f"{PREFIX}{name}")
+        return cls(upload.name, upload.content(), str(upload.facts["sha256"]))
+
+
+def _of_file(chosen: PublishedSet, file: _GivenFile, metric: str) -> list[pd.DataFrame]:
+    """The row of a given file; of one that cannot be read a form for its columns, or what is wrong with it."""
+    name, content = file.name, file.content
     read_as: dict[str, bytes] = st.session_state.setdefault(_READ_AS, {})
-    if file.file_id in read_as:
-        name, content = f"{Path(name).stem}.csv", read_as[file.file_id]
+    if file.id in read_as:
+        name, content = f"{Path(name).stem}.csv", read_as[file.id]
     try:
-        check(name, file=file.size)  # browsers are told, but whoever is not one can send more
+        check(name, file=len(file.content))  # browsers are told, but whoever is not one can send more
         _check_ending(name)
         with READING.one():
             return [chosen.result(Path(name), metric, content)]
     except InputError as error:
-        shown, renamed_now = renamed_scores(name, content, file.file_id)
+        shown, renamed_now = renamed_scores(name, content, file.id)
         if renamed_now is not None:
-            read_as[file.file_id] = renamed_now
+            read_as[file.id] = renamed_now
             st.rerun()
         if not shown:
             show_mistakes(error, name, content, "Mend")
