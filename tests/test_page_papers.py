@@ -876,7 +876,7 @@ def test_below_a_papers_table_ours_begins_with_whether_it_says_the_same(app, tmp
     raised = sum(after > before for before, after in both if after is not None)
     said = table_html.finding("world", record, "ttm/1")
     # “In part” said less than the numbers: fewer than half.
-    here = f"On {raised} of {len(both)} lines the same here"
+    here = f"On {raised} of {len(both)} lines, on 6 clearly, the same here"
     assert said.startswith(
         f"{here}: test-time matching raises GroupMatch on {raised} of the {len(both)} measured"
     )
@@ -965,7 +965,7 @@ def test_what_is_marked_is_said_once_below_the_figure(app):
     (
         "Test-Time Matching",
         "Table 1",
-        "**On 22 of 49 lines the same here**, on the built-in world ([below ↓](#ours-here)).",
+        "**On 22 of 49 lines, on 6 clearly, the same here**, on the built-in world ([below ↓](#ours-here)).",
     ),
     ("Language priors", "Table 1a", "**In part the same here**, on the built-in world ([below ↓](#ours-here))."),
     ("Language priors", "Table 3a", "**The same here**, on the built-in world ([below ↓](#ours-here))."),

@@ -11,6 +11,7 @@ from xml.etree import ElementTree
 
 import numpy as np
 import pytest
+import scipy
 from adapted import MODEL, SET, SMALL, finish, made, made_home  # noqa: F401  fixtures
 from driving import button, fine, html, text
 from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
@@ -38,8 +39,9 @@ from core.ttm.seeds import SeedGroup, seeded
 from ui import ledger, ttm_run
 from ui.runs import what_ran
 from ui.selection import group_title
+from ui.ttm_example import beside_measured
 from ui.ttm_run import _notes
-from ui.ttm_shifts import _table
+from ui.ttm_shifts import _table, measured_runs
 from ui.ttm_sweep import _results_table
 
 TTM, GROUPS = "pages/4_Test-Time_Matching.py", "pages/1_Groups.py"
@@ -1152,3 +1154,20 @@ def test_a_visit_that_asks_for_nothing_opens_a_set_on_which_the_preset_gains(app
     )
     assert app(TTM, n="40").session_state["set"] == "scenes/attribute-swap"
     assert app(TTM, set="scenes/size-swap").session_state["set"] == "scenes/size-swap"
+
+
+def test_a_finished_run_says_that_it_is_one_seed_and_how_it_stands_among_measured_ones(app):
+    """Before the start four measured runs were shown; afterwards nothing said whether one's own is usual."""
+    said = plain(app(TTM, run="example")).replace("\u2060", "").replace("\u00a0", " ")
+    runs = measured_runs("builtin/clip", "scenes/left-right", (2, 2))
+    gains = [np.subtract(*(run[at]["metrics"]["group_match"]["value"] for at in (-1, 0))) for run in runs]
+    mean, deviation = np.mean(gains), np.std(gains, ddof=1)
+    reach = scipy.stats.t.ppf(0.975, 3) * deviation * np.sqrt(1 + 1 / 4)
+    assert len(gains) == 4
+    assert f"This is one seed. 4 measured runs of this kind changed GroupMatch by +{mean:.1f} points" in said
+    assert f"within what one more run would have, +{mean - reach:.1f} to +{mean + reach:.1f}." in said
+    job = TTMRun.of("scenes/left-right", "builtin/clip")
+    assert "outside of" in beside_measured(job, (2, 2), mean + reach + 0.1)
+    other = {"lr": 1e-5}
+    assert beside_measured(TTMRun.of("scenes/left-right", "builtin/clip", options=other), (2, 2), 12.0) == ""
+    assert beside_measured(TTMRun.of("scenes/left-right", "builtin/clip", groups=40), (2, 2), 12.0) == ""

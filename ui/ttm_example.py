@@ -50,6 +50,38 @@ def is_measured(job: AdaptationRun, evaluation: Evaluation) -> bool:
     return bool(_measured(job, evaluation))
 
 
+def beside_measured(job: AdaptationRun, shape: tuple[int, int], change: float) -> str:
+    """How a finished run stands among those that ship, where it is one like them: `Four measured runs ...`; else "".
+
+    change : what it changed GroupMatch by, in points.
+    """
+    if (
+        not isinstance(job, TTMRun)
+        or job.benchmark is None
+        or job.tags
+        or job.groups
+        or job.adapt_on
+        or job.oracle
+    ):
+        return ""
+    usual, any_seed = TTMRun.of(job.benchmark, job.model), {"seed": 0}
+    settings = [each.settings.model_copy(update=any_seed) for each in (job, usual)]
+    if job.split != usual.split or settings[0] != settings[1]:
+        return ""
+    runs = measured_runs(job.model, job.benchmark, shape)
+    ends = np.array([[steps[at]["metrics"][GROUP_MATCH]["value"] for at in (0, -1)] for steps in runs])
+    one_more = _next_gain(ends[:, 1] - ends[:, 0], float(ends[:, 0].mean())) if len(runs) else None
+    if one_more is None:
+        return ""
+    inside = "within" if one_more[0] <= change <= one_more[1] else "outside of"
+    mean = _signed(float((ends[:, 1] - ends[:, 0]).mean()))
+    span = " to ".join(map(_signed, one_more))
+    return (
+        f"{counted(len(runs), 'measured run')} of this kind changed GroupMatch by {mean} points on average; this one "
+        f"by {_signed(change)}, {inside} what one more run would have, {span}."
+    )
+
+
 def _measured(job: AdaptationRun, evaluation: Evaluation) -> list[list[dict[str, Any]]]:
     """The shipped runs of its set and model, by seed; [] for another kind of run, a file, another split or a part
     of the groups."""

@@ -44,7 +44,8 @@ from core.ttm.records import (
     divergence,
 )
 from core.ttm.records import changes as paired_changes
-from core.ttm.run import adaptation
+from core.ttm.run import SimpleMatchRun, adaptation
+from core.ttm.seeds import _is_seedless
 from ui.export import chart, csv_button, export_section, picture_buttons
 from ui.forgetting import TITLE as COSTS
 from ui.formatting import anchor, contents_line, exact_differences_once, p_text, true_minus, unbroken
@@ -62,6 +63,7 @@ from ui.runs import (
     what_ran,
 )
 from ui.selection import group_title, page_button, whole_set
+from ui.ttm_example import beside_measured
 from ui.uploads import upload_of
 
 CHANGED = "What changed"  # a section's title
@@ -162,7 +164,7 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     (run,), (records,) = runs, steps
     compared = {} if run.live or not run.done else run_changes(run)
     if compared:
-        change_lines(compared)
+        change_lines(compared, [*filter(None, (_ended_early(run, records), _of_one_seed(run, records)))])
     if run.status == "finished":
         contents_line(_sections(run))
     warning = divergence(records, run.config)
@@ -184,6 +186,35 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     margins(records)
     for note in _notes(records):
         st.info(escape_markdown(note), icon=":material/info:")
+
+
+def _ended_early(run: Run, records: Sequence[Mapping[str, Any]]) -> str:
+    """Why SimpleMatch ended before its last round, on an axis that goes on; "" where it did not."""
+    job = adaptation(run.config)
+    if run.status != "finished" or not isinstance(job, SimpleMatchRun) or run.done >= job.settings.rounds:
+        return ""
+    waited = counted(job.settings.patience, "round")
+    why = (
+        "every matching that is trained on is fitted"
+        if records[-1].get("fitted") == 1
+        else f"for {waited} no more of the matchings that are trained on were fitted"
+    )
+    return f"It ended after {run.done} of at most {counted(job.settings.rounds, 'round')}: {why}."
+
+
+def _of_one_seed(run: Run, records: Sequence[Mapping[str, Any]]) -> str:
+    """That a finished run is one seed alone, and how it stands among measured runs of its kind; "" of a seed of
+    several, and where nothing was measured."""
+    job = adaptation(run.config)
+    if run.status != "finished" or run.config.get("group") or _is_seedless(job, records[0]["n_groups"]):
+        return ""
+    before, after = (step["metrics"].get(metrics.GROUP_MATCH) for step in (records[0], records[-1]))
+    if not (before and after):
+        return ""
+    m, k = map(int, records[0]["shape"].split("x"))
+    change = _change_in_points(before["value"], after["value"])
+    usual = beside_measured(job, (m, k), change)
+    return f"This is one seed. {usual or '“Add seeds” shows how much of it is chance.'}"
 
 
 def _notes(records: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -316,8 +347,8 @@ def run_changes(run: Run, of: Callable[..., dict[str, Comparison]] = paired_chan
     return of(before, after, parts)
 
 
-def change_lines(compared: Mapping[str, Comparison]) -> None:
-    """What a run that is over has changed, and whether that is more than noise: a line for each metric."""
+def change_lines(compared: Mapping[str, Comparison], more: Sequence[str] = ()) -> None:
+    """What a run that is over has changed, and whether that is more than noise: a line for each metric, and more."""
     lines = [
         f"**{label} {_verdict_words(change)}:** {_signed(change.difference)} points (95 % interval "
         f"{_signed(change.low)} to {_signed(change.high)})."
@@ -325,6 +356,7 @@ def change_lines(compared: Mapping[str, Comparison]) -> None:
     ]
     if meant := _what_rises_mean(compared):
         lines.append(meant)
+    lines += map(escape_markdown, more)
     st.markdown(unbroken(true_minus("  \n".join(lines))))
 
 

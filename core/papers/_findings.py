@@ -200,9 +200,10 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> str:
         return f"Test-time matching raises {metric} {where}: from {_pct(before)} to {_pct(after)} %."
     few = f"{len(raised) or 'none'} of the {len(found)} measured lines"
     many = every if len(raised) == len(found) else few
-    verdict = _agrees(len(raised), len(found), "lines") if agrees else ""
-    text = f"{verdict}{'t' if verdict else 'T'}est-time matching raises {metric} on {many}"
     within = [row[0] for row in raised if row[4] is not None and row[4] <= row[2]]
+    clear = f", on {len(raised) - len(within)} clearly," if within else ""
+    verdict = _agrees(len(raised), len(found), f"lines{clear}") if agrees else ""
+    text = f"{verdict}{'t' if verdict else 'T'}est-time matching raises {metric} on {many}"
     if len(within) > 1:
         text += f" ({len(raised) - len(within)} clearly: the value before lies below the interval after)"
     if raised:
