@@ -1,5 +1,12 @@
 // Runs before the app does, in every document.
 (() => {
+  // What a page adds to its own address before ui/history.py is there is no step: Back led to the address without it.
+  const push = history.pushState.bind(history);
+  history.pushState = (state, title, url) => {
+    const stays = new URL(url ?? "", location.href).pathname === location.pathname;
+    if (stays && !window.crossmatchHistory) history.replaceState(state, title, url);
+    else push(state, title, url);
+  };
   // On a phone the panel of the selection covers the page: a page opens with it closed, however the last one was left.
   try {
     if (matchMedia("(max-width: 768px)").matches)

@@ -1047,6 +1047,16 @@ def test_a_rung_that_is_pressed_is_in_the_address_and_open_after_a_reload(visit)
         assert {"scenes%2Fsize-swap", "builtin%2Fsiglip"} <= set(re.split("[=&]", page.url))
 
 
+@pytest.mark.parametrize("path", ["/Debias", "/Ladder", "/Test-Time_Matching"])
+def test_a_set_that_a_page_chooses_for_itself_is_no_step_of_the_back_button(visit, path):
+    """Back led to the address without it, where another set and another verdict stood."""
+    page = visit(path)
+    page.wait_for_url(re.compile("set="))
+    settle(page)
+    page.go_back()
+    assert path not in page.url
+
+
 def test_on_a_phone_the_views_of_debias_are_one_line_above_what_alpha_changes_and_its_figure(visit):
     """Seven views, and the controls, pushed the figure to 1,012 pixels; below it nobody found them."""
     page = visit("/Debias?model=builtin/blip-caption&set=scenes/triples", width=390, height=844)
