@@ -233,8 +233,8 @@ class Estimate(NamedTuple):
     clustered: _Clustered | None = None
 
     def record(self) -> dict[str, Any]:
-        """JSON-safe: value, low, high and chance to 4 decimals, and ties; `clustered` where there are clusters."""
-        found = {name: round(getattr(self, name), 4) for name in self._fields[:4]} | {"ties": self.ties}
+        """JSON-safe: value, low, high and chance to 6 decimals, and ties; `clustered` where there are clusters."""
+        found = {name: round(getattr(self, name), 6) for name in self._fields[:4]} | {"ties": self.ties}
         return found | _clustered_record(self.clustered)
 
     def __str__(self) -> str:
