@@ -644,3 +644,26 @@ def test_publishing_replaces_a_folder_as_a_whole(tmp_path):
         files.publish(aside, tmp_path / "final")
     assert [path.name for path in (tmp_path / "final").iterdir()] == ["new"]
     assert [path.name for path in tmp_path.iterdir()] == ["final"]
+
+
+def test_stop_and_resume_say_what_they_did(tmp_path, monkeypatch):
+    """Both were silent, and one who resumed a second time was told that the run had finished."""
+    from typer.testing import CliRunner
+
+    from core.cli import app
+
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
+    started = []
+    monkeypatch.setattr("core.cli.runs.launch", lambda store, run: started.append(run))
+    store = RunStore()
+    made = store.create("ttm", "t", {"group": "g-0a0a0a0a"})
+    attempt = store.queue_up(made.id)
+    said = CliRunner().invoke(app, ["runs", "stop", made.id])
+    assert said.exit_code == 0 and f"`crossmatch runs resume {made.id}` lets it go on" in said.stderr
+    store.conclude(made.id, attempt, "stopped")
+    for name in (made.id, "g-0a0a0a0a"):
+        said = CliRunner().invoke(app, ["runs", "resume", name])
+        assert f"{name} goes on in the background; `crossmatch runs list` says how far" in said.stderr
+    assert started == [made.id, made.id]
+    store.queue_up(made.id)
+    assert "none is resumed" in CliRunner().invoke(app, ["runs", "resume", "g-0a0a0a0a"]).stderr

@@ -41,7 +41,7 @@ from core.ttm.explain import summary as change_summary
 from core.ttm.run import adaptation
 from core.ttm.seeds import SeedGroup, final_values, group_runs, seed_of, summary, sweeps
 
-runs_app = App(no_args_is_help=True)
+runs_app = App(no_args_is_help=True, epilog="Example: crossmatch runs list")
 _RunOrGroup = Annotated[str, typer.Argument(help="Id of a run, or of a group of seeds (g-...).")]
 
 
@@ -391,15 +391,19 @@ def _stop(run: _RunOrGroup) -> None:
     store = RunStore()
     for run_id in _ids(store, run):
         store.request_stop(run_id)
+    print_note(f"{run} stops before its next step; `crossmatch runs resume {run}` lets it go on")
 
 
 @runs_app.command("resume", epilog="Example: crossmatch runs resume RUN")
 def _resume(run: _RunOrGroup) -> None:
     """Resume a stopped, interrupted or failed run after its last finished iteration."""
     store = RunStore()
-    for run_id in _ids(store, run):  # of a group those that can go on; a single run says why it cannot
-        if run_id == run or store.get(run_id).resumable:
-            launch(store, run_id)
+    # of a group those that can go on; a single run says why it cannot
+    found = [each for each in _ids(store, run) if each == run or store.get(each).resumable]
+    for run_id in found:
+        launch(store, run_id)
+    said = "goes on in the background; `crossmatch runs list` says how far it is"
+    print_note(f"{run} {said}" if found else f"no run of {run} was stopped or interrupted: none is resumed")
 
 
 @runs_app.command("delete", epilog="Example: crossmatch runs delete RUN")
