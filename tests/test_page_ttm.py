@@ -7,6 +7,7 @@ import time
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
+from types import SimpleNamespace
 from xml.etree import ElementTree
 
 import numpy as np
@@ -1171,3 +1172,19 @@ def test_a_finished_run_says_that_it_is_one_seed_and_how_it_stands_among_measure
     other = {"lr": 1e-5}
     assert beside_measured(TTMRun.of("scenes/left-right", "builtin/clip", options=other), (2, 2), 12.0) == ""
     assert beside_measured(TTMRun.of("scenes/left-right", "builtin/clip", groups=40), (2, 2), 12.0) == ""
+
+
+def test_a_simplematch_that_ended_before_its_last_round_says_why(app, made):  # noqa: F811
+    """It ended at iteration 6 on an axis of 30, “finished”, and nothing in sight said why."""
+    run = RunStore().get(made.simplematch)
+    rounds, patience = run.config["simplematch"]["rounds"], run.config["simplematch"]["patience"]
+    records = RunStore().steps(run.id)
+    early = SimpleNamespace(status="finished", config=run.config, done=rounds - 1)
+    assert ttm_run._ended_early(early, [{**records[-1], "fitted": 1.0}]).endswith("trained on is fitted.")
+    said = ttm_run._ended_early(early, [{**records[-1], "fitted": 0.5}])
+    assert f"after {rounds - 1} of at most {rounds}" in said and f"for {patience} round" in said
+    assert (
+        ttm_run._ended_early(SimpleNamespace(status="finished", config=run.config, done=rounds), records)
+        == ""
+    )
+    assert ("It ended after" in plain(app(TTM, run=made.simplematch))) is (run.done < rounds)

@@ -127,8 +127,10 @@ class _Pair(NamedTuple):
         """How the table of all metrics is read."""
         counts = [len(run.runs) for run in self.runs]
         several = max(counts) > 1
+        ends = [max(each.done for each in run.runs) for run in self.runs]
+        lengths = f" (A after {ends[0]}, B after {ends[1]})" if ends[0] != ends[1] else ""
         parts = [
-            "In percent, last iterations; brackets: 95 % intervals"
+            f"In percent, last iterations{lengths}; brackets: 95 % intervals"
             + (
                 ", of a mean over seeds and groups, ±: standard deviation over seeds (n − 1)."
                 if several
