@@ -351,6 +351,13 @@ def shown_tags(evaluation: Evaluation) -> list[str]:
     return [] if tags is None else [str(c) for c in tags.columns if 2 <= tags[c].nunique() <= MAX_SLICES]
 
 
+def tag_in_sight(evaluation: Evaluation) -> str:
+    """The tag of the table below; "" where there is none."""
+    names = shown_tags(evaluation)
+    chosen = st.session_state.get("by") or st.query_params.get("by")
+    return chosen if chosen in names else next(iter(names), "")
+
+
 def tags_button(evaluation: Evaluation, name: str, model: str) -> None:
     """The table by tag as a file, with every metric and all tags."""
     table = lambda: tags_table(row_names([model])[0], evaluation, shown_tags(evaluation))  # noqa: E731
@@ -419,7 +426,7 @@ def page(selection: ui.Selection) -> None:
     headline(evaluation, selection.benchmark)
     bars = overview(evaluation, name)
     upload(selection)
-    exports = ui.evaluation_exports(selection, {selection.model: evaluation})
+    exports = ui.evaluation_exports(selection, {selection.model: evaluation}, by=tag_in_sight(evaluation))
     thresholds(evaluation, bars, f"matching-{selection_name(selection)}", selection.model, exports)
     slices(evaluation)
     ui.cite(selection.groups)

@@ -695,9 +695,9 @@ def test_export_offers_a_report_a_latex_row_and_the_command_of_what_is_shown(app
     monkeypatch.setattr("ui.export_section", lambda *args, **more: given.append(more))
     app(page, set="scenes/left-right", model="builtin/siglip")
     exported = next(each for each in given if "report" in each)
-    assert exported["command"] == (
-        "crossmatch evaluate scenes/left-right --split test --model builtin/siglip"
-    )
+    measured = "crossmatch evaluate scenes/left-right --split test --model builtin/siglip"
+    # Matching has a table by tag, which the command left out.
+    assert exported["command"] == measured + " --by relation" * (page == "pages/2_Matching.py")
     assert "siglip" in exported["latex"]() and b"scenes/left-right" in exported["report"]()
     assert exported["title"].startswith(
         "scenes/left-right · test · "

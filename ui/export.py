@@ -261,11 +261,12 @@ def _copied(label: str, text: str, language: str | None = None) -> None:
 
 
 def evaluation_exports(
-    selection: Selection, evaluations: Mapping[str, Evaluation], assumed: str = ""
+    selection: Selection, evaluations: Mapping[str, Evaluation], assumed: str = "", by: str = ""
 ) -> dict[str, Any]:
     """What `export_section` takes of one model or file, or of two, on the selected groups.
 
     evaluations : by model or file (`upload/NAME`). assumed : what a reader of the numbers has to know first.
+    by : the tag whose table the page shows, which the command prints, too.
     """
     from core.exchange.layouts import latex_table
     from core.exchange.report import ReportSection, report_html
@@ -277,7 +278,7 @@ def evaluation_exports(
     where = (benchmark_of(selection.groups) if selection.is_file else None) or own
 
     pair, rows = list(named.values()), row_names(list(evaluations))
-    command = _measuring_command(selection, list(evaluations))
+    command = _measuring_command(selection, list(evaluations)) + (f" --by {shlex.quote(by)}" if by else "")
     m, k = groups.shape
     about = f"{' and '.join(rows)} on {where['set'] or 'own groups'}, {counted(len(pair[0].ids), 'group')} of {m}×{k}"
     unknown = [name for name, each in zip(rows, pair, strict=True) if not each.truth_given]
