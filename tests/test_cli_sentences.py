@@ -709,3 +709,21 @@ def test_alpha_takes_scores_that_are_named_first_and_asks_for_their_prior(own_fi
         for words in (["log.csv"], ["--scores", "log.csv"])
     )
     assert first == flagged and json.loads(first)["metrics"]
+
+
+def test_tags_that_no_option_uses_are_named_with_the_option_that_does(tmp_path):
+    """They were read, and nothing was said of them."""
+    from typer.testing import CliRunner
+
+    from core.cli import app
+
+    rows = [f"g{g},{i},{c},{float(i == c)}" for g in range(3) for i in range(2) for c in range(2)]
+    (tmp_path / "s.csv").write_text("\n".join(["group,image,caption,score", *rows]))
+    (tmp_path / "t.csv").write_text("id,topic\ng0,a\ng1,b\ng2,a\n")
+    words = ["evaluate", str(tmp_path / "s.csv"), "--tags", str(tmp_path / "t.csv")]
+    said = CliRunner().invoke(app, words)
+    assert (
+        said.stderr.strip() == "tags read: topic; `--by topic` measures each value of one"
+        and not said.exit_code
+    )
+    assert "tags read" not in CliRunner().invoke(app, [*words, "--by", "topic"]).stderr

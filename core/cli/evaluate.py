@@ -24,6 +24,8 @@ from core.datasets.shapes import first_groups
 from core.metrics.group_filters import with_tags
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     from core.groups import GroupSet
     from core.metrics.evaluation import Evaluation
 
@@ -65,6 +67,7 @@ def evaluate(
     )  # fmt: skip
     if tags is not None:
         evaluation.tags = read_tags(tags, ids=evaluation.ids)
+        _say_tags(evaluation.tags, by, tag)
     check_slices(evaluation, by, tags)
     if groups is None:
         evaluation = with_tags(evaluation, tag or ())
@@ -98,6 +101,15 @@ def evaluate(
     for column, values in record.get("slices", {}).items() if by else ():
         for value, subset in values.items():
             print(f"\n{column} = {value} ({counted(subset['n_groups'], 'group')})\n{format_metrics(subset)}")
+
+
+def _say_tags(tags: pd.DataFrame, by: str | None, tag: Sequence[str] | None) -> None:
+    """Of tags that no option of the command uses: which they are, and the option that does."""
+    if by is None and not tag and len(tags.columns):
+        names = ", ".join(map(str, tags.columns[:6]))
+        print_note(
+            f"tags read: {names}; `--by {shlex.quote(str(tags.columns[0]))}` measures each value of one"
+        )
 
 
 def _write(folder: Path, evaluation: Evaluation, record: Mapping[str, Any]) -> None:
