@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from commands import crossmatch
+from scipy.stats import binomtest
 from typer.testing import CliRunner
 
 from core.base.errors import InputError
@@ -713,10 +714,6 @@ def test_alpha_takes_scores_that_are_named_first_and_asks_for_their_prior(own_fi
 
 def test_tags_that_no_option_uses_are_named_with_the_option_that_does(tmp_path):
     """They were read, and nothing was said of them."""
-    from typer.testing import CliRunner
-
-    from core.cli import app
-
     rows = [f"g{g},{i},{c},{float(i == c)}" for g in range(3) for i in range(2) for c in range(2)]
     (tmp_path / "s.csv").write_text("\n".join(["group,image,caption,score", *rows]))
     (tmp_path / "t.csv").write_text("id,topic\ng0,a\ng1,b\ng2,a\n")
@@ -727,3 +724,14 @@ def test_tags_that_no_option_uses_are_named_with_the_option_that_does(tmp_path):
         and not said.exit_code
     )
     assert "tags read" not in CliRunner().invoke(app, [*words, "--by", "topic"]).stderr
+
+
+def test_a_printed_interval_is_rounded_once(tmp_path):
+    """12 of 141 have 4.475044 as the lower end, which was recorded as 4.475 and printed as 4.47."""
+    right = np.arange(141) < 12
+    scores = np.where(right[:, None, None], np.eye(2), 1 - np.eye(2))
+    write_scores(tmp_path / "s.csv", scores)
+    low = 100 * binomtest(12, 141).proportion_ci(0.95, "exact").low
+    for more in ([], ["--latex"]):
+        said = CliRunner().invoke(app, ["evaluate", str(tmp_path / "s.csv"), *more]).stdout
+        assert f"{low:.2f}" == "4.48" and "4.48" in said and "4.47" not in said

@@ -355,7 +355,7 @@ FEW_GROUPS = (40, 100)  # of a quick try
 def group_count(place: Any, total: int) -> int:
     """How many groups a run has: beside the preset, as fewer of them are the quickest try. A number is typed, or
     chosen below it; an empty field is all, and so is more than there are, which is said."""
-    label, more = "Number of groups", {"help": HELP["n"], "placeholder": "or type a number"}
+    label, more = "Number of groups", {"help": HELP["n"], "placeholder": "number"}
     field = place.container(key="group-count", gap="xxsmall")
     count = number(field, label, 1, None, None, key="n", **more)
     if count is not None and count > total:

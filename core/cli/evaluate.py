@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from core.metrics.evaluation import Evaluation
 
 
+_DIGITS = 8  # of what is printed with two: rounded twice, 4.475044 was 4.47
+
+
 @takes_score_options
 def evaluate(
     name: options._SetOrFile = None,
@@ -97,8 +100,9 @@ def evaluate(
     print(
         f"{what}: {first}{counted(record['n_groups'], 'group')} of {record['shape']}; truth: {record['truth']}"
     )
-    print(format_metrics(record))
-    for column, values in record.get("slices", {}).items() if by else ():
+    shown = evaluation.record(by, _DIGITS)
+    print(format_metrics(shown))
+    for column, values in shown.get("slices", {}).items() if by else ():
         for value, subset in values.items():
             print(f"\n{column} = {value} ({counted(subset['n_groups'], 'group')})\n{format_metrics(subset)}")
 

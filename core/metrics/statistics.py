@@ -232,10 +232,11 @@ class Estimate(NamedTuple):
     ties: int | None
     clustered: _Clustered | None = None
 
-    def record(self) -> dict[str, Any]:
-        """JSON-safe: value, low, high and chance to 6 decimals, and ties; `clustered` where there are clusters."""
-        found = {name: round(getattr(self, name), 6) for name in self._fields[:4]} | {"ties": self.ties}
-        return found | _clustered_record(self.clustered)
+    def record(self, digits: int = 4) -> dict[str, Any]:
+        """JSON-safe: value, low, high and chance, and ties; `clustered` where there are clusters. digits : decimals;
+        what is printed with fewer is rounded from more of them, not from 4."""
+        found = {name: round(getattr(self, name), digits) for name in self._fields[:4]} | {"ties": self.ties}
+        return found | _clustered_record(self.clustered, digits)
 
     def __str__(self) -> str:
         """An accuracy as it is always shown: with its interval, its chance level and its ties."""
@@ -372,11 +373,11 @@ class Estimate(NamedTuple):
         return float(low), float(high)
 
 
-def _clustered_record(found: NamedTuple | None) -> dict[str, Any]:
+def _clustered_record(found: NamedTuple | None, digits: int = 4) -> dict[str, Any]:
     if found is None:
         return {}
     rounded = {
-        k: round(v, 4) if isinstance(v, float) and k[0] != "p" else v for k, v in found._asdict().items()
+        k: round(v, digits) if isinstance(v, float) and k[0] != "p" else v for k, v in found._asdict().items()
     }
     return {"clustered": rounded}
 
