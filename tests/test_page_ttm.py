@@ -1165,8 +1165,8 @@ def test_a_finished_run_says_that_it_is_one_seed_and_how_it_stands_among_measure
     mean, deviation = np.mean(gains), np.std(gains, ddof=1)
     reach = scipy.stats.t.ppf(0.975, 3) * deviation * np.sqrt(1 + 1 / 4)
     assert len(gains) == 4
-    assert f"This is one seed. 4 measured runs of this kind changed GroupMatch by +{mean:.1f} points" in said
-    assert f"within what one more run would have, +{mean - reach:.1f} to +{mean + reach:.1f}." in said
+    assert f"One seed. 4 measured runs of this kind: +{mean:.1f} points of GroupMatch on average" in said
+    assert f"this one is within the +{mean - reach:.1f} to +{mean + reach:.1f} of one more." in said
     job = TTMRun.of("scenes/left-right", "builtin/clip")
     assert "outside of" in beside_measured(job, (2, 2), mean + reach + 0.1)
     other = {"lr": 1e-5}

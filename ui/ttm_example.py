@@ -77,8 +77,8 @@ def beside_measured(job: AdaptationRun, shape: tuple[int, int], change: float) -
     mean = _signed(float((ends[:, 1] - ends[:, 0]).mean()))
     span = " to ".join(map(_signed, one_more))
     return (
-        f"{counted(len(runs), 'measured run')} of this kind changed GroupMatch by {mean} points on average; this one "
-        f"by {_signed(change)}, {inside} what one more run would have, {span}."
+        f"{counted(len(runs), 'measured run')} of this kind: {mean} points of GroupMatch on average; this one is "
+        f"{inside} the {span} of one more."
     )
 
 

@@ -214,7 +214,7 @@ def _of_one_seed(run: Run, records: Sequence[Mapping[str, Any]]) -> str:
     m, k = map(int, records[0]["shape"].split("x"))
     change = _change_in_points(before["value"], after["value"])
     usual = beside_measured(job, (m, k), change)
-    return f"This is one seed. {usual or '“Add seeds” shows how much of it is chance.'}"
+    return f"One seed. {usual or '“Add seeds” shows how much of it is chance.'}"
 
 
 def _notes(records: Sequence[Mapping[str, Any]]) -> list[str]:
