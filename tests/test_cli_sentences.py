@@ -723,7 +723,16 @@ def test_tags_that_no_option_uses_are_named_with_the_option_that_does(tmp_path):
         said.stderr.strip() == "tags read: topic; `--by topic` measures each value of one"
         and not said.exit_code
     )
-    assert "tags read" not in CliRunner().invoke(app, [*words, "--by", "topic"]).stderr
+    folder = str(tmp_path / "out")
+    for more in (
+        ["--by", "topic"],
+        ["--cluster", "topic"],
+        ["--tag", "topic: a"],
+        ["--json"],
+        ["--out", folder],
+    ):
+        done = CliRunner().invoke(app, [*words, *more])  # each of these has or uses them
+        assert not done.exit_code and "tags read" not in done.stderr, more
 
 
 def test_a_printed_interval_is_rounded_once(tmp_path):

@@ -661,6 +661,8 @@ def test_stop_and_resume_say_what_they_did(tmp_path, monkeypatch):
     said = CliRunner().invoke(app, ["runs", "stop", made.id])
     assert said.exit_code == 0 and f"`crossmatch runs resume {made.id}` lets it go on" in said.stderr
     store.conclude(made.id, attempt, "stopped")
+    said = CliRunner().invoke(app, ["runs", "stop", made.id]).stderr  # it said that it stops
+    assert said == f"{made.id} is not at work: it is stopped\n"
     for name in (made.id, "g-0a0a0a0a"):
         said = CliRunner().invoke(app, ["runs", "resume", name])
         assert f"{name} goes on in the background; `crossmatch runs list` says how far" in said.stderr

@@ -50,6 +50,12 @@ def is_measured(job: AdaptationRun, evaluation: Evaluation) -> bool:
     return bool(_measured(job, evaluation))
 
 
+def group_match_ends(runs: Sequence[Sequence[Mapping[str, Any]]]) -> np.ndarray:
+    """GroupMatch in percent before and after each of these runs, (runs, 2)."""
+    ends = [[steps[at]["metrics"][GROUP_MATCH]["value"] for at in (0, -1)] for steps in runs]
+    return np.array(ends).reshape(-1, 2)
+
+
 def beside_measured(job: AdaptationRun, shape: tuple[int, int], change: float) -> str:
     """How a finished run stands among those that ship, where it is one like them: `Four measured runs ...`; else "".
 
@@ -68,16 +74,16 @@ def beside_measured(job: AdaptationRun, shape: tuple[int, int], change: float) -
     settings = [each.settings.model_copy(update=any_seed) for each in (job, usual)]
     if job.split != usual.split or settings[0] != settings[1]:
         return ""
-    runs = measured_runs(job.model, job.benchmark, shape)
-    ends = np.array([[steps[at]["metrics"][GROUP_MATCH]["value"] for at in (0, -1)] for steps in runs])
-    one_more = _next_gain(ends[:, 1] - ends[:, 0], float(ends[:, 0].mean())) if len(runs) else None
+    ends = group_match_ends(measured_runs(job.model, job.benchmark, shape))
+    gains = ends[:, 1] - ends[:, 0]
+    one_more = _next_gain(gains, float(ends[:, 0].mean())) if len(ends) else None
     if one_more is None:
         return ""
     inside = "within" if one_more[0] <= change <= one_more[1] else "outside of"
-    mean = _signed(float((ends[:, 1] - ends[:, 0]).mean()))
+    mean = _signed(float(gains.mean()))
     span = " to ".join(map(_signed, one_more))
     return (
-        f"{counted(len(runs), 'measured run')} of this kind: {mean} points of GroupMatch on average; this one is "
+        f"{counted(len(ends), 'measured run')} of this kind: {mean} points of GroupMatch on average; this one is "
         f"{inside} the {span} of one more."
     )
 

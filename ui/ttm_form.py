@@ -455,10 +455,8 @@ def _measured_short(job: AdaptationRun, evaluation: Evaluation) -> str:
     it was before, as pages show it; "" where none ship. Markdown."""
     if not ttm_example.is_measured(job, evaluation):
         return ""
-    ends = [
-        steps[-1]["metrics"][GROUP_MATCH]["value"]
-        for steps in measured_runs(job.model, job.benchmark or "", evaluation.shape)
-    ]
+    runs = measured_runs(job.model, job.benchmark or "", evaluation.shape)
+    ends = ttm_example.group_match_ends(runs)[:, 1]
     before, groups = measured_before(job.model, job.benchmark or "") or (None, 0)
     assert before is not None  # where runs ship, the scores before them do too
     spread = f" ± {_pct(np.std(ends, ddof=1))}" if len(ends) > 1 else ""

@@ -98,14 +98,18 @@ def compare(
         order = {"paired": "in order"} if by_order else {}
         show_json({"a": a, "b": b, **where, **of, **order, **_record(first, second)})
         return
-    on = "" if benchmark is None else f" on {benchmark}, split {split}"
-    _print_both((a, b), (first, second), on, (paired, had))
+    _print_both((a, b), (first, second), where, (paired, had))
 
 
 def _print_both(
-    names: tuple[str, str], sides: tuple[Evaluation, Evaluation], on: str, more: Sequence[str]
+    names: tuple[str, str],
+    sides: tuple[Evaluation, Evaluation],
+    where: Mapping[str, str],
+    more: Sequence[str],
 ) -> None:
-    """Each side by itself, then their differences. on : what models scored. more : what comes first, "" left out."""
+    """Each side by itself, then their differences. where : the set and split that models scored, {} of files. more :
+    what comes first, "" left out."""
+    on = f" on {where['benchmark']}, split {where['split']}" if where else ""
     for line in filter(None, more):
         print(f"{line}\n")
     for letter, source, side in zip("AB", names, sides, strict=True):

@@ -61,16 +61,15 @@ def evaluate(
     name, scores, embeddings = _scores_or_embeddings(name, scores, embeddings)
     benchmark = benchmark_argument(name, benchmark)
     _refuse_file(benchmark, "--benchmark takes a set by name")
-    choose = partial(_chosen, tags=tag or (), count=groups)
     if groups is not None and (embeddings or scores or tags):
         refuse_unused("with a file of scores, embeddings or tags: all of it is measured", "groups")
     evaluation = load_evaluation(
-        embeddings, scores, benchmark, model, split, shape, text_only=text_only, choose=choose,
-        columns=columns, command=_command(scores, benchmark, split),
+        embeddings, scores, benchmark, model, split, shape, text_only=text_only,
+        choose=partial(_chosen, tags=tag or (), count=groups), columns=columns,
+        command=_command(scores, benchmark, split),
     )  # fmt: skip
     if tags is not None:
         evaluation.tags = read_tags(tags, ids=evaluation.ids)
-        _say_tags(evaluation.tags, by, tag)
     check_slices(evaluation, by, tags)
     if groups is None:
         evaluation = with_tags(evaluation, tag or ())
@@ -78,15 +77,12 @@ def evaluate(
     file = scores or embeddings
     of = {"benchmark": benchmark, "split": split} if benchmark else {}
     named: dict[str, Any] = {**of, "model": model} if file is None else {"file": str(file), **of}
-    if text_only:
-        named["text_only"] = True
-    if groups is not None:
-        named["first_groups"] = groups
-    record = {**named, **evaluation.record(by)}
+    named |= {"text_only": True} if text_only else {}
+    named |= {} if groups is None else {"first_groups": groups}
     if out is not None:
-        _write(out, evaluation, record)
+        _write(out, evaluation, {**named, **evaluation.record(by)})
     if as_json:
-        show_json(record)
+        show_json({**named, **evaluation.record(by)})
         return
     first = "" if groups is None else "the first "
     if latex:
@@ -95,25 +91,28 @@ def evaluate(
         about = _of_groups([label], evaluation, of, tag or (), first)
         print(_latex_of({row: evaluation}, [about], evaluation.slices(by) if by else None))
         return
+    if tags is not None and not (by or tag or cluster or out):
+        _say_tags(evaluation.tags)
     on = f" on {benchmark}, split {split}" if benchmark else ""
     what = f"{file or model}{on}{', text only (TOT, as TextScore)' if text_only else ''}"
-    print(
-        f"{what}: {first}{counted(record['n_groups'], 'group')} of {record['shape']}; truth: {record['truth']}"
-    )
+    _print_metrics(f"{what}: {first}", evaluation, by)
+
+
+def _print_metrics(begun: str, evaluation: Evaluation, by: str | None) -> None:
+    """Every metric of all groups, and with `by` of those with each of its values. begun : begins the first line."""
     shown = evaluation.record(by, _DIGITS)
+    print(f"{begun}{counted(shown['n_groups'], 'group')} of {shown['shape']}; truth: {shown['truth']}")
     print(format_metrics(shown))
     for column, values in shown.get("slices", {}).items() if by else ():
         for value, subset in values.items():
             print(f"\n{column} = {value} ({counted(subset['n_groups'], 'group')})\n{format_metrics(subset)}")
 
 
-def _say_tags(tags: pd.DataFrame, by: str | None, tag: Sequence[str] | None) -> None:
-    """Of tags that no option of the command uses: which they are, and the option that does."""
-    if by is None and not tag and len(tags.columns):
-        names = ", ".join(map(str, tags.columns[:6]))
-        print_note(
-            f"tags read: {names}; `--by {shlex.quote(str(tags.columns[0]))}` measures each value of one"
-        )
+def _say_tags(tags: pd.DataFrame | None) -> None:
+    """Of a file's tags that nothing that is asked for uses: which they are, and the option that does."""
+    if tags is not None and len(tags.columns):
+        first, names = shlex.quote(str(tags.columns[0])), ", ".join(map(str, tags.columns[:6]))
+        print_note(f"tags read: {names}; `--by {first}` measures each value of one")
 
 
 def _write(folder: Path, evaluation: Evaluation, record: Mapping[str, Any]) -> None:

@@ -389,9 +389,13 @@ def _rename(
 def _stop(run: _RunOrGroup) -> None:
     """Ask a run (or a group's) to stop; it can be resumed."""
     store = RunStore()
-    for run_id in _ids(store, run):
-        store.request_stop(run_id)
-    print_note(f"{run} stops before its next step; `crossmatch runs resume {run}` lets it go on")
+    was = [store.get(run_id) for run_id in _ids(store, run)]
+    for each in was:
+        store.request_stop(each.id)
+    if any(each.live for each in was):
+        print_note(f"{run} is asked to stop; `crossmatch runs resume {run}` lets it go on afterwards")
+    else:
+        print_note(f"{run} is not at work: it is {', '.join(dict.fromkeys(each.status for each in was))}")
 
 
 @runs_app.command("resume", epilog="Example: crossmatch runs resume RUN")

@@ -26,7 +26,7 @@ from core.base.text import _exact_differences, _pct, _signed, _true_minus, count
 from core.datasets.embeddings import RowImage
 from core.datasets.paper_results import load_results
 from core.exchange.layouts import _with_raised_powers
-from core.exchange.seeds import SeedResult
+from core.exchange.seeds import SeedResult, _labelled
 from core.figures import TTMData, bars_data, group_html, margins_data
 from core.figures.group_html import _matching_text
 from core.figures.svg import _curves_svg, bars_svg, margins_svg
@@ -158,9 +158,7 @@ def _conclusions(pairs: Sequence[_Pair], seeds: Sequence[SeedResult], adapted: b
     adapted : whether a pair is one model before and after a run.
     """
     if seeds:
-        changes = {
-            f"{METRICS[r.metric].label}{f', {r.part}' if r.part else ''}": r.change for r in seeds if r.change
-        }
+        changes = {_labelled(r.metric, r.part): r.change for r in seeds if r.change}
         lines = [_true_minus(" ".join(change._told(label))) for label, change in _gain_first(changes).items()]
         meant = _what_rises_mean({label: change.mean for label, change in changes.items()})
         return lines + [meant] * bool(meant)

@@ -77,7 +77,8 @@ class _Pair(NamedTuple):
         steps = [store.steps(each.runs[0].id) for each in runs]
         tested, given = ({}, {}) if apart else _paired_tests(runs, ends, names, store)
         whole = tuple(_complete_seeds(run, store) for run in runs)
-        if tested and not ends and (shared := {*whole[0]} & {*whole[1]}):
+        shared = {*whole[0]} & {*whole[1]}
+        if tested and not ends and shared < {*whole[0]} | {*whole[1]}:
             # A and B are of the seeds that B − A is of: of others they were 0.5 points apart beside a difference of 0.
             same = [run._replace(runs=[r for r in run.runs if seed_of(r) in shared]) for run in runs]
             sides = (ends_now(same[0]), ends_now(same[1]))

@@ -234,7 +234,7 @@ def _cautions(results: Sequence[SeedResult]) -> list[str]:
     """What the numbers of seeds do not say by themselves: what two of them leave open, and what a rise is worth."""
     mains = (GROUP_SCORE, GROUP_MATCH) if IMAGE_SCORE in {r.metric for r in results} else (GROUP_MATCH,)
     told = [
-        " ".join(r.change._told(f"{METRICS[r.metric].label}{f', {r.part}' if r.part else ''}"))
+        " ".join(r.change._told(_labelled(r.metric, r.part)))
         for r in results
         if r.change and r.change._is_undecided and r.metric in mains
     ]
