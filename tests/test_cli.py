@@ -310,6 +310,8 @@ def test_seeds_in_the_foreground_end_with_the_gain_as_a_stored_group_has_it(embe
     assert shown == stored and {each["part"] for each in shown} == {"adapted", "untouched"}
     assert said == [line for line in here("runs", "seeds", "g-2").splitlines() if "  gain " in line]
     assert any("Holm" in line and ", p " in line for line in said)
+    named = "\np: larger p of the exact test over groups and of the one over seeds and groups.\n"
+    assert named in here(*own) and named in here("runs", "seeds", "g-2")
     # The list of runs prints the group's id, and `show` answered that it may have been deleted.
     for more in ((), ("--json",)):
         assert here("runs", "show", "g-2", *more) == here("runs", "seeds", "g-2", *more)

@@ -18,6 +18,7 @@ from core.exchange.layouts import (
     _tabular,
     _with_raised_powers,
 )
+from core.exchange.run_table import _OVER_SEEDS
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import IMAGE_SCORE
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
@@ -43,10 +44,7 @@ _HOLM = (
     "Holm: p of the main metrics (GroupScore, GroupMatch), which a run is judged by, corrected for these alone; of the "
     "others for all metrics of the run."
 )
-_TESTS = (
-    "Gains in points; p is the larger one of two tests, an exact paired one over groups and a t test over seeds and "
-    "groups, and an interval whose p is above 0.05 reaches 0 at least."
-)
+_TESTS = f"Gains in points; p: {_OVER_SEEDS}; an interval whose p is above 0.05 reaches 0 at least."
 
 
 class SeedResult(NamedTuple):
@@ -226,8 +224,10 @@ def _latex_notes(results: Sequence[SeedResult], tested: Mapping[str, Comparison]
 
 
 def _below_lines(results: Sequence[SeedResult]) -> list[str]:
-    """What a terminal says below the line of every metric: what p is corrected for, and what the numbers leave open."""
-    return [_HOLM] * (sum(each.change is not None for each in results) > 1) + _cautions(results)
+    """What a terminal says below the line of every metric: which test p is of and what it is corrected for, and what
+    the numbers leave open."""
+    tested = sum(each.change is not None for each in results)
+    return [f"p: {_OVER_SEEDS}."] * bool(tested) + [_HOLM] * (tested > 1) + _cautions(results)
 
 
 def _cautions(results: Sequence[SeedResult]) -> list[str]:
