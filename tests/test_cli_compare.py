@@ -142,7 +142,11 @@ def test_scores_beside_a_set_are_measured_by_its_truth(by_truth, shipped, tmp_pa
     assert "has 2 of the 300 groups" in evaluate("scenes/left-right", "--scores", part).stderr
     foreign = score_file(tmp_path / "foreign.csv", np.tile(RIGHT, (2, 1, 1)), [shipped.ids[0], "x"])
     error = evaluate("scenes/left-right", "--scores", foreign).exception
-    assert "has 1 group of its 2 that scenes/left-right lacks here, the first 'x'" in str(error)
+    assert f"does not have 1 of the 2 groups of {foreign} here, the first 'x'" in str(error)
+    # “has 400 groups of its 400 that scenes/left-right lacks here”
+    foreign = score_file(tmp_path / "foreign.csv", np.tile(RIGHT, (2, 1, 1)), ["x", "y"])
+    error = evaluate("scenes/left-right", "--scores", foreign).exception
+    assert f"does not have any of the 2 groups of {foreign} here, the first 'x'" in str(error)
 
 
 def test_captions_of_a_file_must_be_those_of_the_set_whose_truth_it_takes(by_truth, shipped):

@@ -233,6 +233,11 @@ def _of_embeddings(path: Path, shape: str | None) -> Evaluation:
     return Evaluation.of(file.group_scores(), None, global_scores=file.all_pairs())
 
 
+def _of_all(count: int, total: int) -> str:
+    """`1 of the 2 groups`, `any of the 400 groups`: how many a set does not have."""
+    return f"{'any' if count == total else count} of the {counted(total, 'group')}"
+
+
 def _by_truth_of(
     benchmark: str,
     groups: GroupSet,
@@ -246,8 +251,8 @@ def _by_truth_of(
     others = [name for name in file.ids if name not in known]
     if len(others) == len(file.ids) or (others and not common):
         raise InputError(
-            f"{path} has {counted(len(others), 'group')} of its {len(file.ids)} that {benchmark} lacks here, the first "
-            f"{others[0]!r}; name the benchmark and --split that the file was made on, or leave the benchmark out."
+            f"{benchmark} does not have {_of_all(len(others), len(file.ids))} of {path} here, the first {others[0]!r}; "
+            "name the benchmark and --split that the file was made on, or leave the benchmark out."
         )
     if others:
         kept = np.isin(file.ids, groups.ids)
