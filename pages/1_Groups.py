@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
+from functools import partial
 from typing import Any, NamedTuple, Self
 
 import altair as alt
@@ -23,7 +24,7 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import GroupData
 from core.metrics.groups import METRICS
-from ui.export import bars_note, selection_name
+from ui.export import bars_note, groups_table, selection_name
 from ui.fields import warn_number
 from ui.group_table import CARDS, TABLE, choose_layout, group_table
 from ui.group_table import PER_PAGE as ROWS
@@ -219,7 +220,8 @@ def export_groups(selection: ui.Selection, evaluation: Evaluation, place: DeltaG
         exports = ui.evaluation_exports(selection, {selection.model: evaluation})
         bars = {"metrics": lambda: metrics_figure(evaluation)}
         name = f"groups-{selection_name(selection)}"
-        ui.export_section(name, evaluation.table, bars, note=bars_note(evaluation.outcomes), **exports)
+        table = partial(groups_table, selection.model, evaluation)
+        ui.export_section(name, table, bars, note=bars_note(evaluation.outcomes), **exports)
 
 
 def card(model: str, evaluation: Evaluation, group: Group, index: int) -> None:

@@ -22,7 +22,7 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import MAX_SLICES, Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from ui import ladder
-from ui.export import MARGIN_NOTE, bars_note, csv_button, row_names, selection_name, tags_table
+from ui.export import MARGIN_NOTE, bars_note, csv_button, groups_table, row_names, selection_name, tags_table
 from ui.formatting import against_chance
 from ui.selection import last_benchmark
 from ui.uploads import FORMATS, new_upload, show_left_out, stored_upload
@@ -155,7 +155,7 @@ def thresholds(
         marked, note = threshold_section(evaluation)
         ui.export_section(
             name,
-            evaluation.table,
+            partial(groups_table, model, evaluation),
             {"metrics": bars, **marked},
             table_label="Groups (CSV)",
             note={"metrics": bars_note(evaluation.outcomes), **dict.fromkeys(marked, note)},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import tempfile
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +34,7 @@ from core.scorers import plugins
 from core.scoring.cache import ScoreCache
 from ui import import_workbench, misplaced
 from ui.compute_queue import READING
-from ui.export import MARGIN_NOTE, measured_name, metrics_table
+from ui.export import MARGIN_NOTE, groups_table, measured_name, metrics_table
 from ui.formatting import against_chance, of_groups
 from ui.misplaced import WAY_IMAGES, WAY_SCORES
 from ui.page import ask_beside, error_text
@@ -372,7 +373,7 @@ def file_section(entry: str, shape: str) -> None:
     with st.container(horizontal=True):
         ui.export_section(
             f"your-scores-{measured_name([entry])}",
-            ui.cached_on(evaluation, "table", evaluation.table),
+            partial(groups_table, entry, evaluation),
             {"margins": figure},
             title=f"{name}: {size}",
             note=MARGIN_NOTE,

@@ -23,7 +23,7 @@ from core.cli import app
 from core.datasets import score_files
 from core.datasets.score_files import read_scores, write_scores
 from core.exchange import importing
-from core.exchange.frames import curves_frame, matchings_frame, metrics_frame
+from core.exchange.frames import _groups_file, curves_frame, matchings_frame, metrics_frame
 from core.exchange.groups import _groups_frame, export_groups
 from core.exchange.layouts import FORMATS, LAYOUTS, Adapted, Result, _difference_notes, layout_table
 from core.exchange.runs import export_run, import_run
@@ -547,6 +547,22 @@ def here(*arguments: object) -> str:
     done = CliRunner().invoke(app, list(map(str, arguments)), catch_exceptions=False)
     assert done.exit_code == 0, done.output
     return done.stdout
+
+
+def test_the_file_of_groups_has_whole_verdicts_short_margins_its_model_and_the_version():
+    """It had verdicts 1.0 and margins like 0.9477759999999904, and nothing said whose they were."""
+    tags = pd.DataFrame({"model": ["old", "new", "old"]})
+    scores = np.array([[[0.7, 0.1], [0.2, 0.5]], [[0.0, 1e-9], [0.0, 0.0]], [[1.0, 0.0], [1.0, 0.0]]])
+    table = _groups_file(Evaluation.of(scores, np.tile([0, 1], (3, 1)), list("abc"), tags=tags), "mine")
+    assert table["group_match"].tolist() == [1, 0, 0] and table["group_match"].dtype == int
+    assert table["margin"].tolist() == [0.9, 1e-9, 0.0]  # 0.7 + 0.5 − 0.2 − 0.1; a small one is no tie
+    assert table["tied"].tolist() == [False, False, True] and table["matching"].tolist() == ["0 1", "1 0", ""]
+    # of group a both images are right; of group b the second ties its captions and the first prefers the false one
+    assert table["individual_match"].tolist()[0] == 1.0
+    assert table["tag model"].tolist() == ["old", "new", "old"] and {*table["model"]} == {"mine"}
+    assert list(table)[-1] == "crossmatch_version" and {*table["crossmatch_version"]} == {
+        version("crossmatch")
+    }
 
 
 def test_scores_matchings_metrics_and_rows_by_command(tmp_path):

@@ -309,6 +309,13 @@ def evaluation_exports(
     }
 
 
+def groups_table(model: str, evaluation: Evaluation) -> pd.DataFrame:
+    """A row per group: verdicts, matching and margin, with the model's or file's name and the version."""
+    from core.exchange.frames import _groups_file
+
+    return _groups_file(evaluation, row_names([model])[0])
+
+
 def metrics_table(name: str, evaluation: Evaluation) -> pd.DataFrame:
     """A row per metric, in percent: value, 95 % interval, chance level, tied groups; the interval by cluster too, where
     groups hang together. name : of the model or file."""
@@ -391,7 +398,7 @@ def group_exports(selection: Selection, evaluation: Evaluation, index: int) -> d
     ]
     found = f"grep -h {shlex.quote(group.id)} scores.csv matchings.csv"
     return {
-        "table": lambda: evaluation.table().iloc[[index]],
+        "table": lambda: groups_table(selection.model, evaluation).iloc[[index]],
         "more": button,
         "command": "\n".join([*commands, found]),
         "report": whole["report"],

@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from core.base.lazy import pandas as pd
-from core.exchange.run_table import _origin
+from core.exchange.run_table import _origin, _software_version
+from core.metrics.groups import METRICS
 
 if TYPE_CHECKING:
     from core.metrics.evaluation import Evaluation
@@ -37,6 +38,23 @@ _CURVES = (
 def matchings_frame(evaluation: Evaluation) -> pd.DataFrame:
     """One row per group: id, tags, each metric's outcome, induced matching (`1 0`; empty if tied), margin, tied."""
     return evaluation.table()
+
+
+def _groups_file(evaluation: Evaluation, model: str) -> pd.DataFrame:
+    """`matchings_frame` for people: verdicts as whole numbers, margins without the noise of floats, whose scores these
+    are and the version of Crossmatch that writes it.
+
+    model : or file, as other exported tables call it. A tag of one of these two names keeps its values as `tag NAME`.
+    """
+    origin = {"model": model, "crossmatch_version": _software_version()}
+    table = evaluation.table().rename(columns={name: f"tag {name}" for name in origin})
+    whole = [name for name in evaluation.outcomes if not METRICS[name].share]
+    # Digits, not decimals: a small margin is no tie.
+    margin = [float(f"{value:.{_MARGIN_DIGITS}g}") for value in table["margin"]]
+    return table.astype(dict.fromkeys(whole, int)).assign(margin=margin, **origin)
+
+
+_MARGIN_DIGITS = 6
 
 
 def metrics_frame(evaluation: Evaluation, by: str | None = None) -> pd.DataFrame:
