@@ -10,8 +10,9 @@ from core.figures.text import escape_markdown
 from core.groups import GroupSet
 from ui import debias, debias_alpha, debias_views
 from ui.navigation import DEBIAS_VIEWS, RETRIEVAL_VIEWS
-from ui.old_links import forget_views, mark_address, present_name, warn_without_effect
+from ui.old_links import mark_address, warn_without_effect
 from ui.retrieval_files import own_retrieval_set
+from ui.views import read_view, view_field
 
 LEAD = (  # one line of a laptop: the figure has the height of a second one
     "A captioner rates how likely a sentence is for a picture, and favours common ones. **Alpha** takes out this "
@@ -31,19 +32,12 @@ def usable_views(selection: ui.Selection | None, asked: str) -> list[str]:
 
 
 def page(selection: ui.Selection | None) -> None:
-    ui.warn_unknown("view", [asked], VIEWS)
+    ui.warn_unknown("view", [asked.unknown], VIEWS)
     # One line on a laptop; on a phone the style has the views above all else, in a line that a finger moves.
     bar = st.container(horizontal=True, vertical_alignment="center", gap="small", key="debias-views")
-    view = bar.segmented_control(
-        "View",
-        usable_views(selection, asked),
-        default=ALPHA,
-        key="view",
-        bind="query-params",
-        required=True,
-        label_visibility="collapsed",
-        width="content",
-    )
+    with bar:
+        views = usable_views(selection, asked.name)
+        view = view_field("view", views, label_visibility="collapsed", width="content")
     if selection is None:
         (debias_views.trainset_view if view == TRAINSET else debias_views.retrieval_view)()
         if view == RETRIEVAL:
@@ -53,9 +47,9 @@ def page(selection: ui.Selection | None) -> None:
     if view == BLIND:
         blind(selection)
     elif selection.file:
-        file_debiased(selection, view or ALPHA, bar)
+        file_debiased(selection, view, bar)
     else:
-        debiased(selection, view or ALPHA, bar)
+        debiased(selection, view, bar)
     ui.cite(selection.selected_groups, ("VGPT",))
 
 
@@ -112,14 +106,11 @@ def debiased_views(inputs: debias.DebiasInputs, groups: GroupSet, view: str) -> 
 
 
 debias.first_visit()
-forget_views(RETRIEVAL_VIEWS)
-came_with = st.session_state.get("carried", {})  # a button's, which `open_page` gives the widgets
-asked = present_name(
-    "view", came_with.get("view", st.session_state.get("view", st.query_params.get("view", ALPHA)))
-)
-shipped = "Shipped results, which no selection changes" if asked in (TRAINSET, RETRIEVAL) else ""
+ui.restore_carried_state()  # by a button of another view: the selection depends on the view
+asked = read_view("view", VIEWS, elsewhere=RETRIEVAL_VIEWS)
+shipped = "Shipped results, which no selection changes" if asked.name in (TRAINSET, RETRIEVAL) else ""
 selection = ui.open_page(
-    "Debias", LEAD, instead=shipped, nearest_model=None if asked == BLIND else debias.nearest_captioner
+    "Debias", LEAD, instead=shipped, nearest_model=None if asked.name == BLIND else debias.nearest_captioner
 )
 warn_without_effect(
     dict.fromkeys(("batch", "end"), "it is an option of the model's score; choose it beside the model")

@@ -29,9 +29,9 @@ from ui import retrieval as part
 from ui import retrieval_own as own
 from ui.formatting import touch_help
 from ui.navigation import ASK, CHANGES, DEBIAS_VIEWS, RETRIEVAL_VIEWS, TRAIN
-from ui.old_links import forget_views, present_name
 from ui.strategy_time import time_line
 from ui.trained import base_of, in_words, trained_models, trained_name
+from ui.views import read_view, view_field
 
 _OF_COLA = "[Cola](https://github.com/arijitray1993/COLA)"
 LEAD = (  # of two or three lines on a phone, as those below
@@ -519,17 +519,9 @@ def after(run: Run) -> None:
 
 
 def page(store: ui.VisitorStore) -> None:
-    ui.warn_unknown("view", unknown_views, RETRIEVAL_VIEWS)
+    ui.warn_unknown("view", [asked.unknown], RETRIEVAL_VIEWS)
     with st.container(key="retrieval-views"):  # which the style keeps in one line on a phone
-        view = st.segmented_control(
-            "View",
-            RETRIEVAL_VIEWS,
-            key="view",
-            bind="query-params",
-            default=ASK,
-            required=True,
-            label_visibility="collapsed",
-        )
+        view = view_field("view", RETRIEVAL_VIEWS, label_visibility="collapsed")
     if view == CHANGES:
         retrieval_table.table()
     elif view == TRAIN:
@@ -538,23 +530,12 @@ def page(store: ui.VisitorStore) -> None:
         look()
 
 
-def forget_unknown_view() -> list[str]:
-    """Take a view that this page does not have out of the address; returns it, where it is not one of Debias, whose
-    name for a view may have come along."""
-    forget_views(DEBIAS_VIEWS)
-    asked = st.query_params.get("view")
-    if asked is None or present_name("view", asked) in RETRIEVAL_VIEWS:
-        return []
-    forget_views((asked,))
-    return [asked]
-
-
-unknown_views = forget_unknown_view()
 ui.restore_carried_state()  # by a button of another view: the lead is that of the view which it opens
-# What is chosen reaches the address only when the field is drawn.
-view = present_name("view", st.session_state.get("view") or st.query_params.get("view", ASK))
+asked = read_view("view", RETRIEVAL_VIEWS, elsewhere=DEBIAS_VIEWS)
 chosen_set = st.session_state.get("rset") or st.query_params.get("rset", "")
-lead = choices.LEAD if view == ASK and choices.is_choice_set(chosen_set) else LEADS.get(view, LEAD)
-ui.open_page("Retrieval", lead, pick=False, sidebar=view not in (CHANGES, TRAIN))
+lead = (
+    choices.LEAD if asked.name == ASK and choices.is_choice_set(chosen_set) else LEADS.get(asked.name, LEAD)
+)
+ui.open_page("Retrieval", lead, pick=False, sidebar=asked.name not in (CHANGES, TRAIN))
 with ui.show_errors():
     page(ui.VisitorStore())

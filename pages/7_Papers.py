@@ -25,6 +25,7 @@ from ui.formatting import unbroken
 from ui.measured_here import _FIRST_LINES, beside_note, figure_numbers, record_here
 from ui.missing import ways_to_get
 from ui.navigation import TRAIN
+from ui.views import read_view, view_field
 
 LEAD = (
     "The tables of three papers, the same measured on the built-in world, and your own numbers beside them."
@@ -81,16 +82,9 @@ def choose() -> str:
     st.query_params.pop("published", None)
     of_world = "world" in st.query_params or asked in table_html.table_choices(table_html.WORLD)
     holder = table_html.WORLD if of_world else names[0]
-    chosen = st.segmented_control(
-        "Tables of",
-        names,
-        default=None if "paper" in st.session_state else holder,
-        key="paper",
-        bind="query-params",
-        required=True,
-        label_visibility="collapsed",
-    )
-    return str(chosen)
+    asked_paper = read_view("paper", names, holder)
+    ui.warn_unknown("paper", [asked_paper.unknown], names)
+    return view_field("paper", names, "Tables of", label_visibility="collapsed")
 
 
 def paper_link(short: str) -> None:
@@ -126,7 +120,6 @@ def choose_table(paper: str) -> table_html.TableChoice:
 def warn_unknown(papers_here: Sequence[str], asked: str) -> None:
     """Name in one sentence the paper or the table of the address that does not exist, and those that do."""
     tables = [t for p in papers_here if p != YOURS for t in table_html.table_choices(p)]
-    ui.warn_unknown("paper", [st.query_params.get("paper", "")], papers_here)
     ui.warn_unknown("table", [asked], tables)
 
 

@@ -56,6 +56,7 @@ from ui.uploads import (
     upload_store,
     why_no_prior,
 )
+from ui.views import read_view, view_field
 
 NAMED = 5  # files, in a sentence
 LEAD = "Add images, scores, embeddings or models of your own. Every file is checked, and no file is ever run."
@@ -620,13 +621,9 @@ if public_mode.is_public():
         scores()
 else:
     import_workbench.show_added()
-    way = st.container(key="ways").segmented_control(
-        "What do you want to add?",
-        list(WAYS),
-        default=next(iter(WAYS)),
-        key="way",
-        bind="query-params",
-        required=True,
-    )
+    asked = read_view("way", list(WAYS))
+    ui.warn_unknown("way", [asked.unknown], WAYS)
+    with st.container(key="ways"):
+        way = view_field("way", list(WAYS), "What do you want to add?")
     with ui.show_errors():
-        WAYS[way or next(iter(WAYS))]()
+        WAYS[way]()

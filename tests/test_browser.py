@@ -31,7 +31,7 @@ from core.ttm.run import TTMRun, store_embeddings
 from core.ttm.seeds import seeded
 from ui import history
 from ui.lessons import LESSONS
-from ui.navigation import RETRIEVAL_VIEWS
+from ui.navigation import DEBIAS_VIEWS, RETRIEVAL_VIEWS
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 
@@ -305,6 +305,39 @@ def test_however_slow_the_machine_a_page_that_is_left_keeps_its_own_address(chro
         page.go_back()
     page.close()
     assert steps == ["/Groups?set=x&group=2", "/Groups?set=x&group=1", "/Matching?set=x"]
+
+
+@pytest.mark.parametrize(
+    "path, key, views",
+    [
+        ("/Debias?set=scenes/triples&model=builtin/blip-caption&alpha=0.4", "view", DEBIAS_VIEWS[:2]),
+        ("/Retrieval", "view", RETRIEVAL_VIEWS[:2]),
+        ("/Papers", "paper", ("Test-Time Matching", "Cola")),
+        ("/Your_Data", "way", ("Images and captions", "Stored data")),
+    ],
+)
+def test_a_view_is_a_step_of_the_back_button_and_forward_leads_to_it_again(visit, path, key, views):
+    """Back left the page: from Debias' second view, to whatever page was before it."""
+    page = visit(path)
+    chosen = page.locator(f".st-key-{key}").get_by_role("radio", name=views[0], exact=True)
+    other = page.locator(f".st-key-{key}").get_by_role("radio", name=views[1], exact=True)
+    chosen.and_(page.locator("[aria-checked=true]")).wait_for()
+    settle(page)
+    first = page.url
+    other.click()
+    page.wait_for_url(re.compile(f"[?&]{key}="))
+    settle(page)
+    second = page.url
+    for _ in range(2):
+        page.go_back()
+        chosen.and_(page.locator("[aria-checked=true]")).wait_for()
+        settle(page)
+        assert unquote(page.url) == unquote(first)
+        page.go_forward()
+        other.and_(page.locator("[aria-checked=true]")).wait_for()
+        settle(page)
+        assert unquote(page.url) == unquote(second)
+    no_error_box(page)
 
 
 def scrolled(page) -> float:

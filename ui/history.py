@@ -1,4 +1,4 @@
-"""The browser's back button: one step per page, and per group, run or lesson that was opened on it.
+"""The browser's back button: one step per page, per view of it, and per group, run or lesson that was opened on it.
 
 Streamlit adds a step for every message about the address, also for those that it sends while a page is left or drawn,
 where the next page's may come before the page's own path. The script makes one step of all that follows a click or a
@@ -11,7 +11,12 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-STEPS = ("group", "run", "lesson")  # query parameters whose change is a step of its own
+STEPS = (
+    "group",
+    "run",
+    "lesson",
+)  # query parameters whose change is a step of its own: what is opened on a page
+_VIEWS = ("view", "paper", "way")  # and those of `ui.views`, another view of it
 _SCRIPT = """
 <script>
 (() => {
@@ -69,10 +74,10 @@ _SCRIPT = """
   history.pushState = (state, title, url) => {
     const now = new URL(location.href), next = new URL(url, now);
     if (next.pathname === now.pathname) {
-      const step = STEPS.some(name => now.searchParams.get(name) !== next.searchParams.get(name));
+      const changed = name => now.searchParams.get(name) !== next.searchParams.get(name);
+      const view = VIEWS.some(changed), step = view || STEPS.some(changed);
       const add = step && !pushed;
       pushed ||= step;
-      const view = now.searchParams.get("view") !== next.searchParams.get("view");
       const stays = document.querySelector(".st-key-in-place");  // which shows what is chosen where it was chosen
       const pair = next.searchParams.get("pair");
       const details = () => document.querySelector(".st-key-pair-details");
@@ -104,7 +109,7 @@ _SCRIPT = """
 
 def script() -> str:
     """The script as HTML."""
-    return _SCRIPT.replace("STEPS", str(list(STEPS)))
+    return _SCRIPT.replace("STEPS", str(list(STEPS))).replace("VIEWS", str(list(_VIEWS)))
 
 
 def tidy_history() -> None:

@@ -75,16 +75,6 @@ def present_name(key: str, name: str) -> str:
     return RENAMED.get(key, {}).get(name, name)
 
 
-def forget_views(names: Collection[str]) -> None:
-    """Take a view of this name, which another page has and the reader came with, out of the address and of the state,
-    from where the field of this page's views would write it into the address."""
-    if present_name("view", st.query_params.get("view", "")) in names:
-        with suppress(StreamlitAPIException):  # a field that is drawn already takes it out by itself
-            del st.query_params["view"]
-    if present_name("view", st.session_state.get("view") or "") in names:
-        del st.session_state["view"]
-
-
 def read_old_links() -> None:
     """Select an option by its present name where the address has its former one, and the set where it is left out."""
     query = st.query_params
