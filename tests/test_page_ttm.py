@@ -72,10 +72,13 @@ def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
     test = app(TTM, set=SET)
     assert "selects 60 of 300 groups" in plain(test)  # 20 %
     # It gave -6 to +14 as a forecast, and a line below, of measured runs, +7.5 to +18.3.
-    expected = (
-        "measured on this very set, below. From the scores alone, without labels, the forecast would be"
-    )
-    assert expected in plain(test) and "Forecast from" not in plain(test)
+    lines = [each.value.replace("\\", "") for each in test.caption]
+    (beside,) = [
+        line for line in lines if "What such runs changed was measured on this very set, below." in line
+    ]
+    assert "forecast" not in beside and "Forecast from" not in plain(test)
+    (fold,) = [each for each in test.expander if each.label == "What this run would train on"]
+    assert any("From the scores alone" in each.value for each in fold.caption)
     assert any(each.label.startswith("Where it helps and where it harms") for each in test.expander)
     fine(test.slider(key="share").set_value(50).run())
     assert "selects 150 of 300 groups" in plain(test)
