@@ -102,14 +102,17 @@ def pick_image_count(name: str) -> int:
 
 
 def pick_models(models: Sequence[str]) -> list[str]:
-    """The model, and the one that it is compared with, where there is one."""
+    """The model, and the one that it is compared with, where there is one. First the one that every strategy of the
+    page began with, so that a query has one and the same result before training in all views."""
     trained = trained_models()
 
     def words(model: str) -> str:
         return trained.get(model, model)
 
-    one = ui.model_field("Model", [*models, *trained], "left", format_func=words)
-    other = ui.model_field("Compare with", ["none", *models, *trained], "right", format_func=words)
+    names = [*models, *trained]
+    first = names.index(PROTOCOL_BASE) if PROTOCOL_BASE in names else 0
+    one = ui.model_field("Model", names, "left", index=first, format_func=words)
+    other = ui.model_field("Compare with", ["none", *names], "right", format_func=words)
     return list(dict.fromkeys(m for m in (one, other) if m and m != "none"))
 
 

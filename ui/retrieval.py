@@ -109,7 +109,7 @@ def ranked_html(
         words = (
             _words_html(row)
             if found.asked is None
-            else _objects_html(found.asked.judged(getattr(image, "scene", None)))
+            else _objects_html(found.asked.judged(getattr(image, "scene", None)), row.apart)
         )
         note = f"{told}<div>{words}</div>" if revealed else '<span class="cm-mark">?</span>'
         if revealed is None:
@@ -136,13 +136,15 @@ def ranks_compared(first: Sequence[RankedImage], second: Sequence[RankedImage]) 
     )
 
 
-def _objects_html(judged: Sequence[tuple[str, bool | None]]) -> str:
-    """`red cube ✓ · blue ball ✗`: which of the objects that were asked for a picture shows."""
+def _objects_html(judged: Sequence[tuple[str, bool | None]], apart: bool = False) -> str:
+    """`red cube ✓ · blue ball ✗`: which of the objects that were asked for a picture shows. apart : it has all of their
+    words, which is marked as of a query for one object."""
     marks = {True: "✓", False: "✗", None: "unclear"}
-    return " · ".join(
+    shown = " · ".join(
         f'<span style="white-space:nowrap"><b>{escape(what)}</b> {marks[shown]}</span>'
         for what, shown in judged
     )
+    return f'{shown}<br><span class="cm-apart">every word, on the wrong objects</span>' if apart else shown
 
 
 def _words_html(row: RankedImage) -> str:
@@ -150,7 +152,7 @@ def _words_html(row: RankedImage) -> str:
     has, lacks = (" and ".join(f"<b>{escape(w)}</b>" for w in words) for words in (row.shared, row.missing))
     if row.right and has:
         return f"{has} on one object"
-    if has and not lacks:
+    if row.apart:
         return f'<span class="cm-apart">{has} on different objects</span>'
     return ", ".join([f"has {has}"] * bool(has) + [f"lacks {lacks}"] * bool(lacks))
 
@@ -179,12 +181,13 @@ def list_result(
         return f"None of these {len(found)} pictures shows **{asked}**: no metric counts this query."
     first = sum(row.right for row in rows)
     said = [f"**{first} of the first {len(rows)} show{'s' * (first == 1)} {asked}.**"]
-    apart = sum(not row.right and bool(row.shared) and not row.missing for row in rows)
+    apart = sum(row.apart for row in rows)
     if apart:
         others = len(rows) - first
         whose = "the other one" if others == apart == 1 else f"{apart} of the other {others}"
         whose = whose[0].upper() + whose[1:]
-        said.append(f"**{whose} {'has' if apart == 1 else 'have'} every word, but on different objects.**")
+        where = "different objects" if found.asked is None else "the wrong objects"
+        said.append(f"**{whose} {'has' if apart == 1 else 'have'} every word, but on {where}.**")
     said.append(f"{right} of all {len(found)} pictures {'is' if right == 1 else 'are'} right.")
     measured, words = average_precision(found, query, scores, pool), in_words(model)
     if measured is None:

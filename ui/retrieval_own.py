@@ -19,7 +19,7 @@ from ui.selection import set_state
 from ui.trained import in_words
 
 LONGEST = 200  # characters of a query
-# Words that the built-in models know; half of the first pictures have both, on different objects.
+# Words that the built-in models know; some of the first pictures have both, on different objects.
 TELLING = "a green sphere"
 
 

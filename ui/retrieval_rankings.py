@@ -216,7 +216,7 @@ def _side_by_side(rankings: Rankings, found: RetrievalSubset, query: str, name: 
     asked = own.own_query(found, query) if known is None else found.one_query(known)
     is_judged = asked.phrases is not None or asked.asked is not None
     others = [] if known is not None else own.say_what_is_known(found, asked, [rankings.model])
-    titles = {BEFORE: "Before", name: f"After {retrieval.label(name)}"}
+    titles = {BEFORE: f"Before, {rankings.model}", name: f"After {retrieval.label(name)}"}
     sides = {
         which: _Side.scored(rankings, asked, which)
         if known is None
@@ -243,7 +243,7 @@ def _other_ranks(sides: dict[str, _Side], which: str) -> list[str]:
 
 
 def _side_line(title: str, asked: RetrievalSubset, side: _Side, is_judged: bool) -> str:
-    """`**Before: 3 of the first 6 show a red cube**; average precision 45.3 % (chance 9.1 %).`"""
+    """`**After Linear: 3 of the first 6 show a red cube**; average precision 45.3 % (chance 9.1 %).`"""
     said, shown = part.as_object(asked, 0), len(side.rows)
     if not is_judged:
         return f"**{title}: the first {shown} of {len(asked)} pictures for {said}.**"

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from core.datasets.sets import Retrieval
-from core.scenes.captions import SYNONYMS
+from core.scenes.captions import SYNONYMS, Phrase
 
 
 class RankedImage(NamedTuple):
@@ -24,6 +24,9 @@ class RankedImage(NamedTuple):
     tied: bool  # some other image of the list has the same score and is of the other kind
     shared: tuple[str, ...]  # words of the query that something in the image is
     missing: tuple[str, ...]
+    apart: bool = (
+        False  # nothing is missing, but an object that the query names is: Cola's hardest distractor
+    )
 
 
 def ranked_images(
@@ -94,15 +97,27 @@ def shared_word_counts(
 
 def _present_and_missing_words(
     found: Retrieval, query: int, image: int
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The query's words that are somewhere in an image, and those that are not; empty where the set has no graphs."""
-    phrases, source = getattr(found, "phrases", None), found.images[image]
-    scene = getattr(source, "scene", None)
-    if phrases is None or scene is None:
-        return (), ()
-    asked = [(name, value) for name, value in phrases[query].attributes() if value]
+) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
+    """The query's words that are somewhere in an image, those that are not, and whether all are there without every
+    object that they name; empty where nobody knows what is in the image."""
+    scene = getattr(found.images[image], "scene", None)
+    phrases, words = _asked_phrases(found, query)
+    if not phrases or scene is None:
+        return (), (), False
+    asked = dict.fromkeys((n, v) for phrase in phrases for n, v in phrase.attributes() if v)
     here = {(name, getattr(o, name)) for o in scene.objects for name, _ in asked}
-    words = set(found.queries[query].split())
     said = {value: next((w for w in SYNONYMS.get(value, ()) if w in words), value) for _, value in asked}
     shared = tuple(said[v] for n, v in asked if (n, v) in here)
-    return shared, tuple(said[v] for n, v in asked if (n, v) not in here)
+    missing = tuple(said[v] for n, v in asked if (n, v) not in here)
+    whole = all(any(phrase.fits(o) for o in scene.objects) for phrase in phrases)
+    return shared, missing, not missing and not whole
+
+
+def _asked_phrases(found: Retrieval, query: int) -> tuple[tuple[Phrase, ...], set[str]]:
+    """The objects that a query names, one or, of a query in one's own words, several, and its words; none where the set
+    cannot read them."""
+    several = getattr(found, "asked", None)
+    if several is not None:
+        return several.statement.phrases, {*" ".join(several.nouns).split()}
+    phrases = getattr(found, "phrases", None)
+    return () if phrases is None else (phrases[query],), {*found.queries[query].split()}
