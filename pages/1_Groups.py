@@ -165,10 +165,11 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
     indices, active = chosen.indices(groups, evaluation), chosen.described(groups)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="gallery-count"):
         shown = escape_markdown(" · ".join([f"{len(indices)} of {len(groups)} groups", *active]))
-        letters = " A letter behind a caption: the image it belongs to." if pictures and not as_table else ""
-        st.caption(shown, width="content", help=f"{what_a_margin_is(evaluation)}{letters}")
+        st.caption(shown, width="content", help=what_a_margin_is(evaluation))
         if active and len(indices):
             st.button("Clear filters", on_click=clear_filters, type="tertiary", icon=":material/close:")
+        if pictures and not as_table and len(indices):
+            ui.card_key()
     if not len(indices):
         st.info(
             "No group passes these filters; remove a verdict, a search word or the margins.",

@@ -489,6 +489,7 @@ def test_on_a_phone_the_toolbar_of_the_gallery_has_two_rows_and_a_picture_is_nea
     first = page.locator(".st-key-gallery img").first
     first.wait_for()
     settle(page)
+    assert page.get_by_text("true image").is_visible()
     assert first.bounding_box()["y"] <= 360
     parts = page.locator(".st-key-gallery-toolbar").locator(
         "button, label:has([role=switch], [type=checkbox])"

@@ -25,6 +25,22 @@ def test_a_card_says_which_image_each_caption_belongs_to_and_a_caption_of_none_h
     assert "cm-own" not in group_html.card_html(["<img a>"], ["x"], [])
 
 
+@pytest.mark.parametrize(("scores", "truth", "signs"), [
+    (SCORES, TRUTH, [("A", "✓"), ("B", "✓")]),  # 1 + 4 > 3 + 1.5
+    (SCORES, TRUTH[::-1], [("B", "✗ A"), ("A", "✗ B")]),
+    (SCORES[:1], [0], [("A", ""), ("", "✗ A")]),  # of one image
+    (np.array([[1.0, 2.0], [1.0, 2.0]]), TRUTH, [("A", ""), ("B", "")]),  # two matchings tie
+])  # fmt: skip
+def test_a_card_says_behind_each_caption_what_the_model_matched_it_with(scores, truth, signs):
+    data, pairs = view(scores, truth), [(i, j) for i, j in enumerate(truth)]
+    card = group_html.card_html(["<img>"] * len(scores), ["x", "y"], [], pairs, data)
+    items = [re.sub("<[^>]*>", "", item).strip() for item in re.findall(r"<li>.(.*?)</li>", card)]
+    assert items == [f"{own} {sign}".strip() for own, sign in signs]
+    said = re.findall(r'aria-label="the model matches it with image (.), (right|wrong)"', card)
+    assert len(said) == sum(bool(sign) for _, sign in signs)
+    assert all(kind == "right" for _, kind in said) == all("✗" not in sign for _, sign in signs)
+
+
 def view(scores, truth) -> GroupData:
     return Evaluation.of(np.array([scores]), np.array([truth]), ["g"]).group(0)
 

@@ -51,6 +51,31 @@ def test_a_link_to_a_page_of_the_gallery_shows_its_groups(app):
     assert "attribute-swap/test/0024" in third and "attribute-swap/test/0000" not in third
 
 
+def test_cards_say_above_them_what_stands_behind_a_caption_and_what_the_model_matched(app):
+    """The letter was explained at a question mark alone, and what the model chose was nowhere."""
+    test = app(GROUPS, set="scenes/left-right")
+    key = next(part for part in html(test).split("\n") if "cm-behind" in part)
+    wide, narrow = (
+        " ".join(re.sub("<[^>]*>", "", each).split()) for each in key.split('<span class="cm-narrow">')
+    )
+    assert wide == (
+        "Behind a caption: A it belongs to image A · ✓ the model matches it so · ✗ A the model matches it with image A"
+    )
+    assert narrow == "A true image · ✓ ✗ matched"  # of a phone
+    assert "letter behind" not in " ".join(each.proto.help for each in test.caption)
+    evaluation = ui.evaluate(selection.whole_test_set("scenes/left-right", "builtin/clip"))
+    cards = html(test).split('class="cm-card"')[1:]
+    assert len(cards) == 12
+    for card, matching, truth in zip(cards, evaluation.matches.matching, evaluation.truth, strict=False):
+        matched = re.findall(r"<li>.*?matches it with image (.), (right|wrong)", card)
+        image_of = {int(caption): "AB"[image] for image, caption in enumerate(matching)}
+        assert [letter for letter, _ in matched] == [image_of[0], image_of[1]]
+        assert {kind for _, kind in matched} == {"right" if (matching == truth).all() else "wrong"}
+    test.session_state["predict"] = True  # then a student would read the answer
+    assert "the model matches it" not in html(fine(test.run()))
+    assert "cm-behind" not in html(app(GROUPS, set="scenes/left-right", layout="Table"))
+
+
 def test_the_name_is_drawn_in_the_logo_and_fits_whatever_fonts_a_machine_has():
     """An image has the fonts of the machine alone: as text the name was cut off, or of a typeface not the headings'."""
     logo = ElementTree.parse(ROOT / ".streamlit/logo.svg").getroot()

@@ -5,7 +5,7 @@ from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, cite, evaluation_exports, export_section, group_exports, link
 from ui.fields import checked_numbers, number, slider, warn_number
 from ui.formatting import metric_card, metric_grid, progress_bar, run_label, true_minus, unbroken, wide_table
-from ui.images import draw_group, group_card, image_tags
+from ui.images import card_key, draw_group, group_card, image_tags
 from ui.loaders import evaluate, load_groups, model_source
 from ui.moving_line import axis_position, moving_lines
 from ui.navigation import PAGES
@@ -45,6 +45,7 @@ __all__ = [
     "benchmark_of",
     "benchmarks",
     "cached_on",
+    "card_key",
     "chart",
     "checked_numbers",
     "cite",

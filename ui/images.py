@@ -115,22 +115,36 @@ def group_card(
 ) -> None:
     """A group as a card with (outcome, text) marks, and the button that opens it, such as `Open swap/test/0003`.
 
-    scores : of one or several scorers by their names, shown where the group has no pictures; a single one unnamed.
+    scores : of one or several scorers by their names, shown where the group has no pictures; a single one unnamed. Of
+    a single one a group with pictures has the matching.
     """
     if has_pictures(group):
-        st.html(_pictured_card(group, marks))
+        matched = next(iter(scores.values())) if len(scores) == 1 else None
+        st.html(_pictured_card(group, marks, matched=matched))
     else:
         small = {name: data for name, data in scores.items() if data.scores.size <= _MOST_SCORES}
         st.html(_matrices(group, small) + _file_card(group, marks))
     _open_button(group.id, action, key, note)
 
 
-def _pictured_card(group: Group, marks: Sequence[tuple[str, str]] = (), size: int = _ON_A_CARD) -> str:
-    """A group's pictures with their captions and marks, as markup."""
-    truth = (
-        () if st.session_state.get("predict") else group.truth_pairs
-    )  # else a student would read the answer
-    return group_html.card_html(image_tags(group, size=size), group.captions, list(marks), truth)
+def _pictured_card(
+    group: Group,
+    marks: Sequence[tuple[str, str]] = (),
+    size: int = _ON_A_CARD,
+    matched: GroupData | None = None,
+) -> str:
+    """A group's pictures with their captions and marks, as markup. matched : whose matching it shows."""
+    truth = group.truth_pairs
+    if st.session_state.get("predict"):  # else a student would read the answer
+        truth, matched = [], None
+    return group_html.card_html(image_tags(group, size=size), group.captions, list(marks), truth, matched)
+
+
+def card_key() -> None:
+    """What stands behind a caption of a `group_card` with pictures, in a line above cards; nothing where a student is
+    to guess it."""
+    if not st.session_state.get("predict"):
+        st.html(group_html._card_key(), width="content")
 
 
 def strip(group: Group) -> str:

@@ -175,17 +175,21 @@ def card_html(
     captions: Sequence[str],
     marks: Sequence[tuple[str, str]],
     truth: Sequence[tuple[int, int]] = (),
+    matched: GroupData | None = None,
 ) -> str:
     """A gallery card: pictures (`<img ...>` markup) with their letters, captions, (right, wrong or tie; text) marks.
 
     truth : (image, caption) pairs that belong together: behind a caption stands the letter of its image. In many sets
-    the first caption is not that of the first image.
+    the first caption is not that of the first image. matched : whose matching stands behind that, a sign at each
+    caption that it gives to an image, with the image's letter where that is wrong; none where two matchings tie.
     """
     images = [
         f'<div class="cm-lettered"><span class="cm-badge">{image_name(i)}</span>{picture}</div>'
         for i, picture in enumerate(images)
     ]
     own = {j: "".join(_own(i) for i, caption in truth if caption == j) for j in range(len(captions))}
+    for image, caption, kind in () if matched is None else matching_lines(matched):
+        own[caption] += _matched(image, kind)
     row = f'<div class="cm-row">{"".join(images)}</div>' if images else ""
     texts = "".join(f"<li>{escape(caption)}{own[j]}</li>" for j, caption in enumerate(captions))
     signs = " ".join(_mark(*mark) for mark in marks)  # a line may end between two of them
@@ -196,6 +200,27 @@ def _own(image: int) -> str:
     """The letter of the image that a caption belongs to."""
     said = f"belongs to image {image_name(image)}"
     return f' <span class="cm-own" role="img" aria-label="{said}" title="{said}">{image_name(image)}</span>'
+
+
+def _matched(image: int, kind: str) -> str:
+    """The sign of a caption's line in `matching_html`, of the image that the model matches it with; "" of a pair that
+    the matching misses."""
+    if kind == "tie":
+        return ""
+    said = f"the model matches it with image {image_name(image)}, {kind}"
+    mark = _mark(kind, "" if kind == "right" else image_name(image))
+    return f' <span role="img" aria-label="{said}" title="{said}">{mark}</span>'
+
+
+def _card_key() -> str:
+    """A line above cards: what stands behind a caption in `card_html`; of a phone as short as its width needs."""
+    right, wrong, letter = _mark("right"), _mark("wrong", "A"), _own(0)
+    long = f"Behind a caption: {letter} it belongs to image A · {right} the model matches it so"
+    short = f"{letter} true image · {right} {_mark('wrong')} matched"
+    return (
+        f'<p class="cm-key cm-behind"><span class="cm-wide">{long} · {wrong} the model matches it with image A</span>'
+        f'<span class="cm-narrow">{short}</span></p>'
+    )
 
 
 def picture_html(picture: Image.Image, side: int, name: str) -> str:
