@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -15,8 +16,11 @@ from core.datasets import load
 from core.debiasing.priors import estimate_prior
 from core.debiasing.study import AlphaStudy
 from core.figures._style import score_colour
+from core.figures.tokens import TokenView
 from core.metrics.groups import METRICS
 from core.metrics.statistics import Clusters
+from core.pretrain._recipes import RECIPES
+from core.scenes.training_data import _drawn
 from core.scoring.cache import ScoreCache
 from core.scoring.load import builtin_models, load_scorer
 from core.scoring.scores import score_groups
@@ -851,6 +855,42 @@ def test_words_are_shown_with_and_without_the_image_for_every_caption(app):
     numbers = re.findall(r"[+−]\d+\.\d{3}", first)[:3]
     seen, prior, debiased = (float(x.replace("−", "-")) for x in numbers)
     assert debiased == pytest.approx(seen - prior, abs=2e-3)
+
+
+def test_a_comma_far_below_zero_is_explained_in_one_line_with_what_the_image_changes_there(app):
+    """It had the largest numbers of some captions, and nothing said why."""
+    test = app(view="Word by word", set=FIRST)
+    scorer, group = load_scorer(MODEL), load(FIRST, "test")[0]
+    changes, words = [], []
+    for caption in group.captions:
+        tokens, seeing = scorer.token_log_probs(group.images[0], caption)
+        blind = scorer.blind_token_log_probs(caption, 3).log_probs
+        for token, with_image, without in zip(tokens, seeing, blind, strict=True):
+            kind = changes if token.strip() in (",", "<end>") else words
+            kind.append(float(with_image) - float(without))
+            if token.strip() == ",":
+                assert max(with_image, without) < -10  # so it is with and without the image
+    assert len(changes) == 2 * len(group.captions)
+    (line,) = [c.value.replace("\\", "") for c in test.caption if "comma or end far below zero" in c.value]
+    assert f"The image adds {min(changes):+.2f} to {max(changes):+.2f}.".replace("-", "−") in line
+    assert "its training captions have no comma" in line
+    assert max(map(abs, changes)) < max(map(abs, words))  # of what the picture adds words have the most
+    markup = html(test)
+    assert markup.count("<b>,</b>") == len(group.captions) and markup.count("<b>&lt;end&gt;</b>") > 2
+
+
+def test_the_captions_that_the_captioner_learned_from_have_no_comma():
+    """The page says so of the whole training; here of a part of it: they name two objects at most."""
+    recipe = RECIPES[MODEL.partition("/")[2]].data
+    _, captions = _drawn(replace(recipe, singles=300, twins=100), 0)
+    texts = [each.text for of_scene in captions for each in of_scene]
+    assert len(texts) == 500 * recipe.captions and not [each for each in texts if "," in each]
+
+
+def test_tokens_that_are_no_words_are_told_from_words():
+    tokens = ["a", " red", ",", ".", "<end>", "</s>", "[SEP]", "##ing", "3"]
+    view = TokenView(tokens, np.zeros(9), np.zeros(9))
+    assert [t for t, no_word in zip(tokens, view.punctuation, strict=True) if no_word] == tokens[2:7]
 
 
 def test_words_are_those_of_the_group_that_was_on_screen_just_before(app, scored):

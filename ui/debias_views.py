@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import pandas as pd
 import streamlit as st
 
@@ -21,10 +22,19 @@ from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, Prior
 from core.exchange.layouts import latex_table
 from core.figures import alpha, group_html
 from core.figures.text import escape_markdown, metric_line
+from core.figures.tokens import TokenView
 from core.groups import GroupSet
 from core.metrics.groups import IMAGE_TO_TEXT, METRICS, TEXT_SCORE, TEXT_TO_IMAGE, headline_metrics
 from core.metrics.statistics import Clusters
-from ui.debias import DebiasInputs, alpha_command, blind_models, open_group_in_view, shipped_retrieval, tokens
+from ui.debias import (
+    CAPTIONER,
+    DebiasInputs,
+    alpha_command,
+    blind_models,
+    open_group_in_view,
+    shipped_retrieval,
+    tokens,
+)
 from ui.debias_alpha import scenario_text
 from ui.export import bars_note, chart, export_section, measured_name
 from ui.formatting import exact_differences_once, interval_text, p_text, true_minus
@@ -184,9 +194,9 @@ def tokens_view(model: str, groups: GroupSet) -> None:
             with pictures.cell():
                 st.html(picture)
                 st.markdown(f"**Image {name}**, scored" if name == shown else f"Image {name}")
+    views = [tokens(model, group.images[names.index(shown)], caption) for caption in group.captions]
     with right:
-        for j, caption in enumerate(group.captions):
-            view = tokens(model, group.images[names.index(shown)], caption)
+        for j, (caption, view) in enumerate(zip(group.captions, views, strict=True)):
             st.markdown(f"**Caption {j + 1}**: {escape_markdown(caption)}")
             st.caption(
                 true_minus(
@@ -200,6 +210,22 @@ def tokens_view(model: str, groups: GroupSet) -> None:
         "below it log P with | without the image. The mean over a caption's tokens is log P(t | image) with it, and "
         "log P(t) without: the log of the mean over three noise images of the whole caption's probability, each token "
         "adding its part given the tokens before it. The mean of the differences is the debiased score at alpha 1."
+    )
+    if note := punctuation_note(views, model):
+        st.caption(escape_markdown(note))
+
+
+def punctuation_note(views: Sequence[TokenView], model: str) -> str:
+    """What a large number at a comma or at the end says, with what the image adds there in these captions; "" where
+    they have neither. model : of the built-in captioner it is known why: no caption that it learned from has a comma.
+    """
+    gains = np.concatenate([view.gain[view.punctuation] for view in views])
+    if not gains.size:
+        return ""
+    learned = " (its training captions have no comma)" if model == CAPTIONER else ""
+    return true_minus(
+        "A comma or end far below zero with and without the image is unusual to the model whatever the picture"
+        f"{learned}. The image adds {gains.min():+.2f} to {gains.max():+.2f}."
     )
 
 

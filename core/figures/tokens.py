@@ -6,6 +6,7 @@ where it speaks against it. Source: [VGPT] Eq. 1 and 13.
 
 from __future__ import annotations
 
+import re
 from html import escape
 from typing import Any, NamedTuple
 
@@ -45,6 +46,13 @@ class TokenView(NamedTuple):
         """What the image adds, float64 (m,)."""
         return self.seeing - self.blind
 
+    @property
+    def punctuation(self) -> np.ndarray:
+        """Which tokens are no word: commas and the like, and the end of the caption, bool (m,)."""
+        return np.array(
+            [not re.search(r"\w", token) or bool(_SPECIAL.search(token)) for token in self.tokens]
+        )
+
     def html(self) -> str:
         """The caption as coloured words, each with an arrow and a number, so that colour is never alone."""
         words = "".join(
@@ -54,6 +62,8 @@ class TokenView(NamedTuple):
         return f'<ol style="{_LIST}" aria-label="Tokens of the caption">{words}</ol>'
 
 
+# `<end>`, `</s>`, `[SEP]`: as tokenizers write the end.
+_SPECIAL = re.compile(r"^\s*(<[^<>]+>|\[[A-Z]+\])\s*$")
 _LIST = "display:flex;flex-wrap:wrap;gap:.5rem .35rem;list-style:none;padding:0;margin:.3rem 0"
 _WORD = "padding:.25rem .5rem;border-radius:.4rem;display:flex;flex-direction:column;align-items:center;line-height:1.3"
 _NUMBER = "font-size:.72rem;font-variant-numeric:tabular-nums"
