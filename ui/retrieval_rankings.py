@@ -111,7 +111,7 @@ def _fields(rankings: Rankings, found: RetrievalSubset) -> tuple[str, str]:
             "world.",
         )  # fmt: skip
         name = st.segmented_control(
-            "Trained by",
+            f"{rankings.model}, trained by",
             rankings.strategies,
             format_func=retrieval.label,
             default=max(rankings.strategies, key=rankings.mean_precision),
@@ -216,7 +216,7 @@ def _side_by_side(rankings: Rankings, found: RetrievalSubset, query: str, name: 
     asked = own.own_query(found, query) if known is None else found.one_query(known)
     is_judged = asked.phrases is not None or asked.asked is not None
     others = [] if known is not None else own.say_what_is_known(found, asked, [rankings.model])
-    titles = {BEFORE: f"Before, {rankings.model}", name: f"After {retrieval.label(name)}"}
+    titles = {BEFORE: "Before", name: f"After {retrieval.label(name)}"}
     sides = {
         which: _Side.scored(rankings, asked, which)
         if known is None
