@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from core.cli import app as command
 from core.datasets.sets import RetrievalSet
+from core.scorers.cola_config import PROTOCOL_BASE
 from ui import choices
 
 PAGE = "pages/5_Retrieval.py"
@@ -46,7 +47,7 @@ def measured(name: str, *more: str) -> dict:
 
 def test_the_page_shows_what_the_command_measures_and_each_caption_with_its_candidates(app, spec):
     test = app(PAGE, rset=spec)
-    found = measured(spec)
+    found = measured(spec, "--model", PROTOCOL_BASE)
     assert test.metric[0].value == f"{found['value']:.1f} %"
     shown = text(test)
     assert f"95 %: {found['low']:.1f}–{found['high']:.1f}" in shown and "chance 33.3" in shown
@@ -85,7 +86,7 @@ def test_among_equal_scores_the_right_image_comes_last_and_the_caption_is_tied()
 
 
 def test_filters_and_pages_are_in_the_address(app, spec):
-    told = choices.scored(choices.load_set(spec), "builtin/clip").outcomes()
+    told = choices.scored(choices.load_set(spec), PROTOCOL_BASE).outcomes()
     for outcome in ("right", "wrong"):
         count = int((told == outcome).sum())
         test = app(PAGE, rset=spec, outcome=outcome)
