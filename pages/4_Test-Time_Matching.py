@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import math
-
 import streamlit as st
 from streamlit.delta_generator import DeltaGenerator
 
 import ui
-from core.base.text import counted, duration
+from core.base.text import counted
 from core.exchange.example import EXAMPLE
 from core.figures.text import escape_markdown
 from core.runs.engine import prepare, start
 from core.runs.store import RunStore
 from core.ttm.run import LedgerRun, SimpleMatchRun, adaptation
 from core.ttm.seeds import _SEEDLESS, SeedGroup, _is_seedless, launch_seeds
-from core.ttm.time_left import expected_seconds
+from core.ttm.time_left import _span, expected_seconds
 from ui import ledger, runs, ttm_example, ttm_form, ttm_preview, ttm_run, ttm_shifts, ttm_sweep
 from ui.old_links import is_first_visit, mark_address
 
@@ -78,7 +76,7 @@ def start_buttons(store: RunStore, run: ttm_form.PlannedRun, forecast: str, warn
             with ui.checked_numbers(told) as wrong:
                 seeds = int(ui.number(st, "Seeds", 2, 64, 4, key="seeds") or 4)
             if seconds is not None:
-                st.caption(f"About {span(seconds, seeds)} for {seeds} seeds.")
+                st.caption(f"About {_span(seconds, seeds)} for {seeds} seeds.")
             start_seeds = st.button(
                 "Run the seeds" if wrong else f"Run {seeds} seeds",
                 icon=":material/play_arrow:",
@@ -125,21 +123,8 @@ def what_happens(run: ttm_form.PlannedRun, seconds: float | None) -> str:
         what = f"trains a copy of the model on those of {groups} that it matches correctly, {times}"
     else:
         what = f"matches {groups} and trains a copy of the model on the matchings it is surest of, {times}"
-    takes = "" if seconds is None else f"; it takes about **{span(seconds)}**"
+    takes = "" if seconds is None else f"; it takes about **{_span(seconds)}**"
     return f"A run {what}{takes}. It continues when you close this page."
-
-
-def span(seconds: float, runs: int = 1) -> str:
-    """How long so many runs take, one after another, each of which was reckoned to take so many seconds: from half of
-    it, since few groups may be trained on, to once and a half, which is what runs on a machine of two busy cores took.
-    Both ends are rounded outwards, to what such a span is exact to: seconds, five of them, minutes.
-
-    >>> span(60), span(1), span(1, 4), span(104)
-    ('30 s to 2 min', '1 s to 2 s', '4 s to 8 s', '50 s to 3 min')
-    """
-    low, high = runs * max(1, seconds / 2), runs * max(2, 1.5 * seconds)
-    least, most = (1 if end < 10 else 5 if end < 60 else 60 for end in (low, high))
-    return f"{duration(math.floor(low / least) * least)} to {duration(math.ceil(high / most) * most)}"
 
 
 def fresh_place(shown: str) -> DeltaGenerator:
@@ -183,7 +168,7 @@ def more_seeds(store: RunStore, name: str) -> None:
             st.info(_SEEDLESS, icon=":material/content_copy:")
         seconds, _ = expected_seconds(store, job, groups)
         if seconds is not None:
-            st.caption(f"About {span(seconds, count)}.")
+            st.caption(f"About {_span(seconds, count)}.")
         label = "Run more seeds" if wrong else f"Run {counted(count, 'more seed')}"
         added = st.button(label, icon=":material/play_arrow:", disabled=bool(wrong))
     if added:

@@ -323,7 +323,7 @@ def difference_table(table: pd.DataFrame, columns: Columns, order: list[str]) ->
     """Some columns of the table of differences, which are shown as those of the accuracies beside them."""
     _, a, b, *_ = columns.measured
     written = {name: _pct for name in table if table[name].dtype == float}
-    written |= dict.fromkeys((a, b), "{:.2f}".format)  # one group of 400 is 0.25 points
+    written |= dict.fromkeys((a, b), partial(_pct, digits=2))  # one group of 400 is 0.25 points
     written |= {name: p_text for name in table if name == "p" or name.startswith(("p (", "p by "))}
     written |= {name: signed_text for name in table if name.startswith("B − A")}
     ui.wide_table(table.style.format(written), column_config=columns.config, column_order=order)
@@ -331,7 +331,7 @@ def difference_table(table: pd.DataFrame, columns: Columns, order: list[str]) ->
 
 def signed_text(value: float | str) -> str:
     """Points with their sign, or an interval of them."""
-    return ui.true_minus(value if isinstance(value, str) else f"{value:+.2f}")
+    return ui.true_minus(value if isinstance(value, str) else _signed(value, 2))
 
 
 def winner_text(key: str, sides: tuple[Side, Side]) -> str:
@@ -362,7 +362,7 @@ def verdict(
     for so many metrics, and one is ahead where both interval and p say so. Markdown."""
     tested, by = (match, "") if match.clustered is None else (match.clustered, f" by {match.clustered.by}")
     a, b = (escape_markdown(name) for name in (first, second))
-    x, y = (f"{each.metrics[GROUP_MATCH].value:.2f} %" for each in both)
+    x, y = (f"{_pct(each.metrics[GROUP_MATCH].value, 2)} %" for each in both)
     low, high, p_value = tested.low, tested.high, tested.p_holm or tested.p_value
     if not match._ahead:
         said = f"these groups cannot tell {a} and {b} apart**, {x} and {y}"
@@ -373,7 +373,7 @@ def verdict(
     interval = f"95 % interval{by} {_signed(low)} to {_signed(high)}"
     interval += f" ({paired._moved_end(tested)} by the exact test)" if paired._moved_end(tested) else ""
     said_p = p_text(p_value) if p_text(p_value).startswith("<") else f"= {p_text(p_value)}"
-    difference = f"{b} − {a}: {led:+.2f} points, {interval}, p{by} {said_p}{corrected}."
+    difference = f"{b} − {a}: {_signed(led, 2)} points, {interval}, p{by} {said_p}{corrected}."
     return ui.unbroken(ui.true_minus(f"**GroupMatch: {said}.  \n:small[{difference}]"))
 
 

@@ -21,7 +21,7 @@ import streamlit as st
 import ui
 from core import figures as plots
 from core.base.public_mode import is_public
-from core.base.text import _exact_differences, _pct, _signed, counted, duration
+from core.base.text import _exact_differences, _half_up, _pct, _rounded, _signed, counted, duration
 from core.exchange.example import EXAMPLE, EXAMPLE_ID
 from core.exchange.paired_files import _comparison_file, _with_origin
 from core.exchange.report import ReportSection, report_html
@@ -202,7 +202,7 @@ def _apart_within(named: Sequence[object], described: Sequence[Sequence[str]]) -
 def curve(steps: Sequence[Sequence[dict[str, Any]]], name: str) -> list[float]:
     """A metric after every iteration, the mean over seeds; as far as all records have it."""
     means = [row["metrics"][name]["mean"] for row in summary(steps) if name in row["metrics"]]
-    return [round(value, 2) for value in means] if len(means) > 1 else []  # of a measurement there is none
+    return [_half_up(value, 2) for value in means] if len(means) > 1 else []  # of a measurement there is none
 
 
 def kind(run: Run) -> str:
@@ -1261,7 +1261,8 @@ def curve_table(data: Mapping[str, plots.TTMData], shown: Mapping[str, plots.TTM
                 seeds = 1 if each.seeds is None else int(each.seeds[place])
                 row |= {"low": low, "high": high, "sd": sd, "chance": values[place, 3], "seeds": seeds}
                 rows.append(row)
-    return pd.DataFrame(rows).round(2)
+    found = pd.DataFrame(rows)
+    return _rounded(found, dict.fromkeys(found, 2))
 
 
 def difference(ends: Sequence[Evaluation], metric: str) -> None:

@@ -148,7 +148,7 @@ def test_the_record_is_the_plain_metric_at_both_ends_and_at_its_best(shape):
     for name, row in record["metrics"].items():
         for key, at in (("alpha_0", 0.0), ("alpha_1", 1.0), ("best", row["best"]["alpha"])):
             plain = evaluate(debias(s.scores, s.prior, at), s.truth)[name]
-            assert (row[key]["value"], row[key]["low"]) == (round(plain.value, 4), round(plain.low, 4))
+            assert (row[key]["value"], row[key]["low"]) == (round(plain.value, 8), round(plain.low, 8))
         assert row["best"]["label"] == "tuned on test, per row"
         assert row["best"]["value"] >= max(row["alpha_0"]["value"], row["alpha_1"]["value"]) - 1e-9
         assert row["best"]["alpha_low"] <= row["best"]["alpha"] <= row["best"]["alpha_high"]

@@ -435,8 +435,11 @@ def test_a_dry_run_of_several_seeds_says_how_many_its_time_is_for(monkeypatch):
     monkeypatch.setattr("core.cli._adapt.expected_seconds", lambda *_: (90.0, "measured before"))
     words = ["ttm", "scenes/left-right", "--groups", "10", "--dry-run"]
     said = [CliRunner().invoke(app, [*words, *more]).stdout for more in ([], ["--seeds", "4"])]
-    assert "where little else runs (measured before)" in said[0] and "seeds" not in said[0].splitlines()[1]
-    assert "for 4 seeds, one after the other, where little else runs" in said[1]
+    assert (
+        "about 45 s to 3 min where little else runs (measured before)" in said[0]
+        and "seeds" not in said[0].splitlines()[1]
+    )
+    assert "about 3 min to 9 min for 4 seeds, one after the other, where little else runs" in said[1]
     assert said[0].splitlines()[0].endswith("seed 0") and said[1].splitlines()[0].endswith("seeds 0–3")
 
 

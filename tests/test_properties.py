@@ -1,14 +1,23 @@
 """What has to hold of every metric, matching and curve at once, whatever the scores."""
 
+import json
+from decimal import ROUND_HALF_UP, Decimal
+
 import numpy as np
+import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom, binomtest
 
 from core.base.errors import InputError
+from core.base.text import _rounded
+from core.cli._output import format_metrics, format_spread, format_step
 from core.debiasing.curves import alpha_curve
 from core.debiasing.debias import debias
+from core.exchange.layouts import _estimate_cell
+from core.exchange.run_table import _Ends, _pair_frame, _pair_said, _result
+from core.exchange.seeds import SeedResult
 from core.matching.groups import match
 from core.metrics.groups import (
     chance,
@@ -18,6 +27,7 @@ from core.metrics.groups import (
     threshold_curve,
 )
 from core.metrics.statistics import Estimate, compare, estimate
+from core.ttm.seeds import spread
 
 SHAPES = [(1, 2), (1, 4), (2, 2), (2, 4), (3, 3), (4, 4), (7, 7)]
 KINDS = {
@@ -202,3 +212,47 @@ def test_the_interval_of_a_curve_is_exact_on_every_piece(name):
     for value, low, high in zip(curve.values, *curve.interval(333), strict=True):
         wanted = binomtest(round(value / 100 * 333), 333).proportion_ci()
         assert (low, high) == pytest.approx((100 * wanted.low, 100 * wanted.high))
+
+
+# ---- one number is printed the same everywhere
+
+
+@given(
+    st.integers(0, 99),
+    st.integers(0, 99),
+    st.floats(0.4975, 0.5025, exclude_min=True, exclude_max=True),
+    st.sampled_from([0.1, 0.01]),
+)
+@example(4, 47, 0.5044, 0.01)  # 4.475044 is 4.48, though its four decimals, 4.4750, are 4.47 in floats
+@example(4, 47, 0.496, 0.01)  # 4.47496 is 4.47, though its four decimals, 4.4750, are 4.48 by hand
+@example(12, 12, 0.5, 0.01)  # 12.125 is half, and Python would round it to even
+@settings(max_examples=200, deadline=None)
+def test_a_number_near_a_half_is_printed_the_same_by_every_command_page_and_file(whole, part, rest, unit):
+    """Expected: the number itself, rounded once, a half up. What was rounded to four decimals first had another last
+    digit."""
+    value = round(whole + unit * (part % (100 if unit == 0.01 else 10) + rest), 8)
+    two, one = (str(Decimal(repr(value)).quantize(Decimal(to), ROUND_HALF_UP)) for to in ("0.01", "0.1"))
+    found = Estimate(value, value, value, value, 0)
+    stored = json.loads(json.dumps(found.record()))  # as a run writes it down
+    step = {"iteration": 1, "threshold": None, "coverage": None, "seconds": 0.0, "note": ""}
+    step |= {"metrics": {"group_match": stored}, "parts": {}}
+    interval = f"{two} [{two}, {two}]"
+    assert f"group_match {interval} (chance {one}, ties 0)" in format_step(step)
+    assert format_metrics({"metrics": {"group_match": stored}}).splitlines()[1].split() == [
+        "group_match", two, f"[{two},", f"{two}]", two, "0",
+    ]  # fmt: skip
+    seeds = {"iteration": 1, "seeds": 2, "metrics": {"group_match": spread([value, value])._asdict()}}
+    assert f"group_match {two} ± 0.00" in format_spread(seeds)
+    assert _estimate_cell(found) == _estimate_cell(Estimate.of_record(stored)) == interval
+    assert SeedResult("group_match", "", found, found, spread([value]), [0], value, None).line() == (
+        f"GroupMatch       before {interval}  after {interval}, chance {two}, tied by seed 0  gain +{two}"
+    )
+    assert str(Estimate.of_record(stored)) == str(found)
+    assert str(found) == f"{one} % (95 % interval {one}–{one}), chance {one} %, no ties"
+    ends = _Ends({}, {("", "group_match"): _result([stored], None, False)}, "", 1)
+    frame = _pair_frame((ends, ends), ["group_match"], {})
+    assert frame["A"].tolist() == [float(two)] and frame["B: low"].tolist() == [float(two)]
+    whole_table = _pair_frame((ends, ends), ["group_match"], {}, digits=None)
+    assert _pair_said(whole_table)["A"].tolist() == _pair_said(frame)["A"].tolist() == [interval]
+    assert _pair_said(whole_table, as_on_cards=True)["A"].tolist() == [f"{one} ({one}–{one})"]
+    assert _rounded(pd.DataFrame({"v": [value]}), {"v": 2})["v"].tolist() == [float(two)]

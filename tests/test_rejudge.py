@@ -289,9 +289,9 @@ def test_answers_of_lmms_eval_to_the_same_question_about_other_pictures_are_grou
     for found in (always, mixed):
         assert (found["benchmark"], found["n_questions"], found["n_groups"]) == ("tiny_words", 12, 6)
         assert found["metrics"]["group_accuracy"]["chance"] == 25
-    assert always["reported"] == {"exact_match": 50} and mixed["reported"] == {"exact_match": 33.3333}
+    assert always["reported"] == {"exact_match": 50} and mixed["reported"] == {"exact_match": 33.33333333}
     assert always["metrics"]["group_accuracy"]["value"] == 0  # B to every question
-    assert mixed["metrics"]["question_accuracy"]["value"] == 33.3333
+    assert mixed["metrics"]["question_accuracy"]["value"] == 33.33333333
     assert "4 of 12 answers without a choice" in mixed["findings"][0]  # "red"
 
 
@@ -328,8 +328,8 @@ def test_tables_of_vlmevalkit_are_answers_in_groups_with_what_it_counted_as_righ
     found = rejudge([SAMPLES / "vlmevalkit"])
     always, tiny = found.record()["submissions"]
     assert (tiny["model"], tiny["benchmark"], tiny["n_groups"]) == ("tiny-vlm", "TinyPairs", 6)
-    assert tiny["reported"] == {"Overall": 66.6667, "hit": 66.6667}
-    assert tiny["metrics"]["question_accuracy"]["value"] == 66.6667
+    assert tiny["reported"] == {"Overall": 66.66666667, "hit": 66.66666667}
+    assert tiny["metrics"]["question_accuracy"]["value"] == 66.66666667
     assert tiny["metrics"]["group_accuracy"]["value"] == 50  # groups 0, 2 and 4, by hand
     assert tiny["findings"] == ["1 of 12 answers without a choice that can be read: wrong."]
     assert "choice A, which is right in 50 %" in always["findings"][0]
@@ -347,7 +347,7 @@ def test_an_answer_that_vlmevalkit_drew_at_random_is_no_answer(tmp_path):
         "drew 1 answer at random" in found["findings"][0]
         and "counted 1 of them right" in found["findings"][0]
     )
-    assert (found["reported"]["hit"], found["metrics"]["question_accuracy"]["value"]) == (75, 66.6667)
+    assert (found["reported"]["hit"], found["metrics"]["question_accuracy"]["value"]) == (75, 66.66666667)
     assert any("The report says 75.00 and its own answers give 66.67" in told for told in found["findings"])
 
 

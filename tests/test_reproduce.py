@@ -289,6 +289,25 @@ def test_time_comes_from_the_most_similar_finished_run(store):
     )
 
 
+def test_simplematch_is_not_expected_to_go_on_to_its_last_round(store):
+    """It ends when all pseudo-labels pass. Of 30 rounds "2 to 7 min" were told, and 6 rounds took 39 s."""
+    job = SimpleMatchRun.of("scenes/left-right", "builtin/clip", preset="simplematch/builtin")
+    assert (job.settings.rounds, job.settings.epochs) == (30, 5)
+    seconds, _ = time_left.expected_seconds(store, job, 300)
+    assert seconds == pytest.approx(3 + 300 * 0.006 * 5 * 6)
+    assert time_left._span(seconds) == "25 s to 2 min"  # 39 s on a quiet machine, 79 s on a busy one
+    few = SimpleMatchRun.of("scenes/left-right", "builtin/clip", options={"rounds": 2})
+    assert time_left.expected_seconds(store, few, 300)[0] == pytest.approx(3 + 300 * 0.006 * 5 * 2)
+    run_of(store, job, upto=0)  # one that was stopped says nothing
+    assert time_left.expected_seconds(store, job, 300)[0] == seconds
+    run_of(store, job)  # which ended after its first round of 6 s
+    assert time_left.expected_seconds(store, job, 300)[0] == pytest.approx(6.0, abs=0.5)
+    twice = SimpleMatchRun.of(
+        "scenes/left-right", "builtin/clip", options={"epochs": 2}
+    )  # 5 epochs: 3 rounds of 2
+    assert time_left.expected_seconds(store, twice, 300)[0] == pytest.approx(6.0 * 6 / 5, abs=0.5)
+
+
 def test_another_model_s_pace_is_scaled_by_the_size_of_the_weights(store, tmp_path):
     for name, size in (("small", 1000), ("large", 5000)):
         (tmp_path / name).mkdir()

@@ -52,7 +52,7 @@ JOB = TTMRun.of("scenes/add", "builtin/clip", options={"iterations": 2, "seed": 
 def test_mean_and_deviation_by_hand():
     rows = seeds.summary([[record(0, 50), record(1, v)] for v in (60, 70, 80, 90)])
     match = rows[1]["metrics"]["group_match"]
-    assert match == {"mean": 75.0, "std": 12.9099, "seeds": 4, "chance": 50.0}  # sqrt(500 / 3)
+    assert match == {"mean": 75.0, "std": 12.90994449, "seeds": 4, "chance": 50.0}  # sqrt(500 / 3)
     assert rows[0]["metrics"]["group_match"]["std"] == 0.0
     assert rows[1]["coverage"] == {"mean": 0.5, "std": 0.0, "seeds": 4}
     assert rows[1]["loss"] is None

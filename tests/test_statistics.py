@@ -662,7 +662,7 @@ def test_a_half_is_rounded_up_whether_it_was_summed_read_back_or_stored(value, s
 
 
 def test_every_estimate_is_shown_as_its_record_is():
-    """Of every count of 80 and of 400 groups: a record has four decimals."""
+    """Of every count of 80 and of 400 groups."""
     for n in (80, 400):
         for right in range(n + 1):
             found = estimate(np.arange(n) < right, 50)

@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from core import figures as plots
-from core.base.text import _change_in_points, _p_said, _pct, _signed, counted
+from core.base.text import _change_in_points, _p_said, _pct, _rounded, _signed, counted
 from core.debiasing.curves import _alpha_text, _spans_text
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
 from core.exchange.layouts import _Latex, _raised, latex_table, text_table_latex
@@ -228,9 +228,9 @@ def _tuned_cells(study: AlphaStudy, metric: str) -> dict[str, str]:
     """A metric at its best alpha on all groups: value with interval, alpha, gain over alpha 0 with interval, and p."""
     best, found = study.best(metric), study.verdict(metric)
     at, gain = study.evaluation(best._written).metrics[metric], found.gain.clustered or found.gain
-    points = f"{found.gain.difference:+.2f} [{gain.low:+.2f}, {gain.high:+.2f}]"
+    points = f"{_signed(found.gain.difference, 2)} [{_signed(gain.low, 2)}, {_signed(gain.high, 2)}]"
     return {
-        "tuned": f"{at.value:.2f} [{at.low:.2f}, {at.high:.2f}]",
+        "tuned": f"{_pct(at.value, 2)} [{_pct(at.low, 2)}, {_pct(at.high, 2)}]",
         "its α, tuned": _alpha_text(best._written),
         "gain, tuned": points.replace("-", "−"),
         "p, any α": "–" if found.too_few else _Latex(_raised(found.p_value)),
@@ -238,7 +238,7 @@ def _tuned_cells(study: AlphaStudy, metric: str) -> dict[str, str]:
 
 
 def _plus_minus(mean_and_sd: tuple[float, float]) -> str:
-    return "{:.2f} ± {:.2f}".format(*mean_and_sd)
+    return " ± ".join(_pct(each, 2) for each in mean_and_sd)
 
 
 def _curve_figure(study: AlphaStudy, metric: str) -> go.Figure:
@@ -771,7 +771,7 @@ def _invariance(study: AlphaStudy, alpha: float, index: int) -> None:
 
 def _curve_table(study: AlphaStudy, metric: str) -> pd.DataFrame:
     found = study.curve_table(metric).drop(columns="metric").rename(columns={"percent": f"{metric}_percent"})
-    return found.round({f"{metric}_percent": 2})
+    return _rounded(found, {f"{metric}_percent": 2})
 
 
 def protocol(inputs: DebiasInputs, groups: GroupSet) -> None:
@@ -859,7 +859,7 @@ def _protocol_latex(inputs: DebiasInputs, record: Mapping[str, Any]) -> str:
 
 
 def _bracketed(record: Mapping[str, Any]) -> str:
-    return f"{record['value']:.2f} [{record['low']:.2f}, {record['high']:.2f}]"
+    return f"{_pct(record['value'], 2)} [{_pct(record['low'], 2)}, {_pct(record['high'], 2)}]"
 
 
 def _protocol_numbers(record: Mapping[str, Any], alpha: float) -> pd.DataFrame:
@@ -880,7 +880,7 @@ def _protocol_numbers(record: Mapping[str, Any], alpha: float) -> pd.DataFrame:
         columns |= _spread_columns("held out, alpha 0", held_out.get("alpha_0"))
         rows.append(columns)
     found = pd.DataFrame(rows)  # an alpha has more decimals than a percentage
-    return found.round({name: 6 if ": alpha" in str(name) else 2 for name in found})
+    return _rounded(found, {name: 6 if ": alpha" in str(name) else 2 for name in found})
 
 
 def _spread_columns(name: str, spread: Mapping[str, float] | None) -> dict[str, float | None]:

@@ -13,7 +13,7 @@ import streamlit as st
 
 from core.base.errors import InputError
 from core.base.limits import check
-from core.base.text import counted
+from core.base.text import _pct, counted
 from core.datasets.paper_results import CITATIONS
 from core.exchange.layouts import _Latex, _latex_cell, text_table_latex
 from core.figures.text import escape_markdown
@@ -116,7 +116,7 @@ def _not_comparable(marks: Mapping[str, str]) -> list[str]:
 def _values(table: pd.DataFrame) -> list[str]:
     """As they are shown: `12.50 [9.40, 16.10]`, without an interval where there is none."""
     rows = table.to_dict("records")
-    return [f"{row['value']:.2f} {PublishedSet.interval(row)}".strip() for row in rows]
+    return [f"{_pct(row['value'], 2)} {PublishedSet.interval(row)}".strip() for row in rows]
 
 
 def _latex(table: pd.DataFrame, marks: Mapping[str, str], about: str, cite: bool) -> str:
@@ -294,7 +294,7 @@ def _say_own(table: pd.DataFrame, marks: Mapping[str, str]) -> None:
     others, lines = _comparable(table), []
     for row in table[table["kind"].eq("yours")].to_dict("records"):
         above = int(others.gt(row["value"]).sum())
-        value = " ".join(filter(None, (f"{row['value']:.2f} %", PublishedSet.interval(row))))
+        value = " ".join(filter(None, (f"{_pct(row['value'], 2)} %", PublishedSet.interval(row))))
         what = escape_markdown(f"{value} ({', '.join(filter(None, (row['system'], row['method'])))})")
         if row["caution"]:  # then nothing is above or below it
             lines.append(f"**Yours is not comparable**: {escape_markdown(row['caution'])}. It is {what}.")

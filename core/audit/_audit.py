@@ -287,7 +287,7 @@ class Audit:
             order = next(found for found in audit.findings if found.key == "order")
             assert order.found is not None
             low, high = order.found.bounds
-            reached = f"{order.found.value:.2f} ({_pct(low)}–{_pct(high)})"
+            reached = f"{_pct(order.found.value, 2)} ({_pct(low)}–{_pct(high)})"
             faults = ", ".join(found.key for found in audit._of(FAULT)) or "none"
             numbers = (audit.n, audit.independent, order.groups)
             rows.append([audit.name, *(f"{number:,}" for number in numbers), reached, faults])

@@ -73,8 +73,8 @@ def word_order(groups: GroupSet, clusters: Clusters | None = None) -> Finding:
     verdict = LIMIT if low >= _SOLVED else SOUND if high <= _NOWHERE else CANNOT_TELL
     says = (
         f"{int(same.sum()):,} of {n:,} groups have another caption of the same words as the right one: a model that "
-        f"is blind to word order reaches at most {found.value:.2f} % by guessing among them ({found.interval}, "
-        f"chance {_pct(found.chance)} %), and {100 * (1 - same.mean()):.2f} % where a "
+        f"is blind to word order reaches at most {_pct(found.value, 2)} % by guessing among them ({found.interval}, "
+        f"chance {_pct(found.chance)} %), and {_pct(100 * (1 - same.mean()), 2)} % where a "
         "tie is wrong."
     )
     if verdict == LIMIT:

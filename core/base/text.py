@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from typing import Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 def duration(seconds: float | None) -> str:
@@ -65,16 +69,19 @@ def counted(count: int, what: str) -> str:
     return f"{count} {what if count == 1 else plural}"
 
 
+_KEPT = 8  # decimals of a record: rounded to 4 first, 4.47496 % was printed as 4.48 and 4.475044 % as 4.47
+
+
 def _half_up(value: float, digits: int = 1) -> float:
-    """A percentage or points as they are shown: of the four decimals that are stored, a half away from zero, as a
-    browser has it; and never -0.
+    """A percentage or points as they are shown: of the decimals that records keep, a half away from zero, as a browser
+    has it; and never -0.
 
     >>> [_half_up(x) for x in (12.25, 61.250000000000007, 56.55, -0.04, -61.25)]
     [12.3, 61.3, 56.6, 0.0, -61.3]
     """
     if not math.isfinite(value):
         return value
-    stored = round(abs(float(value)), 4)
+    stored = round(abs(float(value)), _KEPT)
     whole = math.floor(round(stored * 10**digits, 6) + 0.5)  # 56.55 * 10 may lie a hair below its half
     return math.copysign(whole / 10**digits, value) + 0.0
 
@@ -95,6 +102,15 @@ def _signed(value: Any, digits: int = 1) -> str:
     ('+2.3', '+0.0')
     """
     return f"{_half_up(value, digits):+.{digits}f}"
+
+
+def _rounded(table: pd.DataFrame, digits: Mapping[Any, int]) -> pd.DataFrame:
+    """A table for a file, with so many decimals in each of these columns that has floats: the digits that are printed.
+
+    digits : by column.
+    """
+    floats = {name: places for name, places in digits.items() if table[name].dtype.kind == "f"}
+    return table.assign(**{str(n): [_half_up(v, places) for v in table[n]] for n, places in floats.items()})
 
 
 def _change_in_points(before: float, after: float, *, digits: int = 1) -> float:

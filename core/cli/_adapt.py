@@ -11,7 +11,7 @@ from typing import Any, ClassVar, NamedTuple
 import numpy as np
 
 from core.base.limits import _bound_own_memory
-from core.base.text import _pct, counted, duration
+from core.base.text import _pct, counted
 from core.cli import options
 from core.cli._adaptation import _warn_of_copies, described, start_in_background
 from core.cli._foreground import _Foreground
@@ -38,7 +38,7 @@ from core.ttm.forecast import Forecast
 from core.ttm.records import changes, divergence
 from core.ttm.run import AdaptationRun, SimpleMatchRun, TTMRun
 from core.ttm.seeds import final_values, seeded, summary
-from core.ttm.time_left import expected_seconds
+from core.ttm.time_left import _span, expected_seconds
 
 
 @dataclass(frozen=True)
@@ -239,7 +239,7 @@ def _estimate(job: AdaptationRun, seeds: int, as_json: bool) -> None:
     if seconds is None and not job.embeddings:
         source += f"; `crossmatch doctor --rehearse {job.model} {job.benchmark}` makes one"
     elif seconds is not None:
-        known = f"about {duration(seconds * seeds)}{several} where little else runs"
+        known = f"about {_span(seconds, seeds)}{several} where little else runs"
     print(f"{_described(job, seeds)}\n{known} ({source})\n{found.sentence()}")
 
 

@@ -5,7 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from core.base.text import _change_in_points, _exact_differences, counted, p_digits, tie_count
+from core.base.text import (
+    _change_in_points,
+    _exact_differences,
+    _pct,
+    _signed,
+    counted,
+    p_digits,
+    tie_count,
+)
 from core.cli._output import format_metrics
 from core.debiasing.curves import _spans_text
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW
@@ -83,32 +91,32 @@ def _rows(name: str, metric: Mapping[str, Any]) -> Iterator[tuple[str, str, str]
         yield "", named, _values(best)
     if held is not None:
         at = "" if held["alpha"] is None else f"{_spread(held['alpha'], 2)}, "
-        chance = f"{metric['alpha_0']['chance']:.2f}"
+        chance = _pct(metric["alpha_0"]["chance"], 2)
         yield "", f"{at}{_HALVES}  ", f"{_spread(held['value'], 1):>26}{chance:>9}{'–':>6}"
 
 
 def _values(e: Mapping[str, Any]) -> str:
     """Value, interval, chance level, ties, and the interval by cluster, in columns."""
-    interval, c = f"[{e['low']:.2f}, {e['high']:.2f}]", e.get("clustered")
-    by_cluster = f"  by {c['by']} [{c['low']:.2f}, {c['high']:.2f}]" if c else ""
-    return f"{e['value']:>8.2f}{interval:>18}{e['chance']:>9.2f}{tie_count(e['ties']):>6}{by_cluster}"
+    interval, c = f"[{_pct(e['low'], 2)}, {_pct(e['high'], 2)}]", e.get("clustered")
+    by_cluster = f"  by {c['by']} [{_pct(c['low'], 2)}, {_pct(c['high'], 2)}]" if c else ""
+    return f"{_pct(e['value'], 2):>8}{interval:>18}{_pct(e['chance'], 2):>9}{tie_count(e['ties']):>6}{by_cluster}"
 
 
 def _number(e: Mapping[str, Any]) -> str:
     """The same in a sentence."""
     c = e.get("clustered")
-    by_cluster = f", by {c['by']} {c['low']:.2f} to {c['high']:.2f}" if c else ""
-    interval = f"95 % interval {e['low']:.2f} to {e['high']:.2f}{by_cluster}"
-    return f"{e['value']:.2f} % ({interval}; chance {e['chance']:.2f}, ties {tie_count(e['ties'])})"
+    by_cluster = f", by {c['by']} {_pct(c['low'], 2)} to {_pct(c['high'], 2)}" if c else ""
+    interval = f"95 % interval {_pct(e['low'], 2)} to {_pct(e['high'], 2)}{by_cluster}"
+    return f"{_pct(e['value'], 2)} % ({interval}; chance {_pct(e['chance'], 2)}, ties {tie_count(e['ties'])})"
 
 
 def _gain(gain: Mapping[str, Any], zero: Mapping[str, Any], found: Mapping[str, Any]) -> str:
     """A paired comparison with alpha 0, by cluster where groups hang together; points are exact."""
     tested = gain.get("clustered") or gain
     by = f" by {tested['by']}" if "by" in tested else ""
-    interval = f"95 % interval{by} {tested['low']:+.2f} to {tested['high']:+.2f}"
+    interval = f"95 % interval{by} {_signed(tested['low'], 2)} to {_signed(tested['high'], 2)}"
     points = _change_in_points(zero["value"], found["value"], digits=2)
-    return f"{points:+.2f} points against alpha 0 ({interval}, p = {p_digits(tested['p_value'])})"
+    return f"{_signed(points, 2)} points against alpha 0 ({interval}, p = {p_digits(tested['p_value'])})"
 
 
 def _helps(best: Mapping[str, Any], zero: Mapping[str, Any], found: Mapping[str, Any]) -> str:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.base.errors import InputError
-from core.base.text import _exact_differences, _pct, p_digits, tie_count
+from core.base.text import _exact_differences, _pct, _signed, p_digits, tie_count
 
 if TYPE_CHECKING:
     from core.metrics.statistics import Comparison
@@ -85,11 +85,15 @@ def format_metrics(record: dict[str, Any]) -> str:
     names = Metric.same(record["metrics"])
     for name in names:
         e = record["metrics"][name]
-        interval = f"[{e['low']:.2f}, {e['high']:.2f}]"
+        interval = f"[{_pct(e['low'], 2)}, {_pct(e['high'], 2)}]"
         ties = tie_count(e["ties"])
         known = Estimate.of_record(e).clustered
-        by_cluster = f"  by {known.by} [{known.low:.2f}, {known.high:.2f}]{known.dominated}" if known else ""
-        lines.append(f"{name:<18}{e['value']:>8.2f}{interval:>18}{e['chance']:>9.2f}{ties:>6}{by_cluster}")
+        by_cluster = (
+            f"  by {known.by} [{_pct(known.low, 2)}, {_pct(known.high, 2)}]{known.dominated}" if known else ""
+        )
+        lines.append(
+            f"{name:<18}{_pct(e['value'], 2):>8}{interval:>18}{_pct(e['chance'], 2):>9}{ties:>6}{by_cluster}"
+        )
     lines += [_left_out(name, what) for name, what in record.get("left_out", {}).items() if what]
     return "\n".join([*lines, *_other_names(names)])
 
@@ -133,7 +137,7 @@ def format_differences(
     for name in names:
         each = found[name]
         counts = f"{each.broken:>10}{each.fixed:>10}"
-        lines.append(f"{name:<{width}}{each.difference:>+8.2f}{_test(each, counts)}")
+        lines.append(f"{name:<{width}}{_signed(each.difference, 2):>8}{_test(each, counts)}")
         if each.clustered is not None:
             by = f"  by {each.clustered.by}"
             test = _test(each.clustered, " " * 20)
@@ -152,8 +156,8 @@ def format_differences(
 
 def _test(found: Any, counts: str) -> str:
     """The interval, the groups where either is better, p values and the detectable difference."""
-    interval = f"[{found.low:+.2f}, {found.high:+.2f}]"
-    detectable = "none" if found.detectable is None else f"{found.detectable:.2f}"
+    interval = f"[{_signed(found.low, 2)}, {_signed(found.high, 2)}]"
+    detectable = "none" if found.detectable is None else _pct(found.detectable, 2)
     return f"{interval:>18}{counts}{p_digits(found.p_value):>9}{p_digits(found.p_holm):>9}{detectable:>12}"
 
 
@@ -167,11 +171,11 @@ def format_step(record: Mapping[str, Any]) -> str:
         columns.append(f"coverage {_pct(100 * record['coverage'])} %  precision {precision}")
     for name in _headline_names(record["metrics"]):
         e = record["metrics"][name]
-        interval, ties = f"[{e['low']:.2f}, {e['high']:.2f}]", tie_count(e["ties"])
-        columns.append(f"{name} {e['value']:.2f} {interval} (chance {_pct(e['chance'])}, ties {ties})")
+        interval, ties = f"[{_pct(e['low'], 2)}, {_pct(e['high'], 2)}]", tie_count(e["ties"])
+        columns.append(f"{name} {_pct(e['value'], 2)} {interval} (chance {_pct(e['chance'])}, ties {ties})")
     for part, step in record.get("parts", {}).items():
         values = step["metrics"]
-        columns += [f"{part} {name} {values[name]['value']:.2f}" for name in _headline_names(values)]
+        columns += [f"{part} {name} {_pct(values[name]['value'], 2)}" for name in _headline_names(values)]
     return "  ".join([*columns, f"{record['seconds']:.1f} s", *filter(None, [record["note"]])])
 
 
@@ -181,6 +185,6 @@ def format_spread(row: Mapping[str, Any]) -> str:
     for part, metrics in {"": row["metrics"], **row.get("parts", {})}.items():
         for name in _headline_names(metrics):
             e = metrics[name]
-            std = "" if e["std"] is None else f" ± {e['std']:.2f}"
-            columns.append(f"{part} {name} {e['mean']:.2f}{std}".strip())
+            std = "" if e["std"] is None else f" ± {_pct(e['std'], 2)}"
+            columns.append(f"{part} {name} {_pct(e['mean'], 2)}{std}".strip())
     return "  ".join([*columns, f"({row['seeds']} seeds)"])

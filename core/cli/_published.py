@@ -9,6 +9,7 @@ import typer
 
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
+from core.base.text import _pct
 from core.cli import options
 from core.cli._evaluation import read_score_file
 from core.cli._output import print_note, show_json
@@ -56,7 +57,7 @@ def published(
         mark = "*" if row["kind"] == "yours" else " "
         caution = f"; not comparable: {row['caution']}" if row["caution"] else ""
         what = ", ".join(filter(None, (row["system"], row["method"], row["note"], row["source"])))
-        value = " ".join(filter(None, (f"{row['value']:>7.2f}", chosen.interval(row))))
+        value = " ".join(filter(None, (f"{_pct(row['value'], 2):>7}", chosen.interval(row))))
         print(f"{mark}{value}  {what}{caution}")
     print_note(
         f"{'* yours. ' if given else ''}No source gives an interval; preprocessing and versions of a set may differ."

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from core.base.files import storage_errors, write_bytes
+from core.base.text import _pct
 from core.cli import options
 from core.cli._output import format_differences, format_metrics, print_note, show_json
 from core.metrics.group_metrics import Metric
@@ -43,7 +44,10 @@ def rejudge(
         shape = f" of {told['shape']}" if "shape" in told else ""
         print(f"{each.submission.title}: {', '.join(counts) or 'numbers alone'}{shape}")
         if told["reported"]:
-            print("reported: " + ", ".join(f"{name} {value:.2f}" for name, value in told["reported"].items()))
+            print(
+                "reported: "
+                + ", ".join(f"{name} {_pct(value, 2)}" for name, value in told["reported"].items())
+            )
         if told["metrics"]:
             print(format_metrics(told))
         for sentence in (*told["findings"], *told["limits"]):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from core.base.errors import InputError, unknown_name
-from core.base.text import _time_left, tie_count
+from core.base.text import _pct, _time_left, tie_count
 from core.cli._given_options import refuse_unused
 from core.cli._output import print_note, show_json
 from core.cli.options import Json
@@ -189,10 +189,12 @@ def _format_table(table: pd.DataFrame) -> str:
 def _format_metric(name: str, row: dict[str, Any]) -> str:
     """`group_match 79.60 ± 1.52 [74.90, 84.10], before 66.70, chance 50.00, ties 0`."""
 
-    std = "" if row.get(f"{name}_sd") is None else f" ± {row[f'{name}_sd']:.2f}"
-    parts = [f"{name} {row[name]:.2f}{std} [{row[f'{name}_low']:.2f}, {row[f'{name}_high']:.2f}]"]
+    std = "" if row.get(f"{name}_sd") is None else f" ± {_pct(row[f'{name}_sd'], 2)}"
+    parts = [
+        f"{name} {_pct(row[name], 2)}{std} [{_pct(row[f'{name}_low'], 2)}, {_pct(row[f'{name}_high'], 2)}]"
+    ]
     if row.get(f"{name}_before") is not None:
-        parts.append(f"before {row[f'{name}_before']:.2f}")
+        parts.append(f"before {_pct(row[f'{name}_before'], 2)}")
     return ", ".join(
-        [*parts, f"chance {row[f'{name}_chance']:.2f}", f"ties {tie_count(row[f'{name}_ties'])}"]
+        [*parts, f"chance {_pct(row[f'{name}_chance'], 2)}", f"ties {tie_count(row[f'{name}_ties'])}"]
     )

@@ -9,7 +9,7 @@ import typer
 
 from core import papers
 from core.base.errors import InputError
-from core.base.text import duration
+from core.base.text import _pct, duration
 from core.cli._given_options import refuse_unused
 from core.cli._output import print_note, show_json
 from core.cli.options import Json
@@ -129,4 +129,4 @@ def _joined_needs(needs: Sequence[str]) -> str:
 
 
 def _number(mean: float, std: float | None) -> str:
-    return f"{mean:.2f}" + ("" if std is None else f" ± {std:.2f}")
+    return _pct(mean, 2) + ("" if std is None else f" ± {_pct(std, 2)}")

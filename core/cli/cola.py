@@ -262,10 +262,10 @@ def _format_tests(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     ]
     rows += [(n, "all", before[n], after[n]) for n in GROUP_RESULTS if n in after and n in before]
     for name, part, first, now in rows:
-        cells = [f"{e['value']:.2f} [{e['low']:.2f}, {e['high']:.2f}]" for e in (first, now)]
+        cells = [f"{_pct(e['value'], 2)} [{_pct(e['low'], 2)}, {_pct(e['high'], 2)}]" for e in (first, now)]
         count = now.get("queries", now.get("groups"))
         lines.append(
-            f"{name:<22}{part:<14}{cells[0]:>24}{cells[1]:>24}{now['chance']:>8.2f}{count:>9}"
+            f"{name:<22}{part:<14}{cells[0]:>24}{cells[1]:>24}{_pct(now['chance'], 2):>8}{count:>9}"
             f"{now.get('skipped', 0):>9}{now['ties']:>6}"
         )
     lines.append(

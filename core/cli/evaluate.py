@@ -30,9 +30,6 @@ if TYPE_CHECKING:
     from core.metrics.evaluation import Evaluation
 
 
-_DIGITS = 8  # of what is printed with two: rounded twice, 4.475044 was 4.47
-
-
 @takes_score_options
 def evaluate(
     name: options._SetOrFile = None,
@@ -100,7 +97,7 @@ def evaluate(
 
 def _print_metrics(begun: str, evaluation: Evaluation, by: str | None) -> None:
     """Every metric of all groups, and with `by` of those with each of its values. begun : begins the first line."""
-    shown = evaluation.record(by, _DIGITS)
+    shown = evaluation.record(by)
     print(f"{begun}{counted(shown['n_groups'], 'group')} of {shown['shape']}; truth: {shown['truth']}")
     print(format_metrics(shown))
     for column, values in shown.get("slices", {}).items() if by else ():

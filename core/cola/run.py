@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 from core.base import files
 from core.base.errors import InputError
 from core.base.settings import one_of
-from core.base.text import counted
+from core.base.text import _KEPT, _pct, counted
 from core.cola.tasks import BENCHMARKS, BUILTIN, SCENE_GRAPHS, AdaptationTask
 from core.metrics import groups as metrics
 from core.metrics import statistics
@@ -255,8 +255,10 @@ class StrategyRun(RunDescription):
         before, after = (step.get("test") for step in (records[0], last))
         if before and after:
             for name, part, first, now in _pairs(before, after):
-                cells = [f"{e['value']:.2f} [{e['low']:.2f}, {e['high']:.2f}]" for e in (first, now)]
-                rows.append(f"| {name} | {part} | {cells[0]} | {cells[1]} | {now['chance']:.2f} |")
+                cells = [
+                    f"{_pct(e['value'], 2)} [{_pct(e['low'], 2)}, {_pct(e['high'], 2)}]" for e in (first, now)
+                ]
+                rows.append(f"| {name} | {part} | {cells[0]} | {cells[1]} | {_pct(now['chance'], 2)} |")
         table = "\n".join(rows)
         return f"""---
 library_name: crossmatch
@@ -367,7 +369,7 @@ def _measure(
             int(outcome.tied.sum()),
             metrics.METRICS[metric].parts(m),
         )
-        rounded = {key: round(getattr(estimate, key), 4) for key in ("value", "low", "high", "chance")}
+        rounded = {key: round(getattr(estimate, key), _KEPT) for key in ("value", "low", "high", "chance")}
         record[name] = {**rounded, "ties": estimate.ties, "groups": len(groups)}
         arrays[name] = outcome.value
     return record, arrays

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.base import files, paths
+from core.base.text import _half_up
 from core.cola.run import StrategyRun, _base_source
 from core.cola.tasks import AdaptationTask
 from core.metrics.retrieval import COLA_MAP, QUERY_ALL_MAP
@@ -180,7 +181,7 @@ def summary(rows: pd.DataFrame) -> pd.DataFrame:
         for metric, part in _HEADLINES:
             values = of_strategy[(of_strategy["metric"] == metric) & (of_strategy["part"] == part)]["value"]
             if len(values):
-                row[f"{metric} {part}"] = round(float(values.mean()), 2)
-                row[f"{metric} {part} sd"] = round(float(values.std(ddof=1)), 2) if len(values) > 1 else None
+                row[f"{metric} {part}"] = _half_up(values.mean(), 2)
+                row[f"{metric} {part} sd"] = _half_up(values.std(ddof=1), 2) if len(values) > 1 else None
         out.append(row)
     return pd.DataFrame(out)

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.base.errors import InputError
-from core.base.text import _pct
+from core.base.text import _KEPT, _pct
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import INDIVIDUAL_MATCH
 from core.metrics.statistics import Clusters, Estimate, estimate
@@ -52,12 +52,12 @@ class _BlindCheck(NamedTuple):
 
     def record(self) -> dict[str, Any]:
         """JSON-safe."""
-        way = dict(zip(("value", "low", "high"), (round(w, 4) for w in self.way), strict=True))
+        way = dict(zip(("value", "low", "high"), (round(w, _KEPT) for w in self.way), strict=True))
         return {
             "verdict": self.verdict,
             "says": VERDICTS[self.verdict],
             "way_from_chance": way,
-            "ceiling": round(self.ceiling, 4),
+            "ceiling": round(self.ceiling, _KEPT),
             "metrics": {name: e.record() for name, e in self.metrics.items()},
         }
 

@@ -20,7 +20,7 @@ from array_api_compat import array_namespace
 from core.base.arrays import Array, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
-from core.base.text import _pct, counted
+from core.base.text import _KEPT, _pct, counted
 from core.debiasing.debias import check_prior, debias
 from core.groups import check_truth
 from core.matching.groups import check_scores
@@ -206,7 +206,7 @@ class ValidatedAlpha(NamedTuple):
     def record(self) -> dict[str, Any]:
         """JSON-safe, with how the paper's protocol makes it."""
         alpha, value, zero, one = (
-            {"mean": round(mean, 4), "std": round(std, 4)} for mean, std in self.summary.values()
+            {"mean": round(mean, _KEPT), "std": round(std, _KEPT)} for mean, std in self.summary.values()
         )
         rest = {"value": value, "alpha_0": zero, "alpha_1": one}
         return {"label": "held out", "repeats": _REPEATS, "step": _STEP, "alpha": alpha, **rest}

@@ -19,7 +19,7 @@ from array_api_compat import array_namespace
 from core.base.arrays import Array, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
-from core.base.text import _pct, p_digits
+from core.base.text import _KEPT, _pct, p_digits
 from core.debiasing import curves
 from core.debiasing.curves import AlphaCurve, BestAlpha, ValidatedAlpha, _mean_and_sd
 from core.debiasing.debias import _rounding_of, check_prior, debias, group_prior, prior_from_samples
@@ -97,7 +97,7 @@ class _CaptionLikelihoods(NamedTuple):
             "state": self.state,
             "says": _STATES[self.state],
             "true_caption_likelier": None if self.likelier is None else self.likelier.record(),
-            "syntax_bias": round(float(self.syntax_bias.mean()), 4),
+            "syntax_bias": round(float(self.syntax_bias.mean()), _KEPT),
         }
 
 
@@ -184,13 +184,9 @@ class _BestGain(NamedTuple):
         """JSON-safe. `better_than_0` : true, false where no alpha was found better, null where there are `too_few`.
         `probably` : true where one is if clusters, or groups, gain and lose alike (`probably`).
         """
-        found = {"gain": self.gain.record(), "p_any_alpha": round(self.p_any, 4)}
-        found["p_random_signs"] = round(self.signs, 4)
+        found = {"gain": self.gain.record(), "p_any_alpha": self.p_any, "p_random_signs": self.signs}
         if self.p_holm is not None and self.signs_holm is not None:
-            found |= {
-                "p_any_alpha_holm": round(self.p_holm, 4),
-                "p_random_signs_holm": round(self.signs_holm, 4),
-            }
+            found |= {"p_any_alpha_holm": self.p_holm, "p_random_signs_holm": self.signs_holm}
         found |= {"units": round(self.units, 1), "largest_cluster": self.largest}
         better = None if self.too_few else bool(self.helps)
         return found | {"better_than_0": better, "probably": bool(self.probably), "says": self.says}

@@ -300,7 +300,7 @@ def _latex_rows(
 
 def _estimate_cell(e: Estimate | None) -> str:
     """`41.25 [36.00, 46.50]`"""
-    return "–" if e is None else f"{e.value:.2f} [{e.low:.2f}, {e.high:.2f}]"
+    return "–" if e is None else f"{_pct(e.value, 2)} [{_pct(e.low, 2)}, {_pct(e.high, 2)}]"
 
 
 def _by_cluster(found: Sequence[Estimate | None]) -> list[str]:
@@ -309,13 +309,15 @@ def _by_cluster(found: Sequence[Estimate | None]) -> list[str]:
     by = next((c.by for c in known if c), "")
     if not by:
         return []
-    return [_latex_line([f"by {by}", *(f"[{c.low:.2f}, {c.high:.2f}]" if c else "–" for c in known)])]
+    return [
+        _latex_line([f"by {by}", *(f"[{_pct(c.low, 2)}, {_pct(c.high, 2)}]" if c else "–" for c in known)])
+    ]
 
 
 def _chance_rows(results: Sequence[tuple[str, Mapping[str, Estimate]]], names: Sequence[str]) -> list[str]:
     """The chance levels as a row; one for each result where they differ."""
     levels = {
-        label: [f"{metrics[name].chance:.2f}" if name in metrics else None for name in names]
+        label: [_pct(metrics[name].chance, 2) if name in metrics else None for name in names]
         for label, metrics in results
     }
     common = [
@@ -427,7 +429,7 @@ def _shown_metrics(results: Sequence[tuple[str, Mapping[str, Estimate]]]) -> lis
 def _points(before: Estimate | None, after: Estimate | None) -> str:
     if before is None or after is None:
         return "–"
-    return f"{_change_in_points(before.value, after.value, digits=2):+.2f}".replace("-", "−")
+    return _signed(_change_in_points(before.value, after.value, digits=2), 2).replace("-", "−")
 
 
 def _difference_rows(
@@ -439,7 +441,9 @@ def _difference_rows(
     """
     tested = {name: compared[name].clustered or compared[name] for name in names if name in compared}
     by = next((f"by {c.clustered.by}" for c in compared.values() if c.clustered), "")
-    intervals = {n: f" [{t.low:+.2f}, {t.high:+.2f}]".replace("-", "−") for n, t in tested.items()}
+    intervals = {
+        n: f" [{_signed(t.low, 2)}, {_signed(t.high, 2)}]".replace("-", "−") for n, t in tested.items()
+    }
     cells = [f"{value}{intervals.get(name, '')}" for name, value in zip(names, points, strict=True)]
     alone, corrected = ({n: getattr(t, key) for n, t in tested.items()} for key in ("p_value", "p_holm"))
     rows = {"p": alone} | ({"Holm": corrected} if len(compared) > 1 else {})
@@ -464,7 +468,7 @@ def _raised(p: float | None) -> str:
 
 def _interval(name: str, e: Estimate) -> str:
     ties = e.tied if e.ties is None else f"{e.ties} tied"
-    return f"{METRICS[name].label} {e.value:.2f} [{e.low:.2f}, {e.high:.2f}] (chance {e.chance:.2f}, {ties})"
+    return f"{METRICS[name].label} {_estimate_cell(e)} (chance {_pct(e.chance, 2)}, {ties})"
 
 
 def _note(result: Result) -> str:
@@ -502,14 +506,14 @@ def published(results: Sequence[Result], layout: str) -> pd.DataFrame:
 def _cell(value: float | None, std: float | None = None) -> str:
     if value is None or np.isnan(value):
         return "–"
-    return f"{value:.2f}" + ("" if std is None or np.isnan(std) else f" ± {std:.2f}")
+    return _pct(value, 2) + ("" if std is None or np.isnan(std) else f" ± {_pct(std, 2)}")
 
 
 def _adapted_cell(adapted: Adapted | None) -> str:
     """`74.67 ± 1.12 [70.21, 79.02]`"""
     if adapted is None:
         return "–"
-    interval = "" if adapted.interval is None else " [{:.2f}, {:.2f}]".format(*adapted.interval)
+    interval = "" if adapted.interval is None else f" [{', '.join(_pct(end, 2) for end in adapted.interval)}]"
     return _cell(adapted.mean, adapted.std) + interval
 
 
@@ -521,7 +525,7 @@ def _value(rows: pd.DataFrame, metric: str, method: str | None = None) -> tuple[
 
 def _chance(results: Sequence[Result], metric: str) -> str:
     """The chance level of a metric on one data set, whose groups all models share; all of them where they differ."""
-    return " / ".join(dict.fromkeys(f"{r.metrics[metric].chance:.2f}" for r in results))
+    return " / ".join(dict.fromkeys(_pct(r.metrics[metric].chance, 2) for r in results))
 
 
 # --- TTM

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from core.base.lazy import pandas as pd
+from core.base.text import _rounded
 from core.exchange.run_table import _software_version
 from core.metrics.evaluation import Evaluation
 from core.metrics.paired import comparison_table
@@ -21,7 +22,7 @@ def _comparison_file(
 
     names : of A and B. in_order : whether groups were paired by their order alone.
     """
-    table = _rounded(comparison_table(a, b, ("A", "B")))
+    table = _in_file(comparison_table(a, b, ("A", "B")))
     chance = table.pop("chance")
     for side in "AB":
         table.insert(list(table).index(f"{side}: tied") + 1, f"{side}: chance", chance)
@@ -43,10 +44,10 @@ def _with_origin(table: pd.DataFrame, names: Sequence[str], groups: int | None) 
 _UNITS = "percent; B − A and detectable in percentage points"
 
 
-def _rounded(table: pd.DataFrame) -> pd.DataFrame:
+def _in_file(table: pd.DataFrame) -> pd.DataFrame:
     """Percentages and points to two decimals; a p value is not rounded, as what is computed with it needs it whole."""
     floats = [name for name in table if pd.api.types.is_float_dtype(table[name]) and not _is_p(str(name))]
-    return table.round(dict.fromkeys(floats, 2))
+    return _rounded(table, dict.fromkeys(floats, 2))
 
 
 def _is_p(column: str) -> bool:

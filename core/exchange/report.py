@@ -186,7 +186,7 @@ def _changes_told(changes: Mapping[str, Comparison]) -> list[str]:
 def _ahead_told(pair: _Pair, name: str, found: Comparison) -> str:
     """Whether the second of a pair is ahead of the first: where both interval and p say so."""
     second, first = pair.names
-    y, x = (f"{side.evaluation.metrics[name].value:.2f} %" for side in (pair.second, pair.first))
+    y, x = (f"{_pct(side.evaluation.metrics[name].value, 2)} %" for side in (pair.second, pair.first))
     tested = found.clustered or found
     p = tested.p_value if tested.p_holm is None else tested.p_holm
     if not found._ahead:
@@ -200,7 +200,7 @@ def _ahead_told(pair: _Pair, name: str, found: Comparison) -> str:
         "" if tested.p_holm in (None, tested.p_value) else f" after Holm, {p_digits(tested.p_value)} alone"
     )
     return _true_minus(
-        f"{METRICS[name].label}: {said} ({found.difference:+.2f} points, {interval}, p {p_digits(p)}{alone})."
+        f"{METRICS[name].label}: {said} ({_signed(found.difference, 2)} points, {interval}, p {p_digits(p)}{alone})."
     )
 
 
@@ -373,7 +373,7 @@ def _difference_table(pairs: Sequence[_Pair]) -> str:
         f'<tr><td class="name">{" − ".join(map(escape, pair.names))}</td>'
         f'<td class="name">{escape(pair.first.benchmark or _OWN)}</td>'
         f"<td>{escape(', '.join(METRICS[each].label for each in names))}</td>"
-        f'<td class="num"><b>{_true_minus(f"{found.difference:+.2f}")}</b> '
+        f'<td class="num"><b>{_true_minus(_signed(found.difference, 2))}</b> '
         f"{_interval_of(found)}{_by_cluster(found)}</td><td>{found.fixed}</td>"
         f"<td>{found.broken}</td>{_p_cell(found.p_value)}{_p_cell(found.p_holm)}</tr>"
         for pair in pairs
@@ -427,7 +427,7 @@ def _by_cluster(found: Comparison) -> str:
 
 def _interval_of(found: Any) -> str:
     """`[−1.20, +3.40]`"""
-    return _true_minus(f"[{found.low:+.2f}, {found.high:+.2f}]")
+    return _true_minus(f"[{_signed(found.low, 2)}, {_signed(found.high, 2)}]")
 
 
 def _shape(section: ReportSection) -> str:
@@ -443,7 +443,7 @@ def _cell(found: Estimate | None) -> str:
         return "<td>–</td>"
     tied = f", {found.ties} tied" if found.ties else ""
     return (
-        f"<td><b>{found.value:.2f}</b> [{found.low:.2f}, {found.high:.2f}]"
+        f"<td><b>{_pct(found.value, 2)}</b> [{_pct(found.low, 2)}, {_pct(found.high, 2)}]"
         f'<br><span class="quiet">chance {_pct(found.chance)}{tied}</span></td>'
     )
 
@@ -503,9 +503,9 @@ def _source_line(section: ReportSection) -> str:
 
 def _metric_table(found: Evaluation) -> str:
     rows = "".join(
-        f"<tr><th>{escape(label_and_meaning(name)[0])}</th><td>{e.value:.2f}</td>"
-        f'<td class="num">[{e.low:.2f}, {e.high:.2f}]</td>'
-        f"<td>{e.chance:.2f}</td><td>{tie_count(e.ties)}</td><td>{escape(label_and_meaning(name)[1])}</td></tr>"
+        f"<tr><th>{escape(label_and_meaning(name)[0])}</th><td>{_pct(e.value, 2)}</td>"
+        f'<td class="num">[{_pct(e.low, 2)}, {_pct(e.high, 2)}]</td>'
+        f"<td>{_pct(e.chance, 2)}</td><td>{tie_count(e.ties)}</td><td>{escape(label_and_meaning(name)[1])}</td></tr>"
         for name, e in found.metrics.items()
     )
     head = (
@@ -553,7 +553,7 @@ def _published(section: ReportSection) -> str:
 
 
 def _number(row: Mapping[Hashable, Any]) -> str:
-    return f"{row['value']:.2f}" + ("" if np.isnan(row["std"]) else f" ± {row['std']:.2f}")
+    return _pct(row["value"], 2) + ("" if np.isnan(row["std"]) else f" ± {_pct(row['std'], 2)}")
 
 
 def _chosen_groups(found: Evaluation, count: int) -> list[tuple[str, int]]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from core.base.lazy import pandas as pd
-from core.base.text import _p_text, _pct, _signed, _true_minus, counted
+from core.base.text import _half_up, _p_text, _pct, _signed, _true_minus, counted
 from core.cola.judged import _judged_by
 from core.cola.run import StrategyRun
 from core.exchange._run_groups import _RunGroups, _whole
@@ -566,7 +566,7 @@ def _cells(key: _Key, found: _Result, when: str = "") -> _Cells:
 
 def _printed(value: float | None, digits: int = 2) -> float | None:
     """A percentage as papers print it: 62.93, not 62.93333333333333; a count, or nothing, as it is."""
-    return round(value, digits) if isinstance(value, float) else value
+    return _half_up(value, digits) if isinstance(value, float) else value
 
 
 def _cell(value: Any) -> Any:

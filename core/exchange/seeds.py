@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from core.base.text import _change_in_points, _pct, _true_minus, counted, p_digits
+from core.base.text import _KEPT, _change_in_points, _pct, _signed, _true_minus, counted, p_digits
 from core.exchange.layouts import (
     _chance_rows,
     _difference_rows,
@@ -92,7 +92,7 @@ class SeedResult(NamedTuple):
                         last,
                         spread([each.value for each in values]),
                         [each.ties for each in values],
-                        _change_in_points(first.value, last.value, digits=4),
+                        _change_in_points(first.value, last.value, digits=_KEPT),
                         change,
                         tuple(family),
                     )
@@ -113,22 +113,22 @@ class SeedResult(NamedTuple):
     def line(self) -> str:
         """As a terminal shows it: before and after with intervals, chance and ties; the gain with interval and p."""
         e, of = self.after, f"{self.part} {METRICS[self.metric].label}".strip()
-        gain = f"gain {self.gain:+.2f}"
+        gain = f"gain {_signed(self.gain, 2)}"
         if self.change is not None:
             mean = self.change.mean
             tests = counted(len(self.family), "test")
             holm = "" if mean.p_holm is None else f", Holm {p_digits(mean.p_holm)} of {tests}"
-            gain += f" [{mean.low:+.2f}, {mean.high:+.2f}], p {p_digits(mean.p_value)}{holm}"
+            gain += f" [{_signed(mean.low, 2)}, {_signed(mean.high, 2)}], p {p_digits(mean.p_value)}{holm}"
         tied = "not counted" if None in self.ties else ", ".join(map(str, self.ties))
         return (
-            f"{of:<16} before {self.before.value:.2f} [{self.before.low:.2f}, {self.before.high:.2f}]  after {self} "
-            f"[{e.low:.2f}, {e.high:.2f}], chance {e.chance:.2f}, tied by seed {tied}  {gain}"
+            f"{of:<16} before {_estimate_cell(self.before)}  after {self} [{_pct(e.low, 2)}, {_pct(e.high, 2)}], "
+            f"chance {_pct(e.chance, 2)}, tied by seed {tied}  {gain}"
         )
 
     def __str__(self) -> str:
         """`74.67 ± 1.12`; without a deviation of one seed."""
-        std = "" if self.spread.std is None else f" ± {self.spread.std:.2f}"
-        return f"{self.spread.mean:.2f}{std}"
+        std = "" if self.spread.std is None else f" ± {_pct(self.spread.std, 2)}"
+        return f"{_pct(self.spread.mean, 2)}{std}"
 
     def record(self) -> dict[str, Any]:
         """JSON-safe."""
@@ -192,11 +192,13 @@ def _latex_table(part: str, results: Sequence[SeedResult], about: str) -> str:
     rows = [
         *_stacked_line([f"before{where}", *(_estimate_cell(each.before) for each in results)]),
         *_stacked_line(
-            [label, *(f"{each} [{each.after.low:.2f}, {each.after.high:.2f}]" for each in results)]
+            [label, *(f"{each} [{_pct(each.after.low, 2)}, {_pct(each.after.high, 2)}]" for each in results)]
         ),
         *_chance_rows([(label, {each.metric: each.after for each in results})], names),
         r"\midrule",
-        *_difference_rows("mean gain", names, [_true_minus(f"{each.gain:+.2f}") for each in results], tested),
+        *_difference_rows(
+            "mean gain", names, [_true_minus(_signed(each.gain, 2)) for each in results], tested
+        ),
     ]
     notes = [f"{about.rstrip('.')}."] * bool(about) + _latex_notes(results, tested)
     return "\n".join(_tabular(["In percent", *(METRICS[name].label for name in names)], rows, notes))
@@ -261,23 +263,23 @@ def _html_row(found: SeedResult, digits: int) -> str:
     first, last = found.before, found.after
     return (
         f"<tr><th>{escape(label)}</th>"
-        f'<td class="num"><b>{first.value:.2f}</b> [{first.low:.2f}, {first.high:.2f}]<br><span class="quiet">'
-        f"chance {_pct(first.chance)}, {first.tied}</span></td>"
-        f'<td class="num"><b>{found}</b> [{last.low:.2f}, {last.high:.2f}]<br><span class="quiet">'
-        f"chance {_pct(last.chance)}, {_ties(found)}</span></td>{_gain_cells(found, digits)}</tr>"
+        f'<td class="num"><b>{_pct(first.value, 2)}</b> [{_pct(first.low, 2)}, {_pct(first.high, 2)}]<br>'
+        f'<span class="quiet">chance {_pct(first.chance)}, {first.tied}</span></td>'
+        f'<td class="num"><b>{found}</b> [{_pct(last.low, 2)}, {_pct(last.high, 2)}]<br>'
+        f'<span class="quiet">chance {_pct(last.chance)}, {_ties(found)}</span></td>{_gain_cells(found, digits)}</tr>'
     )
 
 
 def _gain_cells(found: SeedResult, digits: int) -> str:
     """digits : of the groups that a seed fixes and breaks on average."""
     if found.change is None:
-        return f'<td class="num">{_true_minus(f"{found.gain:+.2f}")}, not tested</td>' + "<td>–</td>" * 5
+        return f'<td class="num">{_true_minus(_signed(found.gain, 2))}, not tested</td>' + "<td>–</td>" * 5
     mean, more = found.change.mean, found.change.next_gain
     cells = [
-        f"<b>{found.gain:+.2f}</b><br>[{mean.low:+.2f}, {mean.high:+.2f}]",
+        f"<b>{_signed(found.gain, 2)}</b><br>[{_signed(mean.low, 2)}, {_signed(mean.high, 2)}]",
         _with_raised_powers(p_digits(mean.p_value)),
         _with_raised_powers(p_digits(mean.p_holm)),
-        "–" if more is None else f"{more[0]:+.2f} to {more[1]:+.2f}",
+        "–" if more is None else f"{_signed(more[0], 2)} to {_signed(more[1], 2)}",
         *(f"{np.mean(counts):.{digits}f}" for counts in (found.change.fixed, found.change.broken)),
     ]
     return "".join(f'<td class="num">{_true_minus(cell)}</td>' for cell in cells)

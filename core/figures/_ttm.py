@@ -9,6 +9,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.base.lazy import pandas as pd
+from core.base.text import _rounded
 from core.figures._margins import MarginsData, at_threshold, margins_figure
 from core.figures._style import (
     COVERAGE_COLOUR,
@@ -112,7 +113,7 @@ def ttm_table(data: TTMData) -> pd.DataFrame:
         for name, values in data.metrics.items():
             columns |= {f"{name}_mean": values[:, 0], f"{name}_sd": values[:, 2] - values[:, 0]}
             columns[f"{name}_chance"] = values[:, 3]
-        return pd.DataFrame(columns).round(2)
+        return _rounded(pd.DataFrame(columns), dict.fromkeys(columns, 2))
     fields = ("iteration", "threshold", "coverage", "precision", "loss")
     columns = {name: getattr(data, name) for name in fields}
     for name, values in data.metrics.items():

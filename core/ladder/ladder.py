@@ -36,7 +36,7 @@ from core import datasets
 from core.base import paths
 from core.base.files import write_json
 from core.base.lazy import pandas as pd
-from core.base.text import _change_in_points, _p_said, _pct, _signed
+from core.base.text import _KEPT, _change_in_points, _p_said, _pct, _signed
 from core.groups import GroupSet
 from core.ladder._facts import Questions
 from core.ladder._runs import TRAINED_ON, Progress, Run, cache_path
@@ -258,7 +258,7 @@ class Ladder:
             return row | {"missing": self.missing.get(name, _NO_RUN)}
         row |= _metrics(self.rungs[name])
         if len(self.rungs[name]) > 1:
-            row["by_run"] = [round(e.metrics[GROUP_MATCH].value, 4) for e in self.rungs[name]]
+            row["by_run"] = [round(e.metrics[GROUP_MATCH].value, _KEPT) for e in self.rungs[name]]
         sliced = [e.slices("unseen").get("unseen", {}) for e in self.rungs[name]]
         row["combinations"] = {
             {"no": "seen", "yes": "unseen"}[value]: {"n_groups": len(part.ids)}

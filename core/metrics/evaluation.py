@@ -260,9 +260,8 @@ class Evaluation:
             table[name] = outcome.value.astype(float)
         return table.assign(matching=matching, margin=self.matches.margin, tied=self.matches.tied)
 
-    def record(self, by: str | None = None, digits: int = 4) -> dict[str, Any]:
-        """A JSON-safe summary: n_groups, shape, truth, metrics in percent, and slices where there are tags. digits : as
-        of `Estimate.record`."""
+    def record(self, by: str | None = None) -> dict[str, Any]:
+        """A JSON-safe summary: n_groups, shape, truth, metrics in percent, and slices where there are tags."""
         record: dict[str, Any] = {
             "n_groups": len(self.scores),
             "shape": "x".join(map(str, self.shape)),
@@ -271,22 +270,20 @@ class Evaluation:
             else "given"
             if self.truth_given
             else "identity (the file names none: image i belongs to caption i)",
-            "metrics": {name: e.record(digits) for name, e in self.metrics.items()},
+            "metrics": {name: e.record() for name, e in self.metrics.items()},
         }
         if self.left_out:
             record["left_out"] = self.left_out
         slices = self.slices(by)
         if slices:
-            record["slices"] = {
-                c: {v: _slice_record(e, digits) for v, e in s.items()} for c, s in slices.items()
-            }
+            record["slices"] = {c: {v: _slice_record(e) for v, e in s.items()} for c, s in slices.items()}
         return record
 
 
-def _slice_record(part: Evaluation, digits: int) -> dict[str, Any]:
+def _slice_record(part: Evaluation) -> dict[str, Any]:
     return {
         "n_groups": len(part.scores),
-        "metrics": {name: e.record(digits) for name, e in part.metrics.items()},
+        "metrics": {name: e.record() for name, e in part.metrics.items()},
     }
 
 

@@ -166,7 +166,7 @@ class QueryPartResult(NamedTuple):
         return f"{self.estimate!r}, {counted(self.queries, 'query')}, {self.skipped} skipped"
 
     def record(self) -> dict[str, float | int]:
-        """JSON-safe, rounded to 4 decimals."""
+        """JSON-safe, as `Estimate.record`."""
         return {**self.estimate.record(), "queries": self.queries, "skipped": self.skipped}
 
 

@@ -21,7 +21,7 @@ import scipy
 from core.base.arrays import Array, to_numpy
 from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
-from core.base.text import _pct, _signed, p_digits
+from core.base.text import _KEPT, _pct, _signed, p_digits
 
 if TYPE_CHECKING:
     from core.groups import GroupSet
@@ -232,11 +232,11 @@ class Estimate(NamedTuple):
     ties: int | None
     clustered: _Clustered | None = None
 
-    def record(self, digits: int = 4) -> dict[str, Any]:
-        """JSON-safe: value, low, high and chance, and ties; `clustered` where there are clusters. digits : decimals;
-        what is printed with fewer is rounded from more of them, not from 4."""
-        found = {name: round(getattr(self, name), digits) for name in self._fields[:4]} | {"ties": self.ties}
-        return found | _clustered_record(self.clustered, digits)
+    def record(self) -> dict[str, Any]:
+        """JSON-safe: value, low, high and chance to 8 decimals, of which what is printed is rounded, and ties;
+        `clustered` where there are clusters."""
+        found = {name: round(getattr(self, name), _KEPT) for name in self._fields[:4]} | {"ties": self.ties}
+        return found | _clustered_record(self.clustered)
 
     def __str__(self) -> str:
         """An accuracy as it is always shown: with its interval, its chance level and its ties."""
@@ -373,11 +373,11 @@ class Estimate(NamedTuple):
         return float(low), float(high)
 
 
-def _clustered_record(found: NamedTuple | None, digits: int = 4) -> dict[str, Any]:
+def _clustered_record(found: NamedTuple | None) -> dict[str, Any]:
     if found is None:
         return {}
     rounded = {
-        k: round(v, digits) if isinstance(v, float) and k[0] != "p" else v for k, v in found._asdict().items()
+        k: round(v, _KEPT) if isinstance(v, float) and k[0] != "p" else v for k, v in found._asdict().items()
     }
     return {"clustered": rounded}
 

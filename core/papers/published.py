@@ -18,7 +18,7 @@ from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
 from core.base.paths import assets
 from core.base.table_formats import parse_json, read_bytes
-from core.base.text import counted
+from core.base.text import _pct, counted
 from core.datasets.paper_results import CITATIONS, load_results
 from core.datasets.score_files import read_scores
 from core.metrics.evaluation import Evaluation
@@ -207,7 +207,7 @@ class PublishedSet(NamedTuple):
     @staticmethod
     def interval(row: Mapping[Any, Any]) -> str:
         """`[9.40, 16.10]` of a row of `standing`; "" without an interval."""
-        return "" if row["low"] == "" else f"[{row['low']:.2f}, {row['high']:.2f}]"
+        return "" if row["low"] == "" else f"[{_pct(row['low'], 2)}, {_pct(row['high'], 2)}]"
 
     @property
     def rows(self) -> pd.DataFrame:

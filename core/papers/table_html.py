@@ -189,7 +189,7 @@ def _one_table(lines: Sequence[Mapping[str, Any]], of_world: bool, ranked: bool 
     )
     if chances:
         cells = "".join(
-            f"<td><div><span>{chances[head]:.2f}</span></div></td>" if head in chances else "<td></td>"
+            f"<td><div><span>{_pct(chances[head], 2)}</span></div></td>" if head in chances else "<td></td>"
             for head in heads
         )
         body = f'<tr class="cm-chance"><th scope="row">by chance</th>{cells}</tr>{body}'
@@ -366,20 +366,20 @@ def shown_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
     known = sorted(rows, key=lambda key: (order[key[0]], (*_SOURCES, "chance").index(key[1])))
     cells = [[line, source, *(rows[line, source].get(h, "–") for h in heads)] for line, source in known]
     if common:
-        cells.append(["chance", "", *(f"{common[head]:.2f}" if head in common else "–" for head in heads)])
+        cells.append(["chance", "", *(_pct(common[head], 2) if head in common else "–" for head in heads)])
     return pd.DataFrame(cells, columns=["Row", "Source", *heads])
 
 
 def _bracketed(cell: Mapping[str, Any], source: str) -> str:
     """` [70.21, 79.02]`, the 95 % interval of a cell's number; "" where there is none."""
     low, high = (cell.get(f"{source}_{end}") for end in ("low", "high"))
-    return "" if low is None else f" [{low:.2f}, {high:.2f}]"
+    return "" if low is None else f" [{_pct(low, 2)}, {_pct(high, 2)}]"
 
 
 def _levels(cells: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     """The chance levels of a line, by heading, as far as they are known."""
     found = {head: cell.get("chance") for head, cell in cells.items() if _is_known(cell)}
-    return {head: f"{level:.2f}" for head, level in found.items() if level is not None}
+    return {head: _pct(level, 2) for head, level in found.items() if level is not None}
 
 
 def missing_resources(missing: Iterable[str]) -> list[_MissingResource]:

@@ -13,7 +13,7 @@ import numpy as np
 
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
-from core.base.text import counted
+from core.base.text import _KEPT, _pct, counted
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import Metric
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, IMAGE_SCORE, TEXT_SCORE
@@ -126,11 +126,12 @@ class _Judged:
         match, score = found.metrics[GROUP_MATCH], found.metrics[GROUP_SCORE]
         if found.shape[0] > 1 and match.value - score.value >= 10:
             told.append(
-                f"GroupScore is {score.value:.2f} and GroupMatch {match.value:.2f} (chance {match.chance:.2f}): the "
-                "report hides that the right pairing often has the highest total."
+                f"GroupScore is {_pct(score.value, 2)} and GroupMatch {_pct(match.value, 2)} "
+                f"(chance {_pct(match.chance, 2)}): the report hides "
+                "that the right pairing often has the highest total."
                 if match.low > match.chance
-                else f"GroupMatch is {match.value:.2f} where chance is {match.chance:.2f}: no sign "
-                f"of more than GroupScore ({score.value:.2f}) shows."
+                else f"GroupMatch is {_pct(match.value, 2)} where chance is {_pct(match.chance, 2)}: no sign "
+                f"of more than GroupScore ({_pct(score.value, 2)}) shows."
             )
         return told
 
@@ -155,8 +156,8 @@ class _Judged:
         ours = self.metrics[QUESTIONS].value
         if reported is not None and abs(reported - ours) > 0.01:
             told.append(
-                f"The report says {reported:.2f} and its own answers give {ours:.2f}: answers that name no choice were "
-                "counted in another way, or it is of another run."
+                f"The report says {_pct(reported, 2)} and its own answers give {_pct(ours, 2)}: answers that name "
+                "no choice were counted in another way, or it is of another run."
             )
         return told
 
@@ -176,7 +177,7 @@ class _Judged:
             record |= {"n_questions": len(s.answers.ids)}
             record |= {"n_groups": len(set(s.answers.groups))} if s.answers.groups is not None else {}
         return record | {
-            "reported": {name: round(value, 4) for name, value in s.reported.items()},
+            "reported": {name: round(value, _KEPT) for name, value in s.reported.items()},
             "metrics": {name: e.record() for name, e in self.metrics.items()},
             "findings": self.findings,
             "limits": self.limits,
@@ -193,12 +194,12 @@ def _first_wins(found: Evaluation, reported: Mapping[str, float]) -> list[str]:
     told = []
     if "acc" in reported and abs(reported["acc"] - first) > 0.01:
         told.append(
-            f"The report's acc is {reported['acc']:.2f}, and these log-likelihoods give {first:.2f}: they are not of "
-            "one run."
+            f"The report's acc is {_pct(reported['acc'], 2)}, and these log-likelihoods give {_pct(first, 2)}: they "
+            "are not of one run."
         )
     if first > strict:
         told.append(
-            f"argmax gives a tie to the first choice: acc is {first:.2f}, and {strict:.2f} without ties."
+            f"argmax gives a tie to the first choice: acc is {_pct(first, 2)}, and {_pct(strict, 2)} without ties."
         )
     return told
 
@@ -212,7 +213,7 @@ def _about_numbers(s: Submission) -> list[str]:
             for part in _PARTS:
                 if part in named and value > named[part][1] + 0.01:
                     told.append(
-                        f"{theirs} ({value:.2f}) is larger than {named[part][0]} ({named[part][1]:.2f}), of "
+                        f"{theirs} ({_pct(value, 2)}) is larger than {named[part][0]} ({_pct(named[part][1], 2)}), of "
                         "which it is a part."
                     )
         if s.count and name in (*_PARTS, GROUP_SCORE, GROUP_MATCH) and not _is_count(value, s.count):

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from core.base.text import _pct
 from core.datasets.score_files import ScoreFile, read_scores
 from core.metrics.statistics import Estimate
 from core.rejudge._submission import MTEB, Submission, name_of_part
@@ -60,8 +61,8 @@ def findings(scores: np.ndarray, reported: Mapping[str, float], text: Estimate) 
     differ = [name for name in _NAMES if name in reported and abs(reported[name] - measured[name]) > 0.01]
     if differ:
         told.append(
-            f"The report's {differ[0]} is {reported[differ[0]]:.2f}, and its own metric on these scores gives "
-            f"{measured[differ[0]]:.2f}: scores and report are not of one run, or of different versions."
+            f"The report's {differ[0]} is {_pct(reported[differ[0]], 2)}, and its own metric on these scores gives "
+            f"{_pct(measured[differ[0]], 2)}: scores and report are not of one run, or of different versions."
         )
     if scores.shape[1] == 1:
         told.append(
@@ -73,6 +74,6 @@ def findings(scores: np.ndarray, reported: Mapping[str, float], text: Estimate) 
     if measured["text_acc"] > text.value:
         told.append(
             f"MTEB gives a tie to the first caption, which is the true one: its text_acc is "
-            f"{measured['text_acc']:.2f}, and {text.value:.2f} without the {text.ties} tied groups."
+            f"{_pct(measured['text_acc'], 2)}, and {_pct(text.value, 2)} without the {text.ties} tied groups."
         )
     return told

@@ -31,6 +31,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.base.lazy import pandas as pd
+from core.base.text import _KEPT
 from core.matching.comparisons import fitted_groups
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
@@ -215,7 +216,7 @@ def _written(row: Row) -> dict[str, Any]:
 
 def _points(change: Comparison) -> dict[str, Any]:
     return {
-        name: round(value, 4) if isinstance(value, float) and name[0] != "p" else value
+        name: round(value, _KEPT) if isinstance(value, float) and name[0] != "p" else value
         for name, value in change.record().items()
     }
 

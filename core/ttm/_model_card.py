@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from core.base.text import _pct
 from core.runs.models import public
 
 _METHODS = {"ttm": "test-time matching", "simplematch": "SimpleMatch"}
@@ -62,9 +63,11 @@ def _results(first: Mapping[str, Any], last: Mapping[str, Any]) -> str:
 def _table(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     rows = ["| metric | before | after | chance | ties after |", "| --- | --- | --- | --- | --- |"]
     for name, now in after.items():
-        cells = [f"{e['value']:.2f} [{e['low']:.2f}, {e['high']:.2f}]" for e in (before[name], now)]
+        cells = [
+            f"{_pct(e['value'], 2)} [{_pct(e['low'], 2)}, {_pct(e['high'], 2)}]" for e in (before[name], now)
+        ]
         ties = "–" if now["ties"] is None else now["ties"]
-        rows.append(f"| {name} | {cells[0]} | {cells[1]} | {now['chance']:.2f} | {ties} |")
+        rows.append(f"| {name} | {cells[0]} | {cells[1]} | {_pct(now['chance'], 2)} | {ties} |")
     return "\n".join(rows)
 
 

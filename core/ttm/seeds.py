@@ -13,7 +13,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from core.base.errors import InputError
-from core.base.text import counted
+from core.base.text import _KEPT, counted
 from core.datasets.embeddings import parse_shape
 from core.runs.description import RunDescription
 from core.runs.engine import start
@@ -264,5 +264,5 @@ def spread(values: Sequence[float] | np.ndarray, population: bool = False) -> Se
     import numpy as np
 
     array = np.asarray(values, dtype=np.float64)
-    std = round(float(array.std(ddof=0 if population else 1)), 4) if len(array) > 1 else None
-    return SeedSpread(round(float(array.mean()), 4), std, len(array))
+    std = round(float(array.std(ddof=0 if population else 1)), _KEPT) if len(array) > 1 else None
+    return SeedSpread(round(float(array.mean()), _KEPT), std, len(array))

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import math
 import platform
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any, NamedTuple
 
 from core.base import paths
+from core.base.text import duration
 from core.runs.store import Run, RunStore
 from core.scoring.weights import weights_bytes
-from core.ttm.run import AdaptationRun
+from core.ttm.run import AdaptationRun, SimpleMatchRun
 
 # What `crossmatch doctor --rehearse` has measured (core/doctor/rehearsal.py writes it), in the folder of caches:
 # records by model, benchmark, device and machine.
@@ -22,6 +24,9 @@ _DEFAULT_SECONDS = {"builtin/": 0.006, "embeddings": 0.0001}
 _DEFAULT_START = (
     3.0  # seconds of its process until it trains, and at its end; a run on embeddings is hardly more
 )
+# SimpleMatch ends when all pseudo-labels pass GroupScore's test, long before its 30 rounds: the built-in model on
+# scenes/left-right after 6 rounds of 5 epochs, whatever the seed.
+_EPOCHS_OF_SIMPLEMATCH = 30
 
 
 class _TimeEstimate(NamedTuple):
@@ -36,6 +41,7 @@ class _TimeEstimate(NamedTuple):
     scoring: float = 0.0
     before: float = 0.0
     start: float = 0.0
+    epochs: int = 0  # in all, of an earlier run that may have ended before its last round; 0 where none says
 
 
 def _seconds_per_iteration(store: RunStore, wanted: AdaptationRun) -> _TimeEstimate | None:
@@ -61,7 +67,7 @@ def _seconds_per_iteration(store: RunStore, wanted: AdaptationRun) -> _TimeEstim
         for run in filter(fits, done):
             steps = store.steps(run.id)
             if seconds := _measured(run, steps):
-                return _TimeEstimate(seconds, source, start=_beside(run, steps))
+                return _TimeEstimate(seconds, source, start=_beside(run, steps), epochs=_epochs(run, steps))
     if rehearsed := _rehearsed(wanted):
         return rehearsed
     guess = next((seconds for start, seconds in _DEFAULT_SECONDS.items() if model.startswith(start)), None)
@@ -92,9 +98,10 @@ def _by_size(store: RunStore, done: Sequence[Run], model: str) -> _TimeEstimate 
     own = weights_bytes(model)
     for run in done if own else ():
         other = None if run.config.get("embeddings") else weights_bytes(run.config["model"])
-        seconds = _measured(run, store.steps(run.id))
+        steps = store.steps(run.id)
+        seconds = _measured(run, steps)
         if own and other and seconds:
-            return _TimeEstimate(seconds * own / other, "another model, by size")
+            return _TimeEstimate(seconds * own / other, "another model, by size", epochs=_epochs(run, steps))
     return None
 
 
@@ -103,6 +110,19 @@ def _measured(run: Run, steps: Sequence[Mapping[str, Any]]) -> float:
     epochs = run.config[run.kind]["epochs"]
     work = sum(step["n_groups"] * epochs for step in steps[1:])
     return sum(step["seconds"] for step in steps[1:]) / work if work else 0.0
+
+
+def _epochs(run: Run, steps: Sequence[Mapping[str, Any]]) -> int:
+    return run.config[run.kind]["epochs"] * len(steps[1:])
+
+
+def _iterations(found: _TimeEstimate, run: AdaptationRun) -> int:
+    """After how many iterations a run of this description ends: of SimpleMatch after as many epochs as an earlier run,
+    or as SimpleMatch usually has, but never beyond its last round."""
+    if not isinstance(run, SimpleMatchRun):
+        return run.total
+    epochs = found.epochs or _EPOCHS_OF_SIMPLEMATCH
+    return min(run.total, math.ceil(epochs / run.settings.epochs))
 
 
 def _beside(run: Run, steps: Sequence[Mapping[str, Any]]) -> float:
@@ -114,12 +134,25 @@ def _beside(run: Run, steps: Sequence[Mapping[str, Any]]) -> float:
 
 
 def expected_seconds(store: RunStore, run: AdaptationRun, groups: int) -> tuple[float | None, str]:
-    """Seconds that a run of this description on so many groups will take at most, and where that is known from."""
+    """Seconds that a run of this description on so many groups is expected to take, and where that is known from."""
     found = _seconds_per_iteration(store, run)
     if found is None:
         return None, "no earlier run to go by"
     iteration = found.seconds * run.settings.epochs + found.scoring
-    return found.start + groups * (found.before + iteration * run.total), found.source
+    return found.start + groups * (found.before + iteration * _iterations(found, run)), found.source
+
+
+def _span(seconds: float, runs: int = 1) -> str:
+    """How long so many runs take, one after another, each of which was reckoned to take so many seconds: from half of
+    it, since few groups may be trained on, to once and a half, which is what runs on a machine of two busy cores took.
+    Both ends are rounded outwards, to what such a span is exact to: seconds, five of them, minutes.
+
+    >>> _span(60), _span(1), _span(1, 4), _span(104)
+    ('30 s to 2 min', '1 s to 2 s', '4 s to 8 s', '50 s to 3 min')
+    """
+    low, high = runs * max(1, seconds / 2), runs * max(2, 1.5 * seconds)
+    least, most = (1 if end < 10 else 5 if end < 60 else 60 for end in (low, high))
+    return f"{duration(math.floor(low / least) * least)} to {duration(math.ceil(high / most) * most)}"
 
 
 def _foretold(store: RunStore, run: AdaptationRun, record: Mapping[str, Any]) -> float | None:
