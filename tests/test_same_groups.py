@@ -2,12 +2,14 @@
 
 import os
 import shutil
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 from adapted import finish
 
+from core.datasets.embeddings import _groups_in_file
 from core.exchange._run_groups import _RunGroups
 from core.exchange.run_gains import _groups_for
 from core.exchange.run_pairs import _ends_now, _other_groups, _Pair
@@ -145,3 +147,41 @@ def test_what_a_default_threshold_stands_for_is_what_runs_use(given, whole):
         **{**given, **dict.fromkeys(names), **{k: v for k, v in found.items() if v is not None}}
     )
     assert thresholds(named, first).tolist() == thresholds(TTMConfig(**given), first).tolist()
+
+
+def test_a_limit_of_all_groups_of_a_file_is_no_limit(store, file, tmp_path):
+    """24 rows are 12 groups of 2x2."""
+    every, whole, more, fewer = (waiting(store, TTMRun.of_file(file, groups=n)) for n in (None, 12, 90, 11))
+    for one, other in ((every, whole), (whole, every), (whole, more), (more, every)):
+        assert not _other_groups(one, other)
+        assert _differing(one, other, [[], []]) == "They do not differ in any setting, nor in the seed."
+    assert _other_groups(every, fewer) and _other_groups(more, fewer)
+    assert "groups first 11 of 12 / all" in _differing(fewer, every, [[], []])
+    own = whole.runs[0]  # imported: its file is not here
+    brought = SeedGroup("", [replace(own, config={**own.config, "embeddings": "own.npz"})])
+    assert not _other_groups(brought, every) and not _other_groups(every, brought)
+    three = np.random.default_rng(2).normal(size=(5, 2, 8))
+    np.savez(tmp_path / "three.npz", images=three, texts=three)
+    assert _groups_in_file(tmp_path / "three.npz", "2x2") == 5
+    (tmp_path / "no.npz").write_bytes(b"PK nothing")
+    assert {_groups_in_file(tmp_path / name, "2x2") for name in ("no.npz", "gone.npz")} == {None}
+
+
+def test_the_batch_that_a_default_stands_for_is_no_difference(store, file):
+    """50 groups, 100 of one image."""
+    plain, chosen, other = (
+        waiting(store, TTMRun.of_file(file, options={"batch": batch})) for batch in (None, 50, 100)
+    )
+    assert _differing(plain, chosen, [[], []]) == "They do not differ in any setting, nor in the seed."
+    assert "batch 50 / 100" in _differing(plain, other, [[], []])
+    one, two = (
+        waiting(store, TTMRun.of_file(file, "1x2", options={"batch": batch})) for batch in (None, 100)
+    )
+    assert _differing(one, two, [[], []]) == "They do not differ in any setting, nor in the seed."
+    sets = [
+        waiting(
+            store, TTMRun.of("scenes/relations-1x4", "openai/clip-vit-base-patch32", options={"batch": batch})
+        )
+        for batch in (None, 100)
+    ]
+    assert "do not differ" in _differing(*sets, [[{"shape": "1x4", "n_groups": 300}], []])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
+import zipfile
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -203,6 +204,21 @@ def read_embeddings(
     arrays = read_arrays(path, data)
     given = _find(arrays, _IMAGE_NAMES, "img", path), _find(arrays, _CAPTION_NAMES, "cap", path)
     return EmbeddingFile.of(*given, shape, path)
+
+
+def _groups_in_file(path: Path, shape: str) -> int | None:
+    """How many groups of a shape a file of embeddings has, from the heads of its arrays alone; None of one that is not
+    here, or is none."""
+    try:
+        with zipfile.ZipFile(path) as file:
+            (name,) = (n for n in file.namelist() if n.removesuffix(".npy").lower() in _IMAGE_NAMES)
+            with file.open(name) as array:
+                old = np.lib.format.read_magic(array) == (1, 0)
+                read = np.lib.format.read_array_header_1_0 if old else np.lib.format.read_array_header_2_0
+                rows = read(array)[0]
+        return rows[0] if len(rows) == 3 else rows[0] // parse_shape(shape)[0]
+    except (OSError, ValueError, IndexError, zipfile.BadZipFile):
+        return None
 
 
 def _find(

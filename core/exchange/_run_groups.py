@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, NamedTuple
 
 from core import datasets
 from core.datasets.base import GROUPS
+from core.datasets.embeddings import _groups_in_file, parse_shape
 from core.runs.store import Run
 from core.scenes.sets import SETS
-from core.ttm.run import _content_in_run
+from core.ttm.config import TrainConfig
+from core.ttm.run import _content_in_run, _content_of
 
 
 class _RunGroups(NamedTuple):
@@ -23,30 +26,55 @@ class _RunGroups(NamedTuple):
     limit: int | None  # only so many, the first ones; None of all
     tags: tuple[str, ...]
     shape: str  # "" where the run does not say it
+    whole: int | None  # how many groups there are, none left out; None where nothing here says so
 
     @classmethod
     def of(cls, run: Run) -> _RunGroups:
         config = run.config
         tags, shape = tuple(sorted(config.get("tags") or ())), config.get("shape") or ""
         if config.get("embeddings"):
-            return cls(f"embeddings {_content_in_run(run)}", "", config.get("groups"), tags, shape or "2x2")
+            return cls(
+                f"embeddings {_content_in_run(run)}", "", _limit(config), tags, shape or "2x2", _whole(config)
+            )
         split = config.get("split") or "test"
-        return cls(config.get("benchmark", ""), split, _limit(config), tags, shape)
+        return cls(config.get("benchmark", ""), split, _limit(config), tags, shape, _whole(config))
 
     def same(self, other: _RunGroups) -> bool:
-        """Whether two runs have the same groups. A set of one shape has it whether a run says so or not."""
-        return self[:-1] == other[:-1] and (not (self.shape and other.shape) or self.shape == other.shape)
+        """Whether two runs have the same groups. A set of one shape has it whether a run says so or not, and what
+        either knows of the whole of it holds for both."""
+        alike = (self.set, self.split, self.tags) == (other.set, other.split, other.tags)
+        shapes, whole = {self.shape, other.shape} - {""}, self.whole or other.whole
+        return (
+            alike
+            and len(shapes) < 2
+            and len({_limited(self.limit, whole), _limited(other.limit, whole)}) == 1
+        )
 
 
 def _limit(config: Mapping[str, Any]) -> int | None:
     """How many groups of its set a run was limited to; None where that is all of them."""
-    asked, whole = config.get("groups"), _whole(config)
-    return None if asked is None or (whole is not None and asked >= whole) else int(asked)
+    return None if config.get("groups") is None else _limited(int(config["groups"]), _whole(config))
+
+
+def _limited(asked: int | None, whole: int | None) -> int | None:
+    return None if asked is None or (whole is not None and asked >= whole) else asked
+
+
+def _batch(batch: int | None, shape: str) -> int | None:
+    """How many groups a run of test-time matching trains on at once: what a default stands for, once the shape of its
+    groups is known.
+
+    shape : `2x2`; "" where nothing says it.
+    """
+    return TrainConfig(batch=batch).units(parse_shape(shape)[0]) if shape else batch
 
 
 def _whole(config: Mapping[str, Any]) -> int | None:
-    """How many groups a run's set has, none left out; None where no table says so."""
-    if config.get("embeddings") or config.get("shape") or config.get("tags"):
+    """How many groups a run's set or file has, none left out; None where nothing says so."""
+    if path := config.get("embeddings"):
+        kept = config.get("embeddings_content") in (None, _content_of(Path(path)))
+        return _groups_in_file(Path(path), config.get("shape") or "2x2") if kept else None
+    if config.get("shape") or config.get("tags"):
         return None
     name, split = config.get("benchmark", "").partition("~")[0], config.get("split") or "test"
     if name in SETS:

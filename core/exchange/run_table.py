@@ -16,7 +16,7 @@ from core.base.lazy import pandas as pd
 from core.base.text import _half_up, _p_text, _pct, _signed, _true_minus, counted
 from core.cola.judged import _judged_by
 from core.cola.run import StrategyRun
-from core.exchange._run_groups import _RunGroups, _whole
+from core.exchange._run_groups import _batch, _RunGroups, _whole
 from core.metrics.group_metrics import Metric
 from core.metrics.groups import description_of
 from core.metrics.paired import _test_named
@@ -98,9 +98,9 @@ def _groups_said(config: Mapping[str, Any], records: _Records = ()) -> str:
     return f"{said}{of_shape}{' with ' + ', '.join(config['tags']) if config.get('tags') else ''}"
 
 
-def _settings(run: Run) -> dict[str, Any]:
+def _settings(run: Run, shape: str = "") -> dict[str, Any]:
     """Every setting that a result may depend on, besides set, groups, model and seed; what the record of an older
-    version lacks is as it is by default."""
+    version lacks is as it is by default. shape : of its groups, `2x2`, where that is known."""
     own = dict(run.config.get(run.kind) or {})
     if run.kind in _DEFAULTS:
         own = {**_DEFAULTS[run.kind]().to_dict(), **own}
@@ -109,6 +109,7 @@ def _settings(run: Run) -> dict[str, Any]:
     if own.get("lora_rank") and own.get("lora_alpha") is None:
         own["lora_alpha"] = 2.0 * own["lora_rank"]
     if run.kind in _ADAPTED:
+        own["batch"] = _batch(own["batch"], shape)
         about = {
             "oracle": False,
             "adapt_on": None,
@@ -194,9 +195,18 @@ def _differing(first: SeedGroup, second: SeedGroup, steps: Sequence[_Records]) -
 
     steps : the records of one run of each.
     """
-    sides = [_comparable(each.runs[0], records) for each, records in zip((first, second), steps, strict=True)]
     one, other = (_RunGroups.of(each.runs[0]) for each in (first, second))
-    if one.same(other):  # a file by another name, all groups by their number
+    same = one.same(other)
+    shapes = [
+        _shape_of(each.runs[0].config, records) for each, records in zip((first, second), steps, strict=True)
+    ]
+    if same:  # what one run does not say the other one does
+        shapes = [shape or next(filter(None, shapes), "") for shape in shapes]
+    sides = [
+        _comparable(each.runs[0], records, shape)
+        for each, records, shape in zip((first, second), steps, shapes, strict=True)
+    ]
+    if same:  # a file by another name, all groups by their number
         for side in sides:
             for name in ("set", "split", "groups"):
                 side.pop(name)
@@ -220,9 +230,16 @@ def _differing(first: SeedGroup, second: SeedGroup, steps: Sequence[_Records]) -
     return f"They differ in (A / B): {', '.join(parts)}.{alone}"
 
 
-def _comparable(run: Run, records: _Records) -> dict[str, str]:
-    """What ran and every setting, as it is said."""
-    own = _settings(run)
+def _shape_of(config: Mapping[str, Any], records: _Records) -> str:
+    """The shape of a run's groups, `2x2`; "" where nothing says it, and of a set of queries."""
+    by_default = "2x2" if config.get("embeddings") else ""
+    shape = str(next(iter(records), {}).get("shape") or config.get("shape") or by_default)
+    return "" if "images" in shape else shape
+
+
+def _comparable(run: Run, records: _Records, shape: str) -> dict[str, str]:
+    """What ran and every setting, as it is said. shape : of its groups."""
+    own = _settings(run, shape)
     found = {
         "set": run.config.get("benchmark", ""),
         "split": run.config.get("split") or "test",
@@ -480,8 +497,9 @@ def _row(
         results |= _cells(key, after)
         if key in ends.before:
             results |= _cells(key, ends.before[key], "_before")
-    settings = {name: _cell(value) for name, value in _settings(sweep.runs[0]).items()}
-    betas = _settings(sweep.runs[0]).get("betas")
+    own = _settings(sweep.runs[0], _shape_of(sweep.runs[0].config, next(filter(None, steps), ())))
+    settings = {name: _cell(value) for name, value in own.items()}
+    betas = own.get("betas")
     if betas is not None:
         settings.pop("betas")
         settings |= {"beta1": betas[0], "beta2": betas[1]}
