@@ -15,7 +15,7 @@ from core import figures
 from core.base import public_mode
 from core.base.errors import InputError
 from core.base.text import _pct
-from core.figures.text import escape_markdown, metric_line
+from core.figures.text import _unbroken, escape_markdown
 from core.ladder.ladder import SETS
 from core.metrics import group_filters, statistics
 from core.metrics import groups as metrics
@@ -152,7 +152,7 @@ def thresholds(
     and link; moving it redraws this alone. bars : the figure of all metrics. name : of the files. model : or file.
     exports : of `ui.evaluation_exports`."""
     with ui.show_errors():
-        marked, note = threshold_section(evaluation)
+        marked, note, tau = threshold_section(evaluation)
         ui.export_section(
             name,
             partial(groups_table, model, evaluation),
@@ -160,12 +160,12 @@ def thresholds(
             table_label="Groups (CSV)",
             note={"metrics": bars_note(evaluation.outcomes), **dict.fromkeys(marked, note)},
             then=partial(tags_button, evaluation, name, model) if shown_tags(evaluation) else None,
-            **exports,
+            **{**exports, "command": exports["command"] + (f" --threshold {tau!r}" if tau else "")},
         )
 
 
-def threshold_section(evaluation: Evaluation) -> tuple[dict[str, Callable[[], go.Figure]], str]:
-    """What each threshold would select; gives the figures with the threshold's line, and how they are read."""
+def threshold_section(evaluation: Evaluation) -> tuple[dict[str, Callable[[], go.Figure]], str, float]:
+    """What each threshold would select; gives the figures with its line, how they are read, and the threshold."""
     st.header("Margins, and what a threshold selects", anchor=False)
     top = float(evaluation.matches.margin.max())
     if not len(threshold_curve(evaluation).threshold):
@@ -173,7 +173,7 @@ def threshold_section(evaluation: Evaluation) -> tuple[dict[str, Callable[[], go
             "Every group is tied, so no margin is above 0 and no threshold selects anything.",
             icon=":material/balance:",
         )
-        return {}, ""
+        return {}, "", 0.0
     step = 10 ** np.floor(np.log10(top / 100)) if top > 0 else 0.01
     highest = float(np.ceil(top / step) * step)
     if st.session_state.get("tau", 0.0) > highest:
@@ -183,7 +183,7 @@ def threshold_section(evaluation: Evaluation) -> tuple[dict[str, Callable[[], go
         format=f"%.{max(0, round(-np.log10(step)))}f",  # as many digits as the step has
         help="Test-time matching trains on the groups whose margin is at least τ.",
     )  # fmt: skip
-    st.markdown(selected_line(evaluation, tau))
+    st.markdown(_unbroken(str(evaluation._at_threshold(tau))))
     margins, steps = threshold_figures(evaluation)
     at = margins_data(evaluation)._place(tau)
     lines = {"margins": (margins, at), "threshold": (steps, tau)}
@@ -201,10 +201,14 @@ def threshold_section(evaluation: Evaluation) -> tuple[dict[str, Callable[[], go
         key: lambda figure=figure, x=x: figures.with_threshold_line(figure, x)
         for key, (figure, x) in lines.items()
     }
-    return marked, (
-        f"{MARGIN_NOTE} Vertical line: the threshold "
-        f"τ = {tau:g}. Coverage: groups from there on; precision: those of them matched right. "
-        "Shaded: its 95 % interval."
+    return (
+        marked,
+        (
+            f"{MARGIN_NOTE} Vertical line: the threshold "
+            f"τ = {tau:g}. Coverage: groups from there on; precision: those of them matched right. "
+            "Shaded: its 95 % interval."
+        ),
+        tau,
     )
 
 
@@ -331,18 +335,6 @@ def threshold_curve(evaluation: Evaluation) -> metrics.ThresholdCurve:
     return ui.cached_on(
         evaluation, "curve", lambda: metrics.threshold_curve(evaluation.matches, evaluation.truth)
     )
-
-
-def selected_line(evaluation: Evaluation, tau: float) -> str:
-    """What the threshold selects, exactly; precision with its interval and chance level."""
-    mask = (evaluation.matches.margin >= tau) & ~evaluation.matches.tied
-    n, chosen = len(mask), int(mask.sum())
-    start = f"**{chosen} of {n} groups** selected (coverage {_pct(100 * chosen / n)} %)"
-    if not chosen:
-        return f"{start}; no group would be trained on."
-    values = evaluation.outcomes[GROUP_MATCH].value[mask]
-    precision = statistics.estimate(values, evaluation.metrics[GROUP_MATCH].chance)
-    return f"{start}; **{int(values.sum())} of them matched correctly**: precision {metric_line(precision)}."
 
 
 def shown_tags(evaluation: Evaluation) -> list[str]:

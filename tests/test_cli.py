@@ -554,3 +554,20 @@ def test_debias_is_a_second_name_of_alpha_which_is_not_listed():
     given, known = run("debias", *words), run("alpha", *words)
     assert given.exit_code == known.exit_code == 0 and given.stdout == known.stdout
     assert not re.search(r"^ +debias", run("--help").stdout, re.MULTILINE)
+
+
+def test_a_threshold_counts_the_groups_of_at_least_that_margin_and_those_of_them_that_are_right(tmp_path):
+    """By hand: margins 3, 2, 1 and a tie; at 2 there are two groups, one of which is matched right."""
+    scores = np.array([[[3, 0], [0, 0]], [[0, 2], [0, 0]], [[1, 0], [0, 0]], [[0, 0], [0, 0]]], dtype=float)
+    write_scores(tmp_path / "s.csv", scores)
+    invoke = lambda *more: CliRunner().invoke(app, ["evaluate", str(tmp_path / "s.csv"), *more])  # noqa: E731
+    last = invoke("--threshold", "2").stdout.splitlines()[-1]
+    start = (
+        "threshold 2: 2 of 4 groups selected (coverage 50.0 %); 1 of them matched correctly: precision 50.0 %"
+    )
+    assert last.startswith(start) and "chance 50.0 %" in last
+    assert json.loads(invoke("--threshold", "2", "--json").stdout)["at_threshold"]["matched_correctly"] == 1
+    assert invoke("--threshold", "0").stdout.splitlines()[-1].startswith("threshold 0: 3 of 4 groups")
+    assert "no group would be trained on" in invoke("--threshold", "9").stdout
+    for wrong in (("--threshold", "-1"), ("--threshold", "nan"), ("--threshold", "1", "--latex")):
+        assert invoke(*wrong).exit_code and invoke(*wrong).stdout == ""

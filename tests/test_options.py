@@ -252,7 +252,7 @@ SOURCE: dict[str, dict[str, Case]] = {
     },
     "--benchmark": {
         "embeddings": refused(ONE_SOURCE, "--benchmark", "toy/others"),
-        "scores": refused("that toy/others lacks", "--benchmark", "toy/others"),
+        "scores": refused("toy/others does not have any of the 60 groups", "--benchmark", "toy/others"),
         "mixed": refused("none of 2x2", "--benchmark", "toy/relations"),
         "*": differs("--benchmark", "toy/others"),
     },
@@ -383,7 +383,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         **SCORE,
         "<name>": {
             "embeddings": refused(ONE_SOURCE, "toy/pairs"),
-            "scores": refused("that toy/pairs lacks", "toy/pairs"),
+            "scores": refused("toy/pairs does not have any of the 60 groups", "toy/pairs"),
             "*": refused(NAMED_TWICE, "toy/pairs"),
         },
         "--tag": {
@@ -413,6 +413,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "*": refused(DEAD, "--columns", "image=caption,caption=image"),
         },
         "--text-only": {**TEXT_ONLY, "mixed": refused("has groups of 2x2", "--text-only")},
+        "--threshold": {"*": differs("--threshold", "0.1")},
         "--latex": TWO_FORMS,
         "--json": {"*": NO_JSON},
     },
@@ -761,7 +762,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         },
         "--benchmark": {
             "models": differs("--benchmark", "toy/pairs"),
-            "files": refused("that toy/pairs lacks", "--benchmark", "toy/pairs"),
+            "files": refused("toy/pairs does not have any of the 60 groups", "--benchmark", "toy/pairs"),
             "*": refused(DEAD, "--benchmark", "toy/pairs"),
         },
         "--split": {"models": differs("--split", "validation"), "*": refused(DEAD, "--split", "test")},
@@ -913,7 +914,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "*": differs("--model", "{clip_2}"),
         },
         "--benchmark": {
-            "scores": refused("that toy/pairs lacks", "--benchmark", "toy/pairs"),
+            "scores": refused("toy/pairs does not have any of the 60 groups", "--benchmark", "toy/pairs"),
             **dict.fromkeys(("run", "seeds"), refused(DEAD, "--benchmark", "toy/pairs")),
             "*": differs("--benchmark", "toy/others"),
         },
@@ -1001,7 +1002,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "*": differs("--model", "{clip_2}"),
         },
         "--benchmark": {
-            "scores": refused("that toy/others lacks", "--benchmark", "toy/others"),
+            "scores": refused("toy/others does not have any of the 60 groups", "--benchmark", "toy/others"),
             "run": refused("and --benchmark names", "--benchmark", "toy/others"),
             "*": differs("--benchmark", "toy/others"),
         },

@@ -4,6 +4,7 @@ import ast
 import io
 import re
 import runpy
+import shlex
 from base64 import b64decode
 from pathlib import Path
 from types import SimpleNamespace
@@ -16,9 +17,11 @@ import streamlit
 from driving import button, fine, html, text
 from streamlit.dataframe_util import convert_arrow_bytes_to_pandas_df
 from streamlit.testing.v1 import AppTest
+from typer.testing import CliRunner
 
 import ui
 from core import figures
+from core.cli import app as commands
 from core.datasets import load
 from core.exchange.uploads import UploadStore
 from core.figures import group_html
@@ -421,6 +424,22 @@ def test_the_threshold_slider_selects_exactly(app):
     assert int(some.split()[0].strip("*")) < int(everything.split()[0].strip("*"))
     fine(test.slider(key="tau").set_value(test.slider(key="tau").max).run())
     fine(test.selectbox(key="by").set_value("unseen").run())
+
+
+def test_the_exported_command_says_of_the_threshold_what_the_page_says(app, monkeypatch):
+    """The command did not have the threshold, so it did not print what the page says of it."""
+    given = []
+    monkeypatch.setattr("ui.export_section", lambda *args, **more: given.append(more))
+    plain = app(MATCHING, set="scenes/left-right", model="builtin/clip")
+    assert "--threshold" not in given.pop()["command"]  # at 0 the table says it all
+    for test in (plain, fine(plain.slider(key="tau").set_value(0.3).run())):
+        (shown,) = (m.value for m in test.markdown if "selected (coverage" in m.value)
+    (more,) = given
+    words = shlex.split(more["command"])
+    assert words[:2] == ["crossmatch", "evaluate"] and words[-2:] == ["--threshold", "0.3"]
+    said = CliRunner().invoke(commands, words[1:]).stdout
+    seen = re.sub("[*\u2060]", "", shown).replace("\u00a0", " ")
+    assert said.splitlines()[-1] == f"threshold 0.3: {seen}"
 
 
 def test_every_cell_of_the_table_of_outcomes_opens_its_groups(app):

@@ -6,11 +6,13 @@ import json
 import shlex
 from collections.abc import Mapping, Sequence
 from functools import partial
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from core.base.errors import InputError
 from core.base.text import counted
 from core.cli import options
 from core.cli._evaluation import check_slices, cluster_by, load_evaluation
@@ -47,6 +49,12 @@ def evaluate(
     out: Annotated[Path | None, typer.Option(help="Folder for groups.csv and metrics.json.")] = None,
     cluster: options.Cluster = None,
     text_only: options.TextOnly = False,
+    threshold: Annotated[
+        options.Number,
+        typer.Option(
+            help="Also which groups have at least this margin, and how many of them are matched right."
+        ),
+    ] = None,
     latex: options._Latex = False,
     as_json: options.Json = False,
 ) -> None:
@@ -68,6 +76,7 @@ def evaluate(
     if tags is not None:
         evaluation.tags = read_tags(tags, ids=evaluation.ids)
     check_slices(evaluation, by, tags)
+    _check_threshold(threshold, text_only, latex)
     if groups is None:
         evaluation = with_tags(evaluation, tag or ())
     cluster_by(evaluation, cluster)
@@ -76,10 +85,16 @@ def evaluate(
     named: dict[str, Any] = {**of, "model": model} if file is None else {"file": str(file), **of}
     named |= {"text_only": True} if text_only else {}
     named |= {} if groups is None else {"first_groups": groups}
+    selected = None if threshold is None else evaluation._at_threshold(threshold)
+    record = {
+        **named,
+        **evaluation.record(by),
+        **({} if selected is None else {"at_threshold": selected.record()}),
+    }
     if out is not None:
-        _write(out, evaluation, {**named, **evaluation.record(by)})
+        _write(out, evaluation, record)
     if as_json:
-        show_json({**named, **evaluation.record(by)})
+        show_json(record)
         return
     first = "" if groups is None else "the first "
     if latex:
@@ -93,6 +108,23 @@ def evaluate(
     on = f" on {benchmark}, split {split}" if benchmark else ""
     what = f"{file or model}{on}{', text only (TOT, as TextScore)' if text_only else ''}"
     _print_metrics(f"{what}: {first}", evaluation, by)
+    if selected is not None:
+        print(f"\nthreshold {threshold:g}: {str(selected).replace('**', '')}")
+
+
+def _check_threshold(threshold: float | None, text_only: bool, latex: bool) -> None:
+    """Raises InputError where a threshold is none, or nothing would be said of it."""
+    if threshold is None:
+        return
+    if text_only or latex:
+        why = (
+            "with --text-only, which has no matchings"
+            if text_only
+            else "with --latex: its table has no threshold"
+        )
+        refuse_unused(why, "threshold")
+    if not 0 <= threshold < inf:
+        raise InputError(f"--threshold {threshold:g} is no margin; give a number from 0 on.")
 
 
 def _print_metrics(begun: str, evaluation: Evaluation, by: str | None) -> None:

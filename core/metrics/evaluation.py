@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,6 +13,7 @@ from core.base.arrays import Array, to_numpy
 from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
 from core.base.limits import refusal
+from core.base.text import _pct, counted
 from core.groups import GroupSet, check_truth
 from core.matching.global_match import AllPairs, match_global
 from core.matching.groups import Matches, check_form, check_scores
@@ -225,6 +226,14 @@ class Evaluation:
             self.names,
         )
 
+    def _at_threshold(self, tau: float) -> _Selected:
+        """The groups whose margin is at least `tau`, on which test-time matching would train, and how many of them are
+        matched right. Tied groups are never selected."""
+        mask = (self.matches.margin >= tau) & ~self.matches.tied
+        right = self.outcomes[metrics.GROUP_MATCH].value[mask]
+        chance = self._of_groups[metrics.GROUP_MATCH].chance
+        return _Selected(tau, len(mask), right, statistics.estimate(right, chance) if len(right) else None)
+
     def slices(self, column: str | None = None) -> dict[str, dict[str, Evaluation]]:
         """One evaluation per value of a tag column (all columns with 2 to MAX_SLICES values if none is named)."""
         found = self.slice_masks(self.tags, column)
@@ -278,6 +287,34 @@ class Evaluation:
         if slices:
             record["slices"] = {c: {v: _slice_record(e) for v, e in s.items()} for c, s in slices.items()}
         return record
+
+
+class _Selected(NamedTuple):
+    """What a threshold selects. right : float (s,), 1 of each selected group that is matched right; precision : None
+    where none is selected."""
+
+    tau: float
+    n_groups: int
+    right: np.ndarray
+    precision: Estimate | None
+
+    def __str__(self) -> str:
+        """A sentence in Markdown, the same on the page and, without its stars, of the command."""
+        chosen = len(self.right)
+        start = f"**{chosen} of {counted(self.n_groups, 'group')}** selected"
+        start += f" (coverage {_pct(100 * chosen / self.n_groups)} %)"
+        if self.precision is None:
+            return f"{start}; no group would be trained on."
+        return f"{start}; **{int(self.right.sum())} of them matched correctly**: precision {self.precision}."
+
+    def record(self) -> dict[str, Any]:
+        """JSON-safe; precision with its interval and chance level, in percent."""
+        found = {
+            "threshold": self.tau,
+            "selected": len(self.right),
+            "matched_correctly": int(self.right.sum()),
+        }
+        return {**found, "precision": None if self.precision is None else self.precision.record()}
 
 
 def _slice_record(part: Evaluation) -> dict[str, Any]:
