@@ -203,7 +203,7 @@ def test_a_file_is_measured_once_and_not_again_at_every_touch(open_page, monkeyp
     fine(fine(test.run()).run())
     assert counted == ["e.npz"]
     test.selectbox(key="shape").set_value("1x2").run()  # another shape is another question
-    assert counted == ["e.npz"] * 2 and "cannot form groups of 1 images" in test.error[0].value
+    assert counted == ["e.npz"] * 2 and "cannot form groups of 1 image and" in test.error[0].value
 
 
 BEGAN, ENDED = threading.Event(), threading.Event()

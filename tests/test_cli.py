@@ -568,6 +568,6 @@ def test_a_threshold_counts_the_groups_of_at_least_that_margin_and_those_of_them
     assert last.startswith(start) and "chance 50.0 %" in last
     assert json.loads(invoke("--threshold", "2", "--json").stdout)["at_threshold"]["matched_correctly"] == 1
     assert invoke("--threshold", "0").stdout.splitlines()[-1].startswith("threshold 0: 3 of 4 groups")
-    assert "no group would be trained on" in invoke("--threshold", "9").stdout
+    assert "no group would be trained on. The largest margin is 3." in invoke("--threshold", "9").stdout
     for wrong in (("--threshold", "-1"), ("--threshold", "nan"), ("--threshold", "1", "--latex")):
         assert invoke(*wrong).exit_code and invoke(*wrong).stdout == ""

@@ -747,3 +747,18 @@ def test_a_printed_interval_is_rounded_once(tmp_path):
     for more in ([], ["--latex"]):
         said = CliRunner().invoke(app, ["evaluate", str(tmp_path / "s.csv"), *more]).stdout
         assert f"{low:.2f}" == "4.48" and "4.48" in said and "4.47" not in said
+
+
+def test_a_file_that_a_command_takes_by_an_option_alone_is_refused_with_that_option(tmp_path):
+    """ "has no use for 'clip.npz'; leave it out" was said of the file that was to be exported."""
+    (tmp_path / "clip.npz").write_bytes(b"")
+    assert refusal_of(["export", "metrics", str(tmp_path / "clip.npz"), "--out", "m.csv"]) == (
+        "`crossmatch export metrics` takes no file by itself; write --scores or --embeddings before "
+        f"{tmp_path / 'clip.npz'}."
+    )
+
+
+def test_a_run_in_place_of_a_group_of_seeds_is_told_what_shows_it(tmp_path, monkeypatch):
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
+    said = refusal_of(["runs", "seeds", "20261127-1"])
+    assert "is no group of seeds" in said and "`crossmatch runs show 20261127-1` shows one run" in said

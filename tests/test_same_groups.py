@@ -13,7 +13,7 @@ from core.datasets.embeddings import _groups_in_file
 from core.exchange._run_groups import _RunGroups
 from core.exchange.run_gains import _groups_for
 from core.exchange.run_pairs import _ends_now, _other_groups, _Pair
-from core.exchange.run_table import _differing, _settings_said
+from core.exchange.run_table import _differing, _groups_said, _settings_said
 from core.exchange.runs import export_run, import_run
 from core.runs.store import RunStore
 from core.ttm.config import TTMConfig, _whole_thresholds, thresholds
@@ -157,6 +157,9 @@ def test_a_limit_of_all_groups_of_a_file_is_no_limit(store, file, tmp_path):
         assert _differing(one, other, [[], []]) == "They do not differ in any setting, nor in the seed."
     assert _other_groups(every, fewer) and _other_groups(more, fewer)
     assert "groups first 11 of 12 / all" in _differing(fewer, every, [[], []])
+    assert [_groups_said(each.runs[0].config) for each in (whole, more, fewer)] == [
+        *["all 12 groups"] * 2, "first 11 of 12 groups",
+    ]  # fmt: skip
     own = whole.runs[0]  # imported: its file is not here
     brought = SeedGroup("", [replace(own, config={**own.config, "embeddings": "own.npz"})])
     assert not _other_groups(brought, every) and not _other_groups(every, brought)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -73,6 +74,12 @@ def _sentence(error: Any, called: str, command: Any) -> str:
         r"unexpected extra arguments? \((.*)\)|unexpected extra argument\(s\) \((.*)\)", error.message
     )
     if surplus:
+        options = [
+            flag for flag in ("--scores", "--embeddings") if any(flag in each.opts for each in command.params)
+        ]
+        if options and Path(surplus[1] or surplus[2]).is_file():
+            named = " or ".join(options)
+            return f"{called} takes no file by itself; write {named} before {surplus[1] or surplus[2]}."
         return f"{called} has no use for {(surplus[1] or surplus[2])!r}; leave it out, or quote what belongs together."
     return f"{called}: {error.message}"
 

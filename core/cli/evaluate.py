@@ -52,7 +52,7 @@ def evaluate(
     threshold: Annotated[
         options.Number,
         typer.Option(
-            help="Also which groups have at least this margin, and how many of them are matched right."
+            help="A margin: also say how many groups have at least that, and how many of them are right."
         ),
     ] = None,
     latex: options._Latex = False,
@@ -109,7 +109,8 @@ def evaluate(
     what = f"{file or model}{on}{', text only (TOT, as TextScore)' if text_only else ''}"
     _print_metrics(f"{what}: {first}", evaluation, by)
     if selected is not None:
-        print(f"\nthreshold {threshold:g}: {str(selected).replace('**', '')}")
+        none = "" if len(selected.right) else f" The largest margin is {evaluation.matches.margin.max():.3g}."
+        print(f"\nthreshold {threshold:g}: {str(selected).replace('**', '')}{none}")
 
 
 def _check_threshold(threshold: float | None, text_only: bool, latex: bool) -> None:

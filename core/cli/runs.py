@@ -222,6 +222,11 @@ def _seeds(
 ) -> None:
     """A group of seeds: every run's state, mean and standard deviation per iteration, and the result of those that are
     complete, with interval, chance level and ties, and its gain with interval and p."""
+    if not group.startswith("g-"):
+        raise InputError(
+            f"{group} is no group of seeds, whose id begins with g-; `crossmatch runs show {group}` shows one run, and "
+            "`crossmatch runs list` lists all."
+        )
     store = RunStore()
     runs = group_runs(store, group)
     steps = [store.steps(run.id) for run in runs]

@@ -99,8 +99,8 @@ class EmbeddingFile:
             )
         if len(images) % m or len(captions) % k or len(images) // m != len(captions) // k:
             raise InputError(
-                f"{path} has {len(images)} images and {len(captions)} captions, which cannot form groups of {m} images "
-                f"and {k} captions; give the right shape or complete the file."
+                f"{path} has {len(images)} images and {len(captions)} captions, which cannot form groups of "
+                f"{counted(m, 'image')} and {k} captions; give the right shape or complete the file."
             )
         check_shape(path, len(images) // m, m, k)
         check(path, multiplications=len(images) * k * images.shape[1])

@@ -16,7 +16,7 @@ from core.base.lazy import pandas as pd
 from core.base.text import _half_up, _p_text, _pct, _signed, _true_minus, counted
 from core.cola.judged import _judged_by
 from core.cola.run import StrategyRun
-from core.exchange._run_groups import _batch, _RunGroups, _whole
+from core.exchange._run_groups import _batch, _limited, _RunGroups, _whole
 from core.metrics.group_metrics import Metric
 from core.metrics.groups import description_of
 from core.metrics.paired import _test_named
@@ -84,7 +84,8 @@ def _groups_said(config: Mapping[str, Any], records: _Records = ()) -> str:
         return counted(images, "test image") if images else "test images"
     if "images" in str(first.get("shape", "")):
         return str(first["shape"]).partition(",")[0]
-    asked, whole = config.get("groups"), _whole(config)
+    whole = _whole(config)
+    asked = _limited(config.get("groups"), whole)
     count: int | None = first.get("n_groups") or asked
     if asked is not None:
         said = f"first {count} of {counted(whole, 'group')}" if whole else f"first {counted(asked, 'group')}"
