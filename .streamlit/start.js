@@ -7,12 +7,13 @@
     if (stays && !window.crossmatchHistory) history.replaceState(state, title, url);
     else push(state, title, url);
   };
-  // On a phone the panel of the selection covers the page: a page opens with it closed, however the last one was left.
-  try {
-    if (matchMedia("(max-width: 768px)").matches)
-      for (const key of Object.keys(localStorage))
-        if (key.startsWith("stSidebarCollapsed-")) localStorage.removeItem(key);
-  } catch {}  // a browser that lets nothing be stored
+  // On a phone the panel of the selection covers the page, or half of it where the phone lies on its side: a page opens with it
+  // closed, however the last one was left. A small window of a laptop has a mouse.
+  const phone = matchMedia("(max-width: 768px), (max-height: 500px) and (pointer: coarse)");
+  const stored = Storage.prototype.getItem;
+  Storage.prototype.getItem = function (key) {
+    return String(key).startsWith("stSidebarCollapsed-") && phone.matches ? "true" : stored.call(this, key);
+  };
   // A name that its field or its line in a list cuts short is whole in a tooltip.
   const name = event => {
     const place = event.target.closest?.('.react-aria-ComboBox, [role="option"]');

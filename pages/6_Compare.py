@@ -100,7 +100,7 @@ def pick_other(selection: ui.Selection) -> str | None:
                 "" if first is None else f" It is compared with {first.removeprefix(PREFIX)} in its place."
             )
             st.warning(escape_markdown(lost + instead), icon=":material/link_off:")
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="compare-with"):
         other = ui.pick_model(
             "Compare with the file" if selection.is_file else "Compare with",
             names,

@@ -351,7 +351,7 @@ def _of_number(chosen: PublishedSet, metric: str) -> tuple[list[pd.DataFrame], d
     """The row of a number that is typed, which is in the address, or none of one that cannot be, which is said; and
     what one's result is called, as far as somebody says it."""
     field: dict[str, Any] = {"bind": "query-params", "max_chars": 40}
-    with st.container(horizontal=True):
+    with st.container(horizontal=True, key="published-number"):
         value = st.text_input(
             "Your value (%)", key="published_value", placeholder="31.5", width=130, **field,
             help=f"{_label(metric)} of {chosen.title}, in percent with the decimals that you have.",
