@@ -37,7 +37,7 @@ from ui.debias import (
 )
 from ui.debias_alpha import scenario_text
 from ui.export import bars_note, chart, export_section, measured_name
-from ui.formatting import exact_differences_once, interval_text, p_text, true_minus
+from ui.formatting import exact_differences_once, interval_text, p_text, true_minus, wide_table
 from ui.images import image_tags
 from ui.loaders import evaluate
 from ui.selection import group_line, pick_group, set_state
@@ -336,7 +336,7 @@ def trainset_view() -> None:
     best = "; ".join(f"{size} pairs: best alpha {a:.3f}, {_pct(v)} %" for size, (a, v) in data.best.items())
     chart(alpha.trainset_figure(data), f"R@1 over alpha by size of the set. {best}.", "trainset-curve")
     table = _trainset_table(stored["rows"])
-    st.dataframe(table, hide_index=True)
+    wide_table(table)
     st.caption(
         f"Stars: the best alpha ({TUNED_PER_ROW}, step 0.001). From text to image alpha changes nothing: it "
         "subtracts the same from all images of a caption."
@@ -447,7 +447,7 @@ def retrieval_view() -> None:
         "retrieval-curve",
     )
     table = _retrieval_table(stored)
-    st.dataframe(table, hide_index=True)
+    wide_table(table)
     note = f"Star: the best alpha ({TUNED_ON_TEST})."
     gain = stored["from_validation"]["gain"]
     ends = (stored[name]["metrics"][IMAGE_TO_TEXT]["value"] for name in ("alpha_0", "from_validation"))
