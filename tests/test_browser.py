@@ -1580,7 +1580,7 @@ def test_on_a_phone_on_its_side_the_menu_has_all_pages_in_sight(on_its_side):
     page.get_by_role("dialog").get_by_role("link", name="Runs").wait_for()
     page.wait_for_timeout(500)
     links = page.evaluate(BOXES, "[data-testid=stPopoverBody] a")
-    assert len(links) == 13 and all(0 < link["top"] and link["bottom"] < 390 for link in links)
+    assert len(links) == 13 and all(link["top"] > 0 and link["bottom"] < 390 for link in links)
     assert min(link["bottom"] - link["top"] for link in links) >= 44
 
 
