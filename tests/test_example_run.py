@@ -28,7 +28,12 @@ def test_it_is_finished_complete_and_small(tmp_path):
     assert len(steps) == run.total + 1
     for step in (steps[0], steps[-1]):  # the scores beside the records are theirs
         measured = Evaluation.of(store.scores(run.id, step["iteration"]), truth).metrics
-        assert {name: estimate.record() for name, estimate in measured.items()} == step["metrics"]
+        assert {*measured} == {*step["metrics"]}
+        for name, estimate in measured.items():  # four decimals, when the run was made
+            stored = step["metrics"][name]
+            told = {key: estimate.record()[key] for key in ("value", "low", "high", "chance")}
+            assert told == pytest.approx({key: stored[key] for key in told}, abs=5e-5)
+            assert estimate.record()["ties"] == stored["ties"]
     assert (store.folder(run.id) / "model" / "model.safetensors").is_file()
     assert example_run(store).id == run.id and len(store.list()) == 1
     assert runs_that_count(store.list(), lambda run: run.kind) == {}  # it is nobody's result

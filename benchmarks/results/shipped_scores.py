@@ -4,8 +4,8 @@ of the sets whose pictures are shifted in middle strength.
     python -m benchmarks.results.shipped_scores [shifted]    all, or of the shifted sets alone
 
 With them, for the scores that are log-probabilities, those of every caption with the noise images that the prior takes
-by default, so that alpha can be moved at once; and of the model that the Retrieval page begins with, all queries with
-its first 500 images, so that the page opens without a model.
+by default, so that alpha can be moved at once; and of the models that the Retrieval page and its lesson begin with, all
+queries with the first 500 images, so that they open without a model.
 
 What is current is skipped, so it may run again after each new model; files of models that are gone are removed.
 """
@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +25,7 @@ from core.datasets import load, load_retrieval, names
 from core.debiasing.priors import null_sample
 from core.groups import GroupSet
 from core.scenes.sets import SETS
+from core.scorers.cola_config import PROTOCOL_BASE
 from core.scorers.score_kinds import KINDS
 from core.scoring import _shipped
 from core.scoring.cache import ScoreCache
@@ -31,8 +33,9 @@ from core.scoring.load import load_scorer, scorer_key, scorer_kind, scorer_names
 from core.scoring.pairs import Pairs
 from core.scoring.scores import score_groups, score_matrix
 
-# What the Retrieval page begins with.
-SEARCHED, RETRIEVAL, IMAGES = "builtin/clip", "scenes/retrieval", 500
+# What the Retrieval page and the lesson that leads there begin with.
+SEARCHED = (PROTOCOL_BASE, "builtin/clip")
+RETRIEVAL, IMAGES = "scenes/retrieval", 500
 
 
 def sets() -> dict[str, GroupSet]:
@@ -55,8 +58,8 @@ def noise_keys(name: str, tests: dict[str, GroupSet]) -> list[tuple[str, str]]:
 
 
 def search_keys(name: str) -> list[tuple[str, str]]:
-    """(image key, query) of the built-in retrieval set's first images and all queries; for one model alone."""
-    if name != SEARCHED:
+    """(image key, query) of the built-in retrieval set's first images and all queries; for these models alone."""
+    if name not in SEARCHED:
         return []
     found = load_retrieval(RETRIEVAL)
     return [(image.key, query) for image in found.images[:IMAGES] for query in found.queries]
@@ -119,11 +122,11 @@ def ship() -> None:
     tests = sets()
     keys = [key for groups in tests.values() for key in keys_of(groups)]
     noise = [key for name in scorer_names() for key in noise_keys(name, tests)]
-    pairs = _shipped.ShippedPairs.of(Pairs.of([*keys, *noise, *search_keys(SEARCHED)]))
+    pairs = _shipped.ShippedPairs.of(Pairs.of([*keys, *noise, *search_keys(SEARCHED[0])]))
     kept = [write_pairs(pairs)]
     for name in scorer_names():
         known = scorer_key(name)
-        if known is None or not is_current(known, pairs):
+        if known is None or not is_current(known, pairs, asked=search_keys(name)):
             known = measure(name, tests, keys, pairs)
         kept.append(_shipped.score_path(known))
     remove_others(kept)
@@ -139,11 +142,15 @@ def write_pairs(pairs: _shipped.ShippedPairs, shifted: bool = False) -> Path:
     return path
 
 
-def is_current(scorer: str, pairs: _shipped.ShippedPairs, shifted: bool = False) -> bool:
-    """Whether the shipped scores of a scorer are there, and of these pairs."""
+def is_current(
+    scorer: str, pairs: _shipped.ShippedPairs, shifted: bool = False, asked: Sequence[tuple[str, str]] = ()
+) -> bool:
+    """Whether the shipped scores of a scorer are there, and of these pairs. asked : pairs of which none is unknown."""
     path = _shipped.score_path(scorer, shifted)
     found = _shipped._scores(path, _shipped._stamp(path), scorer) if path.is_file() else None
-    return found is not None and found[1] == pairs.key
+    if found is None or found[1] != pairs.key:
+        return False
+    return not (asked and np.isnan(found[0][pairs.places(Pairs.of(asked))]).any())
 
 
 def write_scores(
