@@ -209,7 +209,7 @@ def next_steps(models: Sequence[str], chosen: Sequence[str]) -> None:
         if trained in trained_models() and not {*chosen} & {*trained_models()}:
             # Beside the model and the question that are shown, so by no link to this page, which forgets both.
             label = "Ask a trained model, too"
-            if st.button(label, icon=":material/compare:", key="ask-trained"):
+            if st.button(label, icon=":material/compare:", key="to-top-ask-trained"):
                 ui.select(right=trained)
         if not [m for m in models if m.startswith("run/")]:
             ui.page_button("Train a model yourself", THIS, {"view": TRAIN}, icon=":material/school:")
@@ -331,7 +331,7 @@ def predict(name: str, query: str, models: list[str]) -> None:
     """How many are right? Then the answer."""
     with st.container(horizontal=True, vertical_alignment="bottom"):
         st.segmented_control(
-            "Which model returns more relevant images?" if len(models) > 1 else "How many are relevant?",
+            "Which model has more right pictures?" if len(models) > 1 else "How many are right?",
             models if len(models) > 1 else ["few", "about half", "most"],
             key="rguess",
             width="content",

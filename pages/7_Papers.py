@@ -351,19 +351,16 @@ def published_head(record: dict[str, Any]) -> str:
 
 
 def verdict(store: RunStore, record: dict[str, Any]) -> str:
-    """` **In part the same here**, on the built-in world (below).`, beside what a paper's table says; "" where nothing
-    here tests its claim."""
+    """` **On the built-in world it rises on 22 of 49 lines and falls on 27** (below).`, beside what a paper's table
+    says; "" where nothing here tests its claim."""
     key = record["table"]
     names = [] if key.startswith("cola/") else table_html.COUNTERPARTS.get(key, ())[-1:]
-    said = table_html.finding(key, record).split("\n\n")[1:]
+    said = table_html._findings(key, record)
     for name in names:
         world = table_html.table_choices(table_html.WORLD)[name].key
-        said.append(table_html.finding(world, record_here(store, world), key))
-    verdicts = [each.rpartition(" same here:")[0] for each in said if " same here:" in each]
-    return "".join(
-        f" **{escape_markdown(each)} same here**, on the built-in world ([below ↓](#ours-here))."
-        for each in verdicts
-    )
+        said += table_html._findings(world, record_here(store, world), key)
+    verdicts = [escape_markdown(each.verdict) for each in said if each.verdict]
+    return "".join(f" **{each}** ([below ↓](#ours-here))." for each in verdicts)
 
 
 def way_to_plan(plan: papers.TablePlan) -> str:
@@ -374,15 +371,14 @@ def way_to_plan(plan: papers.TablePlan) -> str:
 
 def finding_of(key: str, measured: dict[str, Any], record: dict[str, Any]) -> str:
     """What our table says of the paper's claim, in Markdown."""
-    paragraphs = table_html.finding(key, measured, record["table"]).split("\n\n")
-    return "\n\n".join(map(in_markdown, paragraphs))
+    return "\n\n".join(map(in_markdown, table_html._findings(key, measured, record["table"])))
 
 
-def in_markdown(said: str) -> str:
-    """A finding; its first words are bold where they are a verdict on the paper's claim."""
-    verdict, here, rest = said.rpartition(" same here:")
-    bold = f"**{escape_markdown(verdict)}{here}**" if here else ""
-    return bold + escape_markdown(unbroken(rest).replace("α = ", "α\u00a0=\u00a0"))
+def in_markdown(said: table_html._Finding) -> str:
+    """A finding; its verdict on the paper's claim is bold."""
+    bold = f"**{escape_markdown(said.verdict)}:** " if said.verdict else ""
+    text = said.text if said.verdict else said.whole
+    return bold + escape_markdown(unbroken(text).replace("α = ", "α\u00a0=\u00a0"))
 
 
 def ours_head(name: str, title: str) -> str:
@@ -545,12 +541,12 @@ def state_of(status: papers.LineStatus) -> str:
 def told(key: str, record: dict[str, Any] | None = None) -> str:
     """The table's title and what it says, in Markdown."""
     title = f"**{escape_markdown(st.session_state['table'])}: {escape_markdown(chosen.title)}.**"
-    return f"{title} {findings(key, record)[0]}"
+    return f"{title} {''.join(findings(key, record)[:1])}".strip()
 
 
 def findings(key: str, record: dict[str, Any] | None = None) -> list[str]:
     """What a table says, and what is measured here of the same where that is something else, in Markdown."""
-    return [in_markdown(each) for each in table_html.finding(key, record).split("\n\n")]
+    return [in_markdown(each) for each in table_html._findings(key, record)]
 
 
 def actions(store: RunStore, plan: papers.TablePlan, blocked: bool) -> None:

@@ -370,6 +370,33 @@ def test_back_and_gallery_return_to_the_card_that_was_left(visit):
         stands_at(page, left)
 
 
+def test_a_model_asked_from_the_foot_of_retrieval_is_shown_from_the_page_s_beginning(visit):
+    """One stood among ranks 3 to 8 of two columns, with no heading in sight."""
+    page = visit("/Retrieval", height=768)
+    ask = page.get_by_role("button", name="Ask a trained model, too")
+    ask.scroll_into_view_if_needed()
+    settle(page)
+    assert scrolled(page) > 300
+    ask.click()
+    page.wait_for_url(re.compile("right="))
+    settle(page)
+    stands_at(page, 0)
+    ask.wait_for(state="detached")
+
+
+@pytest.mark.parametrize("paper", ["Test-Time Matching", "Cola"])
+def test_the_link_to_what_is_measured_here_leads_to_its_verdict(visit, paper):
+    """On Cola it lay under the line of pages."""
+    page = visit(f"/Papers?paper={quote_plus(paper)}", height=768)
+    settle(page)
+    page.get_by_role("link", name="below ↓").click()
+    verdict = page.locator("p:has(strong)", has_text="On the built-in world").last
+    page.wait_for_function("() => document.querySelector('[data-testid=stMain]').scrollTop > 300")
+    page.wait_for_timeout(500)
+    pages = page.locator(".st-key-nav").bounding_box()
+    assert pages["y"] + pages["height"] < verdict.bounding_box()["y"] < 400
+
+
 def test_a_group_that_alpha_turns_is_shown_where_it_was_asked_for(visit):
     """The page jumped to its beginning, and the group was out of sight."""
     page = visit("/Debias?set=scenes/triples&alpha=0.4")

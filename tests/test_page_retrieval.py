@@ -190,7 +190,7 @@ def test_predict_first_hides_the_verdicts_until_revealed(app):
     drawn = [str(getattr(each, "value", "")) + str(getattr(each, "label", "")) for each in test.main]
     asked, reveals, pictures = (
         next(i for i, said in enumerate(drawn) if part in said)
-        for part in ("How many are relevant?", "Reveal", "cm-list")
+        for part in ("How many are right?", "Reveal", "cm-list")
     )
     assert asked < reveals < pictures  # below six pictures neither was on a laptop's first screen
     test.segmented_control(key="rguess").set_value("most")

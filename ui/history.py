@@ -71,6 +71,10 @@ _SCRIPT = """
     begin(true);
     if (Date.now() - jumped > 1000) back(new URL(location.href));
   });
+  // What a button with a key `to-top-...` changes is the page's beginning.
+  window.addEventListener("click", event => {
+    if (event.target.closest?.('[class*="st-key-to-top-"] button')) show();
+  }, true);
   history.pushState = (state, title, url) => {
     const now = new URL(location.href), next = new URL(url, now);
     if (next.pathname === now.pathname) {

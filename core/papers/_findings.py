@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from functools import cache
-from typing import Any
+from typing import Any, NamedTuple
 
 from core.base.paths import assets
 from core.base.text import _pct, counted
@@ -21,6 +21,18 @@ def _written() -> dict[str, str]:
     return json.loads((assets() / "papers" / "findings.json").read_text("utf-8"))
 
 
+class _Finding(NamedTuple):
+    """A paragraph about a table. verdict : whether what the paper claims is seen here, in a sentence without its full
+    stop; "" where the table asks of something else, or is the paper's own. text : the rest."""
+
+    verdict: str
+    text: str
+
+    @property
+    def whole(self) -> str:
+        return f"{self.verdict}: {self.text}" if self.verdict else _capital(self.text)
+
+
 def finding(key: str, plan: Mapping[str, Any] | None = None, beside: str = "") -> str:
     """What a table says, in plain text, what is measured here in a paragraph of its own; "" where nothing is written
     and nothing can be read.
@@ -29,15 +41,29 @@ def finding(key: str, plan: Mapping[str, Any] | None = None, beside: str = "") -
     beside : the paper's table below which it stands. It then begins with whether the same is seen here, where both ask
     the same: in part where some lines say so and others do not.
     """
+    return "\n\n".join(each.whole for each in _findings(key, plan, beside))
+
+
+def _findings(key: str, plan: Mapping[str, Any] | None, beside: str = "") -> list[_Finding]:
+    """The paragraphs of `finding`."""
     of_cola = key.startswith(("cola/", "world/cola"))
     if key in _written() or plan is None or of_cola:
-        ours = _by_length(key in _OF_ADAPTERS) if plan is not None and of_cola else ""
-        return "\n\n".join(filter(None, (_written().get(key, ""), ours)))
-    if key in _OF_A_CAPTIONER:
-        alone = _of_the_scores() if beside == _beside._ARO else ""
-        return f"{alone}\n\n{_OF_A_CAPTIONER[key](plan, beside in _OF_THE_PRIOR)}".strip()
-    parts = dict.fromkeys(cell["part"] for line in plan["lines"] for cell in line["cells"])
-    return " ".join(_gains(plan, part, beside in _OF_GAINS) for part in parts).strip()
+        ours = _by_length(key in _OF_ADAPTERS) if plan is not None and of_cola else _NOTHING
+        found = [_Finding("", _written().get(key, "")), ours]
+    elif key in _OF_A_CAPTIONER:
+        alone = _of_the_scores() if beside == _beside._ARO else _NOTHING
+        found = [alone, _OF_A_CAPTIONER[key](plan, beside in _OF_THE_PRIOR)]
+    else:
+        parts = dict.fromkeys(cell["part"] for line in plan["lines"] for cell in line["cells"])
+        each = [_gains(plan, part, beside in _OF_GAINS) for part in parts]
+        verdict = next((e.verdict for e in each), "")
+        found = [
+            _Finding(verdict, " ".join([e.text for e in each[:1]] + [e.whole for e in each[1:]]).strip())
+        ]
+    return [each for each in found if each.text]
+
+
+_NOTHING = _Finding("", "")
 
 
 _CALLED = {
@@ -58,12 +84,12 @@ def _capital(text: str) -> str:
     return f"{text[:1].upper()}{text[1:]}"
 
 
-def _agrees(same: int, of: int, lines: str = "") -> str:
-    """Begins what is said below a paper's table. same : of so many lines, how many say what the paper says. lines :
-    what they are called where the table is of one claim: their number says more than `in part`."""
-    if 0 < same < of and lines:
-        return f"On {same} of {of} {lines} the same here: "
-    return f"{'The same here' if same == of else 'In part the same here' if same else 'Not the same here'}: "
+def _agrees(same: int, of: int, in_part: str) -> str:
+    """The verdict below a paper's table. same : of so many lines, how many say what the paper says. in_part : what is
+    seen where some do and others do not: numbers of both say more than “in part”."""
+    if 0 < same < of:
+        return f"On the built-in world {in_part}"
+    return f"{'The same' if same else 'Not the same'} on the built-in world"
 
 
 # Tables whose claim is what is measured here, too: that test-time matching raises a metric, that Cola's own adapters
@@ -73,7 +99,7 @@ _OF_ADAPTERS = ("cola/1", "cola/2a", "cola/3", "cola/4", "cola/10")
 _OF_THE_PRIOR = ("vgpt/3a", "vgpt/4", "vgpt/7", "vgpt/8", "vgpt/10", "vgpt/11")
 
 
-def _of_alpha(plan: Mapping[str, Any], agrees: bool) -> str:
+def _of_alpha(plan: Mapping[str, Any], agrees: bool) -> _Finding:
     """On how many sets of groups removing the prior pays off, with an alpha that was chosen on other groups, and
     wholly."""
     found = [
@@ -82,20 +108,22 @@ def _of_alpha(plan: Mapping[str, Any], agrees: bool) -> str:
         if (at := {c["method"].rpartition(" ")[2]: _known(c) for c in line["cells"]})["alpha_0"] is not None
     ]
     if not found:
-        return ""
+        return _NOTHING
     raised = [row for row in found if row[2] > row[1]]
     lower = sum(row[3] < row[1] for row in found)
-    verdict = _agrees(len(raised), len(found)) if agrees else ""
+    in_part = f"removing part of the prior helps on {len(raised)} of {len(found)} sets"
+    verdict = _agrees(len(raised), len(found), in_part) if agrees else ""
     best = max(found, key=lambda row: row[2] - row[1])
     most = f", most on {best[0]}: from {_pct(best[1])} to {_pct(best[2])} %" if raised else ""
     where = f"all {len(found)} sets" if lower == len(found) else f"{lower}"
-    return _capital(
-        f"{verdict}an α that is chosen on held-out groups raises TextScore on {len(raised)} of {len(found)} sets{most}"
-        f". Removing the whole prior (α = 1) lowers it on {where}."
+    return _Finding(
+        verdict,
+        f"an α that is chosen on held-out groups raises TextScore on {len(raised)} of {len(found)} sets{most}. "
+        f"Removing the whole prior (α = 1) lowers it on {where}.",
     )
 
 
-def _of_retrieval(plan: Mapping[str, Any], agrees: bool) -> str:
+def _of_retrieval(plan: Mapping[str, Any], agrees: bool) -> _Finding:
     """How far the prior's removal raises recall among all captions, with the alpha of the validation split."""
     told, raised = [], 0
     for line in plan["lines"]:
@@ -107,56 +135,62 @@ def _of_retrieval(plan: Mapping[str, Any], agrees: bool) -> str:
             )
             raised += after > before
     if not told:
-        return ""
-    verdict = _agrees(raised, len(told)) if agrees else ""
-    return f"{verdict}R@1 from image to text goes {' and '.join(told)} with the α of the validation split."
+        return _NOTHING
+    verdict = _agrees(raised, len(told), f"it helps with {raised} of {len(told)} priors") if agrees else ""
+    return _Finding(
+        verdict, f"R@1 from image to text goes {' and '.join(told)} with the α of the validation split."
+    )
 
 
-def _of_the_scores() -> str:
+def _of_the_scores() -> _Finding:
     """On how many built-in sets the generative score is above ITC, and on how many a model that sees no image is above
     chance: of sets of one image, for of several it cannot be right on all."""
     found = _beside._compared_here()
     if not found:
-        return ""
+        return _NOTHING
     above = [name for name, (_, itc, generative) in found.items() if generative.value > itc.value]
     alone = {name: blind for name, (blind, *_) in found.items() if blind.images == 1}
     told_apart = [name for name, blind in alone.items() if blind.low > blind.chance]
-    verdict = _agrees(len(above) + len(told_apart), len(found) + len(alone))
-    text = f"{verdict}the generative score of the built-in captioner (α = 0) is above ITC of another built-in model on "
-    text += f"{len(above)} of {len(found)} sets"
+    both = f"the generative score is above ITC on {len(above)} of {len(found)} sets, and a model that sees no image "
+    both += f"above chance on {len(told_apart)} of {len(alone)}"
+    verdict = _agrees(len(above) + len(told_apart), len(found) + len(alone), both)
+    text = "the generative score is of the built-in captioner (α = 0), ITC of another built-in model"
     if above:
         best = max(above, key=lambda name: found[name][2].value - found[name][1].value)
-        text += f", most on {best}: {_pct(found[best][2].value)} against {_pct(found[best][1].value)} %"
-    text += (
-        f". A model that sees no image is above chance on {len(told_apart)} of {len(alone)} sets with one image "
-        "a group"
-    )
+        text += f"; it is most above it on {best}: {_pct(found[best][2].value)} against {_pct(found[best][1].value)} %"
+    text += f". A model that sees no image is measured on the {len(alone)} sets with one image a group"
     if told_apart:
         levels = (
             f"{name} ({_pct(alone[name].value)} %, chance {_pct(alone[name].chance)} %)"
             for name in told_apart
         )
-        text += f": {', '.join(levels)}"
-    return f"{text}."
+        text += f"; above chance on {', '.join(levels)}"
+    return _Finding(verdict, f"{text}.")
 
 
 _OF_A_CAPTIONER = {"world/alpha": _of_alpha, "world/retrieval": _of_retrieval}
 
 
 @cache
-def _by_length(agrees: bool) -> str:
+def _by_length(agrees: bool) -> _Finding:
     """How Cola's strategies stand on the built-in world after the protocol's epochs and after the longest training, as
     far as results ship: none alone says what the other does."""
-    told = [_standing(number, options["epochs"]) for number, options in enumerate(_cola.LENGTHS)]
-    found = [each for each in told if each]
+    told = {o["epochs"]: _standing(number, o["epochs"]) for number, o in enumerate(_cola.LENGTHS)}
+    found = {epochs: each for epochs, each in told.items() if each}
     if not found:
-        return ""
-    _, before, chance, _ = found[0]
-    where = _agrees(sum(joint for *_, joint in found), len(found)) if agrees else "On the built-in world "
-    return (
-        f"{where}the order depends on the length of training. {METRICS[COLA_MAP].label} of "
-        f"all queries is {_pct(before)} % before, chance {_pct(chance)} %. {' '.join(text for text, *_ in found)} "
-        "Their intervals stand below."
+        return _NOTHING
+    _, before, chance, _ = next(iter(found.values()))
+    first, not_first = (
+        " and ".join(str(e) for e, (*_, own) in found.items() if own is wanted) for wanted in (True, False)
+    )
+    in_part = f"the paper's own adapters come first after {first} epochs, and not after {not_first}"
+    verdict = _agrees(sum(own for *_, own in found.values()), len(found), in_part) if agrees else ""
+    where = "" if agrees else "on the built-in world "
+    return _Finding(
+        verdict,
+        f"{where}the order depends on the length of training. {METRICS[COLA_MAP].label} of all queries is "
+        f"{_pct(before)} % before, chance {_pct(chance)} %. {' '.join(text for text, *_ in found.values())} Their "
+        "intervals stand below.",
     )
 
 
@@ -185,25 +219,26 @@ def _standing(length: int, epochs: int) -> tuple[str, float, float, bool] | None
     return f"{first}{others}.", before[0], chance, of_paper
 
 
-def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> str:
+def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
     """On how many lines test-time matching raises its metric, and where most. agrees : begin with whether that is what
     the paper's table says."""
     found = list(_before_and_after(plan, part))
     if not found:
-        return ""
+        return _NOTHING
     metric = label_and_meaning(found[0][1])[0] + (f" of {part} groups" if part else "")
     raised = [row for row in found if row[3] > row[2]]
-    every = "every line" if len(found) == len(plan["lines"]) else f"all {len(found)} lines that measure it"
     if raised and len(found) == 1:
         line, _, before, after, _ = raised[0]
         where = f"on the one measured line, {line}"
-        return f"Test-time matching raises {metric} {where}: from {_pct(before)} to {_pct(after)} %."
+        text = f"test-time matching raises {metric} {where}: from {_pct(before)} to {_pct(after)} %."
+        return _Finding("", _capital(text))
+    every = "every line" if len(found) == len(plan["lines"]) else f"all {len(found)} lines that measure it"
     few = f"{len(raised) or 'none'} of the {len(found)} measured lines"
-    many = every if len(raised) == len(found) else few
     within = [row[0] for row in raised if row[4] is not None and row[4] <= row[2]]
-    clear = f", on {len(raised) - len(within)} clearly," if within else ""
-    verdict = _agrees(len(raised), len(found), f"lines{clear}") if agrees else ""
-    text = f"{verdict}{'t' if verdict else 'T'}est-time matching raises {metric} on {many}"
+    lower = sum(row[3] < row[2] for row in found)
+    clear = f", clearly on {len(raised) - len(within)}," if within else ""
+    in_part = f"it rises on {len(raised)} of {len(found)} lines{clear} and falls on {lower}"
+    text = f"test-time matching raises {metric} on {every if len(raised) == len(found) else few}"
     if len(within) > 1:
         text += f" ({len(raised) - len(within)} clearly: the value before lies below the interval after)"
     if raised:
@@ -212,12 +247,9 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> str:
     if len(within) == 1:
         text += f"; on {_said(within[0])} the value before lies within the interval after"
     line, _, before, after, _ = min(found, key=lambda row: row[3] - row[2])
-    lower = sum(row[3] < row[2] for row in found)
-    return f"{text}. " + (
-        f"It falls on {lower}, most on {_said(line)}: from {_pct(before)} to {_pct(after)} %."
-        if lower
-        else ""
-    )
+    if lower:
+        text += f". It falls on {lower}, most on {_said(line)}: from {_pct(before)} to {_pct(after)} %"
+    return _Finding(_agrees(len(raised), len(found), in_part) if agrees else "", f"{text}.")
 
 
 def _before_and_after(

@@ -16,6 +16,8 @@ from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.papers._beside import _OUR_NOTES as _OUR_NOTES
 from core.papers._beside import _with_ours as _with_ours
+from core.papers._findings import _Finding as _Finding
+from core.papers._findings import _findings as _findings
 from core.papers._findings import finding
 from core.papers._table_rows import GAINS
 from core.papers._tables import TABLES
