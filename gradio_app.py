@@ -147,10 +147,14 @@ main > .column {gap: .6rem;}
 /* the ways to bring another picture have a low row of their own below it */
 #images .source-selection {height: 1.75rem;}
 #images .source-selection button {margin-block: .125rem;}
-#images [data-testid="image"]:has(img) .upload-container {height: calc(100% - 1.75rem);}
+#images [data-testid="image"] > .upload-container {height: calc(100% - 1.75rem);}
+/* what an empty field says has its height */
+#images [data-testid="upload-text"] {padding: 0; min-height: 0; font-size: .85rem; line-height: 1.25;}
+#images [data-testid="upload-icon"] {width: 1.4rem; margin-bottom: .2rem;}
 /* a long name ends before the arrow of its list, not below it */
 .gradio-container .wrap-inner input[role="combobox"] {padding-right: 1.75rem !important; text-overflow: ellipsis;}
 #all .form > .block {padding-block: .12rem;}
+#all .form > .block:first-child {padding-top: .45rem;}
 #all .form [data-testid="block-info"] {margin-bottom: .25rem;}
 #found .remark {padding: .5rem .75rem; margin-bottom: .75rem; border-left: .25rem solid #c77700;
   border-radius: .3rem; background: rgba(199,119,0,.14); font-weight: 600;}
@@ -177,8 +181,11 @@ main > .column {gap: .6rem;}
 #found .cm-two .cm-verdicts {font-size: .92rem;}
 @media (min-width: 641px) {
   /* rows of both start at one height, however long a caption, a note or a verdict is */
-  #found .cm-two {grid-template-rows: repeat(5, auto);}
-  #found .cm-two > section {display: grid; grid-row: span 5; grid-template-rows: subgrid; align-content: start;}
+  #found .cm-two {grid-template-rows: repeat(8, auto);}
+  #found .cm-two > section {display: grid; grid-row: span 8; grid-template-rows: subgrid; align-content: start;}
+  #found .cm-two .cm-verdicts {display: grid; grid-row: span 4; grid-template-rows: subgrid;}
+  #found .cm-two .cm-verdicts tbody {display: grid; grid-row: 1 / -1; grid-template-rows: subgrid;}
+  #found .cm-two .cm-verdicts tr {display: grid; grid-template-columns: 5.2em minmax(0, 1fr); padding: 0;}
 }
 @media (max-width: 640px) {
   #found .cm-two {grid-template-columns: minmax(0, 1fr);}

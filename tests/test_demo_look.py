@@ -98,6 +98,28 @@ def test_the_ways_to_bring_a_picture_cover_none_of_it(visit, window):
 
 
 @pytest.mark.parametrize("window", [LAPTOP, PHONE], ids=["laptop", "phone"])
+def test_an_empty_field_says_what_to_do_above_the_ways_to_bring_a_picture(visit, window):
+    """The line above them and their signs lay over “Click to Upload”."""
+    page = visit(window)
+    page.locator("#images .block").nth(1).locator(
+        "button[aria-label=Clear], button[title=Clear]"
+    ).first.click()
+    said = page.locator("#images [data-testid=upload-text]")
+    said.wait_for()
+    inside = said.evaluate(
+        """text => {
+          const range = document.createRange();
+          range.selectNodeContents(text);
+          const image = text.closest('[data-testid=image]').getBoundingClientRect();
+          const ways = text.closest('[data-testid=image]').querySelector('.source-selection').getBoundingClientRect();
+          const [at] = [range.getBoundingClientRect()];
+          return [at.top - image.top, ways.top - at.bottom];
+        }"""
+    )
+    assert min(inside) >= 0, inside
+
+
+@pytest.mark.parametrize("window", [LAPTOP, PHONE], ids=["laptop", "phone"])
 def test_two_models_stand_beside_each_other_on_a_laptop_and_below_each_other_on_a_phone(visit, window):
     page = visit(window)
     page.get_by_label("Second model").click()
@@ -108,6 +130,15 @@ def test_two_models_stand_beside_each_other_on_a_laptop_and_below_each_other_on_
     first, second = (box(page, "#found section .cm-scroll", i) for i in range(2))
     if window is LAPTOP:
         assert first[1] == second[1] and first[2] <= second[0]
+        rows = [
+            page.locator(f"#found section:nth-child({i}) .cm-verdicts tr").evaluate_all(
+                "rows => rows.map(row => Math.round(row.getBoundingClientRect().top))"
+            )
+            for i in (1, 2)
+        ]
+        assert (
+            rows[0] == rows[1] and len(rows[0]) == 4
+        )  # one model's GroupMatch stood beside the other's GroupScore
     else:
         assert first[0] == second[0] and first[3] <= second[1]
     widths = page.locator("#found .cm-scroll").evaluate_all(
