@@ -101,9 +101,8 @@ def test_the_ways_to_bring_a_picture_cover_none_of_it(visit, window):
 def test_an_empty_field_says_what_to_do_above_the_ways_to_bring_a_picture(visit, window):
     """The line above them and their signs lay over “Click to Upload”."""
     page = visit(window)
-    page.locator("#images .block").nth(1).locator(
-        "button[aria-label=Clear], button[title=Clear]"
-    ).first.click()
+    clear = "#images button:is([aria-label=Clear], [title=Clear], [aria-label='Remove Image'])"
+    page.locator(clear).last.click()
     said = page.locator("#images [data-testid=upload-text]")
     said.wait_for()
     inside = said.evaluate(
