@@ -230,20 +230,21 @@ def card(model: str, evaluation: Evaluation, group: Group, index: int) -> None:
     names = metrics.headline_metrics(evaluation.outcomes)
     marks = [(evaluation.outcomes[name].kind(index), METRICS[name].label) for name in names]
     scores = {model: evaluation.group(index)}
-    ui.group_card(group, marks, "Open", "open", scores, margin_text(evaluation, index, alike=True))
+    ui.group_card(group, marks, "Open", "open", scores, margin_text(evaluation, index))
 
 
-def margin_text(evaluation: Evaluation, index: int, alike: bool = False) -> str:
-    """A group's margin, and how large that is on this set.
+def margin_text(evaluation: Evaluation, index: int) -> str:
+    """A group's margin, on its card as where it is opened, and how large that is on this set.
 
-    alike : with as many decimals as that of every other group, beside which it stands; else with those of its scores.
+    It has as many decimals as that of every other group. Beside totals of two decimals one of two would look like a
+    wrong difference where rounding moves the last digit.
     """
     margins = evaluation.matches.margin
     if evaluation.matches.tied[index]:
         return "margin 0: two matchings tie"
     smaller = 100 * float(np.mean(margins < margins[index]))
     shown = f"{margins[index]:.{margin_decimals(margins)}f}"
-    if not alike or not float(shown):
+    if not float(shown):
         shown = evaluation.group(index).shown_margin
     return f"margin {shown}; {smaller:.0f} % of the groups have a smaller one"
 

@@ -132,7 +132,7 @@ def test_a_margin_is_said_with_the_share_of_groups_below_it_but_not_before_a_pre
     found = ui.evaluate(ui.whole_test_set("scenes/left-right", "builtin/clip"))
     margins = found.matches.margin
     share = 100 * np.mean(margins < margins[3])
-    line = f"margin {margins[3]:.2f}; {share:.0f} % of the groups have a smaller one"
+    line = f"margin {margins[3]:.3f}; {share:.0f} % of the groups have a smaller one"
     where = {"set": "scenes/left-right", "group": "left-right/test/0003"}
     assert line in text(app(GROUPS, **where)).replace("\\", "")
     assert "have a smaller one" not in text(app(GROUPS, **where, predict="true"))
