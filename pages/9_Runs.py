@@ -971,9 +971,7 @@ def legend(*sweeps: SeedGroup) -> list[str]:
         lambda sweep: kind(sweep.runs[0]),
         lambda sweep: own[sweep.id],
         lambda sweep: _groups_said(sweep.runs[0].config),
-        lambda sweep: (
-            f"seed{'s' * (len(sweep.runs) > 1)} {_seeds_said([seed_of(run) for run in sweep.runs])}"
-        ),
+        seeds_text,
         lambda sweep: f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}",
         lambda sweep: sweep.id,
     )
@@ -1069,7 +1067,7 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
         st.warning(escape_markdown(pair.other_groups), icon=":material/difference:")
         if gained := own_gains(pair, store):
             st.markdown(gained)
-    both = {f"{side}: {name}": sweep for side, name, sweep in zip("AB", own, (first, second), strict=True)}
+    both = compared_runs(pair, own)
     lines = [_line(*each) for each in zip("AB", own, (first, second), strict=True)]
     differing = "  \n".join(escape_markdown(line) for line in (pair.differing, pair._seeds_line) if line)
     data = {name: curves(sweep, store) for name, sweep in both.items()}
@@ -1093,7 +1091,7 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
         st.markdown("  \n".join([*with_results(lines, sides, metric), differing]))
     else:
         st.markdown("  \n".join([*lines, differing]))
-        means(both, sides, metric, store)
+        means(both, pair, metric, store)
     every_metric(pair.table, pair.note)
     names = [shared.whole_label(sweep) for sweep in (first, second)]
     tables = {"All metrics of both (CSV)": _with_origin(pair.frame, names, pair.n_groups)}
@@ -1109,6 +1107,24 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     )
     files = pair.latex(about), report, command_of(pair)
     return _Shown({label_and_meaning(metric)[0]: figure}, tables, bands, *files)
+
+
+def compared_runs(pair: _Pair, names: Sequence[str]) -> dict[str, SeedGroup]:
+    """What chart, text and table of a comparison are of, by its name there: of seeds those alone that both have
+    complete, which the name says where a side has more.
+
+    names : of A and B, as a chart calls them.
+    """
+    found = {}
+    for side, name, whole, sweep in zip("AB", names, pair.runs, pair.compared, strict=True):
+        only = f" (here {seeds_text(sweep)})" if len(sweep.runs) < len(whole.runs) else ""
+        found[f"{side}: {name}{only}"] = sweep
+    return found
+
+
+def seeds_text(sweep: SeedGroup) -> str:
+    """`seed 0`, `seeds 0–1`."""
+    return f"seed{'s' * (len(sweep.runs) > 1)} {_seeds_said([seed_of(run) for run in sweep.runs])}"
 
 
 def command_of(pair: _Pair) -> str:
@@ -1363,20 +1379,25 @@ def one_beside_several(sides: Sequence[Mapping[int, np.ndarray]]) -> str:
     )
 
 
-def means(both: dict[str, SeedGroup], sides: Sequence[_Ends], metric: str, store: RunStore) -> None:
-    """The results of sweeps beside each other, and the paired difference of the seeds that both have."""
-    ends = [_ends_by_seed(sweep, store, *both.values()) for sweep in both.values()]
-    for (name, sweep), side, known in zip(both.items(), sides, ends, strict=True):
+def means(both: Mapping[str, SeedGroup], pair: _Pair, metric: str, store: RunStore) -> None:
+    """The results of sweeps beside each other, and the paired difference of the seeds that both have.
+
+    both : by name, with the seeds that are compared.
+    """
+    ends = [_ends_by_seed(sweep, store, *pair.runs) for sweep in pair.runs]
+    for (name, sweep), whole, side, known in zip(both.items(), pair.runs, pair.sides, ends, strict=True):
         row = final_values([store.steps(run.id) for run in sweep.runs], [run.config for run in sweep.runs])
         if row is None:
             st.markdown(f"**{escape_markdown(name)}** has no complete seed yet.")
             continue
         end = row["metrics"][metric]
         std = "" if end["std"] is None else f" ± {_pct(end['std'])}"
+        own = {seed: known[seed] for seed in map(seed_of, sweep.runs) if seed in known}
+        shared_alone = " that both have" if len(sweep.runs) < len(whole.runs) else ""
         st.markdown(
             f"**{escape_markdown(name)}, last iterations:** "
-            f"{_pct(end['mean'])}{std} %{mean_over_seeds(side, known, metric)}, "
-            f"{counted(end['seeds'], 'complete seed')}, chance {_pct(end['chance'])} %."
+            f"{_pct(end['mean'])}{std} %{mean_over_seeds(side, own, metric)}, "
+            f"{counted(end['seeds'], 'complete seed')}{shared_alone}, chance {_pct(end['chance'])} %."
         )
     st.markdown(difference_over_seeds(ends, metric))
 

@@ -1,5 +1,6 @@
 """The runs page, driven from app.py: the table, sweeps as one, bulk actions, comparison, export and import."""
 
+import base64
 import io
 import json
 import re
@@ -29,7 +30,7 @@ from core.figures import TTMData
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, outcomes
 from core.metrics.paired import differences
-from core.metrics.statistics import Comparison, compare, estimate
+from core.metrics.statistics import Comparison, Estimate, compare, estimate
 from core.papers.measurement_run import MeasurementRun
 from core.runs.store import RunStore
 from core.sweeps.evaluate import EvaluationRun
@@ -424,7 +425,9 @@ def test_two_common_seeds_cannot_tell_how_much_seeds_matter_and_have_their_inter
         for runs in (other, made.seeds)
     )
     paired = compare(a, b)
-    wanted = f"points; over the groups alone, for these two seeds, {paired.low:+.1f} to {paired.high:+.1f}, p"
+    wanted = (
+        f"points; over the groups alone, for these two seeds, {paired.low:+.1f} to {paired.high:+.1f} (by the"
+    )
     assert "**Two seeds cannot decide whether A and B differ in GroupMatch:**" in said
     assert wanted.replace("-", "−") in said
     # The command left it out.
@@ -641,16 +644,43 @@ def test_all_curves_of_the_table_have_one_scale_that_shows_their_shape(app, made
     assert f"the lower edge is {low} %, the upper edge {high} %" in column["help"]
 
 
-def test_a_sweep_beside_a_run_compares_results_without_a_paired_test(app, made):  # noqa: F811
+def test_a_sweep_beside_a_run_is_compared_by_their_common_seed_without_a_test_of_two_runs(app, made):  # noqa: F811
     test = choose(app(RUNS), made.group, made.simplematch)
-    assert "last iterations" in text(test) and "2 complete seeds" in text(test)
-    assert "95 % interval" in text(test) and "over seeds and groups" in text(test)
-    assert "McNemar" not in text(test)
-    (said,) = (
+    said = text(test).replace("\\", "")
+    assert "last iterations" in said and "1 complete seed that both have" in said
+    assert "95 % interval" in said and ", over groups), 1 complete seed that" in said
+    assert "McNemar" not in said
+    assert any("(here seed 0)" in (name or "") for name in drawn(test))  # the curve is not that of two seeds
+    (bands,) = (
         found for each in test.caption if (found := each.value.replace("\\", "")).startswith("Bands: ")
     )
-    assert "95 % interval over seeds and groups (" in said and "95 % interval over groups (" in said
-    assert "standard deviation" not in said  # which looked surer than an interval
+    assert bands.startswith("Bands: 95 % interval over groups;") and "standard deviation" not in bands
+
+
+def test_chart_text_and_table_of_a_comparison_are_of_the_seeds_that_both_have(app, made):  # noqa: F811
+    """The text gave the mean of four seeds with the interval of two, the chart drew four, the table had two."""
+    store, options = RunStore(), {**SMALL, "lr": 2e-3}
+    jobs = seeded(TTMRun.of(SET, MODEL, groups=24, options=options), 4, "g-0e0e0e0e")
+    more = [finish(store, "more", job) for job in jobs]
+    truth = TTMRun.read(store.get(more[0]).config).load_groups().truth
+    ends = np.stack(
+        [outcomes(store.scores(run, 2), truth, ["group_match"])["group_match"].value for run in more]
+    )
+    assert ends[:2].mean() != ends.mean()  # or this would show nothing
+    found = Estimate.over_seeds(ends[:2], 50.0)
+    test = choose(app(RUNS), made.group, "g-0e0e0e0e")
+    said = text(test).replace("\\", "")
+    value, low, high = (f"{each:.1f}" for each in (found.value, found.low, found.high))
+    line = next(each for each in said.splitlines() if "(here seeds 0, 1), last iterations:**" in each)
+    assert f"last iterations:** {value} ± " in line and f"(95 % interval {low}–{high}, over seeds" in line
+    assert "2 complete seeds that both have" in line
+    cell = test.table[0].value.set_index("Metric").loc["**GroupMatch**", "A"].replace("\u2060", "")
+    assert cell.startswith(f"{value} ± ") and f"({low}–{high})" in cell
+    traces = json.loads(test.get("plotly_chart")[0].proto.spec)["data"]
+    (curve,) = (each for each in traces if "(here seeds 0, 1)" in (each.get("name") or ""))
+    y = curve["y"]
+    y = np.frombuffer(base64.b64decode(y["bdata"]), y["dtype"]) if isinstance(y, dict) else y
+    assert y[-1] == pytest.approx(found.value)
 
 
 def test_runs_with_other_groups_have_no_difference(app, made):  # noqa: F811

@@ -1,5 +1,6 @@
 """Several seeds as one thing: started together, summed up by mean and standard deviation, never by the best."""
 
+import itertools
 import json
 import re
 
@@ -300,8 +301,9 @@ def test_two_seeds_cannot_decide_and_say_what_holds_by_the_groups_alone():
     ends = [f"{each.low:+.1f} to {each.high:+.1f}" for each in (found.mean, alone)]
     assert found._told("GroupScore") == (
         "Two seeds cannot decide whether GroupScore changes:",
-        f"+17.0 points in the mean of 2 seeds (95 % interval {ends[0]}); over the groups alone, for these two seeds, "
-        f"{ends[1]}, p < 0.001, which says nothing about other seeds.",
+        f"+17.0 points in the mean of 2 seeds (95 % interval {ends[0]}, p = {found.mean.p_value:.2g}); over the groups "
+        f"alone, for these two seeds, {ends[1]} (by the sign test of 30 groups better and 0 worse, p < 0.001), which "
+        "says nothing about other seeds.",
     )
     three = _seed_change(np.zeros((3, 100)), np.vstack([after, np.zeros((1, 100))]))
     assert three._told("GroupScore")[0] == (
@@ -312,6 +314,26 @@ def test_two_seeds_cannot_decide_and_say_what_holds_by_the_groups_alone():
     alike[0, 40] = alike[1, 41] = 1
     assert _seed_change(np.zeros((2, 100)), alike)._told("x")[0] == "x rises by more than chance explains:"
     assert _seed_change(np.zeros((2, 100)), np.zeros((2, 100)))._told("x")[0] == "x did not change:"
+
+
+def test_an_interval_and_a_p_of_two_seeds_belong_to_one_another_and_the_other_p_has_its_name():
+    """“+0.13 [−2.89, +3.14], p 0.93” and below it “over the groups alone −2.9 to +3.1, p = 0.52”: the second is of the
+    sign test, which counts groups and not points. Here by brute force: every way in which the 12 groups may go."""
+    after, before = np.zeros((2, 40)), np.zeros((2, 40))
+    after[:, :4] = 1  # four groups gain a whole point, eight lose half of one: 0 in the mean
+    before[0, 4:12] = 1
+    found = _seed_change(before, after)
+    assert found.mean.difference == pytest.approx(0)
+    after[1, 20] = 1
+    found = _seed_change(before, after)
+    signs = np.array(list(itertools.product((-1, 1), repeat=13)))
+    p = (np.abs(signs.sum(axis=1)) >= abs(5 - 8)).mean()
+    assert found.over_groups.p_value == pytest.approx(p) and p < found.mean.p_value
+    said = " ".join(found._told("GroupMatch"))
+    mean, alone = (f"{each.low:+.1f} to {each.high:+.1f}" for each in (found.mean, found.over_groups))
+    assert f"(95 % interval {mean}, p = {found.mean.p_value:.2g})" in said
+    assert f"{alone} (by the sign test of 5 groups better and 8 worse, p = {p:.2g})" in said
+    assert found.over_groups.low < 0 < found.over_groups.high
 
 
 def test_few_seeds_that_differ_show_less_than_their_groups_and_it_is_said():

@@ -228,7 +228,7 @@ _READING = (
 def _more_seeds(label: str, change: SeedChange) -> str:
     """Why several seeds may show less than each of them does."""
     low, high = min(change.gains), max(change.gains)
-    p = "" if change.over_groups is None else f" (p {p_text(change.over_groups.p_value)})"
+    p = "" if change.over_groups is None else f" (sign test, p {p_text(change.over_groups.p_value)})"
     return (
         f"By the groups alone {label} would change by more than chance explains{p}; but "
         f"the {counted(len(change.gains), 'seed')} gain {_signed(low)} to {_signed(high)} points, too few to say what "

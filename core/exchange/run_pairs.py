@@ -61,6 +61,9 @@ class _Pair(NamedTuple):
     tested: dict[str, Comparison]  # B minus A where there is a paired test, p values corrected together
     given: dict[str, Comparison]  # of just two seeds that both have: the same over the groups alone
     n_groups: int | None = None  # that both have; None where they have different ones, or none were counted
+    compared: tuple[
+        SeedGroup, ...
+    ] = ()  # what `sides` are of: both with the seeds alone that both have complete
 
     @classmethod
     def of(
@@ -78,14 +81,14 @@ class _Pair(NamedTuple):
         tested, given = ({}, {}) if apart else _paired_tests(runs, ends, names, store)
         whole = tuple(_complete_seeds(run, store) for run in runs)
         shared = {*whole[0]} & {*whole[1]}
+        same = runs
         if tested and not ends and shared < {*whole[0]} | {*whole[1]}:
             # A and B are of the seeds that B − A is of: of others they were 0.5 points apart beside a difference of 0.
-            same = [run._replace(runs=[r for r in run.runs if seed_of(r) in shared]) for run in runs]
-            sides = (ends_now(same[0]), ends_now(same[1]))
+            one, other = (run._replace(runs=[r for r in run.runs if seed_of(r) in shared]) for run in runs)
+            same, sides = (one, other), (ends_now(one), ends_now(other))
         count = None if apart else next((r[0].get("n_groups") for r in steps if r), None)
-        return cls(
-            runs, sides, apart, _differing(first, second, steps), ends, whole, names, tested, given, count
-        )
+        differing = _differing(first, second, steps)
+        return cls(runs, sides, apart, differing, ends, whole, names, tested, given, count, same)
 
     @property
     def _shared(self) -> list[int]:

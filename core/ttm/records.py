@@ -158,10 +158,15 @@ def _is_undecided(found: Comparison) -> bool:
 
 
 def _over_groups_said(found: Comparison) -> str:
-    """What holds for two seeds by the groups alone: the end of the sentence that begins with `_UNDECIDED`."""
+    """What holds for two seeds by the groups alone: the end of the sentence that begins with `_UNDECIDED`.
+
+    The interval is of the mean change, p of how many groups are better and worse, whatever they change by: each says
+    what it is of, or a p of 0.5 stood beside an interval with 0 in its middle.
+    """
     return (
-        f"over the groups alone, for these two seeds, {_signed(found.low)} to {_signed(found.high)}, "
-        f"{_p_said(found.p_value)}, which says nothing about other seeds"
+        f"over the groups alone, for these two seeds, {_signed(found.low)} to {_signed(found.high)} (by the sign test "
+        f"of {counted(found.fixed, 'group')} better and {found.broken} worse, {_p_said(found.p_value)}), which says "
+        "nothing about other seeds"
     )
 
 
@@ -241,6 +246,7 @@ class SeedChange(NamedTuple):
         if not self._is_undecided or self.over_groups is None:
             return f"{label} {_verdict_words(found)}:", f"{said}."
         head = f"{_UNDECIDED} {label} changes:"
+        said = f"{said.removesuffix(')')}, {_p_said(found.p_value)})"
         return head, f"{said}; {_over_groups_said(self.over_groups)}."
 
     @property
