@@ -316,6 +316,40 @@ def test_a_score_file_or_a_result_without_a_benchmark_is_taken_as_one_of_the_set
         PublishedSet("ColorSwap").result(path, "group_score")
 
 
+def test_a_file_of_embeddings_is_one_s_own_result_as_evaluate_reads_it(tmp_path):
+    """The help said “in a form that `evaluate` reads”, and it ended with “has no array 'scores' among: img, cap”."""
+    random = np.random.default_rng(0)
+    rows = random.normal(size=(800, 8))
+    path = tmp_path / "mine.npz"
+    np.savez(path, img=rows, cap=rows + random.normal(size=rows.shape))
+    shown = CliRunner().invoke(command, ["evaluate", str(path), "--json"])
+    wanted = json.loads(shown.stdout)["metrics"]["group_score"]
+    row = PublishedSet("Winoground").result(path, "group_score").iloc[0]
+    assert [row[key] for key in ("value", "low", "high")] == [wanted[key] for key in ("value", "low", "high")]
+    assert row["system"] == "mine.npz" and row["caution"] == ""
+    told = CliRunner().invoke(
+        command, ["published", "winoground", str(path), "--json"], catch_exceptions=False
+    )
+    assert json.loads(told.stdout)["rows"][0]["kind"] and "mine.npz" in told.stdout
+    with pytest.raises(InputError, match=r"400 groups of 2x2, ColorSwap has 300 \(test\) or 700"):
+        PublishedSet("ColorSwap").result(path, "group_score")
+    one = tmp_path / "one.npz"  # a set of groups of one image
+    count = datasets.benchmark_entry("sugarcrepe/add_obj").counts["test"][0]
+    np.savez(one, img=random.normal(size=(count, 8)), cap=random.normal(size=(2 * count, 8)))
+    assert PublishedSet.named("sugarcrepe/add_obj").result(one, "group_match")["value"].between(0, 100).all()
+
+
+@pytest.mark.parametrize("arrays", [{"sims": np.ones((4, 2, 2))}, {}])
+def test_an_npz_that_is_neither_is_told_both_forms(tmp_path, arrays):
+    """Scores under another name were told first that the file “needs one array named 'img'”."""
+    path = tmp_path / "mine.npz"
+    np.savez(path, **arrays)
+    with pytest.raises(InputError, match=r"an array named 'scores' .* or two named 'img' and 'cap'"):
+        PublishedSet("Winoground").result(path, "group_score")
+    with pytest.raises(InputError, match=r"an array named 'scores' .* or two named 'img' and 'cap'"):
+        command(["evaluate", str(path)], standalone_mode=False)
+
+
 def test_a_file_that_names_no_benchmark_has_the_split_of_its_number_of_groups(tmp_path):
     path = tmp_path / "scores.csv"
     write_scores(path, np.random.default_rng(0).normal(size=(700, 2, 2)))
@@ -448,6 +482,20 @@ def test_a_file_that_was_uploaded_on_another_page_is_offered(app, tmp_path):
     table = systems(test)
     own = table[table["What it is"] == "yours"].iloc[0]
     assert own["Value (%)"] == "100.00 [99.08, 100.00]"
+
+
+def test_the_page_takes_embeddings_uploaded_here_or_before(app, tmp_path):
+    """A red box said “has no array 'scores' among: img, cap” of a file that its own list offered."""
+    path = tmp_path / "mine.npz"
+    rows = np.random.default_rng(0).normal(size=(800, 8))
+    np.savez(path, img=rows, cap=rows)
+    UploadStore().add("mine.npz", path.read_bytes(), "2x2")
+    test = opened(app, "group_score")
+    fine(test.selectbox(key="published_stored").set_value("mine.npz").run())
+    assert own_row(test)["Value (%)"] == "100.00 [99.08, 100.00]"
+    fresh = opened(app, "group_score")
+    fine(field_of(fresh).upload("here.npz", path.read_bytes()).run())
+    assert own_row(fresh)["Value (%)"] == "100.00 [99.08, 100.00]"
 
 
 def test_ones_own_row_stands_in_the_order_of_values_marked_with_its_place_and_coloured(app):

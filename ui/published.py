@@ -322,12 +322,13 @@ def _own(chosen: PublishedSet, store: RunStore, metric: str) -> pd.DataFrame | N
         rows, named = _of_number(chosen, metric)
     with given:
         file = st.file_uploader(
-            "Your own result: a score file, or what `crossmatch evaluate` or `recall` writes with `--json` or `--out`",
+            "Your own result: a file of scores or embeddings, or what `crossmatch evaluate` or `recall` writes with "
+            "`--json` or `--out`",
             key="published_own",  # of any ending: what a browser refuses, it refuses without a next step
             max_upload_size=upload_limit(),
         )
         held = _stored_file()
-        assumed = f"A file that names no benchmark, as no score file does, is taken as one of {chosen.title}."
+        assumed = f"A file that names no benchmark, as none of scores or embeddings does, is taken as one of {chosen.title}."
         st.caption(escape_markdown(assumed))
     own = _GivenFile.uploaded(file) if file is not None else _GivenFile.stored(held) if held else None
     if own is not None:

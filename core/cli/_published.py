@@ -12,6 +12,7 @@ from core.base.lazy import pandas as pd
 from core.base.text import _pct
 from core.cli import options
 from core.cli._evaluation import read_score_file
+from core.cli._files import _is_embeddings
 from core.cli._output import print_note, show_json
 from core.papers.published import PublishedSet
 from core.runs.store import RunStore
@@ -29,7 +30,7 @@ def published(
         typer.Argument(
             metavar="RESULT...",
             help="Your own results: a metrics.json of evaluate, what evaluate or recall printed with `--json`, or a "
-            "file of scores, in a form that `evaluate` reads.",
+            "file of scores or embeddings, in a form that `evaluate` reads; embeddings in groups of the set's shape.",
         ),
     ] = None,
     metric: Annotated[str | None, typer.Option(help="Default: the strictest that was published.")] = None,
@@ -69,6 +70,7 @@ def _own(chosen: PublishedSet, path: Path, metric: str) -> pd.DataFrame:
     try:
         return chosen.result(path, metric)
     except InputError:
-        if path.suffix.lower() in (".csv", ".parquet", ".npz") and path.is_file():
+        is_table = path.suffix.lower() in (".csv", ".parquet", ".npz") and path.is_file()
+        if is_table and not _is_embeddings(str(path)):
             read_score_file(path)
         raise

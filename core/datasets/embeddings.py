@@ -202,8 +202,18 @@ def read_embeddings(
             "each image and each caption, in group order."
         )
     arrays = read_arrays(path, data)
+    if not {name.lower() for name in arrays} & {*_IMAGE_NAMES, *_CAPTION_NAMES}:
+        raise InputError(
+            f"{path} has neither scores nor embeddings: it needs an array named 'scores' of shape (groups, images, "
+            f"captions), or two named 'img' and 'cap', a row for each; it has: {', '.join(arrays) or 'no arrays'}."
+        )
     given = _find(arrays, _IMAGE_NAMES, "img", path), _find(arrays, _CAPTION_NAMES, "cap", path)
     return EmbeddingFile.of(*given, shape, path)
+
+
+def _holds_embeddings(name: str, content: bytes) -> bool:
+    """Whether a file is an NPZ without an array named `scores`; a damaged one is left to its reader to refuse."""
+    return name.lower().endswith(".npz") and b"scores.npy" not in content
 
 
 def _groups_in_file(path: Path, shape: str) -> int | None:

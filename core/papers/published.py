@@ -19,6 +19,7 @@ from core.base.lazy import pandas as pd
 from core.base.paths import assets
 from core.base.table_formats import parse_json, read_bytes
 from core.base.text import _pct, counted
+from core.datasets.embeddings import _holds_embeddings, read_embeddings
 from core.datasets.paper_results import CITATIONS, load_results
 from core.datasets.score_files import read_scores
 from core.metrics.evaluation import Evaluation
@@ -100,6 +101,7 @@ _NOT_COMPARABLE = {
 # What a note on a paper's number says that makes it another thing; the others say how it is printed, and where.
 _NOTED = r"metric not named|with the groups known"
 _SCORE_ENDINGS = (".csv", ".parquet", ".npz", ".jsonl")  # of files that hold nothing but scores
+_USUAL_SHAPE = (2, 2)  # of embeddings, where a set's groups differ in shape
 # low, high: the 95 % interval of one's own number. cited: keys of `CITATIONS`, with "; " between them.
 COLUMNS = (
     *(
@@ -305,13 +307,14 @@ class PublishedSet(NamedTuple):
 
     def result(self, path: Path, metric: str, data: bytes | None = None) -> pd.DataFrame:
         """One's own result as one row like those of `runs`: what `crossmatch evaluate` or `recall` writes, or a file of
-        scores, which is measured. What names no benchmark is taken as one of this set, where its groups can be.
+        scores or embeddings, which is measured, the latter in groups of this set's shape. What names no benchmark is
+        taken as one of this set, where its groups can be.
 
         data : the file's bytes, where it is an upload. Raises InputError for another file, set or metric.
         """
         wanted = self.benchmark(metric)
         command = f"crossmatch {'recall' if metric == _CHOICE else 'evaluate'} {wanted or 'BENCHMARK'} --json"
-        record = _own_record(path, read_bytes(path, data), command)
+        record = _own_record(path, read_bytes(path, data), command, self._shape or _USUAL_SHAPE)
         if not wanted:
             raise InputError(f"{self.title} is no benchmark here: no result of yours can stand beside it.")
         named = record.get("benchmark")
@@ -431,11 +434,13 @@ def _right_groups(percent: float, decimals: int, count: int) -> int:
     )
 
 
-def _own_record(path: Path, content: bytes, command: str) -> dict[str, Any]:
-    """What a file says of its metrics, as `crossmatch evaluate` writes it; a file of scores is measured.
+def _own_record(path: Path, content: bytes, command: str, shape: tuple[int, int]) -> dict[str, Any]:
+    """What a file says of its metrics, as `crossmatch evaluate` writes it; a file of scores or embeddings is measured.
 
-    command : what writes one. Raises InputError for another file.
+    command : what writes one. shape : of the groups of embeddings. Raises InputError for another file.
     """
+    if _holds_embeddings(path.name, content):
+        return Evaluation.of(read_embeddings(path, shape, content).group_scores(), None).record()
     if path.suffix.lower() in _SCORE_ENDINGS:
         return _measured_scores(path, content)
     try:

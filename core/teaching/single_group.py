@@ -11,7 +11,7 @@ from PIL import Image
 
 from core.base.errors import InputError
 from core.base.limits import check
-from core.datasets.embeddings import read_embeddings
+from core.datasets.embeddings import _holds_embeddings, read_embeddings
 from core.datasets.score_files import ScoreFile, read_scores
 from core.groups import BytesImage, Group, GroupSet, ImageRef, image_name
 from core.metrics.evaluation import Evaluation
@@ -69,7 +69,7 @@ def evaluate_file(name: str, content: bytes, shape: str = "2x2") -> tuple[Evalua
 
 def holds_embeddings(name: str, content: bytes) -> bool:
     """Whether a file is an NPZ without an array named `scores`; a damaged one is left to its reader to refuse."""
-    return name.lower().endswith(".npz") and b"scores.npy" not in content
+    return _holds_embeddings(name, content)
 
 
 def record(evaluation: Evaluation) -> dict[str, Any]:
