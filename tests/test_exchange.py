@@ -561,6 +561,13 @@ def test_the_file_of_groups_has_whole_verdicts_short_margins_its_model_and_the_v
     assert list(table)[-1] == "crossmatch_version" and {*table["crossmatch_version"]} == {
         version("crossmatch")
     }
+    # “0 1” was counted from 0, and the page says A–1, B–2.
+    assert table["matched"].tolist() == ["A–1, B–2", "A–2, B–1", ""]
+    assert table["true_pairs"].tolist() == [1.2, 0.0, 1.0] and table["best_other"].tolist() == [
+        0.3,
+        1e-9,
+        1.0,
+    ]
 
 
 def test_scores_matchings_metrics_and_rows_by_command(tmp_path):
@@ -575,6 +582,20 @@ def test_scores_matchings_metrics_and_rows_by_command(tmp_path):
     metrics = read_written(tmp_path / "e.parquet").set_index("metric")
     assert metrics.loc["group_score", "value"] == 50.0
     assert metrics.loc["group_match", "value"] == 100.0
+    here("export", "metrics", "--scores", path, "--out", tmp_path / "e.csv")
+    plain = pd.read_csv(tmp_path / "e.csv", dtype=str).set_index("metric")
+    assert plain.loc["group_match", "ties"] == "0"  # it was 0.0
+    assert plain.loc["group_match", "interval"] == "95 % Clopper-Pearson"
+    rows = np.random.default_rng(0).normal(size=(12, 4))  # embeddings: of Global match nobody counts ties
+    np.savez(tmp_path / "emb.npz", img=rows, cap=rows[::-1])
+    for ending in WRITTEN:
+        here("export", "metrics", "--embeddings", tmp_path / "emb.npz", "--out", tmp_path / f"g{ending}")
+        ties = read_written(tmp_path / f"g{ending}").set_index("metric")["ties"]
+        assert ties["group_match"] == 0 and pd.isna(ties["global_match"])
+    assert pd.read_csv(tmp_path / "g.csv", dtype=str).set_index("metric").loc["group_match", "ties"] == "0"
+    assert list(plain)[-1] == "crossmatch_version" and {*plain["crossmatch_version"]} == {
+        version("crossmatch")
+    }
 
 
 def test_a_run_travels_by_command(tmp_path, run, monkeypatch):

@@ -78,6 +78,13 @@ def test_a_file_of_a_comparison_has_whole_p_values_their_test_what_is_compared_a
     assert shown["A: chance"].tolist() == shown["B: chance"].tolist() == table["chance"].round(2).tolist()
     assert list(shown)[-1] == "crossmatch_version" and shown["crossmatch_version"].iloc[0]
     assert "paired" not in shown
+    by = shown.set_index("metric")  # `low` and `high` did not say of which level or kind they are
+    assert {*shown["B − A: interval"]} == {"95 % Bonett-Price"}
+    assert (
+        by.loc["GroupMatch", "A: interval"] == by.loc["GroupMatch", "B: interval"] == "95 % Clopper-Pearson"
+    )
+    assert by.loc["IndividualMatch", "A: interval"] == "95 % Clopper-Pearson, of effective answers"
+    assert list(shown).index("A: interval") == list(shown).index("A: high") + 1
     assert {*shown["groups"]} == {70}
     assert {*shown["unit"]} == {"percent; B − A and detectable in percentage points"}
     assert {*_comparison_file(*pair, ("one", "two"), True)["paired"]} == {"in the order of the files"}

@@ -321,6 +321,9 @@ def metrics_table(name: str, evaluation: Evaluation) -> pd.DataFrame:
     groups hang together. name : of the model or file."""
     import pandas as pd
 
+    from core.exchange.run_table import _software_version
+    from core.metrics.paired import _interval_named
+
     base = {"model": name, "groups": len(evaluation.ids)}
     rows = []
     for metric, found in evaluation.metrics.items():
@@ -330,8 +333,9 @@ def metrics_table(name: str, evaluation: Evaluation) -> pd.DataFrame:
             numbers |= {f"{by}: low": found.clustered.low, f"{by}: high": found.clustered.high}
         label = label_and_meaning(metric)[0]
         shown = {key: round(value, 4) for key, value in numbers.items()}
-        rows.append({**base, "metric": label, **shown, "tied": found.ties})
-    return pd.DataFrame(rows).astype({"tied": "Int64"})
+        how = _interval_named(metric, evaluation.shape[0])
+        rows.append({**base, "metric": label, **shown, "tied": found.ties, "interval": how})
+    return pd.DataFrame(rows).astype({"tied": "Int64"}).assign(crossmatch_version=_software_version())
 
 
 def tags_table(name: str, evaluation: Evaluation, tags: Sequence[str]) -> pd.DataFrame:

@@ -71,7 +71,7 @@ def table_of(evaluation: Evaluation, indices: np.ndarray) -> pd.DataFrame:
         outcome = evaluation.outcomes[name]
         parts = METRICS[name].parts(evaluation.shape[0])
         table[METRICS[name].label] = [_told(outcome, int(i), parts) for i in indices]
-    true, other = _totals(evaluation, indices)
+    true, other = evaluation._totals(indices)
     table = table.assign(**dict(zip(_TOTALS, (evaluation.matches.margin[indices], true, other), strict=True)))
     if evaluation.tags is None:
         return table
@@ -88,28 +88,6 @@ def _told(outcome: Outcome, index: int, parts: int) -> str:
         return SYMBOLS[kind]
     share = f"{round(float(outcome.value[index]) * parts)}/{parts}"
     return f"{share} {SYMBOLS[kind]}" if kind == "tie" else share
-
-
-def _totals(evaluation: Evaluation, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Totals of the true pairs and of the best other matching, float (s,) each, as a group by itself has them."""
-    scores = evaluation.scores[indices].astype(np.float64)
-    own, matching = evaluation.truth[indices], evaluation.matches.matching[indices]
-    if scores.shape[1] == 1:
-        true = np.take_along_axis(scores[:, 0], own, axis=1).max(axis=1)
-        others = scores[:, 0].copy()
-        np.put_along_axis(others, own, -np.inf, axis=1)
-        return true, others.max(axis=1)
-    of = lambda pairs: np.take_along_axis(scores, pairs[:, :, None], axis=2).sum(axis=(1, 2))  # noqa: E731
-    true, best = of(own), of(np.maximum(matching, 0))
-    right = (matching == own).all(axis=1)
-    other = np.where(right, true - evaluation.matches.margin[indices], best)
-    # Where two matchings tie none is the model's, and with debiased scores what ties differs by rounding.
-    one_by_one = (
-        range(len(indices)) if evaluation.rounding is not None else np.flatnonzero(matching[:, 0] < 0)
-    )
-    for row in one_by_one:
-        other[row] = evaluation.group(int(indices[row])).rival_total
-    return true, other
 
 
 def _columns(evaluation: Evaluation, table: pd.DataFrame) -> dict[str, Any]:

@@ -328,7 +328,10 @@ def _own(chosen: PublishedSet, store: RunStore, metric: str) -> pd.DataFrame | N
             max_upload_size=upload_limit(),
         )
         held = _stored_file()
-        assumed = f"A file that names no benchmark, as none of scores or embeddings does, is taken as one of {chosen.title}."
+        assumed = (
+            "A file that names no benchmark, as none of scores or embeddings does, is taken as one of "
+            f"{chosen.title}."
+        )
         st.caption(escape_markdown(assumed))
     own = _GivenFile.uploaded(file) if file is not None else _GivenFile.stored(held) if held else None
     if own is not None:

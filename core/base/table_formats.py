@@ -513,7 +513,10 @@ def table_bytes(table: pd.DataFrame, suffix: str) -> bytes:
 
 
 def _plain(values: pd.Series) -> pd.Series:
-    """A column as whole numbers, as numbers with NaN where one is missing, or as texts, empty where one is missing."""
+    """A column as whole numbers, as numbers with NaN where one is missing, or as texts, empty where one is missing.
+    Counts (Int64) of which one is missing stay whole numbers."""
+    if isinstance(values.dtype, pd.Int64Dtype):
+        return values if values.isna().any() else values.astype("int64")
     if values.dtype.kind in "if":
         return values
     known = values[values.notna()]
@@ -530,18 +533,26 @@ def _csv_bytes(table: pd.DataFrame) -> bytes:
     return table.to_csv(index=False, quoting=csv.QUOTE_NONNUMERIC, lineterminator="\n").encode()
 
 
+def _json_cell(value: Any) -> Any:
+    """A cell as JSON has it; a missing one is null."""
+    if value is pd.NA or (isinstance(value, float) and math.isnan(value)):
+        return None
+    return value.item() if hasattr(value, "item") else value
+
+
 def _json_bytes(table: pd.DataFrame) -> bytes:
     """Every digit of a number, which pandas would round; a missing one is null."""
     lines = []
     for row in table.itertuples(index=False, name=None):
-        cells = (None if isinstance(value, float) and math.isnan(value) else value for value in row)
-        record = dict(zip(table.columns, cells, strict=True))
+        record = dict(zip(table.columns, map(_json_cell, row), strict=True))
         lines.append(json.dumps(record, ensure_ascii=False, allow_nan=False) + "\n")
     return "".join(lines).encode()
 
 
 def _npz_bytes(table: pd.DataFrame) -> bytes:
     kinds = {str(name): None if table[name].dtype.kind in "iuf" else str for name in table}
+    whole = {name: table[name] for name in kinds if isinstance(table[name].dtype, pd.Int64Dtype)}
+    table = table.assign(**{name: of.to_numpy("float64", na_value=math.nan) for name, of in whole.items()})
     return arrays_bytes({name: table[name].to_numpy(dtype=kind) for name, kind in kinds.items()})
 
 

@@ -5,9 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from core.base.lazy import pandas as pd
 from core.exchange.run_table import _origin, _software_version
+from core.groups import image_name
 from core.metrics.groups import METRICS
+from core.metrics.paired import _interval_named
 
 if TYPE_CHECKING:
     from core.metrics.evaluation import Evaluation
@@ -41,12 +45,18 @@ def matchings_frame(evaluation: Evaluation) -> pd.DataFrame:
 
 
 def _groups_file(evaluation: Evaluation, model: str) -> pd.DataFrame:
-    """`matchings_frame` for people: verdicts as whole numbers, margins without the noise of floats, whose scores these
-    are and the version of Crossmatch that writes it.
+    """`matchings_frame` for people: verdicts as whole numbers, margins without the noise of floats, the matching and
+    both totals as pages show them, whose scores these are and the version of Crossmatch that writes it.
 
-    model : or file, as other exported tables call it. A tag of one of these two names keeps its values as `tag NAME`.
+    model : or file, as other exported tables call it. A tag of one of these names keeps its values as `tag NAME`.
     """
-    origin = {"model": model, "crossmatch_version": _software_version()}
+    origin: dict[str, Any] = {
+        "matched": ["" if row[0] < 0 else _pairs_said(row) for row in evaluation.matches.matching.tolist()]
+    }
+    totals = evaluation._totals(np.arange(len(evaluation.ids)))
+    for name, of in zip(("true_pairs", "best_other"), totals, strict=True):
+        origin[name] = [float(f"{value:.{_MARGIN_DIGITS}g}") for value in of]
+    origin |= {"model": model, "crossmatch_version": _software_version()}
     table = evaluation.table().rename(columns={name: f"tag {name}" for name in origin})
     whole = [name for name in evaluation.outcomes if not METRICS[name].share]
     # Digits, not decimals: a small margin is no tie.
@@ -57,23 +67,33 @@ def _groups_file(evaluation: Evaluation, model: str) -> pd.DataFrame:
 _MARGIN_DIGITS = 6
 
 
+def _pairs_said(captions: Sequence[int]) -> str:
+    """`A–2, B–1`: images in letters and their captions counted from 1, as pages name them."""
+    return ", ".join(f"{image_name(i)}–{j + 1}" for i, j in enumerate(captions))
+
+
 def metrics_frame(evaluation: Evaluation, by: str | None = None) -> pd.DataFrame:
     """One row per metric, for all groups and for each slice: value, 95 % interval, chance in percent, tied groups.
 
     by : the tag column to slice by; None takes every column with few values. Where groups hang together there are also
-    `clustered_by`, `clustered_clusters`, `clustered_low`, `clustered_high` and `clustered_largest`.
+    `clustered_by`, `clustered_clusters`, `clustered_low`, `clustered_high` and `clustered_largest`. `interval` names
+    how `low` and `high` are made; the last column is the version of Crossmatch that writes it.
     """
     rows = [_row("", "", evaluation, name) for name in evaluation.metrics]
     for column, parts in evaluation.slices(by).items():
         rows += [_row(column, value, part, name) for value, part in parts.items() for name in part.metrics]
-    return pd.DataFrame(rows)
+    return pd.DataFrame(rows).astype({"ties": "Int64"}).assign(crossmatch_version=_software_version())
 
 
 def _row(tag: str, value: str, part: Evaluation, name: str) -> dict[str, Any]:
     found = part.metrics[name]
     m, k = part.shape
     head = {"tag": tag, "tag_value": value, "n_groups": len(part.scores), "shape": f"{m}x{k}", "metric": name}
-    row = {**head, **{field: getattr(found, field) for field in _FIELDS}}
+    row = {
+        **head,
+        **{field: getattr(found, field) for field in _FIELDS},
+        "interval": _interval_named(name, m),
+    }
     if found.clustered is None:
         return row
     return row | {f"clustered_{field}": value for field, value in found.clustered._asdict().items()}

@@ -12,7 +12,8 @@ from core.base.lazy import pandas as pd
 from core.base.text import _rounded
 from core.exchange.run_table import _software_version
 from core.metrics.evaluation import Evaluation
-from core.metrics.paired import comparison_table
+from core.metrics.groups import GROUP_MATCH, METRICS
+from core.metrics.paired import _PAIRED_INTERVAL, _interval_named, comparison_table
 
 
 def _comparison_file(
@@ -24,8 +25,15 @@ def _comparison_file(
     """
     table = _in_file(comparison_table(a, b, ("A", "B")))
     chance = table.pop("chance")
+    shares = {METRICS[name].label: name for name in METRICS if METRICS[name].share}
+    own = [_interval_named(shares.get(label, GROUP_MATCH), a.shape[0]) for label in table["metric"]]
     for side in "AB":
         table.insert(list(table).index(f"{side}: tied") + 1, f"{side}: chance", chance)
+        table.insert(list(table).index(f"{side}: high") + 1, f"{side}: interval", own)
+    for end in [name for name in map(str, table) if name.startswith("B − A") and name.endswith(": high")]:
+        of = end.removesuffix(": high")
+        how = _PAIRED_INTERVAL if of == "B − A" else f"{_PAIRED_INTERVAL}, of clusters"
+        table.insert(list(table).index(end) + 1, f"{of}: interval", how)
     more = {"paired": "in the order of the files"} if in_order else {}
     return _with_origin(table.assign(**more), names, len(a.ids))
 

@@ -19,7 +19,7 @@ from core.cola.run import StrategyRun
 from core.exchange._run_groups import _batch, _limited, _RunGroups, _whole
 from core.metrics.group_metrics import Metric
 from core.metrics.groups import description_of
-from core.metrics.paired import _test_named
+from core.metrics.paired import _PAIRED_INTERVAL, _interval_named, _test_named
 from core.metrics.retrieval import COLA_MAP
 from core.metrics.statistics import Comparison, Estimate
 from core.runs.store import Run
@@ -389,6 +389,16 @@ def _result(values: Sequence[Mapping[str, Any]], known: Estimate | None, untrain
 _OVER_SEEDS = "larger p of the exact test over groups and of the one over seeds and groups"
 
 
+_INTERVAL_OVER_SEEDS = "95 % over seeds and groups"
+
+
+def _interval_of(name: str, found: _Result) -> str | None:
+    """How the interval of a result is made; None of what has none, and of Cola's mAP, whose records do not say."""
+    if found.low is None or name == COLA_MAP:
+        return None
+    return _interval_named(name) if found.sd is None else _INTERVAL_OVER_SEEDS
+
+
 def _pair_frame(
     sides: Sequence[_Ends],
     names: Sequence[str],
@@ -409,12 +419,15 @@ def _pair_frame(
         labels = ("mAP" if each == COLA_MAP else description_of(each).label for each in same)
         row: _Cells = {"metric": ", ".join(labels)}
         for side, of in zip("AB", found[name], strict=True):
-            ends = {"low": of.low, "high": of.high, "sd": of.sd, "tied": of.ties, "chance": of.chance}
+            ends = {"low": of.low, "high": of.high, "interval": _interval_of(name, of)}
+            ends |= {"sd": of.sd, "tied": of.ties, "chance": of.chance}
             row |= {side: of.value, **{f"{side}: {key}": value for key, value in ends.items()}}
         test = compared.get(name)
-        row |= dict.fromkeys(("B − A", "B − A: low", "B − A: high", "p", "p (Holm)", "test"))
+        ends_of_difference = ("B − A", "B − A: low", "B − A: high", "B − A: interval")
+        row |= dict.fromkeys((*ends_of_difference, "p", "p (Holm)", "test"))
         if test is not None:
-            row |= {"B − A": test.difference, "B − A: low": test.low, "B − A: high": test.high}
+            how = _INTERVAL_OVER_SEEDS if over_seeds else _PAIRED_INTERVAL
+            row |= dict(zip(ends_of_difference, (test.difference, test.low, test.high, how), strict=True))
             row |= {"p": test.p_value, "p (Holm)": test.p_holm}
             row["test"] = _OVER_SEEDS if over_seeds else _test_named(name)
         whole = digits is None

@@ -256,6 +256,26 @@ class Evaluation:
             name: {v: (text == v).to_numpy() for v in sorted(text.unique())} for name, text in texts.items()
         }
 
+    def _totals(self, indices: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Totals of the true pairs and of the best other matching of some groups, float (s,) each, as `group` has
+        them."""
+        scores = self.scores[indices].astype(np.float64)
+        own, matching = self.truth[indices], self.matches.matching[indices]
+        if scores.shape[1] == 1:
+            true = np.take_along_axis(scores[:, 0], own, axis=1).max(axis=1)
+            others = scores[:, 0].copy()
+            np.put_along_axis(others, own, -np.inf, axis=1)
+            return true, others.max(axis=1)
+        of = lambda pairs: np.take_along_axis(scores, pairs[:, :, None], axis=2).sum(axis=(1, 2))  # noqa: E731
+        true, best = of(own), of(np.maximum(matching, 0))
+        right = (matching == own).all(axis=1)
+        other = np.where(right, true - self.matches.margin[indices], best)
+        # Where two matchings tie none is the model's, and with debiased scores what ties differs by rounding.
+        one_by_one = range(len(indices)) if self.rounding is not None else np.flatnonzero(matching[:, 0] < 0)
+        for row in one_by_one:
+            other[row] = self.group(int(indices[row])).rival_total
+        return true, other
+
     def table(self) -> pd.DataFrame:
         """One row per group: id, tags, each metric's outcome (1, 0 or a share), induced matching, margin, tied.
 

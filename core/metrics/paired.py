@@ -232,6 +232,16 @@ def _test_named(name: str, by: str = "") -> str:
     return _exact_test(_counts_parts(name), by).removeprefix("the ")
 
 
+def _interval_named(name: str, images: int = 2) -> str:
+    """How the 95 % interval of a metric, by its key, is made, in a column: `95 % Clopper-Pearson`. images : of each
+    group, of which a metric may count parts."""
+    parts = images > 1 and (name not in METRICS or METRICS[name].share)
+    return f"95 % Clopper-Pearson{', of effective answers' if parts else ''}"
+
+
+_PAIRED_INTERVAL = "95 % Bonett-Price"  # of a difference, in a column
+
+
 def _exact_tests(found: Mapping[str, Comparison], deciding: bool = False) -> str:
     """The tests that p values are of: `McNemar's exact test, of IndividualMatch the exact sign test`. deciding : as of
     `_interval_note`."""
