@@ -762,3 +762,31 @@ def test_a_run_in_place_of_a_group_of_seeds_is_told_what_shows_it(tmp_path, monk
     monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path))
     said = refusal_of(["runs", "seeds", "20261127-1"])
     assert "is no group of seeds" in said and "`crossmatch runs show 20261127-1` shows one run" in said
+
+
+def test_a_benchmark_without_its_option_is_told_the_option(tmp_path):
+    """“has no use for 'scenes/left-right'; leave it out” sent people away from what they had right."""
+    said = refusal_of(["export", "scores", "scenes/left-right", "--out", str(tmp_path / "s.csv")])
+    assert said.endswith("takes the benchmark as an option; write --benchmark scenes/left-right.")
+    assert "has no use for" in refusal_of(["export", "scores", "nonsense", "--out", str(tmp_path / "s.csv")])
+
+
+def test_a_tag_of_groups_without_tags_names_the_option_for_them_and_a_blank_may_be_missing(tmp_path):
+    """“Unknown tag 'topic:spatial'; known: none”."""
+    path, tags = tmp_path / "a.csv", tmp_path / "tags.csv"
+    write_scores(path, np.random.default_rng(0).normal(size=(6, 2, 2)))
+    tags.write_text("group,topic\n" + "".join(f"{i},{'spatial' if i < 4 else 'other'}\n" for i in range(6)))
+    said = refusal_of(["evaluate", str(path), "--tag", "topic:spatial"])
+    assert "no tags" in said and "--tags" in said
+    for tag in ("topic:spatial", "topic: spatial"):
+        words = ["evaluate", str(path), "--tags", str(tags), "--tag", tag, "--json"]
+        done = CliRunner().invoke(app, words, catch_exceptions=False)
+        assert json.loads(done.stdout)["n_groups"] == 4
+
+
+def test_the_help_of_a_second_name_is_of_that_name():
+    """`crossmatch debias --help` was headed “Usage: … alpha”."""
+    for name in ("debias", "alpha"):
+        said = CliRunner().invoke(app, [name, "--help"], catch_exceptions=False).stdout
+        assert said.splitlines()[0].split(" [OPTIONS]")[0].endswith(f" {name}")
+        assert f"Example: crossmatch {name} --benchmark" in said

@@ -1414,3 +1414,9 @@ def test_that_a_result_is_not_the_last_one_stands_whole_in_its_cell(app, made): 
     assert words[-8:] in row["result"] or "not finished" in row["result"]
     assert shown["result"]["width"] >= max(map(len, table.value["result"])) * 5.6 + 16
     assert sum(shown[name]["width"] for name in table.proto.column_order) <= ROOM
+
+
+def test_a_group_of_seeds_that_is_to_be_explained_is_told_its_runs(made):  # noqa: F811
+    with pytest.raises(InputError, match="one run is explained at a time") as error:
+        cli(["runs", "explain", made.group], standalone_mode=False)
+    assert all(f"{run} (seed {i})" in str(error.value) for i, run in enumerate(made.seeds))

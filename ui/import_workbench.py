@@ -207,7 +207,7 @@ def show_result(staged: Staged) -> None:
     shapes = ", ".join(
         f"{count} of {shape.replace('x', '×')}" for shape, count in sorted(staged.shapes.items())
     )
-    line = f"{counted(staged.groups, 'usable group')} ({shapes or 'none'})"
+    line = f"{counted(staged.groups, 'usable group')} ({shapes})" if shapes else "No usable group"
     if not staged.total:
         st.success(f"{line}; no problems found.", icon=":material/check:")
     else:

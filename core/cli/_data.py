@@ -112,10 +112,9 @@ def _count_problems(staged: Staged) -> str:
 
 
 def _print_problems(staged: Staged) -> None:
-    shapes = ", ".join(f"{count} of {shape}" for shape, count in sorted(staged.shapes.items())) or "none"
-    print_note(
-        f"{staged.source}: {counted(staged.groups, 'usable group')} ({shapes}); {_count_problems(staged)}"
-    )
+    shapes = ", ".join(f"{count} of {shape}" for shape, count in sorted(staged.shapes.items()))
+    usable = f"{counted(staged.groups, 'usable group')} ({shapes})" if shapes else "no usable group"
+    print_note(f"{staged.source}: {usable}; {_count_problems(staged)}")
     for row in staged.problem_rows()[:_SHOWN]:
         where = f"row {row['row']}" if row["row"] else "the file"
         column = f", column {row['column']}" if row["column"] else ""

@@ -50,7 +50,8 @@ class _PlainHelp:
     def format_epilog(self, ctx: Any, formatter: Any) -> None:
         """The example, in one line however narrow the terminal: it is there to be copied."""
         if self.epilog:
-            formatter.write(f"\n  {self.epilog}\n")
+            own, called = (f"crossmatch {name} " for name in (getattr(self, "name", ""), ctx.info_name))
+            formatter.write(f"\n  {self.epilog.replace(own, called)}\n")
 
 
 class Group(_PlainHelp, TyperGroup):
@@ -67,7 +68,7 @@ class Group(_PlainHelp, TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """As Typer's. Raises InputError for a command that is not there."""
-        args = [*(self.also.get(name, name) for name in args[:1]), *args[1:]]
+        called, args = args[:1], [*(self.also.get(name, name) for name in args[:1]), *args[1:]]
         known = self.list_commands(ctx)
         if args and args[0] not in known:
             if (meant := self.meant.get(args[0].lower())) is not None:
@@ -77,7 +78,12 @@ class Group(_PlainHelp, TyperGroup):
                 )
             within = f" of `crossmatch {ctx.info_name}`" if ctx.parent is not None else ""
             raise unknown_name(f"command{within}", args[0], known)
-        return super().resolve_command(ctx, args)
+        name, command, rest = super().resolve_command(ctx, args)
+        return (
+            (called[0] if name in self.also.values() else name),
+            command,
+            rest,
+        )  # its help says how it was called
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         names = self.list_commands(ctx)

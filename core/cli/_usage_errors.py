@@ -12,6 +12,7 @@ from typing import Any
 
 import typer
 
+from core import datasets
 from core.base.errors import InputError, _requirement
 
 _UsageError: Any = typer.BadParameter.__base__  # of Typer's own copy of Click, which has no public name
@@ -80,6 +81,9 @@ def _sentence(error: Any, called: str, command: Any) -> str:
         if options and Path(surplus[1] or surplus[2]).is_file():
             named = " or ".join(options)
             return f"{called} takes no file by itself; write {named} before {surplus[1] or surplus[2]}."
+        word = (surplus[1] or surplus[2]).split()[0]
+        if any("--benchmark" in each.opts for each in command.params) and word in datasets.names(None):
+            return f"{called} takes the benchmark as an option; write --benchmark {word}."
         return f"{called} has no use for {(surplus[1] or surplus[2])!r}; leave it out, or quote what belongs together."
     return f"{called}: {error.message}"
 

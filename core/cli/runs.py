@@ -371,6 +371,11 @@ def _explain(
 
 def _explained(run_id: str, metric: str) -> Any:
     store = RunStore()
+    if run_id.startswith("g-"):
+        runs = ", ".join(f"{run.id} (seed {seed_of(run)})" for run in group_runs(store, run_id))
+        raise InputError(
+            f"{run_id} is a group of seeds, and one run is explained at a time; name one of {runs}."
+        )
     run = store.get(run_id)
     if not store.steps(run_id):
         raise InputError(f"Run {run_id} has not finished an iteration yet; wait for one.")

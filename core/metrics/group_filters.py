@@ -46,11 +46,18 @@ def tag_mask(options: Mapping[str, np.ndarray], tags: Sequence[str], n: int) -> 
 def with_tags(groups: _Tagged, tags: Sequence[str]) -> _Tagged:
     """The groups, an evaluation or a study of them, with one of the wanted values of every wanted tag.
 
-    Raises InputError for an unknown tag, and where no group is left.
+    tags : as `topic: spatial`; the blank may be missing. Raises InputError for an unknown tag, and where no group is left.
     """
     if not tags:
         return groups
     options = tag_options(groups) if isinstance(groups, GroupSet) else _options(groups.tags)
+    if not options:
+        raise InputError(
+            f"These groups have no tags to be chosen by, such as {tags[0]!r}; a score file carries tags in columns of "
+            "its own, and `crossmatch evaluate` takes a file of them with --tags."
+        )
+    blankless = {option.replace(": ", ":", 1): option for option in options}
+    tags = [tag if tag in options else blankless.get(tag, tag) for tag in tags]
     for tag in tags:
         if tag not in options:
             raise unknown_name("tag", tag, options)
