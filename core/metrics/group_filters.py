@@ -46,7 +46,8 @@ def tag_mask(options: Mapping[str, np.ndarray], tags: Sequence[str], n: int) -> 
 def with_tags(groups: _Tagged, tags: Sequence[str]) -> _Tagged:
     """The groups, an evaluation or a study of them, with one of the wanted values of every wanted tag.
 
-    tags : as `topic: spatial`; the blank may be missing. Raises InputError for an unknown tag, and where no group is left.
+    tags : as `topic: spatial`; the blank may be missing. Raises InputError for an unknown tag, and where no group is
+    left.
     """
     if not tags:
         return groups
