@@ -34,7 +34,7 @@ from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 from core.ttm import seeds
-from core.ttm.records import SeedChange, _gain_first, _verdict_words, _what_rises_mean, changes
+from core.ttm.records import SeedChange, _changes_told, _gain_first, _verdict_words, _what_rises_mean, changes
 from core.ttm.run import TTMRun, adaptation, store_embeddings
 from core.ttm.seeds import SeedGroup, seeded
 from ui import ledger, ttm_run
@@ -1102,11 +1102,33 @@ def test_runs_whose_groupmatch_was_full_before_say_that_they_cannot_tell_memoris
             assert "real gain" not in told and "alone rises" not in told
 
 
+def test_the_first_sentence_of_a_run_is_the_gain_to_quote_and_a_rise_of_groupscore_is_told_as_what_it_is():
+    """Both stood in bold as “rises by more than chance explains”, and a third sentence said which to quote."""
+    found = {"GroupScore": _change(30, 0.001), "GroupMatch": _change(8, 0.01)}
+    (head, rest), (none, score) = _changes_told(found)
+    assert head == "GroupMatch rises by more than chance explains:" and rest.endswith(
+        "This is the gain to quote."
+    )
+    assert not none and "memorises its own matchings: +30.0 points (95 % interval" in score
+    parts = {f"{label}, adapted groups": change for label, change in found.items()}
+    (head, rest), (none, score) = _changes_told(parts)
+    assert head.startswith("GroupMatch, adapted groups rises") and score.startswith(
+        "GroupScore, adapted groups rises"
+    )
+    # Where one of them alone rises, each has its own verdict.
+    for one in (
+        {"GroupScore": _change(30, 0.001), "GroupMatch": _change(-2, 0.6)},
+        {"GroupMatch": _change(8, 0.01)},
+    ):
+        assert all(head for head, _ in _changes_told(one)[: len(one)])
+        assert not any("gain to quote" in rest for _, rest in _changes_told(one))
+
+
 @pytest.mark.parametrize(
     ("score", "match", "meant"),
     [
         ((30, 0.001), (-2, 0.6), "GroupScore alone rises"),
-        ((30, 0.001), (8, 0.01), "GroupMatch is the gain to quote"),
+        ((30, 0.001), (8, 0.01), ""),
         ((3, 0.6), (-2, 0.6), ""),
     ],
 )

@@ -14,7 +14,7 @@ from streamlit.delta_generator import DeltaGenerator
 
 from core import figures as plots
 from core.base.public_mode import is_public
-from core.base.text import _change_in_points, _pct, _signed, counted
+from core.base.text import _change_in_points, _pct, counted
 from core.exchange.frames import curves_frame
 from core.exchange.layouts import latex_table
 from core.exchange.report import ReportSection, report_html
@@ -37,10 +37,8 @@ from core.ttm.records import (
     _MEMORISED,
     _at_ceiling,
     _changes_of_every_metric,
-    _gain_first,
+    _changes_told,
     _rise_told,
-    _verdict_words,
-    _what_rises_mean,
     divergence,
 )
 from core.ttm.records import changes as paired_changes
@@ -349,15 +347,13 @@ def run_changes(run: Run, of: Callable[..., dict[str, Comparison]] = paired_chan
 
 def change_lines(compared: Mapping[str, Comparison], more: Sequence[str] = ()) -> None:
     """What a run that is over has changed, and whether that is more than noise: a line for each metric, and more."""
-    lines = [
-        f"**{label} {_verdict_words(change)}:** {_signed(change.difference)} points (95 % interval "
-        f"{_signed(change.low)} to {_signed(change.high)})."
-        for label, change in _gain_first(compared).items()
-    ]
-    if meant := _what_rises_mean(compared):
-        lines.append(meant)
-    lines += map(escape_markdown, more)
+    lines = [*head_and_rest(_changes_told(compared)), *map(escape_markdown, more)]
     st.markdown(unbroken(true_minus("  \n".join(lines))))
+
+
+def head_and_rest(told: Sequence[tuple[str, str]]) -> list[str]:
+    """Sentences as Markdown; the head of each is bold."""
+    return [f"**{head}** {rest}" if head else rest for head, rest in told]
 
 
 def change_tests(compared: Mapping[str, Comparison]) -> None:

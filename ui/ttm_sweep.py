@@ -34,7 +34,7 @@ from core.metrics.groups import GROUP_MATCH, METRICS, headline_metrics
 from core.metrics.statistics import Estimate, estimate
 from core.runs.store import Run, RunStore
 from core.ttm.command import command_line
-from core.ttm.records import _MEMORISED, _SAME_SEEDS, SeedChange, _at_ceiling, _gain_first, _what_rises_mean
+from core.ttm.records import _MEMORISED, _SAME_SEEDS, SeedChange, _at_ceiling, _changes_told
 from core.ttm.run import RUNS, adaptation
 from core.ttm.seeds import SeedGroup, group_runs, seed_of, summary
 from ui.export import chart, csv_button, export_section
@@ -46,6 +46,7 @@ from ui.ttm_run import (
     changed_tabs,
     counted_as_right,
     explained,
+    head_and_rest,
     measured_parts,
     report_of,
 )
@@ -196,11 +197,12 @@ def _masks(run: Run) -> dict[str, np.ndarray]:
 
 def verdict(found: Mapping[str, SeedChange]) -> None:
     """What the seeds have come to, in a sentence for each metric: whether it is more than chance, and the mean gain."""
-    lines = ["**{}** {}".format(*change._told(label)) for label, change in _gain_first(found).items()]
-    meant = _what_rises_mean({label: change.mean for label, change in found.items()})
+    means = {label: change.mean for label, change in found.items()}
+    told = {label: change._told(label) for label, change in found.items()}
+    lines = head_and_rest(_changes_told(means, told))
     wanting = {label: each for label, each in found.items() if each._wants_seeds and not each._is_undecided}
     lines += [_more_seeds(label, change) for label, change in wanting.items()]
-    lines += [meant] * bool(meant) + [_SAME_SEEDS] * any(change.same for change in found.values())
+    lines += [_SAME_SEEDS] * any(change.same for change in found.values())
     st.markdown(unbroken(true_minus("  \n".join(lines))))
 
 

@@ -50,7 +50,7 @@ from core.scorers.vocabulary import vocabulary_note
 from core.scoring.cache import ScoreCache
 from core.scoring.load import lazy_scorer
 from core.scoring.scores import score_groups
-from core.ttm.records import _gain_first, _verdict_words, _what_rises_mean
+from core.ttm.records import _changes_told
 
 _THUMBNAIL = 256  # pixels
 _MAX_REFERENCES = 40
@@ -159,9 +159,8 @@ def _conclusions(pairs: Sequence[_Pair], seeds: Sequence[SeedResult], adapted: b
     """
     if seeds:
         changes = {_labelled(r.metric, r.part): r.change for r in seeds if r.change}
-        lines = [_true_minus(" ".join(change._told(label))) for label, change in _gain_first(changes).items()]
-        meant = _what_rises_mean({label: change.mean for label, change in changes.items()})
-        return lines + [meant] * bool(meant)
+        means = {label: change.mean for label, change in changes.items()}
+        return _sentences(_changes_told(means, {label: each._told(label) for label, each in changes.items()}))
     told, changed = [], dict[str, Comparison]()
     for pair in pairs:
         main = {name: pair.metrics[name] for name in headline_metrics(pair.metrics) if name in pair.tests}
@@ -171,16 +170,12 @@ def _conclusions(pairs: Sequence[_Pair], seeds: Sequence[SeedResult], adapted: b
             changed |= {f"{METRICS[name].label}{part}": found for name, found in main.items()}
         else:
             told += [_ahead_told(pair, name, found) for name, found in main.items()]
-    return told + _changes_told(changed)
+    return told + _sentences(_changes_told(changed))
 
 
-def _changes_told(changes: Mapping[str, Comparison]) -> list[str]:
-    lines = [
-        f"{label} {_verdict_words(found)}: {_signed(found.difference)} points (95 % interval "
-        f"{_signed(found.low)} to {_signed(found.high)})."
-        for label, found in _gain_first(changes).items()
-    ]
-    return [*map(_true_minus, lines), *filter(None, [_what_rises_mean(changes)])]
+def _sentences(told: Sequence[tuple[str, str]]) -> list[str]:
+    """Each of its head and its rest."""
+    return [_true_minus(" ".join(filter(None, each))) for each in told]
 
 
 def _ahead_told(pair: _Pair, name: str, found: Comparison) -> str:

@@ -27,7 +27,8 @@ _MEMORISED = (
     "GroupScore rises towards GroupMatch as the model memorises its own matchings; only a rise of GroupMatch is a real "
     "gain."
 )
-_QUOTED = "GroupMatch is the gain to quote: GroupScore also rises as the model memorises its own matchings."
+_QUOTED = "This is the gain to quote."
+_ALSO_RISES = "GroupScore rises, too, as it does while the model memorises its own matchings:"
 _CEILING = (
     "GroupMatch was 100 % before and could not rise, so that this set cannot tell memorising from learning; a rise of "
     "GroupScore may be either."
@@ -176,18 +177,54 @@ def _gain_first(compared: Mapping[str, _Changed]) -> dict[str, _Changed]:
     return dict(sorted(compared.items(), key=lambda each: each[0].partition(",")[0] != first))
 
 
+def _change_told(label: str, found: Comparison) -> tuple[str, str]:
+    """Whether a metric changed by more than chance, as the head of a sentence and its rest."""
+    points = (
+        f"{_signed(found.difference)} points (95 % interval {_signed(found.low)} to {_signed(found.high)})."
+    )
+    return f"{label} {_verdict_words(found)}:", points
+
+
+def _changes_told(
+    compared: Mapping[str, Comparison], told: Mapping[str, tuple[str, str]] | None = None
+) -> list[tuple[str, str]]:
+    """What a run has changed, a sentence for each metric as its head and its rest, and what a rise of GroupScore is
+    worth; pages and reports have them. The gain to quote comes first; a rise of GroupScore beside it has no head.
+
+    told : the head and the rest of each, where they are those of several seeds.
+    """
+    told = told or {label: _change_told(label, found) for label, found in compared.items()}
+    names = (metrics.GROUP_MATCH, metrics.GROUP_SCORE)
+    match, score = (metrics.METRICS[name].label for name in names)
+    lines = []
+    for label, (head, rest) in _gain_first(told).items():
+        metric, comma, part = label.partition(",")
+        both = [compared.get(f"{of}{comma}{part}") for of in (match, score)]
+        if metric not in (match, score) or not all(found and _rises(found) for found in both):
+            lines.append((head, rest))
+        elif metric == match:
+            lines.append((head, f"{rest} {_QUOTED}"))
+        else:
+            lines.append(("", f"{_ALSO_RISES.replace(score, label, 1)} {rest}"))
+    meant = _what_rises_mean(compared)
+    return lines + [("", meant)] * bool(meant)
+
+
+def _rises(found: Comparison) -> bool:
+    """Whether a metric rises by more than chance explains."""
+    return "rises by" in _verdict_words(found)
+
+
 def _what_rises_mean(compared: Mapping[str, Comparison]) -> str:
-    """That GroupMatch could not rise, or what a rise of GroupScore is worth, alone or beside one of GroupMatch; ""
-    where GroupScore has not risen."""
+    """That GroupMatch could not rise, or what a rise of GroupScore alone is worth; "" where it has not risen, or
+    GroupMatch has, too."""
     if _at_ceiling(compared):
         return _CEILING
     score, match = (
         compared.get(metrics.METRICS[name].label) for name in (metrics.GROUP_SCORE, metrics.GROUP_MATCH)
     )
-    if score is None or match is None or "rises by" not in _verdict_words(score):
+    if score is None or match is None or not _rises(score) or _rises(match):
         return ""
-    if "rises by" in _verdict_words(match):
-        return _QUOTED
     return (
         "GroupScore alone rises, as it does where a model memorises its own matchings; they are not shown to be right "
         "more often."
