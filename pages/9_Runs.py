@@ -542,7 +542,9 @@ def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup], chosen: Seque
         groups = f"{said['groups']} groups" if said["groups"] != "–" else "–"
         gained, level = said.get(SCORE_GAIN, "–"), said[SCORE]
         score = "–" if level == "–" else f"GroupScore {level}" + (f", gain {gained}" if gained != "–" else "")
+        began = f"{said['started']:%d %b %H:%M:%S}"  # as what asks before it deletes has it
         parts = (
+            "–" if began in name else began,
             status,
             score,
             before,
@@ -646,7 +648,8 @@ def _what_to_tick(count: int, of: int) -> str:
     if count == 1 and of > 1:
         return f"Tick a second run to compare the two; “Compare with …” says with which there is a {PAIRED}."
     if count <= len(LETTERS):
-        return ""
+        oldest = "newest" if st.session_state.get("swapped") else "oldest"
+        return f"A is the {oldest} of the ticked runs." if count > 1 else ""
     return f"The curves of at most {len(LETTERS)} runs are laid over each other; {count} are ticked."
 
 
@@ -781,7 +784,7 @@ def actions(
         if resumable:
             shared.resume_button(store, runs, f"Resume ({resumable})")
         if st.button("Delete", icon=":material/delete:"):
-            confirm(runs)
+            confirm([*chosen])
 
 
 def taken_away(tables: Mapping[str, pd.DataFrame], of: str) -> None:
@@ -925,11 +928,16 @@ def bring_in(store: RunStore) -> None:
 
 
 @st.dialog("Delete permanently?", on_dismiss="rerun")
-def confirm(runs: list[Run]) -> None:
+def confirm(chosen: list[SeedGroup]) -> None:
     st.session_state["confirming"] = True  # until the page is drawn again
+    runs = [run for sweep in chosen for run in sweep.runs]
     st.write(f"{counted(len(runs), 'run')} with all curves, scores and the adapted model:")
-    for run in runs:
-        st.text(ui.run_label(run) + (" (still running; it will be stopped)" if run.live else ""))
+    letters = {sweep.id: letter for letter, sweep in zip(LETTERS, by_age(chosen), strict=False)}
+    for sweep in chosen:
+        letter = f"{letters[sweep.id]}: " if 1 < len(chosen) <= len(LETTERS) else ""
+        for run in sweep.runs:
+            label = f"{letter}{shared.whole_label(SeedGroup(run.id, [run]))} · {run.status}"
+            st.text(label + (" (still running; it will be stopped)" if run.live else ""))
     with st.container(horizontal=True):
         button: dict[str, Any] = {"type": "primary", "icon": ":material/delete_forever:", "key": "really"}
         deleted = st.button("Delete", on_click=delete, args=([run.id for run in runs],), **button)
@@ -1008,6 +1016,8 @@ NOTHING = _Shown({}, {}, "")
 def overlay(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     """The curves of three runs and more laid over each other, the uppermost as A; what of it can be taken away."""
     st.header(COMPARED, anchor=anchor(COMPARED))
+    untick = "one" if len(chosen) == 3 else f"all but two of the {len(chosen)}"
+    st.markdown(f"Curves only: a paired comparison takes two runs. For one, untick {untick}.")
     sweeps = by_age(chosen)
     of = {
         f"{letter}: {name}": sweep
@@ -1028,7 +1038,7 @@ def overlay(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     lacking = f" Without this metric: {'; '.join(without)}." if without else ""
     last = "; ".join(f"{name} {_pct(d.metrics[metric][-1, 0])} %" for name, d in data.items())
     line = f"Last iterations: {last}. Dotted: chance levels."
-    st.caption(escape_markdown(f"{line}{lacking} A paired test takes two runs: tick two."))
+    st.caption(escape_markdown(f"{line}{lacking}"))
     return _Shown({label: figure}, {"All curves (CSV)": curve_table(data, shown)}, line)
 
 

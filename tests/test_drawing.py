@@ -23,6 +23,10 @@ def test_a_card_says_which_image_each_caption_belongs_to_and_a_caption_of_none_h
     assert items == [("x", "B"), ("y", "A"), ("z", "")]
     assert re.findall(r'cm-badge">(.)</span><img (.)>', card) == [("A", "a"), ("B", "b")]
     assert "cm-own" not in group_html.card_html(["<img a>"], ["x"], [])
+    # The last word goes onto the next line with its signs; of a script without spaces its last letter alone does.
+    words = group_html.card_html([], ["a red <cube", "字" * 40], [], [(0, 0), (1, 1)])
+    assert '<li>a red <span class="cm-joined">&lt;cube <span class="cm-own"' in words
+    assert f'<li>{"字" * 39}<span class="cm-joined">字 <span class="cm-own"' in words
 
 
 @pytest.mark.parametrize(("scores", "truth", "signs"), [

@@ -1025,7 +1025,9 @@ def test_the_curves_of_three_runs_lie_over_each_other_with_a_letter_and_a_name_e
     test = choose(app(RUNS, together="false"), *chosen)
     names = [name for name in drawn(test) if name and ": " in name]
     assert len({*names}) == 3 and sorted(name[0] for name in names) == ["A", "B", "C"]
-    assert "tick two" in text(test) and "All curves (CSV)" in [d.label for d in test.get("download_button")]
+    # The paired comparison of two went without a word when a third was ticked.
+    assert "a paired comparison takes two runs. For one, untick one." in text(test)
+    assert "All curves (CSV)" in [d.label for d in test.get("download_button")]
     assert sorted(letters(test)[name] for name in chosen) == ["A", "B", "C"]
 
 

@@ -4,7 +4,7 @@ from ui.cached import cached_on
 from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, cite, evaluation_exports, export_section, group_exports, link
 from ui.fields import checked_numbers, number, slider, warn_number
-from ui.formatting import metric_card, metric_grid, progress_bar, run_label, true_minus, unbroken, wide_table
+from ui.formatting import metric_card, metric_grid, progress_bar, true_minus, unbroken, wide_table
 from ui.images import card_key, draw_group, group_card, image_tags
 from ui.loaders import evaluate, load_groups, model_source
 from ui.moving_line import axis_position, moving_lines
@@ -76,7 +76,6 @@ __all__ = [
     "pick_model",
     "progress_bar",
     "restore_carried_state",
-    "run_label",
     "seed",
     "select",
     "set_state",

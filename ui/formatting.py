@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from datetime import datetime
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -28,8 +27,6 @@ from core.metrics.statistics import Estimate
 if TYPE_CHECKING:
     import pandas as pd
     from pandas.io.formats.style import Styler
-
-    from core.runs.store import Run
 
 EXACT_SAID = (
     "exact_differences"  # in the session: per number of digits the part of the page that has the sentence
@@ -64,7 +61,7 @@ def anchor(title: str) -> str:
 
 
 def contents_line(titles: Sequence[str]) -> None:
-    """A link to each section that stands below, on one line; on a phone each is a button in a row that scrolls."""
+    """A link to each section that stands below, on one line; on a phone each is a button, and all are in sight."""
     with st.container(key="contents"):
         st.markdown("On this page: " + " · ".join(f"[{title}](#{anchor(title)})" for title in titles))
 
@@ -201,10 +198,6 @@ def estimate_columns(name: str, record: Mapping[str, Any] | None) -> dict[str, A
     if clustered := found.get("clustered"):
         columns |= {f"{name} by {clustered['by']}: {end}": clustered[end] for end in ("low", "high")}
     return columns
-
-
-def run_label(run: Run) -> str:
-    return f"{run.title} · {datetime.fromtimestamp(run.created):%d %b %H:%M:%S} · {run.status}"
 
 
 def progress_bar(container: Any, what: str) -> Callable[[float], None]:

@@ -67,6 +67,14 @@ _SCRIPT = """
   // A link to a place on the page is a step of the browser's, too, which scrolls there itself.
   let jumped = 0;
   window.addEventListener("click", event => { if (event.target.closest?.('a[href^="#"]')) jumped = Date.now(); }, true);
+  // The next of cards that are higher than a phone's screen, by the button below them: from its beginning.
+  window.addEventListener("click", event => {
+    if (!event.target.closest?.('[class*="st-key-turn-"] button')) return;
+    const cards = event.target.closest('[class*="st-key-turned-"]');
+    const name = [...cards.classList].find(each => each.startsWith("st-key-turned-"));
+    const found = () => document.querySelector(`.${name}`);
+    settle(() => { found()?.scrollIntoView({block: "start"}); return found(); });
+  }, true);
   window.addEventListener("popstate", () => {
     begin(true);
     if (Date.now() - jumped > 1000) back(new URL(location.href));

@@ -17,6 +17,7 @@ from core.base.public_mode import is_public, shown
 from core.figures.text import escape_markdown
 from core.scorers.vocabulary import vocabulary_note
 from core.scoring.load import builtin_models
+from ui import selection_line
 from ui.cached import cached_on
 from ui.formatting import EXACT_SAID
 from ui.history import remember_page, tidy_history
@@ -126,7 +127,8 @@ def open_page(
         selection = pick_selection(title, nearest_model)
         notes = _notes(selection)
     described = escape_markdown(selection.described(first) + _truth_of_file(selection))
-    st.caption(described, help=selection.score_meaning, width="content")
+    with st.container(key=selection_line.KEY):
+        st.caption(described, help=selection.score_meaning, width="content")
     for note in notes if uses_model else ():
         st.info(escape_markdown(note), icon=":material/info:")
     return selection
@@ -138,6 +140,7 @@ def _install_scripts() -> None:
     tidy_history()
     keep_one_theme()
     drop_labels_on_scroll()
+    selection_line.open_selection_when_pressed()
 
 
 def _truth_of_file(selection: Selection) -> str:

@@ -27,7 +27,7 @@ from core.runs.engine import launch
 from core.runs.store import EXAMPLE_ID, Run, RunStore
 from core.ttm.run import RUNS, LedgerRun, adaptation
 from core.ttm.seeds import SeedGroup, group_runs, seed_of, sweeps
-from ui.formatting import change_text
+from ui.formatting import change_text, unbroken
 from ui.history import page_is_drawn_again
 from ui.navigation import TRAIN
 from ui.page import show_errors
@@ -347,6 +347,8 @@ def page_of(run: Run, name: str = "") -> tuple[str, dict[str, str]]:
 
 # ---- accuracies
 
+_INTERVAL = "95 % interval "  # as `Estimate.interval` begins
+
 
 def accuracy_card(label: str, metric: str, now: Estimate, before: Estimate | None = None) -> None:
     """An accuracy of a run with interval, chance level and ties; and what it was before."""
@@ -354,12 +356,18 @@ def accuracy_card(label: str, metric: str, now: Estimate, before: Estimate | Non
         change = {} if before is None else change_text(before.value, now.value)
         meaning = label_and_meaning(metric)[1]
         st.metric(label, f"{_pct(now.value)} %", help=meaning, **change)
-        text = (
-            metric_line(now)
-            if before is None
-            else f"Now {metric_line(now)}.  \nBefore {metric_line(before)}."
-        )
-        st.caption(text)
+        st.caption(metric_line(now) if before is None else _beside_before(now, before))
+
+
+def _beside_before(now: Estimate, before: Estimate) -> str:
+    """The interval of an accuracy whose number stands above, the accuracy before it, and what both have: chance level
+    and ties; Markdown, a line each."""
+    was = f"Before {_pct(before.value)} %: {before.interval.removeprefix(_INTERVAL)}"
+    rest, was_rest = (f"chance {_pct(each.chance)} % · {each.tied}" for each in (now, before))
+    lines = (
+        [now.interval, was, rest] if rest == was_rest else [now.interval, rest, was, f"before: {was_rest}"]
+    )
+    return unbroken("  \n".join(line[0].upper() + line[1:] for line in lines))
 
 
 def estimate_of(step: Mapping[str, Any], metric: str, part: str = "") -> Estimate | None:

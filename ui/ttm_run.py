@@ -19,7 +19,7 @@ from core.exchange.frames import curves_frame
 from core.exchange.layouts import latex_table
 from core.exchange.report import ReportSection, report_html
 from core.exchange.seeds import _HOLM, SeedResult
-from core.figures.group_html import matrix_html, verdicts_html
+from core.figures.group_html import _folded_verdicts_html, matrix_html
 from core.figures.text import escape_markdown, label_and_meaning
 from core.groups import Group, GroupSet
 from core.metrics import groups as metrics
@@ -530,12 +530,34 @@ def changed(groups: Sequence[ChangedGroup], key: str, metric: str) -> None:
         return
     per_page = SHOWN_WITHOUT_PICTURES if groups[0].run.config.get("embeddings") else SHOWN
     count = -(-len(groups) // per_page)
-    # Above what it changes: on a phone a card is higher than the screen.
-    page = st.pagination(count, key=f"page_{key}") if count > 1 else 1
-    start = (min(page, count) - 1) * per_page
-    for each in groups[start : start + per_page]:
-        with st.container(border=True, key=f"before-after-{key}-{each.group}"):
-            card(each, metric)
+    with st.container(
+        key=f"turned-{key}"
+    ):  # which the history's script scrolls to when one turns on below it
+        # Above what it changes: on a phone a card is higher than the screen.
+        page = min(st.pagination(count, key=f"page_{key}"), count) if count > 1 else 1
+        for each in groups[(page - 1) * per_page : page * per_page]:
+            with st.container(border=True, key=f"before-after-{key}-{each.group}"):
+                card(each, metric)
+        if count > 1:
+            turn_on(key, page, count)
+
+
+_TURNS = {"Previous": (-1, ":material/chevron_left:"), "Next": (1, ":material/chevron_right:")}
+
+
+def turn_on(key: str, page: int, count: int) -> None:
+    """Below the cards the way to those before and after them: on a phone the pages above are two screens back."""
+
+    def turn(to: int) -> None:
+        st.session_state[f"page_{key}"] = to
+
+    with st.container(horizontal=True, vertical_alignment="center", key=f"turn-{key}"):
+        for label, (step, icon) in _TURNS.items():
+            to = page + step
+            st.button(
+                label, on_click=turn, args=(to,), icon=icon, key=f"{label.lower()}-{key}", disabled=not 0 < to <= count
+            )  # fmt: skip
+        st.caption(f"{page} of {count}", width="content")
 
 
 def card(changed: ChangedGroup, metric: str) -> None:
@@ -572,7 +594,7 @@ def _side(run: Run, group: Group, when: str, data: GroupData) -> None:
     if not run.config.get("embeddings"):
         draw_group(group, data)
     st.html(matrix_html(data, f"Scores {when.lower()}"))
-    st.html(verdicts_html(data, metrics.headline_metrics(data.kinds)))
+    st.html(_folded_verdicts_html(data, metrics.headline_metrics(data.kinds)))
 
 
 def _change_picture(group: Group, before: GroupData, after: GroupData, sentence: str, model: str) -> bytes:

@@ -42,6 +42,7 @@ from ui.formatting import anchor, change_text, p_text, true_minus, unbroken, wid
 from ui.runs import evaluation_at, live_section, open_run, run_groups, settings_line, what_ran
 from ui.ttm_run import (
     CHANCE,
+    DETAILS,
     ChangedGroup,
     changed_tabs,
     counted_as_right,
@@ -157,9 +158,18 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     found = changes(whole) if len(whole) > 1 else {}
     verdict(found)
     curves(runs, rows)
-    result(runs, steps, found)
-    verdict_details(found, not any(run.live for run in runs))
-    settings_line(runs)
+    result(runs, steps)
+    is_over = not any(run.live for run in runs)
+    if found and is_over:
+        st.caption(f"[See these groups](#{anchor(CHANGED)})")
+    with st.expander(DETAILS, icon=":material/info:") if is_over else st.container():
+        if whole:
+            ceiling = _at_ceiling({label: change.mean for label, change in found.items()})
+            st.caption(
+                f"{RESULT if ceiling else f'{RESULT} {_MEMORISED}'} {CHANCE}"
+            )  # the verdict says the rest
+        verdict_details(found)
+        settings_line(runs)
     table(runs, steps)
 
 
@@ -206,15 +216,11 @@ def verdict(found: Mapping[str, SeedChange]) -> None:
     st.markdown(unbroken(true_minus("  \n".join(lines))))
 
 
-def verdict_details(found: Mapping[str, SeedChange], is_over: bool) -> None:
-    """Below the curves: the test of each metric, what one more seed may gain, how many groups are fixed and broken.
-
-    is_over : no seed is at work any more, so that these groups stand below.
-    """
+def verdict_details(found: Mapping[str, SeedChange]) -> None:
+    """Below the curves: the test of each metric, what one more seed may gain, how many groups are fixed and broken."""
     lines = [_details(label, change, len(found)) for label, change in found.items()]
-    more = [f"[See these groups](#{anchor(CHANGED)})"] if is_over else []
     if lines:
-        st.caption(unbroken(true_minus("  \n".join([*lines, _READING, *more]))))
+        st.caption(unbroken(true_minus("  \n".join([*lines, _READING]))))
 
 
 _READING = (
@@ -390,9 +396,7 @@ def _command(runs: Sequence[Run]) -> str:
     return f"{command} --seeds {len(runs)}" if command else ""
 
 
-def result(
-    runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]], found: Mapping[str, SeedChange]
-) -> None:
+def result(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) -> None:
     """After, with its deviation, interval, chance level and ties, and before, of every part."""
     ends = _ends_of(SeedGroup("", list(runs)), steps, estimates_over_seeds(runs, steps))
     if not ends.complete:
@@ -404,8 +408,6 @@ def result(
         for column, name in zip(st.columns(max(len(names), 1), gap="medium"), names, strict=False):
             with column.container(border=True, gap="xxsmall"):
                 _card(name, side, ends.before[side, name], ends.after[side, name], len(runs))
-    ceiling = _at_ceiling({label: change.mean for label, change in found.items()})
-    st.caption(f"{RESULT if ceiling else f'{RESULT} {_MEMORISED}'} {CHANCE}")  # the verdict says the rest
 
 
 def _card(name: str, side: str, was: _Result, now: _Result, seeds: int) -> None:

@@ -38,6 +38,7 @@ _ASKED: dict[Rule, tuple[str, ...]] = {
     comparisons.both: ("image", "caption"),
 }
 _OTHER = {"image": "caption", "caption": "image"}
+_LONGEST_WORD = 16  # letters that go onto the next line whole
 _MOST_BESIDE = 3  # captions that have room side by side
 _TABLE = "border-collapse:separate;border-spacing:4px;font-variant-numeric:tabular-nums"
 _HEAD = "font-weight:500;white-space:nowrap;padding:0 .3rem"
@@ -147,6 +148,15 @@ def verdicts_html(data: GroupData, names: Iterable[str] | None = None) -> str:
     return f'<table class="cm-verdicts"><caption class="cm-hidden">Verdicts</caption><tbody>{body}</tbody></table>'
 
 
+def _folded_verdicts_html(data: GroupData, names: Sequence[str]) -> str:
+    """`verdicts_html`, on a phone folded below the verdicts alone until they are pressed (`style.css`)."""
+    marks = " ".join(_mark(data.kinds[name], METRICS[name].label) for name in names)
+    return (
+        f'<div class="cm-folded"><details class="cm-fold"><summary>{marks}</summary></details>'
+        f"{verdicts_html(data, names)}</div>"
+    )
+
+
 def _unbroken(markup: str) -> str:
     """No line ends within `A–1: 24.13 > 23.90`, nor within a sum: spaces that do not break, and a dash that joins."""
     return re.sub(
@@ -191,9 +201,19 @@ def card_html(
     for image, caption, kind in () if matched is None else matching_lines(matched):
         own[caption] += _matched(image, kind)
     row = f'<div class="cm-row">{"".join(images)}</div>' if images else ""
-    texts = "".join(f"<li>{escape(caption)}{own[j]}</li>" for j, caption in enumerate(captions))
+    texts = "".join(f"<li>{_with_signs(caption, own[j])}</li>" for j, caption in enumerate(captions))
     signs = " ".join(_mark(*mark) for mark in marks)  # a line may end between two of them
     return f'<div class="cm-card">{row}{f"<ol>{texts}</ol>" if texts else ""}<div>{signs}</div></div>'
+
+
+def _with_signs(caption: str, signs: str) -> str:
+    """A caption with the signs behind it, none of which falls alone onto a line: its last word goes with them, of one
+    that is longer than a line might be (or of a script without spaces) its last letter."""
+    if not signs:
+        return escape(caption)
+    word = len(caption.rpartition(" ")[2])
+    at = len(caption) - (word if word <= _LONGEST_WORD else 1)
+    return f'{escape(caption[:at])}<span class="cm-joined">{escape(caption[at:])}{signs}</span>'
 
 
 def _own(image: int) -> str:
