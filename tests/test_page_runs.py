@@ -780,9 +780,18 @@ def test_a_comparison_says_a_set_once_a_line_and_stands_before_export_and_import
 
 
 def test_many_are_chosen_and_deleted_at_once_after_a_question(app, made):  # noqa: F811
-    test = choose(app(RUNS), made.group, made.wide)
+    test = choose(app(RUNS), made.group, made.wide, swapped=False)
     fine(button(test, "Delete").click().run())
     assert len(RunStore().list()) == 6
+    # They were told apart by their time alone, and the cards have a letter, groups and a seed.
+    asked = [each.value for each in test.get("text") if " · seed " in each.value]
+    of = letters(test)
+    assert len(asked) == 3
+    assert sorted(line[:3] for line in asked) == sorted(
+        f"{of[name]}: " for name in [made.group] * 2 + [made.wide]
+    )
+    assert all("groups" in line and datetime.now().strftime(" · %d %b ") in line for line in asked)
+    assert "A is the oldest of the ticked runs." in text(test)
     fine(test.button(key="really").click().run())
     assert {run.id for run in RunStore().list()} == {made.simplematch, made.transfer, made.file}
     assert not test.session_state["chosen_runs"] and "runs" not in test.query_params
