@@ -387,8 +387,8 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
             "*": refused(NAMED_TWICE, "toy/pairs"),
         },
         "--tag": {
-            "embeddings": refused("Unknown tag", "--tag", "colour: red"),
-            "scores": refused("Unknown tag", "--tag", "colour: red"),
+            "embeddings": refused("These groups have no tags", "--tag", "colour: red"),
+            "scores": refused("These groups have no tags", "--tag", "colour: red"),
             "*": differs("--tag", "colour: red"),
         },
         "--groups": {
@@ -773,7 +773,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
         },
         "--tag": {
             "models": differs("--tag", "colour: red"),
-            "*": refused("Unknown tag", "--tag", "colour: red"),
+            "*": refused("These groups have no tags", "--tag", "colour: red"),
         },
         "--out": {"*": differs("--out", "table.csv")},
         "--cluster": {
