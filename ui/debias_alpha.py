@@ -39,7 +39,7 @@ from ui.images import draw_group, shades_bar, strip
 from ui.moving_line import axis_position, moving_lines
 from ui.old_links import warn_without_effect
 from ui.page import show_errors
-from ui.selection import group_line, group_title, open_group, page_button, pick_group, warn_unknown_group
+from ui.selection import group_line, group_title, open_group, page_button, pick_group, switch_page, warn_unknown_group
 from ui.uploads import PREFIX
 
 if TYPE_CHECKING:
@@ -76,6 +76,7 @@ _LITTLE = (
 _KEPT = (
     "group-while-alpha-moves"  # in the session: study and metric, and the index that the page chose for them
 )
+_AT_BEST = "alpha-at-the-best"  # in the session: a set that opens at its best alpha
 _FOLDED = "Its images and captions, before and after"  # what a phone opens
 _HEIGHT = 318  # of the figure: on a laptop it ends above the fold
 
@@ -145,14 +146,21 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
 def _verdict(study: AlphaStudy, metric: str) -> None:
     """Whether alpha helps, in one sentence beside its reasons; below it what it gains on other groups, or that it gains
     nothing."""
+    found = study.verdict(metric)
+    elsewhere = not (found.helps or found.probably)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         st.markdown(f"**{_conclusion(study, metric)}**", width="content")
         _reasons(study, metric)
-        _offer_gain(study, metric)
+        if elsewhere:
+            _offer_gain()
     said = _gained(study, metric) or _results_text(study, metric)
-    st.caption(
-        unbroken(said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}"))
-    )  # no line ends at an equals sign
+    with st.container(horizontal=True, vertical_alignment="center", gap="small", key="alpha-to-quote"):
+        # no line ends at an equals sign
+        st.caption(
+            unbroken(said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")), width="content"
+        )
+        if elsewhere:
+            _offer_retrieval()
 
 
 def _reasons(study: AlphaStudy, metric: str) -> None:
@@ -165,7 +173,7 @@ def _reasons(study: AlphaStudy, metric: str) -> None:
         sure = (tuned, _how_sure(study, metric), halves, _power_text(study, metric))
         st.markdown(unbroken("\n\n".join(filter(None, sure))))
         if little:
-            _where_alpha_helps(*little)
+            _why_so_little(*little)
         if study.frequency.likelier is not None:
             st.markdown(scenario_text(study))
         read = _ALPHAS.format(
@@ -333,6 +341,9 @@ def _controls(study: AlphaStudy) -> tuple[float, str]:
         warn_without_effect({"metric": f"{why}, not “{st.query_params['metric'][:40]}”"})
     warn_number("alpha", "Alpha", 0, 1)  # above the row, which has no room for it
     digits = len(_alpha_text(st.session_state.get("alpha") or 0.0).partition(".")[2])
+    if st.session_state.pop(_AT_BEST, None) == st.session_state.get("set"):
+        chosen = movable.get(st.session_state.get("metric", ""), names[0])
+        _set_alpha(study.best(chosen)._written)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
         alpha = st.slider(  # begins at its least value; a default of its own is none where buttons set it
             "Alpha", 0.0, 1.0, step=0.005, format=f"α = %.{digits}f", key="alpha", bind="query-params",
@@ -504,30 +515,36 @@ def _little_prior(study: AlphaStudy, metric: str) -> tuple[float, float] | None:
     return (texts, scores) if texts < _LITTLE * scores else None
 
 
-def _offer_gain(study: AlphaStudy, metric: str) -> None:
-    """Where alpha is not known to help: the way to a set and a captioner with which it does."""
-    found = study.verdict(metric)
-    if found.helps or found.probably or st.session_state.get("set") == FIRST_SET:
+def _offer_gain() -> None:
+    """Where alpha is not known to help: the way to a set and a captioner with which it probably does, at the alpha that
+    is best there. The slider's own would show what it loses there."""
+    if st.session_state.get("set") == FIRST_SET:
         return
-    page_button(
-        f"Where it helps: {FIRST_SET}", PAGE, {"set": FIRST_SET, "model": CAPTIONER},
-        icon=":material/arrow_forward:", key="where-alpha-helps",
-    )  # fmt: skip
+    label = f"Where it probably helps: {FIRST_SET.rpartition('/')[2]}"
+    if st.button(label, icon=":material/arrow_forward:", key="where-alpha-helps"):
+        st.session_state[_AT_BEST] = FIRST_SET
+        switch_page(PAGE, {"set": FIRST_SET, "model": CAPTIONER, "alpha": 0.0})
 
 
-def _where_alpha_helps(texts: float, scores: float) -> None:
-    """Why alpha gains little on these groups, and the way to where it gains much."""
-    st.caption(
-        "**Why so little?** As texts, the captions of a group are about equally likely. Alpha removes what makes one "
-        f"likelier than another, here {texts:.2f} of log P(t) on average, where an image's scores differ by "
-        f"{scores:.2f}. Texts differ more where an image chooses among all captions of a set."
-    )
+def _offer_retrieval() -> None:
+    """Where alpha is not known to help: the way to where it gains much."""
     stored = shipped_retrieval()
     if stored is None:
         return
     gain = stored["from_validation"]["gain"]["difference"]
     label = f"Where alpha helps: retrieval, {_signed(gain)} points of R@1"
-    page_button(label, PAGE, {"view": RETRIEVAL}, icon=":material/arrow_forward:")
+    page_button(
+        label, PAGE, {"view": RETRIEVAL}, icon=":material/arrow_forward:", type="tertiary", key="alpha-retrieves"
+    )
+
+
+def _why_so_little(texts: float, scores: float) -> None:
+    """Why alpha gains little on these groups."""
+    st.caption(
+        "**Why so little?** As texts, the captions of a group are about equally likely. Alpha removes what makes one "
+        f"likelier than another, here {texts:.2f} of log P(t) on average, where an image's scores differ by "
+        f"{scores:.2f}. Texts differ more where an image chooses among all captions of a set."
+    )
 
 
 def _power_text(study: AlphaStudy, metric: str) -> str:
@@ -580,7 +597,7 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str, p
         at = best if notes else "the slider's"
         st.caption(f"**{escape_markdown(group_title(group.id))}** at α = 0 and {at} α = {_alpha_text(alpha)}")
         if pictures := strip(group):
-            st.html(pictures)
+            st.container(key="alpha-strip").html(pictures)
         names = _apart(study, metric)
         st.html("".join(_matrix(d.beside(shown), a, names) for a, d in zip((0.0, alpha), shown, strict=True)))
         st.markdown(_turned_short(before, after))

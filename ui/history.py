@@ -95,6 +95,15 @@ _SCRIPT = """
       const details = () => document.querySelector(".st-key-pair-details");
       if (pair && pair !== now.searchParams.get("pair"))
         settle(() => { const found = details(); found?.scrollIntoView({block: "nearest"}); return found; });
+      // What is shown where it was chosen comes into sight, with what it was chosen by, if none of it is.
+      const chosen = () => [...document.querySelectorAll(
+        ".st-key-alpha-strip img, .st-key-alpha-matrices table, .st-key-alpha-drawings img")].filter(e => e.offsetParent);
+      const seen = box => box.top > 60 && box.bottom <= innerHeight;
+      if (step && isOpen(next) && stays) settle(() => {
+        const boxes = chosen().map(e => e.getBoundingClientRect());
+        if (!boxes.some(seen)) document.querySelector(".st-key-in-place")?.scrollIntoView({block: "start"});
+        return boxes.length > 0;
+      });
       // A lesson's feedback: of the part whose answer is another one now, `matrix-20` to `matrix-21`.
       const answers = url => url.searchParams.get("answers")?.split(".") ?? [];
       const given = answers(next).find(each => !answers(now).includes(each));
