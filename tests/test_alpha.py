@@ -367,8 +367,10 @@ def test_one_alpha_of_all_groups_stands_beside_each_metric_s_and_each_tag_s_own(
     assert part["one_alpha"]["value"] == rows.loc["tuned on test", "value"]
     assert rows.loc["held out, per row", "low"] != rows.loc["held out, per row", "low"]  # none: a deviation
     plain = alpha_of(files, "--by", "side")
-    assert "0.125–1.000, best (tuned on test, per row)" in plain
-    assert "one alpha: 0.562, the best for TextScore of all groups, tuned on test" in plain
+    assert (
+        "best, 0.125–1.000" in plain and "best: of 0 to 1, its widest span, tuned on test, per row" in plain
+    )
+    assert "one alpha: 0.562, the best of 0 to 1 for TextScore of all groups, tuned on test" in plain
 
 
 def test_verdicts_of_one_output_are_corrected_for_one_another_and_one_test_is_said_once(files):
@@ -422,7 +424,7 @@ def test_tags_of_the_scores_slice_and_filter(files):
     assert record["slices"]["side"]["left"]["metrics"]["text_score"]["alpha_0"]["value"] == 50.0
     assert "side = left (2 groups)" in alpha_of(files, "--by", "side")
     only = json.loads(alpha_of(files, "--json", "--tag", "side: right"))
-    assert "the best for TextScore of the groups with side: right, tuned" in alpha_of(
+    assert "the best of 0 to 1 for TextScore of the groups with side: right, tuned" in alpha_of(
         files, "--tag", "side: right"
     )
     assert only["n_groups"] == 2 and "slices" not in only

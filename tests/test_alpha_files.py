@@ -662,7 +662,7 @@ def test_the_text_of_a_retrieval_set_names_the_tag_that_its_images_have(tmp_path
     found = CliRunner().invoke(cli.app, [*words, "--tag", "size: large", "--by", "side"]).stdout
     assert found.startswith("4 images with size: large, 8 captions;")
     assert (
-        found.count("the best of the images with size: large, tuned on test") == 2
+        found.count("the best of 0 to 1 of the images with size: large, tuned on test") == 2
         and "all images" not in found
     )
     assert "6 images, 12 captions;" in CliRunner().invoke(cli.app, words).stdout

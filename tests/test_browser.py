@@ -1202,6 +1202,43 @@ def test_on_a_phone_the_views_of_debias_are_two_lines_above_what_alpha_changes_a
     assert controls["bottom"] <= does["y"] < controls["bottom"] + 60
 
 
+def test_on_a_phone_a_group_of_debias_stands_below_its_heading_and_comes_into_sight_when_it_is_chosen(visit):
+    """Pictures, captions and matrices stood above their heading, and those of a group that its button had chosen off
+    the screen."""
+    page = visit("/Debias?model=builtin/blip-caption&set=scenes/triples", width=390, height=844)
+    page.locator(".st-key-alpha-curve .main-svg").first.wait_for()
+    settle(page)
+    head, strip, matrices = (
+        page.evaluate(BOXES, f".st-key-{key}")[0] for key in ("in-place", "alpha-strip", "alpha-matrices")
+    )
+    heading = page.get_by_role("heading", name="One group, before and after").bounding_box()
+    assert head["top"] <= heading["y"] and head["bottom"] <= matrices["top"] < strip["top"]
+    assert strip["top"] - head["bottom"] < 60
+    button = page.get_by_role("button", name="one that α breaks")
+    page.evaluate(
+        """document.querySelector('[data-testid=stMain]').scrollBy(0,
+        document.querySelector('.st-key-flip-breaks').getBoundingClientRect().top - 790)"""
+    )
+    button.click()  # at the lower edge of the screen
+    page.wait_for_url(re.compile("group="))
+    settle(page)
+    pictures = page.evaluate(BOXES, ".st-key-alpha-strip img")
+    assert len(pictures) == 3 and all(60 < box["top"] and box["bottom"] < 844 for box in pictures)
+    assert 60 < button.bounding_box()["y"] < pictures[0]["top"]
+
+
+@pytest.mark.parametrize("size", [(390, 844), (1366, 768)])
+@pytest.mark.parametrize("path", ["/Debias", "/Debias?set=scenes/left-right"])
+def test_debias_opens_without_a_jump(visit, path, size):
+    """The verdict came first, and the views above it 0.6 seconds later: a score of 0.65, of 1.0 with a new browser."""
+    page = visit("about:blank", width=size[0], height=size[1])
+    page.context.add_init_script(SHIFTS)
+    page.goto(f"{page.server}{path}")
+    page.locator(".st-key-alpha-curve .main-svg").first.wait_for()
+    settle(page)
+    assert page.evaluate("shifted") < 0.1
+
+
 def test_on_a_phone_the_pictures_at_both_alphas_open_on_demand(visit):
     """The page was 3,360 pixels long, a thousand of them the same pictures twice."""
     page = visit("/Debias?model=builtin/blip-caption&set=scenes/triples", width=390, height=844)

@@ -168,7 +168,12 @@ def file_inputs(selection: Selection, bar: DeltaGenerator) -> DebiasInputs | Non
         mask = selection.mask
         prior = prior._replace(values=prior.values[mask], caption_index=prior.caption_index[mask])
         evaluation = evaluate(selection)
-    st.caption(escape_markdown(f"log P(t): {prior.line}. The scores are taken to be log P(t | image)."))
+    st.caption(
+        escape_markdown(
+            f"log P(t): {prior.line}. The scores are taken to be log P(t | image), means or sums over "
+            "tokens as the file has them."
+        )
+    )
     study = cached_on(evaluation, stored_upload(entry).version, lambda: _study_of(evaluation, prior))
     assumed = not evaluation.truth_given
     return DebiasInputs(

@@ -11,7 +11,7 @@ import streamlit as st
 
 from core import figures as plots
 from core.base.text import _change_in_points, _p_said, _pct, _rounded, _signed, counted
-from core.debiasing.curves import _alpha_text, _spans_text
+from core.debiasing.curves import _alpha_text, _edge_text, _spans_text
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
 from core.exchange.layouts import _Latex, _raised, latex_table, text_table_latex
 from core.figures import alpha as figures
@@ -39,7 +39,15 @@ from ui.images import draw_group, shades_bar, strip
 from ui.moving_line import axis_position, moving_lines
 from ui.old_links import warn_without_effect
 from ui.page import show_errors
-from ui.selection import group_line, group_title, open_group, page_button, pick_group, switch_page, warn_unknown_group
+from ui.selection import (
+    group_line,
+    group_title,
+    open_group,
+    page_button,
+    pick_group,
+    switch_page,
+    warn_unknown_group,
+)
 from ui.uploads import PREFIX
 
 if TYPE_CHECKING:
@@ -61,9 +69,10 @@ _SCENARIOS = {
 _ORDERS = {-1: ("behind", "<"), 0: ("level with", "="), 1: ("ahead of", ">")}
 _TIED = "**This prior changes nothing:** it gives all captions of a group the same log P(t)."
 _ALPHAS = (
-    "Captions are ranked by log P(t | image) − α · log P(t). The slider starts at 0, the captioner's own scores; 1 "
-    "removes all of the prior. “Highest here” is an alpha with the most {label} on these very groups ({tuned}): "
-    "{where}. The curves are exact: a metric changes only where two scores cross, and all crossings are computed."
+    "Captions are ranked by log P(t | image) − α · log P(t); a captioner's are means over a sentence's tokens, not "
+    "sums. The slider starts at 0, the captioner's own scores; 1 removes all of the prior. “Highest here” is the alpha "
+    "of 0 to 1, the paper's range, with the most {label} on these very groups ({tuned}): {where}. The curves are exact: "
+    "a metric changes only where two scores cross, and all crossings are computed."
 )
 _HALVES = (
     "To quote is the gain where alpha is chosen on one random half of the groups and measured on the other; mean ± "
@@ -119,7 +128,8 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     says.markdown(_at_alpha(study, alpha, metric))
     with drawn:
         _curve_section(study, figure, alpha, metric)
-    notes.caption(unbroken(_DRAWN))
+    best = study.best(metric)
+    notes.caption(unbroken(f"{_DRAWN} {_edge_text(best.value, best.intervals)}".rstrip()))
     index = _one_group(study, groups, alpha, metric, matrices)
     # Open or not, it stays so while alpha moves: its label has no alpha in it.
     with st.expander("Every metric at this α", icon=":material/grid_view:", key="every-metric"):
@@ -156,9 +166,7 @@ def _verdict(study: AlphaStudy, metric: str) -> None:
     said = _gained(study, metric) or _results_text(study, metric)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="alpha-to-quote"):
         # no line ends at an equals sign
-        st.caption(
-            unbroken(said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")), width="content"
-        )
+        st.caption(unbroken(said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")), width="content")
         if elsewhere:
             _offer_retrieval()
 
@@ -322,8 +330,8 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
 
 
 _DRAWN = (  # one line of a laptop
-    "Shaded: the 95 % band; dotted: the chance level (↓: below the axis); star and strip: highest on these groups, too "
-    "high to quote. Press the figure to move alpha."
+    "Shaded: 95 % band; dotted: chance (↓: below the axis); star and strip: best of 0 to 1 on these groups, too high "
+    "to quote. Press the figure to move alpha."
 )
 
 
@@ -449,7 +457,8 @@ def _tuned_text(study: AlphaStudy, metric: str) -> str:
         also = [span for span in best.intervals.tolist() if span[0] > 0]
         same = f"; as much at α = {_spans_text(also, most=2)}" if also else ""
         lost = f"; α = 1 changes it by {_interval(change)}" if (change := _harm(study, metric)) else ""
-        return f"No alpha gives more {label} than α = 0 on all groups, {_pct(zero)} %{same} ({TUNED_ON_TEST}){lost}."
+        none = f"No alpha of 0 to 1 gives more {label} than α = 0 on all groups, {_pct(zero)} %"
+        return f"{none}{same} ({TUNED_ON_TEST}){lost}."
     rise = f"{_pct(zero)} → {_pct(most)} % at α = {_alpha_text(best._written)}, {_interval(gain)}"
     lost = (
         f" All of the prior removed, α = 1: {_interval(change)}." if (change := _harm(study, metric)) else ""
@@ -534,7 +543,12 @@ def _offer_retrieval() -> None:
     gain = stored["from_validation"]["gain"]["difference"]
     label = f"Where alpha helps: retrieval, {_signed(gain)} points of R@1"
     page_button(
-        label, PAGE, {"view": RETRIEVAL}, icon=":material/arrow_forward:", type="tertiary", key="alpha-retrieves"
+        label,
+        PAGE,
+        {"view": RETRIEVAL},
+        icon=":material/arrow_forward:",
+        type="tertiary",
+        key="alpha-retrieves",
     )
 
 
@@ -830,10 +844,11 @@ def _protocol_record(study: AlphaStudy) -> dict[str, dict[str, Any]]:
 
 
 _PROTOCOL = (
-    "One α: the middle of the widest span with the most TextScore, for the whole table, as in the paper's; per row: "
-    "each metric's own spans. An alpha chosen on the groups it is reported on is too optimistic; the paper's protocol "
-    "chooses it on a random half and measures it on the other, ten times, in steps of 0.001 (mean ± standard "
-    "deviation, n − 1, over the ten, which is no interval; ties are not counted, as each has an α of its own)."
+    "Alpha is chosen from 0 to 1. One α: the middle of the widest span with the most TextScore, for the whole table, as "
+    "in the paper's; per row: each metric's own spans. An alpha chosen on the groups it is reported on is too "
+    "optimistic; the paper's protocol chooses it on a random half and measures it on the other, ten times, in steps of "
+    "0.001 (mean ± standard deviation, n − 1, over the ten, which is no interval; ties are not counted, as each has an "
+    "α of its own)."
 )
 
 

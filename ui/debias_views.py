@@ -332,13 +332,13 @@ def trainset_view() -> None:
         "be 0."
     )
     about = f"{stored['model']}: captions of its own training images, R@1 from image to text"
-    note = f"Stars: the best alpha ({TUNED_PER_ROW}). Sets of growing size."
+    note = f"Stars: the best alpha of 0 to 1 ({TUNED_PER_ROW}). Sets of growing size."
     best = "; ".join(f"{size} pairs: best alpha {a:.3f}, {_pct(v)} %" for size, (a, v) in data.best.items())
     chart(alpha.trainset_figure(data), f"R@1 over alpha by size of the set. {best}.", "trainset-curve")
     table = _trainset_table(stored["rows"])
     wide_table(table)
     st.caption(
-        f"Stars: the best alpha ({TUNED_PER_ROW}, step 0.001). From text to image alpha changes nothing: it "
+        f"Stars: the best alpha of 0 to 1 ({TUNED_PER_ROW}, step 0.001). From text to image alpha changes nothing: it "
         "subtracts the same from all images of a caption."
     )
     _bias_interpretation(stored["rows"])
@@ -448,7 +448,7 @@ def retrieval_view() -> None:
     )
     table = _retrieval_table(stored)
     wide_table(table)
-    note = f"Star: the best alpha ({TUNED_ON_TEST})."
+    note = f"Star: the best alpha of 0 to 1 ({TUNED_ON_TEST})."
     gain = stored["from_validation"]["gain"]
     ends = (stored[name]["metrics"][IMAGE_TO_TEXT]["value"] for name in ("alpha_0", "from_validation"))
     interval = true_minus(

@@ -97,7 +97,8 @@ _SCRIPT = """
         settle(() => { const found = details(); found?.scrollIntoView({block: "nearest"}); return found; });
       // What is shown where it was chosen comes into sight, with what it was chosen by, if none of it is.
       const chosen = () => [...document.querySelectorAll(
-        ".st-key-alpha-strip img, .st-key-alpha-matrices table, .st-key-alpha-drawings img")].filter(e => e.offsetParent);
+        ".st-key-alpha-strip img, .st-key-alpha-matrices table, .st-key-alpha-drawings img")]
+        .filter(e => e.offsetParent);
       const seen = box => box.top > 60 && box.bottom <= innerHeight;
       if (step && isOpen(next) && stays) settle(() => {
         const boxes = chosen().map(e => e.getBoundingClientRect());

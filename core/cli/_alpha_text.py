@@ -15,7 +15,7 @@ from core.base.text import (
     tie_count,
 )
 from core.cli._output import format_metrics
-from core.debiasing.curves import _spans_text
+from core.debiasing.curves import _edge_text, _span_text
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW
 from core.metrics.groups import IMAGE_TO_TEXT
 
@@ -51,10 +51,13 @@ def _metric_lines(record: Mapping[str, Any], whole: str) -> list[str]:
     head = f"{'metric':<18}{'alpha':<{width}}{'value':>8}{'95 % interval':>18}{'chance':>9}{'ties':>6}"
     lines = [head, *(f"{name:<18}{alpha:<{width}}{values}" for name, alpha, values in rows)]
     alpha = next(iter(record["metrics"].values()))["one_alpha"]["alpha"]
-    lines += ["", f"one alpha: {alpha:.3f}, the best for TextScore of {whole}, {TUNED_ON_TEST}"]
+    moved = {name: metric["best"] for name, metric in record["metrics"].items() if metric["depends_on_alpha"]}
+    lines += ["", f"one alpha: {alpha:.3f}, the best of 0 to 1 for TextScore of {whole}, {TUNED_ON_TEST}"]
+    if moved:
+        lines.append(f"best: of 0 to 1, its widest span, {TUNED_PER_ROW}")
+    lines += _edges(moved)
     if any(metric["validated"] is not None for metric in record["metrics"].values()):
         lines.append(_HELD_OUT)
-    moved = {name: metric["best"] for name, metric in record["metrics"].items() if metric["depends_on_alpha"]}
     if record["shape"].startswith("1x") and moved:
         name, best = next(iter(moved.items()))
         lines.append(
@@ -76,6 +79,14 @@ def _metric_lines(record: Mapping[str, Any], whole: str) -> list[str]:
     return [*lines, language["says"]]
 
 
+def _edges(best: Mapping[str, Mapping[str, Any]]) -> list[str]:
+    """Of which metrics the best alpha may lie beyond 0 or 1, a line for each way to say it."""
+    found: dict[str, list[str]] = {}
+    for name, row in best.items():
+        found.setdefault(_edge_text(row["value"], row["intervals"]), []).append(name)
+    return [f"{', '.join(names)}: {said[0].lower()}{said[1:-1]}" for said, names in found.items() if said]
+
+
 def _rows(name: str, metric: Mapping[str, Any]) -> Iterator[tuple[str, str, str]]:
     """Name, alpha and the numbers of a metric at every choice of alpha; the name stands in the first row alone."""
     best, held = metric["best"], metric["validated"]
@@ -85,9 +96,9 @@ def _rows(name: str, metric: Mapping[str, Any]) -> Iterator[tuple[str, str, str]
         yield name, "0", _values(metric["alpha_0"])
         yield "", "1", _values(metric["alpha_1"])
         yield "", "one alpha", _values(metric["one_alpha"])
-        where = _spans_text(best["intervals"], most=2)
         flat = (best["alpha_low"], best["alpha_high"]) == (0, 1)
-        named = "no alpha changes it" if flat else f"{where}, best ({TUNED_PER_ROW})"
+        widest = _span_text(best["alpha_low"], best["alpha_high"])
+        named = "no alpha changes it" if flat else f"best, {widest}"
         yield "", named, _values(best)
     if held is not None:
         at = "" if held["alpha"] is None else f"{_spread(held['alpha'], 2)}, "
@@ -164,7 +175,7 @@ def format_recall(record: Mapping[str, Any]) -> str:
 
 def _recall_lines(record: Mapping[str, Any], whole: str) -> list[str]:
     labels = {"alpha_0": "alpha = 0", "alpha_1": "alpha = 1"}
-    labels["one_alpha"] = "alpha = {alpha:.3f}, the best of {whole}, {label}"
+    labels["one_alpha"] = "alpha = {alpha:.3f}, the best of 0 to 1 of {whole}, {label}"
     labels["best"] = "alpha = {alpha:.3f}, the middle of {alpha_low:.3f}–{alpha_high:.3f}, {label}"
     labels["tuned_on"] = "alpha = {alpha:.3f}, chosen on {split}"
     lines = []

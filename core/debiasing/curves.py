@@ -30,6 +30,7 @@ from core.metrics.statistics import Comparison, Estimate
 
 _REPEATS, _STEP = 10, 0.001  # the validation protocol of [VGPT] section 5
 _DECIMALS = 3  # of an alpha, at least
+_EDGE = 0.005  # a best alpha that near to 0 or to 1, a step of the page's slider, may have better ones beyond
 _HAIR = 2 * float_info.epsilon  # an alpha so near to an edge is that edge: 0.1 + 0.2 is 0.3
 
 
@@ -180,6 +181,25 @@ def _spans_text(intervals: Iterable[Sequence[float]], most: int = 4) -> str:
     texts = [_span_text(*span) for span in shown]
     texts += [f"{len(spans) - len(shown)} more"] if len(shown) < len(spans) else []
     return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
+
+
+def _edge_text(value: float, intervals: Iterable[Sequence[float]]) -> str:
+    """That the best alpha may lie beyond 0 or 1, where it is found at or within a step of it; "" where it is not, where
+    nothing can be better, and where every alpha is as good.
+
+    value : percent, on all of the `intervals`, as in `BestAlpha`.
+
+    >>> _edge_text(50.0, [(0.2, 0.3), (0.992, 0.998)])
+    'The best lies at the edge of 0 to 1, the range of the paper: it may lie above 1.'
+    >>> _edge_text(50.0, [(0.2, 0.3)]), _edge_text(50.0, [(0.0, 1.0)]), _edge_text(100.0, [(0.9, 1.0)])
+    ('', '', '')
+    """
+    spans = [(float(low), float(high)) for low, high in intervals]
+    beyond = ["below 0"] * any(low <= _EDGE for low, _ in spans)
+    beyond += ["above 1"] * any(high >= 1 - _EDGE for _, high in spans)
+    if not beyond or value >= 100 or spans == [(0.0, 1.0)]:
+        return ""
+    return f"The best lies at the edge of 0 to 1, the range of the paper: it may lie {' or '.join(beyond)}."
 
 
 class ValidatedAlpha(NamedTuple):

@@ -66,7 +66,7 @@ class TokenView(NamedTuple):
 _SPECIAL = re.compile(r"^\s*(<[^<>]+>|\[[A-Z]+\])\s*$")
 _LIST = "display:flex;flex-wrap:wrap;gap:.5rem .35rem;list-style:none;padding:0;margin:.3rem 0"
 _WORD = "padding:.25rem .5rem;border-radius:.4rem;display:flex;flex-direction:column;align-items:center;line-height:1.3"
-_NUMBER = "font-size:.72rem;font-variant-numeric:tabular-nums"
+_NUMBER = "font-size:.75rem;font-variant-numeric:tabular-nums"
 
 
 def _word(token: str, seeing: float, blind: float) -> str:

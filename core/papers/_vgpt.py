@@ -21,7 +21,7 @@ from core.datasets.paper_results import reference
 from core.debiasing.priors import PRIORS, default_kind
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW
 from core.figures.text import label_and_meaning
-from core.metrics.groups import GROUP_SCORE, IMAGE_TO_TEXT, TEXT_SCORE
+from core.metrics.groups import GROUP_SCORE, IMAGE_TO_TEXT, METRICS, TEXT_SCORE
 from core.papers._table_rows import Records, TableCell, TableLine, benchmarks_of_papers
 from core.papers.measurement_run import MeasurementRun
 from core.runs.description import RunDescription
@@ -139,6 +139,16 @@ class AlphaCell(_SubsetCell):
         if base == "one_alpha" and result is None and not self.part and name != GROUP_SCORE:
             result = found.get("best")  # of a retrieval set, whose one alpha that is, and of runs from before
         return result
+
+
+@dataclass(frozen=True)
+class _HeldOutGainCell(AlphaCell):
+    """What alpha from one half of the groups gains on the other over alpha 0 there, as the page on language priors
+    quotes it: the columns at alpha 0 and 1 are of all groups, so that their difference to the held-out one is none."""
+
+    def read(self, records: Records) -> float | None:
+        held = self._record(records).get("alpha", {}).get(self.of, {}).get("validated")
+        return None if held is None else held["value"]["mean"] - held["alpha_0"]["mean"]
 
 
 @dataclass(frozen=True)
@@ -365,9 +375,13 @@ def builtin_lines() -> list[TableLine]:
         AlphaCell(f"VisualGPTScore {at}", TEXT_SCORE, "after", TEXT_SCORE, at, head=f"{title} TextScore")
         for at, title in _HEADS.items()
     )
+    head = f"{METRICS[TEXT_SCORE].label} to quote: points that held-out α gains over α = 0 on the same halves"
+    gain = _HeldOutGainCell(
+        "VisualGPTScore validated", "absolute_gain", "after", TEXT_SCORE, "validated", head=head
+    )
     names = [name for name in datasets.names() if name.startswith("scenes/") and "@" not in name]
     jobs = {name: MeasurementRun.of(name, _WORLD_MODEL, prior="gaussian") for name in names}
-    return [TableLine(f"{name}, {_WORLD_MODEL}", cells, job, seeds=1) for name, job in jobs.items()]
+    return [TableLine(f"{name}, {_WORLD_MODEL}", (*cells, gain), job, seeds=1) for name, job in jobs.items()]
 
 
 def builtin_retrieval_lines() -> list[TableLine]:
