@@ -688,7 +688,8 @@ def test_a_page_that_a_button_far_down_opens_is_shown_from_its_beginning(visit):
     assert page.get_by_test_id("stMain").evaluate("e => e.scrollTop") == 0
 
 
-SHIFTS = """window.shifted = 0; new PerformanceObserver(list => list.getEntries().forEach(
+# Once, though several tests add it to one browser: else every shift counts several times.
+SHIFTS = """if (window.shifted === undefined) window.shifted = 0, new PerformanceObserver(list => list.getEntries().forEach(
     entry => { if (!entry.hadRecentInput) window.shifted += entry.value }
 )).observe({type: 'layout-shift', buffered: true})"""
 BOXES = """selector => [...document.querySelectorAll(selector)].map(e => e.getBoundingClientRect())

@@ -454,7 +454,7 @@ def test_an_address_of_which_nothing_is_used_opens_the_set_of_a_first_visit(app,
 
 
 @pytest.mark.parametrize(("scores", "says"), [
-    ([[0.0, 1.0]] * 20 + [[0.0, -1.0]] * 20, "No alpha of 0 to 1 gives more TextScore than"),  # right captions: the second
+    ([[0.0, 1.0]] * 20 + [[0.0, -1.0]] * 20, "No alpha of 0 to 1 gives more TextScore than"),  # right: the second
     ([[0.4, 0.0]] * 40, "Removing the language prior helps here."),
     ([[0.4, 0.0]] * 20, "These 20 groups are too few to tell whether removing the language prior helps."),
 ])  # fmt: skip
@@ -1087,5 +1087,7 @@ def test_where_the_best_alpha_lies_at_the_edge_of_its_range_the_page_says_so():
 
 def test_the_page_says_that_log_p_of_a_sentence_is_a_mean_over_its_tokens_and_what_the_best_alpha_is_of(app):
     test = app(set=FIRST)
-    assert "log P(t | image) − α · log P(t), means per token" in text(test)
+    assert "log P(t | image) − α · log P(t), per token" in text(
+        test
+    ) and "means over a sentence's tokens" in text(test)
     assert "best of 0 to 1 on these groups" in text(test)

@@ -71,8 +71,8 @@ _TIED = "**This prior changes nothing:** it gives all captions of a group the sa
 _ALPHAS = (
     "Captions are ranked by log P(t | image) − α · log P(t); a captioner's are means over a sentence's tokens, not "
     "sums. The slider starts at 0, the captioner's own scores; 1 removes all of the prior. “Highest here” is the alpha "
-    "of 0 to 1, the paper's range, with the most {label} on these very groups ({tuned}): {where}. The curves are exact: "
-    "a metric changes only where two scores cross, and all crossings are computed."
+    "of 0 to 1, the paper's range, with the most {label} on these very groups ({tuned}): {where}. The curves are "
+    "exact: a metric changes only where two scores cross, and all crossings are computed."
 )
 _HALVES = (
     "To quote is the gain where alpha is chosen on one random half of the groups and measured on the other; mean ± "
@@ -844,8 +844,8 @@ def _protocol_record(study: AlphaStudy) -> dict[str, dict[str, Any]]:
 
 
 _PROTOCOL = (
-    "Alpha is chosen from 0 to 1. One α: the middle of the widest span with the most TextScore, for the whole table, as "
-    "in the paper's; per row: each metric's own spans. An alpha chosen on the groups it is reported on is too "
+    "Alpha is chosen from 0 to 1. One α: the middle of the widest span with the most TextScore, for the whole table, "
+    "as in the paper's; per row: each metric's own spans. An alpha chosen on the groups it is reported on is too "
     "optimistic; the paper's protocol chooses it on a random half and measures it on the other, ten times, in steps of "
     "0.001 (mean ± standard deviation, n − 1, over the ten, which is no interval; ties are not counted, as each has an "
     "α of its own)."
