@@ -689,8 +689,8 @@ def test_a_page_that_a_button_far_down_opens_is_shown_from_its_beginning(visit):
 
 
 # Once, though several tests add it to one browser: else every shift counts several times.
-SHIFTS = """if (window.shifted === undefined) window.shifted = 0, new PerformanceObserver(list => list.getEntries().forEach(
-    entry => { if (!entry.hadRecentInput) window.shifted += entry.value }
+SHIFTS = """if (window.shifted === undefined) window.shifted = 0, new PerformanceObserver(
+    list => list.getEntries().forEach(entry => { if (!entry.hadRecentInput) window.shifted += entry.value }
 )).observe({type: 'layout-shift', buffered: true})"""
 BOXES = """selector => [...document.querySelectorAll(selector)].map(e => e.getBoundingClientRect())
     .map(r => ({width: r.width, left: r.left, top: r.top, bottom: r.bottom}))"""
@@ -1224,7 +1224,7 @@ def test_on_a_phone_a_group_of_debias_stands_below_its_heading_and_comes_into_si
     page.wait_for_url(re.compile("group="))
     settle(page)
     pictures = page.evaluate(BOXES, ".st-key-alpha-strip img")
-    assert len(pictures) == 3 and all(60 < box["top"] and box["bottom"] < 844 for box in pictures)
+    assert len(pictures) == 3 and all(box["top"] > 60 and box["bottom"] < 844 for box in pictures)
     assert 60 < button.bounding_box()["y"] < pictures[0]["top"]
 
 
