@@ -49,12 +49,7 @@ def evaluate(
     out: Annotated[Path | None, typer.Option(help="Folder for groups.csv and metrics.json.")] = None,
     cluster: options.Cluster = None,
     text_only: options.TextOnly = False,
-    threshold: Annotated[
-        options.Number,
-        typer.Option(
-            help="A margin: also say how many groups have at least that, and how many of them are right."
-        ),
-    ] = None,
+    threshold: options._Threshold = None,
     latex: options._Latex = False,
     as_json: options.Json = False,
 ) -> None:
@@ -82,35 +77,27 @@ def evaluate(
     cluster_by(evaluation, cluster)
     file = scores or embeddings
     of = {"benchmark": benchmark, "split": split} if benchmark else {}
-    named: dict[str, Any] = {**of, "model": model} if file is None else {"file": str(file), **of}
-    named |= {"text_only": True} if text_only else {}
-    named |= {} if groups is None else {"first_groups": groups}
-    selected = None if threshold is None else evaluation._at_threshold(threshold)
-    record = {
-        **named,
-        **evaluation.record(by),
-        **({} if selected is None else {"at_threshold": selected.record()}),
-    }
-    if out is not None:
-        _write(out, evaluation, record)
-    if as_json:
-        show_json(record)
-        return
+    if out is not None or as_json:
+        named: dict[str, Any] = {**of, "model": model} if file is None else {"file": str(file), **of}
+        record = {**named, **_record(evaluation, by, text_only, groups, threshold)}
+        if out is not None:
+            _write(out, evaluation, record)
+        if as_json:
+            show_json(record)
+            return
     first = "" if groups is None else "the first "
+    only = ", text only (TOT, as TextScore)" if text_only else ""
     if latex:
         (row,) = _row_names([str(file or model)], [file is not None])
-        label = f"{row}, text only (TOT, as TextScore)" if text_only else row
-        about = _of_groups([label], evaluation, of, tag or (), first)
+        about = _of_groups([f"{row}{only}"], evaluation, of, tag or (), first)
         print(_latex_of({row: evaluation}, [about], evaluation.slices(by) if by else None))
         return
     if tags is not None and not (by or tag or cluster or out):
         _say_tags(evaluation.tags)
     on = f" on {benchmark}, split {split}" if benchmark else ""
-    what = f"{file or model}{on}{', text only (TOT, as TextScore)' if text_only else ''}"
-    _print_metrics(f"{what}: {first}", evaluation, by)
-    if selected is not None:
-        none = "" if len(selected.right) else f" The largest margin is {evaluation.matches.margin.max():.3g}."
-        print(f"\nthreshold {threshold:g}: {str(selected).replace('**', '')}{none}")
+    _print_metrics(f"{file or model}{on}{only}: {first}", evaluation, by)
+    if threshold is not None:
+        _print_threshold(threshold, evaluation)
 
 
 def _check_threshold(threshold: float | None, text_only: bool, latex: bool) -> None:
@@ -126,6 +113,22 @@ def _check_threshold(threshold: float | None, text_only: bool, latex: bool) -> N
         refuse_unused(why, "threshold")
     if not 0 <= threshold < inf:
         raise InputError(f"--threshold {threshold:g} is no margin; give a number from 0 on.")
+
+
+def _record(
+    evaluation: Evaluation, by: str | None, text_only: bool, groups: int | None, threshold: float | None
+) -> dict[str, Any]:
+    """JSON-safe: what was measured, and of which groups and captions."""
+    of = ({"text_only": True} if text_only else {}) | ({} if groups is None else {"first_groups": groups})
+    at = {} if threshold is None else {"at_threshold": evaluation._at_threshold(threshold).record()}
+    return {**of, **evaluation.record(by), **at}
+
+
+def _print_threshold(threshold: float, evaluation: Evaluation) -> None:
+    """How many groups have a margin of at least this, and how many of them are right; the largest where none has."""
+    selected = evaluation._at_threshold(threshold)
+    none = "" if len(selected.right) else f" The largest margin is {evaluation.matches.margin.max():.3g}."
+    print(f"\nthreshold {threshold:g}: {str(selected).replace('**', '')}{none}")
 
 
 def _print_metrics(begun: str, evaluation: Evaluation, by: str | None) -> None:

@@ -128,6 +128,12 @@ Split = Annotated[str, typer.Option(help="Split of the benchmark.")]
 Groups = Annotated[Whole, typer.Option(help="Use only this many groups, the first ones.")]
 Images = Annotated[Whole, typer.Option(help="Use only this many images, the first ones.")]
 Device = Annotated[str, typer.Option(help="auto, cpu, cuda, cuda:1 or mps.", callback=_device)]
+_Threshold = Annotated[
+    Number,
+    typer.Option(
+        help="A margin: also say how many groups have at least that, and how many of them are right."
+    ),
+]
 AdaptOn = Annotated[
     Number,
     typer.Option(help="Transfer check: adapt on this share of the groups, report the rest separately."),
