@@ -1,5 +1,6 @@
 """The tables of [VGPT] and [Cola] as runs: every number has its cell, and cells read what runs record."""
 
+import json
 import re
 import sys
 
