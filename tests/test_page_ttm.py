@@ -29,7 +29,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, headline_metrics
 from core.metrics.statistics import Comparison, Estimate, compare
 from core.runs import engine
-from core.runs.store import RunStore
+from core.runs.store import EXAMPLE_ID, RunStore
 from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
@@ -80,6 +80,14 @@ def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
     (fold,) = [each for each in test.expander if each.label == "What this run would train on"]
     assert any("From the scores alone" in each.value for each in fold.caption)
     assert any(each.label.startswith("Where it helps and where it harms") for each in test.expander)
+    # The page opens on the set that gains most; that others lose was in the fold alone.
+    gains = _table().gain
+    rises, falls = int((gains > 0).sum()), int((gains < 0).sum())
+    assert (
+        falls > 20
+        and f"Of {len(gains)} measured sets and models it rises on {rises} and falls on {falls}"
+        in plain(test)
+    )
     fine(test.slider(key="share").set_value(50).run())
     assert "selects 150 of 300 groups" in plain(test)
     assert "No forecast for this run: forecasts are based on runs of" in plain(test)
@@ -89,6 +97,14 @@ def test_the_form_resolves_the_threshold_and_follows_the_preset(app):
     fine(test.selectbox(key="preset").set_value("winoground/siglip-b16").run())
     assert test.toggle(key="keep").value is True  # [TTM] C.1: its optimizer state is kept
     assert not test.warning
+
+
+def test_a_finished_run_has_both_chance_levels_of_group_score(app):
+    """A note said that of memorised matchings GroupScore's chance level is GroupMatch's; the card had 16.7 % alone."""
+    test = app(TTM, run=EXAMPLE_ID)
+    said = [each.value.replace("\u00a0", " ") for each in test.caption]
+    (of_group_score,) = (each for each in said if "Chance of memorised matchings 50.0 %" in each)  # alone
+    assert "Chance 16.7 %" in of_group_score
 
 
 @pytest.mark.parametrize(

@@ -350,13 +350,18 @@ def page_of(run: Run, name: str = "") -> tuple[str, dict[str, str]]:
 _INTERVAL = "95 % interval "  # as `Estimate.interval` begins
 
 
-def accuracy_card(label: str, metric: str, now: Estimate, before: Estimate | None = None) -> None:
-    """An accuracy of a run with interval, chance level and ties; and what it was before."""
+def accuracy_card(
+    label: str, metric: str, now: Estimate, before: Estimate | None = None, memorised: float | None = None
+) -> None:
+    """An accuracy of a run with interval, chance level and ties; and what it was before. memorised : the chance level
+    of a model that has memorised the matchings of scores at random, where that is another one."""
     with st.container(border=True, gap="xxsmall"):
         change = {} if before is None else change_text(before.value, now.value)
         meaning = label_and_meaning(metric)[1]
         st.metric(label, f"{_pct(now.value)} %", help=meaning, **change)
-        st.caption(metric_line(now) if before is None else _beside_before(now, before))
+        shown = metric_line(now) if before is None else _beside_before(now, before)
+        level = "" if memorised is None else f"  \nChance of memorised matchings {_pct(memorised)} %"
+        st.caption(shown + unbroken(level))
 
 
 def _beside_before(now: Estimate, before: Estimate) -> str:
@@ -368,6 +373,13 @@ def _beside_before(now: Estimate, before: Estimate) -> str:
         [now.interval, was, rest] if rest == was_rest else [now.interval, rest, was, f"before: {was_rest}"]
     )
     return unbroken("  \n".join(line[0].upper() + line[1:] for line in lines))
+
+
+def _memorised_chance(step: Mapping[str, Any], metric: str, part: str) -> float | None:
+    """The chance level of an adapted model's GroupScore once it has memorised its matchings: of the groups that they
+    are right in. None of other metrics, and of groups that were not adapted."""
+    level = estimate_of(step, GROUP_MATCH, part) if metric == GROUP_SCORE and part != "untouched" else None
+    return None if level is None else level.chance
 
 
 def estimate_of(step: Mapping[str, Any], metric: str, part: str = "") -> Estimate | None:
@@ -410,7 +422,8 @@ def _cards(config: Mapping[str, Any], first: Any, last: Any, part: str, groups: 
                 if last["iteration"] == first["iteration"]:
                     accuracy_card(f"{label}, before training", name, now)
                 else:
-                    accuracy_card(label, name, now, estimate_of(first, name, part))
+                    memorised = _memorised_chance(last, name, part)
+                    accuracy_card(label, name, now, estimate_of(first, name, part), memorised)
 
 
 def _simplematch_cards(config: Mapping[str, Any], first: Any, last: Any, part: str, groups: str) -> None:
@@ -425,7 +438,8 @@ def _simplematch_cards(config: Mapping[str, Any], first: Any, last: Any, part: s
         estimate = estimate_of(step, name, part)
         if estimate is not None:
             with grid.cell():
-                accuracy_card(f"{METRICS[name].label} {when}{groups}", name, estimate)
+                memorised = _memorised_chance(step, name, part) if when == "after" else None
+                accuracy_card(f"{METRICS[name].label} {when}{groups}", name, estimate, memorised=memorised)
 
 
 # ---- groups and scores of a run

@@ -25,7 +25,7 @@ from core.ttm.seeds import summary
 from ui.export import chart
 from ui.formatting import exact_differences_once, true_minus
 from ui.runs import KINDS, estimate_of
-from ui.ttm_shifts import measured_before, measured_runs
+from ui.ttm_shifts import measured_before, measured_runs, of_all
 
 _HEIGHT = 260
 
@@ -124,7 +124,7 @@ def _of_selection(runs: Sequence[Sequence[Mapping[str, Any]]], before: Estimate,
             st.markdown(true_minus(said))
             several = "Means over seeds, bands: one standard deviation. " if len(runs) > 1 else ""
             st.caption(
-                f"No label was used for training; the last iteration is the result. {several}Dotted: chance."
+                f"{of_all()} No label was used for training; the last iteration is the result. {several}Dotted: chance."
                 f"{exact_differences_once('example')}"
             )
 

@@ -23,6 +23,21 @@ FILE, SIGNALS, BEFORE = "ttm_shifts.csv", "ttm_signals.csv", "builtin.csv"
 _KEY = ["model", "benchmark", "shift"]
 
 
+TITLE = "Where it helps and where it harms"
+
+
+def of_all() -> str:
+    """On how many of the measured sets, pictures as they are or shifted, GroupMatch rises and on how many it falls; ""
+    where none is shipped."""
+    gains = _table().gain if not _table().empty else []
+    if not len(gains):
+        return ""
+    rises, falls = (sum(sign * gain > 0 for gain in gains) for sign in (1, -1))
+    return (
+        f"Of {len(gains)} measured sets and models it rises on {rises} and falls on {falls}: see “{TITLE}”."
+    )
+
+
 def section() -> None:
     """A model's runs, a line per set and shift; nothing where none is shipped."""
     table = _table()
@@ -30,9 +45,7 @@ def section() -> None:
         return
     shifted = table[table["shift"] != "none"]
     ends = true_minus(f"{shifted.gain.min():+.0f} to {shifted.gain.max():+.0f}")
-    label = (
-        f"Where it helps and where it harms: {int(table.seeds.sum())} runs; on shifted pictures {ends} points"
-    )
+    label = f"{TITLE}: {int(table.seeds.sum())} runs; on shifted pictures {ends} points"
     expander = st.expander(label, icon=":material/table_chart:", key="shifts", bind="query-params")
     if not expander.open:
         return

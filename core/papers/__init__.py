@@ -321,7 +321,7 @@ def _chances(
 
     def level(cell: _table_rows.TableCell) -> float | None:
         # A model overfitted to the matchings of scores at random has each group right, or not, as these matchings are.
-        memorised = (cell.method, cell.metric) == ("SimpleMatch", GROUP_SCORE)
+        memorised = cell.method in ("SimpleMatch", "TTM") and cell.metric == GROUP_SCORE
         said = [
             by_metric.get(GROUP_MATCH if memorised else cell.metric),
             *(each.chance(cell) for each in shipped),
