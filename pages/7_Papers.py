@@ -17,6 +17,7 @@ from core.datasets.paper_results import CITATIONS
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW
 from core.exchange.layouts import text_table_latex
 from core.figures.text import escape_markdown
+from core.metrics.groups import GROUP_MATCH
 from core.papers import table_html
 from core.papers.background import is_working, start_table, stop_table
 from core.runs.store import RunStore
@@ -507,6 +508,8 @@ def in_words(cells: Sequence[Mapping[str, Any]]) -> str:
     said = ""
     if any(cell["method"] == "raw" and cell.get("head") is None for cell in cells):
         said += " “raw”: the model as it is, before anything is trained."
+    if any((cell["method"], cell["metric"]) == ("SimpleMatch", GROUP_MATCH) for cell in cells):
+        said += " “SimpleMatch GroupMatch”: that of the raw model, which SimpleMatch's GroupScore reaches by training."
     if any(TUNED_ON_TEST in head for head in heads):
         whose = ", for every row anew" if any(TUNED_PER_ROW in head for head in heads) else ""
         said += (

@@ -560,7 +560,7 @@ def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup], chosen: Seque
             page, state = page_of(sweep)
             ui.page_button(f"**{escape_markdown(name)}**", page, state, key=f"open-{sweep.id}", **button)
             st.session_state[f"tick-{sweep.id}"] = sweep.id in chosen
-            st.checkbox(f"Choose {name}", key=f"tick-{sweep.id}", on_change=tick, args=(sweep.id,),
+            st.checkbox(f"Choose {escape_markdown(name)}", key=f"tick-{sweep.id}", on_change=tick, args=(sweep.id,),
                         label_visibility="collapsed")  # fmt: skip
             st.markdown("No result yet" if said["result"] == "–" else escape_markdown(said["result"]))
             if said["gain"] != "–":
