@@ -29,8 +29,8 @@ TITLE = "Where it helps and where it harms"
 def of_all() -> str:
     """On how many of the measured sets, pictures as they are or shifted, GroupMatch rises and on how many it falls; ""
     where none is shipped."""
-    gains = _table().gain if not _table().empty else []
-    if not len(gains):
+    gains: list[float] = [] if _table().empty else list(_table().gain)
+    if not gains:
         return ""
     rises, falls = (sum(sign * gain > 0 for gain in gains) for sign in (1, -1))
     return (
