@@ -6,6 +6,7 @@ import io
 import json
 import tomllib
 import zipfile
+from itertools import product
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
 
@@ -777,6 +778,55 @@ def test_scores_under_other_headers_are_read_once_their_columns_are_named(app, k
     assert test.selectbox(key="set").value == "upload/mine.csv"
     assert "2 groups of 2×2" in text(test) and not test.error
     assert not [each for each in test.info if "other headers" in each.value]
+
+
+def foreign(header: str, number=lambda g, i, j: g / 1000 + (i == j) / 2) -> bytes:
+    """200 groups of 2x2 with a row per pair, whose images are files and whose captions are sentences."""
+    rows = [
+        f"{g},imgs/{g}_{i}.jpg,a photo of thing {g} number {j},{number(g, i, j)}"
+        for g, i, j in product(range(200), (0, 1), (0, 1))
+    ]
+    return "\n".join([header, *rows]).encode()
+
+
+@pytest.mark.parametrize(
+    "header",
+    ["sample_id,img_path,text,clip_sim", "item,picture,sentence,similarity", "a_id,image_id,text,logit"],
+)
+def test_scores_with_names_of_pictures_and_sentences_get_the_form_of_columns(app, header):
+    """They were called images and captions, with no way to say that they are scores."""
+    names = header.split(",")
+    test = fine(uploaded(app, "foreign.csv", foreign(header)))
+    (said,) = [each for each in said_of(test) if "looks like" in each]
+    assert said.startswith(f"foreign.csv looks like scores under other headers ({', '.join(names)}).")
+    picked = [meaning(test, name).value for name in ("group", "image", "caption", "score")]
+    assert picked == [*names[:3], names[3:]]
+    if "image_id" not in names:  # it may be images and captions all the same
+        assert opens(test, "foreign.csv")
+    fine(button(test, "Read it as scores").click().run())
+    assert "200 groups of 2×2" in text(test)
+
+
+def test_a_table_taken_for_images_with_a_column_of_numbers_can_be_called_scores_too(app):
+    """Whole numbers of no name that scores have: the page cannot know."""
+    rating = lambda g, i, j: 1 + 3 * (i == j)  # noqa: E731
+    test = fine(uploaded(app, "rated.csv", foreign("item,picture,sentence,rating", rating)))
+    (said,) = [each for each in said_of(test) if "looks like" in each]
+    assert said.startswith("rated.csv looks like images and captions: open")
+    assert opens(test, "rated.csv") and "These are scores" in [each.label for each in test.expander]
+    assert meaning(test, "score").value == ["rating"]
+    fine(button(test, "Read it as scores").click().run())
+    assert "200 groups of 2×2" in text(test)
+
+
+def test_a_file_among_scores_that_is_called_an_archive_and_is_none_is_refused_at_once(app):
+    """It was said to look like images and captions; only a click further on was it no archive."""
+    test = uploaded(app, "notzip.zip", b"group,image,caption,score\na,0,0,1\n")
+    (said,) = [each.value.replace("\\", "") for each in test.error]
+    assert said.startswith(
+        "notzip.zip is damaged or not an archive, though its name ends in .zip; pack it again"
+    )
+    assert not test.info and not [b for b in test.button if b.label.endswith("there")]
 
 
 def test_a_public_server_reads_scores_under_other_headers_too(app, monkeypatch):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import io
+import zipfile
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 import streamlit as st
@@ -36,8 +37,8 @@ from ui.uploads import FILES, PREFIX, _takes_prior, add_prior, as_stored, store_
 WAY_IMAGES, WAY_SCORES = "Images and captions", "Scores or embeddings"  # the tabs, as the page calls them
 _LOOKS = {_SCORES: "a score file", _EMBEDDINGS: "a file of embeddings", _PRIOR: "a language prior"}
 
-
 _COLUMNS = "score_columns"
+_NEEDED = "Needed are a group, an image, a caption and the score of each pair; say which column is which."
 
 
 def scores_of_other_names(name: str, table: Table, or_images: bool, file: Any = None) -> bool:
@@ -50,15 +51,22 @@ def scores_of_other_names(name: str, table: Table, or_images: bool, file: Any = 
     guess = _ScoreColumns.guessed(table, or_images)
     if guess is None:
         return False
-    content = _renamed(guess, name, table, "" if file is None else file.file_id)
-    if content is not None:
-        entry = store_file(f"{Path(name).stem}.csv", content)
-        import_workbench.clear()
-        if file is not None:
-            as_stored(file, entry.removeprefix(PREFIX))
-        way = {"way": WAY_SCORES} if st.session_state.get("way") == WAY_IMAGES else {}
-        select(**way, set=entry, shape=stored_upload(entry).shape, tag=[])
+    _say(_looks_renamed(guess, name, table))
+    _read_renamed(guess, name, table, file)
     return True
+
+
+def _read_renamed(guess: _ScoreColumns, name: str, table: Table, file: Any = None) -> None:
+    """The form; once it is sent, the table is stored as a score file and shown."""
+    content = _renamed(guess, name, table, "" if file is None else file.file_id)
+    if content is None:
+        return
+    entry = store_file(f"{Path(name).stem}.csv", content)
+    import_workbench.clear()
+    if file is not None:
+        as_stored(file, entry.removeprefix(PREFIX))
+    way = {"way": WAY_SCORES} if st.session_state.get("way") == WAY_IMAGES else {}
+    select(**way, set=entry, shape=stored_upload(entry).shape, tag=[])
 
 
 def renamed_scores(name: str, content: bytes, key: str) -> tuple[bool, bytes | None]:
@@ -68,7 +76,18 @@ def renamed_scores(name: str, content: bytes, key: str) -> tuple[bool, bytes | N
     with suppress(InputError):
         table = open_table(name, content)
         guess = _ScoreColumns.guessed(table, or_images=False)
-    return (False, None) if guess is None else (True, _renamed(guess, name, table, key))
+    if guess is None:
+        return False, None
+    _say(_looks_renamed(guess, name, table))
+    return True, _renamed(guess, name, table, key)
+
+
+def _looks_renamed(guess: _ScoreColumns, name: str, table: Table) -> str:
+    """That a table looks like scores, and what has to be said about its columns."""
+    needed = _NEEDED
+    if guess._pairs is not None:
+        needed = f"It has scores of several models; choose those of one. {guess.read_as}"
+    return f"{name} looks like scores under other headers ({', '.join(table.columns)}). {needed}"
 
 
 def _renamed(guess: _ScoreColumns, name: str, table: Table, of: str) -> bytes | None:
@@ -78,10 +97,6 @@ def _renamed(guess: _ScoreColumns, name: str, table: Table, of: str) -> bytes | 
     of : the file; with another one, or other columns, the form begins anew with what is guessed then.
     """
     key = f"{_COLUMNS}-{Upload.digest(repr((of, name, table.columns)).encode())[:12]}"
-    needed = "Needed are a group, an image, a caption and the score of each pair; say which column is which."
-    if guess._pairs is not None:
-        needed = f"It has scores of several models; choose those of one. {guess.read_as}"
-    _say(f"{name} looks like scores under other headers ({', '.join(table.columns)}). {needed}")
     with st.form(key, border=True):
         columns = _column_fields(guess, list(table.columns), key)
         sent = st.form_submit_button("Read it as scores", type="primary", icon=":material/arrow_forward:")
@@ -197,26 +212,63 @@ def no_table_of_images(now: ImportSession) -> bool:
 def not_scores(file: Any) -> bool:
     """Say that an upload which could not be read as scores looks like something else; whether it said so."""
     name, content = file.name, file.getvalue()
-    kind = _CAPTIONS if name.lower().endswith(".zip") else _kind_of_file(name, content)
+    if name.lower().endswith(".zip"):
+        _archive_among_scores(file)
+        return True
+    kind = _kind_of_file(name, content)
     if kind == _PRIOR:
         _offer_prior(file)
         return True
-    table = None
+    guess = None
     with suppress(InputError):
         table = open_table(name, content)
-    if table is not None and scores_of_other_names(name, table, kind == _CAPTIONS, file):
+        guess = _ScoreColumns.guessed(table, or_images=False)  # it was uploaded as scores
+    if guess is None:
+        return kind == _CAPTIONS and _offer_images(file)
+    if kind != _CAPTIONS or guess._is_called_scores:
+        _say(_looks_renamed(guess, name, table))
+        _read_renamed(guess, name, table, file)
+        if kind == _CAPTIONS and not public_mode.is_public():
+            st.caption(f"If it holds images and captions without scores, open it under “{WAY_IMAGES}”.")
+            _open_there(file)
         return True
-    if kind == _CAPTIONS and public_mode.is_public():
-        _say(f"{name} looks like images and captions, which this public server does not take.")
-    elif kind == _CAPTIONS:
-        _say(
-            f"{name} looks like images and captions: open “{WAY_IMAGES}”, which also reads tables in archives."
+    _offer_images(file)
+    with st.expander("These are scores", icon=":material/view_column:"):
+        st.caption(escape_markdown(_NEEDED))
+        _read_renamed(guess, name, table, file)
+    return True
+
+
+def _archive_among_scores(file: Any) -> None:
+    """What an upload is that is called an archive: images and captions, or none at all."""
+    if zipfile.is_zipfile(io.BytesIO(file.getvalue())):
+        _offer_images(file)
+        return
+    show_error(
+        InputError(
+            f"{file.name} is damaged or not an archive, though its name ends in .zip; pack it again, or give it the "
+            "ending of what it is, such as .csv."
         )
-        label, key = f"Open {escape_markdown(name)} there", f"open-there-{file.file_id}"
-        if st.button(label, key=key, type="primary", icon=":material/arrow_forward:"):
-            import_workbench.open_upload(_Handed(name, content))
-            select(way=WAY_IMAGES)
-    return kind == _CAPTIONS
+    )
+
+
+def _offer_images(file: Any) -> bool:
+    """Say that an upload looks like images and captions, with a button that opens it there; true, as it said so."""
+    if public_mode.is_public():
+        _say(f"{file.name} looks like images and captions, which this public server does not take.")
+        return True
+    _say(
+        f"{file.name} looks like images and captions: open “{WAY_IMAGES}”, which also reads tables in archives."
+    )
+    _open_there(file, "primary")
+    return True
+
+
+def _open_there(file: Any, weight: Literal["primary", "secondary"] = "secondary") -> None:
+    label, key = f"Open {escape_markdown(file.name)} there", f"open-there-{file.file_id}"
+    if st.button(label, key=key, type=weight, icon=":material/arrow_forward:"):
+        import_workbench.open_upload(_Handed(file.name, file.getvalue()))
+        select(way=WAY_IMAGES)
 
 
 _MOST_OFFERED = 4  # files that a prior may be added to by a button

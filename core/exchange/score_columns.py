@@ -13,7 +13,7 @@ from core.base.lazy import pandas as pd
 from core.base.table_formats import Table
 from core.base.text import counted
 from core.datasets.score_files import _CELL, _pair_names, _PairNames, _read_names
-from core.exchange.file_kinds import _PRIOR, _kind_of_table
+from core.exchange.file_kinds import _PRIOR, _SCORES, _kind_of_table
 
 _ROWS = 1000  # of a table that are looked at
 _ID = r"(?:[_ ]?(?:id|name|file|path|no|nr|number|idx|index))?"
@@ -49,9 +49,10 @@ class _ScoreColumns(NamedTuple):
         does not look like scores.
 
         or_images : whether it may as well be images and captions, so that names of pictures and sentences say that it
-        is.
+        is. Where somebody says that it is scores, whole numbers of any name will do too.
         """
-        if {*_NAMES} <= {*table.columns} or _kind_of_table(table) == _PRIOR:
+        kind = _kind_of_table(table)
+        if {*_NAMES} <= {*table.columns} or kind == _PRIOR:
             return None
         rows = [row.cells for row in islice(table.rows(), _ROWS) if not row.fault]
         if not rows or any(isinstance(cell, bytes | dict | list) for row in rows for cell in row.values()):
@@ -66,7 +67,7 @@ class _ScoreColumns(NamedTuple):
         cells = {name: [_text(row.get(name)) for row in rows] for name in table.columns}
         if or_images and any(map(_is_picture_or_sentence, cells.values())):
             return None
-        scores = _score_columns(cells)
+        scores = _score_columns(cells, any_number=not or_images and kind != _SCORES)
         if not scores:
             return None
         found = _by_name([name for name in table.columns if name not in scores], len(scores) > 1)
@@ -146,6 +147,11 @@ class _ScoreColumns(NamedTuple):
         long = pd.concat(parts).sort_index(kind="stable")
         ordered = [*_NAMES, *(["match"] if self.match else []), *more]
         return long[ordered].to_csv(index=False).encode()
+
+    @property
+    def _is_called_scores(self) -> bool:
+        """Whether the column of scores has a name of one, and is not merely the one with numbers."""
+        return any(map(_is_score_name, self.scores))
 
     @property
     def _is_wide(self) -> bool:
@@ -238,14 +244,24 @@ def _number(text: str) -> float | None:
     return found if isfinite(found) else None
 
 
-def _score_columns(cells: dict[str, list[str]]) -> tuple[str, ...]:
-    """The column that is called a score; else all with numbers that are not whole."""
+def _is_score_name(name: str) -> bool:
+    return re.fullmatch(_SCORE, name.strip().lower()) is not None
+
+
+def _score_columns(cells: dict[str, list[str]], any_number: bool) -> tuple[str, ...]:
+    """The column that is called a score; else all with numbers that are not whole.
+
+    any_number : else the last with whole numbers, beside some text, that has none of the other meanings' names.
+    """
     numbers = {name: [_number(v) for v in values if v] for name, values in cells.items()}
     numeric = {name: found for name, found in numbers.items() if found and None not in found}
-    named = [name for name in numeric if re.fullmatch(_SCORE, name.strip().lower())]
+    named = [*filter(_is_score_name, numeric)]
     if len(named) == 1:
         return (named[0],)
     broken = [name for name, found in numeric.items() if any(v is not None and v != round(v) for v in found)]
+    if not broken and any_number and len(numeric) < len(cells):
+        others = "|".join(_MEANINGS.values())
+        return tuple([name for name in numeric if not re.fullmatch(others, name.strip().lower())][-1:])
     return tuple(broken) if len(broken) <= _MOST_CAPTIONS else ()
 
 
