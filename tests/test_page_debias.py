@@ -459,13 +459,13 @@ def test_an_address_of_which_nothing_is_used_opens_the_set_of_a_first_visit(app,
     ([[0.4, 0.0]] * 20, "These 20 groups are too few to tell whether removing the language prior helps."),
 ])  # fmt: skip
 def test_the_page_says_whether_any_alpha_is_better_than_0_beyond_its_interval(scores, says):
-    from ui.debias_alpha import _changing_alpha, _conclusion, _results_text
+    from ui.debias_alpha import _changing_alpha, _conclusion, _tuned_text
 
     n, better = len(scores), scores[0] == [0.4, 0.0]
     scores = np.array(scores)[:, None]
     prior = np.array([[1.0, 0.0]] * n) if better else np.zeros((n, 2))
     study = AlphaStudy(scores, prior, np.ones((n, 1), int), list(map(str, range(n))))
-    said = _results_text(study, "text_score")
+    said = _tuned_text(study, "text_score")
     assert says in f"{_conclusion(study, 'text_score')} {said}" and "tuned on test" in said.lower()
     gain = study.best_gain("text_score").gain
     assert (gain.low > 0) == better
@@ -477,22 +477,20 @@ def test_the_page_says_whether_any_alpha_is_better_than_0_beyond_its_interval(sc
 
 def test_the_headline_is_of_groups_that_alpha_was_not_chosen_on():
     """It was the gain on the very groups that alpha was chosen on; the held-out one stood 2,500 pixels down."""
-    from ui.debias_alpha import _results_text
+    from ui.debias_alpha import _to_quote
 
     rng = np.random.default_rng(4)
     scores, prior = rng.normal(size=(60, 1, 2)), rng.normal(size=(60, 2))
     study = AlphaStudy(scores, prior, np.zeros((60, 1), int), list(map(str, range(60))))
     found = study.validated("text_score")
     gains = found.values - found.zero  # the same ten halves at the alpha of the other half, and at 0
-    said = _results_text(study, "text_score").replace("−", "-")
+    said = _to_quote(study, "text_score").replace("−", "-")
     gain = f"{gains.mean():+.1f} ± {gains.std(ddof=1):.1f} points"
-    held_out = f"To quote: {gain} of TextScore (α from the other half; SD, ten splits)."
-    assert said.startswith(held_out) and said.index(held_out) < said.lower().index("tuned on test")
     # Two lines dense with numbers stood there, and levels of half of the groups that those of all, just below, seemed
     # to contradict; a laptop has room for 150 of these letters.
-    assert len(held_out) < 150 and "**" not in said and "→" not in held_out
+    assert said == f"To quote: {gain} of TextScore (α from the other half; SD, ten splits)." and len(said) < 150
     alone = AlphaStudy(scores[:1], prior[:1], np.zeros((1, 1), int), ["a"])  # has no halves
-    assert "half" not in _results_text(alone, "text_score")
+    assert _to_quote(alone, "text_score") == ""
 
 
 def test_the_headline_says_where_a_part_of_the_prior_removed_helps_and_all_of_it_harms():
@@ -512,7 +510,7 @@ def test_the_headline_says_where_a_part_of_the_prior_removed_helps_and_all_of_it
 
 def test_alpha_is_said_to_harm_where_it_only_takes_away():
     """By hand: at α = 1 every one of 40 groups is wrong that is right below 0.4."""
-    from ui.debias_alpha import _conclusion, _results_text
+    from ui.debias_alpha import _conclusion, _tuned_text
 
     study = lambda prior: AlphaStudy(  # noqa: E731
         np.array([[[0.4, 0.0]]] * 40),
@@ -523,7 +521,7 @@ def test_alpha_is_said_to_harm_where_it_only_takes_away():
     assert _conclusion(study([1.0, 0.0]), "text_score") == (
         "Removing the language prior does not help here, and removing all of it (α = 1) harms."
     )
-    said = _results_text(study([1.0, 0.0]), "text_score")
+    said = _tuned_text(study([1.0, 0.0]), "text_score")
     assert "α = 1 changes it by −100.0 points (95 % interval −100.0 to " in said
     assert "than α = 0 on all groups, 100.0 %" in said
     assert (
@@ -586,7 +584,7 @@ def test_of_a_metric_that_is_a_share_the_slider_says_how_many_groups_got_better(
 
 def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():
     """By itself TextScore had p = 0.025 over all alphas; the command shows three metrics, and found no alpha better."""
-    from ui.debias_alpha import _conclusion, _how_sure, _results_text
+    from ui.debias_alpha import _conclusion, _how_sure, _tuned_text
 
     rng = np.random.default_rng(9)
     prior = rng.normal(size=(60, 2))
@@ -594,7 +592,7 @@ def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():
     study = AlphaStudy(scores, prior, np.tile([0, 1], (60, 1)), list(map(str, range(60))))
     alone, row = study.best_gain("text_score"), study.record()["metrics"]["text_score"]["best"]
     assert alone.helps and row["better_than_0"] is False
-    said = _results_text(study, "text_score")
+    said = _tuned_text(study, "text_score")
     assert f", +{row['gain']['difference']:.1f} points (95 % interval" in said  # and not that none is better
     assert _conclusion(study, "text_score") == "Removing the language prior makes no clear difference here."
     sure = _how_sure(study, "text_score")
@@ -605,7 +603,7 @@ def test_the_verdict_is_that_of_the_command_whichever_metric_is_shown():
 def test_a_gain_that_random_signs_do_not_explain_and_bets_cannot_prove_is_said_to_be_probable():
     """Above alpha 0.4 it fixes 20 groups and breaks 4; five others share a caption, so that one cluster of five that
     was not drawn might lose more than all these gain."""
-    from ui.debias_alpha import _conclusion, _how_sure, _results_text
+    from ui.debias_alpha import _conclusion, _how_sure, _tuned_text
 
     groups = (
         [([0.4, 0.0], [1.0, 0.0])] * 20 + [([0.0, 0.4], [0.0, 1.0])] * 4 + [([0.0, 1.0], [0.0, 0.0])] * 176
@@ -623,7 +621,7 @@ def test_a_gain_that_random_signs_do_not_explain_and_bets_cannot_prove_is_said_t
     assert found.p_any > 0.05 and found.probably and not found.helps
     record = found.record()
     assert (record["probably"], record["better_than_0"]) == (True, False)
-    said = _results_text(study, "text_score")
+    said = _tuned_text(study, "text_score")
     assert _conclusion(study, "text_score") == "Removing the language prior probably helps here (not proven)."
     # The headline has one conclusion and no p or test: of 0.004 and 0.85 in one breath nobody knew which to believe.
     assert "p =" not in said and "p <" not in said and "test" not in said.lower().replace("tuned on test", "")
@@ -696,12 +694,12 @@ def test_a_span_of_alphas_that_are_written_alike_is_one_alpha():
 def test_a_metric_that_is_highest_at_0_and_elsewhere_is_said_to_be_so_everywhere(app, monkeypatch):
     """By hand: one half is right below 1/4, the other above 3/4. The text named one of the two spans, the band stood
     there, and the sentence and the button said 0."""
-    from ui.debias_alpha import _curve_figure, _results_text, _shortcuts
+    from ui.debias_alpha import _curve_figure, _tuned_text, _shortcuts
 
     scores = np.array([[[1.0, 0.0]], [[0.0, 3.0]]] * 20)
     prior = np.array([[4.0, 0.0], [0.0, 4.0]] * 20)
     study = AlphaStudy(scores, prior, np.zeros((40, 1), int), list(map(str, range(40))))
-    assert "α = 0 on all groups, 50.0 %; as much at α = 0.750–1.000" in _results_text(study, "text_score")
+    assert "α = 0 on all groups, 50.0 %; as much at α = 0.750–1.000" in _tuned_text(study, "text_score")
     assert "0, highest here" in _shortcuts(study, "text_score")
     spans = [(s.x0, s.x1) for s in _curve_figure(study, "text_score").layout.shapes if s.type == "rect"]
     assert spans == [(0, 0.25), (0.75, 1)]
@@ -709,13 +707,13 @@ def test_a_metric_that_is_highest_at_0_and_elsewhere_is_said_to_be_so_everywhere
 
 def test_a_gain_is_that_between_its_two_unrounded_ends():
     """42.333 to 49.667 % are 22 of 300 groups, 7.33 points: 7.4 was said, of 42.3 and 49.7."""
-    from ui.debias_alpha import _results_text
+    from ui.debias_alpha import _tuned_text
 
     # of 300 images 127 are right at once, and 22 more once alpha is above 0.4
     scores = np.array([[[0.4, 0.0]]] * 127 + [[[0.0, 0.4]]] * 22 + [[[1.0, 0.0]]] * 151)
     truth = np.array([[0]] * 127 + [[0]] * 22 + [[1]] * 151)
     prior = np.array([[0.0, 0.0]] * 127 + [[0.0, 1.0]] * 22 + [[0.0, 0.0]] * 151)
-    said = _results_text(AlphaStudy(scores, prior, truth, list(map(str, range(300)))), "text_score")
+    said = _tuned_text(AlphaStudy(scores, prior, truth, list(map(str, range(300)))), "text_score")
     assert "Tuned on test: 42.3 → 49.7 % at α = 0.700, +7.3 points (95 % interval" in said
 
 
@@ -762,12 +760,46 @@ def test_an_alpha_that_nobody_chose_says_where_it_comes_from(app, scored):
     assert "The slider is at α = 0" not in text(test)
 
 
-def test_of_a_set_on_which_no_alpha_gains_the_other_one_is_said_to_be_as_good_as_0():
-    """“which has the most TextScore” stood beside a button “α = 0, highest here”."""
-    said = debias_alpha._instead_of_zero(0.118, "text_score", as_good=True)
-    assert said.endswith("α = 0.118, which has as much TextScore as α = 0 on all of these groups.")
-    assert "has the most TextScore" in debias_alpha._instead_of_zero(0.118, "text_score", as_good=False)
-    assert "removes all" in debias_alpha._instead_of_zero(1.0, "text_score", as_good=True)
+def no_gain() -> AlphaStudy:
+    """By hand: above 0.1 the first of 23 groups is wrong, above 0.2 the third right, above 0.5 the second wrong: 22,
+    21, 22 and 21 are right."""
+    scores = np.array([[[0.1, 0.0]], [[0.5, 0.0]], [[0.0, 0.2]], *[[[0.4, 0.0]]] * 20])
+    prior = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], *[[0.0, 0.0]] * 20])
+    return AlphaStudy(scores, prior, np.zeros((23, 1), int), [*map(str, range(23))])
+
+
+def test_where_no_alpha_gains_the_whole_prior_removed_stands_beside_0_with_a_group_that_it_breaks():
+    """“Removing the prior does not help here” stood above a group that α = 0.118 fixes: it has as much as α = 0."""
+    study = no_gain()
+    assert study.best("text_score").intervals[:, 0].tolist() == [0.0, 0.2]
+    assert study.verdict("text_score").gain.difference == 0
+    assert debias_alpha._changing_alpha(study, 0.0, "text_score") == 1.0
+    said = (0, "Shown: a group that α = 1.000 breaks, by TextScore.")
+    assert debias_alpha._first_group(study, 1.0, "text_score") == said
+    assert "removes all" in debias_alpha._instead_of_zero(1.0, "text_score")
+    assert "has the most TextScore" in debias_alpha._instead_of_zero(0.118, "text_score")
+
+
+def test_beside_the_number_to_quote_stands_nothing_else_and_the_rest_is_folded(app, monkeypatch):
+    """“as much at α = 0.101–0.136 and 2 more (tuned on test); α = 1 changes it by …” stood beside it."""
+    monkeypatch.setattr("ui.debias_alpha._tuned_text", lambda study, metric: "What the best alpha does.")
+    test = app()
+    (quoted,) = [c.value for c in test.caption if c.value.startswith("To quote")]
+    assert quoted.endswith("ten splits).") and "best alpha" not in quoted
+    (folded,) = [e for e in test.get("popover") if e.proto.popover.label == "How sure is that?"]
+    assert "What the best alpha does." in folded.markdown[0].value
+
+
+def test_the_key_of_the_figure_names_star_and_chance_line_only_where_they_are_drawn():
+    """It said “star: best of 0 to 1” of a star at α = 0, and “dotted: chance” of a line that was not drawn."""
+    said = debias_alpha._drawn(no_gain(), "text_score")
+    assert "star" not in said and "strip: best of 0 to 1 on these groups." in said
+    assert "dotted" not in said and "↓: chance, below the axis" in said
+    scores, prior = np.array([[[0.4, 0.0]]] * 20 + [[[0.0, 0.4]]] * 20), np.array([[1.0, 0.0]] * 40)
+    gained = AlphaStudy(scores, prior, np.ones((40, 1), int), [*map(str, range(40))])
+    said = debias_alpha._drawn(gained, "text_score")
+    assert "star and strip: best of 0 to 1 on these groups, too high to quote." in said
+    assert "dotted: chance;" in said and "↓" not in said
 
 
 def test_a_file_is_named_once_where_the_images_of_its_prior_were_not_measured():

@@ -129,7 +129,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     with drawn:
         _curve_section(study, figure, alpha, metric)
     best = study.best(metric)
-    notes.caption(unbroken(f"{_DRAWN} {_edge_text(best.value, best.intervals)}".rstrip()))
+    notes.caption(unbroken(f"{_drawn(study, metric)} {_edge_text(best.value, best.intervals)}".rstrip()))
     index = _one_group(study, groups, alpha, metric, matrices)
     # Open or not, it stays so while alpha moves: its label has no alpha in it.
     with st.expander("Every metric at this α", icon=":material/grid_view:", key="every-metric"):
@@ -154,8 +154,8 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
 
 
 def _verdict(study: AlphaStudy, metric: str) -> None:
-    """Whether alpha helps, in one sentence beside its reasons; below it what it gains on other groups, or that it gains
-    nothing."""
+    """Whether alpha helps, in one sentence beside its reasons; below it what it gains on other groups, the number to
+    quote, or where there are no others what it gains on these."""
     found = study.verdict(metric)
     elsewhere = not (found.helps or found.probably)
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
@@ -163,7 +163,7 @@ def _verdict(study: AlphaStudy, metric: str) -> None:
         _reasons(study, metric)
         if elsewhere:
             _offer_gain()
-    said = _gained(study, metric) or _results_text(study, metric)
+    said = _to_quote(study, metric) or _tuned_text(study, metric)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="alpha-to-quote"):
         # no line ends at an equals sign
         st.caption(unbroken(said.replace(" = ", "\N{NO-BREAK SPACE}=\N{NO-BREAK SPACE}")), width="content")
@@ -177,7 +177,7 @@ def _reasons(study: AlphaStudy, metric: str) -> None:
     little = _little_prior(study, metric)
     with st.popover("How sure is that?", icon=":material/help:", key="how-sure"):
         halves = _HALVES if len(study.scores) > 1 else ""
-        tuned = _tuned_text(study, metric) if _gained(study, metric) else ""  # else it is in sight already
+        tuned = _tuned_text(study, metric) if _to_quote(study, metric) else ""  # else it is in sight already
         sure = (tuned, _how_sure(study, metric), halves, _power_text(study, metric))
         st.markdown(unbroken("\n\n".join(filter(None, sure))))
         if little:
@@ -329,10 +329,13 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
     )
 
 
-_DRAWN = (  # one line of a laptop
-    "Shaded: 95 % band; dotted: chance (↓: below the axis); star and strip: best of 0 to 1 on these groups, too high "
-    "to quote. Press the figure to move alpha."
-)
+def _drawn(study: AlphaStudy, metric: str) -> str:
+    """What the figure's band, line, star and strip are, of those that it has: one line of a laptop."""
+    data = _curve_data(study, metric)
+    dotted = "dotted: chance" if figures._chance_is_on_axis(data) else "↓: chance, below the axis"
+    best = "best of 0 to 1 on these groups"
+    best = f"star and strip: {best}, too high to quote" if figures._has_star(data) else f"strip: {best}"
+    return f"Shaded: 95 % band; {dotted}; {best}. Press the figure to move alpha."
 
 
 def scenario_text(study: AlphaStudy) -> str:
@@ -393,17 +396,6 @@ def _shortcuts(study: AlphaStudy, metric: str) -> dict[str, float]:
     }
 
 
-def _results_text(study: AlphaStudy, metric: str) -> str:
-    """What an alpha from one half of the groups does on the other, then what the best alpha does on the groups that it
-    was chosen on; one line of a laptop."""
-    return " ".join(filter(None, (_held_out_text(study, metric), _tuned_text(study, metric))))
-
-
-def _gained(study: AlphaStudy, metric: str) -> str:
-    """What an alpha from the other half gains; "" where no alpha gains anything, or there are no halves."""
-    return _held_out_text(study, metric) if study.verdict(metric).gain.difference > 0 else ""
-
-
 def _conclusion(study: AlphaStudy, metric: str) -> str:
     """One sentence: removing the prior helps, makes no difference or harms, or these groups cannot tell; where a part
     of it and all of it do different things, both."""
@@ -412,7 +404,7 @@ def _conclusion(study: AlphaStudy, metric: str) -> str:
         return (
             f"These {len(study.scores)} groups are too few to tell whether removing the language prior helps."
         )
-    if found.gain.difference <= 0:
+    if not _gains(study, metric):
         harms = _harm(study, metric) is not None
         does = (
             "does not help here, and removing all of it (α = 1) harms"
@@ -436,7 +428,7 @@ def _harm(study: AlphaStudy, metric: str) -> Comparison | None:
     return change if (change.clustered or change).high < 0 else None
 
 
-def _held_out_text(study: AlphaStudy, metric: str) -> str:
+def _to_quote(study: AlphaStudy, metric: str) -> str:
     """`To quote: +4.3 ± 2.1 points of TextScore …`, of ten random halvings; "" of a single group, which has none.
 
     Without the levels: of half of the groups they are others than those of the slider's line just below.
@@ -480,7 +472,7 @@ def _how_sure(study: AlphaStudy, metric: str) -> str:
     """Of a gain why the verdict is what it is; then both tests as a list, what each allows for, its p and what it
     finds. Markdown; "" where there is no gain, or too few groups to test one."""
     found = study.verdict(metric)
-    if found.too_few or found.gain.difference <= 0:
+    if found.too_few or not _gains(study, metric):
         return ""
     tests = (
         ("Coin-flip test", "where a group is as likely to get better as worse", found.sign_p),
@@ -595,8 +587,7 @@ def _cards(study: AlphaStudy, alpha: float, metric: str) -> None:
 
 def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str, place: DeltaGenerator) -> int:
     """The shown group, at alpha 0 and at alpha, its matrices in a place beside the figure; returns its index."""
-    as_good = study.verdict(metric).gain.difference <= 0
-    notes = [] if alpha else [_instead_of_zero(_changing_alpha(study, alpha, metric), metric, as_good)]
+    notes = [] if alpha else [_instead_of_zero(_changing_alpha(study, alpha, metric), metric)]
     alpha = _changing_alpha(study, alpha, metric)
     index, why = _shown_group(study, alpha, metric)
     group = groups[index]
@@ -607,7 +598,7 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str, p
     with st.container(key="alpha-drawings"):
         _draw_before_and_after(study, group, index, alpha, metric, shown)
     with place:
-        best = "with the slider at 0," if alpha == 1 or as_good else "the best"
+        best = "with the slider at 0," if alpha == 1 else "the best"
         at = best if notes else "the slider's"
         st.caption(f"**{escape_markdown(group_title(group.id))}** at α = 0 and {at} α = {_alpha_text(alpha)}")
         if pictures := strip(group):
@@ -728,11 +719,13 @@ def _kept_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str]
 
 def _first_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str]:
     """The group that is shown before one is chosen, and why: one that this alpha fixes, else one that it breaks, else
-    the first. Where the best alpha changes some of them in the same way, one of these: so it stays while the slider
-    moves."""
-    best, now = (study.flips(each, metric) for each in (_changing_alpha(study, 0.0, metric), alpha))
+    the first; one that it breaks before one that it fixes where no alpha gains, so that the example is one of what the
+    headline says. Where the alpha beside 0 changes some of them in the same way, one of these: so it stays while the
+    slider moves."""
+    beside, now = (study.flips(each, metric) for each in (_changing_alpha(study, 0.0, metric), alpha))
     label = METRICS[metric].label
-    for verb, mask, steady in (("fixes", now.fixed, best.fixed), ("breaks", now.broken, best.broken)):
+    changed = [("fixes", now.fixed, beside.fixed), ("breaks", now.broken, beside.broken)]
+    for verb, mask, steady in changed if _gains(study, metric) else changed[::-1]:
         if mask.any():
             kept = mask & steady if (mask & steady).any() else mask
             return int(kept.argmax()), f"Shown: a group that α = {_alpha_text(alpha)} {verb}, by {label}."
@@ -740,18 +733,19 @@ def _first_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str
 
 
 def _changing_alpha(study: AlphaStudy, alpha: float, metric: str) -> float:
-    """What α = 0 is compared with: alpha, or where it is 0 the best one, or 1 where that one changes no group."""
-    if alpha:
-        return alpha
-    best = study.best(metric)._written
-    return best if best and any(flipped.any() for flipped in study.flips(best, metric)) else 1.0
+    """What α = 0 is compared with: alpha, or where it is 0 the best one, or 1 where none has more than 0."""
+    return alpha or (study.best(metric)._written if _gains(study, metric) else 1.0)
 
 
-def _instead_of_zero(alpha: float, metric: str, as_good: bool) -> str:
-    """Where the alpha comes from that is compared with 0 while the slider is at 0. as_good : as 0, the best one."""
-    label = METRICS[metric].label
-    most = f"as much {label} as α = 0" if as_good else f"the most {label}"
-    what = "removes all of the prior" if alpha == 1 else f"has {most} on all of these groups"
+def _gains(study: AlphaStudy, metric: str) -> bool:
+    """Whether any alpha has more of a metric than alpha 0, on the very groups that it is chosen on."""
+    return study.verdict(metric).gain.difference > 0
+
+
+def _instead_of_zero(alpha: float, metric: str) -> str:
+    """Where the alpha comes from that is compared with 0 while the slider is at 0."""
+    most = f"has the most {METRICS[metric].label} on all of these groups"
+    what = "removes all of the prior" if alpha == 1 else most
     return f"The slider is at α = 0. Beside it: α = {_alpha_text(alpha)}, which {what}."
 
 

@@ -99,7 +99,7 @@ def alpha_figure(data: _AlphaData, alpha: float | None = None, height: int = 380
     figure.add_hline(
         y=chance,
         line={"color": OUTCOME_COLOURS["tie"], "width": 2, "dash": "2px,3px"},
-        name=f"chance {_pct(chance)} %" + (" ↓" if chance < bottom else ""),  # below the axis
+        name=f"chance {_pct(chance)} %" + ("" if _chance_is_on_axis(data) else " ↓"),
         showlegend=True,
     )
     _mark_peak(figure, data, height)
@@ -120,12 +120,23 @@ def _percent_range(data: _AlphaData) -> tuple[float, float]:
     return _floor(lowest), min(104.0, 5 * np.ceil(max(highest, chance) / 5) + 5)
 
 
-def _mark_peak(figure: go.Figure, data: _AlphaData, height: int) -> None:
-    """A point on the curve where the shaded metric is highest, with its numbers where no curve runs through them; none
-    where it never changes."""
+def _has_star(data: _AlphaData) -> bool:
+    """Whether the highest point is marked: none where the metric never changes, or alpha 0, which removes nothing, is
+    as good as the best."""
     alpha, value = data.peak
-    if data.y[data.shaded].min() == value:
+    return alpha > 0 and data.y[data.shaded].min() < value
+
+
+def _chance_is_on_axis(data: _AlphaData) -> bool:
+    """Whether the chance level has a line, or lies so far below the curves that it has a number alone."""
+    return data.chance[data.shaded] >= _percent_range(data)[0]
+
+
+def _mark_peak(figure: go.Figure, data: _AlphaData, height: int) -> None:
+    """A point on the curve where the shaded metric is highest, with its numbers where no curve runs through them."""
+    if not _has_star(data):
         return
+    alpha, value = data.peak
     entry = METRICS[data.shaded]
     side = _peak_side(data)
     figure.add_scatter(
@@ -180,7 +191,7 @@ def _chance_place(data: _AlphaData, height: int) -> tuple[float, float, str]:
     for y in np.stack([level + steps, level - steps], axis=1).ravel():
         for anchor, (x, first, last) in ends.items():
             here = [_values_within(data, name, x + first, x + last) for name in data.y]
-            here += [np.array([peak[2]])] if peak[0] < x + last and peak[1] > x + first else []
+            here += [np.array([peak[2]])] * (_has_star(data) and peak[0] < x + last and peak[1] > x + first)
             far = np.abs(np.concatenate(here) - y).min(initial=np.inf) > 0.9 * line
             if far and floor <= y <= top - 0.5 * line:
                 return x, float(y), anchor
