@@ -164,7 +164,8 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
         compact = pictures and not as_table and st.toggle("Compact", key="compact", bind="query-params")
     indices, active = chosen.indices(groups, evaluation), chosen.described(groups)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="gallery-count"):
-        shown = escape_markdown(" · ".join([f"{len(indices)} of {len(groups)} groups", *active]))
+        order = [] if chosen.order == GALLERY_FIELDS["sort"] else [f"sorted by {chosen.order}"]
+        shown = escape_markdown(" · ".join([f"{len(indices)} of {len(groups)} groups", *active, *order]))
         st.caption(shown, width="content", help=what_a_margin_is(evaluation))
         if active and len(indices):
             st.button("Clear filters", on_click=clear_filters, type="tertiary", icon=":material/close:")
@@ -227,10 +228,16 @@ def export_groups(selection: ui.Selection, evaluation: Evaluation, place: DeltaG
 
 def card(model: str, evaluation: Evaluation, group: Group, index: int) -> None:
     """A group of the gallery."""
-    names = metrics.headline_metrics(evaluation.outcomes)
-    marks = [(evaluation.outcomes[name].kind(index), METRICS[name].label) for name in names]
     scores = {model: evaluation.group(index)}
-    ui.group_card(group, marks, "Open", "open", scores, margin_text(evaluation, index))
+    ui.group_card(
+        group, headline_marks(evaluation, index), "Open", "open", scores, margin_text(evaluation, index)
+    )
+
+
+def headline_marks(evaluation: Evaluation, index: int) -> list[tuple[str, str]]:
+    """A group's verdicts by the main metrics, on its card as where it is opened: outcome, metric."""
+    names = metrics.headline_metrics(evaluation.outcomes)
+    return [(evaluation.outcomes[name].kind(index), METRICS[name].label) for name in names]
 
 
 def margin_text(evaluation: Evaluation, index: int) -> str:
@@ -321,6 +328,10 @@ def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
     with right:
         if pictures:
             st.header(title, anchor=False)
+            if not hide:  # else the line of the student and the model says it
+                st.html(
+                    f'<div class="cm-marks">{group_html.card_html([], [], headline_marks(evaluation, index))}</div>'
+                )
         if revealed:
             matrix(group, data)
         about(selection, evaluation, group, index, revealed)

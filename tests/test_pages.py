@@ -338,6 +338,24 @@ def test_an_unknown_verdict_or_order_in_the_address_is_said_and_not_counted(app,
     assert len(said) == 2 and f"Filters{counted}" in labels
 
 
+def test_an_opened_group_has_its_main_verdicts_above_its_matrix_as_its_card_has_and_not_for_a_student(app):
+    """They stood below the pictures alone, off the first screen."""
+    asked = {"set": "scenes/attribute-swap", "group": "attribute-swap/test/0151"}
+    marks = [part for part in html(app(GROUPS, **asked)).split("\n") if "cm-marks" in part]
+    (shown,) = marks
+    assert re.findall(r">(. \w+)</span>", shown) == ["✗ GroupScore", "✗ GroupMatch"]
+    assert "cm-marks" not in html(app(GROUPS, **asked, predict="true"))
+
+
+def test_the_line_of_the_count_names_an_order_that_is_not_that_of_the_set(app):
+    """No text of the page said it."""
+    line = lambda test: next(c.value for c in test.caption if " of 300 groups" in c.value).replace("\\", "")  # noqa: E731
+    assert line(app(GROUPS, set="scenes/left-right")) == "300 of 300 groups"
+    test = app(GROUPS, set="scenes/left-right", sort="margin, smallest first")
+    assert line(test) == "300 of 300 groups · sorted by margin, smallest first"
+    assert "Clear filters" not in [b.label for b in test.button]  # an order is no filter
+
+
 def test_surprise_me_opens_a_group_of_its_kind(app):
     test = app(GROUPS, set="scenes/left-right")
     label = next(b.label for b in test.button if b.label.startswith("GroupMatch right, GroupScore wrong"))
