@@ -488,7 +488,9 @@ def test_the_headline_is_of_groups_that_alpha_was_not_chosen_on():
     gain = f"{gains.mean():+.1f} ± {gains.std(ddof=1):.1f} points"
     # Two lines dense with numbers stood there, and levels of half of the groups that those of all, just below, seemed
     # to contradict; a laptop has room for 150 of these letters.
-    assert said == f"To quote: {gain} of TextScore (α from the other half; SD, ten splits)." and len(said) < 150
+    assert (
+        said == f"To quote: {gain} of TextScore (α from the other half; SD, ten splits)." and len(said) < 150
+    )
     alone = AlphaStudy(scores[:1], prior[:1], np.zeros((1, 1), int), ["a"])  # has no halves
     assert _to_quote(alone, "text_score") == ""
 
@@ -694,7 +696,7 @@ def test_a_span_of_alphas_that_are_written_alike_is_one_alpha():
 def test_a_metric_that_is_highest_at_0_and_elsewhere_is_said_to_be_so_everywhere(app, monkeypatch):
     """By hand: one half is right below 1/4, the other above 3/4. The text named one of the two spans, the band stood
     there, and the sentence and the button said 0."""
-    from ui.debias_alpha import _curve_figure, _tuned_text, _shortcuts
+    from ui.debias_alpha import _curve_figure, _shortcuts, _tuned_text
 
     scores = np.array([[[1.0, 0.0]], [[0.0, 3.0]]] * 20)
     prior = np.array([[4.0, 0.0], [0.0, 4.0]] * 20)

@@ -83,7 +83,9 @@ def test_the_chosen_metric_stands_out_and_its_highest_point_is_named_on_its_curv
     assert (star.x[0], star.y[0]) == (exact._written, exact.value)
     assert star.text[1] == f"<b>{exact.value:.1f} % at α = {exact.alpha:.3f}</b>"
     flat = found._replace(y={**found.y, "text_score": np.full(3, 50.0)}, peak=(0.5, 50.0))
-    at_zero = found._replace(peak=(0.0, exact.value))  # where nothing is removed: there is no best alpha to mark
+    at_zero = found._replace(
+        peak=(0.0, exact.value)
+    )  # where nothing is removed: there is no best alpha to mark
     for unmarked in (flat, at_zero):
         assert not [t for t in alpha.alpha_figure(unmarked).data if t.mode == "markers+text"]
 
