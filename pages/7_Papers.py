@@ -378,8 +378,9 @@ def finding_of(key: str, measured: dict[str, Any], record: dict[str, Any]) -> st
 def in_markdown(said: table_html._Finding) -> str:
     """A finding; its verdict on the paper's claim is bold."""
     bold = f"**{escape_markdown(said.verdict)}:** " if said.verdict else ""
-    text = said.text if said.verdict else said.whole
-    return bold + escape_markdown(unbroken(text).replace("α = ", "α\u00a0=\u00a0"))
+    return bold + escape_markdown(
+        unbroken(said.text if bold else said.whole).replace("α = ", "α\u00a0=\u00a0")
+    )
 
 
 def ours_head(name: str, title: str) -> str:
@@ -509,7 +510,7 @@ def in_words(cells: Sequence[Mapping[str, Any]]) -> str:
     if any(cell["method"] == "raw" and cell.get("head") is None for cell in cells):
         said += " “raw”: the model as it is, before anything is trained."
     if any((cell["method"], cell["metric"]) == ("SimpleMatch", GROUP_MATCH) for cell in cells):
-        said += " “SimpleMatch GroupMatch”: that of the raw model, which SimpleMatch's GroupScore reaches by training."
+        said += " “SimpleMatch GroupMatch”: the raw model's, which SimpleMatch's GroupScore can reach by training."
     if any(TUNED_ON_TEST in head for head in heads):
         whose = ", for every row anew" if any(TUNED_PER_ROW in head for head in heads) else ""
         said += (

@@ -11,12 +11,9 @@ from __future__ import annotations
 import streamlit as st
 from streamlit.runtime.scriptrunner import get_script_run_ctx
 
-STEPS = (
-    "group",
-    "run",
-    "lesson",
-)  # query parameters whose change is a step of its own: what is opened on a page
-_VIEWS = ("view", "paper", "way")  # and those of `ui.views`, another view of it
+# Query parameters whose change is a step of its own: what is opened on a page, and those of `ui.views`, another view.
+STEPS = ("group", "run", "lesson")
+_VIEWS = ("view", "paper", "way")
 _SCRIPT = """
 <script>
 (() => {

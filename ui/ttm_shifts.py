@@ -27,14 +27,16 @@ TITLE = "Where it helps and where it harms"
 
 
 def of_all() -> str:
-    """On how many of the measured sets, pictures as they are or shifted, GroupMatch rises and on how many it falls; ""
-    where none is shipped."""
-    gains: list[float] = [] if _table().empty else list(_table().gain)
-    if not gains:
+    """On how many lines of the table below, a set and a model with pictures as they are or shifted, GroupMatch rises
+    and on how many it falls; "" where none is shipped."""
+    table = _table()
+    if table.empty:
         return ""
-    rises, falls = (sum(sign * gain > 0 for gain in gains) for sign in (1, -1))
+    rises, falls = int((table.gain > 0).sum()), int((table.gain < 0).sum())
+    shifted = int((table["shift"] != "none").sum())
     return (
-        f"Of {len(gains)} measured sets and models it rises on {rises} and falls on {falls}: see “{TITLE}”."
+        f"Of {len(table)} measured sets, {shifted} of them with shifted pictures, it rises on {rises} and falls on "
+        f"{falls}: see “{TITLE}”."
     )
 
 

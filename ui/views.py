@@ -32,7 +32,7 @@ def read_view(key: str, views: Sequence[str], default: str = "", elsewhere: Coll
     state, default = st.session_state, default or views[0]
     asked = present_name(key, _in_address(key))
     chosen = present_name(key, state.get(key) or "")
-    if chosen not in views or _came_back():
+    if chosen not in views or _came_back() is not None:
         chosen = asked if asked in views else default
     state[key] = chosen
     if chosen == default:
@@ -49,12 +49,11 @@ def view_field(key: str, views: Sequence[str], label: str = "View", **layout: An
 
 def _in_address(key: str) -> str:
     """What the address says; after a step back that of the step, which `st.query_params` may lack still."""
-    context = get_script_run_ctx()
-    if context is not None and context.is_history_navigation:
-        return parse_qs(context.query_string).get(key, [""])[-1]
-    return st.query_params.get(key, "")
+    query = _came_back()
+    return st.query_params.get(key, "") if query is None else parse_qs(query).get(key, [""])[-1]
 
 
-def _came_back() -> bool:
+def _came_back() -> str | None:
+    """The query of the address that a step back, or forward, led to; None of every other run of the page."""
     context = get_script_run_ctx()
-    return context is not None and context.is_history_navigation
+    return context.query_string if context is not None and context.is_history_navigation else None

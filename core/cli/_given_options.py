@@ -79,11 +79,8 @@ class Group(_PlainHelp, TyperGroup):
             within = f" of `crossmatch {ctx.info_name}`" if ctx.parent is not None else ""
             raise unknown_name(f"command{within}", args[0], known)
         name, command, rest = super().resolve_command(ctx, args)
-        return (
-            (called[0] if name in self.also.values() else name),
-            command,
-            rest,
-        )  # its help says how it was called
+        # Its help says how it was called.
+        return called[0] if name in self.also.values() else name, command, rest
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         names = self.list_commands(ctx)

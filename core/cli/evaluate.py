@@ -85,8 +85,7 @@ def evaluate(
         if as_json:
             show_json(record)
             return
-    first = "" if groups is None else "the first "
-    only = ", text only (TOT, as TextScore)" if text_only else ""
+    first, only = "the first " * (groups is not None), ", text only (TOT, as TextScore)" * text_only
     if latex:
         (row,) = _row_names([str(file or model)], [file is not None])
         about = _of_groups([f"{row}{only}"], evaluation, of, tag or (), first)
