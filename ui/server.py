@@ -200,7 +200,8 @@ class StyledDocument:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         style, script = ((STYLE / name).read_bytes() for name in ("style.css", "start.js"))
-        self._head = b"<style>" + style + b"</style><script>" + script + b"</script></head>"
+        # In the body, not the head: Streamlit adds its own rules to the head, and of two that weigh the same the later wins.
+        self._look = b"<style>" + style + b"</style><script>" + script + b"</script>"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http" or "text/html" not in Headers(scope=scope).get("accept", ""):
@@ -217,7 +218,7 @@ class StyledDocument:
             elif start and message["type"] == "http.response.body":
                 body += message.get("body", b"")
                 if not message.get("more_body"):
-                    styled = body.replace(b"</head>", self._head, 1)
+                    styled = re.sub(rb"<body[^>]*>", lambda found: found[0] + self._look, body, count=1)
                     headers = MutableHeaders(raw=start["headers"])
                     headers["content-length"] = str(len(styled))
                     await send(start)
