@@ -732,7 +732,10 @@ def test_a_group_fits_a_laptop_without_a_jump_and_its_images_open_large(visit):
 
 
 @pytest.mark.parametrize("size", [(390, 844), (1366, 768)])
-@pytest.mark.parametrize("path", ["/", "/Matching", "/Test-Time_Matching", "/Compare"])
+@pytest.mark.parametrize("path", [
+    "/", "/Groups", f"/Groups?set=scenes/left-right&group={GROUP}", "/Matching", "/Debias", "/Test-Time_Matching",
+    "/Test-Time_Matching?run=example", "/Retrieval", "/Compare", "/Papers", "/Your_Data", "/Runs",
+])  # fmt: skip
 def test_nothing_jumps_while_a_page_opens_on_a_phone_or_a_laptop(chromium, server, path, size):
     """On a phone Matching moved by 0.30: its figure, which comes late, stands above what came before it."""
     width, height = size
