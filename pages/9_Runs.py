@@ -33,6 +33,7 @@ from core.exchange.run_pairs import (
     _groups_of,
     _main_metric,
     _no_metric_in_common,
+    _one_within,
     _other_groups,
     _outcomes,
     _Pair,
@@ -59,7 +60,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.retrieval import COLA_MAP
 from core.runs.store import Run, RunStore
 from core.ttm.records import _next_gain
-from core.ttm.seeds import SeedGroup, final_values, seed_of, summary
+from core.ttm.seeds import SeedGroup, seed_of, summary
 from ui import runs as shared
 from ui.export import csv_button, pair_name
 from ui.formatting import anchor, p_text, swipe_hint, true_minus
@@ -663,7 +664,7 @@ def comparable(first: SeedGroup, second: SeedGroup, results: Mapping[str, str]) 
     """What two runs can be compared by, in a few words. results : of each, as the table has them."""
     if "–" in (results[first.id], results[second.id]):
         return "no result yet"
-    if _other_groups(first, second):
+    if _other_groups(first, second) and not _one_within(first, second):
         return APART
     both = (first, second)
     single, kinds = all(len(each.runs) == 1 for each in both), {each.runs[0].kind for each in both}
@@ -1073,8 +1074,9 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     first, second = by_age(chosen)
     pair = _Pair.of(first, second, store, partial(ends_now, store=store))
     own, sides = legend(first, second), pair.sides
-    if pair.other_groups:
-        st.warning(escape_markdown(pair.other_groups), icon=":material/difference:")
+    if pair.groups_line:
+        own_curves = " Each curve is of all groups of its run." if pair.in_common is not None else ""
+        st.warning(escape_markdown(f"{pair.groups_line}{own_curves}"), icon=":material/difference:")
         if gained := own_gains(pair, store):
             st.markdown(gained)
     both = compared_runs(pair, own)
@@ -1094,7 +1096,10 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     figure, bands = drawn_over(both, data, shown, metric)
     if pair.ends and metric in metrics.METRICS:
         results = (metric_line(e.metrics[metric]) for e in pair.ends)
-        named = (f"{line}: {escape_markdown(result)}" for line, result in zip(lines, results, strict=True))
+        on = "" if pair.in_common is None else f" ({pair.in_common.where})"
+        named = (
+            f"{line}{on}: {escape_markdown(result)}" for line, result in zip(lines, results, strict=True)
+        )
         st.markdown("  \n".join([*named, differing]))
         difference(pair.ends, metric)
     elif pair.other_groups or not {first.runs[0].kind, second.runs[0].kind} <= {*shared.KINDS}:
@@ -1112,7 +1117,7 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     said = " ".join([*about, pair.differing])
     report = (
         partial(report_of_both, both, pair.ends, said)
-        if pair.ends
+        if pair.ends and pair.in_common is None
         else lambda: _report_of_pair(pair, store).encode()
     )
     files = pair.latex(about), report, command_of(pair)
@@ -1394,20 +1399,20 @@ def means(both: Mapping[str, SeedGroup], pair: _Pair, metric: str, store: RunSto
 
     both : by name, with the seeds that are compared.
     """
-    ends = [_ends_by_seed(sweep, store, *pair.runs) for sweep in pair.runs]
+    ends = [_ends_by_seed(sweep, store, *pair.runs, count=pair.n_groups) for sweep in pair.runs]
+    on = "" if pair.in_common is None else f", {pair.in_common.where}"
     for (name, sweep), whole, side, known in zip(both.items(), pair.runs, pair.sides, ends, strict=True):
-        row = final_values([store.steps(run.id) for run in sweep.runs], [run.config for run in sweep.runs])
-        if row is None:
+        if not side.complete:
             st.markdown(f"**{escape_markdown(name)}** has no complete seed yet.")
             continue
-        end = row["metrics"][metric]
-        std = "" if end["std"] is None else f" ± {_pct(end['std'])}"
+        end = side.after["", metric]
+        std = "" if end.sd is None else f" ± {_pct(end.sd)}"
         own = {seed: known[seed] for seed in map(seed_of, sweep.runs) if seed in known}
         shared_alone = " that both have" if len(sweep.runs) < len(whole.runs) else ""
         st.markdown(
-            f"**{escape_markdown(name)}, last iterations:** "
-            f"{_pct(end['mean'])}{std} %{mean_over_seeds(side, own, metric)}, "
-            f"{counted(end['seeds'], 'complete seed')}{shared_alone}, chance {_pct(end['chance'])} %."
+            f"**{escape_markdown(name)}, last iterations{on}:** "
+            f"{_pct(end.value)}{std} %{mean_over_seeds(side, own, metric)}, "
+            f"{counted(end.seeds, 'complete seed')}{shared_alone}, chance {_pct(end.chance)} %."
         )
     st.markdown(difference_over_seeds(ends, metric))
 

@@ -688,6 +688,29 @@ def test_runs_with_other_groups_have_no_difference(app, made):  # noqa: F811
     assert "different groups" in text(test)
 
 
+def test_a_run_on_fewer_groups_of_one_set_is_compared_on_those_of_both(app, made, capsys):  # noqa: F811
+    """“Different groups”, though the 12 of one were the first of the 24 of the other."""
+    few = finish(RunStore(), "few", TTMRun.of(SET, MODEL, groups=12, options=SMALL))
+    for other in (made.simplematch, made.group):
+        test = choose(app(RUNS), few, other)
+        (warning,) = (each.value.replace("\\", "") for each in test.warning)
+        assert "A has 12 groups and B 24 groups; those of A are the first of B." in warning
+        assert "on the 12 groups of both" in warning and "adapted on different numbers of groups" in warning
+        assert "Each curve is of all groups of its run." in warning
+        said, shown = text(test).replace("\u2060", ""), both_results(test).loc["**GroupMatch**"]
+        assert "GroupMatch on the 12 groups of both: " in said and "same 12 groups:" in said
+        assert said.count("last iterations, on the 12 groups of both:") == (2 if other == made.group else 0)
+        assert said.count("(on the 12 groups of both): ") == (0 if other == made.group else 2)
+        cli(["runs", "compare", few, other], standalone_mode=False)
+        printed = [x for x in capsys.readouterr().out.splitlines() if x.split()[:1] == ["GroupMatch"]][-1]
+        for column in ("A", "B", "B − A"):
+            assert re.sub("[*\u2060]", "", str(shown[column])).replace("\u00a0", " ") in printed
+    said = [
+        option.rpartition(" · ")[2] for option in choose(app(RUNS), few).selectbox(key="second_run").options
+    ]
+    assert said == ["paired test"] * 4 + ["curves only"]  # of the file
+
+
 ROOM = 1366 - 40 - 15 - 35  # less margins, scroll bar, ticks and frame
 
 

@@ -13,12 +13,14 @@ from core.datasets.embeddings import _groups_in_file
 from core.exchange._run_groups import _RunGroups
 from core.exchange.run_gains import _groups_for
 from core.exchange.run_pairs import _ends_now, _other_groups, _Pair
+from core.exchange.run_report import _report_of_runs
 from core.exchange.run_table import _differing, _groups_said, _settings_said
 from core.exchange.runs import export_run, import_run
+from core.metrics.groups import outcomes
 from core.runs.store import RunStore
 from core.ttm.config import TTMConfig, _whole_thresholds, thresholds
 from core.ttm.run import TTMRun, store_embeddings
-from core.ttm.seeds import SeedGroup
+from core.ttm.seeds import SeedGroup, seeded
 
 OLD = 1e9  # seconds since the epoch: long before any run
 SMALL = {"iterations": 2, "epochs": 1}
@@ -188,3 +190,52 @@ def test_the_batch_that_a_default_stands_for_is_no_difference(store, file):
         for batch in (None, 100)
     ]
     assert "do not differ" in _differing(*sets, [[{"shape": "1x4", "n_groups": 300}], []])
+
+
+def test_runs_on_the_first_groups_of_one_set_are_compared_on_those_of_both(store, file):
+    """A run on the first 6 groups and one on all 12 had "different groups", though the 6 are part of the 12."""
+    few, every = (finish(store, "a", TTMRun.of_file(file, groups=n, options=SMALL)) for n in (6, None))
+    found = pair(store, few, every)
+    assert not found.other_groups and found.n_groups == 6
+    truth = np.tile([0, 1], (6, 1))
+    a, b = (outcomes(store.scores(run, 2)[:6], truth)["group_match"].value for run in (few, every))
+    tested, row = found.tested["group_match"], found.table.set_index("metric").loc["GroupMatch"]
+    assert tested.difference == pytest.approx(100 * (b.mean() - a.mean()))
+    assert row["A"].startswith(f"{100 * a.mean():.1f} (") and row["B"].startswith(f"{100 * b.mean():.1f} (")
+    assert (
+        "on the 6 groups of both" in found.verdict("group_match") and "on the 6 groups of both" in found.note
+    )
+    assert found.groups_line == (
+        "A has 6 groups and B 12 groups; those of A are the first of B. They are compared on the 6 groups of both, "
+        "each with its last scores. The models were adapted on different numbers of groups, which alone can make a "
+        "difference."
+    )
+    record, turned = found.record(), pair(store, every, few)
+    assert record["groups_in_common"] == 6 and "on the 6 groups of both" in found.latex([])
+    assert turned.tested["group_match"].difference == -tested.difference
+    assert "those of B are the first of A" in turned.groups_line
+    report = _report_of_runs(found.runs, store)
+    assert "on the 6 groups of both" in report and found.groups_line in report
+
+
+def test_seeds_on_the_first_groups_of_one_set_are_compared_on_those_of_both(store, file):
+    few = [
+        finish(store, f"a · seed {job.seed}", job)
+        for job in seeded(TTMRun.of_file(file, groups=6, options={**SMALL, "batch": 2}), 2, "g-0123abcd")
+    ]
+    one = finish(store, "b", TTMRun.of_file(file, options={**SMALL, "batch": 2}))
+    found, truth = pair(store, "g-0123abcd", one), np.tile([0, 1], (6, 1))
+    own = [outcomes(store.scores(run, 2)[:6], truth)["group_match"].value for run in (few[0], one)]
+    assert found._shared == [0] and found.n_groups == 6
+    assert found.tested["group_match"].difference == pytest.approx(100 * (own[1].mean() - own[0].mean()))
+    assert [side.after["", "group_match"].value for side in found.sides] == pytest.approx(
+        [100 * each.mean() for each in own]
+    )
+
+
+def test_runs_without_the_scores_of_every_group_say_why_they_have_no_comparison(store, file):
+    few, every = (finish(store, "a", TTMRun.of_file(file, groups=n, options=SMALL)) for n in (6, None))
+    store.arrays_path(every, 2).unlink()
+    found = pair(store, few, every)
+    assert not found.tested and found.in_common is None
+    assert "have different groups" in found.other_groups and "cannot be compared alone" in found.other_groups

@@ -286,7 +286,8 @@ def _compare(
     as_json: options.Json = False,
 ) -> None:
     """Two runs, or the seeds of each, as the page Runs compares them: whether B is ahead of A, then every metric of
-    both with its interval, chance level and ties, and where their groups are the same the paired difference with p."""
+    both with its interval, chance level and ties, and the paired difference with p where their groups are the same, or
+    on those of both where one has the first groups of the other."""
     _refuse_two_forms(latex, as_json)
     store = RunStore()
     if a == b:
@@ -306,10 +307,10 @@ def _compare(
     main = pair.in_order[0]
     first = pair.verdict(main).replace("**", "") if main in pair.tested else pair.other_groups
     seeds = filter(None, [pair._seeds_line])
-    own = _own_gains(pair, store) if pair.other_groups else []
+    own = _own_gains(pair, store) if pair.groups_line else []
     for line in [
         first or "There is no paired test of these two.",
-        *filter(None, [pair.two_seeds(main)]),
+        *filter(None, [pair.in_common and pair.in_common.line, pair.two_seeds(main)]),
         *own,
         "",
         *named,

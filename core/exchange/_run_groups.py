@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from core import datasets
+from core.base.text import counted
 from core.datasets.base import GROUPS
 from core.datasets.embeddings import _groups_in_file, parse_shape
 from core.runs.store import Run
@@ -42,12 +43,49 @@ class _RunGroups(NamedTuple):
     def same(self, other: _RunGroups) -> bool:
         """Whether two runs have the same groups. A set of one shape has it whether a run says so or not, and what
         either knows of the whole of it holds for both."""
+        whole = self.whole or other.whole
+        limits = {_limited(each.limit, whole) for each in (self, other)}
+        return self._alike_but_for_the_limit(other) and len(limits) == 1
+
+    def within(self, other: _RunGroups) -> bool:
+        """Whether one of two runs has the first groups of the other, or the same: a limit keeps a set's order. Not of a
+        flattened set, which is matched as a whole and has no results of a part."""
+        return self._alike_but_for_the_limit(other) and not self.set.endswith("@global")
+
+    def _alike_but_for_the_limit(self, other: _RunGroups) -> bool:
         alike = (self.set, self.split, self.tags) == (other.set, other.split, other.tags)
-        shapes, whole = {self.shape, other.shape} - {""}, self.whole or other.whole
+        return alike and len({self.shape, other.shape} - {""}) < 2
+
+
+class _InCommon(NamedTuple):
+    """The groups that two runs share, where one has the first groups of the other."""
+
+    counts: tuple[int, int]  # how many A and B have
+    adapted: bool  # whether both were adapted on their groups
+
+    @property
+    def size(self) -> int:
+        """How many both have: the first so many."""
+        return min(self.counts)
+
+    @property
+    def where(self) -> str:
+        """`on the 40 groups of both`"""
+        return f"on the {counted(self.size, 'group')} of both"
+
+    @property
+    def line(self) -> str:
+        """On which groups the two are compared, and what that leaves open."""
+        a, b = (counted(count, "group") for count in self.counts)
+        few, many = ("A", "B") if self.counts[0] < self.counts[1] else ("B", "A")
+        open_yet = (
+            " The models were adapted on different numbers of groups, which alone can make a difference."
+            if self.adapted
+            else ""
+        )
         return (
-            alike
-            and len(shapes) < 2
-            and len({_limited(self.limit, whole), _limited(other.limit, whole)}) == 1
+            f"A has {a} and B {b}; those of {few} are the first of {many}. They are compared {self.where}, each with "
+            f"its last scores.{open_yet}"
         )
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from core.base.errors import InputError
 from core.base.text import _exact_differences, _p_text, _signed, _true_minus, counted
-from core.exchange._run_groups import _RunGroups
+from core.exchange._run_groups import _InCommon, _RunGroups
 from core.exchange.layouts import _software_note, text_table_latex
 from core.exchange.run_table import (
     _differing,
@@ -64,21 +64,29 @@ class _Pair(NamedTuple):
     compared: tuple[
         SeedGroup, ...
     ] = ()  # what `sides` are of: both with the seeds alone that both have complete
+    in_common: _InCommon | None = (
+        None  # where one has the first groups of the other, which `sides` are of then
+    )
 
     @classmethod
     def of(
         cls, first: SeedGroup, second: SeedGroup, store: RunStore, ends_now: Callable[[SeedGroup], _Ends]
     ) -> _Pair:
         """ends_now : the results of a run, or of its seeds."""
-        runs, apart = (first, second), _other_groups(first, second)
+        runs = (first, second)
+        steps = [store.steps(each.runs[0].id) for each in runs]
+        apart, common = _groups_of_both(runs, steps, store)
+        if common is not None:
+            ends_now = partial(_ends_on, count=common.size, store=store, same=runs)
         sides = (ends_now(first), ends_now(second))
         single = len(first.runs) == len(second.runs) == 1
         kinds = {run.runs[0].kind for run in runs}
         scored = not apart and single and kinds <= {*_SCORED} and all(side.after for side in sides)
-        ends = _last_iterations(runs, store) if scored else ()
+        counts = [int(r[0]["n_groups"]) for r in steps if r and r[0].get("n_groups")]
+        count = None if apart or not counts else min(counts)
+        ends = _last_iterations(runs, store, count) if scored else ()
         names = [name for part, name in sides[0].after if not part and ("", name) in sides[1].after]
-        steps = [store.steps(each.runs[0].id) for each in runs]
-        tested, given = ({}, {}) if apart else _paired_tests(runs, ends, names, store)
+        tested, given = ({}, {}) if apart else _paired_tests(runs, ends, names, store, count)
         whole = tuple(_complete_seeds(run, store) for run in runs)
         shared = {*whole[0]} & {*whole[1]}
         same = runs
@@ -86,9 +94,13 @@ class _Pair(NamedTuple):
             # A and B are of the seeds that B − A is of: of others they were 0.5 points apart beside a difference of 0.
             one, other = (run._replace(runs=[r for r in run.runs if seed_of(r) in shared]) for run in runs)
             same, sides = (one, other), (ends_now(one), ends_now(other))
-        count = None if apart else next((r[0].get("n_groups") for r in steps if r), None)
         differing = _differing(first, second, steps)
-        return cls(runs, sides, apart, differing, ends, whole, names, tested, given, count, same)
+        return cls(runs, sides, apart, differing, ends, whole, names, tested, given, count, same, common)
+
+    @property
+    def groups_line(self) -> str:
+        """That the two have different groups, or on which that both have they are compared; "" of the same groups."""
+        return self.other_groups or (self.in_common.line if self.in_common is not None else "")
 
     @property
     def _shared(self) -> list[int]:
@@ -133,8 +145,9 @@ class _Pair(NamedTuple):
         several = max(counts) > 1
         ends = [max(each.done for each in run.runs) for run in self.runs]
         lengths = f" (A after {ends[0]}, B after {ends[1]})" if ends[0] != ends[1] else ""
+        where = "" if self.in_common is None else f", {self.in_common.where}"
         parts = [
-            f"In percent, last iterations{lengths}; brackets: 95 % intervals"
+            f"In percent{where}, last iterations{lengths}; brackets: 95 % intervals"
             + (
                 ", of a mean over seeds and groups, ±: standard deviation over seeds (n − 1)."
                 if several
@@ -161,7 +174,7 @@ class _Pair(NamedTuple):
         notes = [
             *about,
             self.differing,
-            *filter(None, [self._seeds_line]),
+            *filter(None, [self.in_common and self.in_common.line, self._seeds_line]),
             self.note,
             *filter(None, [self.two_seeds(next(iter(self.in_order), ""))]),
             *[_made(self.tested)] * bool(self.tested and self.ends),
@@ -187,6 +200,8 @@ class _Pair(NamedTuple):
             known |= {"seeds": {**dict(zip("ab", self.complete, strict=True)), "compared": self._shared}}
             known |= {"seeds_line": self._seeds_line}
         known |= {"two_seeds": told} if (told := self.two_seeds(main)) else {}
+        if self.in_common is not None:
+            known |= {"groups_in_common": self.in_common.size, "groups_line": self.groups_line}
         return {**known, "other_groups": self.other_groups, "differing": self.differing, "metrics": rows}
 
     def two_seeds(self, metric: str) -> str:
@@ -206,10 +221,11 @@ class _Pair(NamedTuple):
     def verdict(self, metric: str) -> str:
         """Whether B is ahead of A in a metric that was tested, where both interval and p, corrected, say so; the words
         that say which, then the numbers."""
-        found = self.tested[metric]
+        found, name = self.tested[metric], _label_of(metric)
+        name += "" if self.in_common is None else f" {self.in_common.where}"
         if not (found.fixed or found.broken):
             mean = "" if self.ends or len(self._shared) < 2 else ", in the mean over seeds"
-            return f"**{_label_of(metric)}: A and B have the same result in every group**{mean}."
+            return f"**{name}: A and B have the same result in every group**{mean}."
         p = found.p_value if found.p_holm is None else found.p_holm
         said = {
             1: "B is ahead of A",
@@ -218,7 +234,7 @@ class _Pair(NamedTuple):
         }[found._ahead]
         after = "" if found.p_holm is None or len(self.tested) < 2 else " after Holm's correction"
         return _true_minus(
-            f"**{_label_of(metric)}: {said}**, B − A {_signed(found.difference)} points (95 % interval "
+            f"**{name}: {said}**, B − A {_signed(found.difference)} points (95 % interval "
             f"{_signed(found.low)} to {_signed(found.high)}, p {_p_text(p)}{after})."
         )
 
@@ -269,6 +285,68 @@ def _other_groups(first: SeedGroup, second: SeedGroup) -> str:
     )
 
 
+def _one_within(first: SeedGroup, second: SeedGroup) -> bool:
+    """Whether one of two runs has the first groups of the other, or the same, and the scores of every group are kept of
+    both."""
+    one, other = (_RunGroups.of(sweep.runs[0]) for sweep in (first, second))
+    return one.within(other) and {sweep.runs[0].kind for sweep in (first, second)} <= {*_SCORED}
+
+
+def _groups_of_both(
+    both: Sequence[SeedGroup], steps: Sequence[Sequence[Mapping[str, Any]]], store: RunStore
+) -> tuple[str, _InCommon | None]:
+    """That two runs have different groups, with why they cannot be compared on those that both have; "" where they are
+    compared. And the groups that both have, where one has the first of the other.
+
+    steps : the records of one run of each.
+    """
+    apart, kinds = _other_groups(*both), {sweep.runs[0].kind for sweep in both}
+    one, other = (_RunGroups.of(sweep.runs[0]) for sweep in both)
+    if not apart or not one.within(other):
+        return apart, None
+    if not _one_within(*both):
+        return (
+            f"{apart} Some of their groups are the same, but of a run of this kind only a summary of all is kept."
+        ), None
+    a, b = (int(records[0]["n_groups"]) if records else 0 for records in steps)
+    if not (a and b):
+        return apart, None
+    if a == b:  # a limit of more than there are
+        return "", None
+    try:
+        _groups_of(*(sweep.runs[0] for sweep in both))
+        for run in (run for sweep in both for run in sweep.runs if run.done):
+            store.scores(run.id, run.done)
+    except InputError as error:
+        return f"{apart} Those that both have cannot be compared alone: {error}", None
+    return "", _InCommon((a, b), kinds <= {*_ADAPTED})
+
+
+def _ends_on(sweep: SeedGroup, store: RunStore, same: Sequence[SeedGroup], count: int) -> _Ends:
+    """What a run has come to on its first `count` groups alone, measured anew from its scores.
+
+    same : the two that are compared, whose data serve where its own are not here.
+    """
+    groups, whole = _groups_of(*(each.runs[0] for each in (sweep, *same))), _complete(sweep.runs, store)
+    taken = whole or [run for run in sweep.runs if store.steps(run.id)]
+    if groups.truth is None or not taken:
+        return _Ends({}, {}, "", len(whole))
+    truth = groups.truth[:count]
+    before, after = (
+        [Evaluation.of(store.scores(run.id, run.done if last else 0)[:count], truth) for run in taken]
+        for last in (False, True)
+    )
+    known = {}
+    if len(whole) > 1:
+        found = SeedResult.of_seeds(before, after, {"": np.ones(count, bool)})
+        known = {("", each.metric): (each.before, each.after) for each in found}
+    records = [
+        [{"metrics": {name: end.record() for name, end in each.metrics.items()}} for each in ends]
+        for ends in zip(before, after, strict=True)
+    ]
+    return _ends_of(sweep._replace(runs=taken), records, known)._replace(complete=len(whole))
+
+
 def _groups_of(*runs: Run) -> GroupSet:
     """The groups that these runs, which leave the scores of every group, have in common: of the first whose data are on
     this machine, as one that was imported knows a file by its name alone. InputError where none are."""
@@ -282,13 +360,17 @@ def _groups_of(*runs: Run) -> GroupSet:
     raise missing or InputError("No run is given.")
 
 
-def _last_iterations(both: Sequence[SeedGroup], store: RunStore) -> tuple[Evaluation, ...]:
-    """The results of two single runs on the same groups; () where these have no ground truth."""
+def _last_iterations(
+    both: Sequence[SeedGroup], store: RunStore, count: int | None = None
+) -> tuple[Evaluation, ...]:
+    """The results of two single runs on the same groups, the first `count` of each; () where these have no ground
+    truth."""
     runs = [sweep.runs[0] for sweep in both]
     groups = _groups_of(*runs)
     if groups.truth is None:
         return ()
-    return tuple(Evaluation.of(store.scores(run.id, run.done), groups.truth, groups.ids) for run in runs)
+    of = partial(Evaluation.of, truth=groups.truth[:count], ids=groups.ids[:count])
+    return tuple(of(store.scores(run.id, run.done)[:count]) for run in runs)
 
 
 def _complete(runs: Sequence[Run], store: RunStore) -> list[Run]:
@@ -300,16 +382,19 @@ def _complete_seeds(sweep: SeedGroup, store: RunStore) -> list[int]:
     return [*map(seed_of, _complete(sweep.runs, store))]
 
 
-def _ends_by_seed(sweep: SeedGroup, store: RunStore, *same: SeedGroup) -> dict[int, Evaluation]:
+def _ends_by_seed(
+    sweep: SeedGroup, store: RunStore, *same: SeedGroup, count: int | None = None
+) -> dict[int, Evaluation]:
     """Every complete seed after its last iteration; {} where the groups have no ground truth.
 
-    same : others that have the same groups, whose data serve where its own are not here.
+    same : others that have the same groups, whose data serve where its own are not here. count : only the first so many
+    groups, those that all of them have.
     """
     groups = _groups_of(*(each.runs[0] for each in (sweep, *same)))
     if groups.truth is None:
         return {}
-    of = partial(Evaluation.of, truth=groups.truth, ids=groups.ids)
-    return {seed_of(run): of(store.scores(run.id, run.done)) for run in _complete(sweep.runs, store)}
+    of = partial(Evaluation.of, truth=groups.truth[:count], ids=groups.ids[:count])
+    return {seed_of(run): of(store.scores(run.id, run.done)[:count]) for run in _complete(sweep.runs, store)}
 
 
 def _outcomes(ends: Mapping[int, Evaluation], metric: str) -> dict[int, np.ndarray]:
@@ -318,18 +403,22 @@ def _outcomes(ends: Mapping[int, Evaluation], metric: str) -> dict[int, np.ndarr
 
 
 def _paired_tests(
-    both: Sequence[SeedGroup], ends: Sequence[Evaluation], names: Sequence[str], store: RunStore
+    both: Sequence[SeedGroup],
+    ends: Sequence[Evaluation],
+    names: Sequence[str],
+    store: RunStore,
+    count: int | None = None,
 ) -> tuple[dict[str, Comparison], dict[str, Comparison]]:
     """B minus A in every metric with a paired test, p values corrected together: of two results on the same groups, or
     of the seeds that both have complete; {} where there is none. And of just two seeds the same over groups alone.
 
-    ends : the two results, () of several seeds.
+    ends : the two results, () of several seeds. count : the first groups, so many, that both have.
     """
     if ends:
         return dict(differences(ends[0], ends[1])), {}
     if not {sweep.runs[0].kind for sweep in both} <= {*_ADAPTED}:
         return {}, {}
-    first, second = (_ends_by_seed(sweep, store, *both) for sweep in both)
+    first, second = (_ends_by_seed(sweep, store, *both, count=count) for sweep in both)
     found, given = {}, {}
     for name in names:
         a, b = (_outcomes(side, name) for side in (first, second))

@@ -37,7 +37,7 @@ def _report_of_runs(runs: Sequence[SeedGroup], store: RunStore, **shown: Any) ->
     pair = _Pair.of(first, second, store, partial(_ends_now, store=store))
     if not pair.measured:
         raise InputError(f"{first.id} and {second.id} cannot be compared. {_no_metric_in_common(pair.sides)}")
-    if pair.ends:
+    if pair.ends and pair.in_common is None:
         return _of_two_results(pair, shown)
     return _report_of_pair(pair, store)
 
@@ -117,7 +117,7 @@ def _report_of_pair(pair: _Pair, store: RunStore) -> str:
     metric of both, what each has gained, and their curves."""
     own = [_own(of, store) for of in pair.runs]
     told = [pair.verdict(name).replace("**", "") for name in headline_metrics(pair.tested)]
-    head = [*told, *filter(None, [pair.other_groups])] or ["There is no paired test of these two."]
+    head = [*told, *filter(None, [pair.groups_line])] or ["There is no paired test of these two."]
     gains = [_gain_line(measured) for measured, _ in own]
     each = "".join(_part(*side, store) for side in zip("AB", pair.runs, own, gains, strict=True))
     body = f"<p><b>{'<br>'.join(map(escape, head))}</b></p><p>{escape(_about(pair))}</p>{_both_table(pair)}{each}"
