@@ -1010,7 +1010,7 @@ def test_a_strategys_result_is_that_of_the_test_queries_and_says_so(app, made, c
     store.append_step(run.id, record(1, 38.0, None), attempt)
     before, result, line = told()
     assert (before, result) == ("18.6 % (17.6–19.6)", "38.0 % (37.0–39.0) validation mAP, chance 1.0, so far")
-    assert "18.6  38.0 [37.0, 39.0]" in line and " queued · validation mAP · cola" in line
+    assert "18.6  38.0 [37.0, 39.0]" in line and " queued · validation mAP · scenes/retrieval" in line
     store.append_step(run.id, record(2, 41.1, 29.2), attempt)
     store.conclude(run.id, attempt, "finished")
     before, result, line = told()

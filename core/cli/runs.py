@@ -113,8 +113,15 @@ class _Listed(NamedTuple):
         return (self.sweep.id, *numbers, chance, _gain_said(self.measured.gain))
 
     @property
+    def title(self) -> str:
+        """Without its seeds; of one seed with the group that it belongs to."""
+        seeds, group = [seed_of(run) for run in self.sweep.runs], self.sweep.runs[0].config.get("group")
+        title = self.sweep.title.partition(" · seeds ")[0].removesuffix(f" · seed {seeds[0]}")
+        return f"{title} of {group}" if len(seeds) == 1 and group else title
+
+    @property
     def about(self) -> str:
-        """State, and what the numbers are of: metric, title, groups, settings, seeds."""
+        """State, and what the numbers are of: metric, set and model, groups, settings, seeds."""
         first, ends, name = self.sweep.runs[0], self.measured.ends, self.main
         found = None if name is None else ends.after["", name]
         ties = f", {found.ties:.3g} tied" if found is not None and found.ties else ""
@@ -123,13 +130,15 @@ class _Listed(NamedTuple):
         if score is not None:
             metric.append(f"{_metric_label(GROUP_SCORE)} {_accuracy(score)}, chance {_pct(score.chance)}")
         seeds = [seed_of(run) for run in self.sweep.runs]
-        title = self.sweep.title.partition(" · seeds ")[0].removesuffix(f" · seed {seeds[0]}")
-        title += f" of {first.config['group']}" if len(seeds) == 1 and first.config.get("group") else ""
-        named = [first.config.get("benchmark"), _model_said(first.config)] if self.sweep.given_name else []
-        ran = [*named, _groups_said(first.config, next(filter(None, self.steps), ())), *_settings_said(first)]
+        named = [first.config.get("benchmark"), _model_said(first.config)]
+        ran = [
+            *(named if self.sweep.given_name else [self.title]),
+            _groups_said(first.config, next(filter(None, self.steps), ())),
+            *_settings_said(first),
+        ]
         own = f"seed{'s' * (len(seeds) > 1)} {_seeds_said(seeds)}"
         said = self.measured.two_seeds.rstrip(".")
-        return " · ".join(filter(None, [self.state, *metric, title, *ran, own, said]))
+        return " · ".join(filter(None, [self.state, *metric, *ran, own, said]))
 
     @property
     def state(self) -> str:
@@ -171,18 +180,24 @@ def _run_record(listed: _Listed) -> dict[str, Any]:
 
 
 def _aligned(runs: Sequence[_Listed]) -> list[str]:
-    """Runs in columns as wide as their longest cell; below each, indented, what ran. Nothing is cut."""
+    """Runs in columns as wide as their longest cell; below each, indented, what ran. A name that somebody gave stands
+    above its run. Nothing is cut."""
     if not runs:
         return []
     rows = [_HEADS, *(run.cells for run in runs)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
-    for cells, about in zip(rows, ["", *(run.about for run in runs)], strict=True):
+    names = ["", *(run.title if run.sweep.given_name else "" for run in runs)]
+    for cells, name, about in zip(rows, names, ["", *(run.about for run in runs)], strict=True):
         placed = (
             f"{cell:>{width}}" if head in _TO_THE_RIGHT else f"{cell:<{width}}"
             for head, cell, width in zip(_HEADS, cells, widths, strict=True)
         )
-        lines += ["  ".join(placed).rstrip(), *(f"    {line}" for line in _wrapped(about, _WIDTH - 4))]
+        lines += [
+            *_wrapped(name, _WIDTH),
+            "  ".join(placed).rstrip(),
+            *(f"    {line}" for line in _wrapped(about, _WIDTH - 4)),
+        ]
     several = [_ALL_SEEDS] if any(len(run.sweep.runs) > 1 for run in runs) else []
     return [*lines, "", *textwrap.wrap(" ".join([_LIST_NOTE, *several]), _WIDTH)]
 
