@@ -1,6 +1,7 @@
 """Debiasing one model on one set: priors from images, the study of every metric, the commands."""
 
 import json
+from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
@@ -366,6 +367,13 @@ def test_one_alpha_of_all_groups_stands_beside_each_metric_s_and_each_tag_s_own(
     assert float(rows.loc["tuned on test, per row", "alpha"]) == pytest.approx(part["best"]["alpha"])
     assert part["one_alpha"]["value"] == rows.loc["tuned on test", "value"]
     assert rows.loc["held out, per row", "low"] != rows.loc["held out, per row", "low"]  # none: a deviation
+    assert rows.loc["tuned on test", "interval"] == "95 % Clopper-Pearson"
+    assert not rows.loc["held out, per row", "interval"]
+    for name in ("metrics.csv", "curves.csv"):
+        written = pd.read_csv(files / "out" / name)
+        assert list(written)[-1] == "crossmatch_version" and {*written["crossmatch_version"]} == {
+            version("crossmatch")
+        }
     plain = alpha_of(files, "--by", "side")
     assert (
         "best, 0.125–1.000" in plain and "best: of 0 to 1, its widest span, tuned on test, per row" in plain

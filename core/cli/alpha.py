@@ -38,9 +38,11 @@ from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import Prior, check_kind, check_log_prob, default_kind, estimate_prior, null_sample
 from core.debiasing.retrieval import RetrievalStudy, score_table
 from core.debiasing.study import AlphaStudy, _BestGain
+from core.exchange.run_table import _software_version
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.metrics.group_filters import with_tags
 from core.metrics.groups import IMAGE_TO_TEXT, metrics_of_shape
+from core.metrics.paired import _interval_named
 from core.metrics.statistics import Clusters
 from core.scoring.cache import ScoreCache
 from core.scoring.load import lazy_scorer
@@ -331,14 +333,15 @@ def _curves(study: _Study) -> dict[str, Any]:
 
 
 def _write(out: Path, files: Mapping[str, Any]) -> None:
-    """A folder of JSON files and of tables."""
+    """A folder of JSON files and of tables, whose last column is the version of Crossmatch that writes them."""
     with writing(out):
         out.mkdir(parents=True, exist_ok=True)
         for name, content in files.items():
             if name.endswith(".json"):
                 (out / name).write_text(json.dumps(content, indent=2, allow_nan=False) + "\n")
             else:
-                content.to_csv(out / name, index=False)
+                version = _software_version()
+                content.assign(crossmatch_version=version).to_csv(out / name, index=False)
     *most, last = (str(out / name) for name in files)
     print_note(f"wrote {', '.join(most)} and {last}")
 
@@ -347,7 +350,9 @@ def _metrics_table(record: Mapping[str, Any]) -> pd.DataFrame:
     """Every metric at every choice of alpha, of all groups and of those with each value of a tag: a row each.
 
     `chosen` says how the alpha was: held-out rows have a standard deviation in place of an interval and ties.
+    `interval` names how `low` and `high` are made.
     """
+    images = int(str(record["shape"]).partition("x")[0])
     slices = record.get("slices", {}).items()
     parts = [("", "", record)] + [(tag, v, part) for tag, values in slices for v, part in values.items()]
     rows = []
@@ -357,7 +362,8 @@ def _metrics_table(record: Mapping[str, Any]) -> pd.DataFrame:
             for name, alpha in (("alpha_0", 0.0), ("alpha_1", 1.0), ("one_alpha", None), ("best", None)):
                 found = row[name]
                 chosen = {"chosen": found.get("label", "fixed"), "alpha": found.get("alpha", alpha)}
-                rows.append({**base, **chosen, **{k: found[k] for k in _NUMBERS}})
+                numbers = {k: found[k] for k in _NUMBERS}
+                rows.append({**base, **chosen, **numbers, "interval": _interval_named(metric, images)})
             if (held := row["validated"]) is not None:
                 alpha = None if held["alpha"] is None else held["alpha"]["mean"]
                 spread = {"value": held["value"]["mean"], "std": held["value"]["std"]}
