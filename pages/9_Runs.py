@@ -51,7 +51,7 @@ from core.exchange.run_table import (
     _seeds_said,
     _settings_said,
 )
-from core.exchange.runs import export_run
+from core.exchange.runs import _archive_name, _archives_within, _export_together, export_run
 from core.figures.text import escape_markdown, label_and_meaning, metric_line
 from core.groups import GroupSet
 from core.metrics import groups as metrics
@@ -839,7 +839,7 @@ def _archive_names(chosen: Sequence[SeedGroup]) -> dict[str, str]:
     far as there are several."""
     letters = [f"{letter}-" for letter in LETTERS] if len(chosen) > 1 else []
     return {
-        f"{letter}{f'seed-{seed_of(run)}-' * (len(sweep.runs) > 1)}crossmatch-run-{run.id}.zip": run.id
+        f"{letter}{_archive_name(run, len(sweep.runs) > 1)}": run.id
         for letter, sweep in zip([*letters, *[""] * len(chosen)], chosen, strict=False)
         for run in sweep.runs
         if not run.live
@@ -885,24 +885,16 @@ def packed(run_id: str) -> bytes:
 
 def packed_together(names: Mapping[str, str]) -> bytes:
     """Several archives in one file. names : of each, and the run that it is of."""
-    file = io.BytesIO()
-    with zipfile.ZipFile(file, "w") as whole:  # what is in them is packed already
-        for name, run_id in names.items():
-            whole.writestr(name, packed(run_id))
-    return file.getvalue()
+    with tempfile.TemporaryDirectory() as folder:
+        out = Path(folder) / f"crossmatch-{len(names)}-runs.zip"
+        return _export_together(RunStore(), names, out).read_bytes()
 
 
 def archives_in(name: str, content: bytes) -> list[tuple[str, bytes]]:
-    """The archives, by name, that a visitor's file is: itself, or those of several runs that were exported together.
-
-    What was packed already hardly shrinks: a file whose archives would fill far more than itself is none of these, and
-    is refused as an archive of one run.
-    """
+    """The archives, by name, that a visitor's file is: itself, or those of several runs that were exported together."""
     with suppress(zipfile.BadZipFile), zipfile.ZipFile(io.BytesIO(content)) as whole:
-        inside = whole.infolist()
-        are_archives = bool(inside) and all(each.filename.endswith(".zip") for each in inside)
-        if are_archives and sum(each.file_size for each in inside) <= 2 * len(content):
-            return [(each.filename, whole.read(each)) for each in inside]
+        if inside := _archives_within(whole, len(content)):
+            return [(Path(each.filename).name, whole.read(each)) for each in inside]
     return [(name, content)]
 
 

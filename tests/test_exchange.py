@@ -10,6 +10,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from adapted import finish
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
@@ -26,13 +27,16 @@ from core.exchange import importing
 from core.exchange.frames import _groups_file, curves_frame, matchings_frame, metrics_frame
 from core.exchange.groups import _groups_frame, export_groups
 from core.exchange.layouts import FORMATS, LAYOUTS, Adapted, Result, _difference_notes, layout_table
-from core.exchange.runs import export_run, import_run
+from core.exchange.runs import _export_group, _import_runs, export_run, import_run
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation, tags_frame
 from core.metrics.statistics import Comparison
+from core.runs.models import adapted_model
 from core.runs.store import RunStore
 from core.scoring.cache import ScoreCache
 from core.scoring.scores import score_groups
+from core.ttm.run import TTMRun
+from core.ttm.seeds import seeded
 
 NAMES = ["007", "b,c", 'with "quotes"', "ünïcode 猫", "", "=1+1"]
 
@@ -662,3 +666,53 @@ def test_a_note_on_p_leaves_out_the_metric_whose_interval_it_does_not_decide():
     own = "whose p counts groups and whose interval is of points, may hold 0 there too."
     assert f"elsewhere does not; that of IndividualMatch, {own}" in first
     assert "p by McNemar's exact test, of IndividualMatch the exact sign test." in first
+
+
+@pytest.fixture
+def group_of_seeds(tmp_path, monkeypatch):
+    """The store with two finished seeds, and the id of their group."""
+    monkeypatch.setenv("CROSSMATCH_HOME", str(tmp_path / "home"))
+    rows = np.random.default_rng(0).normal(size=(8, 6))
+    np.savez(tmp_path / "own.npz", img=rows, cap=rows + 1)
+    job = TTMRun.of_file(tmp_path / "own.npz", options={"iterations": 1, "epochs": 1, "batch": 2})
+    for each in seeded(job, 2, "g-0123abcd"):
+        finish(RunStore(), f"own · seed {each.seed}", each)
+    return RunStore(), "g-0123abcd"
+
+
+@pytest.mark.parametrize("name", ["seeds.zip", "seeds"])
+def test_the_seeds_of_a_group_are_one_file_or_folder_that_comes_back(group_of_seeds, tmp_path, name):
+    """`export run g-…` said that there is no such run; the page Runs packed them."""
+    store, group = group_of_seeds
+    out = tmp_path / name
+    CliRunner().invoke(app, ["export", "run", group, "--out", str(out)], catch_exceptions=False)
+    scores = {run.config["ttm"]["seed"]: store.scores(run.id, 1) for run in store.list()}
+    for run in store.list():
+        store.delete(run.id)
+    done = CliRunner().invoke(app, ["runs", "import", str(out)], catch_exceptions=False)
+    runs = store.list()
+    assert sorted(done.stdout.split()) == sorted(run.id for run in runs) and len(runs) == 2
+    for run in runs:
+        assert np.array_equal(store.scores(run.id, 1), scores[run.config["ttm"]["seed"]])
+        assert run.config["group"] == group and adapted_model(store, run.id).is_dir()
+
+
+def test_of_archives_that_were_exported_together_all_come_back_or_none(group_of_seeds, tmp_path):
+    store, group = group_of_seeds
+    folder = _export_group(store, group, tmp_path / "seeds")
+    last = sorted(folder.iterdir())[-1]
+    last.write_bytes(last.read_bytes()[:300])
+    with pytest.raises(InputError):
+        _import_runs(store, folder)
+    assert len(store.list()) == 2
+    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", zipfile.ZIP_DEFLATED) as whole:
+        whole.writestr("run.zip", bytes(1 << 20))
+    with pytest.raises(InputError, match="holds no run"):
+        _import_runs(store, tmp_path / "bomb.zip")
+
+
+def test_the_models_of_a_group_are_taken_one_by_one_and_it_says_how(group_of_seeds, tmp_path):
+    store, group = group_of_seeds
+    said = CliRunner().invoke(app, ["runs", "export", group, "--out", str(tmp_path / "m.zip")]).exception
+    assert isinstance(said, InputError) and all(f"{run.id} (seed " in str(said) for run in store.list())
+    assert f"crossmatch export run {group} --out FILE.zip" in str(said)

@@ -30,7 +30,7 @@ from core.exchange.layouts import FORMATS, LAYOUTS, Adapted, Result, layout_tabl
 from core.exchange.report import evaluate_all
 from core.exchange.run_table import _ADAPTED as _ADAPTED_KINDS
 from core.exchange.run_table import _groups_said, _settings_said
-from core.exchange.runs import export_run
+from core.exchange.runs import _export_group, export_run
 from core.exchange.seeds import SeedResult
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH
@@ -199,12 +199,13 @@ def _steps(run_id: str) -> list[dict[str, Any]]:
 
 @export_app.command("run", epilog="Example: crossmatch export run RUN --out run.zip")
 def _run(
-    run: options.RunId,
+    run: Annotated[str, typer.Argument(help="Id of a run, or of a group of seeds (g-...).")],
     out: Annotated[Path, typer.Option(help="A new folder, or a file that ends in .zip.")],
     model: Annotated[bool, typer.Option("--model/--no-model", help="With the adapted model.")] = True,
 ) -> None:
-    """A whole run that another machine opens with `crossmatch runs import`."""
-    print_note(f"wrote {export_run(RunStore(), run, out, model)}")
+    """A whole run, or all seeds of a group, that another machine opens with `crossmatch runs import`."""
+    write = _export_group if run.startswith("g-") else export_run
+    print_note(f"wrote {write(RunStore(), run, out, model)}")
 
 
 @export_app.command(

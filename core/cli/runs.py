@@ -27,7 +27,7 @@ from core.exchange.run_table import (
     _seeds_said,
     _settings_said,
 )
-from core.exchange.runs import import_run
+from core.exchange.runs import _import_runs
 from core.exchange.seeds import SeedResult, _below_lines
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
@@ -453,6 +453,12 @@ def _export(
     out: Annotated[Path | None, typer.Option(help="New folder, or a file that ends in .zip.")] = None,
 ) -> None:
     """Write a finished run's adapted model, with its card, to a folder or zip."""
+    if run.startswith("g-"):
+        runs = ", ".join(f"{each.id} (seed {seed_of(each)})" for each in group_runs(RunStore(), run))
+        raise InputError(
+            f"{run} is a group of seeds, and one model is written at a time; name one of {runs}, or take all runs with "
+            f"`crossmatch export run {run} --out FILE.zip`."
+        )
     where = path or out
     if where is None or (path and out):
         raise InputError("Say once where the model is to be written: --out FOLDER, or --out FILE.zip.")
@@ -474,5 +480,7 @@ def _push(
 def _import(
     source: Annotated[Path, typer.Argument(help="Folder or zip from `crossmatch export run`.")],
 ) -> None:
-    """Open a run from another machine: it appears among the runs here, under a new id."""
-    print(import_run(RunStore(), source).id)
+    """Open a run from another machine, or several that were exported together: each appears among the runs here, under
+    a new id."""
+    for run in _import_runs(RunStore(), source):
+        print(run.id)

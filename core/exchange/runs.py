@@ -12,15 +12,20 @@ import re
 import shutil
 import tempfile
 import zipfile
+import zlib
+from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any
 
 from core.base import files
 from core.base.errors import InputError
 from core.base.paths import is_file, is_folder
+from core.base.text import counted
 from core.datasets.downloads import unpack
 from core.exchange._packing import packed
 from core.runs.models import public
+from core.ttm.seeds import group_runs, seed_of
 
 if TYPE_CHECKING:
     from core.runs.store import Run, RunStore
@@ -29,6 +34,7 @@ _FORMAT = 1
 _MOST_BYTES, _MOST_FILES = 8 << 30, 10_000
 _STATUS = ("finished", "stopped", "failed", "interrupted")
 _LARGEST = 1e12  # seconds since the epoch, or iterations
+_DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError)  # what a zip raises
 _ARRAYS = re.compile(r"[0-9]{4}\.npz")
 
 
@@ -45,6 +51,79 @@ def export_run(store: RunStore, run_id: str, out: Path, model: bool = True) -> P
         _write_archive(store, run, folder, model)
         files.write_manifest(folder, kind="crossmatch run", format=_FORMAT)
     return out
+
+
+def _archive_name(run: Run, of_seeds: bool) -> str:
+    """What the archive of a run is called: `seed-0-crossmatch-run-….zip`, the seed where it is one of several."""
+    return f"{f'seed-{seed_of(run)}-' * of_seeds}crossmatch-run-{run.id}.zip"
+
+
+def _export_together(store: RunStore, names: Mapping[str, str], out: Path, model: bool = True) -> Path:
+    """Write the archives of several runs to `out`, a new folder, or one file where it ends in .zip; returns it.
+
+    names : of each archive, and the run that it is of. Raises InputError as `export_run`, and leaves nothing then.
+    """
+    with packed(out) as folder:
+        for name, run_id in names.items():
+            export_run(store, run_id, folder / name, model)
+    return out
+
+
+def _export_group(store: RunStore, group: str, out: Path, model: bool = True) -> Path:
+    """The same of the seeds of a group (`g-...`)."""
+    runs = group_runs(store, group)
+    if live := [run.id for run in runs if run.live]:
+        raise InputError(
+            f"{counted(len(live), 'seed')} of {group} {'has' if len(live) == 1 else 'have'} not ended ({live[0]}); "
+            f"wait, or stop them with `crossmatch runs stop {group}`."
+        )
+    return _export_together(store, {_archive_name(run, True): run.id for run in runs}, out, model)
+
+
+def _archives_within(whole: zipfile.ZipFile, size: int) -> list[zipfile.ZipInfo]:
+    """The archives of several runs that were exported together; [] of a file that is none of these.
+
+    What was packed already hardly shrinks: a file whose archives would fill far more than itself is refused as an
+    archive of one run. size : of the file, in bytes.
+    """
+    inside = whole.infolist()
+    are_archives = bool(inside) and all(each.filename.endswith(".zip") for each in inside)
+    return inside if are_archives and sum(each.file_size for each in inside) <= 2 * size else []
+
+
+def _import_runs(store: RunStore, source: Path) -> list[Run]:
+    """The run of a folder or zip, or those of several that were exported together: all, or none where one of them is
+    damaged."""
+    with tempfile.TemporaryDirectory(prefix="crossmatch-") as place:
+        archives = _archives_at(source, Path(place))
+        runs: list[Run] = []
+        try:
+            for each in archives or [source]:
+                runs.append(import_run(store, each))
+        except BaseException:
+            for run in runs:
+                store.delete(run.id)
+            raise
+    return runs
+
+
+def _archives_at(source: Path, place: Path) -> list[Path]:
+    """The archives of several runs in a folder or zip; [] of what is the run itself. place : where to unpack them."""
+    if is_folder(source):
+        return [] if (source / files.MANIFEST).exists() else sorted(source.glob("*crossmatch-run-*.zip"))
+    if not is_file(source) or not zipfile.is_zipfile(source):
+        return []
+    with (
+        suppress(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError),
+        zipfile.ZipFile(source) as whole,
+    ):
+        found = []
+        for i, each in enumerate(_archives_within(whole, source.stat().st_size)):
+            found.append(place / f"{i}-{PurePosixPath(each.filename).name}")
+            with whole.open(each) as packed_run, found[-1].open("wb") as target:
+                shutil.copyfileobj(packed_run, target, 1 << 20)
+        return found
+    return []
 
 
 def _write_archive(store: RunStore, run: Run, folder: Path, model: bool) -> None:
