@@ -264,13 +264,13 @@ def test_what_evaluate_wrote_stands_among_published_results_and_says_what_makes_
         ),
         (
             evaluated(None, n_groups=40),
-            r"names no benchmark and has 40 groups, Winoground has 400 \(test\) groups of 2x2; choose the set that",
+            r"names no benchmark and has 40 groups, where Winoground has 400 \(test\) groups of 2x2; choose the set",
         ),
         (
             evaluated(None, n_groups=None),
-            "names no benchmark and has groups of unknown number, Winoground has",
+            "names no benchmark and has groups of unknown number, where Winoground has",
         ),
-        (evaluated(None, shape="1x2"), "names no benchmark and has 400 groups of 1x2, Winoground has"),
+        (evaluated(None, shape="1x2"), "names no benchmark and has 400 groups of 1x2, where Winoground has"),
         (evaluated("winoground", metrics={}), "has no group_score"),
         (evaluated("winoground", metrics={"group_score": {"value": "x"}}), "has no group_score"),
         (
@@ -311,7 +311,7 @@ def test_a_score_file_or_a_result_without_a_benchmark_is_taken_as_one_of_the_set
     )
     assert "taken as one of winoground; image i is taken to belong to caption i" in row["note"]
     with pytest.raises(
-        InputError, match=r"400 groups of 2x2, ColorSwap has 300 \(test\) or 700 \(train\) groups"
+        InputError, match=r"400 groups of 2x2, where ColorSwap has 300 \(test\) or 700 \(train\) groups"
     ):
         PublishedSet("ColorSwap").result(path, "group_score")
 
@@ -331,7 +331,7 @@ def test_a_file_of_embeddings_is_one_s_own_result_as_evaluate_reads_it(tmp_path)
         command, ["published", "winoground", str(path), "--json"], catch_exceptions=False
     )
     assert json.loads(told.stdout)["rows"][0]["kind"] and "mine.npz" in told.stdout
-    with pytest.raises(InputError, match=r"400 groups of 2x2, ColorSwap has 300 \(test\) or 700"):
+    with pytest.raises(InputError, match=r"400 groups of 2x2, where ColorSwap has 300 \(test\) or 700"):
         PublishedSet("ColorSwap").result(path, "group_score")
     one = tmp_path / "one.npz"  # a set of groups of one image
     count = datasets.benchmark_entry("sugarcrepe/add_obj").counts["test"][0]
@@ -819,3 +819,21 @@ def test_ones_own_row_in_latex_has_its_names_escaped_and_no_words_of_the_page(ap
     test = typed(app, published_value="31.5", **names)
     latex = next(each.value for each in test.code if "\\begin{tabular}" in each.value)
     assert row in latex and "as typed" not in latex and "your number" not in latex
+
+
+@pytest.mark.parametrize(
+    ("shapes", "says"),
+    [
+        (((9, 6), (9, 6)), "9 images and 9 captions, which cannot form groups of 2 images and 2 captions, those of "
+         "Winoground; choose the set that the file is of or complete the file"),
+        (((5, 3, 6), (5, 3, 6)), "3 images in each group, where Winoground has 2; choose the set that the file is of"),
+    ],
+)  # fmt: skip
+def test_embeddings_of_another_shape_than_the_set_s_name_it_and_ask_for_no_shape(tmp_path, shapes, says):
+    """“give the right shape”, and nobody can give one here: it is the set's."""
+    rng = np.random.default_rng(0)
+    img, cap = (rng.normal(size=shape) for shape in shapes)
+    np.savez(tmp_path / "own.npz", img=img, cap=cap)
+    with pytest.raises(InputError, match=says) as error:
+        PublishedSet.named("winoground").result(tmp_path / "own.npz", "group_score")
+    assert "give the" not in str(error.value)

@@ -80,13 +80,18 @@ class EmbeddingFile:
 
     @classmethod
     def of(
-        cls, image_rows: np.ndarray, caption_rows: np.ndarray, shape: str | tuple[int, int], path: Path | str
+        cls,
+        image_rows: np.ndarray,
+        caption_rows: np.ndarray,
+        shape: str | tuple[int, int],
+        path: Path | str,
+        shape_of: str = "",
     ) -> EmbeddingFile:
         """Embeddings (n*m, d) and (n*k, d) as `read_embeddings` reads them; errors say they are from `path`."""
         m, k = parse_shape(shape) if isinstance(shape, str) else parse_shape("x".join(map(str, shape)))
         given = (
-            _in_rows(np.asarray(image_rows), m, "image", path),
-            _in_rows(np.asarray(caption_rows), k, "caption", path),
+            _in_rows(np.asarray(image_rows), m, "image", path, shape_of),
+            _in_rows(np.asarray(caption_rows), k, "caption", path, shape_of),
         )
         check(path, numbers=max(array.size for array in given))
         images, captions = (
@@ -100,7 +105,7 @@ class EmbeddingFile:
         if len(images) % m or len(captions) % k or len(images) // m != len(captions) // k:
             raise InputError(
                 f"{path} has {len(images)} images and {len(captions)} captions, which cannot form groups of "
-                f"{counted(m, 'image')} and {k} captions; give the right shape or complete the file."
+                f"{counted(m, 'image')} and {k} captions{_right_shape(shape_of)} or complete the file."
             )
         check_shape(path, len(images) // m, m, k)
         check(path, multiplications=len(images) * k * images.shape[1])
@@ -182,7 +187,10 @@ def parse_shape(text: str) -> tuple[int, int]:
 
 
 def read_embeddings(
-    path: Path | str, shape: str | tuple[int, int] = "2x2", data: bytes | None = None
+    path: Path | str,
+    shape: str | tuple[int, int] = "2x2",
+    data: bytes | None = None,
+    shape_of: str = "",
 ) -> EmbeddingFile:
     """Image and caption embeddings from an NPZ file.
 
@@ -191,7 +199,8 @@ def read_embeddings(
     path : holds `img` (n*m, d) and `cap` (n*k, d), float or integer, rows in group order: the m images of group 0, of
         group 1, ..., and likewise the captions; or (n, m, d) and (n, k, d). Common other names of the two are
         understood (`_IMAGE_NAMES`, ...).
-    shape : (m, k) of the groups, as text or numbers. data : the file's bytes, where it is an upload.
+    shape : (m, k) of the groups, as text or numbers. data : the file's bytes, where it is an upload. shape_of : the set
+        whose shape that is, where nobody gives one.
 
     Rows are scaled to length 1. Raises InputError for a file that is no NPZ, an array that is missing or of a wrong
     shape, and for a row that is zero or not finite, naming it.
@@ -208,7 +217,7 @@ def read_embeddings(
             f"captions), or two named 'img' and 'cap', a row for each; it has: {', '.join(arrays) or 'no arrays'}."
         )
     given = _find(arrays, _IMAGE_NAMES, "img", path), _find(arrays, _CAPTION_NAMES, "cap", path)
-    return EmbeddingFile.of(*given, shape, path)
+    return EmbeddingFile.of(*given, shape, path, shape_of)
 
 
 def _holds_embeddings(name: str, content: bytes) -> bool:
@@ -244,14 +253,20 @@ def _find(
     return arrays[matching[0]]
 
 
-def _in_rows(array: np.ndarray, count: int, kind: str, path: Path | str) -> np.ndarray:
+def _right_shape(of: str) -> str:
+    """What to do about embeddings that do not fit a shape. of : the set whose shape it is, "" where it was given."""
+    return f", those of {of}; choose the set that the file is of" if of else "; give the right shape"
+
+
+def _in_rows(array: np.ndarray, count: int, kind: str, path: Path | str, shape_of: str = "") -> np.ndarray:
     """Embeddings by group, (n, m, d), as rows (n*m, d); rows stay as they are."""
     if array.ndim != 3:
         return array
     if array.shape[1] != count:
+        to_do = "choose the set that the file is of" if shape_of else "give the shape of the file's groups"
         raise InputError(
             f"The {kind} embeddings in {path} are of shape {array.shape}: {counted(array.shape[1], kind)} in each "
-            f"group, where the shape that was asked for has {count}; give the shape of the file's groups."
+            f"group, where {shape_of or 'the shape that was asked for'} has {count}; {to_do}."
         )
     return array.reshape(-1, array.shape[2])
 

@@ -314,7 +314,7 @@ class PublishedSet(NamedTuple):
         """
         wanted = self.benchmark(metric)
         command = f"crossmatch {'recall' if metric == _CHOICE else 'evaluate'} {wanted or 'BENCHMARK'} --json"
-        record = _own_record(path, read_bytes(path, data), command, self._shape or _USUAL_SHAPE)
+        record = _own_record(path, read_bytes(path, data), command, self._shape or _USUAL_SHAPE, self.title)
         if not wanted:
             raise InputError(f"{self.title} is no benchmark here: no result of yours can stand beside it.")
         named = record.get("benchmark")
@@ -325,7 +325,9 @@ class PublishedSet(NamedTuple):
         try:
             value, low, high = (float(found[key]) for key in ("value", "low", "high"))
         except (TypeError, KeyError, ValueError):
-            raise InputError(f"{path} has no {metric}; write it again with `{command}`.") from None
+            raise InputError(
+                f"{path} has no {metric} with its interval; write it again with `{command}`."
+            ) from None
         if not 0 <= low <= value <= high <= 100:
             raise InputError(
                 f"{path} has {value} in [{low}, {high}] as {metric}; write it again: `{command}`."
@@ -392,7 +394,8 @@ class PublishedSet(NamedTuple):
         theirs = " of ".join(filter(None, (f"{sizes} groups" if sizes else "groups", right)))
         own = counted(count, "group") if isinstance(count, int) else "groups of unknown number"
         raise InputError(
-            f"{path} names no benchmark and has {own}{f' of {shape}' if shape else ''}, {self.title} has {theirs}; "
+            f"{path} names no benchmark and has {own}{f' of {shape}' if shape else ''}, where {self.title} has "
+            f"{theirs}; "
             f"choose the set that the file is of, or write a result of {wanted} with `{command}`."
         )
 
@@ -434,18 +437,27 @@ def _right_groups(percent: float, decimals: int, count: int) -> int:
     )
 
 
-def _own_record(path: Path, content: bytes, command: str, shape: tuple[int, int]) -> dict[str, Any]:
+def _own_record(
+    path: Path, content: bytes, command: str, shape: tuple[int, int], title: str
+) -> dict[str, Any]:
     """What a file says of its metrics, as `crossmatch evaluate` writes it; a file of scores or embeddings is measured.
 
-    command : what writes one. shape : of the groups of embeddings. Raises InputError for another file.
+    command : what writes one. shape : of the groups of embeddings, that of the set `title`. Raises InputError for
+    another file.
     """
     if _holds_embeddings(path.name, content):
-        return Evaluation.of(read_embeddings(path, shape, content).group_scores(), None).record()
+        file = read_embeddings(path, shape, content, shape_of=title)
+        return Evaluation.of(file.group_scores(), None).record()
     if path.suffix.lower() in _SCORE_ENDINGS:
         return _measured_scores(path, content)
     try:
         record = parse_json(content, path)
     except InputError as error:  # half a file, a table of scores
+        if path.suffix.lower() not in (".json", ".jsonl"):
+            raise InputError(
+                f"{path} is no file of scores or embeddings, nor JSON; choose one of these, or write a result with "
+                f"`{command}`."
+            ) from None
         raise InputError(f"{str(error).rpartition('; ')[0]}; write one with `{command}`.") from None
     metrics = record.get("metrics") if isinstance(record, dict) else None
     if isinstance(metrics, dict) and all(isinstance(each, dict) for each in metrics.values()):
