@@ -200,7 +200,7 @@ class StyledDocument:
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
         style, script = ((STYLE / name).read_bytes() for name in ("style.css", "start.js"))
-        # In the body, not the head: Streamlit adds its own rules to the head, and of two that weigh the same the later wins.
+        # In the body: Streamlit adds its own rules to the head, and of two that weigh the same the later one wins.
         self._look = b"<style>" + style + b"</style><script>" + script + b"</script>"
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
