@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -215,7 +215,7 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     shown, compared = with_intervals(table), paired.differences(a, b)
     compared = {name: compared[name] for name in Metric.same(compared)}
     st.header("Every metric, with its test", anchor=False)
-    columns = columns_of(shown, sides, a.clusters or b.clusters)
+    columns = columns_of(shown, sides, a.clusters or b.clusters, compared)
     difference_table(shown, columns, columns.measured)
     hanging = a.clusters or b.clusters
     corrected = (
@@ -226,8 +226,12 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     )
     shares = [METRICS[name].label for name in Metric.same(a.metrics) if METRICS[name].share]
     of = f"Percent of groups; {shares[0]}: of images." if shares else "Percent of groups."
+    counted_so = paired._counted_said(compared, "that one")
+    only = f" “Only”: groups, {counted_so}." if counted_so else ""
     st.caption(
-        escape_markdown(f"{of} Difference: {second} − {first} in percentage points, with its 95 % interval.")
+        escape_markdown(
+            f"{of} Difference: {second} − {first} in percentage points, with its 95 % interval.{only}"
+        )
     )
     with st.expander("How intervals and p are made", icon=":material/help:"):
         st.markdown(
@@ -262,7 +266,7 @@ def more_on_the_test(a: Evaluation, b: Evaluation, sides: tuple[Side, Side], tab
     if box.open:
         with box:
             shown = with_intervals(table)
-            columns = columns_of(shown, sides, a.clusters or b.clusters)
+            columns = columns_of(shown, sides, a.clusters or b.clusters, ())
             difference_table(shown, columns, columns.rest)
     match = paired.differences(a, b, [GROUP_MATCH])[GROUP_MATCH]
     groups_needed(len(a.ids), 100 * (match.fixed + match.broken) / len(a.ids))
@@ -282,8 +286,10 @@ class Columns(NamedTuple):
     rest: list[str]
 
 
-def columns_of(table: pd.DataFrame, sides: tuple[Side, Side], hanging: Clusters | None) -> Columns:
-    """hanging : what groups share, None where each stands by itself."""
+def columns_of(
+    table: pd.DataFrame, sides: tuple[Side, Side], hanging: Clusters | None, compared: Iterable[str]
+) -> Columns:
+    """hanging : what groups share, None where each stands by itself. compared : the keys of the metrics."""
     by = "" if hanging is None else hanging.by
     apart, alone, test = (
         (f"B − A by {by}: 95 %", f"p by {by}", f"p by {by} (Holm)") if by else ("", "p", "p (Holm)")
@@ -310,7 +316,11 @@ def columns_of(table: pd.DataFrame, sides: tuple[Side, Side], hanging: Clusters 
         "detectable": DETECTABLE,
     }
     names = [escape_markdown(side.name) for side in (a, b)]
-    helps |= {key: f"Groups that {name} alone has right." for key, name in zip(WINNERS, names, strict=True)}
+    counted_so = [f"; {said}" if (said := paired._counted_said(compared, name)) else "" for name in names]
+    helps |= {
+        key: f"Groups that {name} alone has right{said}."
+        for key, name, said in zip(WINNERS, names, counted_so, strict=True)
+    }
     helps |= {a.column: names[0], b.column: names[1], "B − A": f"{names[1]} − {names[0]}"}
     config = {
         name: st.column_config.Column(heads.get(name), help=helps.get(name)) for name in [*measured, *rest]

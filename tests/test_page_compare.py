@@ -446,6 +446,18 @@ def test_two_files_are_compared_with_the_paired_test(app, tmp_path):
     assert '"name":"b.csv"' in str(test.get("plotly_chart")[0].proto.spec)  # the figure names them
 
 
+def test_page_and_report_say_that_individualmatch_counts_groups_with_more_images_right(app, exported):
+    """101 / 38 stood beside IndividualMatch under “only … right”: groups with more images right, which nothing said."""
+    test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
+    said = "by IndividualMatch those of which {} has more images right"
+    assert f"“Only”: groups, {said.format('that one')}." in text(test).replace("\\", "")
+    heads = json.loads(test.dataframe[0].proto.columns)
+    for key, name in (("only A right", "builtin/clip"), ("only B right", "builtin/siglip")):
+        assert heads[key]["help"] == f"Groups that {name} alone has right; {said.format(name)}."
+    report = " ".join(unescape(exported[-1]["report"]().decode()).split())
+    assert f"the groups that only one of them has right ({said.format('that one')})" in report
+
+
 def test_groups_of_files_without_pictures_share_none(app, tmp_path):
     """Their images have no names: "image A" of one group is not that of another."""
     entries = [

@@ -86,8 +86,28 @@ def test_a_file_of_a_comparison_has_whole_p_values_their_test_what_is_compared_a
     assert by.loc["IndividualMatch", "A: interval"] == "95 % Clopper-Pearson, of effective answers"
     assert list(shown).index("A: interval") == list(shown).index("A: high") + 1
     assert {*shown["groups"]} == {70}
-    assert {*shown["unit"]} == {"percent; B − A and detectable in percentage points"}
+    assert by.loc["GroupMatch", "unit"] == "percent; B − A and detectable in percentage points"
     assert {*_comparison_file(*pair, ("one", "two"), True)["paired"]} == {"in the order of the files"}
+
+
+def test_a_file_of_a_comparison_says_what_it_counts_by_a_metric_of_images():
+    """101 and 38 beside IndividualMatch were groups with more images right, and stood as groups that are right."""
+    three, two, none = np.eye(3), np.eye(3)[[0, 2, 1]], np.eye(3)[[1, 2, 0]]
+    truth = np.tile(np.arange(3), (4, 1))
+    # matched: A has 3, 0, 1, 1 images right, B 1, 3, 3, 1: one group has more with A, of which it is not all others
+    pair = [
+        Evaluation.of(np.array(groups, float), truth, ("p", "q", "r", "s"))
+        for groups in ([three, none, two, two], [two, three, three, two])
+    ]
+    rows = _comparison_file(*pair, ("one", "two")).set_index("metric")
+    assert rows.loc["IndividualMatch", ["only A right", "only B right"]].tolist() == [1, 2]
+    said = "only A right and only B right: groups, by IndividualMatch those of which that one has more images right"
+    assert {name for name, unit in rows["unit"].items() if said in unit} == {"IndividualMatch"}
+
+
+def test_of_groups_of_one_image_no_file_speaks_of_more_images_right():
+    pair = [Evaluation.of(np.array([[row]]), [[0]], ("p",)) for row in ([1.0, 0.0], [0.0, 1.0])]
+    assert not _comparison_file(*pair, ("one", "two"))["unit"].str.contains("images").any()
 
 
 def test_a_tie_is_right_for_nobody():

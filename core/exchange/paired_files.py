@@ -13,7 +13,7 @@ from core.base.text import _rounded
 from core.exchange.run_table import _software_version
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import GROUP_MATCH, METRICS
-from core.metrics.paired import _PAIRED_INTERVAL, _interval_named, comparison_table
+from core.metrics.paired import _PAIRED_INTERVAL, _counted_said, _interval_named, comparison_table
 
 
 def _comparison_file(
@@ -35,7 +35,12 @@ def _comparison_file(
         how = _PAIRED_INTERVAL if of == "B − A" else f"{_PAIRED_INTERVAL}, of clusters"
         table.insert(list(table).index(end) + 1, f"{of}: interval", how)
     more = {"paired": "in the order of the files"} if in_order else {}
-    return _with_origin(table.assign(**more), names, len(a.ids))
+    table = _with_origin(table.assign(**more), names, len(a.ids))
+    counted = [
+        _counted_said([shares[label]] if label in shares else [], "that one") for label in table["metric"]
+    ]
+    table["unit"] += [f"; only A right and only B right: groups, {said}" if said else "" for said in counted]
+    return table
 
 
 def _with_origin(table: pd.DataFrame, names: Sequence[str], groups: int | None) -> pd.DataFrame:

@@ -38,6 +38,7 @@ from core.metrics.group_metrics import GroupData, Metric
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, description_of, headline_metrics
 from core.metrics.paired import (
     _PAIRED_INTERVALS,
+    _counted_said,
     _exact_tests,
     _interval_note,
     _interval_rule,
@@ -382,10 +383,12 @@ def _difference_table(pairs: Sequence[_Pair]) -> str:
         "</th><th>Only the first right</th><th>p</th><th>Holm</th></tr>"
     )
     tests = sum(len(pair.tests) for pair in pairs)
+    said = _counted_said(pairs[0].tests, "that one")
+    counted_so = f" ({said})" if said else ""
     corrected = f"; Holm: its p corrected for all {tests} comparisons of this page" if tests > 1 else ""
     note = (
         "The same groups under both models: percentage points with their 95 % interval "
-        f"({_PAIRED_INTERVALS}), the groups that only one of them has right, and p on these by "
+        f"({_PAIRED_INTERVALS}), the groups that only one of them has right{counted_so}, and p on these by "
         f"{_exact_tests(pairs[0].metrics)}{corrected}. {_moved_in(pairs)} {_exact_differences(2)}"
     )
     return (

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -268,6 +268,13 @@ def _moved_said(found: Mapping[str, Comparison], deciding: bool = False) -> str:
                 of.append(f"{_label_of(name)}{f' by {by}' if by and not deciding else ''}")
     told = [f"{', '.join(of)} is {way} by {test}" for (way, test), of in moved.items()]
     return f"The interval of {', that of '.join(told)}." if told else ""
+
+
+def _counted_said(names: Iterable[str], side: str) -> str:
+    """After the groups that one side alone has right: what they are by a metric of parts, of whose points they are no
+    share, as a group may have one part more right or several; "" where no metric is one. names : keys of metrics."""
+    shares = [_label_of(name) for name in names if _counts_parts(name)]
+    return f"by {', '.join(shares)} those of which {side} has more images right" if shares else ""
 
 
 def _interval_rule(found: Mapping[str, Comparison]) -> str:
