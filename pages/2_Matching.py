@@ -23,7 +23,7 @@ from core.metrics.evaluation import MAX_SLICES, Evaluation
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from ui import ladder
 from ui.export import MARGIN_NOTE, bars_note, csv_button, groups_table, row_names, selection_name, tags_table
-from ui.formatting import against_chance
+from ui.formatting import against_chance, by_shared, say_interval_to_quote
 from ui.selection import last_benchmark
 from ui.uploads import FORMATS, new_upload, show_left_out, stored_upload
 
@@ -89,9 +89,10 @@ def cards(evaluation: Evaluation) -> None:
     st.html(f'<details class="cm-fold"><summary>{FOLDED}</summary></details>')
     with st.container(key="metric-cards"):
         grid = ui.metric_grid(len(evaluation.metrics))
-    for name, estimate in evaluation.metrics.items():
-        with grid.cell():
-            ui.metric_card(name, estimate)
+        for name, estimate in evaluation.metrics.items():
+            with grid.cell():
+                ui.metric_card(name, estimate)
+        say_interval_to_quote(filter(by_shared, evaluation.metrics.values()))
 
 
 def overview(evaluation: Evaluation, name: str) -> go.Figure:

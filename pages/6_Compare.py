@@ -33,7 +33,7 @@ from ui.compared import (
     sides_of,
 )
 from ui.export import bars_note, pair_name, row_names
-from ui.formatting import anchor, p_text
+from ui.formatting import anchor, interval_to_quote, p_text
 from ui.groups_needed import groups_needed
 from ui.history import page_is_drawn_again
 from ui.images import group_under_several
@@ -231,6 +231,7 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     st.caption(
         escape_markdown(
             f"{of} Difference: {second} − {first} in percentage points, with its 95 % interval.{only}"
+            f"{'' if hanging is None else f' {interval_to_quote(hanging.by)}'}"
         )
     )
     with st.expander("How intervals and p are made", icon=":material/help:"):
@@ -321,6 +322,8 @@ def columns_of(
         key: f"Groups that {name} alone has right{said}."
         for key, name, said in zip(WINNERS, names, counted_so, strict=True)
     }
+    if by:
+        helps[apart] = interval_to_quote(by)
     helps |= {a.column: names[0], b.column: names[1], "B − A": f"{names[1]} − {names[0]}"}
     config = {
         name: st.column_config.Column(heads.get(name), help=helps.get(name)) for name in [*measured, *rest]
@@ -424,10 +427,8 @@ def counts(match: Comparison, n: int, tests: int = 1) -> str:
 
 def cluster_note(clusters: Clusters) -> str:
     """What “by image” means in the table."""
-    return (
-        f" By {clusters.by}: groups that share one count together, {clusters.count} clusters in place of "
-        f"{len(clusters.labels)} groups{clusters.dominated}."
-    )
+    of = f"{clusters.count} clusters in place of {len(clusters.labels)} groups"
+    return f" {interval_to_quote(clusters.by, of).removesuffix('.')}{clusters.dominated}."
 
 
 def differing(a: Evaluation, b: Evaluation, groups: GroupSet, sides: tuple[Side, Side]) -> None:

@@ -35,7 +35,7 @@ from core.scoring.cache import ScoreCache
 from ui import import_workbench, misplaced
 from ui.compute_queue import READING
 from ui.export import MARGIN_NOTE, groups_table, measured_name, metrics_table
-from ui.formatting import against_chance, of_groups
+from ui.formatting import against_chance, by_shared, of_groups, say_interval_to_quote
 from ui.misplaced import WAY_IMAGES, WAY_SCORES
 from ui.page import ask_beside, error_text
 from ui.uploads import (
@@ -398,6 +398,7 @@ def cards(evaluation: Evaluation) -> None:
         for name, estimate in found.items():
             with grid.cell():
                 ui.metric_card(name, estimate)
+        say_interval_to_quote(filter(by_shared, found.values()))
 
 
 def what_metrics_ask(evaluation: Evaluation) -> None:

@@ -244,6 +244,16 @@ ENDS = {
 
 
 @pytest.mark.parametrize("name", LESSONS)
+def test_a_lesson_with_an_interval_by_caption_says_once_what_that_is_and_that_it_is_the_one_to_quote(
+    app, name
+):
+    """Lesson 3 had “95 % interval 98.8–100.0, by caption 98.7–100.0”, and nothing said what the second was."""
+    said = text(predict(app(PAGE, lesson=name)))
+    told = said.count("groups that share one count as one. Quote this interval.")
+    assert told == bool(re.search(r"interval [\d.–\u2060]+, (also )?by (caption|image)", said))
+
+
+@pytest.mark.parametrize("name", LESSONS)
 def test_a_lesson_ends_on_the_page_that_it_names_and_shows_what_it_promises(app, name):
     test = predict(app(PAGE, lesson=name))
     (link,) = (

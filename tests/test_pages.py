@@ -460,6 +460,15 @@ def test_the_exported_command_says_of_the_threshold_what_the_page_says(app, monk
     assert said.splitlines()[-1] == f"threshold 0.3: {seen}"
 
 
+def test_cards_with_an_interval_by_caption_say_once_what_that_is_and_that_it_is_the_one_to_quote(app):
+    said = "By caption: groups that share one count as one{}. Quote this interval."
+    test = app(MATCHING, set="scenes/triples", model="builtin/blip-caption")
+    assert "by shared caption: 36.6–48.2" in text(test) and text(test).count(said.format("")) == 1
+    assert [said.format(" (228 clusters)") in metric.help for metric in test.metric] == [True] * 5
+    without = app(MATCHING, set="scenes/left-right", model="builtin/clip")  # as printed both are the same
+    assert "by shared" not in text(without) and said.format("") not in text(without)
+
+
 def test_every_cell_of_the_table_of_outcomes_opens_its_groups(app):
     test = app(MATCHING, set="scenes/left-right")
     cells = [b for b in test.button if "GroupMatch" in b.label and "**" in b.label]

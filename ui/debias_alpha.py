@@ -30,6 +30,7 @@ from ui.formatting import (
     estimate_columns,
     exact_differences_once,
     interval_text,
+    interval_to_quote,
     metric_card,
     metric_grid,
     true_minus,
@@ -187,7 +188,8 @@ def _reasons(study: AlphaStudy, metric: str) -> None:
         read = _ALPHAS.format(
             label=METRICS[metric].label, tuned=TUNED_ON_TEST, where=_where_highest(study, metric)
         )
-        st.caption(f"{read}{exact_differences_once('curve')}")
+        by = "" if study.clusters is None else f" {interval_to_quote(study.clusters.by)}"
+        st.caption(f"{read}{exact_differences_once('curve')}{by}")
 
 
 def _curves_latex(inputs: DebiasInputs, alpha: float) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -77,10 +77,8 @@ def metric_card(name: str, estimate: Estimate, change: str | None = None) -> Non
     note = "Below: exact 95 % interval over groups, chance level, tied groups (a tie counts as wrong)."
     interval, clustered = f"95 %: {_pct(estimate.low)}–{_pct(estimate.high)}", estimate.clustered
     if clustered is not None:
-        by = f"{_pct(clustered.low)}–{_pct(clustered.high)}{clustered.dominated}"
-        if not interval.endswith(f" {by}"):  # else it says nothing that the line above does not
-            interval += f"  \nby shared {clustered.by}: {by}"
-        note += f" By shared {clustered.by}: groups that share one count together, as {clustered.clusters} clusters."
+        interval += f"  \n{by}" if (by := by_shared(estimate)) else ""
+        note += f" {interval_to_quote(clustered.by, f'{clustered.clusters} clusters')}"
     with st.container(border=True, gap="xxsmall"):
         st.metric(
             label,
@@ -91,6 +89,32 @@ def metric_card(name: str, estimate: Estimate, change: str | None = None) -> Non
             help=f"{meaning}\n\n{note}",
         )
         st.caption(f"{interval}  \nchance {_pct(estimate.chance)} · {estimate.tied}")
+
+
+def by_shared(estimate: Estimate) -> str:
+    """`by shared caption: 36.6–48.2`; "" where it is the interval over groups, as both are printed."""
+    c = estimate.clustered
+    ends = "" if c is None else f"{_pct(c.low)}–{_pct(c.high)}{c.dominated}"
+    same = c is None or ends == f"{_pct(estimate.low)}–{_pct(estimate.high)}"
+    return "" if c is None or same else f"by shared {c.by}: {ends}"
+
+
+def interval_to_quote(by: str, clusters: str = "") -> str:
+    """What “by caption” says of an interval, and which of the two is quoted: that of `Estimate.bounds`.
+
+    clusters : how many there are.
+
+    >>> interval_to_quote("caption", "299 clusters")
+    'By caption: groups that share one count as one (299 clusters). Quote this interval.'
+    """
+    return f"By {by}: groups that share one count as one{f' ({clusters})' if clusters else ''}. Quote this interval."
+
+
+def say_interval_to_quote(found: Iterable[Estimate]) -> None:
+    """Below accuracies, once, what their second interval is, where any of them has one."""
+    by = next((e.clustered.by for e in found if e.clustered is not None), "")
+    if by:
+        st.caption(interval_to_quote(by))
 
 
 def of_groups(found: Mapping[str, Estimate]) -> dict[str, Estimate]:

@@ -24,7 +24,7 @@ from core.runs.store import Run, RunStore
 from core.ttm.run import LedgerRun, adaptation
 from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, export_section
-from ui.formatting import anchor, exact_differences_once, true_minus, unbroken
+from ui.formatting import anchor, exact_differences_once, interval_to_quote, true_minus, unbroken
 from ui.runs import live_section, open_run, run_groups, settings_line
 
 TITLE = "Where does the gain come from?"
@@ -193,7 +193,8 @@ def draw(record: Mapping[str, Any], key: str) -> None:
         _part(rows[name or "metric"])
         st.markdown("**GroupScore and GroupMatch of every model**")
         st.dataframe(_models(record), hide_index=True)
-        st.caption(NOT_IDENTIFIED)
+        hanging = next(filter(None, (row.get("clustered") for row in rows.values())), None)
+        st.caption(f"{interval_to_quote(hanging['by'])} {NOT_IDENTIFIED}" if hanging else NOT_IDENTIFIED)
 
 
 def _reading(record: Mapping[str, Any]) -> str:

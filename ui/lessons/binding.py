@@ -14,7 +14,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.groups import TEXT_SCORE
 from ui.export import chart
 from ui.fields import slider
-from ui.formatting import true_minus, unbroken
+from ui.formatting import say_interval_to_quote, true_minus, unbroken
 from ui.images import draw_group
 from ui.lessons import elements
 from ui.loaders import load_groups
@@ -117,6 +117,7 @@ def by_mistake(parts: dict[str, Evaluation]) -> None:
         chart(figures.bars_figure(data, 300), alt, "binding")
     with right:
         st.markdown("\n".join(f"- {line}" for line in lines))
+        say_interval_to_quote(part.metrics[TEXT_SCORE] for part in parts.values())
 
 
 def try_mistakes(parts: dict[str, Evaluation]) -> None:

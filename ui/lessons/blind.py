@@ -11,6 +11,7 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.groups import TEXT_SCORE
 from ui.export import chart
 from ui.fields import slider
+from ui.formatting import say_interval_to_quote
 from ui.images import draw_group
 from ui.lessons import elements
 
@@ -68,6 +69,7 @@ def both_sets(evaluations: dict[str, Evaluation]) -> None:
         chart(figures.bars_figure(data, 300), alt, "blind")
     with right:
         st.markdown("\n".join(f"- {line}" for line in lines))
+        say_interval_to_quote(row[TEXT_SCORE] for row in rows.values())
 
 
 def read_captions(evaluations: dict[str, Evaluation]) -> None:

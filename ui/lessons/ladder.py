@@ -10,7 +10,8 @@ import streamlit as st
 from core.base.text import _pct, _signed
 from core.ladder.ladder import Ladder
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE
-from ui.formatting import true_minus
+from core.metrics.statistics import Estimate
+from ui.formatting import say_interval_to_quote, true_minus
 from ui.ladder import PAGE, draw, line, shipped
 from ui.lessons import elements
 
@@ -39,6 +40,7 @@ def show() -> None:
     with right:
         elements.define(GROUP_SCORE, GROUP_MATCH)
         st.markdown(f"The built-in CLIP, all groups: GroupMatch {line(own[GROUP_MATCH])}.")
+        say_interval_to_quote([Estimate.of_record(own[GROUP_MATCH])])
         choice = elements.predict(
             "ladder",
             f"GroupMatch is {_pct(own[GROUP_MATCH]['value'])} % here. Where is most of the rest lost?",

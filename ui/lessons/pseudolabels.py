@@ -18,7 +18,7 @@ from core.metrics.groups import GROUP_MATCH, METRICS
 from ui.chart_clicks import clicked_point
 from ui.export import chart
 from ui.fields import slider
-from ui.formatting import unbroken
+from ui.formatting import say_interval_to_quote, unbroken
 from ui.images import draw_group
 from ui.lessons import elements
 
@@ -109,6 +109,7 @@ def compare_the_surest(evaluation: Evaluation, choice: str) -> None:
         f"- {label} of all groups: {metric_line(everyone)}"
     )
     st.markdown(unbroken(said))
+    say_interval_to_quote([everyone])
 
 
 def chosen_captions(evaluation: Evaluation, index: int) -> str:
