@@ -1004,6 +1004,8 @@ def test_on_a_laptop_the_figure_over_alpha_is_within_the_first_screen(visit, pat
     settle(page)
     verdict, figure = (page.evaluate(BOXES, f".st-key-{key}")[0] for key in ("alpha-verdict", "alpha-curve"))
     assert verdict["bottom"] < figure["top"] and figure["bottom"] < 768
+    key = page.evaluate(BOXES, ".st-key-alpha-key")[0]
+    assert figure["bottom"] <= key["top"] < figure["bottom"] + 10 and key["width"] < figure["width"] + 10
     # Its curves had 149 pixels for 104 points; seven points were ten pixels. Then 204, below two lines, now one.
     plot = page.evaluate(BOXES, ".st-key-alpha-curve .nsewdrag")[0]
     assert plot["bottom"] - plot["top"] > 245
@@ -1195,6 +1197,9 @@ def test_on_a_phone_the_views_of_debias_are_two_lines_above_what_alpha_changes_a
     assert verdict["bottom"] < figure["top"] and figure["bottom"] < 900
     # What is said of the figure stood between it and its slider, which were never on the screen together.
     assert figure["bottom"] < controls["top"] < figure["bottom"] + 60
+    # What band, star and strip are stood 265 pixels below the figure, off the screen.
+    key = page.evaluate(BOXES, ".st-key-alpha-key")[0]
+    assert figure["bottom"] <= key["top"] < figure["bottom"] + 10 and key["bottom"] < controls["top"]
     assert views["bottom"] < verdict["top"] and views["bottom"] - views["top"] < 90
     buttons = [button.bounding_box() for button in page.locator(".st-key-view button").all()]
     assert len(buttons) == 7 and len({box["y"] for box in buttons}) == 2

@@ -537,12 +537,13 @@ def test_below_the_figure_stands_one_note_and_then_the_group(app):
     elements = [e for e in app(bare=True).main if str(getattr(e, "value", ""))]
     said = [str(e.value) for e in elements]
     note = next(i for i, each in enumerate(said) if each.startswith("Shaded"))
-    assert len(said[note]) < 165  # one line of a laptop
-    # Above the figure, beside which stand the group's name, its two matrices and what alpha turns.
-    assert "no debiasing: TextScore" in " ".join(said[note - 8 : note])
-    assert "What α turns" in said[note - 1] and said[note - 2].count("<table") == 2
+    assert len(said[note]) < 165  # two lines of the figure's width
+    # Beside figure and note stand the group's name, its two matrices and what alpha turns.
+    assert "no debiasing: TextScore" in " ".join(said[:note])
+    group = said.index("One group, before and after")
+    assert "What α turns" in said[group - 1] and said[group - 2].count("<table") == 2
     assert sum(each.count("<table") for each in said) == 2  # and no second copy
-    assert said[note + 1] == "One group, before and after"
+    assert note < group - 2 and not any(each.startswith("Press") for each in said[note + 1 : group])
     protocol = next(i for i, e in enumerate(said) if e.startswith("Percent with 95 % intervals"))
     assert protocol < next(i for i, e in enumerate(said) if "This page opens" in e)
 
@@ -757,7 +758,7 @@ def test_where_alpha_helps_little_the_page_leads_to_where_it_helps(app, monkeypa
 def test_an_alpha_that_nobody_chose_says_where_it_comes_from(app, scored):
     study = scored[1][SET]
     test = app(group=study.ids[0])
-    assert "The slider is at α = 0. Beside it: α = " in text(test)
+    assert "The slider is at α = 0. It is compared with α = " in text(test)
     fine(test.slider(key="alpha").set_value(0.5).run())
     assert "The slider is at α = 0" not in text(test)
 

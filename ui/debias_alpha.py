@@ -129,8 +129,10 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
     says.markdown(_at_alpha(study, alpha, metric))
     with drawn:
         _curve_section(study, figure, alpha, metric)
+        st.container(key="alpha-key").caption(unbroken(_drawn(study, metric)))
     best = study.best(metric)
-    notes.caption(unbroken(f"{_drawn(study, metric)} {_edge_text(best.value, best.intervals)}".rstrip()))
+    if edge := _edge_text(best.value, best.intervals):
+        notes.caption(unbroken(edge))
     index = _one_group(study, groups, alpha, metric, matrices)
     # Open or not, it stays so while alpha moves: its label has no alpha in it.
     with st.expander("Every metric at this α", icon=":material/grid_view:", key="every-metric"):
@@ -332,7 +334,7 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
 
 
 def _drawn(study: AlphaStudy, metric: str) -> str:
-    """What the figure's band, line, star and strip are, of those that it has: one line of a laptop."""
+    """What the figure's band, line, star and strip are, of those that it has: two lines below it."""
     data = _curve_data(study, metric)
     dotted = "dotted: chance" if figures._chance_is_on_axis(data) else "↓: chance, below the axis"
     best = "best of 0 to 1 on these groups"
@@ -748,7 +750,7 @@ def _instead_of_zero(alpha: float, metric: str) -> str:
     """Where the alpha comes from that is compared with 0 while the slider is at 0."""
     most = f"has the most {METRICS[metric].label} on all of these groups"
     what = "removes all of the prior" if alpha == 1 else most
-    return f"The slider is at α = 0. Beside it: α = {_alpha_text(alpha)}, which {what}."
+    return f"The slider is at α = 0. It is compared with α = {_alpha_text(alpha)}, which {what}."
 
 
 def _formula(alpha: float) -> None:
