@@ -1126,3 +1126,9 @@ def test_the_page_says_that_log_p_of_a_sentence_is_a_mean_over_its_tokens_and_wh
         test
     ) and "means over a sentence's tokens" in text(test)
     assert "best of 0 to 1 on these groups" in text(test)
+
+
+def test_each_column_of_the_retrieval_table_says_its_direction(app):
+    """Two columns were headed “R@5”."""
+    (table,) = [each.value for each in app(view="Retrieval").dataframe if "α" in each.value]
+    assert [name for name in table if "R@5" in name] == ["image to text R@5", "text to image R@5"]

@@ -486,9 +486,9 @@ def _retrieval_table(stored: dict) -> pd.DataFrame:
                     label: interval_text(row["metrics"][metric])
                     for metric, label in (
                         (IMAGE_TO_TEXT, "image to text R@1"),
-                        ("image_to_text_r5", "R@5"),
+                        ("image_to_text_r5", "image to text R@5"),
                         (TEXT_TO_IMAGE, "text to image R@1"),
-                        ("text_to_image_r5", "R@5 "),
+                        ("text_to_image_r5", "text to image R@5"),
                     )
                 },
                 "chance R@1": _pct(row["metrics"][IMAGE_TO_TEXT]["chance"]),
