@@ -50,7 +50,7 @@ def answer(kind, body, accept=b"text/html"):
 
 def test_the_document_holds_the_style_before_anything_is_drawn():
     headers, body, seen = answer(b"text/html; charset=utf-8", b"<html><head></head><body></body></html>")
-    # in the body: Streamlit adds rules to the head, which would win over ours of the same weight until a page brings it again
+    # in the body: rules that Streamlit adds to the head would win over ours of the same weight
     assert body.startswith(b"<html><head></head><body><style>") and body.endswith(b"</body></html>")
     assert b".cm-match" in body
     assert body.index(b"<script>") > body.index(b"</style>") and b"stSidebarCollapsed-" in body
