@@ -296,7 +296,9 @@ def columns_of(
         (f"B − A by {by}: 95 %", f"p by {by}", f"p by {by} (Holm)") if by else ("", "p", "p (Holm)")
     )
     a, b = sides
-    measured = ["metric", a.column, b.column, "chance", "B − A", "B − A: 95 %", apart, *WINNERS, alone, test]
+    # What decides stands beside the metric, for a phone, which shows five columns: by cluster where groups hang together.
+    deciding = ["B − A", *(["B − A: 95 %"] if not by else [apart]), test]
+    measured = ["metric", *deciding, a.column, b.column, "chance", "B − A: 95 %", *WINNERS, alone]
     own = [f"{side.column}: {what}" for side in sides for what in ("95 %", "tied")]
     rest = ["metric", *own, "p", "p (Holm)", "test", test, "detectable", f"detectable by {by}" if by else ""]
     heads = {a.column: a.short, b.column: b.short, "B − A": "difference", "B − A: 95 %": "95 %"}
@@ -306,6 +308,7 @@ def columns_of(
     heads |= {
         apart: f"95 % by {by}",
         alone: f"p by {by}" if by else ALONE,
+        test: "p (Holm)",
         **{key: winner_text(key, sides).removesuffix(" right") for key in WINNERS},
     }
     helps = {
@@ -325,8 +328,10 @@ def columns_of(
     if by:
         helps[apart] = interval_to_quote(by)
     helps |= {a.column: names[0], b.column: names[1], "B − A": f"{names[1]} − {names[0]}"}
+    left: dict[str, Any] = dict.fromkeys((apart, "B − A: 95 %", test), "left")  # the end of a p was cut on a phone
     config = {
-        name: st.column_config.Column(heads.get(name), help=helps.get(name)) for name in [*measured, *rest]
+        name: st.column_config.Column(heads.get(name), help=helps.get(name), alignment=left.get(name))
+        for name in [*measured, *rest]
     }
     orders = ([name for name in dict.fromkeys(order) if name in table] for order in (measured, rest))
     return Columns(config, *orders)

@@ -233,19 +233,23 @@ def test_a_percentage_that_ends_in_a_half_is_the_same_on_cards_bars_and_in_sente
     assert not [page for page in whole if "61.2 " in page]
 
 
-def test_the_table_has_each_p_alone_before_the_corrected_one_and_says_that_intervals_are_not_corrected(app):
-    """ImageScore had +3.6 to +44.0 beside p 0.12, and nothing said that the interval was of it alone."""
+def test_the_table_begins_with_what_decides_and_says_that_intervals_are_not_corrected(app):
+    """ImageScore had +3.6 to +44.0 beside p 0.12, and nothing said that the interval was of it alone; and a phone
+    showed both accuracies and chance, without interval and p."""
     for name, count in (("a.csv", 8), ("b.csv", 13)):
         UploadStore().add(name, right_in(count, 40), "")
     test = app(COMPARE, set="upload/a.csv", other="upload/b.csv")
-    assert list(test.dataframe[0].proto.column_order)[-2:] == ["p", "p (Holm)"]
+    order = list(test.dataframe[0].proto.column_order)
+    assert order[1:4] == ["B − A", "B − A: 95 %", "p (Holm)"] and order[-1] == "p"
     assert '"p (alone)"' in test.dataframe[0].proto.columns
     said = text(test).replace("\\", "")
     assert (
         "Intervals and p (alone) are of each metric alone; p (Holm) is corrected for these 5 metrics." in said
     )
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
-    assert list(test.dataframe[0].proto.column_order)[-2:] == ["p by caption", "p by caption (Holm)"]
+    order = list(test.dataframe[0].proto.column_order)
+    assert order[1:4] == ["B − A", "B − A by caption: 95 %", "p by caption (Holm)"]
+    assert order[-1] == "p by caption"
     assert "Intervals and p are of each metric alone" in text(test)
 
 

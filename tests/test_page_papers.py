@@ -853,6 +853,21 @@ def test_a_phone_has_the_columns_in_sight_of_which_sentence_and_figure_speak(tab
     assert "cm-fits" in own and re.findall(r'<th scope="col">(.*?)</th>', own)[:3] == first
 
 
+def test_a_phone_has_the_gain_in_sight_below_the_value_that_it_leads_to():
+    """It stood in the fourth column of six, of which three are in sight."""
+    own, _ = table_html.halves(papers.table_plan(RunStore(), "ttm/1").record())
+    cells = re.findall(r"<td[^>]*>(.*?)</td>", own.split("Winoground, CLIP-B16")[1])
+    assert "65.44" in cells[2] and '<div class="cm-gain"><small>+5.4 points</small></div>' in cells[2]
+    assert not [cell for cell in cells[:2] if "cm-gain" in cell]
+
+
+def test_a_phone_has_what_held_out_alpha_gives_beside_alpha_0(tmp_path):
+    """Both stood behind alpha 1 and the alpha that was chosen on the test groups."""
+    record = papers.table_plan(RunStore(tmp_path), "world/alpha").record()
+    heads = re.findall(r'<th scope="col">(.*?)</th>', table_html.table_html(record))
+    assert heads[0].startswith("α = 0 ") and all("held-out α" in head for head in heads[1:3])
+
+
 def test_what_the_built_in_world_s_table_of_strategies_says_is_what_it_shows(tmp_path):
     """It said that FT late comes out highest on unseen combinations, and that no strategy beats the model before on
     pairs; the shipped results, measured again since, say neither."""

@@ -6,11 +6,12 @@ import re
 import shlex
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from core import datasets
 from core.base.lazy import pandas as pd
-from core.base.text import _pct, counted
+from core.base.text import _pct, _signed, _true_minus, counted
 from core.datasets.paper_results import UNITS, reference
 from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
@@ -55,6 +56,7 @@ _UNTRAINED = (
 _NOT_RUN = ("not run yet", "Nobody has measured this yet; “Plan” runs the line.")
 _NOT_PRINTED = ("–", "The paper has no number here.")
 _GAIN_NAMES = dict(zip(GAINS, ("gain in points", "relative gain", "error reduction"), strict=True))
+_HELD_OUT = "held-out α"  # in the heads of what decides whether alpha helps
 # The kind of a paper's table, as this is measured on the built-in world: one table, or one for each length of training.
 COUNTERPARTS = {
     **dict.fromkeys(("ttm/1", "ttm/6", "ttm/7", "ttm/8"), ("Sets and models",)),
@@ -238,6 +240,8 @@ def _headings(lines: Sequence[Mapping[str, Any]]) -> list[str]:
     if f"TTM {METRICS[GROUP_MATCH].label}" in heads:
         score = METRICS[GROUP_SCORE].label  # which after training comes behind what the table is about
         heads.sort(key=lambda head: head.endswith(f" {score}") and head != f"raw {score}")
+    if any(_HELD_OUT in head for head in heads[1:]):  # beside what it is compared with, on a phone too
+        heads[1:] = sorted(heads[1:], key=lambda head: _HELD_OUT not in head)
     return heads
 
 
@@ -270,8 +274,20 @@ def _row_html(
         head: _cell_html(row[head], measured, says[head], digits) if head in known else empty
         for head, digits in heads.items()
     }
+    for head, following in pairwise(heads):
+        if head in known and following in known and row[following]["metric"] == GAINS[0]:
+            cells[head] += _gain_html(row[following], heads[following])
     tops_here = {head for head in known & tops.keys() if _reference(row[head]) == tops[head]}
     return "".join(f"<td{_TOP if head in tops_here else ''}>{cell}</td>" for head, cell in cells.items())
+
+
+def _gain_html(cell: Mapping[str, Any], digits: int) -> str:
+    """A gain in points below the value that it leads to, for a phone, where its own column is out of sight."""
+    printed = _reference(cell)
+    said = [] if printed is None else [f"{_signed(printed, digits)} points"]
+    if cell["yours"] is not None:
+        said.append(f"yours {_signed(cell['yours'], 2)} points")
+    return f'<div class="cm-gain"><small>{"<br>".join(map(_true_minus, said))}</small></div>'
 
 
 def _is_known(cell: Mapping[str, Any]) -> bool:
