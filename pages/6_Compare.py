@@ -13,7 +13,15 @@ import streamlit as st
 import ui
 from core import figures
 from core.base.errors import InputError
-from core.base.text import _change_in_points, _exact_differences, _pct, _signed, counted
+from core.base.text import (
+    _change_in_points,
+    _exact_differences,
+    _pct,
+    _signed,
+    _signed_end,
+    _signed_range,
+    counted,
+)
 from core.exchange.paired_files import _comparison_file
 from core.figures import group_html
 from core.figures.text import escape_markdown
@@ -251,7 +259,7 @@ def with_intervals(table: pd.DataFrame) -> pd.DataFrame:
     for name in map(str, table):
         of, _, end = name.rpartition(": ")
         if end == "low":
-            shown, to = (_signed, " to ") if of.startswith("B − A") else (_pct, "–")
+            shown, to = (_signed_end, " to ") if of.startswith("B − A") else (_pct, "–")
             ends = zip(table[name], table[f"{of}: high"], strict=True)
             found[f"{of}: 95 %"] = [f"{shown(low)}{to}{shown(high)}" for low, high in ends]
         elif end != "high":
@@ -296,7 +304,7 @@ def columns_of(
         (f"B − A by {by}: 95 %", f"p by {by}", f"p by {by} (Holm)") if by else ("", "p", "p (Holm)")
     )
     a, b = sides
-    # What decides stands beside the metric, for a phone, which shows five columns: by cluster where groups hang together.
+    # For a phone, which shows four columns: what decides stands first, by cluster where groups hang together.
     deciding = ["B − A", *(["B − A: 95 %"] if not by else [apart]), test]
     measured = ["metric", *deciding, a.column, b.column, "chance", "B − A: 95 %", *WINNERS, alone]
     own = [f"{side.column}: {what}" for side in sides for what in ("95 %", "tied")]
@@ -328,7 +336,9 @@ def columns_of(
     if by:
         helps[apart] = interval_to_quote(by)
     helps |= {a.column: names[0], b.column: names[1], "B − A": f"{names[1]} − {names[0]}"}
-    left: dict[str, Any] = dict.fromkeys((apart, "B − A: 95 %", test), "left")  # the end of a p was cut on a phone
+    left: dict[str, Any] = dict.fromkeys(
+        (apart, "B − A: 95 %", test), "left"
+    )  # the end of a p was cut on a phone
     config = {
         name: st.column_config.Column(heads.get(name), help=helps.get(name), alignment=left.get(name))
         for name in [*measured, *rest]
@@ -388,7 +398,7 @@ def verdict(
         said = f"{b} is {'ahead of' if match._ahead > 0 else 'behind'} {a}**, {y} against {x}"
     led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both), digits=2)
     corrected = f", corrected for these {tests} metrics" if tests > 1 else ""
-    interval = f"95 % interval{by} {_signed(low)} to {_signed(high)}"
+    interval = f"95 % interval{by} {_signed_range(low, high)}"
     interval += f" ({paired._moved_end(tested)} by the exact test)" if paired._moved_end(tested) else ""
     said_p = p_text(p_value) if p_text(p_value).startswith("<") else f"= {p_text(p_value)}"
     difference = f"{b} − {a}: {_signed(led, 2)} points, {interval}, p{by} {said_p}{corrected}."

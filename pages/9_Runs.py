@@ -21,7 +21,16 @@ import streamlit as st
 import ui
 from core import figures as plots
 from core.base.public_mode import is_public
-from core.base.text import _exact_differences, _half_up, _pct, _rounded, _signed, counted, duration
+from core.base.text import (
+    _exact_differences,
+    _half_up,
+    _pct,
+    _rounded,
+    _signed,
+    _signed_range,
+    counted,
+    duration,
+)
 from core.exchange.example import EXAMPLE, EXAMPLE_ID
 from core.exchange.paired_files import _comparison_file, _with_origin
 from core.exchange.report import ReportSection, report_html
@@ -1297,7 +1306,7 @@ def difference(ends: Sequence[Evaluation], metric: str) -> None:
         true_minus(
             f"**B minus A, last iterations, same {counted(len(ends[0].ids), 'group')}:** "
             f"{_signed(b - a)} points, {_pct(b)} % against {_pct(a)} % "
-            f"(95 % interval {_signed(paired.low)} to {_signed(paired.high)}); "
+            f"(95 % interval {_signed_range(paired.low, paired.high)}); "
             f"{counted(paired.fixed, 'group')} {what} with B alone, {paired.broken} with A alone; "
             f"McNemar's p {p_text(paired.p_value)}.{could_show(paired)} {_exact_differences()}"
         )
@@ -1350,7 +1359,7 @@ def difference_over_seeds(ends: Sequence[Mapping[int, Evaluation]], metric: str)
     return true_minus(
         f"**B minus A, last iterations, {of}, same "
         f"{counted(one.shape[1], 'group')}:** {_signed(b - a)} points, {_pct(b)} % against "
-        f"{_pct(a)} % (95 % interval over {over} {_signed(paired.low)} to {_signed(paired.high)}); "
+        f"{_pct(a)} % (95 % interval over {over} {_signed_range(paired.low, paired.high)}); "
         f"p {p_text(paired.p_value)}.{'' if given else could_show(paired)} {_exact_differences()}{given}{among}"
     )
 

@@ -10,7 +10,7 @@ import scipy
 
 from benchmarks.results import binomials
 from core.base.errors import InputError
-from core.base.text import _change_in_points, _pct, _signed
+from core.base.text import _change_in_points, _pct, _signed, _signed_end
 from core.groups import BytesImage, Group, GroupSet
 from core.metrics.statistics import (
     Clusters,
@@ -659,6 +659,31 @@ def test_a_half_is_rounded_up_whether_it_was_summed_read_back_or_stored(value, s
         assert _pct(each) == shown and _pct(-each) == f"-{shown}"
         assert _signed(each) == f"+{shown}" and _signed(-each) == f"-{shown}"
     assert _pct(-0.04) == "0.0" and _pct(float("nan")) == "nan" and _pct(2.345, 2) == "2.35"
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.04, "+0.04"),
+        (-0.04, "-0.04"),
+        (0.005, "+0.01"),
+        (0.004, "just above 0"),
+        (-0.0001, "just below 0"),
+        (0.05, "+0.1"),
+        (1e-12, "0.0"),  # the rest of a sum
+        (-0.0, "0.0"),
+    ],
+)
+def test_an_end_of_an_interval_that_is_rounded_to_0_says_on_which_side_of_it_it_is(value, shown):
+    """`+0.0 to +21.0` stood beside a p below 0.05, and above it."""
+    assert _signed_end(value) == shown
+
+
+def test_an_interval_that_a_test_moved_off_0_is_not_printed_as_if_it_held_0():
+    first, second = np.zeros(40), np.zeros(40)
+    second[:6] = 1.0  # six better, none worse: McNemar's exact p is 2 / 2^6 = 0.03125
+    found = compare(first, second)._replace(low=1e-4)
+    assert "95 % interval just above 0 to" in str(found) and "[just above 0, " in repr(found)
 
 
 def test_every_estimate_is_shown_as_its_record_is():

@@ -16,7 +16,15 @@ import streamlit as st
 
 from core import datasets
 from core.base import public_mode
-from core.base.text import _change_in_points, _exact_differences, _pct, _signed, counted, p_digits
+from core.base.text import (
+    _change_in_points,
+    _exact_differences,
+    _pct,
+    _signed,
+    _signed_range,
+    counted,
+    p_digits,
+)
 from core.datasets.base import RETRIEVAL
 from core.datasets.sets import RetrievalSet
 from core.figures.text import escape_markdown
@@ -182,9 +190,9 @@ def _difference(choices: Mapping[str, Choices]) -> str:
     points = _change_in_points(*(c.result().recall[METRIC].value for c in each))
     by, tested = "", alone.clustered
     if tested is not None and not tested.dominated:
-        by = f", by image {_signed(tested.low)} to {_signed(tested.high)}, p {p_digits(tested.p_value)}"
+        by = f", by image {_signed_range(tested.low, tested.high)}, p {p_digits(tested.p_value)}"
     return (
-        f"{other} less {one}: {_signed(points)} points (95 % interval {_signed(alone.low)} to {_signed(alone.high)}, "
+        f"{other} less {one}: {_signed(points)} points (95 % interval {_signed_range(alone.low, alone.high)}, "
         f"p {p_digits(alone.p_value)}{by}); {counted(alone.fixed, 'caption')} right with {other} alone, "
         f"{alone.broken} with {one} alone."
     )

@@ -10,7 +10,16 @@ import pandas as pd
 import streamlit as st
 
 from core import figures as plots
-from core.base.text import _change_in_points, _p_said, _pct, _rounded, _signed, counted
+from core.base.text import (
+    _change_in_points,
+    _p_said,
+    _pct,
+    _rounded,
+    _signed,
+    _signed_end,
+    _signed_range,
+    counted,
+)
 from core.debiasing.curves import _alpha_text, _edge_text, _spans_text
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
 from core.exchange.layouts import _Latex, _raised, latex_table, text_table_latex
@@ -248,7 +257,7 @@ def _tuned_cells(study: AlphaStudy, metric: str) -> dict[str, str]:
     """A metric at its best alpha on all groups: value with interval, alpha, gain over alpha 0 with interval, and p."""
     best, found = study.best(metric), study.verdict(metric)
     at, gain = study.evaluation(best._written).metrics[metric], found.gain.clustered or found.gain
-    points = f"{_signed(found.gain.difference, 2)} [{_signed(gain.low, 2)}, {_signed(gain.high, 2)}]"
+    points = f"{_signed(found.gain.difference, 2)} [{_signed_end(gain.low, 2)}, {_signed_end(gain.high, 2)}]"
     return {
         "tuned": f"{_pct(at.value, 2)} [{_pct(at.low, 2)}, {_pct(at.high, 2)}]",
         "its α, tuned": _alpha_text(best._written),
@@ -468,7 +477,7 @@ def _interval(change: Comparison) -> str:
         (change, "") if change.clustered is None else (change.clustered, f" by {change.clustered.by}")
     )
     return true_minus(
-        f"{_signed(change.difference)} points (95 % interval{by} {_signed(tested.low)} to {_signed(tested.high)})"
+        f"{_signed(change.difference)} points (95 % interval{by} {_signed_range(tested.low, tested.high)})"
     )
 
 

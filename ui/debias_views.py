@@ -13,7 +13,7 @@ import streamlit as st
 from core import figures as plots
 from core.base import public_mode
 from core.base.paths import assets
-from core.base.text import _change_in_points, _pct, _signed
+from core.base.text import _change_in_points, _pct, _signed, _signed_range
 from core.datasets.paper_results import reference
 from core.debiasing.blind import METRIC, blind_baseline
 from core.debiasing.curves import _span_text, _spans_text
@@ -357,7 +357,7 @@ def _bias_interpretation(rows: list[dict]) -> None:
     size = "larger than its resampling error" if gain["low"] > 0 else "not distinguishable from zero"
     points = _change_in_points(last["alpha_0"]["value"], last["best"]["value"])
     interval = true_minus(
-        f"{_signed(points)} points, 95 % interval {_signed(gain['low'])} to {_signed(gain['high'])}, {TUNED_ON_TEST}"
+        f"{_signed(points)} points, 95 % interval {_signed_range(gain['low'], gain['high'])}, {TUNED_ON_TEST}"
     )
     verdict = (
         f"With {last['size']} pairs the best alpha is **{last['alpha']:.3f}**; its gain over alpha 0 is {size} "
@@ -452,7 +452,7 @@ def retrieval_view() -> None:
     gain = stored["from_validation"]["gain"]
     ends = (stored[name]["metrics"][IMAGE_TO_TEXT]["value"] for name in ("alpha_0", "from_validation"))
     interval = true_minus(
-        f"95 % interval {_signed(gain['low'])} to {_signed(gain['high'])}, McNemar's p {p_text(gain['p_value'])}"
+        f"95 % interval {_signed_range(gain['low'], gain['high'])}, McNemar's p {p_text(gain['p_value'])}"
     )
     st.caption(
         f"{note} Percent with 95 % intervals. The alpha from the validation split gains "

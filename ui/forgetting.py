@@ -10,7 +10,7 @@ import streamlit as st
 
 from core import figures
 from core.base.public_mode import is_public
-from core.base.text import _pct, _signed
+from core.base.text import _pct, _signed, _signed_range
 from core.cola.forgetting import cached_table, run_table, unadapted_sets
 from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, METRICS
@@ -87,7 +87,7 @@ def _readable(table: pd.DataFrame, by: str | None) -> pd.DataFrame:
         "before": [interval(v) for v in table[["before", "before_low", "before_high"]].to_numpy()],
         "after": [interval(v) for v in table[["after", "after_low", "after_high"]].to_numpy()],
         "change": [
-            f"{_signed(d)} ({_signed(a)} to {_signed(b)})"
+            f"{_signed(d)} ({_signed_range(a, b)})"
             for d, a, b in table[["difference", "low", "high"]].to_numpy()
         ],
         "fixed": table["fixed"],

@@ -10,7 +10,7 @@ from typing import Any
 import streamlit as st
 
 from core.base.errors import InputError
-from core.base.text import _signed
+from core.base.text import _signed, _signed_range
 from core.exchange.run_gains import _evaluations, _gains, _groups_for, _trained_ends
 from core.groups import GroupSet
 from core.metrics.retrieval import COLA_MAP
@@ -70,4 +70,4 @@ def gain_text(found: Comparison | None) -> str:
     """`+8.3 (−3.4 to +19.5)`, in points; a dash where nothing was tested."""
     if found is None:
         return "–"
-    return true_minus(f"{_signed(found.difference)} ({_signed(found.low)} to {_signed(found.high)})")
+    return true_minus(f"{_signed(found.difference)} ({_signed_range(found.low, found.high)})")

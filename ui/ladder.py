@@ -13,7 +13,7 @@ import streamlit as st
 
 from core import figures
 from core.base.public_mode import is_public
-from core.base.text import _exact_differences, _pct, _signed
+from core.base.text import _exact_differences, _pct, _signed, _signed_range
 from core.exchange.layouts import text_table_latex
 from core.figures.text import escape_markdown
 from core.ladder.ladder import MORE, RUNGS, RUNS, Ladder
@@ -314,7 +314,7 @@ def _steps(record: Mapping[str, Any]) -> list[dict[str, str]]:
         {
             "from one rung to the next": f"{label[step['before']]} → {label[step['after']]}",
             "points": true_minus(_signed(Ladder.points(record, step))),
-            "95 %": true_minus(f"{_signed(step['low'])} to {_signed(step['high'])}"),
+            "95 %": true_minus(f"{_signed_range(step['low'], step['high'])}"),
             "p (Holm)": p_text(Ladder.p_value(step)),
             "told": _told(step),
         }

@@ -15,7 +15,7 @@ from core import figures
 from core.base.errors import InputError
 from core.base.paths import assets
 from core.base.public_mode import is_public
-from core.base.text import _pct, _signed
+from core.base.text import _pct, _signed, _signed_range
 from core.figures.text import escape_markdown, metric_line
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
@@ -257,7 +257,7 @@ def _models(record: Mapping[str, Any]) -> pd.DataFrame:
 
 def points_text(row: Mapping[str, Any]) -> str:
     """`+7.7 points (95 % interval +1.7 to +13.7)` of a row."""
-    interval = f"95 % interval {_signed(row['low'])} to {_signed(row['high'])}"
+    interval = f"95 % interval {_signed_range(row['low'], row['high'])}"
     if hanging := row.get("clustered"):
-        interval += f", by {hanging['by']} {_signed(hanging['low'])} to {_signed(hanging['high'])}"
+        interval += f", by {hanging['by']} {_signed_range(hanging['low'], hanging['high'])}"
     return unbroken(true_minus(f"{_signed(row['difference'])} points ({interval})"))

@@ -13,7 +13,14 @@ import streamlit as st
 
 from core import datasets
 from core.base import public_mode
-from core.base.text import _change_in_points, _exact_differences, _pct, _signed, counted
+from core.base.text import (
+    _change_in_points,
+    _exact_differences,
+    _pct,
+    _signed,
+    _signed_range,
+    counted,
+)
 from core.cola.run import StrategyRun
 from core.datasets.base import RETRIEVAL
 from core.exchange.layouts import text_table_latex
@@ -352,7 +359,7 @@ def result(run: Run, steps: Sequence[dict[str, Any]]) -> None:
             if change.high < 0
             else "These queries cannot tell whether it is better"
         )
-        interval = f"paired 95 % interval {_signed(change.low)} to {_signed(change.high)}"
+        interval = f"paired 95 % interval {_signed_range(change.low, change.high)}"
     sentence = (
         f"**{verdict} on the {last['queries']} test queries: Cola mAP {_pct(now['value'])} % after training, "
         f"{_pct(was['value'])} % before ({said}, {interval}).** Chance {_pct(now['chance'])} %; "

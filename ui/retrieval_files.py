@@ -10,7 +10,7 @@ import pandas as pd
 import streamlit as st
 
 from core.base.errors import InputError
-from core.base.text import _change_in_points, _signed
+from core.base.text import _change_in_points, _signed, _signed_end
 from core.datasets.retrieval_files import RetrievalFile
 from core.debiasing.debias import prior_from_samples
 from core.debiasing.priors import Prior
@@ -120,6 +120,6 @@ def _verdict(record: dict[str, Any]) -> str:
     }
     return (
         f"**{known[best['better_than_0']]}:** the most that R@1 from image to text changes is "
-        f"{_signed(points)} points at α = {best['alpha']:.3f}, 95 % interval {_signed(gain['low'])} to "
-        f"{_signed(gain['high'])}, {TUNED_ON_TEST}; {best['says']}."
+        f"{_signed(points)} points at α = {best['alpha']:.3f}, 95 % interval {_signed_end(gain['low'])} to "
+        f"{_signed_end(gain['high'])}, {TUNED_ON_TEST}; {best['says']}."
     )

@@ -13,7 +13,7 @@ import pandas as pd
 import streamlit as st
 
 from core.base import paths
-from core.base.text import _half_up, _pct, _signed
+from core.base.text import _half_up, _pct, _signed, _signed_range
 from core.exchange.layouts import text_table_latex
 from core.figures import retrieval
 from core.scorers.cola_config import STRATEGIES
@@ -419,9 +419,7 @@ def _claim_line(claim: Mapping[str, Any]) -> str:
     """A claim, its verdict with the difference, and what decided it, as an item of a list."""
     number = ""
     if "difference" in claim:
-        number = (
-            f", {_signed(claim['difference'])} ({_signed(claim['low'])} to {_signed(claim['high'])}) points"
-        )
+        number = f", {_signed(claim['difference'])} ({_signed_range(claim['low'], claim['high'])}) points"
         number += f" after {claim['epochs']} epochs" if "epochs" in claim else ""
     source = f" ({claim['source']})" if "source" in claim else ""
     return f"- {claim['says'].rstrip('.')}{source}. **{claim['verdict'].capitalize()}**{number}. {claim['decided_by']}"

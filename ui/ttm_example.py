@@ -12,7 +12,7 @@ import numpy as np
 import streamlit as st
 
 from core import figures as plots
-from core.base.text import _change_in_points, _pct, _signed, counted
+from core.base.text import _change_in_points, _pct, _signed, _signed_range, counted
 from core.exchange.example import ARCHIVE
 from core.figures.text import escape_markdown, metric_line
 from core.metrics.evaluation import Evaluation
@@ -144,7 +144,7 @@ def _measured_line(values: np.ndarray, before: Estimate) -> str:
     more = (
         ""
         if one_more is None
-        else f"; a further run would likely change it by {_signed(one_more[0])} to {_signed(one_more[1])}"
+        else f"; a further run would likely change it by {_signed_range(one_more[0], one_more[1])}"
     )
     return (
         f"**{verdict}** Before {metric_line(before)}. After {_pct(ends.mean())}{deviation} %: {_signed(gains.mean())} "

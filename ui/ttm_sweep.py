@@ -16,7 +16,7 @@ from streamlit.delta_generator import DeltaGenerator
 from core import figures
 from core.base.errors import InputError
 from core.base.public_mode import is_public
-from core.base.text import _half_up, _pct, _signed, counted, duration
+from core.base.text import _half_up, _pct, _signed_range, counted, duration
 from core.exchange.run_table import (
     _KIND_PARTS,
     _ends_of,
@@ -239,7 +239,7 @@ def _more_seeds(label: str, change: SeedChange) -> str:
     p = "" if change.over_groups is None else f" (sign test, p {p_text(change.over_groups.p_value)})"
     return (
         f"By the groups alone {label} would change by more than chance explains{p}; but "
-        f"the {counted(len(change.gains), 'seed')} gain {_signed(low)} to {_signed(high)} points, too few to say what "
+        f"the {counted(len(change.gains), 'seed')} gain {_signed_range(low, high)} points, too few to say what "
         "further runs would gain: more seeds decide it."
     )
 
@@ -253,7 +253,7 @@ def _details(label: str, change: SeedChange, tests: int) -> str:
         if change.same
         else "three seeds at least are needed to say what one more may gain"
         if change.next_gain is None
-        else f"one more seed may gain {_signed(change.next_gain[0])} to {_signed(change.next_gain[1])}"
+        else f"one more seed may gain {_signed_range(change.next_gain[0], change.next_gain[1])}"
     )
     fixed, broken = change._mean_counts
     return (

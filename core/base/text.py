@@ -104,6 +104,31 @@ def _signed(value: Any, digits: int = 1) -> str:
     return f"{_half_up(value, digits):+.{digits}f}"
 
 
+def _signed_end(value: Any, digits: int = 1) -> str:
+    """An end of an interval of points, as `_signed`; where it would be rounded to 0, it says on which side of 0 it is:
+    by one more decimal, or in words, and 0 itself has no sign.
+
+    >>> _signed_end(2.25), _signed_end(-0.04), _signed_end(1e-4), _signed_end(0.0)
+    ('+2.3', '-0.04', 'just above 0', '0.0')
+    """
+    if _half_up(value, digits):
+        return _signed(value, digits)
+    if _half_up(value, digits + 1):
+        return _signed(value, digits + 1)
+    if round(float(value), _KEPT):
+        return "just above 0" if value > 0 else "just below 0"
+    return _pct(0.0, digits)
+
+
+def _signed_range(low: Any, high: Any, digits: int = 1) -> str:
+    """An interval of points, each end as `_signed_end`.
+
+    >>> _signed_range(-0.04, 21.0)
+    '-0.04 to +21.0'
+    """
+    return f"{_signed_end(low, digits)} to {_signed_end(high, digits)}"
+
+
 def _rounded(table: pd.DataFrame, digits: Mapping[Any, int]) -> pd.DataFrame:
     """A table for a file, with so many decimals in each of these columns that has floats: the digits that are printed.
 

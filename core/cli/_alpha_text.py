@@ -10,6 +10,7 @@ from core.base.text import (
     _exact_differences,
     _pct,
     _signed,
+    _signed_range,
     counted,
     p_digits,
     tie_count,
@@ -125,7 +126,7 @@ def _gain(gain: Mapping[str, Any], zero: Mapping[str, Any], found: Mapping[str, 
     """A paired comparison with alpha 0, by cluster where groups hang together; points are exact."""
     tested = gain.get("clustered") or gain
     by = f" by {tested['by']}" if "by" in tested else ""
-    interval = f"95 % interval{by} {_signed(tested['low'], 2)} to {_signed(tested['high'], 2)}"
+    interval = f"95 % interval{by} {_signed_range(tested['low'], tested['high'], 2)}"
     points = _change_in_points(zero["value"], found["value"], digits=2)
     return f"{_signed(points, 2)} points against alpha 0 ({interval}, p = {p_digits(tested['p_value'])})"
 

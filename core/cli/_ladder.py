@@ -11,7 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from core.base.files import storage_errors, write_json
-from core.base.text import _exact_differences, _p_text, _pct, _signed, counted, tie_count
+from core.base.text import _exact_differences, _p_text, _pct, _signed, _signed_end, counted, tie_count
 from core.cli import options
 from core.cli._files import _refuse_file
 from core.cli._output import ProgressPrinter, print_note, show_json
@@ -151,6 +151,6 @@ def _step(label: str, step: Mapping[str, Any]) -> list[str]:
     lines = []
     for name, each in rows.items():
         points = _signed(each["difference"]) if "difference" in each else ""
-        interval = f"[{_signed(each['low'])}, {_signed(each['high'])}]"
+        interval = f"[{_signed_end(each['low'])}, {_signed_end(each['high'])}]"
         lines.append(f"{name:<36}{points:>8}{interval:>18}{_p_text(each['p_holm']):>12}")
     return lines

@@ -12,7 +12,7 @@ from core.base.errors import InputError
 from core.base.files import storage_errors, write_json
 from core.base.limits import _bound_own_memory
 from core.base.table_formats import write_table
-from core.base.text import _exact_differences, _pct, _signed, counted, tie_count
+from core.base.text import _exact_differences, _pct, _signed, _signed_end, counted, tie_count
 from core.cli import options
 from core.cli._adaptation import comma_list, described, start_in_background
 from core.cli._foreground import _Foreground
@@ -119,11 +119,13 @@ def _format_ledger(record: Mapping[str, Any]) -> str:
     lines = [f"{record['run']}\n{counted(record['n_groups'], 'group')} of {record['shape']}\n"]
     lines.append(f"{'points':>44}{'95 % interval':>18}  {'of':<28}{'run beyond it':>16}")
     for row in record["rows"]:
-        interval = f"[{_signed(row['low'])}, {_signed(row['high'])}]"
+        interval = f"[{_signed_end(row['low'])}, {_signed_end(row['high'])}]"
         sides = f"{_pct(row['before']['value'])} -> {_pct(row['after']['value'])} %"
         more = row["beyond"]
         beyond = (
-            f"{_signed(more['difference'])} [{_signed(more['low'])}, {_signed(more['high'])}]" if more else ""
+            f"{_signed(more['difference'])} [{_signed_end(more['low'])}, {_signed_end(more['high'])}]"
+            if more
+            else ""
         )
         lines.append(
             f"{row['label']:<37}{_signed(row['difference']):>7}{interval:>18}  {sides:<22}{beyond:>22}"

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from core.base.errors import InputError
-from core.base.text import _exact_differences, _pct, _signed, p_digits, tie_count
+from core.base.text import _exact_differences, _pct, _signed, _signed_end, p_digits, tie_count
 
 if TYPE_CHECKING:
     from core.metrics.statistics import Comparison
@@ -156,7 +156,7 @@ def format_differences(
 
 def _test(found: Any, counts: str) -> str:
     """The interval, the groups where either is better, p values and the detectable difference."""
-    interval = f"[{_signed(found.low, 2)}, {_signed(found.high, 2)}]"
+    interval = f"[{_signed_end(found.low, 2)}, {_signed_end(found.high, 2)}]"
     detectable = "none" if found.detectable is None else _pct(found.detectable, 2)
     return f"{interval:>18}{counts}{p_digits(found.p_value):>9}{p_digits(found.p_holm):>9}{detectable:>12}"
 

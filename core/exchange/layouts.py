@@ -24,7 +24,15 @@ import numpy as np
 from core import datasets
 from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
-from core.base.text import _change_in_points, _exact_differences, _pct, _signed, counted, p_digits
+from core.base.text import (
+    _change_in_points,
+    _exact_differences,
+    _pct,
+    _signed,
+    _signed_end,
+    counted,
+    p_digits,
+)
 from core.datasets.paper_results import load_results
 from core.exchange._latex_width import _fits, _fitted
 from core.exchange.run_table import _software_version
@@ -442,7 +450,8 @@ def _difference_rows(
     tested = {name: compared[name].clustered or compared[name] for name in names if name in compared}
     by = next((f"by {c.clustered.by}" for c in compared.values() if c.clustered), "")
     intervals = {
-        n: f" [{_signed(t.low, 2)}, {_signed(t.high, 2)}]".replace("-", "−") for n, t in tested.items()
+        n: f" [{_signed_end(t.low, 2)}, {_signed_end(t.high, 2)}]".replace("-", "−")
+        for n, t in tested.items()
     }
     cells = [f"{value}{intervals.get(name, '')}" for name, value in zip(names, points, strict=True)]
     alone, corrected = ({n: getattr(t, key) for n, t in tested.items()} for key in ("p_value", "p_holm"))

@@ -22,7 +22,17 @@ import numpy as np
 from core import datasets
 from core.base.errors import InputError
 from core.base.files import storage_errors, write_bytes
-from core.base.text import _exact_differences, _pct, _signed, _true_minus, counted, p_digits, tie_count
+from core.base.text import (
+    _exact_differences,
+    _pct,
+    _signed,
+    _signed_end,
+    _signed_range,
+    _true_minus,
+    counted,
+    p_digits,
+    tie_count,
+)
 from core.datasets.embeddings import RowImage
 from core.datasets.paper_results import load_results
 from core.exchange.layouts import _with_raised_powers
@@ -190,7 +200,7 @@ def _ahead_told(pair: _Pair, name: str, found: Comparison) -> str:
     else:
         said = f"{second} is {'ahead of' if found._ahead > 0 else 'behind'} {first}, {y} against {x}"
     by = "" if found.clustered is None else f" by {found.clustered.by}"
-    interval = f"95 % interval{by} {_signed(tested.low)} to {_signed(tested.high)}"
+    interval = f"95 % interval{by} {_signed_range(tested.low, tested.high)}"
     # The interval is of this metric alone, so beside a corrected p that of the metric alone has to stand.
     alone = (
         "" if tested.p_holm in (None, tested.p_value) else f" after Holm, {p_digits(tested.p_value)} alone"
@@ -425,7 +435,7 @@ def _by_cluster(found: Comparison) -> str:
 
 def _interval_of(found: Any) -> str:
     """`[−1.20, +3.40]`"""
-    return _true_minus(f"[{_signed(found.low, 2)}, {_signed(found.high, 2)}]")
+    return _true_minus(f"[{_signed_end(found.low, 2)}, {_signed_end(found.high, 2)}]")
 
 
 def _shape(section: ReportSection) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 
 from core import datasets
 from core.base.errors import InputError
-from core.base.text import _change_in_points, _p_text, _signed, _true_minus
+from core.base.text import _change_in_points, _p_text, _signed, _signed_end, _true_minus
 from core.cola.run import StrategyRun
 from core.cola.tasks import BUILTIN, IMAGES
 from core.exchange._run_groups import _RunGroups
@@ -190,7 +190,9 @@ def _gain_said(found: Comparison | None) -> str:
     if found is None:
         return "–"
     difference = _change_in_points(0.0, found.difference) + 0.0
-    return _true_minus(f"{_signed(difference)} [{_signed(found.low + 0.0)}, {_signed(found.high + 0.0)}]")
+    return _true_minus(
+        f"{_signed(difference)} [{_signed_end(found.low + 0.0)}, {_signed_end(found.high + 0.0)}]"
+    )
 
 
 def _gain_line(measured: _Measured) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from core.base.errors import InputError
-from core.base.text import _exact_differences, _p_text, _signed, _true_minus, counted
+from core.base.text import _exact_differences, _p_text, _signed, _signed_range, _true_minus, counted
 from core.exchange._run_groups import _InCommon, _RunGroups
 from core.exchange.layouts import _software_note, text_table_latex
 from core.exchange.run_table import (
@@ -235,7 +235,7 @@ class _Pair(NamedTuple):
         after = "" if found.p_holm is None or len(self.tested) < 2 else " after Holm's correction"
         return _true_minus(
             f"**{name}: {said}**, B − A {_signed(found.difference)} points (95 % interval "
-            f"{_signed(found.low)} to {_signed(found.high)}, p {_p_text(p)}{after})."
+            f"{_signed_range(found.low, found.high)}, p {_p_text(p)}{after})."
         )
 
 

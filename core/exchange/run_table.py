@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from core.base.lazy import pandas as pd
-from core.base.text import _half_up, _p_text, _pct, _signed, _true_minus, counted
+from core.base.text import _half_up, _p_text, _pct, _signed, _signed_end, _true_minus, counted
 from core.cola.judged import _judged_by
 from core.cola.run import StrategyRun
 from core.exchange._run_groups import _batch, _limited, _RunGroups, _whole
@@ -454,7 +454,7 @@ def _pair_said(frame: pd.DataFrame, as_on_cards: bool = False) -> pd.DataFrame:
         cells["chance"] = " / ".join(chances)
         if "B − A" in row:
             has = row["B − A"] is not None
-            low, high = (_signed(row[f"B − A: {end}"], digits) if has else "" for end in ("low", "high"))
+            low, high = (_signed_end(row[f"B − A: {end}"], digits) if has else "" for end in ("low", "high"))
             ends = f" ({low} to {high})" if as_on_cards else f" [{low}, {high}]"
             cells["B − A"] = _true_minus(f"{_signed(row['B − A'], digits)}{ends}") if has else "–"
             cells |= {name: _p_text(row[name]) if has else "–" for name in ("p", "p (Holm)")}

@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from core.base.text import _KEPT, _change_in_points, _pct, _signed, _true_minus, counted, p_digits
+from core.base.text import (
+    _KEPT,
+    _change_in_points,
+    _pct,
+    _signed,
+    _signed_end,
+    _signed_range,
+    _true_minus,
+    counted,
+    p_digits,
+)
 from core.exchange.layouts import (
     _chance_rows,
     _difference_rows,
@@ -118,7 +128,7 @@ class SeedResult(NamedTuple):
             mean = self.change.mean
             tests = counted(len(self.family), "test")
             holm = "" if mean.p_holm is None else f", Holm {p_digits(mean.p_holm)} of {tests}"
-            gain += f" [{_signed(mean.low, 2)}, {_signed(mean.high, 2)}], p {p_digits(mean.p_value)}{holm}"
+            gain += f" [{_signed_end(mean.low, 2)}, {_signed_end(mean.high, 2)}], p {p_digits(mean.p_value)}{holm}"
         tied = "not counted" if None in self.ties else ", ".join(map(str, self.ties))
         return (
             f"{of:<16} before {_estimate_cell(self.before)}  after {self} [{_pct(e.low, 2)}, {_pct(e.high, 2)}], "
@@ -276,10 +286,10 @@ def _gain_cells(found: SeedResult, digits: int) -> str:
         return f'<td class="num">{_true_minus(_signed(found.gain, 2))}, not tested</td>' + "<td>–</td>" * 5
     mean, more = found.change.mean, found.change.next_gain
     cells = [
-        f"<b>{_signed(found.gain, 2)}</b><br>[{_signed(mean.low, 2)}, {_signed(mean.high, 2)}]",
+        f"<b>{_signed(found.gain, 2)}</b><br>[{_signed_end(mean.low, 2)}, {_signed_end(mean.high, 2)}]",
         _with_raised_powers(p_digits(mean.p_value)),
         _with_raised_powers(p_digits(mean.p_holm)),
-        "–" if more is None else f"{_signed(more[0], 2)} to {_signed(more[1], 2)}",
+        "–" if more is None else f"{_signed_range(more[0], more[1], 2)}",
         *(f"{np.mean(counts):.{digits}f}" for counts in (found.change.fixed, found.change.broken)),
     ]
     return "".join(f'<td class="num">{_true_minus(cell)}</td>' for cell in cells)

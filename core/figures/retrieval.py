@@ -11,7 +11,7 @@ import numpy as np
 import plotly.graph_objects as go
 
 from core.base.lazy import pandas as pd
-from core.base.text import _change_in_points, _pct, _signed
+from core.base.text import _change_in_points, _pct, _signed, _signed_range
 from core.datasets.paper_results import reference
 from core.figures._style import OUTCOME_COLOURS, SERIES, layout, line, whiskers
 from core.figures.text import _part_text
@@ -400,7 +400,7 @@ def _cells(first: Mapping[str, Any], now: Mapping[str, Any], change: Comparison 
     texts = [f"{_pct(e['value'])} ({_pct(e['low'])}–{_pct(e['high'])})" for e in (first, now)]
     difference = _signed(_change_in_points(first["value"], now["value"]))
     if change is not None:
-        difference += f" ({_signed(change.low)} to {_signed(change.high)})"
+        difference += f" ({_signed_range(change.low, change.high)})"
     return {
         "before": texts[0],
         "after": texts[1],

@@ -36,7 +36,7 @@ from core import datasets
 from core.base import paths
 from core.base.files import write_json
 from core.base.lazy import pandas as pd
-from core.base.text import _KEPT, _change_in_points, _p_said, _pct, _signed
+from core.base.text import _KEPT, _change_in_points, _p_said, _pct, _signed, _signed_end, _signed_range
 from core.groups import GroupSet
 from core.ladder._facts import Questions
 from core.ladder._runs import TRAINED_ON, Progress, Run, cache_path
@@ -340,11 +340,11 @@ class Ladder:
             return f"{f'{before} {later}' if before else none} Its own scores reach GroupMatch {own}."
         most = min(lost, key=lambda step: step["difference"])
         before, after = (rows[most[end]]["value"] for end in ("before", "after"))
-        fall = -_change_in_points(before, after)
+        fall, least = -_change_in_points(before, after), _signed_end(-most["high"])
         return (
             f"{'Most of the' if len(lost) > 1 else 'The'} binding is lost {_STEPS[most['name']].said}. GroupMatch "
             f"falls from {_pct(before)} to {_pct(after)} %, by {_pct(fall)} points (95 % interval "
-            f"{_pct(-most['high'])} to {_pct(-most['low'])}); chance is {_pct(own.chance)} %."
+            f"{least.removeprefix('+')} to {_pct(-most['low'])}); chance is {_pct(own.chance)} %."
         )
 
     @staticmethod
@@ -533,7 +533,7 @@ def _lost(change: Mapping[str, Any]) -> bool:
 
 
 def _points(record: Mapping[str, Any], change: Mapping[str, Any]) -> str:
-    interval = f"95 % interval {_signed(change['low'])} to {_signed(change['high'])}"
+    interval = f"95 % interval {_signed_range(change['low'], change['high'])}"
     p = _p_said(Ladder.p_value(change))
     return f"{_signed(Ladder.points(record, change))} points of GroupMatch ({interval}, {p} after Holm's correction)"
 

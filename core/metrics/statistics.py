@@ -21,7 +21,7 @@ import scipy
 from core.base.arrays import Array, to_numpy
 from core.base.errors import InputError, unknown_name
 from core.base.lazy import pandas as pd
-from core.base.text import _KEPT, _pct, _signed, p_digits
+from core.base.text import _KEPT, _pct, _signed, _signed_end, _signed_range, p_digits
 
 if TYPE_CHECKING:
     from core.groups import GroupSet
@@ -597,16 +597,16 @@ class Comparison(NamedTuple):
 
     def __str__(self) -> str:
         """`+12.7 points (95 % interval +8.0 to +17.3), 42 groups fixed, 4 broken, p 3e-05`."""
-        interval = f"95 % interval {_signed(self.low)} to {_signed(self.high)}"
+        interval = f"95 % interval {_signed_range(self.low, self.high)}"
         counts = f"{self.fixed} groups fixed, {self.broken} broken"
         return f"{_signed(self.difference)} points ({interval}), {counts}, p {p_digits(self.p_value)}"
 
     def __repr__(self) -> str:
         """`+46.0 [+39.3, +52.0], 147 fixed, 9 broken, p 2.8e-33`; by cluster too, where there are clusters."""
         c = self.clustered
-        by = f", by {c.by} [{_signed(c.low)}, {_signed(c.high)}] p {p_digits(c.p_value)}" if c else ""
+        by = f", by {c.by} [{_signed_end(c.low)}, {_signed_end(c.high)}] p {p_digits(c.p_value)}" if c else ""
         counts = f"{self.fixed} fixed, {self.broken} broken, p {p_digits(self.p_value)}"
-        return f"{_signed(self.difference)} [{_signed(self.low)}, {_signed(self.high)}], {counts}{by}"
+        return f"{_signed(self.difference)} [{_signed_end(self.low)}, {_signed_end(self.high)}], {counts}{by}"
 
     @staticmethod
     def over_seeds(

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from core.base.paths import assets
-from core.base.text import _signed, counted
+from core.base.text import _signed, _signed_range, counted
 from core.ttm._signals import first_signals
 from core.ttm.config import PRESETS
 from core.ttm.run import AdaptationRun, TTMRun
@@ -48,7 +48,7 @@ class Forecast(NamedTuple):
     @property
     def span(self) -> str:
         """The interval: `+5 to +15`."""
-        return f"{self.low:+.0f} to {self.high:+.0f}"
+        return f"{_signed_range(self.low, self.high, 0)}"
 
     @property
     def _direction(self) -> str:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import numpy as np
 import scipy
 
-from core.base.text import _p_said, _pct, _signed, counted
+from core.base.text import _p_said, _pct, _signed, _signed_range, counted
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.statistics import Comparison, compare
@@ -165,7 +165,7 @@ def _over_groups_said(found: Comparison) -> str:
     what it is of, or a p of 0.5 stood beside an interval with 0 in its middle.
     """
     return (
-        f"over the groups alone, for these two seeds, {_signed(found.low)} to {_signed(found.high)} (by the sign test "
+        f"over the groups alone, for these two seeds, {_signed_range(found.low, found.high)} (by the sign test "
         f"of {counted(found.fixed, 'group')} better and {found.broken} worse, {_p_said(found.p_value)}), which says "
         "nothing about other seeds"
     )
@@ -179,9 +179,7 @@ def _gain_first(compared: Mapping[str, _Changed]) -> dict[str, _Changed]:
 
 def _change_told(label: str, found: Comparison) -> tuple[str, str]:
     """Whether a metric changed by more than chance, as the head of a sentence and its rest."""
-    points = (
-        f"{_signed(found.difference)} points (95 % interval {_signed(found.low)} to {_signed(found.high)})."
-    )
+    points = f"{_signed(found.difference)} points (95 % interval {_signed_range(found.low, found.high)})."
     return f"{label} {_verdict_words(found)}:", points
 
 
@@ -278,7 +276,7 @@ class SeedChange(NamedTuple):
         found = self.mean
         said = (
             f"{_signed(found.difference)} points in the mean of {counted(len(self.gains), 'seed')} (95 % interval "
-            f"{_signed(found.low)} to {_signed(found.high)})"
+            f"{_signed_range(found.low, found.high)})"
         )
         if not self._is_undecided or self.over_groups is None:
             return f"{label} {_verdict_words(found)}:", f"{said}."
