@@ -383,7 +383,7 @@ def guess(group: Group, revealed: bool) -> list[int | None]:
     if not revealed:
         st.markdown(question(len(keys), pair, twice))
     chosen = []
-    with st.container(horizontal=True, vertical_alignment="bottom"):
+    with st.container(horizontal=True, vertical_alignment="bottom", key="own-matching"):
         for i, key in enumerate(keys):
             label = f"Image {group_html.image_name(i)} belongs to caption"
             other = {"on_change": choose_other, "args": (key, keys[1 - i])} if pair else {}

@@ -850,6 +850,17 @@ def test_on_a_phone_the_columns_of_a_papers_table_in_sight_are_those_that_its_se
     assert sorted(in_sight, key=in_sight.__getitem__) == first
 
 
+def test_on_a_phone_captions_stand_above_the_buttons_that_choose_among_them(visit):
+    """One was asked for the number of a caption that was out of sight, below pictures and buttons."""
+    page = visit("/Groups?group=attribute-swap/test/0058&predict=true", width=390, height=844)
+    page.get_by_role("button", name="Reveal").wait_for()
+    settle(page)
+    caption = page.get_by_text("a big orange cylinder").first.bounding_box()
+    question = page.get_by_text("Which caption belongs to which image?").bounding_box()
+    reveal = page.get_by_role("button", name="Reveal").bounding_box()
+    assert question["y"] < caption["y"] < reveal["y"] and reveal["y"] + reveal["height"] < 844
+
+
 def test_on_a_phone_the_lists_of_two_models_are_near_and_both_results_above_them(visit):
     page = visit("/Retrieval?query=a+yellow+cube&right=builtin%2Fsiglip&images=100", width=390, height=844)
     lists = page.locator(".cm-list")
