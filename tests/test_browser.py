@@ -677,6 +677,31 @@ def test_a_run_grows_survives_a_reload_stops_and_resumes(visit, gate):
     no_error_box(page)
 
 
+@pytest.mark.parametrize("size", [(1366, 768), (390, 844)])
+def test_the_curves_stay_where_they_are_when_a_run_that_is_watched_ends(visit, gate, size):
+    """On a phone verdict and links came above them: they moved down by 310 pixels."""
+    gate.let(1)
+    width, height = size
+    page = visit("/Test-Time_Matching?set=scenes/front-behind&T=2&epochs=1&n=12", width=width, height=height)
+    page.get_by_role("button", name="Start the run").click()
+    page.wait_for_url(re.compile("run=2"))
+    wait_for_iteration(page, 1)
+    settle(page)
+    curve = page.locator(".st-key-ttm-metrics")
+    before = curve.bounding_box()["y"]
+    gate.open()
+    status(page, "finished")
+    page.get_by_role("heading", name="What changed", exact=True).wait_for()
+    settle(page)
+    assert curve.bounding_box()["y"] == pytest.approx(before, abs=8)
+    verdict = page.locator(".st-key-contents")
+    assert verdict.bounding_box()["y"] > before
+    page.reload()  # who comes back reads what came out first
+    verdict.wait_for()
+    settle(page)
+    assert verdict.bounding_box()["y"] < curve.bounding_box()["y"]
+
+
 def test_a_page_that_a_button_far_down_opens_is_shown_from_its_beginning(visit):
     """Test-time matching once opened scrolled to its end."""
     page = visit("/", height=500)

@@ -36,6 +36,7 @@ from ui.visitor import VisitorStore
 STOPPABLE, WORKING = ("queued", "running"), ("running", "stopping")
 TTM_PAGE = "pages/4_Test-Time_Matching.py"
 KINDS = (*RUNS, LedgerRun.kind)  # of run that the page of test-time matching shows
+WATCHED = "watched"  # in the session: the run, of several seeds the first one
 NEW = "new"  # in place of a run's id: none is open
 Records = Sequence[Mapping[str, Any]]  # of the iterations of a run
 Colour = Literal["gray", "violet", "orange", "blue"]
@@ -262,7 +263,10 @@ def _live_section(
         runs, steps = [store.get(run_id) for run_id in ids], [store.steps(run_id) for run_id in ids]
         if polled != any(run.live for run in runs):
             st.rerun()
-        controls(store, runs)
+        if any(run.live for run in runs):
+            st.session_state[WATCHED] = ids[0]
+        with st.container(key="watched-controls" if is_watched(ids[0]) else None):
+            controls(store, runs)
         if all(run.status == "queued" for run in runs) and runs_before(store, runs):
             waiting = f"This run begins when the one before it has ended. {waiting}"
         if any(steps):
@@ -271,6 +275,11 @@ def _live_section(
             before(runs, waiting)
         else:
             waiting_hint(waiting)
+
+
+def is_watched(run_id: str) -> bool:
+    """Whether a run is the last one that was seen at work in this session: what stands there keeps its place."""
+    return st.session_state.get(WATCHED) == run_id
 
 
 def waiting_hint(text: str) -> None:

@@ -54,6 +54,7 @@ from ui.loaders import evaluate
 from ui.runs import (
     before_and_after,
     evaluation_at,
+    is_watched,
     live_section,
     run_groups,
     settings_line,
@@ -161,14 +162,16 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     """Everything that grows while a run works."""
     (run,), (records,) = runs, steps
     compared = {} if run.live or not run.done else run_changes(run)
-    if compared:
-        change_lines(compared, [*filter(None, (_ended_early(run, records), _of_one_seed(run, records)))])
-    if run.status == "finished":
-        contents_line(_sections(run))
+    above = st.container()  # of one that is watched while it ends the curves stay where they are
     warning = divergence(records, run.config)
     if warning:
         st.warning(escape_markdown(warning), icon=":material/trending_down:")
     curves_and_cards(run, records)
+    with st.container() if is_watched(run.id) else above:
+        if compared:
+            change_lines(compared, [*filter(None, (_ended_early(run, records), _of_one_seed(run, records)))])
+        if run.status == "finished":
+            contents_line(_sections(run))
     # What changed comes soon after the curves: on a phone these lines alone took half a screen.
     with st.container() if run.live else st.expander(DETAILS, icon=":material/info:"):
         if compared:
