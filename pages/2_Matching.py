@@ -26,9 +26,12 @@ from ui.export import MARGIN_NOTE, bars_note, csv_button, groups_table, row_name
 from ui.formatting import against_chance, by_shared, say_interval_to_quote
 from ui.selection import last_benchmark
 from ui.uploads import FORMATS, new_upload, show_left_out, stored_upload
+from ui.worked_group import draw_worked_group, worked_example
 
 if TYPE_CHECKING:
     import plotly.graph_objects as go
+
+    from core.groups import GroupSet
 
 GROUPS_PAGE = "pages/1_Groups.py"
 MARGIN = "margin"  # the address of the groups' page has it
@@ -95,9 +98,9 @@ def cards(evaluation: Evaluation) -> None:
         say_interval_to_quote(filter(by_shared, evaluation.metrics.values()))
 
 
-def overview(evaluation: Evaluation, name: str) -> go.Figure:
-    """Every metric as a card and as a bar, and the groups under both main metrics; gives the figure. On a phone the
-    style sheet puts the figure first and the cards last."""
+def overview(evaluation: Evaluation, name: str, groups: GroupSet) -> go.Figure:
+    """Every metric as a card and as a bar, the groups under both main metrics, one of them worked through; gives the
+    figure. On a phone the style sheet puts the figure first and the cards last."""
     with st.container(key="overview"):
         cards(evaluation)
         left, right = st.columns(2, gap="large")
@@ -109,6 +112,8 @@ def overview(evaluation: Evaluation, name: str) -> go.Figure:
             text = "All group metrics as bars with intervals and chance levels; the cards say the same."
             ui.chart(bars, text, "metrics")
             st.caption(bars_note(data.metrics))
+        with left:  # after the figure, which does not wait for its pictures
+            worked_group(evaluation, groups)
     return bars
 
 
@@ -131,6 +136,17 @@ def outcome_table(evaluation: Evaluation) -> None:
         st.caption(
             f"In {opposite} it is the other way round: the best matching leads by so little that it counts as a tie."
         )
+
+
+def worked_group(evaluation: Evaluation, groups: GroupSet) -> None:
+    """One group that GroupMatch alone has right, with its scores and sums, and the way to it."""
+    place = worked_example(evaluation)
+    if place is None:
+        return
+    group = groups[place]
+    with st.container(key="worked"):
+        draw_worked_group(group, evaluation.group(place))
+        groups_button(f"Open {escape_markdown(ui.group_title(group.id))}", {"group": group.id})
 
 
 def groups_button(label: str, state: Mapping[str, object], **button: Any) -> None:
@@ -417,7 +433,7 @@ def page(selection: ui.Selection) -> None:
         raise
     show_left_out(evaluation)
     headline(evaluation, selection.benchmark)
-    bars = overview(evaluation, name)
+    bars = overview(evaluation, name, selection.selected_groups)
     upload(selection)
     exports = ui.evaluation_exports(selection, {selection.model: evaluation}, by=tag_in_sight(evaluation))
     thresholds(evaluation, bars, f"matching-{selection_name(selection)}", selection.model, exports)

@@ -996,14 +996,25 @@ def test_on_a_phone_the_figure_of_matching_is_on_the_first_screen_and_its_cards_
     figure = page.get_by_role("figure", name=re.compile("All group metrics as bars"))
     figure.wait_for()
     page.get_by_text("GroupScore wrong").first.wait_for()
-    fold, cards = page.locator(".cm-fold summary"), page.locator(".st-key-metric-cards")
+    fold, cards = page.get_by_text("Intervals, chance levels"), page.locator(".st-key-metric-cards")
     settle(page)
     bars, outcomes = figure.bounding_box(), page.locator(".st-key-outcomes").bounding_box()
     assert bars["y"] + bars["height"] < 844
     assert bars["y"] < outcomes["y"] < fold.bounding_box()["y"]
     margins = page.get_by_role("heading", name="Margins, and what a threshold selects")
-    assert margins.bounding_box()["y"] <= 1104 and not cards.is_visible()  # it began at 1,486
+    # It began at 1,486, then at 1,104; since then a group that is worked through has a line.
+    assert margins.bounding_box()["y"] <= 1160 and not cards.is_visible()
+    worked, other = (page.locator(f".st-key-worked{key}") for key in ("-group", " .cm-fold summary"))
+    assert outcomes["y"] < other.bounding_box()["y"] < fold.bounding_box()["y"] and not worked.is_visible()
+    other.click()  # one opens without the other
+    assert worked.is_visible() and not cards.is_visible()
+    seen = page.locator(".st-key-worked-group :is(table, img)").all()
+    assert len(seen) == 3 and all(
+        box["x"] >= 16 and box["x"] + box["width"] <= 374 for box in (e.bounding_box() for e in seen)
+    )
+    other.click()
     fold.click()
+    assert not worked.is_visible()
     assert cards.is_visible() and cards.bounding_box()["y"] > fold.bounding_box()["y"]
     said = cards.inner_text()
     for each in ("95 %: ", "by shared caption: ", "chance ", "ties"):
@@ -1013,7 +1024,15 @@ def test_on_a_phone_the_figure_of_matching_is_on_the_first_screen_and_its_cards_
 def test_on_a_laptop_the_cards_of_matching_are_not_folded(visit):
     page = visit("/Matching")
     page.locator(".st-key-metric-cards").get_by_text("IndividualMatch").wait_for()
-    assert not page.locator(".cm-fold summary").is_visible()
+    assert not any(fold.is_visible() for fold in page.locator(".cm-fold summary").all())
+    # The group worked through takes the room below the table, the first screen keeps table and bars.
+    page.locator(".st-key-worked-group img").first.wait_for()
+    settle(page)
+    worked, outcomes, bars = (
+        page.locator(f".st-key-{key}").first.bounding_box() for key in ("worked-group", "outcomes", "metrics")
+    )
+    assert outcomes["y"] + outcomes["height"] <= worked["y"] and worked["x"] + worked["width"] <= bars["x"]
+    assert bars["y"] + bars["height"] < 768
 
 
 def test_margins_pressed_on_matching_are_kept_as_long_as_the_verdict_is(visit):
