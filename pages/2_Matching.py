@@ -266,17 +266,19 @@ def reliability(evaluation: Evaluation) -> None:
 def risk_coverage_line(found: statistics._MarginReliability) -> str:
     """The area under risk and coverage with its interval, or why it has none, and those of other orders."""
     first = f"Taking the groups with the largest margins first, **{_pct(found.aurc)} %**"
-    average = "of those taken so far are matched wrong, on average over all thresholds (AURC)"
+    average = "of those taken so far are matched wrong, on average over all thresholds"
+    name = "In the literature: area under the risk-coverage curve (AURC)"
     if found.aurc_bounds is None or found.excess_bounds is None:
         which = "wrong" if found.aurc == 0 else "right"
         return (
             f"{first} {average}; no interval: no group is matched {which}, so resampling cannot vary it. Every order "
-            "of these groups has the same (excess AURC 0)."
+            f"of these groups has the same. ({name}.)"
         )
     whole, above = (f"{_pct(low)}–{_pct(high)}" for low, high in (found.aurc_bounds, found.excess_bounds))
     return (
         f"{first} (95 % interval {whole}) {average}. A random order would have {_pct(found.chance)} %, the best "
-        f"possible one **{_pct(found.excess)} points** ({above}) less than this one (excess AURC)."
+        f"possible one **{_pct(found.excess)} points** ({above}) less than this one. ({name}; its distance "
+        "from that of the best order is the excess AURC.)"
     )
 
 

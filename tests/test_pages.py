@@ -800,6 +800,12 @@ def test_matching_says_the_area_under_risk_and_coverage_with_its_interval_and_th
     )
     area, low, high, chance = map(float, found.groups())
     assert low < area < high and area < chance
+    # Names were in the midst of the sentence, and one of them was letters alone.
+    words, names = plain.split(" (In the literature: ")
+    assert "AURC" not in words
+    assert names.startswith(
+        "area under the risk-coverage curve (AURC); its distance from that of the best order"
+    )
 
 
 @pytest.mark.parametrize(("right", "area", "which"), [(True, "0.0", "wrong"), (False, "100.0", "right")])
@@ -812,6 +818,7 @@ def test_matching_gives_no_interval_of_the_area_that_no_resample_can_vary(app, t
     plain = said.replace("\u2060", "").replace("\xa0", " ")
     assert f"**{area} %** of those taken so far" in plain and "95 % interval" not in plain
     assert f"no interval: no group is matched {which}, so resampling cannot vary it" in plain
+    assert "Every order of these groups has the same." in plain and "excess" not in plain
 
 
 def test_the_export_of_one_group_has_that_groups_numbers_and_picture(app, monkeypatch):

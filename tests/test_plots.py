@@ -227,6 +227,9 @@ def test_the_palette_is_readable_on_the_light_and_on_the_dark_page(ground):
 
 def test_right_and_wrong_differ_by_more_than_colour():
     figure = figures.margins_figure(figures.margins_data(MATCHES, OUTCOME), threshold=1.0)
+    assert (
+        figure.layout.xaxis.title.text == "margin: lead over the next best matching"
+    )  # of the induced matching
     bars = {trace.name: trace for trace in figure.data}
     assert set(bars) == {"✓ matching right", "✗ matching wrong", "= tie"}
     assert (

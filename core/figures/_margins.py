@@ -57,6 +57,7 @@ class MarginsData(NamedTuple):
         )
 
 
+_MARGIN_AXIS = "margin: lead over the next best matching"
 _FAR = 4.0  # times the margin that 95 % of the groups do not exceed: with a wider one the others were in a bar or two
 
 
@@ -96,7 +97,7 @@ def margins_figure(data: MarginsData, threshold: float | None = None, height: in
             marker_color=OUTCOME_COLOURS["tie"],
             hovertemplate="%{y} tied groups",
         )
-    title = f"margin; {data._rest_text}" if data.has_rest else "margin of the induced matching"
+    title = f"margin; {data._rest_text}" if data.has_rest else _MARGIN_AXIS
     layout(figure, height, title, "groups")
     if data.has_rest:
         figure.add_annotation(

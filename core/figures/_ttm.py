@@ -10,7 +10,7 @@ import plotly.graph_objects as go
 
 from core.base.lazy import pandas as pd
 from core.base.text import _rounded
-from core.figures._margins import MarginsData, at_threshold, margins_figure
+from core.figures._margins import _MARGIN_AXIS, MarginsData, at_threshold, margins_figure
 from core.figures._style import (
     COVERAGE_COLOUR,
     MARKS,
@@ -243,4 +243,4 @@ def step_margins_figure(step: Mapping[str, Any]) -> go.Figure:
         hovertemplate="%{y} groups",
         name="groups",
     )
-    return layout(figure, 300, "margin of the induced matching", "groups")
+    return layout(figure, 300, _MARGIN_AXIS, "groups")
