@@ -16,7 +16,7 @@ import re
 import tempfile
 import threading
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -85,6 +85,11 @@ _examples: dict[bytes, ImageRef] = {}  # by the SHA-256 of the file that shows i
 SAME = (
     "Both captions are the same text, so no metric can be right: caption 1 and caption 2 have equal scores."
 )
+OWN = (
+    "With pictures of your own, mind that the models here know drawn scenes of cubes, spheres and cylinders alone: "
+    "their scores of photographs are unreliable."
+)
+PICTURELESS = {"lm", "blind"}  # kinds of scores for which no picture is looked at
 INTRO = """
 # Which caption belongs to which image?
 Image A belongs to caption 1, image B to caption 2. Does a model know it? Choose an example, or bring two images and
@@ -95,6 +100,9 @@ PAPER = "[Test-Time Matching](https://arxiv.org/abs/2510.07632)"
 ABOUT = """
 The built-in models are small and know rendered scenes of cubes, spheres and cylinders, not photographs. The examples
 are groups of the app Crossmatch, scored from the same pictures, with the same scores.
+
+**The whole app** measures models on whole benchmarks, with intervals and chance levels, compares them, takes out what
+captions alone give away, and lets models learn without being told the answers.
 """
 LAYOUT = """
 /* what light-dark() in a score matrix goes by: Gradio sets its own theme by a class alone */
@@ -137,6 +145,7 @@ main > .column {gap: .6rem;}
   #images > * {min-width: 0 !important;}
   #images > .block {height: 170px !important;} /* so that both captions stand above the button */
   #examples tr::before {display: none;}
+  #examples td:is(:nth-child(1), :nth-child(3)) {grid-row: 1;} /* without that line above, B and caption 2 went there */
   .gradio-container .prose h1 {font-size: 1.35rem; line-height: 1.3;}
   /* with the page's colour around it, as a bar: no field shows from behind it */
   #score {position: sticky; bottom: .5rem; z-index: 1000; box-shadow: 0 .25rem 0 .6rem var(--body-background-fill);}
@@ -309,7 +318,7 @@ def score(
 
 
 def _drawn(group: Group, evaluation: Evaluation, model: str) -> tuple[str, str, dict[str, Any]]:
-    before = _remarks(group, model)
+    before = "".join(map(_remark, _remarks_on_all(group, [model]))) + _vocabulary_remark(group, model)
     drawn = f'{before}<div class="cm-drawn">{_matching(group, evaluation)}{_scores(evaluation)}</div>'
     verdicts = group_html.verdicts_html(evaluation.group(0), _metric_names(evaluation))
     return drawn, verdicts + _chance(evaluation), record(evaluation)
@@ -321,12 +330,12 @@ def _drawn_beside(group: Group, found: Mapping[str, Evaluation]) -> tuple[str, s
     for model, evaluation in found.items():
         said = MODEL_WORDS.get(model, KIND_WORDS.get(kinds[model], kinds[model]))
         head = f'<div><h2>{escape(model)}</h2><p class="cm-kind">{escape(said)}</p></div>'
-        remarks = f"<div>{_remarks(group, model, same=False)}</div>"
+        remarks = f"<div>{_vocabulary_remark(group, model)}</div>"
         verdicts = group_html.verdicts_html(evaluation.group(0), _metric_names(evaluation))
         parts = (head, remarks, _matching(group, evaluation), _scores(evaluation), verdicts)
         sides.append(f'<section aria-label="{escape(model)}">{"".join(parts)}</section>')
     first = next(iter(found.values()))
-    before = _remark(SAME) if _same_captions(group) else ""
+    before = "".join(map(_remark, _remarks_on_all(group, found)))
     answer = {model: record(evaluation) for model, evaluation in found.items()}
     return f'{before}<div class="cm-two">{"".join(sides)}</div>', _chance(first), answer
 
@@ -336,11 +345,21 @@ def _same_captions(group: Group) -> bool:
     return first == second
 
 
-def _remarks(group: Group, model: str, same: bool = True) -> str:
-    """What is to be known before a model's scores. same : whether this says that both captions are one text."""
+def _remarks_on_all(group: Group, models: Iterable[str]) -> list[str]:
+    """What is to be known before the scores of any model: of the captions, and of pictures that are looked at."""
+    kinds, known = scorer_names(), {image.key for image in _examples.values()}
+    strange = any(image.key not in known for image in group.images)
+    said = {
+        SAME: _same_captions(group),
+        OWN: strange and not {kinds[model] for model in models} <= PICTURELESS,
+    }
+    return [remark for remark, holds in said.items() if holds]
+
+
+def _vocabulary_remark(group: Group, model: str) -> str:
+    """Which words a model does not know; "" where it knows all."""
     unknown = vocabulary_note(model, model, "", group.captions, even_if_known=False)
-    said = [SAME if same and _same_captions(group) else None, unknown]
-    return "".join(_remark(each) for each in said if each)
+    return _remark(unknown) if unknown else ""
 
 
 def _matching(group: Group, evaluation: Evaluation) -> str:
@@ -430,11 +449,26 @@ def picture(value: str | None, label: str, **more: Any) -> gr.Image:
 
 def links() -> str:
     """Where more is: the paper, the whole app, how to cite; Markdown."""
+    address, end = _app_address(), "at the end of the page"
+    whole, cite = (f"[The whole app]({address}) · ", "How") if address else ("", "The whole app, and how")
+    return f"<br>{whole}The paper: {PAPER} · {cite} to cite: {end}\n"
+
+
+def about() -> str:
+    """What the models here know, what the whole app can do, and where it is; Markdown."""
+    address, space = _app_address(), os.environ.get("SPACE_ID", "")
+    files = "the files of this demo"
+    if re.fullmatch(r"[\w.-]+/[\w.-]+", space):
+        files = f"[{files}](https://huggingface.co/spaces/{space}/tree/main)"
+    start = f"It comes with {files}: download them, and `make app` in their folder starts it."
+    where = f"[Open it]({address})." if address else start
+    return f"{ABOUT.rstrip()} {where}\n"
+
+
+def _app_address() -> str:
+    """Where the whole app is open to visitors; "" where no such address is set."""
     address = os.environ.get(APP_ADDRESS, "")
-    whole = (
-        f"[The whole app]({address})" if re.match(r"https?://\S+$", address) else "The whole app: `make app`"
-    )
-    return f"<br>{whole} · The paper: {PAPER} · How to cite: at the end of the page\n"
+    return address if re.fullmatch(r"https?://\S+", address) else ""
 
 
 def kinds_css() -> str:
@@ -485,7 +519,7 @@ def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
                 drawn, verdicts = gr.HTML(first_drawn), gr.HTML(first_verdicts)
                 with gr.Accordion("As JSON", open=False):
                     answer = gr.JSON(first_record, show_label=False)
-        gr.Markdown(ABOUT)
+        gr.Markdown(about())
         with gr.Accordion("How to cite", open=False):
             gr.Code(CITATIONS["TTM"], show_label=False, language=None, lines=1)
         fields, results = [first, second, one, two, model, second_model], [drawn, verdicts, answer]

@@ -57,6 +57,15 @@ def cut(page):
 
 
 @pytest.mark.parametrize("window", [LAPTOP, PHONE], ids=["laptop", "phone"])
+def test_image_a_with_caption_1_is_the_upper_one_of_every_example(visit, window):
+    """On a phone image B with caption 2 stood above it."""
+    page = visit(window)
+    for row in page.locator("#examples tbody tr").all():
+        first, second, one, two = (cell.bounding_box()["y"] for cell in row.locator("td").all())
+        assert max(first, one) < min(second, two)
+
+
+@pytest.mark.parametrize("window", [LAPTOP, PHONE], ids=["laptop", "phone"])
 @pytest.mark.parametrize("theme", ["light", "dark"])
 def test_the_score_matrix_is_whole_without_a_scrollbar_in_every_example_and_with_long_scores(
     visit, window, theme

@@ -93,15 +93,36 @@ def test_swapping_the_images_swaps_the_rows_of_the_scores(client, pair):
     assert swapped == answer[::-1]
 
 
-def test_words_that_a_model_does_not_know_are_said_before_its_verdicts(pair):
+def test_words_that_a_model_does_not_know_are_said_before_its_verdicts(pair, tmp_path):
     files, captions = pair
-    images = [Image.open(file) for file in files]
-    known, *_ = gradio_app.score(*images, *captions, "builtin/clip")
-    strange, *_ = gradio_app.score(*images, "a giraffe", captions[1], "builtin/clip")
+    gradio_app.examples(tmp_path)  # whose pictures these are: nothing else is to be said of them
+    known, *_ = gradio_app.score(*map(str, files), *captions, "builtin/clip")
+    strange, *_ = gradio_app.score(*map(str, files), "a giraffe", captions[1], "builtin/clip")
     assert 'class="remark"' not in known
     said = strange[strange.index('class="remark"') :]
     assert "does not know the word “giraffe” in these captions" in said.partition("cm-match")[0]
     assert "#found .remark" in gradio_app.LAYOUT  # it looks like a warning
+
+
+def test_pictures_that_are_no_examples_have_a_caution_before_their_scores(pair, tmp_path):
+    """Photographs were scored without a word: that the models know drawn scenes alone stood at the end of the page."""
+    gradio_app.examples(tmp_path)
+    (file, other), captions = pair[0], pair[1]
+    own = tmp_path / "own.png"
+    Image.effect_noise((300, 200), 80).save(own)
+    caution = '<p class="remark" role="note">⚠ With pictures of your own, mind'
+
+    def cautions(first, second, *models):
+        return gradio_app.score(str(first), str(second), *captions, *models)[0].count(caution)
+
+    assert cautions(file, other, "builtin/clip") == cautions(other, file, "builtin/clip") == 0
+    assert cautions(own, other, "builtin/clip") == cautions(file, own, "builtin/clip") == 1
+    assert cautions(own, other, "builtin/clip", "builtin/siglip") == 1  # once for both
+    for unseeing in ("builtin/blind-lm", "blind:builtin/blip-caption"):  # they look at no picture
+        assert cautions(own, other, unseeing) == 0
+        assert cautions(own, other, unseeing, "builtin/clip") == 1
+    drawn, *_ = gradio_app.score(str(own), str(other), *captions, "builtin/clip")
+    assert drawn.index(caution) < drawn.index("cm-match")
 
 
 def test_a_refusal_looks_like_a_remark():
@@ -950,11 +971,22 @@ def test_help_and_a_wrong_option_are_answered_before_anything_large_is_imported(
 
 def test_the_demo_leads_to_the_paper_the_app_and_how_to_cite_and_its_examples_say_what_they_are(monkeypatch):
     """It named the app Crossmatch, and had no link but Gradio's own."""
-    monkeypatch.delenv(gradio_app.APP_ADDRESS, raising=False)
-    assert "arxiv.org/abs/2510.07632" in gradio_app.links() and "`make app`" in gradio_app.links()
+    for variable in (gradio_app.APP_ADDRESS, "SPACE_ID"):
+        monkeypatch.delenv(variable, raising=False)
+    assert "arxiv.org/abs/2510.07632" in gradio_app.links()
+    # A visitor read "The whole app: make app", and neither what it can do nor where that is to be typed.
+    assert "The whole app, and how to cite: at the end of the page" in gradio_app.links()
+    assert "measures models on whole benchmarks" in gradio_app.about() and "`make app`" in gradio_app.about()
+    monkeypatch.setenv("SPACE_ID", "somebody/two-by-two")
+    assert "(https://huggingface.co/spaces/somebody/two-by-two/tree/main)" in gradio_app.about()
+    monkeypatch.setenv("SPACE_ID", "x) [y](javascript:alert(1)")
+    assert "javascript" not in gradio_app.about()
     monkeypatch.setenv(gradio_app.APP_ADDRESS, "https://crossmatch.example/app")
     assert "[The whole app](https://crossmatch.example/app)" in gradio_app.links()
+    assert (
+        "[Open it](https://crossmatch.example/app)" in gradio_app.about() and "make" not in gradio_app.about()
+    )
     monkeypatch.setenv(gradio_app.APP_ADDRESS, "javascript:alert(1)")
-    assert "javascript" not in gradio_app.links()
+    assert "javascript" not in gradio_app.links() + gradio_app.about()
     assert len(gradio_app.KINDS) == len(gradio_app.EXAMPLES)
     assert all(kind in gradio_app.kinds_css() for kind in gradio_app.KINDS)
