@@ -300,7 +300,9 @@ def _opened(image: Given, name: str) -> Image.Image | ImageRef:
         return image
     content = image if isinstance(image, bytes) else Path(image).read_bytes()
     known = _examples.get(hashlib.sha256(content).digest())
-    return known or ImageOps.exif_transpose(ImageFile(content, stranger=True).decode(name, MAX_SIDE))
+    return known or ImageOps.exif_transpose(
+        ImageFile(content, stranger=True).decode(name, MAX_SIDE, alone=True)
+    )
 
 
 def score(

@@ -125,6 +125,29 @@ def test_pictures_that_are_no_examples_have_a_caution_before_their_scores(pair, 
     assert drawn.index(caution) < drawn.index("cm-match")
 
 
+def test_a_picture_that_does_not_open_is_said_with_what_to_do_about_it(pair, tmp_path):
+    """A small PNG that was cut short was "an internal error"; another was to have "its group left out" where there are
+    no groups; of a huge one Pillow's words stood there."""
+    noise = Image.effect_noise((300, 200), 80).convert("RGB")
+    noise.save(tmp_path / "own.png")
+    noise.save(tmp_path / "own.jpg")
+    Image.new("1", (30_000, 12_000)).save(tmp_path / "huge.png")
+    contents = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    for name, said in (
+        ("own.png", "replace it."),
+        ("own.jpg", "replace it."),
+        ("text.png", "save it as PNG."),
+    ):
+        (tmp_path / name).write_bytes(contents.get(name, b"hello")[:9_000])
+        refused, *_ = gradio_app.score_or_say(str(tmp_path / name), str(pair[0][1]), "a", "b", "builtin/clip")
+        assert "⚠ The image A does not open" in refused and said in refused and "group" not in refused
+    refused, *_ = gradio_app.score_or_say(
+        str(pair[0][0]), str(tmp_path / "huge.png"), "a", "b", "builtin/clip"
+    )
+    limit = f"{PUBLIC.pixels / 1e6:g} megapixels"
+    assert f"The image B has too many pixels; the limit is {limit}: make it smaller." in refused
+
+
 def test_a_refusal_looks_like_a_remark():
     """It was plain bold text, and the remark on unknown words a coloured box."""
     said, *_ = gradio_app.score_or_say("a.png", None, "a cube", "a sphere", "builtin/clip")

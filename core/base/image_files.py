@@ -118,16 +118,18 @@ class ImageFile:
         except _Refused as refused:
             self.refusal = refused.what, refused.fix
 
-    def decode(self, where: str, side: int | None = None) -> Image.Image:
+    def decode(self, where: str, side: int | None = None, alone: bool = False) -> Image.Image:
         """RGB pixels, at most `side` a side if that is given. Of its metadata there is how the camera was held.
+        alone : whether it belongs to no set, so that no group can be left out.
 
         Raises InputError for what is no whole image, and, before anything is decoded, for one that is refused or has
         too many pixels.
         """
+        otherwise = "" if alone else " or leave its group out"
         if self.kind is None:
             names = ", ".join(self.formats)
             raise InputError(
-                f"The image {where} does not open: it is none of {names}; save it as PNG or leave its group out."
+                f"The image {where} does not open: it is none of {names}; save it as PNG{otherwise}."
             )
         if self.refusal is not None:
             raise InputError(f"The image {where} {self.refusal[0]}; {self.refusal[1]}.")
@@ -139,17 +141,21 @@ class ImageFile:
             image.draft("RGB", (side, side))  # a JPEG is decoded no larger than that takes
             picture = image if image.mode == "RGB" else self.to_rgb(image)  # no second copy of the whole
             picture.thumbnail((side, side))
+            picture.load()  # one that is smaller already has not been read, and may be cut short
             return picture
         except InputError:
             raise
         except UnidentifiedImageError:
             raise InputError(
-                f"The image {where} does not open: it is damaged; replace it or leave its group out."
+                f"The image {where} does not open: it is damaged; replace it{otherwise}."
             ) from None
-        except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+        except Image.DecompressionBombError:  # before its width and height can be asked
+            most = f"{self._most_pixels / 1e6:g} megapixels"
             raise InputError(
-                f"The image {where} does not open ({error}); replace it or leave its group out."
+                f"The image {where} has too many pixels; the limit is {most}: make it smaller."
             ) from None
+        except (OSError, ValueError, SyntaxError) as error:
+            raise InputError(f"The image {where} does not open ({error}); replace it{otherwise}.") from None
 
     @staticmethod
     def to_rgb(image: Image.Image) -> Image.Image:
@@ -160,10 +166,14 @@ class ImageFile:
             image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
         return image.convert("RGB")
 
-    def _check_pixels(self, size: tuple[int, int], where: str) -> None:
-        (width, height), most = size, (PUBLIC if self._public else LOCAL).pixels
+    @property
+    def _most_pixels(self) -> int:
         if self._public and self.kind == "WEBP":
-            most = _MOST_WEBP
+            return _MOST_WEBP
+        return (PUBLIC if self._public else LOCAL).pixels
+
+    def _check_pixels(self, size: tuple[int, int], where: str) -> None:
+        (width, height), most = size, self._most_pixels
         limit = f"{most / 1e6:g} megapixels" if width * height > most else f"{MOST_SIDE:,} a side"
         if width * height > most or max(size) > MOST_SIDE:
             raise InputError(
