@@ -168,6 +168,7 @@ main > .column {gap: .6rem;}
 #found .remark {padding: .5rem .75rem; margin-bottom: .75rem; border-left: .25rem solid #c77700;
   border-radius: .3rem; background: rgba(199,119,0,.14); font-weight: 600;}
 .gradio-container :is(h1, h2) {font-weight: 600;}
+#changed {display: none;} /* pressed by the page itself */
 #found {min-height: 9rem;} /* room for the progress of a model that is being loaded */
 /* pictures of 240 pixels with the scores beside them, so that the first verdicts are on a laptop's first screen */
 #found .cm-match {max-width: 38rem; grid-template-rows: auto 2rem auto;}
@@ -225,6 +226,12 @@ _TO_RESULT = """() => {
   const found = document.getElementById('found'), top = found.getBoundingClientRect().top;
   if (top < 0 || top > innerHeight / 2) found.scrollIntoView({behavior: 'smooth'});
 }"""
+
+# Gradio's own event of a text field comes with typed letters alone: not with a paste, a deletion, a phone's suggestion.
+_WATCH = """() => document.getElementById('all').addEventListener('input', event => {
+  const text = event.target.matches('textarea, input[type=text]:not([role=combobox])');
+  if (text) document.getElementById('changed').click();
+})"""
 
 
 def borrow_gpu(function: Callable) -> Callable:
@@ -528,8 +535,11 @@ def _build(names: list[str], shown: list[list[Any]]) -> gr.Blocks:
         # An example is scored as soon as it is there; a change takes away the result of what was there before.
         for event in (button.click, given.load_input_event.then):
             event(score_or_say, fields, results, api_visibility="private").then(None, js=_TO_RESULT)
-        for field in fields:
-            field.input(  # type: ignore[attr-defined]  # Gradio adds it to its components
+        watched = gr.Button("Changed", elem_id="changed")
+        demo.load(None, js=_WATCH, api_visibility="private")
+        others = (field.input for field in fields if field not in (one, two))  # type: ignore[attr-defined]
+        for event in (watched.click, *others):
+            event(
                 _to_score,
                 None,
                 results,

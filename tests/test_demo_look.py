@@ -56,6 +56,25 @@ def cut(page):
     )
 
 
+@pytest.mark.parametrize("key", ["Backspace", "Control+v", "x", "written by a phone"])
+def test_a_result_goes_as_soon_as_a_caption_is_changed_in_whichever_way(visit, key):
+    """A paste, a deletion and a phone's suggestion left the old scores beside the new caption."""
+    page = visit(LAPTOP)
+    caption = page.get_by_label("Caption 1").first
+    caption.press("Control+a")
+    caption.press("Control+c")
+    caption.press("End")
+    if key.startswith("written"):
+        page.keyboard.insert_text(key)
+    else:
+        caption.press(key)
+    page.locator("#found", has_text="Changed. Press Score").wait_for(timeout=10_000)
+    page.locator("#examples tbody tr").nth(1).click()  # and an example's scores stay
+    page.locator("#found .cm-text", has_text="blue sphere").first.wait_for()
+    page.wait_for_timeout(700)
+    assert page.locator("#found .cm-scroll").is_visible() and not page.locator("#changed").is_visible()
+
+
 @pytest.mark.parametrize("window", [LAPTOP, PHONE], ids=["laptop", "phone"])
 def test_image_a_with_caption_1_is_the_upper_one_of_every_example(visit, window):
     """On a phone image B with caption 2 stood above it."""
