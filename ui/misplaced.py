@@ -161,7 +161,7 @@ def _column_fields(guess: _ScoreColumns, names: list[str], form: str) -> _ScoreC
     )
     scores = four.multiselect("Score", names, list(guess.scores), key=f"{form}_score", help=told)
     told = "1 where the caption belongs to the image, else 0. None: image i belongs to caption i."
-    match = pick(st.columns(4)[0], "Match (optional)", guess.match, told)
+    match = pick(st.container(width=260), "Match (optional)", guess.match, told)
     return _ScoreColumns(group, image, caption, tuple(scores), match)
 
 
