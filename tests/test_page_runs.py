@@ -587,7 +587,15 @@ def test_both_files_of_two_runs_have_one_vocabulary_whole_p_values_and_the_versi
         for name in ("All metrics of both", "Paired differences")
     )
     assert {*whole} <= {*tested} and {"p", "p (Holm)", "test", "A: name", "A: chance"} <= {*whole}
-    pd.testing.assert_frame_equal(whole, tested.loc[whole.index, list(whole)], check_dtype=False)
+    same = [
+        name for name in whole if name != "unit"
+    ]  # one says what is counted, too, which the other has no column of
+    pd.testing.assert_frame_equal(whole[same], tested.loc[whole.index, same], check_dtype=False)
+    assert all(
+        whole_unit == unit.partition("; only A right")[0]
+        for whole_unit, unit in zip(whole["unit"], tested["unit"], strict=True)
+    )
+    assert not {"only A right", "only B right"} & {*whole} and "only A right" in {*tested}
     assert list(whole)[-1] == list(tested)[-1] == "crossmatch_version"
     assert whole.loc["IndividualMatch", "test"] == "exact sign test"
     files.clear()
