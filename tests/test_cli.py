@@ -318,7 +318,7 @@ def test_seeds_in_the_foreground_end_with_the_gain_as_a_stored_group_has_it(embe
 
 
 @pytest.mark.parametrize(("words", "answer"), [
-    ("export", "There is no group of runs 'g-d1aa0e35' here"),  # of one that is here its seeds are named: test_exchange.py
+    ("export", "There is no group of runs 'g-d1aa0e35' here"),  # of one that is here it names the seeds
     ("push", "a group of seeds, not of one run; `crossmatch runs seeds g-d1aa0e35`"),
 ])  # fmt: skip
 def test_a_group_where_one_run_is_wanted_is_named_as_a_group(words, answer, tmp_path):
