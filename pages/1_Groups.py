@@ -126,9 +126,15 @@ def filters(groups: GroupSet, evaluation: Evaluation) -> Filters:
 
 def notable_group_buttons(selection: ui.Selection, evaluation: Evaluation, key: str) -> None:
     """Opens a random group of a kind that is worth a look."""
+    kinds = notable_groups(selection, evaluation)
+    kept = Filters.kept(selection.selected_groups, evaluation)
+    if kept.described(selection.selected_groups):
+        passing = np.zeros(len(evaluation.ids), bool)
+        passing[kept.indices(selection.selected_groups, evaluation)] = True
+        kinds = {"passes the filters": passing, **kinds}
     with st.popover("Surprise me", icon=":material/casino:", key=key):
         st.caption("Opens a random group of one kind.")
-        for label, mask in notable_groups(selection, evaluation).items():
+        for label, mask in kinds.items():
             ids = [evaluation.ids[i] for i in np.flatnonzero(mask)]
             # Drawn when the button is pressed, not now.
             st.button(

@@ -114,6 +114,10 @@ def test_what_is_no_range_of_margins_is_one_sentence(text):
 def test_surprises_and_the_clearest_disagreement(evaluation):
     found = group_filters.notable_groups(evaluation)
     assert np.flatnonzero(found["GroupMatch right, GroupScore wrong"]).tolist() == [1, 4]
+    assert (
+        np.flatnonzero(found["GroupMatch wrong"]).tolist()
+        == np.flatnonzero(evaluation.outcomes["group_match"].value < 1).tolist()
+    )
     assert np.flatnonzero(found["tie"]).tolist() == [3]
     assert np.flatnonzero(found["near tie"]).tolist() == [1]
     index, share = group_filters.clearest_disagreement(evaluation)

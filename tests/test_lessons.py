@@ -249,7 +249,7 @@ def test_a_lesson_with_an_interval_by_caption_says_once_what_that_is_and_that_it
 ):
     """Lesson 3 had “95 % interval 98.8–100.0, by caption 98.7–100.0”, and nothing said what the second was."""
     said = text(predict(app(PAGE, lesson=name)))
-    told = said.count("groups that share one count as one. Quote this interval.")
+    told = said.count("where groups that share one count as one.")
     assert told == bool(re.search(r"interval [\d.–\u2060]+, (also )?by (caption|image)", said))
 
 

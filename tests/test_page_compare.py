@@ -465,12 +465,12 @@ def test_page_and_report_say_that_individualmatch_counts_groups_with_more_images
 def test_where_groups_share_captions_the_table_says_what_by_caption_is_and_which_interval_is_quoted(app):
     """“95 % by caption” stood beside “95 %”: which of the two to quote was said nowhere."""
     test = app(COMPARE, set=SET, model="builtin/clip", other="builtin/siglip")
-    said = "By caption: groups that share one count as one. Quote this interval."
+    said = "Quote the interval by caption, where groups that share one count as one."
     shown = text(test).replace("\\", "")
     assert said in shown
     heads = json.loads(test.dataframe[0].proto.columns)
     assert heads["B − A by caption: 95 %"]["help"] == said
-    assert "count as one (299 clusters in place of 300 groups). Quote this interval." in shown
+    assert "count as one (299 clusters in place of 300 groups)." in shown
 
 
 def test_groups_of_files_without_pictures_share_none(app, tmp_path):

@@ -364,6 +364,17 @@ def test_surprise_me_opens_a_group_of_its_kind(app):
     assert "right</span></th><td><b>GroupMatch" in rows and "wrong</span></th><td><b>GroupScore" in rows
 
 
+def test_surprise_me_opens_a_group_that_passes_the_filters_and_one_that_is_matched_wrong(app):
+    """A lecturer who had filtered the failing groups was offered none of them."""
+    test = app(GROUPS, set="scenes/left-right", verdict="GroupMatch wrong")
+    labels = [b.label for b in test.button]
+    count = next(c.value for c in test.caption if " of 300 groups" in c.value).split()[0]
+    assert f"passes the filters ({count})" in labels and f"GroupMatch wrong ({count})" in labels
+    fine(button(test, f"passes the filters ({count})").click().run())
+    assert "wrong</span></th><td><b>GroupMatch" in html(test)
+    assert not any(b.label.startswith("passes") for b in app(GROUPS, set="scenes/left-right").button)
+
+
 def test_tags_narrow_every_page_and_an_unknown_name_in_a_link_is_ignored(app):
     test = app(GROUPS, set="scenes/left-right", tag="relation: left of", group="nowhere")
     assert "only relation: left of" in text(test).replace("\\", "")
@@ -461,7 +472,7 @@ def test_the_exported_command_says_of_the_threshold_what_the_page_says(app, monk
 
 
 def test_cards_with_an_interval_by_caption_say_once_what_that_is_and_that_it_is_the_one_to_quote(app):
-    said = "By caption: groups that share one count as one{}. Quote this interval."
+    said = "Quote the interval by caption, where groups that share one count as one{}."
     test = app(MATCHING, set="scenes/triples", model="builtin/blip-caption")
     assert "by shared caption: 36.6–48.2" in text(test) and text(test).count(said.format("")) == 1
     assert [said.format(" (228 clusters)") in metric.help for metric in test.metric] == [True] * 5

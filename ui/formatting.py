@@ -105,9 +105,10 @@ def interval_to_quote(by: str, clusters: str = "") -> str:
     clusters : how many there are.
 
     >>> interval_to_quote("caption", "299 clusters")
-    'By caption: groups that share one count as one (299 clusters). Quote this interval.'
+    'Quote the interval by caption, where groups that share one count as one (299 clusters).'
     """
-    return f"By {by}: groups that share one count as one{f' ({clusters})' if clusters else ''}. Quote this interval."
+    of = f" ({clusters})" if clusters else ""
+    return f"Quote the interval by {by}, where groups that share one count as one{of}."
 
 
 def say_interval_to_quote(found: Iterable[Estimate]) -> None:

@@ -215,7 +215,9 @@ def _side_by_side(rankings: Rankings, found: RetrievalSubset, query: str, name: 
     known = list(found.queries).index(query) if query in found.queries else None
     asked = own.own_query(found, query) if known is None else found.one_query(known)
     is_judged = asked.phrases is not None or asked.asked is not None
-    others = [] if known is not None else own.say_what_is_known(found, asked, [rankings.model])
+    if known is None:
+        others = own.say_what_is_known(found, asked, [rankings.model])
+        own.ask_buttons(others, own.wording_of_set(found, asked), "changed_query")
     titles = {BEFORE: "Before", name: f"After {retrieval.label(name)}"}
     sides = {
         which: _Side.scored(rankings, asked, which)
@@ -231,7 +233,6 @@ def _side_by_side(rankings: Rankings, found: RetrievalSubset, query: str, name: 
             ranks = None if is_judged else _other_ranks(sides, which)
             with st.container(key=f"changed-{which}"):
                 st.html(part.ranked_html(asked, sides[which].rows, True if is_judged else None, ranks))
-    own.ask_buttons(others, own.wording_of_set(found, asked), "changed_query")
 
 
 def _other_ranks(sides: dict[str, _Side], which: str) -> list[str]:

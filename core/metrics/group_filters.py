@@ -158,7 +158,13 @@ def notable_groups(evaluation: Evaluation) -> dict[str, np.ndarray]:
     margin, tied = evaluation.matches.margin, evaluation.matches.tied
     right, strict = (evaluation.outcomes[name].value == 1 for name in (GROUP_MATCH, GROUP_SCORE))
     limit = float(np.quantile(margin[~tied], _NEAR_TIE_SHARE)) if (~tied).any() else 0.0
-    return {_DISAGREEING: right & ~strict, "near tie": ~tied & (margin <= limit), "tie": tied}
+    wrong = f"{METRICS[GROUP_MATCH].label} wrong"
+    return {
+        _DISAGREEING: right & ~strict,
+        wrong: ~right,
+        "near tie": ~tied & (margin <= limit),
+        "tie": tied,
+    }
 
 
 def clearest_disagreement(evaluation: Evaluation) -> tuple[int | None, float]:
