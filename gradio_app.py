@@ -82,6 +82,7 @@ PICTURE = 320  # pixels a side, of the rendered examples
 Given = str | bytes  # an image as Gradio hands it on: a file of its uploads, or what a data address holds
 _at_work = threading.Lock()  # one pair of images at a time is in memory
 _examples: dict[bytes, ImageRef] = {}  # by the SHA-256 of the file that shows it
+_example_captions: set[tuple[str, ...]] = set()  # of each, in the order of its pictures
 SAME = (
     "Both captions are the same text, so no metric can be right: caption 1 and caption 2 have equal scores."
 )
@@ -89,6 +90,7 @@ OWN = (
     "With pictures of your own, mind that the models here know drawn scenes of cubes, spheres and cylinders alone: "
     "their scores of photographs are unreliable."
 )
+LEFT = "The captions are still those of an example: write what your own pictures show."
 PICTURELESS = {"lm", "blind"}  # kinds of scores for which no picture is looked at
 INTRO = """
 # Which caption belongs to which image?
@@ -360,6 +362,7 @@ def _remarks_on_all(group: Group, models: Iterable[str]) -> list[str]:
     strange = any(image.key not in known for image in group.images)
     said = {
         SAME: _same_captions(group),
+        LEFT: strange and tuple(group.captions) in _example_captions,
         OWN: strange and not {kinds[model] for model in models} <= PICTURELESS,
     }
     return [remark for remark, holds in said.items() if holds]
@@ -438,9 +441,12 @@ def examples(folder: Path) -> list[list[Any]]:
     """Groups of the built-in world, their pictures as files of a folder. A file is known again by its content, so that
     a model is given the picture that it is given in the app, and not one of 320 pixels made small."""
     groups = [datasets.load(name, "test")[place] for name, place in EXAMPLES]
+    # Each caption in the field of its image, in whichever order the set has them.
+    captions = [[group.captions[j] for j in group.truth or ()] for group in groups]
+    _example_captions.update(map(tuple, captions))
     return [
-        [*(_written(ref, folder) for ref in group.images), *(group.captions[j] for j in group.truth or ())]
-        for group in groups  # each caption in the field of its image, in whichever order the set has them
+        [*(_written(ref, folder) for ref in group.images), *own]
+        for group, own in zip(groups, captions, strict=True)
     ]
 
 

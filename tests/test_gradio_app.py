@@ -125,6 +125,19 @@ def test_pictures_that_are_no_examples_have_a_caution_before_their_scores(pair, 
     assert drawn.index(caution) < drawn.index("cm-match")
 
 
+def test_own_pictures_with_the_captions_of_an_example_are_told_so(tmp_path):
+    """Two pictures of one's own put in place of an example's were scored with its captions, without a word."""
+    file, other, *captions = gradio_app.examples(tmp_path)[0]
+    own = tmp_path / "own.png"
+    Image.effect_noise((300, 200), 80).save(own)
+
+    def told(first, second, *texts):
+        return gradio_app.LEFT in gradio_app.score(str(first), str(second), *texts, "builtin/clip")[0]
+
+    assert told(own, own, *captions) and told(own, other, *captions)
+    assert not told(file, other, *captions) and not told(own, own, captions[0], "a red cube")
+
+
 def test_a_picture_that_does_not_open_is_said_with_what_to_do_about_it(pair, tmp_path):
     """A small PNG that was cut short was "an internal error"; another was to have "its group left out" where there are
     no groups; of a huge one Pillow's words stood there."""
