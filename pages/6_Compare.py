@@ -388,7 +388,7 @@ def verdict(
     """Which of the two is ahead in GroupMatch, or that these groups cannot tell; by cluster where they hang together.
     The sentence is of the second beside the first, as the differences of the table are; p is the table's, corrected
     for so many metrics, and one is ahead where both interval and p say so. Markdown."""
-    tested, by = (match, "") if match.clustered is None else (match.clustered, f" by {match.clustered.by}")
+    tested, by = (match, "") if match.clustered is None else (match.clustered, match.clustered.by)
     a, b = (escape_markdown(name) for name in (first, second))
     x, y = (f"{_pct(each.metrics[GROUP_MATCH].value, 2)} %" for each in both)
     low, high, p_value = tested.low, tested.high, tested.p_holm or tested.p_value
@@ -398,10 +398,12 @@ def verdict(
         said = f"{b} is {'ahead of' if match._ahead > 0 else 'behind'} {a}**, {y} against {x}"
     led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both), digits=2)
     corrected = f", corrected for these {tests} metrics" if tests > 1 else ""
-    interval = f"95 % interval{by} {_signed_range(low, high)}"
+    interval = f"{paired._interval_head(tests, by)} {_signed_range(low, high)}"
     interval += f" ({paired._moved_end(tested)} by the exact test)" if paired._moved_end(tested) else ""
     said_p = p_text(p_value) if p_text(p_value).startswith("<") else f"= {p_text(p_value)}"
+    by, alone = f" by {by}" if by else "", paired._alone_said(match, tests)
     difference = f"{b} − {a}: {_signed(led, 2)} points, {interval}, p{by} {said_p}{corrected}."
+    difference += f" {alone}" if alone else ""
     return ui.unbroken(ui.true_minus(f"**GroupMatch: {said}.  \n:small[{difference}]"))
 
 

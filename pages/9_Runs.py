@@ -1102,7 +1102,7 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
             f"{line}{on}: {escape_markdown(result)}" for line, result in zip(lines, results, strict=True)
         )
         st.markdown("  \n".join([*named, differing]))
-        difference(pair.ends, metric)
+        difference(pair, metric)
     elif pair.other_groups or not {first.runs[0].kind, second.runs[0].kind} <= {*shared.KINDS}:
         st.markdown("  \n".join([*with_results(lines, sides, metric), differing]))
     else:
@@ -1297,8 +1297,18 @@ def curve_table(data: Mapping[str, plots.TTMData], shown: Mapping[str, plots.TTM
     return _rounded(found, dict.fromkeys(found, 2))
 
 
-def difference(ends: Sequence[Evaluation], metric: str) -> None:
+def _corrected_too(pair: _Pair, metric: str) -> str:
+    """Behind the p of one metric alone, which the interval beside it is of, the p that the verdict goes by; "" where
+    they are one."""
+    found = pair.tested.get(metric)
+    if found is None or found.p_holm is None or pair.tests < 2:
+        return ""
+    return f" by itself, {p_text(found.p_holm)} corrected for {pair.tests} metrics"
+
+
+def difference(pair: _Pair, metric: str) -> None:
     """The paired test on the last iterations of two runs."""
+    ends = pair.ends
     paired = statistics.compare(*(e.outcomes[metric].value for e in ends))
     what = "better" if metrics.METRICS[metric].share else "right"
     a, b = (e.metrics[metric].value for e in ends)
@@ -1308,7 +1318,8 @@ def difference(ends: Sequence[Evaluation], metric: str) -> None:
             f"{_signed(b - a)} points, {_pct(b)} % against {_pct(a)} % "
             f"(95 % interval {_signed_range(paired.low, paired.high)}); "
             f"{counted(paired.fixed, 'group')} {what} with B alone, {paired.broken} with A alone; "
-            f"McNemar's p {p_text(paired.p_value)}.{could_show(paired)} {_exact_differences()}"
+            f"McNemar's p {p_text(paired.p_value)}{_corrected_too(pair, metric)}.{could_show(paired)} "
+            f"{_exact_differences()}"
         )
     )
 
@@ -1338,9 +1349,9 @@ def mean_over_seeds(side: _Ends, ends: Mapping[int, Evaluation], metric: str) ->
     return f" ({said})"
 
 
-def difference_over_seeds(ends: Sequence[Mapping[int, Evaluation]], metric: str) -> str:
+def difference_over_seeds(ends: Sequence[Mapping[int, Evaluation]], metric: str, corrected: str = "") -> str:
     """The paired difference of the seeds that both have complete, over seeds and groups, and where one run stands among
-    several. ends : of A and of B, by seed."""
+    several. ends : of A and of B, by seed. corrected : what stands behind p (`_corrected_too`)."""
     first, second = (_outcomes(side, metric) for side in ends)
     shared_seeds = sorted({*first} & {*second})
     among = one_beside_several([first, second])
@@ -1360,7 +1371,8 @@ def difference_over_seeds(ends: Sequence[Mapping[int, Evaluation]], metric: str)
         f"**B minus A, last iterations, {of}, same "
         f"{counted(one.shape[1], 'group')}:** {_signed(b - a)} points, {_pct(b)} % against "
         f"{_pct(a)} % (95 % interval over {over} {_signed_range(paired.low, paired.high)}); "
-        f"p {p_text(paired.p_value)}.{'' if given else could_show(paired)} {_exact_differences()}{given}{among}"
+        f"p {p_text(paired.p_value)}{corrected}.{'' if given else could_show(paired)} {_exact_differences()}{given}"
+        f"{among}"
     )
 
 
@@ -1415,7 +1427,7 @@ def means(both: Mapping[str, SeedGroup], pair: _Pair, metric: str, store: RunSto
             f"{_pct(end.value)}{std} %{mean_over_seeds(side, own, metric)}, "
             f"{counted(end.seeds, 'complete seed')}{shared_alone}, chance {_pct(end.chance)} %."
         )
-    st.markdown(difference_over_seeds(ends, metric))
+    st.markdown(difference_over_seeds(ends, metric, _corrected_too(pair, metric)))
 
 
 def page() -> None:

@@ -450,6 +450,9 @@ def test_a_comparison_begins_with_what_its_corrected_p_says(app, made):  # noqa:
     )
     table = test.table[0].value.set_index("Metric").loc["**GroupMatch**"]
     assert "after Holm's correction" in first.replace("\u00a0", " ") and table["p (Holm)"] in first
+    # Further down stood another p for the same difference, which nothing told apart from the first.
+    below = next(each.value for each in test.markdown if "B minus A, last" in each.value)
+    assert f" by itself, {table['p (Holm)']} corrected for " in below
     said = [each.value for each in test.markdown]
     assert said.index(first) < next(i for i, each in enumerate(said) if "B minus A, last" in each)
 

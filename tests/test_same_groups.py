@@ -17,6 +17,7 @@ from core.exchange.run_report import _report_of_runs
 from core.exchange.run_table import _differing, _groups_said, _settings_said
 from core.exchange.runs import export_run, import_run
 from core.metrics.groups import outcomes
+from core.metrics.statistics import Comparison
 from core.runs.store import RunStore
 from core.ttm.config import TTMConfig, _whole_thresholds, thresholds
 from core.ttm.run import TTMRun, store_embeddings
@@ -239,3 +240,25 @@ def test_runs_without_the_scores_of_every_group_say_why_they_have_no_comparison(
     found = pair(store, few, every)
     assert not found.tested and found.in_common is None
     assert "have different groups" in found.other_groups and "cannot be compared alone" in found.other_groups
+
+
+def test_a_verdict_that_an_interval_contradicts_says_that_only_the_correction_leaves_it_open(store, file):
+    """“Cannot tell A and B apart” stood beside an interval without 0, and a p of the same difference below 0.05."""
+    few, every = (
+        finish(store, "a", TTMRun.of_file(file, options={**SMALL, "lr": lr})) for lr in (1e-3, 3e-3)
+    )
+    found = pair(store, few, every)
+    alone = Comparison(-10.0, -17.3, -2.3, 10, 27, 0.013, p_holm=0.052)
+    alike = {
+        name: alone._replace(difference=value) for value, name in enumerate(("text_score", "image_score"))
+    }
+    said = found._replace(tested={"group_match": alone, **alike}).verdict("group_match")
+    assert said == (
+        "**GroupMatch: this comparison cannot tell A and B apart**, B − A −10.0 points (95 % interval, uncorrected: "
+        "−17.3 to −2.3, p 0.052 after Holm's correction for 3 metrics). By itself this difference would count (p "
+        "0.013, interval without 0); corrected for the 3 metrics compared it does not (p 0.052)."
+    )
+    for agree in (alone._replace(p_value=0.06), alone._replace(p_holm=0.04), alone._replace(high=0.2)):
+        assert "By itself" not in found._replace(tested={"group_match": agree, **alike}).verdict(
+            "group_match"
+        )

@@ -142,9 +142,13 @@ def format_differences(
             by = f"  by {each.clustered.by}"
             test = _test(each.clustered, " " * 20)
             lines.append(f"{by:<{width}}{'':>8}{test}{each.clustered.dominated}")
-    several = f"Holm: p corrected for these {len(names)} metrics. " if len(names) > 1 else ""
+    several = (
+        f"Holm: p corrected for these {len(names)} metrics; the intervals are uncorrected. "
+        if len(names) > 1
+        else ""
+    )
     if tests is not None and tests > len(names):
-        several = f"Holm: p corrected for all {tests} tests of this output. "
+        several = f"Holm: p corrected for all {tests} tests of this output; the intervals are uncorrected. "
     lines.append(
         f"{several}Detectable: the smallest difference in points that these groups show with 80 % power, in one "
         f"comparison alone, uncorrected. {_exact_differences(2)}"

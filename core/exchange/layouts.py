@@ -389,7 +389,7 @@ def _ties_note(results: Sequence[tuple[str, Mapping[str, Estimate]]]) -> str:
 def _difference_notes(names: Sequence[str], compared: Mapping[str, Comparison], holm: str = "") -> list[str]:
     """How differences and p are read, and what a dash for p is."""
     corrected = f" {holm}" * bool(holm) or (
-        f" Holm: p corrected for {counted(len(compared), 'metric')} tested together."
+        f" Holm: p corrected for {counted(len(compared), 'metric')} tested together; the intervals are uncorrected."
         if len(compared) > 1
         else ""
     )

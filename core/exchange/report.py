@@ -48,8 +48,10 @@ from core.metrics.group_metrics import GroupData, Metric
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, description_of, headline_metrics
 from core.metrics.paired import (
     _PAIRED_INTERVALS,
+    _alone_said,
     _counted_said,
     _exact_tests,
+    _interval_head,
     _interval_note,
     _interval_rule,
     _moved_said,
@@ -180,7 +182,8 @@ def _conclusions(pairs: Sequence[_Pair], seeds: Sequence[SeedResult], adapted: b
             part = f", {where}" if len(pairs) > 1 else ""
             changed |= {f"{METRICS[name].label}{part}": found for name, found in main.items()}
         else:
-            told += [_ahead_told(pair, name, found) for name, found in main.items()]
+            tests = sum(len(each.tests) for each in pairs)
+            told += [_ahead_told(pair, name, found, tests) for name, found in main.items()]
     return told + _sentences(_changes_told(changed))
 
 
@@ -189,8 +192,8 @@ def _sentences(told: Sequence[tuple[str, str]]) -> list[str]:
     return [_true_minus(" ".join(filter(None, each))) for each in told]
 
 
-def _ahead_told(pair: _Pair, name: str, found: Comparison) -> str:
-    """Whether the second of a pair is ahead of the first: where both interval and p say so."""
+def _ahead_told(pair: _Pair, name: str, found: Comparison, tests: int) -> str:
+    """Whether the second of a pair is ahead of the first: where both interval and p say so. tests : of the page."""
     second, first = pair.names
     y, x = (f"{_pct(side.evaluation.metrics[name].value, 2)} %" for side in (pair.second, pair.first))
     tested = found.clustered or found
@@ -199,14 +202,16 @@ def _ahead_told(pair: _Pair, name: str, found: Comparison) -> str:
         said = f"these groups cannot tell {second} and {first} apart, {y} and {x}"
     else:
         said = f"{second} is {'ahead of' if found._ahead > 0 else 'behind'} {first}, {y} against {x}"
-    by = "" if found.clustered is None else f" by {found.clustered.by}"
-    interval = f"95 % interval{by} {_signed_range(tested.low, tested.high)}"
+    by = "" if found.clustered is None else found.clustered.by
+    interval = f"{_interval_head(tests, by)} {_signed_range(tested.low, tested.high)}"
     # The interval is of this metric alone, so beside a corrected p that of the metric alone has to stand.
     alone = (
         "" if tested.p_holm in (None, tested.p_value) else f" after Holm, {p_digits(tested.p_value)} alone"
     )
+    why = _alone_said(found, tests, "comparisons of this page")
     return _true_minus(
         f"{METRICS[name].label}: {said} ({_signed(found.difference, 2)} points, {interval}, p {p_digits(p)}{alone})."
+        f"{f' {why}' if why else ''}"
     )
 
 
@@ -395,7 +400,11 @@ def _difference_table(pairs: Sequence[_Pair]) -> str:
     tests = sum(len(pair.tests) for pair in pairs)
     said = _counted_said(pairs[0].tests, "that one")
     counted_so = f" ({said})" if said else ""
-    corrected = f"; Holm: its p corrected for all {tests} comparisons of this page" if tests > 1 else ""
+    corrected = (
+        f"; Holm: its p corrected for all {tests} comparisons of this page, the intervals are uncorrected"
+        if tests > 1
+        else ""
+    )
     note = (
         "The same groups under both models: percentage points with their 95 % interval "
         f"({_PAIRED_INTERVALS}), the groups that only one of them has right{counted_so}, and p on these by "

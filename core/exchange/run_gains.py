@@ -202,7 +202,11 @@ def _gain_line(measured: _Measured) -> str:
     first = "" if main is None else _metric_label(main)
     gains = sorted(measured.gains.items(), key=lambda item: item[0] != first)
     said = "; ".join(f"{label} {_gain_said(found)}, p {_p_text(_corrected(found))}" for label, found in gains)
-    return f"{said} (p after Holm's correction for these {len(gains)} tests)" if len(gains) > 1 else said
+    return (
+        f"{said} (p after Holm's correction for these {len(gains)} tests; intervals uncorrected)"
+        if len(gains) > 1
+        else said
+    )
 
 
 def _no_gain_said(sweep: SeedGroup) -> str:

@@ -28,7 +28,14 @@ from core.exchange.seeds import SeedResult
 from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import Metric
-from core.metrics.paired import _PAIRED_INTERVALS, _exact_tests, _interval_note, differences
+from core.metrics.paired import (
+    _PAIRED_INTERVALS,
+    _alone_said,
+    _exact_tests,
+    _interval_head,
+    _interval_note,
+    differences,
+)
 from core.metrics.retrieval import COLA_MAP
 from core.metrics.statistics import Comparison, compare
 from core.runs.store import Run, RunStore
@@ -163,7 +170,8 @@ class _Pair(NamedTuple):
                 else "of the seeds that both have, as A and B, over seeds and groups"
             )
             parts.append(
-                f"B − A in points, {over}; p of the paired test; p (Holm): corrected for the metrics of this table."
+                f"B − A in points, {over}; p of the paired test; p (Holm): corrected for "
+                f"{self.tests} metrics; the intervals are uncorrected."
             )
         if 2 in counts:
             parts.append("Two seeds cannot tell how much seeds matter, so intervals over them are wide.")
@@ -232,11 +240,17 @@ class _Pair(NamedTuple):
             -1: "B is behind A",
             0: "this comparison cannot tell A and B apart",
         }[found._ahead]
-        after = "" if found.p_holm is None or len(self.tested) < 2 else " after Holm's correction"
+        after = f" after Holm's correction for {self.tests} metrics" if self.tests > 1 else ""
+        alone = _alone_said(found, self.tests)
         return _true_minus(
-            f"**{name}: {said}**, B − A {_signed(found.difference)} points (95 % interval "
-            f"{_signed_range(found.low, found.high)}, p {_p_text(p)}{after})."
+            f"**{name}: {said}**, B − A {_signed(found.difference)} points ({_interval_head(self.tests)} "
+            f"{_signed_range(found.low, found.high)}, p {_p_text(p)}{after}).{f' {alone}' if alone else ''}"
         )
+
+    @property
+    def tests(self) -> int:
+        """For how many tests the p values are corrected: metrics that are one, as on groups of one image, are one."""
+        return len(Metric.same(self.tested))
 
 
 def _label_of(metric: str) -> str:

@@ -10,7 +10,7 @@ import numpy as np
 
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
-from core.base.text import counted
+from core.base.text import _p_text, counted
 from core.metrics._by_name import ByName
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import Metric
@@ -268,6 +268,31 @@ def _moved_said(found: Mapping[str, Comparison], deciding: bool = False) -> str:
                 of.append(f"{_label_of(name)}{f' by {by}' if by and not deciding else ''}")
     told = [f"{', '.join(of)} is {way} by {test}" for (way, test), of in moved.items()]
     return f"The interval of {', that of '.join(told)}." if told else ""
+
+
+def _interval_head(tests: int, by: str = "") -> str:
+    """What an interval is called before its ends: beside a p that is corrected for several tests, that it is not.
+
+    by : what the groups of a cluster share.
+    """
+    name = f"95 % interval{f' by {by}' if by else ''}"
+    return f"{name}, uncorrected:" if tests > 1 else name
+
+
+def _alone_said(found: Comparison, tests: int, of: str = "metrics compared") -> str:
+    """That a difference, looked at by itself, is there, and among so many tests is not shown: the sentence after a
+    verdict that such an interval seems to contradict; "" where the two agree.
+
+    of : what the tests are, in words.
+    """
+    tested = found.clustered or found
+    holds_0 = tested.low <= 0 <= tested.high
+    if tested.p_holm is None or holds_0 or not tested.p_value <= 0.05 < tested.p_holm:
+        return ""
+    return (
+        f"By itself this difference would count (p {_p_text(tested.p_value)}, interval without 0); corrected for the "
+        f"{tests} {of} it does not (p {_p_text(tested.p_holm)})."
+    )
 
 
 def _counted_said(names: Iterable[str], side: str) -> str:
