@@ -34,7 +34,7 @@ from core.base.text import (
 from core.exchange.example import EXAMPLE, EXAMPLE_ID
 from core.exchange.paired_files import _comparison_file, _with_origin
 from core.exchange.report import ReportSection, report_html
-from core.exchange.run_gains import _no_gain_said
+from core.exchange.run_gains import _gains_in_common, _no_gain_said
 from core.exchange.run_pairs import (
     _ADAPTED,
     _SCORED,
@@ -492,6 +492,20 @@ def begun(frame: pd.DataFrame) -> list[str]:
     return [_cut_within(name, _LETTERS["set"] - len(end)) + end for name, end in zip(names, own, strict=True)]
 
 
+def headings(frame: pd.DataFrame) -> list[str]:
+    """What the cards of runs begin with: the given name, or the set without `scenes/`, then model and seeds; when it
+    began, where another one has all of these."""
+    called = frame["set"].str.removeprefix("scenes/")
+    if "name" in frame:
+        called = frame["name"].where(frame["name"] != "", called)
+    seeds = [f"seed{'' if said.isdecimal() else 's'} {said}" for said in frame["seed"]]
+    found = [" · ".join(filter(None, each)) for each in zip(called, frame["model"], seeds, strict=True)]
+    return [
+        f"{name} · {at:%d %b %H:%M:%S}" if found.count(name) > 1 else name
+        for name, at in zip(found, frame["started"], strict=True)
+    ]
+
+
 def _numbered(names: Sequence[str]) -> list[str]:
     """Names that are there several times with a number from the second on, as of runs of one second."""
     return [f"{name} #{n}" if (n := names[: i + 1].count(name)) > 1 else name for i, name in enumerate(names)]
@@ -544,7 +558,7 @@ def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup], chosen: Seque
     ones the table (`style.css`)."""
     frame = with_letters(frame, {sweep.id: sweep for sweep in sweeps}, chosen)
     for name, (_, said), sweep in zip(
-        marked(frame, begun(frame)), frame.iterrows(), sweeps[:MOST_CARDS], strict=False
+        marked(frame, headings(frame)), frame.iterrows(), sweeps[:MOST_CARDS], strict=False
     ):
         before = said["before"] if said["before"] == "–" else f"before {said['before']}"
         status = "–" if said["status"] == "finished" else said["status"]
@@ -559,9 +573,7 @@ def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup], chosen: Seque
             score,
             before,
             groups,
-            said["model"],
             settings,
-            f"seed{'' if said['seed'].isdecimal() else 's'} {said['seed']}",
             said["time"],
         )
         of = " · ".join(part for part in parts if part != "–")
@@ -1078,8 +1090,9 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     if pair.groups_line:
         own_curves = " Each curve is of all groups of its run." if pair.in_common is not None else ""
         st.warning(escape_markdown(f"{pair.groups_line}{own_curves}"), icon=":material/difference:")
-        if gained := own_gains(pair, store):
-            st.markdown(gained)
+        for gained in (gains_in_common(pair, store), own_gains(pair, store)):
+            if gained:
+                st.markdown(gained)
     both = compared_runs(pair, own)
     lines = [_line(*each) for each in zip("AB", own, (first, second), strict=True)]
     differing = "  \n".join(escape_markdown(line) for line in (pair.differing, pair._seeds_line) if line)
@@ -1149,6 +1162,12 @@ def command_of(pair: _Pair) -> str:
     return "" if is_public() or not pair.measured else f"crossmatch runs compare {shlex.join(ids)}"
 
 
+def gains_in_common(pair: _Pair, store: RunStore) -> str:
+    """What each of two runs has gained on the groups that both have, which is the fair gain; "" where there is none."""
+    lines = _gains_in_common(pair, store)
+    return "  \n".join([*lines[:1], *(f"**{line[0]}**{escape_markdown(line[1:])}" for line in lines[1:])])
+
+
 def own_gains(pair: _Pair, store: RunStore) -> str:
     """What each of two runs on different groups has gained by itself, side by side; "" where neither is measured."""
     lines, measured = [], False
@@ -1193,7 +1212,7 @@ def ends_now(sweep: SeedGroup, store: RunStore) -> _Ends:
 def every_metric(said: pd.DataFrame, note: str) -> None:
     """All metrics of two runs in one table. said : its cells. note : how it is read."""
     said["metric"] = "**" + said["metric"] + "**"
-    for column in {"A", "B", "B − A"} & {*said}:
+    for column in {"A before", "A", "B before", "B", "B − A"} & {*said}:
         # A line of a narrow cell ends before an interval, not within it.
         said[column] = said[column].str.replace(" to ", "\u00a0to\u00a0").map(ui.unbroken)
     with st.container(key="both-results"):

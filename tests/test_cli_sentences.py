@@ -100,7 +100,7 @@ LACKING = [
     ("adapt gqa --folder {tmp}/none", "The folder {tmp}/none does not exist; check the path."),
     ("adapt cola/single-clevr", "is not here; it needs: "),
     ("adapt --model {tmp}/none", "There is no folder {tmp}/none; check the path to the model."),
-    ("adapt --model run/20250101-000000000-abcdef", "There is no run '20250101-000000000-abcdef' here"),
+    ("adapt --model run/20250101-000000000-abcdef", "deleted; `crossmatch runs list` has those that are."),
     ("ttm winoground", "Winoground is not here; it needs: run `crossmatch fetch winoground`"),
     ("ttm winoground@global", "Winoground is not here; it needs: run `crossmatch fetch winoground`"),
     ("ttm scenes/left-right --split tests", "Unknown split 'tests'; did you mean 'test'?"),

@@ -74,6 +74,11 @@ def test_the_newest_runs_are_cards_too(app, made):  # noqa: F811
         assert result.replace(", chance", " GroupMatch, chance") in said and f"GroupScore {score}" in said
         assert f"before {frame.loc[name, 'before']} · " in said
         assert f"Gain **{frame.loc[name, 'gain']}** points" in said
+    # Their headings were the set alone, the same of every run on it; model and seed came last, in grey.
+    heads = [test.button(key=f"open-{name}").label.replace("\\", "") for name in frame.index]
+    assert len({*heads}) == len(heads)
+    for head, (_, row) in zip(heads, frame.iterrows(), strict=True):
+        assert f" · {row['model']} · seed" in head and head.startswith(f"**{row['set'].split(' · ')[0][:8]}")
     style = (ROOT / ".streamlit/style.css").read_text()
     assert "@media (min-width: 641px) {.st-key-newest-runs {display: none;}}" in style
     for name in (made.group, made.simplematch):

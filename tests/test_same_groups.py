@@ -1,5 +1,6 @@
 """Two runs have the same groups wherever their files lie, by whatever name, and equal settings read alike."""
 
+import html
 import os
 import shutil
 from dataclasses import replace
@@ -8,10 +9,12 @@ from functools import partial
 import numpy as np
 import pytest
 from adapted import finish
+from typer.testing import CliRunner
 
+from core.cli import app as cli
 from core.datasets.embeddings import _groups_in_file
 from core.exchange._run_groups import _RunGroups
-from core.exchange.run_gains import _groups_for
+from core.exchange.run_gains import _gains_in_common, _groups_for
 from core.exchange.run_pairs import _ends_now, _other_groups, _Pair
 from core.exchange.run_report import _report_of_runs
 from core.exchange.run_table import _differing, _groups_said, _settings_said
@@ -262,3 +265,30 @@ def test_a_verdict_that_an_interval_contradicts_says_that_only_the_correction_le
         assert "By itself" not in found._replace(tested={"group_match": agree, **alike}).verdict(
             "group_match"
         )
+
+
+def test_runs_on_different_numbers_of_groups_say_what_each_has_gained_on_those_of_both(store, file):
+    """Only the gains "each on its own groups" stood there, of 6 groups beside 12, which are no fair comparison."""
+    few, every = (finish(store, "a", TTMRun.of_file(file, groups=n, options=SMALL)) for n in (6, None))
+    found, truth = pair(store, few, every), np.tile([0, 1], (6, 1))
+    ends = [
+        [100 * outcomes(store.scores(run, i)[:6], truth)["group_match"].value.mean() for i in (0, 2)]
+        for run in (few, every)
+    ]
+    head, *lines = _gains_in_common(found, store)
+    assert head.startswith("Gains on the 6 groups of both, before → after")
+    for side, line, (before, after) in zip("AB", lines, ends, strict=True):
+        gain = f"{after - before:+.1f}".replace("-", "−")
+        assert line.startswith(f"{side}  GroupMatch {before:.1f} → {after:.1f} %, {gain} [")
+        assert "; GroupScore " in line
+        said = found.table.set_index("metric").loc["GroupMatch", f"{side} before"]
+        assert said.startswith(f"{before:.1f} (")
+        assert found.record()["metrics"]["group_match"][f"{side.lower()}_before"]["value"] == pytest.approx(
+            before
+        )
+        assert found.frame.set_index("metric").loc["GroupMatch", f"{side} before"] == round(before, 2)
+    printed = CliRunner().invoke(cli, ["runs", "compare", few, every], catch_exceptions=False).stdout
+    assert head in printed and lines[1] in printed and "A before" in printed
+    assert lines[0] in html.unescape(_report_of_runs(found.runs, store)) and "A before" in found.latex([])
+    same = pair(store, every, finish(store, "c", TTMRun.of_file(file, options={**SMALL, "lr": 3e-3})))
+    assert not _gains_in_common(same, store) and "A before" not in same.table

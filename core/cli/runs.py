@@ -18,7 +18,14 @@ from core.cli._given_options import App, refuse_unused
 from core.cli._latex import _refuse_two_forms
 from core.cli._output import format_spread, format_step, print_note, show_json, writing
 from core.exchange.model import export_model, push_model
-from core.exchange.run_gains import _gain_line, _gain_said, _Measured, _metric_label, _no_gain_said
+from core.exchange.run_gains import (
+    _gain_line,
+    _gain_said,
+    _gains_in_common,
+    _Measured,
+    _metric_label,
+    _no_gain_said,
+)
 from core.exchange.run_pairs import _ends_now, _main_metric, _no_metric_in_common, _Pair
 from core.exchange.run_table import (
     _groups_said,
@@ -322,7 +329,8 @@ def _compare(
     main = pair.in_order[0]
     first = pair.verdict(main).replace("**", "") if main in pair.tested else pair.other_groups
     seeds = filter(None, [pair._seeds_line])
-    own = _own_gains(pair, store) if pair.groups_line else []
+    own = ["", *shared] if (shared := _gains_in_common(pair, store)) else []
+    own += _own_gains(pair, store) if pair.groups_line else []
     for line in [
         first or "There is no paired test of these two.",
         *filter(None, [pair.in_common and pair.in_common.line, pair.two_seeds(main)]),

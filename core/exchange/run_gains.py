@@ -11,11 +11,11 @@ import numpy as np
 
 from core import datasets
 from core.base.errors import InputError
-from core.base.text import _change_in_points, _p_text, _signed, _signed_end, _true_minus
+from core.base.text import _change_in_points, _p_text, _pct, _signed, _signed_end, _true_minus
 from core.cola.run import StrategyRun
 from core.cola.tasks import BUILTIN, IMAGES
 from core.exchange._run_groups import _RunGroups
-from core.exchange.run_pairs import _main_metric
+from core.exchange.run_pairs import _evaluations_on, _main_metric, _Pair
 from core.exchange.run_table import _ADAPTED, _complete, _Ends, _ends_of, _itself, _Key
 from core.exchange.seeds import SeedResult
 from core.metrics.evaluation import Evaluation
@@ -27,7 +27,7 @@ from core.scorers.cola_config import GROUP_RESULTS, KIND
 from core.scoring.retrieval import first_images
 from core.ttm.records import SeedChange, changes
 from core.ttm.run import adaptation
-from core.ttm.seeds import SeedGroup
+from core.ttm.seeds import SeedGroup, seed_of
 
 if TYPE_CHECKING:
     from core.groups import GroupSet
@@ -207,6 +207,33 @@ def _gain_line(measured: _Measured) -> str:
         if len(gains) > 1
         else said
     )
+
+
+def _gains_in_common(pair: _Pair, store: RunStore) -> list[str]:
+    """What each of two runs has gained on the groups that both have: a line that says so and one for each; [] where
+    the two have the same groups, and where neither has a gain there."""
+    if pair.in_common is None:
+        return []
+    lines, count = [], pair.in_common.size
+    for side, sweep, ends, seeds in zip("AB", pair.compared, pair.sides, pair.complete, strict=True):
+        found = dict[str, Comparison]()
+        if ends.complete and ends.before:
+            whole = [run for run in sweep.runs if seed_of(run) in seeds]
+            found, _ = _gains(*_evaluations_on(whole, store, (sweep, *pair.runs), count))
+        levels = {
+            _metric_label(name): f"{_pct(ends.before[part, name].value)} → {_pct(after.value)} %, "
+            for (part, name), after in ends.after.items()
+            if (part, name) in ends.before
+        }
+        order = sorted(found, key=lambda label: label != _metric_label(_main_metric(ends) or ""))
+        told = [f"{label} {levels.get(label, '')}{_gain_said(found[label])}" for label in order]
+        lines.append(f"{side}  {'; '.join(told) or 'no gain that is tested'}")
+    if all(line.endswith("no gain that is tested") for line in lines):
+        return []
+    return [
+        f"Gains {pair.in_common.where}, before → after, then points (brackets: 95 % intervals, paired, uncorrected):",
+        *lines,
+    ]
 
 
 def _no_gain_said(sweep: SeedGroup) -> str:

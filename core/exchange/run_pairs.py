@@ -138,12 +138,17 @@ class _Pair(NamedTuple):
     @property
     def frame(self) -> pd.DataFrame:
         """A row per metric of both, in numbers."""
-        return _pair_frame(self.sides, self.measured, self.tested, not self.ends and len(self._shared) > 1)
+        return self._frame(over_seeds=not self.ends and len(self._shared) > 1)
 
     @property
     def table(self) -> pd.DataFrame:
         """The same as a page shows it: in the form of the results on the cards of the runs."""
-        return _pair_said(_pair_frame(self.sides, self.measured, self.tested, digits=None), as_on_cards=True)
+        return _pair_said(self._frame(digits=None), as_on_cards=True)
+
+    def _frame(self, **shown: Any) -> pd.DataFrame:
+        """With the results before adaptation where those of the runs' pages are of other groups. shown : of
+        `_pair_frame`."""
+        return _pair_frame(self.sides, self.measured, self.tested, before=self.in_common is not None, **shown)
 
     @property
     def note(self) -> str:
@@ -161,6 +166,8 @@ class _Pair(NamedTuple):
                 else "."
             )
         ]
+        if self.in_common is not None and any(side.before for side in self.sides):
+            parts.append("A before, B before: before adaptation, on the same groups.")
         if self.tested:
             over = (
                 "of the same groups"
@@ -189,7 +196,7 @@ class _Pair(NamedTuple):
             *[_exact_differences(2)] * bool(self.tested),
         ]
         frame = self.frame
-        said = _pair_said(frame.drop(columns=["A: tied", "B: tied"], errors="ignore"))
+        said = _pair_said(frame.drop(columns=[name for name in frame if name.endswith(": tied")]))
         return text_table_latex(said, [*notes, _ties_said(frame), *_software_note()])
 
     def record(self) -> dict[str, Any]:
@@ -197,6 +204,7 @@ class _Pair(NamedTuple):
         rows = {
             name: {
                 **{side: of.after["", name]._asdict() for side, of in zip("ab", self.sides, strict=True)},
+                **self._before(name),
                 "difference": self.tested[name].record() if name in self.tested else None,
             }
             for name in self.measured
@@ -211,6 +219,15 @@ class _Pair(NamedTuple):
         if self.in_common is not None:
             known |= {"groups_in_common": self.in_common.size, "groups_line": self.groups_line}
         return {**known, "other_groups": self.other_groups, "differing": self.differing, "metrics": rows}
+
+    def _before(self, metric: str) -> dict[str, Any]:
+        """JSON-safe: a metric before adaptation on the groups that both have, where these are not all that each has."""
+        sides = {} if self.in_common is None else dict(zip("ab", self.sides, strict=True))
+        return {
+            f"{side}_before": of.before["", metric]._asdict()
+            for side, of in sides.items()
+            if ("", metric) in of.before
+        }
 
     def two_seeds(self, metric: str) -> str:
         """What two seeds leave open of the difference in a metric, and what holds by the groups alone; "" where the
@@ -280,7 +297,7 @@ def _ties_said(frame: pd.DataFrame) -> str:
     found = [
         f"{side}: {row['metric']} {row[f'{side}: tied']:.3g}"
         for row in frame.to_dict("records")
-        for side in "AB"
+        for side in ("A", "B", "A before", "B before")
         if row.get(f"{side}: tied") == row.get(f"{side}: tied") and row.get(f"{side}: tied")
     ]
     return f"Tied groups, which count as wrong: {'; '.join(found) or 'none'}."
@@ -341,15 +358,11 @@ def _ends_on(sweep: SeedGroup, store: RunStore, same: Sequence[SeedGroup], count
 
     same : the two that are compared, whose data serve where its own are not here.
     """
-    groups, whole = _groups_of(*(each.runs[0] for each in (sweep, *same))), _complete(sweep.runs, store)
+    whole = _complete(sweep.runs, store)
     taken = whole or [run for run in sweep.runs if store.steps(run.id)]
-    if groups.truth is None or not taken:
+    before, after = _evaluations_on(taken, store, (sweep, *same), count)
+    if not after:
         return _Ends({}, {}, "", len(whole))
-    truth = groups.truth[:count]
-    before, after = (
-        [Evaluation.of(store.scores(run.id, run.done if last else 0)[:count], truth) for run in taken]
-        for last in (False, True)
-    )
     known = {}
     if len(whole) > 1:
         found = SeedResult.of_seeds(before, after, {"": np.ones(count, bool)})
@@ -359,6 +372,21 @@ def _ends_on(sweep: SeedGroup, store: RunStore, same: Sequence[SeedGroup], count
         for ends in zip(before, after, strict=True)
     ]
     return _ends_of(sweep._replace(runs=taken), records, known)._replace(complete=len(whole))
+
+
+def _evaluations_on(
+    taken: Sequence[Run], store: RunStore, same: Sequence[SeedGroup], count: int
+) -> tuple[list[Evaluation], list[Evaluation]]:
+    """Some runs before their first iteration and after their last one, on their first `count` groups alone; nothing of
+    groups without a ground truth. same : as of `_ends_on`."""
+    truth = _groups_of(*(each.runs[0] for each in same)).truth
+    before, after = (
+        [Evaluation.of(store.scores(run.id, run.done if last else 0)[:count], truth[:count]) for run in taken]
+        if truth is not None
+        else []
+        for last in (False, True)
+    )
+    return before, after
 
 
 def _groups_of(*runs: Run) -> GroupSet:

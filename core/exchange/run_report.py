@@ -13,7 +13,7 @@ from core.base.lazy import pandas as pd
 from core.base.text import _exact_differences
 from core.exchange.layouts import _with_raised_powers
 from core.exchange.report import ReportSection, report_html, report_page
-from core.exchange.run_gains import _evaluations, _gain_line, _Measured, _trained_ends
+from core.exchange.run_gains import _evaluations, _gain_line, _gains_in_common, _Measured, _trained_ends
 from core.exchange.run_pairs import _ends_now, _groups_of, _no_metric_in_common, _other_groups, _Pair
 from core.exchange.run_table import _pair_said, _settings_said
 from core.exchange.seeds import SeedResult
@@ -117,7 +117,9 @@ def _report_of_pair(pair: _Pair, store: RunStore) -> str:
     metric of both, what each has gained, and their curves."""
     own = [_own(of, store) for of in pair.runs]
     told = [pair.verdict(name).replace("**", "") for name in headline_metrics(pair.tested)]
-    head = [*told, *filter(None, [pair.groups_line])] or ["There is no paired test of these two."]
+    head = [*told, *filter(None, [pair.groups_line]), *_gains_in_common(pair, store)] or [
+        "There is no paired test of these two."
+    ]
     gains = [_gain_line(measured) for measured, _ in own]
     each = "".join(_part(*side, store) for side in zip("AB", pair.runs, own, gains, strict=True))
     body = f"<p><b>{'<br>'.join(map(escape, head))}</b></p><p>{escape(_about(pair))}</p>{_both_table(pair)}{each}"

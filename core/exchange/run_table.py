@@ -405,20 +405,21 @@ def _pair_frame(
     compared: Mapping[str, Comparison],
     over_seeds: bool = False,
     digits: int | None = 2,
+    before: bool = False,
 ) -> pd.DataFrame:
     """A row per metric that both runs have, in numbers: the results of A and of B with their intervals, the chance
     levels, and where it was tested how far B is ahead, with interval, p, p corrected by Holm's method, and the test.
 
     Metrics that are one, as on groups of one image, have one row with all their names. compared : by metric.
     over_seeds : whether seeds were compared, not two single runs. digits : None for unrounded values, of which what is
-    shown with one decimal is rounded once.
+    shown with one decimal is rounded once. before : also the results before adaptation, `A before`, `B before`.
     """
     found = {name: tuple(side.after["", name] for side in sides) for name in names}
     rows = []
     for name, same in Metric.same(found).items():
         labels = ("mAP" if each == COLA_MAP else description_of(each).label for each in same)
         row: _Cells = {"metric": ", ".join(labels)}
-        for side, of in zip("AB", found[name], strict=True):
+        for side, of in _sides_of(sides, name, before):
             ends = {"low": of.low, "high": of.high, "interval": _interval_of(name, of)}
             ends |= {"sd": of.sd, "tied": of.ties, "chance": of.chance}
             row |= {side: of.value, **{f"{side}: {key}": value for key, value in ends.items()}}
@@ -440,6 +441,17 @@ def _pair_frame(
     return pd.DataFrame(rows).dropna(axis="columns", how="all")
 
 
+def _sides_of(sides: Sequence[_Ends], name: str, before: bool) -> list[tuple[str, _Result]]:
+    """The results of A and of B in a metric by the name of their column. before : each after the one before
+    adaptation, where it has one."""
+    found = list[tuple[str, _Result]]()
+    for side, ends in zip("AB", sides, strict=True):
+        if before and ("", name) in ends.before:
+            found.append((f"{side} before", ends.before["", name]))
+        found.append((side, ends.after["", name]))
+    return found
+
+
 def _pair_said(frame: pd.DataFrame, as_on_cards: bool = False) -> pd.DataFrame:
     """`_pair_frame` as it is read, a cell per result: `74.33 ± 2.50 [68.90, 79.20], 3 tied`; chance of A and of B where
     they differ; without the columns of a test where nothing was tested.
@@ -450,7 +462,8 @@ def _pair_said(frame: pd.DataFrame, as_on_cards: bool = False) -> pd.DataFrame:
     for row in frame.astype(object).where(frame.notna(), None).to_dict("records"):
         digits = 1 if as_on_cards else 2
         chances = dict.fromkeys(_pct(row[f"{side}: chance"], digits) for side in "AB")
-        cells = {"metric": row["metric"], **{side: _side_said(row, side, as_on_cards) for side in "AB"}}
+        own = [side for side in ("A before", "A", "B before", "B") if side in row]
+        cells = {"metric": row["metric"], **{side: _side_said(row, side, as_on_cards) for side in own}}
         cells["chance"] = " / ".join(chances)
         if "B − A" in row:
             has = row["B − A"] is not None
@@ -464,6 +477,8 @@ def _pair_said(frame: pd.DataFrame, as_on_cards: bool = False) -> pd.DataFrame:
 
 def _side_said(row: Mapping[Any, Any], side: str, as_on_cards: bool) -> str:
     value, *others = (row.get(f"{side}: {key}" if key else side) for key in ("", "low", "high", "sd"))
+    if value is None:
+        return "–"
     tied, digits = row.get(f"{side}: tied"), 1 if as_on_cards else 2
     low, high, sd = ("" if each is None else _pct(each, digits) for each in others)
     spread = f" ± {sd}" if sd else ""

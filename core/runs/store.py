@@ -133,7 +133,7 @@ class RunStore:
         if row is None:
             raise InputError(
                 _of_a_group(run_id)
-                or f"There is no run {run_id!r} here; it may have been deleted, list the runs."
+                or f"There is no run {run_id!r} here; it may have been deleted; `crossmatch runs list` has those that are."
             )
         return row
 

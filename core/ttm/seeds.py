@@ -94,7 +94,9 @@ def group_runs(store: RunStore, group: str) -> list[Run]:
         with suppress(InputError):  # no run's id, or that of one that was deleted
             runs.append(store.get(group.removeprefix(_GROUP)))
     if not runs:
-        raise InputError(f"There is no group of runs {group!r} here; list the runs.")
+        raise InputError(
+            f"There is no group of runs {group!r} here; `crossmatch runs list` has those that are."
+        )
     return sorted(runs, key=seed_of)
 
 
