@@ -1687,6 +1687,8 @@ def test_on_a_phone_what_is_done_with_ticked_runs_stays_in_sight(visit, home, mo
                 part.wait_for()
                 box = part.bounding_box()
                 assert box["height"] >= 44 and box["y"] + box["height"] <= 844
+        # Its parts stood in two rows, the link higher than its neighbours, and hid 15 % of the screen.
+        assert page.locator(".st-key-run-actions").bounding_box()["height"] <= 64
         tick = page.locator(f".st-key-tick-{names[-1]} label").bounding_box()
         assert min(tick["width"], tick["height"]) >= 44
     finally:
