@@ -77,6 +77,7 @@ from ui.gains import MAP, gain_text, gains
 from ui.selection import switch_page
 from ui.sweep import draw_sweeps
 from ui.ttm_sweep import estimates_over_seeds, spread, with_interval_of_means
+from ui.views import came_back_to
 
 Steps = Sequence[Sequence[dict[str, Any]]]  # the records of the iterations of some runs
 LEAD = "Runs on this machine, newest first. They continue when the app is closed and are kept until you delete them."
@@ -607,6 +608,9 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
     can be linked."""
     ids = list(frame["id"])
     asked = asked_runs(sweeps)
+    if (back := came_back_to("runs")) is not None:  # a step back unticks what the step before it ticked
+        st.session_state["chosen_runs"] = back.split(",")
+        st.session_state.pop("listed_runs", None)  # the table's ticks are set anew
     chosen = [name for name in st.session_state.get("chosen_runs", asked) if name in ids]
     if TABLE not in st.session_state or st.session_state.get("listed_runs") != ids:
         # Rows are known by their place, which a new run changes.

@@ -1687,10 +1687,33 @@ def test_on_a_phone_what_is_done_with_ticked_runs_stays_in_sight(visit, home, mo
                 part.wait_for()
                 box = part.bounding_box()
                 assert box["height"] >= 44 and box["y"] + box["height"] <= 844
-        # Its parts stood in two rows, the link higher than its neighbours, and hid 15 % of the screen.
-        assert page.locator(".st-key-run-actions").bounding_box()["height"] <= 64
         tick = page.locator(f".st-key-tick-{names[-1]} label").bounding_box()
         assert min(tick["width"], tick["height"]) >= 44
+    finally:
+        for name in names:
+            store.delete(name)
+
+
+def test_back_unticks_a_run_and_forward_ticks_it_again(visit, home, monkeypatch):
+    """Back after a tick left the page, though the address has the ticks."""
+    page = visit("/Runs", width=390, height=844)
+    settle(page)
+    monkeypatch.setenv("CROSSMATCH_HOME", str(home / "data"))
+    store, config = RunStore(), TTMRun.of("scenes/left-right", "builtin/clip", groups=20).written()
+    names = [store.create("ttm", f"number {i}", config).id for i in range(2)]
+    ticked = lambda: [page.locator(f".st-key-tick-{name} input").is_checked() for name in names]  # noqa: E731
+    try:
+        page.reload()
+        for name in names:
+            page.locator(f".st-key-tick-{name} label").click()
+            settle(page)
+        found = []
+        for move in (page.go_back, page.go_back, page.go_forward):
+            move()
+            page.wait_for_timeout(1000)  # until the page hears of it
+            settle(page)
+            found.append(ticked())
+        assert found == [[True, False], [False, False], [True, False]] and "/Runs?runs=" in page.url
     finally:
         for name in names:
             store.delete(name)

@@ -14,6 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 # Query parameters whose change is a step of its own: what is opened on a page, and those of `ui.views`, another view.
 STEPS = ("group", "run", "lesson")
 _VIEWS = ("view", "paper", "way")
+_CHOSEN = ("runs",)  # what is chosen on a page, which stays where it is
 _SCRIPT = """
 <script>
 (() => {
@@ -85,8 +86,8 @@ _SCRIPT = """
     if (next.pathname === now.pathname) {
       const changed = name => now.searchParams.get(name) !== next.searchParams.get(name);
       const view = VIEWS.some(changed), step = view || STEPS.some(changed);
-      const add = step && !pushed;
-      pushed ||= step;
+      const made = step || CHOSEN.some(changed), add = made && !pushed;
+      pushed ||= made;
       const stays = document.querySelector(".st-key-in-place");  // which shows what is chosen where it was chosen
       const pair = next.searchParams.get("pair");
       const details = () => document.querySelector(".st-key-pair-details");
@@ -128,7 +129,11 @@ _SCRIPT = """
 
 def script() -> str:
     """The script as HTML."""
-    return _SCRIPT.replace("STEPS", str(list(STEPS))).replace("VIEWS", str(list(_VIEWS)))
+    return (
+        _SCRIPT.replace("STEPS", str(list(STEPS)))
+        .replace("VIEWS", str(list(_VIEWS)))
+        .replace("CHOSEN", str([*_CHOSEN]))
+    )
 
 
 def tidy_history() -> None:

@@ -47,6 +47,11 @@ def view_field(key: str, views: Sequence[str], label: str = "View", **layout: An
     return str(st.segmented_control(label, views, key=key, required=True, **layout))
 
 
+def came_back_to(key: str) -> str | None:
+    """What the address says of something where a step back, or forward, led to it; None of every other run."""
+    return None if _came_back() is None else _in_address(key)
+
+
 def _in_address(key: str) -> str:
     """What the address says; after a step back that of the step, which `st.query_params` may lack still."""
     query = _came_back()

@@ -133,7 +133,8 @@ class RunStore:
         if row is None:
             raise InputError(
                 _of_a_group(run_id)
-                or f"There is no run {run_id!r} here; it may have been deleted; `crossmatch runs list` has those that are."
+                or f"There is no run {run_id!r} here; it may have been deleted; `crossmatch runs list` has those that "
+                "are."
             )
         return row
 
