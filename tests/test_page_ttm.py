@@ -25,6 +25,7 @@ from core.datasets import load
 from core.exchange.seeds import SeedResult
 from core.exchange.uploads import UploadStore
 from core.figures.group_slide import change_svg
+from core.figures.text import escape_markdown
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, headline_metrics
 from core.metrics.statistics import Comparison, Estimate, compare
@@ -38,6 +39,7 @@ from core.ttm.records import SeedChange, _changes_told, _gain_first, _verdict_wo
 from core.ttm.run import TTMRun, adaptation, store_embeddings
 from core.ttm.seeds import SeedGroup, seeded
 from ui import ledger, ttm_run
+from ui.formatting import true_minus
 from ui.runs import what_ran
 from ui.selection import group_title
 from ui.ttm_example import beside_measured
@@ -1210,6 +1212,21 @@ def test_a_finished_run_says_that_it_is_one_seed_and_how_it_stands_among_measure
     other = {"lr": 1e-5}
     assert beside_measured(TTMRun.of("scenes/left-right", "builtin/clip", options=other), (2, 2), 12.0) == ""
     assert beside_measured(TTMRun.of("scenes/left-right", "builtin/clip", groups=40), (2, 2), 12.0) == ""
+
+
+def test_no_backslash_stands_before_the_negative_numbers_of_a_finished_run():
+    """“4 measured runs of this kind: \\−3.0 points”: escaped for Markdown as a hyphen, then made a minus sign."""
+    told = beside_measured(TTMRun.of("scenes/attribute-swap", "builtin/clip"), (2, 2), -1.0)
+    escaped = true_minus(escape_markdown(told))
+    assert "-3.0" in told and "−3.0" in escaped and "\\−" not in escaped
+    assert escaped == escape_markdown(true_minus(told))
+    # A hyphen within a name stays one, and escaped.
+    name = "scenes/relations-1x4 by -12"
+    assert (
+        true_minus(escape_markdown(name))
+        == escape_markdown(true_minus(name))
+        == "scenes/relations\\-1x4 by −12"
+    )
 
 
 def test_a_simplematch_that_ended_before_its_last_round_says_why(app, made):  # noqa: F811

@@ -154,9 +154,10 @@ def _exact_differences(digits: int = 1) -> str:
 
 
 def _true_minus(text: str) -> str:
-    """A text with minus signs, not hyphens, before its negative numbers.
+    """A text with minus signs, not hyphens, before its negative numbers, in Markdown whether or not it is escaped.
 
     >>> _true_minus("from -12 to +3 on scenes/relations-1x4")
     'from −12 to +3 on scenes/relations-1x4'
     """
-    return re.sub(r"(?<!\w)-(?=\d)", "−", text)
+    # Markdown escapes a hyphen and no minus sign: a backslash left before one would be read.
+    return re.sub(r"(?<![\w\\])\\?-(?=\d)", "−", text)
