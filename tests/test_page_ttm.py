@@ -35,14 +35,22 @@ from core.scoring.cache import ScoreCache
 from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 from core.ttm import seeds
-from core.ttm.records import SeedChange, _changes_told, _gain_first, _verdict_words, _what_rises_mean, changes
+from core.ttm.records import (
+    SeedChange,
+    _changes_told,
+    _gain_first,
+    _one_seed_told,
+    _verdict_words,
+    _what_rises_mean,
+    changes,
+)
 from core.ttm.run import TTMRun, adaptation, store_embeddings
 from core.ttm.seeds import SeedGroup, seeded
 from ui import ledger, ttm_run
 from ui.formatting import true_minus
 from ui.runs import what_ran
 from ui.selection import group_title
-from ui.ttm_example import beside_measured
+from ui.ttm_example import measured_gains
 from ui.ttm_run import _notes
 from ui.ttm_shifts import _table, measured_runs
 from ui.ttm_sweep import _results_table
@@ -1117,12 +1125,12 @@ def test_runs_whose_groupmatch_was_full_before_say_that_they_cannot_tell_memoris
             assert "real gain" not in told and "alone rises" not in told
 
 
-def test_the_first_sentence_of_a_run_is_the_gain_to_quote_and_a_rise_of_groupscore_is_told_as_what_it_is():
+def test_the_first_sentence_of_a_run_is_the_metric_to_quote_and_a_rise_of_groupscore_is_told_as_what_it_is():
     """Both stood in bold as “rises by more than chance explains”, and a third sentence said which to quote."""
     found = {"GroupScore": _change(30, 0.001), "GroupMatch": _change(8, 0.01)}
     (head, rest), (none, score) = _changes_told(found)
     assert head == "GroupMatch rises by more than chance explains:" and rest.endswith(
-        "This is the gain to quote."
+        "This is the metric to quote."
     )
     assert not none and "memorises its own matchings: +30.0 points (95 % interval" in score
     parts = {f"{label}, adapted groups": change for label, change in found.items()}
@@ -1136,7 +1144,7 @@ def test_the_first_sentence_of_a_run_is_the_gain_to_quote_and_a_rise_of_groupsco
         {"GroupMatch": _change(8, 0.01)},
     ):
         assert all(head for head, _ in _changes_told(one)[: len(one)])
-        assert not any("gain to quote" in rest for _, rest in _changes_told(one))
+        assert not any("to quote" in rest for _, rest in _changes_told(one))
 
 
 @pytest.mark.parametrize(
@@ -1197,28 +1205,48 @@ def test_a_visit_that_asks_for_nothing_opens_a_set_on_which_the_preset_gains(app
     assert app(TTM, set="scenes/size-swap").session_state["set"] == "scenes/size-swap"
 
 
-def test_a_finished_run_says_that_it_is_one_seed_and_how_it_stands_among_measured_ones(app):
-    """Before the start four measured runs were shown; afterwards nothing said whether one's own is usual."""
+def test_a_finished_run_says_that_it_is_one_seed_and_what_another_would_have(app, monkeypatch):
+    """“This is the gain to quote” stood behind one lucky seed, whose interval is over groups and not over seeds."""
+    given = []
+    monkeypatch.setattr("ui.ttm_run.export_section", lambda *_, **more: given.append(more))
     said = plain(app(TTM, run="example")).replace("\u2060", "").replace("\u00a0", " ")
     runs = measured_runs("builtin/clip", "scenes/left-right", (2, 2))
     gains = [np.subtract(*(run[at]["metrics"]["group_match"]["value"] for at in (-1, 0))) for run in runs]
     mean, deviation = np.mean(gains), np.std(gains, ddof=1)
     reach = scipy.stats.t.ppf(0.975, 3) * deviation * np.sqrt(1 + 1 / 4)
     assert len(gains) == 4
-    assert f"One seed. 4 measured runs of this kind: +{mean:.1f} points of GroupMatch on average" in said
-    assert f"this one is within the +{mean - reach:.1f} to +{mean + reach:.1f} of one more." in said
+    told = (
+        "One seed: its interval is over groups alone. Another seed would probably have "
+        f"+{mean - reach:.1f} to +{mean + reach:.1f} points of GroupMatch (mean of 4 measured: +{mean:.1f}): add seeds "
+        "before you quote."
+    )
+    assert told in said and "This is the metric to quote." in said and "gain to quote" not in said
+    assert told in given[-1]["report"]().decode()
     job = TTMRun.of("scenes/left-right", "builtin/clip")
-    assert "outside of" in beside_measured(job, (2, 2), mean + reach + 0.1)
+    outside = _one_seed_told(*measured_gains(job, (2, 2)), mean + reach + 0.1)
+    assert f"(mean of 4 measured: +{mean:.1f}; this one is outside of that)" in outside
+    # Where no run of this kind was measured.
     other = {"lr": 1e-5}
-    assert beside_measured(TTMRun.of("scenes/left-right", "builtin/clip", options=other), (2, 2), 12.0) == ""
-    assert beside_measured(TTMRun.of("scenes/left-right", "builtin/clip", groups=40), (2, 2), 12.0) == ""
+    for own in ({"options": other}, {"groups": 40}):
+        found = measured_gains(TTMRun.of("scenes/left-right", "builtin/clip", **own), (2, 2))
+        alone = "One seed: its interval is over groups alone. Add seeds before you quote it."
+        assert _one_seed_told(*found, 12.0) == _one_seed_told() == alone
+
+
+def test_a_seed_of_several_sends_to_their_mean_and_the_mean_is_the_gain_to_quote(app, made):  # noqa: F811
+    """A seed that was opened by itself was to be quoted as if it were the result."""
+    said = plain(app(TTM, run=made.seeds[0]))
+    assert "One seed of several: quote their mean, with its interval over seeds and groups." in said
+    found = {"GroupScore": _change(30, 0.001), "GroupMatch": _change(8, 0.01)}
+    (_, rest), _ = _changes_told(found, dict.fromkeys(found, ("", "said.")))
+    assert rest == "said. This mean, with its interval, is the gain to quote."
 
 
 def test_no_backslash_stands_before_the_negative_numbers_of_a_finished_run():
     """“4 measured runs of this kind: \\−3.0 points”: escaped for Markdown as a hyphen, then made a minus sign."""
-    told = beside_measured(TTMRun.of("scenes/attribute-swap", "builtin/clip"), (2, 2), -1.0)
+    told = _one_seed_told(*measured_gains(TTMRun.of("scenes/attribute-swap", "builtin/clip"), (2, 2)), -1.0)
     escaped = true_minus(escape_markdown(told))
-    assert "-3.0" in told and "−3.0" in escaped and "\\−" not in escaped
+    assert "-3.0" in told and "−3\\.0" in escaped and "\\−" not in escaped
     assert escaped == escape_markdown(true_minus(told))
     # A hyphen within a name stays one, and escaped.
     name = "scenes/relations-1x4 by -12"

@@ -56,11 +56,10 @@ def group_match_ends(runs: Sequence[Sequence[Mapping[str, Any]]]) -> np.ndarray:
     return np.array(ends).reshape(-1, 2)
 
 
-def beside_measured(job: AdaptationRun, shape: tuple[int, int], change: float) -> str:
-    """How a finished run stands among those that ship, where it is one like them: `Four measured runs ...`; else "".
-
-    change : what it changed GroupMatch by, in points.
-    """
+def measured_gains(job: AdaptationRun, shape: tuple[int, int]) -> tuple[np.ndarray, float]:
+    """Points of GroupMatch that each of the runs that ship has gained, where a finished run is one like them, and their
+    GroupMatch in percent before; none of another run."""
+    none = np.empty(0), 0.0
     if (
         not isinstance(job, TTMRun)
         or job.benchmark is None
@@ -69,23 +68,13 @@ def beside_measured(job: AdaptationRun, shape: tuple[int, int], change: float) -
         or job.adapt_on
         or job.oracle
     ):
-        return ""
+        return none
     usual, any_seed = TTMRun.of(job.benchmark, job.model), {"seed": 0}
     settings = [each.settings.model_copy(update=any_seed) for each in (job, usual)]
     if job.split != usual.split or settings[0] != settings[1]:
-        return ""
+        return none
     ends = group_match_ends(measured_runs(job.model, job.benchmark, shape))
-    gains = ends[:, 1] - ends[:, 0]
-    one_more = _next_gain(gains, float(ends[:, 0].mean())) if len(ends) else None
-    if one_more is None:
-        return ""
-    inside = "within" if one_more[0] <= change <= one_more[1] else "outside of"
-    mean = _signed(float(gains.mean()))
-    span = " to ".join(map(_signed, one_more))
-    return (
-        f"{counted(len(ends), 'measured run')} of this kind: {mean} points of GroupMatch on average; this one is "
-        f"{inside} the {span} of one more."
-    )
+    return (ends[:, 1] - ends[:, 0], float(ends[:, 0].mean())) if len(ends) else none
 
 
 def _measured(job: AdaptationRun, evaluation: Evaluation) -> list[list[dict[str, Any]]]:

@@ -35,15 +35,17 @@ from core.ttm.explain import GLOBAL, explain, group_history_text
 from core.ttm.forecast import Forecast
 from core.ttm.records import (
     _MEMORISED,
+    _SEED_OF_SEVERAL,
     _at_ceiling,
     _changes_of_every_metric,
     _changes_told,
+    _one_seed_told,
     _rise_told,
     divergence,
 )
 from core.ttm.records import changes as paired_changes
 from core.ttm.run import SimpleMatchRun, adaptation
-from core.ttm.seeds import _is_seedless
+from core.ttm.seeds import SeedGroup, _is_seedless
 from ui.export import chart, csv_button, export_section, picture_buttons
 from ui.forgetting import TITLE as COSTS
 from ui.formatting import anchor, contents_line, exact_differences_once, p_text, true_minus, unbroken
@@ -62,7 +64,7 @@ from ui.runs import (
     what_ran,
 )
 from ui.selection import group_title, page_button, whole_set
-from ui.ttm_example import beside_measured
+from ui.ttm_example import measured_gains
 from ui.uploads import upload_of
 
 CHANGED = "What changed"  # a section's title
@@ -204,18 +206,19 @@ def _ended_early(run: Run, records: Sequence[Mapping[str, Any]]) -> str:
 
 
 def _of_one_seed(run: Run, records: Sequence[Mapping[str, Any]]) -> str:
-    """That a finished run is one seed alone, and how it stands among measured runs of its kind; "" of a seed of
-    several, and where nothing was measured."""
+    """That a finished run is one seed alone, which is not enough to quote, and what another would have; "" where
+    nothing depends on the seed."""
     job = adaptation(run.config)
-    if run.status != "finished" or run.config.get("group") or _is_seedless(job, records[0]["n_groups"]):
+    if run.status != "finished" or _is_seedless(job, records[0]["n_groups"]):
         return ""
     before, after = (step["metrics"].get(metrics.GROUP_MATCH) for step in (records[0], records[-1]))
     if not (before and after):
         return ""
+    if SeedGroup.of_run(RunStore(), run):
+        return _SEED_OF_SEVERAL
     m, k = map(int, records[0]["shape"].split("x"))
-    change = _change_in_points(before["value"], after["value"])
-    usual = beside_measured(job, (m, k), change)
-    return f"One seed. {usual or '“Add seeds” shows how much of it is chance.'}"
+    gains, start = measured_gains(job, (m, k))
+    return _one_seed_told(gains, start, _change_in_points(before["value"], after["value"]))
 
 
 def _notes(records: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -414,7 +417,8 @@ def _report(run: Run) -> bytes:
     about, compared = what_ran([run]), {} if run.live or not run.done else run_changes(run)
     if not _at_ceiling(compared):  # which its verdict says
         about = _with_caution(about, steps[-1]["metrics"], compared)
-    return report_of(ends, about=about, command=_command(run), curves=curves)
+    seed = _of_one_seed(run, steps)
+    return report_of(ends, about=about, command=_command(run), curves=curves, left_open=seed)
 
 
 def _with_caution(about: str, names: Container[str], compared: Mapping[str, Comparison]) -> str:
@@ -431,7 +435,7 @@ def report_of(ends: Sequence[tuple[str, Run, int]], seeds: Sequence[SeedResult] 
     """A report of runs on the same groups, each after an iteration of its own, and each part by itself.
 
     ends : what each is called, the run, the iteration. seeds : what they have come to, where they are seeds. said :
-    title, note, about, command and curves, as `report_html` takes them.
+    title, note, about, command, curves and left_open, as `report_html` takes them.
     """
     _, first, _ = ends[0]
     job, groups = adaptation(first.config), run_groups(first.id, first.config)

@@ -35,9 +35,9 @@ from core.scoring.load import load_scorer
 from core.scoring.scores import score_groups
 from core.ttm.config import _unreached, thresholds
 from core.ttm.forecast import Forecast
-from core.ttm.records import changes, divergence
+from core.ttm.records import _one_seed_told, changes, divergence
 from core.ttm.run import AdaptationRun, SimpleMatchRun, TTMRun
-from core.ttm.seeds import final_values, seeded, summary
+from core.ttm.seeds import _is_seedless, final_values, seeded, summary
 from core.ttm.time_left import _span, expected_seconds
 
 
@@ -194,7 +194,7 @@ def _print_simplematch(job: AdaptationRun, found: _BeforeAndAfter, several: bool
         for name, part in record[when].get("parts", {}).items():
             print(f"\n{when}, {name}: {counted(part['n_groups'], 'group')}\n{format_metrics(part)}")
     if found.last is not found.first:
-        _print_change(job, found.first, found.last, "round")
+        _print_change(job, found.first, found.last, "round", several)
     if several:
         print()
 
@@ -304,8 +304,11 @@ def _run(runs: _Foreground, job: AdaptationRun, save: Path | None, as_json: bool
     return _Ran(seen.records, _ends_of(first, last), stored)
 
 
-def _print_change(job: AdaptationRun, first: Iteration, last: Iteration, what: str = "iteration") -> None:
-    """What a run has changed, paired over the groups; nothing where the truth is unknown."""
+def _print_change(
+    job: AdaptationRun, first: Iteration, last: Iteration, what: str = "iteration", several: bool = False
+) -> None:
+    """What a run has changed, paired over the groups, and what it leaves open where it is not one of several seeds;
+    nothing where the truth is unknown."""
     groups = job.load_groups()
     if groups.truth is None:
         return
@@ -317,6 +320,8 @@ def _print_change(job: AdaptationRun, first: Iteration, last: Iteration, what: s
         f"\n{what} {number}, which is the result, minus {what} 0, on the same {counted(len(groups), 'group')}"
     )
     print(format_differences("after minus before", changes(before, after, parts), ("broken", "fixed")))
+    if not several and not _is_seedless(job, len(groups)):
+        print(_one_seed_told())
 
 
 def _has_margin_thresholds(job: AdaptationRun) -> bool:

@@ -139,6 +139,7 @@ def report_html(
     command: str = "",
     tested: Sequence[str] | None = None,
     curves: Mapping[str, TTMData] | None = None,
+    left_open: str = "",
 ) -> str:
     """The whole page. Every text from data is escaped, and the page's own policy forbids it to load or run anything.
 
@@ -146,6 +147,7 @@ def report_html(
     models on the benchmarks. note : what a reader has to know first. about, command : what was run with which settings,
     and the command line that does it again. tested : the metrics whose differences are tested and corrected together,
     by default all. curves : what was adapted by iteration, at the top: one, or one for each part of the groups by name.
+    left_open : what the tests of a run do not say, as the page of the run has it.
     """
     records, pairs = [_record(s) for s in sections], _pairs(sections, tested)
     body = "".join(_section(i, s, examples, pictures, folded=bool(seeds)) for i, s in enumerate(sections))
@@ -159,6 +161,7 @@ def report_html(
     told += (f"<p>{escape(about)}</p>" if about else "") + again
     concluded = _conclusions(pairs, seeds, adapted=curves is not None)
     if concluded:
+        concluded += [_true_minus(left_open)] * bool(left_open)
         numbers["conclusions"] = concluded
     told = f"<p>{'<br>'.join(map(escape, concluded))}</p>{told}" if concluded else told
     head = f"{told}{_curves(curves or {})}{SeedResult.html(seeds)}{_overview(sections)}{_difference_table(pairs)}"

@@ -22,8 +22,9 @@ from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import headline_metrics
 from core.runs.store import RunStore
+from core.ttm.records import _one_seed_told
 from core.ttm.run import adaptation
-from core.ttm.seeds import SeedGroup, seed_of, summary
+from core.ttm.seeds import SeedGroup, _is_seedless, seed_of, summary
 
 
 def _report_of_runs(runs: Sequence[SeedGroup], store: RunStore, **shown: Any) -> str:
@@ -76,8 +77,10 @@ def _of_one(of: SeedGroup, store: RunStore, shown: Mapping[str, Any]) -> str:
         f"{len(ends)} of {len(of.runs)} seeds have come to their end." if len(ends) < len(of.runs) else ""
     )
     tested = headline_metrics(after[0].outcomes)[-1 if after[0].shape[0] == 1 else 0 :]
+    seedless = of.runs[0].status != "finished" or _is_seedless(job, len(groups))
     return report_html(
         sections,
+        left_open="" if several or seedless else _one_seed_told(),
         seeds=SeedResult.of_job(job, groups, before, after) if several else (),
         title=f"{of.title} ({of.id})",
         note=missing,

@@ -27,7 +27,10 @@ _MEMORISED = (
     "GroupScore rises towards GroupMatch as the model memorises its own matchings; only a rise of GroupMatch is a real "
     "gain."
 )
-_QUOTED = "This is the gain to quote."
+_METRIC_QUOTED = "This is the metric to quote."
+_MEAN_QUOTED = "This mean, with its interval, is the gain to quote."
+_ONE_SEED = "One seed: its interval is over groups alone."
+_SEED_OF_SEVERAL = "One seed of several: quote their mean, with its interval over seeds and groups."
 _ALSO_RISES = "GroupScore rises, too, as it does while the model memorises its own matchings:"
 _CEILING = (
     "GroupMatch was 100 % before and could not rise, so that this set cannot tell memorising from learning; a rise of "
@@ -187,10 +190,11 @@ def _changes_told(
     compared: Mapping[str, Comparison], told: Mapping[str, tuple[str, str]] | None = None
 ) -> list[tuple[str, str]]:
     """What a run has changed, a sentence for each metric as its head and its rest, and what a rise of GroupScore is
-    worth; pages and reports have them. The gain to quote comes first; a rise of GroupScore beside it has no head.
+    worth; pages and reports have them. The metric to quote comes first; a rise of GroupScore beside it has no head.
 
     told : the head and the rest of each, where they are those of several seeds.
     """
+    quoted = _MEAN_QUOTED if told else _METRIC_QUOTED
     told = told or {label: _change_told(label, found) for label, found in compared.items()}
     names = (metrics.GROUP_MATCH, metrics.GROUP_SCORE)
     match, score = (metrics.METRICS[name].label for name in names)
@@ -201,11 +205,28 @@ def _changes_told(
         if metric not in (match, score) or not all(found and _rises(found) for found in both):
             lines.append((head, rest))
         elif metric == match:
-            lines.append((head, f"{rest} {_QUOTED}"))
+            lines.append((head, f"{rest} {quoted}"))
         else:
             lines.append(("", f"{_ALSO_RISES.replace(score, label, 1)} {rest}"))
     meant = _what_rises_mean(compared)
     return lines + [("", meant)] * bool(meant)
+
+
+def _one_seed_told(gains: Sequence[float] = (), before: float = 0.0, change: float | None = None) -> str:
+    """What a run of one seed leaves open, and what another seed would have, where runs like it were measured.
+
+    gains : of those in points of GroupMatch, by seed; before : their GroupMatch in percent. change : of this run.
+    """
+    one_more = _next_gain(np.asarray(gains), before)
+    if one_more is None:
+        return f"{_ONE_SEED} Add seeds before you quote it."
+    low, high = one_more
+    mean = f"mean of {len(gains)} measured: {_signed(float(np.mean(gains)))}"
+    outside = "" if change is None or low <= change <= high else "; this one is outside of that"
+    return (
+        f"{_ONE_SEED} Another seed would probably have {_signed_range(low, high)} points of GroupMatch ({mean}"
+        f"{outside}): add seeds before you quote."
+    )
 
 
 def _rises(found: Comparison) -> bool:
