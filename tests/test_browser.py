@@ -695,6 +695,9 @@ def test_the_curves_stay_where_they_are_when_a_run_that_is_watched_ends(visit, g
     settle(page)
     # On a phone 22 pixels remain, whose source is not known: not the place of the controls, which is reserved.
     assert curve.bounding_box()["y"] == pytest.approx(before, abs=8 if width > 640 else 24)
+    # What came out stands where the bar was: on a phone the verdict is on the second screen.
+    said = page.locator(".st-key-watched-controls").get_by_text("GroupMatch").bounding_box()
+    assert said["y"] + said["height"] <= before and said["y"] + said["height"] < height
     verdict = page.locator(".st-key-contents")
     assert verdict.bounding_box()["y"] > before
     page.reload()  # who comes back reads what came out first
@@ -810,6 +813,15 @@ def test_on_a_phone_the_first_image_is_on_the_first_screen(visit):
     page.get_by_role("button", name="Pages").click()
     page.get_by_role("link", name="Matching", exact=True).click()
     page.get_by_role("heading", name="Matching", exact=True).wait_for()
+
+
+def test_both_cards_of_a_finished_run_are_whole_on_a_laptops_first_screen(visit):
+    """That of GroupMatch, which counts, stood below that of GroupScore and was cut at the lower edge."""
+    page = visit("/Test-Time_Matching?run=example", width=1366, height=768)
+    page.locator(".st-key-contents").wait_for()
+    settle(page)
+    cards = page.evaluate(BOXES, "[class*=st-key-run-cards] [data-testid=stGridCell]")
+    assert len(cards) == 2 and all(box["bottom"] <= 768 for box in cards)
 
 
 def test_on_a_phone_what_a_run_changed_comes_soon_and_its_page_is_short(visit):

@@ -238,15 +238,17 @@ def live_section(
     draw: Callable[[Sequence[Run], Sequence[Records]], None],
     waiting: str,
     before: Callable[[Sequence[Run], str], None] | None = None,
+    verdict: Callable[[Sequence[Run]], str] | None = None,
 ) -> None:
     """Status, controls and whatever grows of some runs, as long as one of them lives; and after that, until one of them
     is resumed in another tab or by a command.
 
     draw : gets the runs and the records of each. waiting : what is said before any of them has one.
     before : shows that in a place of its own, among what will grow.
+    verdict : what came out, in one sentence of Markdown, where the bar of runs that were watched stood; "" for nothing.
     """
     ids, live = [run.id for run in runs], any(run.live for run in runs)
-    st.fragment(_live_section, run_every=1.0 if live else None)(ids, live, draw, waiting, before)
+    st.fragment(_live_section, run_every=1.0 if live else None)(ids, live, draw, waiting, before, verdict)
     if not live and any(run.resumable for run in runs):
         st.fragment(_watch_for_resumption, run_every=3.0)(ids)
 
@@ -257,6 +259,7 @@ def _live_section(
     draw: Callable[..., None],
     waiting: str,
     before: Callable[..., None] | None,
+    verdict: Callable[..., str] | None,
 ) -> None:
     with show_errors():
         store = VisitorStore()
@@ -267,6 +270,9 @@ def _live_section(
             st.session_state[WATCHED] = ids[0]
         with st.container(key="watched-controls" if is_watched(ids[0]) else None):
             controls(store, runs)
+            ended = is_watched(ids[0]) and not any(run.live for run in runs)
+            if ended and verdict is not None and (said := verdict(runs)):
+                st.markdown(unbroken(said))
         if all(run.status == "queued" for run in runs) and runs_before(store, runs):
             waiting = f"This run begins when the one before it has ended. {waiting}"
         if any(steps):

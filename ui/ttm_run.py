@@ -37,8 +37,10 @@ from core.ttm.records import (
     _MEMORISED,
     _SEED_OF_SEVERAL,
     _at_ceiling,
+    _change_told,
     _changes_of_every_metric,
     _changes_told,
+    _gain_first,
     _one_seed_told,
     _rise_told,
     divergence,
@@ -99,7 +101,7 @@ PANELS = {
 def view(store: RunStore, run_id: str, files: DeltaGenerator) -> None:
     """A run: live or over. files : the place of what is taken away."""
     run = store.get(run_id)
-    live_section([run], _growing, _WAITING, _axes)
+    live_section([run], _growing, _WAITING, _axes, _verdict)
     steps = store.steps(run_id)
     if not run.live and run.done:
         changes(store, run)
@@ -189,6 +191,14 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     margins(records)
     for note in _notes(records):
         st.info(escape_markdown(note), icon=":material/info:")
+
+
+def _verdict(runs: Sequence[Run]) -> str:
+    """Of a finished run what changed in the metric to quote; the rest stands below the curves."""
+    (run,) = runs
+    compared = run_changes(run) if run.status == "finished" and run.done else {}
+    told = [_change_told(*change) for change in _gain_first(compared).items()]
+    return true_minus("".join(head_and_rest(told[:1])))
 
 
 def _ended_early(run: Run, records: Sequence[Mapping[str, Any]]) -> str:
