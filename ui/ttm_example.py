@@ -16,7 +16,7 @@ from core.base.text import _change_in_points, _pct, _signed, _signed_range, coun
 from core.exchange.example import ARCHIVE
 from core.figures.text import escape_markdown, metric_line
 from core.metrics.evaluation import Evaluation
-from core.metrics.groups import GROUP_MATCH, METRICS
+from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.metrics.statistics import Estimate
 from core.runs.store import RunStore
 from core.ttm.records import _next_gain
@@ -99,7 +99,7 @@ def _of_selection(runs: Sequence[Sequence[Mapping[str, Any]]], before: Estimate,
     """
     values = np.array([[step["metrics"][GROUP_MATCH]["value"] for step in steps] for steps in runs])
     iterations = values.shape[1] - 1
-    said = _measured_line(values, before)
+    said = f"{_measured_line(values, before)}{_memorised_line(runs)}"
     with st.container(border=True, key="measured-runs"):
         left, right = st.columns([3, 2], gap="medium", vertical_alignment="center")
         with left:
@@ -138,6 +138,24 @@ def _measured_line(values: np.ndarray, before: Estimate) -> str:
     return (
         f"**{verdict}** Before {metric_line(before)}. After {_pct(ends.mean())}{deviation} %: {_signed(gains.mean())} "
         f"points{more}."
+    )
+
+
+def _memorised_line(runs: Sequence[Sequence[Mapping[str, Any]]]) -> str:
+    """That GroupScore, whose curve rises the most, does so without GroupMatch; "" where a further run of either would
+    likely do otherwise, and on groups of one image, where they are one."""
+    score, match = (
+        np.array([[step["metrics"][name]["value"] for step in steps] for steps in runs])
+        for name in (GROUP_SCORE, GROUP_MATCH)
+    )
+    gains = score[:, -1] - score[:, 0]
+    likely = _next_gain(gains, float(score[:, 0].mean()))
+    if likely is None or likely[0] <= 0 or (match[:, -1] > match[:, 0]).all():
+        return ""
+    deviation, chance = _pct(score[:, -1].std(ddof=1)), _pct(runs[0][0]["metrics"][GROUP_SCORE]["chance"])
+    return (
+        f" {METRICS[GROUP_SCORE].label} rises from {_pct(score[:, 0].mean())} to {_pct(score[:, -1].mean())} ± "
+        f"{deviation} % (chance {chance} %) as its matchings are memorised."
     )
 
 
