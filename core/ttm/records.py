@@ -212,7 +212,9 @@ def _changes_told(
     return lines + [("", meant)] * bool(meant)
 
 
-def _one_seed_told(gains: Sequence[float] = (), before: float = 0.0, change: float | None = None) -> str:
+def _one_seed_told(
+    gains: Sequence[float] | np.ndarray = (), before: float = 0.0, change: float | None = None
+) -> str:
     """What a run of one seed leaves open, and what another seed would have, where runs like it were measured.
 
     gains : of those in points of GroupMatch, by seed; before : their GroupMatch in percent. change : of this run.
