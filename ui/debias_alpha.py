@@ -20,7 +20,7 @@ from core.base.text import (
     _signed_range,
     counted,
 )
-from core.debiasing.curves import _alpha_text, _edge_text, _spans_text
+from core.debiasing.curves import _alpha_text, _around_text, _edge_text, _spans_text
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, pmi_text
 from core.exchange.layouts import _Latex, _raised, latex_table, text_table_latex
 from core.figures import alpha as figures
@@ -321,9 +321,13 @@ def _on_the_page(study: AlphaStudy, metric: str) -> go.Figure:
 
 
 def _where_highest(study: AlphaStudy, metric: str) -> str:
-    """`49.7 %, at α = 0.201–0.216`"""
+    """`49.7 %, at α around 0.21`"""
     best = study.best(metric)
-    return f"{_pct(best.value)} %, at α = {_spans_text(best.intervals)}"
+    return f"{_pct(best.value)} %, at {_alpha_at(_around_text(best.intervals))}"
+
+
+def _alpha_at(where: str) -> str:
+    return f"α {where}" if where.startswith("around") else f"α = {where}"
 
 
 def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
@@ -337,8 +341,10 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
     words = ("better", "worse") if METRICS[metric].share else ("fixed", "broken")
     better, worse = (int(moved.sum()) for moved in (is_now > was, is_now < was))
     changed = f"{counted(better, 'group')} {words[0]}, {worse} {words[1]}"
+    is_best = alpha == study.best(metric)._written and _gains(study, metric)
+    tuned = " α was chosen on these groups: too high to quote." if is_best else ""
     return unbroken(
-        f"α = {_short(alpha)}: {label} {_pct(before.metrics[metric].value)} → {value}; {changed}."
+        f"α = {_short(alpha)}: {label} {_pct(before.metrics[metric].value)} → {value}; {changed}.{tuned}"
     )
 
 
@@ -460,7 +466,7 @@ def _tuned_text(study: AlphaStudy, metric: str) -> str:
     zero, most = (study.evaluation(alpha).metrics[metric].value for alpha in (0.0, best._written))
     if gain.difference == 0:
         also = [span for span in best.intervals.tolist() if span[0] > 0]
-        same = f"; as much at α = {_spans_text(also, most=2)}" if also else ""
+        same = f"; as much at {_alpha_at(_around_text(also, most=2))}" if also else ""
         lost = f"; α = 1 changes it by {_interval(change)}" if (change := _harm(study, metric)) else ""
         none = f"No alpha of 0 to 1 gives more {label} than α = 0 on all groups, {_pct(zero)} %"
         return f"{none}{same} ({TUNED_ON_TEST}){lost}."
@@ -468,7 +474,8 @@ def _tuned_text(study: AlphaStudy, metric: str) -> str:
     lost = (
         f" All of the prior removed, α = 1: {_interval(change)}." if (change := _harm(study, metric)) else ""
     )
-    return f"{TUNED_ON_TEST.capitalize()}: {rise}.{lost}"
+    chosen = "This α was chosen on the same groups: too high to quote."
+    return f"{TUNED_ON_TEST.capitalize()}: {rise}. {chosen}{lost}"
 
 
 def _interval(change: Comparison) -> str:
@@ -482,41 +489,51 @@ def _interval(change: Comparison) -> str:
 
 
 def _how_sure(study: AlphaStudy, metric: str) -> str:
-    """Of a gain why the verdict is what it is; then both tests as a list, what each allows for, its p and what it
-    finds. Markdown; "" where there is no gain, or too few groups to test one."""
+    """Of a gain what was tested, what the test finds and how far that goes. Markdown; "" where there is no gain, or too
+    few groups to test one."""
     found = study.verdict(metric)
     if found.too_few or not _gains(study, metric):
         return ""
-    tests = (
-        ("Coin-flip test", "where a group is as likely to get better as worse", found.sign_p),
-        (
-            "Stricter test",
-            "where groups of a rare kind, by luck none of them here, may get much worse",
-            found.p_value,
-        ),
-    )
-    finds = {True: "speaks against luck", False: "cannot rule luck out"}
-    lines = [f"- **{name}**, {what}: {_p_said(p)}, **{finds[p <= 0.05]}**" for name, what, p in tests]
     by = found.gain.clustered
-    both = ["allow for the choice of the best of all alphas"]
-    both += [] if by is None else [f"count groups that share their {by.by} as one"]
-    both += [f"are corrected for the {len(study.gains)} metrics tested"] if len(study.gains) > 1 else []
-    said = ", ".join(both[:-1]) + " and " * (len(both) > 1) + both[-1]
-    return "\n".join([_why_so_sure(found), "", *lines, "", f"Both {said}."])
+    counted_as = "" if by is None else f" Groups that share their {by.by} count as one."
+    several = f" p is corrected for the {len(study.gains)} metrics tested." if len(study.gains) > 1 else ""
+    asked = (
+        "**Is it luck?** Without a gain a group gets better or worse as a coin falls. The test throws a coin for every "
+        "group that α changes, and again takes the best of all alphas. p is how often luck gains as much: "
+        f"{_p_said(found.sign_p)}.{counted_as}{several}"
+    )
+    return "\n\n".join(filter(None, (f"{asked} **{_luck(found)}**", _stricter(study, metric))))
 
 
-def _why_so_sure(found: _BestGain) -> str:
-    """Which of the tests and the interval the verdict follows from."""
+def _luck(found: _BestGain) -> str:
+    """What the test with coins finds, in a sentence, together with the interval."""
+    if found.sign_p > 0.05:
+        return "Luck may explain the gain."
+    low = (found.gain.clustered or found.gain).low
+    return (
+        "Luck hardly explains the gain." if low > 0 else "The interval reaches 0: luck may explain the gain."
+    )
+
+
+def _stricter(study: AlphaStudy, metric: str) -> str:
+    """What a test says that trusts no coin; "" where it is the same test, or the first one has found nothing. Where it
+    would rarely find a gain that is there, its p tells nothing, and is not shown."""
+    found = study.verdict(metric)
+    if found.p_any == found.signs or not (found.helps or found.probably):
+        return ""
+    worst = f"at worst {found.largest} groups at once" if found.largest > 1 else "at worst a whole group"
+    doubt = (
+        "The test with coins knows only the kinds of groups that were drawn. A rare kind, of which none was drawn, "
+        f"might get much worse with α ({worst}). A stricter test allows for that"
+    )
     if found.helps:
-        return "Two tests ask whether luck explains the gain. Neither test nor the interval says so: so alpha helps."
-    if found.probably:
-        return (
-            "Two tests ask whether luck explains the gain. One says no, the stricter one cannot tell: so this is not "
-            "proven."
-        )
-    if (found.gain.clustered or found.gain).low <= 0:
-        return "The interval reaches 0: so this may be luck."
-    return "The best of all alphas is some points up by luck, too: so this may be luck."
+        return f"**Even then?** {doubt}, and does not find luck either: {_p_said(found.p_value)}."
+    often = study._strict_power(metric)
+    finds = f"On a set of this size it finds a gain like this one in about {100 * often:.0f} of 100 cases"
+    here = f"Here it does not: {_p_said(found.p_value)}."
+    if often < 0.5:
+        here = "So it could hardly prove this gain, and that it does not says little. More groups would tell."
+    return f"**Why not proven?** {doubt}. {finds}. {here}"
 
 
 def _little_prior(study: AlphaStudy, metric: str) -> tuple[float, float] | None:
@@ -611,9 +628,10 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str, p
     with st.container(key="alpha-drawings"):
         _draw_before_and_after(study, group, index, alpha, metric, shown)
     with place:
-        best = "with the slider at 0," if alpha == 1 else "the best"
-        at = best if notes else "the slider's"
-        st.caption(f"**{escape_markdown(group_title(group.id))}** at α = 0 and {at} α = {_alpha_text(alpha)}")
+        at = f"the slider's α = {_alpha_text(alpha)}"
+        if notes:  # the slider is at 0
+            at = "at α = 1 (all of the prior removed)" if alpha == 1 else f"the best α = {_alpha_text(alpha)}"
+        st.caption(f"**{escape_markdown(group_title(group.id))}** at α = 0 and {at}")
         if pictures := strip(group):
             st.container(key="alpha-strip").html(pictures)
         names = _apart(study, metric)
@@ -718,10 +736,11 @@ def _shown_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str
 
 
 def _kept_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str]:
-    """`_first_group`, and from then on the same one however alpha moves, so that the alpha is seen that turns it: one
-    that every alpha fixes was another group at each."""
+    """`_first_group`, and from then on the same one while alpha moves, so that the alpha is seen that turns it: one
+    that every alpha fixes was another group at each. At 1 and at the best alpha it gives way where it is no example of
+    what alpha does there."""
     kept = st.session_state.get(_KEPT)
-    if kept is None or kept[:2] != (id(study), metric):
+    if kept is None or kept[:2] != (id(study), metric) or not _shows_it(study, alpha, metric, kept[2]):
         index, why = _first_group(study, alpha, metric)
         st.session_state[_KEPT] = (id(study), metric, index)
         return index, why
@@ -730,15 +749,26 @@ def _kept_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str]
     return index, f"Shown: a group that α = {_alpha_text(alpha)} {does}, by {METRICS[metric].label}."
 
 
+def _shows_it(study: AlphaStudy, alpha: float, metric: str, index: int) -> bool:
+    """Whether a group is an example of what most changes are at an alpha that has a button; elsewhere any group is."""
+    if alpha not in (1.0, study.best(metric)._written):
+        return True
+    flips = study.flips(alpha, metric)
+    fixed, broken = (int(mask.sum()) for mask in flips)
+    return fixed == broken or bool((flips.fixed if fixed > broken else flips.broken)[index])
+
+
 def _first_group(study: AlphaStudy, alpha: float, metric: str) -> tuple[int, str]:
-    """The group that is shown before one is chosen, and why: one that this alpha fixes, else one that it breaks, else
-    the first; one that it breaks before one that it fixes where no alpha gains, so that the example is one of what the
-    headline says. Where the alpha beside 0 changes some of them in the same way, one of these: so it stays while the
-    slider moves."""
+    """The group that is shown before one is chosen, and why: one that this alpha fixes or breaks, whichever it does
+    more often, else the first; where it does both as often, one that it fixes where any alpha gains, so that the
+    example is one of what the headline says. Where the alpha beside 0 changes some of them in the same way, one of
+    these: so it stays while the slider moves."""
     beside, now = (study.flips(each, metric) for each in (_changing_alpha(study, 0.0, metric), alpha))
     label = METRICS[metric].label
     changed = [("fixes", now.fixed, beside.fixed), ("breaks", now.broken, beside.broken)]
-    for verb, mask, steady in changed if _gains(study, metric) else changed[::-1]:
+    more = int(now.fixed.sum()) - int(now.broken.sum())
+    is_gain = more > 0 or (more == 0 and _gains(study, metric))
+    for verb, mask, steady in changed if is_gain else changed[::-1]:
         if mask.any():
             kept = mask & steady if (mask & steady).any() else mask
             return int(kept.argmax()), f"Shown: a group that α = {_alpha_text(alpha)} {verb}, by {label}."

@@ -16,7 +16,7 @@ from core.base.paths import assets
 from core.base.text import _change_in_points, _pct, _signed, _signed_range
 from core.datasets.paper_results import reference
 from core.debiasing.blind import METRIC, blind_baseline
-from core.debiasing.curves import _span_text, _spans_text
+from core.debiasing.curves import _around_text, _span_text
 from core.debiasing.priors import PRIORS
 from core.debiasing.study import TUNED_ON_TEST, TUNED_PER_ROW, AlphaStudy, PriorStability
 from core.exchange.layouts import latex_table
@@ -35,7 +35,7 @@ from ui.debias import (
     shipped_retrieval,
     tokens,
 )
-from ui.debias_alpha import scenario_text
+from ui.debias_alpha import _alpha_at, scenario_text
 from ui.export import bars_note, chart, export_section, measured_name
 from ui.formatting import exact_differences_once, interval_text, p_text, true_minus, wide_table
 from ui.images import image_tags
@@ -89,7 +89,7 @@ def _scenarios(scenario: int | None, study: AlphaStudy) -> None:
     best = study.best(TEXT_SCORE)
     effect = (
         f"TextScore: {_pct(zero)} % at α = 0, {_pct(one)} % at α = 1, highest ({_pct(best.value)} %, "
-        f"{TUNED_ON_TEST}) at α = {_spans_text(best.intervals)}.{_held_out_text(study)}"
+        f"{TUNED_ON_TEST}) at {_alpha_at(_around_text(best.intervals))}.{_held_out_text(study)}"
     )
     texts = {
         1: "**Scenario 1, keep the prior (α near 0).** False captions read oddly, like shuffled words. A captioner "

@@ -30,6 +30,7 @@ from core.metrics.statistics import Comparison, Estimate
 
 _REPEATS, _STEP = 10, 0.001  # the validation protocol of [VGPT] section 5
 _DECIMALS = 3  # of an alpha, at least
+_NEAR = 0.05  # apart, alphas are one in a sentence
 _EDGE = 0.005  # a best alpha that near to 0 or to 1, a step of the page's slider, may have better ones beyond
 _HAIR = 2 * float_info.epsilon  # an alpha so near to an edge is that edge: 0.1 + 0.2 is 0.3
 
@@ -154,17 +155,17 @@ def _alpha_text(alpha: float) -> str:
     return max(f"{alpha:.{_DECIMALS}f}", f"{alpha:.15g}", key=len)
 
 
-def _span_text(low: float, high: float) -> str:
+def _span_text(low: float, high: float, digits: int = 3) -> str:
     """From one alpha to another, or the one where both are the same as they are written.
 
     >>> _span_text(0.9991, 0.9994), _span_text(0.2, 0.216)
     ('0.999', '0.200–0.216')
     """
-    first, last = f"{low:.3f}", f"{high:.3f}"
+    first, last = f"{low:.{digits}f}", f"{high:.{digits}f}"
     return first if first == last else f"{first}–{last}"
 
 
-def _spans_text(intervals: Iterable[Sequence[float]], most: int = 4) -> str:
+def _spans_text(intervals: Iterable[Sequence[float]], most: int = 4, digits: int = 3) -> str:
     """Every span of alpha on which a metric is highest. Of more than `most` spans the one at 0, where nothing is taken
     out, and the widest, and how many more there are.
 
@@ -178,9 +179,23 @@ def _spans_text(intervals: Iterable[Sequence[float]], most: int = 4) -> str:
     spans = [(float(low), float(high)) for low, high in intervals]
     widest = max(spans, key=lambda span: span[1] - span[0])
     shown = spans if len(spans) <= most else [span for span in spans if span[0] == 0 or span == widest]
-    texts = [_span_text(*span) for span in shown]
+    texts = [_span_text(*span, digits) for span in shown]
     texts += [f"{len(spans) - len(shown)} more"] if len(shown) < len(spans) else []
     return " and ".join(filter(None, (", ".join(texts[:-1]), texts[-1])))
+
+
+def _around_text(intervals: Iterable[Sequence[float]], most: int = 4) -> str:
+    """Where a metric is highest in a sentence: `around 0.21` where all spans are within a few hundredths of it (and not
+    at 0), else every span with two decimals, as in `_spans_text`. Files have three.
+
+    >>> _around_text([(0.2007, 0.2163)]), _around_text([(0.0, 0.25), (0.75, 1.0)])
+    ('around 0.21', '0.00–0.25 and 0.75–1.00')
+    """
+    spans = [(float(low), float(high)) for low, high in intervals]
+    first, last = spans[0][0], spans[-1][1]
+    if first > 0 and last < 1 and last - first <= _NEAR:
+        return f"around {(first + last) / 2:.2f}"
+    return _spans_text(spans, most, digits=2)
 
 
 def _edge_text(value: float, intervals: Iterable[Sequence[float]]) -> str:

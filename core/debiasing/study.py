@@ -28,7 +28,7 @@ from core.matching.groups import MAX_ENUMERATED, check_scores
 from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
 from core.metrics.groups import METRICS, TEXT_SCORE, metrics_of_shape
-from core.metrics.statistics import Clusters, Comparison, Estimate
+from core.metrics.statistics import Clusters, Comparison, Estimate, _power_of_bets
 
 # Of one study that stay in memory: at 0, at 1, at the best alphas, and at those last looked at.
 _EVALUATIONS = 16
@@ -254,6 +254,7 @@ class AlphaStudy:
         self._curves: dict[str, AlphaCurve] = {}
         self._validated: dict[str, ValidatedAlpha] = {}
         self._gains: dict[str, _BestGain] = {}
+        self._powers: dict[str, float] = {}
 
     def __repr__(self) -> str:
         m, k = self.shape
@@ -303,6 +304,15 @@ class AlphaStudy:
     def verdict(self, metric: str) -> _BestGain:
         """`best_gain` after Holm over all metrics that are tested (`gains`), as `record` has it."""
         return self._corrected(metric, _BestGain.holm(self.gains))
+
+    def _strict_power(self, metric: str) -> float:
+        """How often `p_any` would prove a gain like this one on sets of groups of this size, at the level of the first
+        of Holm's tests: a share of sets drawn from these clusters, or groups."""
+        if metric not in self._powers:
+            spans = curves._intervals(self.scores, self.prior, self.truth, metric)
+            outcomes, level = curves._outcomes_over_alpha(spans), 0.05 / max(1, len(self.gains))
+            self._powers[metric] = _power_of_bets(*outcomes, self.clusters, level)
+        return self._powers[metric]
 
     def validated(self, metric: str) -> ValidatedAlpha:
         """alpha chosen on one half, measured on the other, ten times."""

@@ -35,6 +35,7 @@ _TELLING = 20.0  # percent of all groups: a cluster that holds more is named bes
 _TELLING_RUNS = 3  # what fewer could detect is not told
 _HAIR = 1e-6  # how far from 0 an interval of differences ends that would hold 0 against its test
 _FLIPS = 1_999  # random signs
+_SETS = 100  # of groups, drawn to see how often a test finds a gain
 _STAKES = np.linspace(0.1, 1.0, 10)  # what is bet on gains, as a share of what the largest loss could take
 _FLIPPED = 10**9  # fewer of them for more numbers than this
 _BLOCK = 10**7  # numbers at a time
@@ -914,6 +915,16 @@ def _p_of_any_distribution(changes: np.ndarray, labels: np.ndarray | None, large
     with np.errstate(divide="ignore"):  # all is lost where all was bet on a unit that lost all
         logs = np.stack([np.log1p(share * parts).sum(axis=0) for share in _STAKES])
     return float(min(1.0, np.exp(np.log(logs.size) - scipy.special.logsumexp(logs))))
+
+
+def _power_of_bets(before: Array, after: Array, clusters: Clusters | None, level: float) -> float:
+    """How often `_p_of_any_distribution` is at most `level` on sets of as many units, drawn with replacement from these,
+    so that these groups' own gain is there: the share of `_SETS` such sets."""
+    changes = to_numpy(after).astype(np.float32) - to_numpy(before).astype(np.float32)[:, None]
+    labels, largest = (None, 1) if clusters is None else (clusters.labels, clusters.largest)
+    units, random = _of_units(changes, labels), np.random.default_rng(0)
+    drawn = (units[random.integers(0, len(units), len(units))] for _ in range(_SETS))
+    return float(np.mean([_p_of_any_distribution(each, None, largest) <= level for each in drawn]))
 
 
 def _detectable_by_bets(found: Comparison, largest: float) -> Comparison:

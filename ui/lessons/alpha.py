@@ -8,7 +8,7 @@ import numpy as np
 import streamlit as st
 
 from core.base.text import _pct
-from core.debiasing.curves import _spans_text
+from core.debiasing.curves import _around_text
 from core.debiasing.debias import prior_from_scores
 from core.debiasing.study import AlphaStudy, pmi_text
 from core.figures import group_html
@@ -114,8 +114,8 @@ def move_alpha(study: AlphaStudy) -> float:
     clicked_point("lesson-alpha", lambda point: _set_alpha(low + point.share * (high - low)))
     best, label = study.best(TEXT_SCORE), METRICS[TEXT_SCORE].label
     st.caption(
-        f"{SET}, {len(study.ids)} groups. Strip below: where {label} is highest, {_pct(best.value)} %, at α = "
-        f"{_spans_text(best.intervals)}. Shaded: its 95 % band. Press the figure to move α there."
+        f"{SET}, {len(study.ids)} groups. Strip below: where {label} is highest, {_pct(best.value)} %, at α "
+        f"{_around_text(best.intervals)}. Shaded: its 95 % band. Press the figure to move α there."
     )
     return float(alpha)
 
