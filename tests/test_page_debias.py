@@ -639,7 +639,7 @@ def test_a_gain_that_random_signs_do_not_explain_and_bets_cannot_prove_is_said_t
     often = study._strict_power("text_score")
     assert (
         often < 0.5
-        and f"about {100 * often:.0f} of 100 cases" in sure
+        and f"gain as much, it proves {100 * often:.0f}." in sure
         and "at worst 5 groups at once" in sure
     )
     assert "So it could hardly prove this gain" in sure and f"{found.p_any:.2g}" not in sure

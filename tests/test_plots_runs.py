@@ -229,7 +229,7 @@ def test_lines_of_the_built_in_world_stand_below_a_papers_where_all_of_its_colum
     here = [{"line": "scenes/left-right, builtin/clip", "cells": both}]
     data = figures.papers_data(paper, here)
     assert data.lines == ["Winoground", "here: left-right, clip"]
-    assert data.results == ["SimpleMatch GroupMatch", "TTM GroupMatch"]
+    assert data.results == ["GroupMatch before TTM", "TTM GroupMatch"]
     assert data.shipped[1].tolist() == [66.0, 79.0] and data.paper[0].tolist() == [60.0, 65.0]
     drawn = [trace for trace in figures.papers_figure(data).data if trace.marker.symbol]
     assert {trace.name for trace in drawn if trace.showlegend is not False} >= {*data.results}

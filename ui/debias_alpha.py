@@ -529,7 +529,7 @@ def _stricter(study: AlphaStudy, metric: str) -> str:
     if found.helps:
         return f"**Even then?** {doubt}, and does not find luck either: {_p_said(found.p_value)}."
     often = study._strict_power(metric)
-    finds = f"On a set of this size it finds a gain like this one in about {100 * often:.0f} of 100 cases"
+    finds = f"Of 100 sets of this size that are drawn from these groups and gain as much, it proves {100 * often:.0f}"
     here = f"Here it does not: {_p_said(found.p_value)}."
     if often < 0.5:
         here = "So it could hardly prove this gain, and that it does not says little. More groups would tell."

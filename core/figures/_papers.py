@@ -13,7 +13,7 @@ from core.base.text import _pct
 from core.datasets.paper_results import UNITS
 from core.figures._style import MARK_COLOUR, faint, layout, rows_axis
 from core.figures.text import label_and_meaning
-from core.metrics.groups import METRICS
+from core.metrics.groups import GROUP_SCORE, METRICS
 
 _MARKER_STYLES = (
     (MARK_COLOUR, "diamond"),
@@ -54,7 +54,7 @@ class PapersData(NamedTuple):
     """Results of a table in percent: each array is (lines, results), NaN where there is no number."""
 
     lines: list[str]  # those with a number
-    results: list[str]  # "SimpleMatch GroupMatch", ...
+    results: list[str]  # "TTM GroupMatch", ...
     metrics: list[str]  # of each result
     kinds: list[tuple[str, str]]  # of each result: what its heading says of data set or method, and its part
     methods: bool  # whether results differ by method, and not by the data set that a heading names
@@ -214,12 +214,19 @@ def _drawn(cell: Mapping[str, Any]) -> bool:
 
 
 def result_name(cell: Mapping[str, Any]) -> str:
-    """What a cell's column is headed: its own heading, or method and metric, `SimpleMatch GroupMatch`."""
+    """What a cell's column is headed: its own heading, or method and metric, `TTM GroupMatch`."""
     if cell.get("head") is not None:
         return cell["head"]
-    method = "TTM" if cell["method"].startswith("TTM T=") else cell["method"]
     where = f", {cell['part']} groups" if cell.get("part") else ""
-    return f"{method} {label_and_meaning(cell['metric'])[0]}{where}"
+    return f"{_method_and_metric(cell, label_and_meaning(cell['metric'])[0])}{where}"
+
+
+def _method_and_metric(cell: Mapping[str, Any], label: str) -> str:
+    """`TTM GroupMatch`. What the paper heads “SimpleMatch” is the raw model by a metric of matchings, before anything
+    is trained, and is called so: `GroupMatch before TTM`; SimpleMatch's GroupScore is one of training."""
+    if cell["method"] == "SimpleMatch" and cell["metric"] != GROUP_SCORE:
+        return f"{label} before TTM"
+    return f"{'TTM' if cell['method'].startswith('TTM T=') else cell['method']} {label}"
 
 
 def papers_figure(data: PapersData, highest: bool = False) -> go.Figure:

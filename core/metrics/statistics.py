@@ -918,8 +918,8 @@ def _p_of_any_distribution(changes: np.ndarray, labels: np.ndarray | None, large
 
 
 def _power_of_bets(before: Array, after: Array, clusters: Clusters | None, level: float) -> float:
-    """How often `_p_of_any_distribution` is at most `level` on sets of as many units, drawn with replacement from these,
-    so that these groups' own gain is there: the share of `_SETS` such sets."""
+    """How often `_p_of_any_distribution` is at most `level` on sets of as many units, drawn with replacement from
+    these, so that these groups' own gain is there: the share of `_SETS` such sets."""
     changes = to_numpy(after).astype(np.float32) - to_numpy(before).astype(np.float32)[:, None]
     labels, largest = (None, 1) if clusters is None else (clusters.labels, clusters.largest)
     units, random = _of_units(changes, labels), np.random.default_rng(0)

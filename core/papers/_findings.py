@@ -228,7 +228,7 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
     metric = label_and_meaning(found[0][1])[0] + (f" of {part} groups" if part else "")
     raised = [row for row in found if row[3] > row[2]]
     if raised and len(found) == 1:
-        line, _, before, after, _ = raised[0]
+        line, _, before, after, *_ = raised[0]
         where = f"on the one measured line, {line}"
         text = f"test-time matching raises {metric} {where}: from {_pct(before)} to {_pct(after)} %."
         return _Finding("", _capital(text))
@@ -236,21 +236,28 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
     few = f"{len(raised) or 'none'} of the {len(found)} measured lines"
     within = [row[0] for row in raised if row[4] is not None and row[4] <= row[2]]
     lower = sum(row[3] < row[2] for row in found)
-    clear = f", clearly on {len(raised) - len(within)}," if within else ""
-    in_part = f"it rises on {len(raised)} of {len(found)} lines{clear} and falls on {lower}"
+    fallen = [row for row in found if row[3] < row[2] and row[5] is not None]
+    clear, clear_falls = "", ""
+    if within:
+        clear = f", clearly on {len(raised) - len(within)},"
+        clear_falls = f", clearly on {sum(row[5] < row[2] for row in fallen)}" if fallen else ""
+        clear_falls += " (clearly: the value before lies outside the 95 % interval after)"
+    in_part = f"it rises on {len(raised)} of {len(found)} lines{clear} and falls on {lower}{clear_falls}"
     most, least = (pick(found, key=lambda row: row[3] - row[2]) for pick in (max, min))
     best, worst = (f"{_said(row[0])}: from {_pct(row[2])} to {_pct(row[3])} %" for row in (most, least))
     if agrees and raised and lower:  # the counts are in the verdict
         said = f"{metric} rises most on {best}, and falls most on {worst}."
-        how = " “Clearly”: the value before lies below the interval after." if within else ""
-        return _Finding(_agrees(len(raised), len(found), in_part), f"{said}{how} {_OTHERS}")
+        return _Finding(_agrees(len(raised), len(found), in_part), f"{said} {_OTHERS}")
     text = f"test-time matching raises {metric} on {every if len(raised) == len(found) else few}"
     if len(within) > 1:
-        text += f" ({len(raised) - len(within)} clearly: the value before lies below the interval after)"
+        text += (
+            f" ({len(raised) - len(within)} clearly: the value before lies outside the 95 % interval after)"
+        )
     text += f", most on {best}" if raised else ""
     if len(within) == 1:
         text += f"; on {_said(within[0])} the value before lies within the interval after"
-    text += f". It falls on {lower}, most on {worst}" if lower else ""
+    clearly = f" ({sum(row[5] < row[2] for row in fallen)} clearly)" if within and fallen else ""
+    text += f". It falls on {lower}{clearly}, most on {worst}" if lower else ""
     return _Finding(_agrees(len(raised), len(found), in_part) if agrees else "", f"{text}.")
 
 
@@ -261,8 +268,8 @@ _OTHERS = (
 
 def _before_and_after(
     plan: Mapping[str, Any], part: str
-) -> Iterator[tuple[str, str, float, float, float | None]]:
-    """Every measured line: its name, the metric, its value before and after, and the lower end of the latter's interval
+) -> Iterator[tuple[str, str, float, float, float | None, float | None]]:
+    """Every measured line: its name, the metric, its value before and after, and both ends of the latter's interval
     where it has one; the paper's, else the shipped ones."""
     for line in plan["lines"]:
         cells = [(cell, _known(cell)) for cell in line["cells"] if cell["part"] == part]
@@ -273,13 +280,13 @@ def _before_and_after(
         if before is None or before[1] is None:
             continue
         ends = (
-            (v, c.get("shipped_low"))
+            (v, c.get("shipped_low"), c.get("shipped_high"))
             for c, v in cells
             if c["method"].startswith("TTM") and c["metric"] == before[0]
         )
-        after, low = next(ends, (None, None))
+        after, low, high = next(ends, (None, None, None))
         if after is not None:
-            yield line["line"], before[0], before[1], after, low
+            yield line["line"], before[0], before[1], after, low, high
 
 
 def _known(cell: Mapping[str, Any]) -> float | None:

@@ -13,6 +13,7 @@ from core import datasets
 from core.base.lazy import pandas as pd
 from core.base.text import _pct, _signed, _true_minus, counted
 from core.datasets.paper_results import UNITS, reference
+from core.figures._papers import _method_and_metric
 from core.figures.text import label_and_meaning
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.papers._beside import _OUR_NOTES as _OUR_NOTES
@@ -122,8 +123,7 @@ def _heading(cell: Mapping[str, Any]) -> str:
     if cell.get("head") is not None:
         return cell["head"]
     label = _GAIN_NAMES.get(cell["metric"]) or label_and_meaning(cell["metric"])[0]
-    method = "TTM" if cell["method"].startswith("TTM T=") else cell["method"]
-    return f"{method} {label}" + (f", {cell['part']}" if cell["part"] else "")
+    return _method_and_metric(cell, label) + (f", {cell['part']}" if cell["part"] else "")
 
 
 def table_html(plan: Mapping[str, Any], empty: bool = False) -> str:
@@ -355,7 +355,7 @@ def _number(mean: float, std: float | None, digits: int = 2) -> str:
 def plan_frame(plan: Mapping[str, Any]) -> pd.DataFrame:
     """A plan's record as a table to take away, one row per cell."""
     rows = [
-        {"table": plan["table"], "line": line["line"], "state": line["state"], **cell}
+        {"table": plan["table"], "line": line["line"], "state": line["state"], **cell, "head": _heading(cell)}
         for line in plan["lines"]
         for cell in line["cells"]
     ]
