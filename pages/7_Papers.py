@@ -21,7 +21,7 @@ from core.metrics.groups import GROUP_MATCH
 from core.papers import table_html
 from core.papers.background import is_working, start_table, stop_table
 from core.runs.store import RunStore
-from ui import published, runs, shipped_results
+from ui import paper_claims, published, runs, shipped_results
 from ui.formatting import unbroken
 from ui.measured_here import _FIRST_LINES, beside_note, figure_numbers, record_here
 from ui.missing import ways_to_get
@@ -510,7 +510,10 @@ def in_words(cells: Sequence[Mapping[str, Any]]) -> str:
     if any(cell["method"] == "raw" and cell.get("head") is None for cell in cells):
         said += " “raw”: the model as it is, before anything is trained."
     if any((cell["method"], cell["metric"]) == ("SimpleMatch", GROUP_MATCH) for cell in cells):
-        said += " “SimpleMatch GroupMatch”: the raw model's, which SimpleMatch's GroupScore can reach by training."
+        said += (
+            " “GroupMatch before TTM”: the raw model's GroupMatch, before anything is trained, which the paper heads "
+            "“SimpleMatch”; a model that learns its own matchings can reach it in GroupScore."
+        )
     if any(TUNED_ON_TEST in head for head in heads):
         whose = ", for every row anew" if any(TUNED_PER_ROW in head for head in heads) else ""
         said += (
@@ -755,6 +758,7 @@ def page(paper: str, way: Any) -> None:
         ui.cite(None, ("TTM", "Winoground"), NOTE)
         return
     short = table_html.PAPERS.get(paper, "TTM")
+    paper_claims.section(paper)
     if chosen.key in papers.TABLES:
         runnable(chosen.key, way)
     else:
