@@ -12,8 +12,8 @@ import plotly.graph_objects as go
 from core.base.text import _pct
 from core.datasets.paper_results import UNITS
 from core.figures._style import MARK_COLOUR, faint, layout, rows_axis
-from core.figures.text import label_and_meaning
-from core.metrics.groups import GROUP_SCORE, METRICS
+from core.figures.text import _method_and_metric, label_and_meaning
+from core.metrics.groups import METRICS
 
 _MARKER_STYLES = (
     (MARK_COLOUR, "diamond"),
@@ -219,14 +219,6 @@ def result_name(cell: Mapping[str, Any]) -> str:
         return cell["head"]
     where = f", {cell['part']} groups" if cell.get("part") else ""
     return f"{_method_and_metric(cell, label_and_meaning(cell['metric'])[0])}{where}"
-
-
-def _method_and_metric(cell: Mapping[str, Any], label: str) -> str:
-    """`TTM GroupMatch`. What the paper heads “SimpleMatch” is the raw model by a metric of matchings, before anything
-    is trained, and is called so: `GroupMatch before TTM`; SimpleMatch's GroupScore is one of training."""
-    if cell["method"] == "SimpleMatch" and cell["metric"] != GROUP_SCORE:
-        return f"{label} before TTM"
-    return f"{'TTM' if cell['method'].startswith('TTM T=') else cell['method']} {label}"
 
 
 def papers_figure(data: PapersData, highest: bool = False) -> go.Figure:

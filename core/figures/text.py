@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Any
 
 from core.base.text import counted
-from core.metrics.groups import description_of
+from core.metrics.groups import GROUP_SCORE, description_of
 from core.metrics.statistics import Estimate
 
 
@@ -43,3 +44,11 @@ def _unbroken(text: str) -> str:
     interval."""
     text = re.sub(r"(?<=\d)–(?=\d)", "–\u2060", text)  # a line may end after a dash
     return re.sub(r"(?<=\d) (?=%|points?\b)|(?<=[<>=≥≤]) (?=[\d.−+])|(?<=\bp) (?=[<\d])", "\u00a0", text)
+
+
+def _method_and_metric(cell: Mapping[str, Any], label: str) -> str:
+    """`TTM GroupMatch`. What the paper heads “SimpleMatch” is the raw model by a metric of matchings, before anything
+    is trained, and is called so: `GroupMatch before TTM`; SimpleMatch's GroupScore is one of training."""
+    if cell["method"] == "SimpleMatch" and cell["metric"] != GROUP_SCORE:
+        return f"{label} before TTM"
+    return f"{'TTM' if cell['method'].startswith('TTM T=') else cell['method']} {label}"

@@ -13,8 +13,7 @@ from core import datasets
 from core.base.lazy import pandas as pd
 from core.base.text import _pct, _signed, _true_minus, counted
 from core.datasets.paper_results import UNITS, reference
-from core.figures._papers import _method_and_metric
-from core.figures.text import label_and_meaning
+from core.figures.text import _method_and_metric, label_and_meaning
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS
 from core.papers._beside import _OUR_NOTES as _OUR_NOTES
 from core.papers._beside import _with_ours as _with_ours
