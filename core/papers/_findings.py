@@ -236,11 +236,11 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
     few = f"{len(raised) or 'none'} of the {len(found)} measured lines"
     within = [row[0] for row in raised if row[4] is not None and row[4] <= row[2]]
     lower = sum(row[3] < row[2] for row in found)
-    fallen = [row for row in found if row[3] < row[2] and row[5] is not None]
+    fallen = [(row[2], row[5]) for row in found if row[3] < row[2] and row[5] is not None]
     clear, clear_falls = "", ""
     if within:
         clear = f", clearly on {len(raised) - len(within)},"
-        clear_falls = f", clearly on {sum(row[5] < row[2] for row in fallen)}" if fallen else ""
+        clear_falls = f", clearly on {sum(high < before for before, high in fallen)}" if fallen else ""
         clear_falls += " (clearly: the value before lies outside the 95 % interval after)"
     in_part = f"it rises on {len(raised)} of {len(found)} lines{clear} and falls on {lower}{clear_falls}"
     most, least = (pick(found, key=lambda row: row[3] - row[2]) for pick in (max, min))
@@ -256,7 +256,7 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
     text += f", most on {best}" if raised else ""
     if len(within) == 1:
         text += f"; on {_said(within[0])} the value before lies within the interval after"
-    clearly = f" ({sum(row[5] < row[2] for row in fallen)} clearly)" if within and fallen else ""
+    clearly = f" ({sum(high < before for before, high in fallen)} clearly)" if within and fallen else ""
     text += f". It falls on {lower}{clearly}, most on {worst}" if lower else ""
     return _Finding(_agrees(len(raised), len(found), in_part) if agrees else "", f"{text}.")
 
