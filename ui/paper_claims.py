@@ -30,7 +30,8 @@ def section(paper: str) -> None:
     counts = Counter(_SAME[claim["verdict"]] for claim in claims)
     said = ", ".join(f"{counts[name]} {name}" for name in _SAME.values() if counts[name])
     with st.expander(f"Is it the same here, claim by claim? {said}", icon=":material/fact_check:"):
-        claims.sort(key=lambda claim: [*_SAME].index(claim["verdict"]))  # what is decided stands first
+        order = ("refuted", "confirmed", "left open")  # else the five in sight would all be confirmed
+        claims.sort(key=lambda claim: order.index(claim["verdict"]))
         st.table(_rows(claims[:_FIRST]))
         if claims[_FIRST:] and st.toggle(f"Also the {len(claims) - _FIRST} others", key="all-claims"):
             st.table(_rows(claims[_FIRST:]))
