@@ -937,10 +937,12 @@ def bring_in(store: RunStore) -> None:
         if st.form_submit_button("Import", icon=":material/unarchive:"):
             with ui.show_errors():
                 archives = [each for file in uploads for each in archives_in(file.name, file.getvalue())]
+            groups: dict[str, str] = {}  # seeds of one group are one here, too, in several files
             for name, content in archives:
                 with ui.show_errors():
-                    run = shared.imported(store, name, content)
-                st.toast(escape_markdown(f"Imported {run.title}"), icon=":material/check:")
+                    run, is_new = shared.imported(store, name, content, groups)
+                said = f"Imported {run.title}" if is_new else f"Already here as {run.title}, nothing imported"
+                st.toast(escape_markdown(said), icon=":material/check:" if is_new else ":material/info:")
             if uploads:
                 st.rerun()
 

@@ -3,6 +3,7 @@
 import json
 import re
 import shutil
+import sqlite3
 import zipfile
 from importlib.metadata import version
 from pathlib import Path
@@ -36,7 +37,7 @@ from core.runs.store import RunStore
 from core.scoring.cache import ScoreCache
 from core.scoring.scores import score_groups
 from core.ttm.run import TTMRun
-from core.ttm.seeds import seeded
+from core.ttm.seeds import SeedGroup, group_runs, seed_of, seeded, sweeps
 
 NAMES = ["007", "b,c", 'with "quotes"', "ünïcode 猫", "", "=1+1"]
 
@@ -405,6 +406,11 @@ def edited(folder: Path, name: str, change) -> Path:
         ("run.json", lambda t: t.replace('"total": 2', '"total": 1e99'), "'total' is not a valid number"),
         ("run.json", lambda t: t.replace('"total": 2', '"total": "x"'), "'total' is not a valid number"),
         ("run.json", lambda t: t.replace('"scenes/swap"', "[1]"), "is not a name"),
+        (
+            "run.json",
+            lambda t: t.replace('"ttm": {', '"group": 3, "ttm": {'),
+            "the group of its description is",
+        ),
         ("run.json", lambda t: t.replace('"ttm": {', '"ttm": [], "x": {'), "its settings are invalid"),
         ("run.json", lambda t: "[" * 100_000, "is not a complete run"),
     ],
@@ -697,6 +703,67 @@ def test_the_seeds_of_a_group_are_one_file_or_folder_that_comes_back(group_of_se
         assert run.config["group"] == group and adapted_model(store, run.id).is_dir()
 
 
+def said_of_group(group):
+    return CliRunner().invoke(app, ["runs", "seeds", group], catch_exceptions=False).stdout
+
+
+def test_a_group_that_is_here_is_not_imported_a_second_time(group_of_seeds, tmp_path):
+    """Its seeds joined it: n doubled, seeds 0, 0, 1, 1, no interval and no p."""
+    store, group = group_of_seeds
+    before, runs = said_of_group(group), sorted(run.id for run in store.list())
+    folder = _export_group(store, group, tmp_path / "seeds")
+    for source in (folder, *sorted(folder.iterdir())):
+        done = CliRunner().invoke(app, ["runs", "import", str(source)], catch_exceptions=False)
+        assert set(done.stdout.split()) <= {*runs}
+        assert all(f"already here as {run}, nothing imported" in done.stderr for run in done.stdout.split())
+    assert sorted(run.id for run in store.list()) == runs and said_of_group(group) == before
+
+
+def test_seeds_whose_group_has_gone_on_here_are_a_group_of_their_own(group_of_seeds, tmp_path):
+    store, group = group_of_seeds
+    own = {run.id for run in store.list()}
+    folder = _export_group(store, group, tmp_path / "seeds")
+    for archive in sorted(folder.iterdir()):  # other scores of the same seeds, as of another machine
+        with zipfile.ZipFile(archive) as packed:
+            packed.extractall(tmp_path / archive.stem)
+        place = next((tmp_path / archive.stem).rglob("run.json")).parent
+        edited(place, "steps.jsonl", lambda t: t.replace('"seconds": ', '"seconds": 1'))
+        archive.unlink()
+        shutil.make_archive(str(folder / archive.stem), "zip", place)
+    brought = _import_runs(store, folder)
+    assert all(each.is_new for each in brought) and len(brought) == 2
+    (new,) = {each.run.config["group"] for each in brought}
+    assert new != group and {run.id for run in group_runs(store, group)} == own
+    assert [seed_of(run) for run in group_runs(store, new)] == [0, 1]
+    each_alone = import_run(store, sorted(folder.iterdir())[0]).config["group"]
+    assert each_alone not in (group, new)
+
+
+def test_seeds_that_were_added_to_a_run_come_back_as_its_group(group_of_seeds, tmp_path):
+    """The first of them names no group, so the others were left without it."""
+    store, group = group_of_seeds
+    first, second = group_runs(store, group)
+    for run, own in ((first, None), (second, f"g-{first.id}")):
+        with sqlite3.connect(store.root / "runs.db") as database:
+            config = json.dumps({**run.config, "group": own})
+            database.execute("UPDATE runs SET config = ? WHERE id = ?", [config, run.id])
+    folder = _export_group(store, f"g-{first.id}", tmp_path / "seeds")
+    store.delete(first.id), store.delete(second.id)
+    brought = [each.run for each in _import_runs(store, folder)]
+    (together,) = sweeps(store.list())
+    assert [run.id for run in together.runs] == [run.id for run in brought]
+    assert SeedGroup.of_run(store, brought[0]) == SeedGroup.of_run(store, brought[1]) == together.id
+
+
+def test_a_run_without_its_model_is_here_once_more_with_it(tmp_path, run):
+    store, run_id = run
+    there, bare = RunStore(tmp_path / "there"), export_run(store, run_id, tmp_path / "b.zip", model=False)
+    whole = export_run(store, run_id, tmp_path / "w.zip")
+    assert [_import_runs(there, bare)[0].is_new for _ in range(2)] == [True, False]
+    assert [_import_runs(there, whole)[0].is_new for _ in range(2)] == [True, False]
+    assert not _import_runs(there, bare)[0].is_new
+
+
 def test_of_archives_that_were_exported_together_all_come_back_or_none(group_of_seeds, tmp_path):
     store, group = group_of_seeds
     folder = _export_group(store, group, tmp_path / "seeds")
@@ -716,3 +783,30 @@ def test_the_models_of_a_group_are_taken_one_by_one_and_it_says_how(group_of_see
     said = CliRunner().invoke(app, ["runs", "export", group, "--out", str(tmp_path / "m.zip")]).exception
     assert isinstance(said, InputError) and all(f"{run.id} (seed " in str(said) for run in store.list())
     assert f"crossmatch export run {group} --out FILE.zip" in str(said)
+
+
+def test_seeds_that_were_imported_are_compared_by_the_file_of_those_that_were_not(group_of_seeds, tmp_path):
+    """The imported ones know their file by name alone, and `runs compare` looked for that name where it was called."""
+    store, group = group_of_seeds
+    folder = _export_group(store, group, tmp_path / "seeds")
+    brought = [import_run(store, archive) for archive in sorted(folder.iterdir())]
+    for run in brought:
+        with sqlite3.connect(store.root / "runs.db") as database:
+            config = json.dumps({**run.config, "group": "g-00000001"})
+            database.execute("UPDATE runs SET config = ? WHERE id = ?", [config, run.id])
+    for both in ((group, "g-00000001"), ("g-00000001", group)):
+        done = CliRunner().invoke(app, ["runs", "compare", *both], catch_exceptions=False)
+        assert "GroupMatch: A and B have the same result in every group" in done.stdout, done.output
+    (tmp_path / "own.npz").unlink()
+    gone = CliRunner().invoke(app, ["runs", "compare", "g-00000001", group]).exception
+    first = group_runs(store, "g-00000001")[0].id
+    assert isinstance(gone, InputError)
+    assert str(gone) == (
+        f"The embeddings of run {first}, own.npz, are not here: a run that was imported knows its file by name alone. "
+        "Start this in the folder where that file lies."
+    )
+    gone = CliRunner().invoke(app, ["runs", "compare", group, "g-00000001"]).exception
+    assert str(gone) == (
+        f"The embeddings of run {group_runs(store, group)[0].id} are no longer at {tmp_path / 'own.npz'}; put the file "
+        "back there."
+    )

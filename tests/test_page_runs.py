@@ -908,6 +908,21 @@ def test_a_run_leaves_as_one_file_and_comes_back(app, made, tmp_path):  # noqa: 
     np.testing.assert_array_equal(RunStore().scores(back.id, 2), scores)
 
 
+def test_a_run_that_is_here_is_not_brought_in_a_second_time(app, made, tmp_path):  # noqa: F811
+    """Seeds joined the group that they were exported from, which then had each of them twice."""
+    archives = [export_run(RunStore(), run, tmp_path / f"{run}.zip").read_bytes() for run in made.seeds]
+    runs = {run.id for run in RunStore().list()}
+    test = app(RUNS)
+    test.get("file_uploader")[0].upload("seeds.zip", archives[0])
+    test = fine(button(test, "Import").click().run())
+    assert {run.id for run in RunStore().list()} == runs
+    for run in made.seeds:
+        RunStore().delete(run)
+    groups = {}  # of one press
+    back = [imported(RunStore(), "seed.zip", archive, groups) for archive in archives]
+    assert all(each.is_new for each in back) and len({each.run.config["group"] for each in back}) == 1
+
+
 def test_a_file_that_is_no_run_is_one_sentence(app, made):  # noqa: F811
     test = app(RUNS)
     test.get("file_uploader")[0].upload("x.zip", b"PK\x03\x04 half of it")
@@ -1333,7 +1348,7 @@ def test_a_broken_archive_is_named_as_its_visitor_named_it(files):
             for name, data in files.items():
                 archive.writestr(name, data)
     with pytest.raises(InputError) as raised:
-        imported(RunStore(), "mine.zip", content.getvalue())
+        imported(RunStore(), "mine.zip", content.getvalue(), {})
     said = str(raised.value)
     assert (
         "mine.zip" in said and "tmp" not in said and "run.zip" not in said and "crossmatch export" not in said

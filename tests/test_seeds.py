@@ -411,3 +411,18 @@ def test_every_corrected_p_says_how_many_tests_it_is_corrected_for():
         *("GroupScore, adapted", "GroupMatch, adapted"),
         *("GroupScore, untouched", "GroupMatch, untouched"),
     )
+
+
+def test_two_runs_of_one_seed_in_a_group_are_one_result(store):
+    """Archives that older versions imported beside their group: n doubled, each seed twice."""
+    runs = {}
+    for name, seed in (("first", 5), ("twin", 5), ("second", 6)):
+        job = JOB.with_seed(seed, "g-0123abcd")
+        runs[name] = store.create("ttm", name, job.written(), created=1000.0)
+        store.conclude(runs[name].id, store.queue_up(runs[name].id), "finished")
+    kept = [runs["first"].id, runs["second"].id]
+    assert [run.id for run in seeds.group_runs(store, "g-0123abcd")] == kept
+    shown = {group.id: [run.id for run in group.runs] for group in seeds.sweeps(store.list())}
+    assert shown == {"g-0123abcd": kept, runs["twin"].id: [runs["twin"].id]}
+    assert seeds.SeedGroup.of_run(store, runs["twin"]) == ""
+    assert seeds.SeedGroup.of_run(store, runs["first"]) == "g-0123abcd"

@@ -17,7 +17,7 @@ from core.base.public_mode import shown
 from core.base.text import _pct, _time_left
 from core.exchange.example import EXAMPLE, example_run
 from core.exchange.run_table import _groups_said, _settings_said
-from core.exchange.runs import import_run
+from core.exchange.runs import _Brought, _import_once
 from core.figures.text import escape_markdown, label_and_meaning, metric_line
 from core.groups import GroupSet
 from core.metrics.evaluation import Evaluation
@@ -473,17 +473,18 @@ def evaluation_at(run_id: str, iteration: int, attempt: int, _run: Run) -> Evalu
     return Evaluation.of(RunStore().scores(run_id, iteration), groups.truth, groups.ids)
 
 
-# What the sentences of `import_run` ask for, which are the command's, too.
+# What the sentences of `_import_once` ask for, which are the command's, too.
 _BY_COMMAND = "the folder or zip that `crossmatch export run` wrote"
 
 
-def imported(store: RunStore, name: str, content: bytes) -> Run:
-    """The run of a visitor's archive. InputError names that file, and nothing of this machine or the command line."""
+def imported(store: RunStore, name: str, content: bytes, groups: dict[str, str]) -> _Brought:
+    """The run of a visitor's archive, or the same one that was here already. groups : of `_import_once`, the same for
+    all archives that are imported together. InputError names that file, and nothing of this machine or the command line."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.zip"
         path.write_bytes(content)
         try:
-            return import_run(store, path)
+            return _import_once(store, path, groups)
         except InputError as error:
             said = str(error).replace(str(path), name)
             said = re.sub(rf"{re.escape(tempfile.gettempdir())}\S*/", "", said)  # where it was unpacked

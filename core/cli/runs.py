@@ -26,7 +26,7 @@ from core.exchange.run_gains import (
     _metric_label,
     _no_gain_said,
 )
-from core.exchange.run_pairs import _ends_now, _main_metric, _no_metric_in_common, _Pair
+from core.exchange.run_pairs import _ends_now, _groups_of, _main_metric, _no_metric_in_common, _Pair
 from core.exchange.run_table import (
     _groups_said,
     _model_said,
@@ -275,7 +275,7 @@ def _seed_results(
     """Every metric of the complete seeds, of a transfer check of each part; nothing where there is no truth."""
     job = adaptation(runs[0].config)
     try:
-        groups = job.load_groups()
+        groups = _groups_of(*runs)
     except InputError:  # data that are not on this machine, as of runs that were imported
         return []
     return SeedResult.of_job(job, groups, *_ends(store, runs, steps, groups.truth))
@@ -314,9 +314,8 @@ def _compare(
     store = RunStore()
     if a == b:
         raise InputError(f"{a} beside itself is no comparison; give another run for one of the two.")
-    pair = _Pair.of(
-        SeedGroup.named(store, a), SeedGroup.named(store, b), store, partial(_ends_now, store=store)
-    )
+    both = SeedGroup.named(store, a), SeedGroup.named(store, b)
+    pair = _Pair.of(*both, store, partial(_ends_now, store=store, others=both))
     if not pair.measured:
         raise InputError(f"{a} and {b} cannot be compared. {_no_metric_in_common(pair.sides)}")
     if as_json:
@@ -489,6 +488,8 @@ def _import(
     source: Annotated[Path, typer.Argument(help="Folder or zip from `crossmatch export run`.")],
 ) -> None:
     """Open a run from another machine, or several that were exported together: each appears among the runs here, under
-    a new id."""
-    for run in _import_runs(RunStore(), source):
+    a new id; seeds form a group of their own. One that is here already is not imported a second time."""
+    for run, is_new in _import_runs(RunStore(), source):
         print(run.id)
+        if not is_new:
+            print_note(f"already here as {run.id}, nothing imported")

@@ -6,12 +6,15 @@ A run is given as a `SeedGroup`, by itself or with its seeds; the results are th
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from core.base.errors import InputError
+from core.base.paths import is_file
 from core.base.text import _exact_differences, _p_text, _signed, _signed_range, _true_minus, counted
 from core.exchange._run_groups import _InCommon, _RunGroups
 from core.exchange.layouts import _software_note, text_table_latex
@@ -345,7 +348,7 @@ def _groups_of_both(
     if a == b:  # a limit of more than there are
         return "", None
     try:
-        _groups_of(*(sweep.runs[0] for sweep in both))
+        _groups_of(*_runs_in(*both))
         for run in (run for sweep in both for run in sweep.runs if run.done):
             store.scores(run.id, run.done)
     except InputError as error:
@@ -379,7 +382,7 @@ def _evaluations_on(
 ) -> tuple[list[Evaluation], list[Evaluation]]:
     """Some runs before their first iteration and after their last one, on their first `count` groups alone; nothing of
     groups without a ground truth. same : as of `_ends_on`."""
-    truth = _groups_of(*(each.runs[0] for each in same)).truth
+    truth = _groups_of(*_runs_in(*same)).truth
     before, after = (
         [Evaluation.of(store.scores(run.id, run.done if last else 0)[:count], truth[:count]) for run in taken]
         if truth is not None
@@ -398,8 +401,25 @@ def _groups_of(*runs: Run) -> GroupSet:
         try:
             return of(run.config).load_groups()
         except InputError as error:
-            missing = missing or error
+            missing = missing or _file_is_gone(run) or error
     raise missing or InputError("No run is given.")
+
+
+def _runs_in(*sweeps: SeedGroup) -> list[Run]:
+    return [run for sweep in sweeps for run in sweep.runs]
+
+
+def _file_is_gone(run: Run) -> InputError | None:
+    """That a run's file of embeddings is not where it says, why, and what to do; None where it is."""
+    path = Path(run.config.get("embeddings") or "")
+    if not path.name or is_file(path):
+        return None
+    if path.is_absolute():
+        return InputError(f"The embeddings of run {run.id} are no longer at {path}; put the file back there.")
+    return InputError(
+        f"The embeddings of run {run.id}, {path}, are not here: a run that was imported knows its file by name alone. "
+        "Start this in the folder where that file lies."
+    )
 
 
 def _last_iterations(
@@ -432,7 +452,7 @@ def _ends_by_seed(
     same : others that have the same groups, whose data serve where its own are not here. count : only the first so many
     groups, those that all of them have.
     """
-    groups = _groups_of(*(each.runs[0] for each in (sweep, *same)))
+    groups = _groups_of(*_runs_in(sweep, *same))
     if groups.truth is None:
         return {}
     of = partial(Evaluation.of, truth=groups.truth[:count], ids=groups.ids[:count])
@@ -491,14 +511,21 @@ def _no_metric_in_common(sides: Sequence[_Ends]) -> str:
     return "They measure different things: {}, and {}; choose two runs of one kind.".format(*measured)
 
 
-def _ends_now(sweep: SeedGroup, store: RunStore) -> _Ends:
+def _ends_now(sweep: SeedGroup, store: RunStore, others: Sequence[SeedGroup] = ()) -> _Ends:
     """What a run has come to so far; of seeds the mean over those that are complete, with its interval over seeds and
-    groups where there are several and the groups have a ground truth."""
+    groups where there are several and the groups have a ground truth.
+
+    others : runs whose data serve where its own are not here, those of them that have the same groups.
+    """
+    own = _RunGroups.of(sweep.runs[0])
+    same = [run for run in _runs_in(*others) if own.same(_RunGroups.of(run))]
     steps, job = [store.steps(run.id) for run in sweep.runs], sweep.runs[0].kind in RUNS
     known = {}
     if job and len(whole := _complete(sweep.runs, store)) > 1:
-        groups = adaptation(whole[0].config).load_groups()
-        if groups.truth is not None:
+        groups = None
+        with suppress(InputError):  # data that are not on this machine, as of a run that was imported
+            groups = _groups_of(*whole, *same)
+        if groups is not None and groups.truth is not None:
             before, after = (
                 [Evaluation.of(store.scores(run.id, run.done if last else 0), groups.truth) for run in whole]
                 for last in (False, True)

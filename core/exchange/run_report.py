@@ -35,7 +35,7 @@ def _report_of_runs(runs: Sequence[SeedGroup], store: RunStore, **shown: Any) ->
     if len(runs) == 1:
         return _of_one(runs[0], store, shown)
     first, second = runs
-    pair = _Pair.of(first, second, store, partial(_ends_now, store=store))
+    pair = _Pair.of(first, second, store, partial(_ends_now, store=store, others=(first, second)))
     if not pair.measured:
         raise InputError(f"{first.id} and {second.id} cannot be compared. {_no_metric_in_common(pair.sides)}")
     if pair.ends and pair.in_common is None:

@@ -13,10 +13,10 @@ import shutil
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path, PurePosixPath
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from core.base import files
 from core.base.errors import InputError
@@ -25,7 +25,7 @@ from core.base.text import counted
 from core.datasets.downloads import unpack
 from core.exchange._packing import packed
 from core.runs.models import public
-from core.ttm.seeds import group_runs, seed_of
+from core.ttm.seeds import _GROUP, _new_group, group_runs, seed_of
 
 if TYPE_CHECKING:
     from core.runs.store import Run, RunStore
@@ -91,20 +91,86 @@ def _archives_within(whole: zipfile.ZipFile, size: int) -> list[zipfile.ZipInfo]
     return inside if are_archives and sum(each.file_size for each in inside) <= 2 * size else []
 
 
-def _import_runs(store: RunStore, source: Path) -> list[Run]:
+class _Brought(NamedTuple):
+    """The run of an archive: a new one, or the one that was here already, with the same content."""
+
+    run: Run
+    is_new: bool
+
+
+def _import_runs(store: RunStore, source: Path) -> list[_Brought]:
     """The run of a folder or zip, or those of several that were exported together: all, or none where one of them is
     damaged."""
     with tempfile.TemporaryDirectory(prefix="crossmatch-") as place:
         archives = _archives_at(source, Path(place))
-        runs: list[Run] = []
+        found: list[_Brought] = []
+        groups: dict[str, str] = {}
         try:
             for each in archives or [source]:
-                runs.append(import_run(store, each))
+                found.append(_import_once(store, each, groups))
         except BaseException:
-            for run in runs:
-                store.delete(run.id)
+            for brought in found:
+                if brought.is_new:
+                    store.delete(brought.run.id)
             raise
-    return runs
+    return found
+
+
+def _import_once(store: RunStore, source: Path, groups: dict[str, str]) -> _Brought:
+    """The run of one archive, where it is not here already; no second one is made then.
+
+    groups : of the archives that are imported together the groups, by what each was called where it was exported; what
+    they are called here is added.
+    """
+    with tempfile.TemporaryDirectory(prefix="crossmatch-") as place:
+        folder = _opened(source, Path(place))
+        record, steps = _read(folder)
+        if (here := _already_here(store, folder, record, steps)) is not None:
+            return _Brought(here, False)
+        return _Brought(_created(store, folder, record, steps, groups), True)
+
+
+def _already_here(
+    store: RunStore, folder: Path, record: Mapping[str, Any], steps: Sequence[Mapping[str, Any]]
+) -> Run | None:
+    """The run with the same settings, iterations and scores, whatever it is called and whichever group it is in; not
+    one that lacks the model that the archive has."""
+    arrays = {
+        name: found
+        for name, found in files.verify_manifest(folder)["files"].items()
+        if name.startswith("steps/")
+    }
+    for run in store.list(record["kind"]):
+        if _content(run.config) != _content(record["config"]) or store.steps(run.id) != steps:
+            continue
+        own = store.folder(run.id)
+        if (folder / "model").is_dir() and not (own / "model").is_dir():
+            continue
+        with suppress(OSError):
+            if all(files.checksum(own / name) == found for name, found in arrays.items()):
+                return run
+    return None
+
+
+def _content(config: Mapping[str, Any]) -> dict[str, Any]:
+    """What a run computed, as any machine writes it: without paths and without its group."""
+    return {name: value for name, value in public(config).items() if name != "group"}
+
+
+def _place_in_group(store: RunStore, record: Mapping[str, Any], groups: dict[str, str]) -> dict[str, Any]:
+    """The settings of a new run with a group that nobody here belongs to, the same for all that come in together.
+
+    Seeds that were added to a single run are in a group that is named for that run, which itself names none.
+    """
+    config = dict(record["config"])
+    if asked := config.get("group"):
+        if asked not in groups:
+            here = {name for run in store.list() for name in (run.config.get("group"), f"{_GROUP}{run.id}")}
+            groups[asked] = _new_group() if asked in here else asked
+        config["group"] = groups[asked]
+    elif f"{_GROUP}{record.get('id')}" in groups:
+        config["group"] = groups[f"{_GROUP}{record['id']}"]
+    return config
 
 
 def _archives_at(source: Path, place: Path) -> list[Path]:
@@ -151,19 +217,27 @@ def import_run(store: RunStore, source: Path, run_id: str | None = None) -> Run:
     """
     with tempfile.TemporaryDirectory(prefix="crossmatch-") as place:
         folder = _opened(source, Path(place))
-        record, steps = _read(folder)
-        run = store.create(
-            record["kind"],
-            record["title"],
-            record["config"],
-            run_id=run_id,
-            created=record.get("created"),
-        )
-        try:
-            _install_run(store, run.id, folder, record, steps)
-        except BaseException:
-            store.delete(run.id)
-            raise
+        return _created(store, folder, *_read(folder), {}, run_id)
+
+
+def _created(
+    store: RunStore,
+    folder: Path,
+    record: dict[str, Any],
+    steps: list[dict[str, Any]],
+    groups: dict[str, str],
+    run_id: str | None = None,
+) -> Run:
+    """A new run of what was brought; nothing is left behind where that fails. groups : as of `_import_once`."""
+    config = _place_in_group(store, record, groups)
+    run = store.create(record["kind"], record["title"], config, run_id=run_id, created=record.get("created"))
+    try:
+        _install_run(store, run.id, folder, record, steps)
+    except BaseException:
+        store.delete(run.id)
+        raise
+    if not config.get("group"):  # seeds that were added to it name it
+        groups[f"{_GROUP}{record.get('id')}"] = f"{_GROUP}{run.id}"
     return store.get(run.id)
 
 
@@ -213,6 +287,8 @@ def _check(record: dict[str, Any], steps: list[dict[str, Any]]) -> None:
         raise ValueError("its description is damaged")
     if any(not isinstance(config.get(key, ""), str) for key in ("model", "benchmark", "split", "device")):
         raise ValueError("the model or benchmark of its description is not a name")
+    if not isinstance(config.get("group"), str | None):
+        raise ValueError("the group of its description is not a name")
     if not isinstance(config.get(record["kind"], {}), dict):
         raise ValueError("its settings are invalid")
     if record["status"] not in _STATUS or not isinstance(record["title"], str) or not record["title"].strip():

@@ -9,14 +9,13 @@ from __future__ import annotations
 import secrets
 import time
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 from core.base.errors import InputError
 from core.base.text import _KEPT, counted
 from core.datasets.embeddings import parse_shape
 from core.runs.description import RunDescription
-from core.runs.engine import start
+from core.runs.engine import runs_that_count, start
 from core.runs.store import Run, RunStore
 from core.ttm.run import RUNS, AdaptationRun, adaptation
 
@@ -87,17 +86,32 @@ def _new_group() -> str:
     return _GROUP + secrets.token_hex(4)
 
 
+def _members(runs: Sequence[Run]) -> dict[str, list[Run]]:
+    """The runs of every group by its id, in the order of their seeds, and every other run by its own.
+
+    Two runs of one seed in a group are one result: the one that counts stays, the other stands by itself. runs : the
+    newest first, as a store lists them.
+    """
+    named, together = _named_groups(runs), dict[str, list[Run]]()
+    for run in runs:
+        added = _GROUP + run.id
+        together.setdefault(run.config.get("group") or (added if added in named else run.id), []).append(run)
+    found: dict[str, list[Run]] = {}
+    for name, own in together.items():
+        counting = runs_that_count(reversed(own), seed_of).values() if len(own) > 1 else own
+        found[name] = sorted(counting, key=seed_of)
+        found |= {run.id: [run] for run in own if run not in found[name]}
+    return {name: own for name, own in found.items() if own}
+
+
 def group_runs(store: RunStore, group: str) -> list[Run]:
-    """The runs of a group, by seed; InputError where there are none."""
-    runs = [run for run in store.list() if run.config.get("group") == group]
-    if runs:
-        with suppress(InputError):  # no run's id, or that of one that was deleted
-            runs.append(store.get(group.removeprefix(_GROUP)))
-    if not runs:
+    """The runs of a group, by seed, each seed once; InputError where there are none."""
+    runs = store.list()
+    if group not in _named_groups(runs):
         raise InputError(
             f"There is no group of runs {group!r} here; `crossmatch runs list` has those that are."
         )
-    return sorted(runs, key=seed_of)
+    return _members(runs)[group]
 
 
 class SeedGroup(NamedTuple):
@@ -170,8 +184,9 @@ class SeedGroup(NamedTuple):
     @staticmethod
     def of_run(store: RunStore, run: Run) -> str:
         """The id of the group that a run belongs to; "" where it has none."""
-        added = _GROUP + run.id
-        return run.config.get("group") or (added if added in _named_groups(store.list()) else "")
+        every = _members(store.list())
+        mine = (name for name, own in every.items() if name != run.id and run.id in [each.id for each in own])
+        return next(mine, "")
 
     @staticmethod
     def extend(store: RunStore, name: str, count: int) -> tuple[str, list[Run]]:
@@ -199,12 +214,7 @@ _ATTENTION = ("running", "stopping", "queued", "failed", "interrupted", "stopped
 
 def sweeps(runs: Sequence[Run]) -> list[SeedGroup]:
     """Runs as they are shown, the newest first: seeds of one group together, every other run by itself."""
-    members: dict[str, list[Run]] = {}
-    named = _named_groups(runs)
-    for run in runs:
-        added = _GROUP + run.id
-        members.setdefault(run.config.get("group") or (added if added in named else run.id), []).append(run)
-    groups = [SeedGroup(name, sorted(seeds, key=seed_of)) for name, seeds in members.items()]
+    groups = [SeedGroup(name, own) for name, own in _members(runs).items()]
     return sorted(groups, key=lambda group: group.created, reverse=True)
 
 
