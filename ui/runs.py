@@ -478,8 +478,11 @@ _BY_COMMAND = "the folder or zip that `crossmatch export run` wrote"
 
 
 def imported(store: RunStore, name: str, content: bytes, groups: dict[str, str]) -> _Brought:
-    """The run of a visitor's archive, or the same one that was here already. groups : of `_import_once`, the same for
-    all archives that are imported together. InputError names that file, and nothing of this machine or the command line."""
+    """The run of a visitor's archive, or the same one that was here already.
+
+    groups : of `_import_once`, the same for all archives that are imported together. InputError names that file, and
+    nothing of this machine or the command line.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "run.zip"
         path.write_bytes(content)
