@@ -176,6 +176,7 @@ def thresholds(
             {"metrics": bars, **marked},
             table_label="Groups (CSV)",
             note={"metrics": bars_note(evaluation.outcomes), **dict.fromkeys(marked, note)},
+            moved={"tau": tau},
             then=partial(tags_button, evaluation, name, model) if shown_tags(evaluation) else None,
             **{**exports, "command": exports["command"] + (f" --threshold {tau!r}" if tau else "")},
         )

@@ -8,6 +8,7 @@ import shlex
 from base64 import b64decode
 from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import parse_qs, urlsplit
 from xml.etree import ElementTree
 
 import numpy as np
@@ -490,6 +491,33 @@ def test_every_cell_of_the_table_of_outcomes_opens_its_groups(app):
     assert shown.title[0].value == "Groups"
     assert f"{counts[1]} of 300 groups" in text(shown).replace("\\", "")
     assert shown.session_state["verdict"] == ["GroupMatch right", "GroupScore wrong"]
+
+
+@pytest.mark.parametrize(
+    ("page", "name", "query"),
+    [(MATCHING, "tau", {"model": "builtin/clip"}), ("pages/3_Debias.py", "alpha", {})],
+)
+def test_the_link_to_the_view_has_the_value_of_the_slider_where_the_address_has_one_before(
+    app, monkeypatch, page, name, query
+):
+    """Thirty quick presses: page and command said 0.3, the link 0.25 or 0.29."""
+    links, link = [], ui.export.link
+
+    def noted(state, moved):
+        if moved:  # of the export below the slider
+            links.append(link(state, moved))
+        return link(state, moved)
+
+    monkeypatch.setattr("ui.export.link", noted)
+    test = app(page, set="scenes/left-right", **query, **{name: "0.25"})
+    asked = lambda: parse_qs(urlsplit(links[-1]).query).get(name)  # noqa: E731
+    assert asked() == ["0.25"]
+    for value, said in ((0.3, ["0.3"]), (0.0, None)):
+        fine(test.slider(key=name).set_value(value).run())
+        test.query_params[name] = "0.25"  # what the browser had sent
+        links.clear()
+        fine(test.run())
+        assert asked() == said and test.slider(key=name).value == value
 
 
 def test_the_groups_that_a_threshold_selects_open_and_the_filter_can_be_cleared(app):

@@ -158,6 +158,7 @@ def _draw_at_alpha(inputs: DebiasInputs, groups: GroupSet) -> None:
         command=inputs.command,
         groups=groups,
         papers=("VGPT",),
+        moved={"alpha": alpha},
         label="Export the curves",
         title=inputs.title,
         note=f"Vertical line: α = {_alpha_text(alpha)}. log P(t): {inputs.prior.line}. Strip below: where "

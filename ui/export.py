@@ -80,6 +80,7 @@ def export_section(
     title: str = "",
     note: str | Mapping[str, str] = "",
     state: Mapping[str, str] | None = None,
+    moved: Mapping[str, float] | None = None,
     table_label: str = "Table (CSV)",
     metrics: Callable[[], pd.DataFrame] | None = None,
 ) -> None:
@@ -91,7 +92,7 @@ def export_section(
     more : draws what else there is; then : what stands below all files. label : of the button, where a page has two.
     title, note : above an exported figure, what it was measured on (model, set, number of groups) and how its marks are
     read (one note, or one by the figure's name): a slide has nothing else. state : what the link has besides, where the
-    address leaves it out. metrics : of `metrics_table`, where `table` has other rows.
+    address leaves it out. moved : its sliders that stand at 0 by default, as the page shows them. metrics : of `metrics_table`, where `table` has other rows.
     """
     with st.popover(label, icon=":material/download:"):
         if more is not None:
@@ -112,7 +113,7 @@ def export_section(
             _file_button("Report (HTML)", report, file, "text/html", "description")
         if then is not None:
             then()
-        _copied("Link to exactly this view", link(state))
+        _copied("Link to exactly this view", link(state, moved))
         _copied("Command that prints the same numbers", command, "bash")
         _copied("LaTeX table (needs the package booktabs)", latex() if callable(latex) else latex, "latex")
         _copied("BibTeX", bibtex(groups, papers), "latex")
@@ -472,14 +473,17 @@ def tag_words(tags: Sequence[str]) -> list[str]:
     return [word for tag in tags for word in ("--tag", tag)]
 
 
-def link(state: Mapping[str, str] | None = None) -> str:
+def link(state: Mapping[str, str] | None = None, moved: Mapping[str, float] | None = None) -> str:
     """The address of this view: page and every picked value. It names what is selected even where that is the default,
     which may be another one tomorrow, or on another machine.
 
-    state : what the page shows besides, as far as the address does not say it.
+    state : what the page shows besides, as far as the address does not say it. moved : sliders whose default is 0, by
+    name; while one moves quickly, the address that came with its value is of a value before.
     """
     address = page_address(st.context.url or "")
-    picked = [(k, v) for k in st.query_params for v in st.query_params.get_all(k)]
+    now = {name: [repr(value)] if value else [] for name, value in (moved or {}).items()}
+    had = {name: st.query_params.get_all(name) for name in st.query_params}
+    picked = [(name, value) for name, values in {**had, **now}.items() for value in values]
     shown = {**shown_selection(), **(state or {})}
     defaults = [(k, v) for k, v in shown.items() if k not in st.query_params]
     query = urlencode([*defaults, *picked], safe="/: ")
