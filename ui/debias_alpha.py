@@ -365,7 +365,7 @@ def scenario_text(study: AlphaStudy) -> str:
 
 def _controls(study: AlphaStudy) -> tuple[float, str]:
     """The slider, its shortcuts, and the metric whose best interval is shown."""
-    names = [name for name in metrics_of_shape(*study.shape) if METRICS[name].alpha.moves(*study.shape)]
+    names = study._movable
     movable = {METRICS[name].label: name for name in names}
     if st.query_params.get("metric", names[0]) not in {*movable, *names}:
         why = f"alpha moves {', '.join(movable)} on these groups"
@@ -449,16 +449,9 @@ def _harm(study: AlphaStudy, metric: str) -> Comparison | None:
 
 
 def _to_quote(study: AlphaStudy, metric: str) -> str:
-    """`To quote: +4.3 ± 2.1 points of TextScore …`, of ten random halvings; "" of a single group, which has none.
-
-    Without the levels: of half of the groups they are others than those of the slider's line just below.
-    """
-    if len(study.scores) < 2:
-        return ""
-    found = study.validated(metric)
-    gain = found.values - found.zero
-    points = true_minus(f"{_signed(gain.mean())} ± {_pct(gain.std(ddof=1))}")
-    return f"To quote: {points} points of {METRICS[metric].label} (α from the other half; SD, ten splits)."
+    """`To quote: +4.3 ± 2.1 points of TextScore …`, of ten random halvings; "" of a single group, which has none."""
+    found = study._to_quote(metric)
+    return "" if found is None else str(found["line"])
 
 
 def _tuned_text(study: AlphaStudy, metric: str) -> str:

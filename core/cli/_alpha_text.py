@@ -11,6 +11,7 @@ from core.base.text import (
     _pct,
     _signed,
     _signed_range,
+    _true_minus,
     counted,
     p_digits,
     tie_count,
@@ -32,7 +33,7 @@ def format_groups(record: Mapping[str, Any]) -> str:
     source, prior = record.get("model") or record["scores"], record["prior"]["line"]
     whole = f"the groups with {', '.join(record['tags'])}" if "tags" in record else "all groups"
     head = f"{counted(record['n_groups'], 'group')} of {record['shape']}; {source}; log P(t): {prior}"
-    lines = [head, "", *_metric_lines(record, whole)]
+    lines = [*_quoted_first(record), head, "", *_metric_lines(record, whole)]
     where = record.get("tuned_on", {})
     for name, row in where.get("metrics", {}).items():
         lines.append(
@@ -44,6 +45,22 @@ def format_groups(record: Mapping[str, Any]) -> str:
             lines += ["", f"{column} = {value} ({part['n_groups']} groups)", *_metric_lines(part, whole)]
     lines += _holm_line(record)
     return "\n".join(lines)
+
+
+def _quoted_first(record: Mapping[str, Any]) -> list[str]:
+    """The gain to quote, and in short that of every slice: what the long tables below come to."""
+    lines = [] if record["to_quote"] is None else [record["to_quote"]["line"]]
+    for column, values in record.get("slices", {}).items():
+        for value, part in values.items():
+            size = f"{part['images']} images" if "images" in part else counted(part["n_groups"], "group")
+            found = part["to_quote"]
+            gain = "too few for halves" if found is None else f"{_gain_said(found)} points"
+            lines.append(f"  {column} = {value} ({size}): {gain}")
+    return [*lines, ""] if lines else []
+
+
+def _gain_said(found: Mapping[str, Any]) -> str:
+    return _true_minus(f"{_signed(found['mean'])} ± {_pct(found['std'])}")
 
 
 def _metric_lines(record: Mapping[str, Any], whole: str) -> list[str]:
@@ -164,7 +181,10 @@ def format_recall(record: Mapping[str, Any]) -> str:
     source = record.get("model") or record["scores"]
     of = f" with {', '.join(record['tags'])}" if "tags" in record else ""
     whole = f"the images{of}" if of else "all images"
-    lines = [f"{record['images']} images{of}, {record['captions']} captions; {source}"]
+    lines = [
+        *_quoted_first(record),
+        f"{record['images']} images{of}, {record['captions']} captions; {source}",
+    ]
     lines += [f"log P(t): {record['prior']['line']}", *_recall_lines(record, whole)]
     for column, values in record.get("slices", {}).items():
         for value, part in values.items():

@@ -20,7 +20,7 @@ from array_api_compat import array_namespace
 from core.base.arrays import Array, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
-from core.base.text import _KEPT, _pct, counted
+from core.base.text import _KEPT, _pct, _signed, _true_minus, counted
 from core.debiasing.debias import check_prior, debias
 from core.groups import check_truth
 from core.matching.groups import check_scores
@@ -237,6 +237,16 @@ class ValidatedAlpha(NamedTuple):
     def summary(self) -> dict[str, tuple[float, float]]:
         """Mean and standard deviation of each of the four."""
         return {name: _mean_and_sd(x) for name, x in self._asdict().items()}
+
+    def _to_quote(self, metric: str, label: str) -> dict[str, Any]:
+        """The gain on the held-out halves over alpha 0 on the same ones, in points, and the line that says it.
+
+        Without the levels: of half of the groups they are others than those of all, which stand beside it.
+        """
+        mean, std = _mean_and_sd(self.values - self.zero)
+        points = _true_minus(f"{_signed(mean)} ± {_pct(std)}")
+        line = f"To quote: {points} points of {label} (α from the other half; SD, ten splits)."
+        return {"metric": metric, "mean": round(mean, _KEPT), "std": round(std, _KEPT), "line": line}
 
     def record(self) -> dict[str, Any]:
         """JSON-safe, with how the paper's protocol makes it."""

@@ -225,6 +225,7 @@ class RetrievalStudy:
         return {
             "images": images,
             "captions": captions,
+            "to_quote": self._to_quote(),
             "depends_on_alpha": bool(np.ptp(self.curve.values)),
             "alpha_0": self._at(0.0),
             "alpha_1": self._at(1.0),
@@ -238,6 +239,13 @@ class RetrievalStudy:
         if self.recall_at_1.count < 2:
             return None
         return {"metric": IMAGE_TO_TEXT, **self.recall_at_1.validated(seed=self.seed).record()}
+
+    def _to_quote(self) -> dict[str, Any] | None:
+        """The gain in R@1 from image to text that may be quoted, and its line; None for a single image."""
+        if self.recall_at_1.count < 2:
+            return None
+        found = self.recall_at_1.validated(seed=self.seed)
+        return found._to_quote(IMAGE_TO_TEXT, "R@1 from image to text")
 
     def transfer_alpha(self, other: RetrievalStudy) -> dict[str, Any]:
         """The best alpha of these images and captions, measured on others; JSON-safe ([VGPT] Tables 3, 7 and 8).

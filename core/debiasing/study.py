@@ -322,6 +322,18 @@ class AlphaStudy:
             )
         return self._validated[metric]
 
+    def _to_quote(self, metric: str) -> dict[str, Any] | None:
+        """The gain in a metric that may be quoted, in points, and its line; None of a single group, which has no
+        halves."""
+        return (
+            self.validated(metric)._to_quote(metric, METRICS[metric].label) if len(self.scores) > 1 else None
+        )
+
+    @property
+    def _movable(self) -> list[str]:
+        """The metrics that alpha can change on groups of this shape."""
+        return [name for name in metrics_of_shape(*self.shape) if METRICS[name].alpha.moves(*self.shape)]
+
     def depends(self, metric: str) -> bool:
         """Whether alpha can change a metric at all: not ImageScore, not GroupMatch on square groups, and nothing with a
         prior that is the same for all captions of a group."""
@@ -390,6 +402,7 @@ class AlphaStudy:
         return {
             "n_groups": len(self.scores),
             "shape": "x".join(map(str, self.shape)),
+            "to_quote": self._to_quote(self._movable[0]),
             "metrics": {
                 name: self._metric(name, zero, ends[1.0][name], alpha, self._corrected(name, gains))
                 for name, zero in ends[0.0].items()
