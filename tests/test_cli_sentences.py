@@ -718,17 +718,22 @@ def test_alpha_takes_scores_that_are_named_first_and_asks_for_their_prior(own_fi
     assert first == flagged and json.loads(first)["metrics"]
 
 
-def test_tags_that_no_option_uses_are_named_with_the_option_that_does(tmp_path):
-    """They were read, and nothing was said of them."""
-    rows = [f"g{g},{i},{c},{float(i == c)}" for g in range(3) for i in range(2) for c in range(2)]
+def test_a_file_of_tags_is_measured_by_those_of_few_values_and_the_rest_is_named(tmp_path):
+    """They were read, and no slice was printed; the hint named a column of sentences."""
+    rows = [f"g{g},{i},{c},{float(i == c)}" for g in range(40) for i in range(2) for c in range(2)]
     (tmp_path / "s.csv").write_text("\n".join(["group,image,caption,score", *rows]))
-    (tmp_path / "t.csv").write_text("id,topic\ng0,a\ng1,b\ng2,a\n")
+    tags = [f"g{g},sentence {g},{'abc'[g % 3]},{g % 2},{g % 20}" for g in range(40)]
+    (tmp_path / "t.csv").write_text("\n".join(["id,caption_0,topic,hard,place", *tags]))
     words = ["evaluate", str(tmp_path / "s.csv"), "--tags", str(tmp_path / "t.csv")]
     said = CliRunner().invoke(app, words)
-    assert (
-        said.stderr.strip() == "tags read: topic; `--by topic` measures each value of one"
-        and not said.exit_code
-    )
+    assert not said.exit_code
+    heads = re.findall(r"^(\w+ = \w+ \(\d+ groups?\))$", said.stdout, re.MULTILINE)
+    assert heads == [
+        "topic = a (14 groups)", "topic = b (13 groups)", "topic = c (13 groups)",
+        "hard = 0 (20 groups)", "hard = 1 (20 groups)",
+    ]  # fmt: skip
+    assert said.stderr.strip() == "not printed: place (20 values); `--by place` measures each value of one"
+    assert said.stdout.count("GroupMatch") == 6 or said.stdout.count("group_match") == 6
     folder = str(tmp_path / "out")
     for more in (
         ["--by", "topic"],
@@ -738,7 +743,8 @@ def test_tags_that_no_option_uses_are_named_with_the_option_that_does(tmp_path):
         ["--out", folder],
     ):
         done = CliRunner().invoke(app, [*words, *more])  # each of these has or uses them
-        assert not done.exit_code and "tags read" not in done.stderr, more
+        assert not done.exit_code and "not printed" not in done.stderr, more
+        assert ("topic = a" in done.stdout) == (more[0] == "--by")
 
 
 def test_a_printed_interval_is_rounded_once(tmp_path):

@@ -92,7 +92,8 @@ def export_section(
     more : draws what else there is; then : what stands below all files. label : of the button, where a page has two.
     title, note : above an exported figure, what it was measured on (model, set, number of groups) and how its marks are
     read (one note, or one by the figure's name): a slide has nothing else. state : what the link has besides, where the
-    address leaves it out. moved : its sliders that stand at 0 by default, as the page shows them. metrics : of `metrics_table`, where `table` has other rows.
+    address leaves it out. moved : its sliders with a default of 0, as they stand on the page. metrics : of
+    `metrics_table`, where `table` has other rows.
     """
     with st.popover(label, icon=":material/download:"):
         if more is not None:

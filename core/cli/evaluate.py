@@ -23,13 +23,11 @@ from core.cli._output import format_metrics, print_note, show_json, writing
 from core.cli._score_options import takes_score_options
 from core.datasets.score_files import read_tags
 from core.datasets.shapes import first_groups
+from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
 
 if TYPE_CHECKING:
-    import pandas as pd
-
     from core.groups import GroupSet
-    from core.metrics.evaluation import Evaluation
 
 
 @takes_score_options
@@ -91,10 +89,11 @@ def evaluate(
         about = _of_groups([f"{row}{only}"], evaluation, of, tag or (), first)
         print(_latex_of({row: evaluation}, [about], evaluation.slices(by) if by else None))
         return
+    asked = [by] if by else []
     if tags is not None and not (by or tag or cluster or out):
-        _say_tags(evaluation.tags)
+        asked = _short_columns(evaluation)
     on = f" on {benchmark}, split {split}" if benchmark else ""
-    _print_metrics(f"{file or model}{on}{only}: {first}", evaluation, by)
+    _print_metrics(f"{file or model}{on}{only}: {first}", evaluation, asked)
     if threshold is not None:
         _print_threshold(threshold, evaluation)
 
@@ -130,21 +129,31 @@ def _print_threshold(threshold: float, evaluation: Evaluation) -> None:
     print(f"\nthreshold {threshold:g}: {str(selected).replace('**', '')}{none}")
 
 
-def _print_metrics(begun: str, evaluation: Evaluation, by: str | None) -> None:
-    """Every metric of all groups, and with `by` of those with each of its values. begun : begins the first line."""
-    shown = evaluation.record(by)
+def _print_metrics(begun: str, evaluation: Evaluation, columns: Sequence[str]) -> None:
+    """Every metric of all groups, and of those with each value of these tags. begun : begins the first line."""
+    shown = evaluation.record(columns[0] if len(columns) == 1 else None)
     print(f"{begun}{counted(shown['n_groups'], 'group')} of {shown['shape']}; truth: {shown['truth']}")
     print(format_metrics(shown))
-    for column, values in shown.get("slices", {}).items() if by else ():
-        for value, subset in values.items():
+    for column in columns:
+        for value, subset in shown["slices"][column].items():
             print(f"\n{column} = {value} ({counted(subset['n_groups'], 'group')})\n{format_metrics(subset)}")
 
 
-def _say_tags(tags: pd.DataFrame | None) -> None:
-    """Of a file's tags that nothing that is asked for uses: which they are, and the option that does."""
-    if tags is not None and len(tags.columns):
-        first, names = shlex.quote(str(tags.columns[0])), ", ".join(map(str, tags.columns[:6]))
-        print_note(f"tags read: {names}; `--by {first}` measures each value of one")
+_MOST_TABLES = 12  # below that of all groups, where nobody named a tag
+
+
+def _short_columns(evaluation: Evaluation) -> list[str]:
+    """The tags with few values, as many as fit; says which are left out and the option that prints one."""
+    counts = {column: len(values) for column, values in Evaluation.slice_masks(evaluation.tags).items()}
+    shown: list[str] = []
+    for column, count in counts.items():
+        if sum(counts[name] for name in shown) + count <= _MOST_TABLES:
+            shown.append(column)
+    if rest := [column for column in counts if column not in shown]:
+        names = ", ".join(f"{column} ({counts[column]} values)" for column in rest[:6])
+        more = f" and {len(rest) - 6} more" if len(rest) > 6 else ""
+        print_note(f"not printed: {names}{more}; `--by {shlex.quote(rest[0])}` measures each value of one")
+    return shown
 
 
 def _write(folder: Path, evaluation: Evaluation, record: Mapping[str, Any]) -> None:

@@ -123,7 +123,13 @@ Tag = Annotated[
 TagFile = Annotated[
     Path | None, typer.Option(help="CSV with a column `group` (or `id`) and one column per tag.")
 ]
-By = Annotated[Text, typer.Option(help="The tag column to slice by (default: every column with few values).")]
+By = Annotated[
+    Text,
+    typer.Option(
+        help="The tag column to slice by (default: with --tags or --json every column with few values, as many as fit "
+        "where they are printed)."
+    ),
+]
 Split = Annotated[str, typer.Option(help="Split of the benchmark.")]
 Groups = Annotated[Whole, typer.Option(help="Use only this many groups, the first ones.")]
 Images = Annotated[Whole, typer.Option(help="Use only this many images, the first ones.")]
