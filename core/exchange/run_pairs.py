@@ -199,7 +199,7 @@ class _Pair(NamedTuple):
             *[_exact_differences(2)] * bool(self.tested),
         ]
         frame = self.frame
-        said = _pair_said(frame.drop(columns=[name for name in frame if name.endswith(": tied")]))
+        said = _pair_said(frame.drop(columns=[name for name in frame if str(name).endswith(": tied")]))
         return text_table_latex(said, [*notes, _ties_said(frame), *_software_note()])
 
     def record(self) -> dict[str, Any]:

@@ -463,7 +463,8 @@ def _pair_said(frame: pd.DataFrame, as_on_cards: bool = False) -> pd.DataFrame:
         digits = 1 if as_on_cards else 2
         chances = dict.fromkeys(_pct(row[f"{side}: chance"], digits) for side in "AB")
         own = [side for side in ("A before", "A", "B before", "B") if side in row]
-        cells = {"metric": row["metric"], **{side: _side_said(row, side, as_on_cards) for side in own}}
+        cells: dict[str, str] = {"metric": row["metric"]}
+        cells |= {side: _side_said(row, side, as_on_cards) for side in own}
         cells["chance"] = " / ".join(chances)
         if "B − A" in row:
             has = row["B − A"] is not None
