@@ -95,7 +95,6 @@ def cards(evaluation: Evaluation) -> None:
         for name, estimate in evaluation.metrics.items():
             with grid.cell():
                 ui.metric_card(name, estimate)
-        say_interval_to_quote(filter(by_shared, evaluation.metrics.values()))
 
 
 def overview(evaluation: Evaluation, name: str, groups: GroupSet) -> go.Figure:
@@ -112,6 +111,7 @@ def overview(evaluation: Evaluation, name: str, groups: GroupSet) -> go.Figure:
             text = "All group metrics as bars with intervals and chance levels; the cards say the same."
             ui.chart(bars, text, "metrics")
             st.caption(bars_note(data.metrics))
+            say_interval_to_quote(filter(by_shared, evaluation.metrics.values()))  # of the cards
         with left:  # after the figure, which does not wait for its pictures
             worked_group(evaluation, groups)
     return bars

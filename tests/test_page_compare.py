@@ -63,7 +63,7 @@ def test_an_interval_that_the_exact_test_stretched_to_0_is_said_to_be_one(app):
         UploadStore().add(name, right_in(count, 13), "")
     test = app(COMPARE, set="upload/a.csv", other="upload/b.csv")
     said = text(test).replace("\\", "")
-    assert "interval 0.0 to" in said and "(stretched to hold 0 by the exact test)" in said
+    assert "interval, uncorrected: 0.0 to" in said and "(stretched to hold 0 by the exact test)" in said
     assert (
         "The interval of TextScore, ImageScore, GroupScore, GroupMatch is stretched to hold 0 by McNemar's exact test, "
         "that of IndividualMatch is stretched to hold 0 by the exact sign test." in said

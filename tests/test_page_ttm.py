@@ -786,7 +786,8 @@ def test_groups_that_every_seed_or_some_have_changed_open_as_a_single_runs_do(ap
             assert re.search(r"(Fixed|Broken) by 1 of 2 seeds \([01]\); here seed [01]\. ", said)
         if counts["✓ Fixed by every seed"]:
             assert "Fixed by every one of 2 seeds; here seed 0. " in said
-    live = store.create("ttm", "waits", {**store.get(made.seeds[0]).config, "seed": 2})
+    config = store.get(made.seeds[0]).config
+    live = store.create("ttm", "waits", {**config, "ttm": {**config["ttm"], "seed": 2}})
     store.queue_up(live.id)
     assert "(#what-changed-over-the-seeds)" not in text(app(TTM, run=made.group))
 

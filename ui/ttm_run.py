@@ -166,16 +166,15 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     """Everything that grows while a run works."""
     (run,), (records,) = runs, steps
     compared = {} if run.live or not run.done else run_changes(run)
-    above = st.container()  # of one that is watched while it ends the curves stay where they are
+    watched = is_watched(run.id)  # of one that is watched while it ends the curves stay where they are
+    if not watched:
+        _came_out(run, records, compared)
     warning = divergence(records, run.config)
     if warning:
         st.warning(escape_markdown(warning), icon=":material/trending_down:")
     curves_and_cards(run, records)
-    with st.container() if is_watched(run.id) else above:
-        if compared:
-            change_lines(compared, [*filter(None, (_ended_early(run, records), _of_one_seed(run, records)))])
-        if run.status == "finished":
-            contents_line(_sections(run))
+    if watched:
+        _came_out(run, records, compared)
     # What changed comes soon after the curves: on a phone these lines alone took half a screen.
     with st.container() if run.live else st.expander(DETAILS, icon=":material/info:"):
         if compared:
@@ -191,6 +190,14 @@ def _growing(runs: Sequence[Run], steps: Sequence[Sequence[Mapping[str, Any]]]) 
     margins(records)
     for note in _notes(records):
         st.info(escape_markdown(note), icon=":material/info:")
+
+
+def _came_out(run: Run, records: Sequence[Mapping[str, Any]], compared: Mapping[str, Comparison]) -> None:
+    """What a run that is over has changed, in sentences, and links to the parts of its page."""
+    if compared:
+        change_lines(compared, [*filter(None, (_ended_early(run, records), _of_one_seed(run, records)))])
+    if run.status == "finished":
+        contents_line(_sections(run))
 
 
 def _verdict(runs: Sequence[Run]) -> str:
