@@ -111,7 +111,9 @@ def overview(evaluation: Evaluation, name: str, groups: GroupSet) -> go.Figure:
             text = "All group metrics as bars with intervals and chance levels; the cards say the same."
             ui.chart(bars, text, "metrics")
             st.caption(bars_note(data.metrics))
-            with st.container(key="which-interval"):  # of the cards, which a phone has folded: their help says it, too
+            with st.container(
+                key="which-interval"
+            ):  # of the cards, which a phone has folded: their help says it, too
                 say_interval_to_quote(filter(by_shared, evaluation.metrics.values()))
         with left:  # after the figure, which does not wait for its pictures
             worked_group(evaluation, groups)
