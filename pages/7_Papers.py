@@ -758,11 +758,11 @@ def page(paper: str, way: Any) -> None:
         ui.cite(None, ("TTM", "Winoground"), NOTE)
         return
     short = table_html.PAPERS.get(paper, "TTM")
-    paper_claims.section(paper)
     if chosen.key in papers.TABLES:
         runnable(chosen.key, way)
     else:
         printed(short, chosen.key)
+    paper_claims.section(paper)
     ui.cite(None, (short, "Winoground"), NOTE)
 
 

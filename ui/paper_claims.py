@@ -1,4 +1,4 @@
-"""What a paper claims and what is found here, claim by claim, at the top of its tables."""
+"""What a paper claims and what is found here, claim by claim, below its tables."""
 
 from __future__ import annotations
 

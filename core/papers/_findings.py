@@ -233,7 +233,7 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
         text = f"test-time matching raises {metric} {where}: from {_pct(before)} to {_pct(after)} %."
         return _Finding("", _capital(text))
     every = "every line" if len(found) == len(plan["lines"]) else f"all {len(found)} lines that measure it"
-    few = f"{len(raised) or 'none'} of the {len(found)} measured lines"
+    few = f"{len(raised) or 'none'} of {len(found)} measured lines"
     within = [row[0] for row in raised if row[4] is not None and row[4] <= row[2]]
     lower = sum(row[3] < row[2] for row in found)
     fallen = [(row[2], row[5]) for row in found if row[3] < row[2] and row[5] is not None]
@@ -241,7 +241,7 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
     if within:
         clear = f", clearly on {len(raised) - len(within)},"
         clear_falls = f", clearly on {sum(high < before for before, high in fallen)}" if fallen else ""
-        clear_falls += " (clearly: the value before lies outside the 95 % interval after)"
+        clear_falls += " (clearly: the value before is outside the 95 % interval after)"
     in_part = f"it rises on {len(raised)} of {len(found)} lines{clear} and falls on {lower}{clear_falls}"
     most, least = (pick(found, key=lambda row: row[3] - row[2]) for pick in (max, min))
     best, worst = (f"{_said(row[0])}: from {_pct(row[2])} to {_pct(row[3])} %" for row in (most, least))
@@ -250,9 +250,7 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
         return _Finding(_agrees(len(raised), len(found), in_part), f"{said} {_OTHERS}")
     text = f"test-time matching raises {metric} on {every if len(raised) == len(found) else few}"
     if len(within) > 1:
-        text += (
-            f" ({len(raised) - len(within)} clearly: the value before lies outside the 95 % interval after)"
-        )
+        text += f" ({len(raised) - len(within)} clearly: beyond the 95 % interval after)"
     text += f", most on {best}" if raised else ""
     if len(within) == 1:
         text += f"; on {_said(within[0])} the value before lies within the interval after"
