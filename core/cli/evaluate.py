@@ -73,8 +73,7 @@ def evaluate(
     if groups is None:
         evaluation = with_tags(evaluation, tag or ())
     cluster_by(evaluation, cluster)
-    file = scores or embeddings
-    of = {"benchmark": benchmark, "split": split} if benchmark else {}
+    file, of = scores or embeddings, {"benchmark": benchmark, "split": split} if benchmark else {}
     if out is not None or as_json:
         named: dict[str, Any] = {**of, "model": model} if file is None else {"file": str(file), **of}
         record = {**named, **_record(evaluation, by, text_only, groups, threshold)}

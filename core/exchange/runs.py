@@ -180,7 +180,7 @@ def _archives_at(source: Path, place: Path) -> list[Path]:
     if not is_file(source) or not zipfile.is_zipfile(source):
         return []
     with (
-        suppress(zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError),
+        suppress(*_DAMAGED),
         zipfile.ZipFile(source) as whole,
     ):
         found = []
