@@ -766,19 +766,30 @@ def test_a_group_fits_a_laptop_without_a_jump_and_its_images_open_large(visit):
     "/Test-Time_Matching?run=example", "/Retrieval", "/Compare", "/Papers", "/Your_Data", "/Runs",
 ])  # fmt: skip
 def test_nothing_jumps_while_a_page_opens_on_a_phone_or_a_laptop(chromium, server, path, size):
-    """On a phone Matching moved by 0.30: its figure, which comes late, stands above what came before it."""
+    """On a phone Matching moved by 0.30: its figure, which comes late, stands above what came before it.
+
+    The least of up to three openings: what a page's order makes is seen in each, what a busy machine delays in some.
+    """
+    # The form of test-time matching moves its settings on a phone: 0.08, and up to 0.27 (LOG.md).
+    limit = 0.4 if path == "/Test-Time_Matching" and size[0] < 640 else 0.1
+    found = []
+    while not found or (min(found) >= limit and len(found) < 3):
+        found.append(moved_while_opening(chromium, server + path, size))
+    assert min(found) < limit, found
+
+
+def moved_while_opening(chromium, address, size) -> float:
+    """The layout shift of a page from its first moment on, in a new browser of this size."""
     width, height = size
     with chromium.new_context(viewport={"width": width, "height": height}, has_touch=width < 640) as context:
         page = context.new_page()
         page.set_default_timeout(PATIENCE)
         page.add_init_script(SHIFTS)
-        page.goto(server + path)
+        page.goto(address)
         page.get_by_test_id("stHeading").first.wait_for()
         settle(page)
         page.wait_for_timeout(1000)  # a figure is drawn after the script has ended
-        # On a busy machine the form of test-time matching moves its settings on a phone: 0.08, and up to 0.27 (LOG.md).
-        busy = path == "/Test-Time_Matching" and width < 640
-        assert page.evaluate("shifted") < (0.4 if busy else 0.1)
+        return page.evaluate("shifted")
 
 
 def test_on_a_phone_the_line_of_what_is_selected_opens_the_fields_of_it(visit):
@@ -1720,14 +1731,14 @@ def test_back_unticks_a_run_and_forward_ticks_it_again(visit, home, monkeypatch)
         page.reload()
         for name in names:
             page.locator(f".st-key-tick-{name} label").click()
+            page.wait_for_url(re.compile(name))  # else the two are one step
             settle(page)
-        found = []
-        for move in (page.go_back, page.go_back, page.go_forward):
+        moves = (page.go_back, page.go_back, page.go_forward)
+        for move, expected in zip(moves, ([True, False], [False, False], [True, False]), strict=True):
             move()
-            page.wait_for_timeout(1000)  # until the page hears of it
+            until(lambda expected=expected: ticked() == expected, PATIENCE / 1000)
             settle(page)
-            found.append(ticked())
-        assert found == [[True, False], [False, False], [True, False]] and "/Runs?runs=" in page.url
+        assert "/Runs?runs=" in page.url
     finally:
         for name in names:
             store.delete(name)
