@@ -643,8 +643,6 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
         st.query_params["runs"] = ",".join(chosen)
     else:
         st.query_params.pop("runs", None)
-    if line := _what_to_tick(len(chosen), len(ids)):
-        st.caption(line)
     for row, _ in event["selection"].get("cells", [])[:1]:
         open_page_of(sweeps[ids[row]])
     return [sweeps[name] for name in chosen]
@@ -1485,6 +1483,8 @@ def page() -> None:
     chosen = choose(frame, {sweep.id: sweep for sweep in sweeps})
     with cards:
         newest_cards(frame, sweeps, [sweep.id for sweep in chosen])
+    if line := _what_to_tick(len(chosen), len(frame)):  # after the cards, which would push it down
+        st.caption(line)
     actions(chosen, store, sweeps, dict(zip(frame["id"], frame["result"], strict=True)))
     runs = [run for sweep in sweeps for run in sweep.runs]
     if any(run.live or run.resumable for run in runs):
