@@ -48,7 +48,7 @@ from core.ttm.run import TTMRun, adaptation, store_embeddings
 from core.ttm.seeds import SeedGroup, seeded
 from ui import ledger, ttm_run
 from ui.formatting import true_minus
-from ui.runs import what_ran
+from ui.runs import WATCHED, what_ran
 from ui.selection import group_title
 from ui.ttm_example import measured_gains
 from ui.ttm_run import _notes
@@ -572,6 +572,36 @@ def test_fixed_and_broken_groups_tell_their_story_and_open_with_the_model(app, m
     assert (state["group"], state["model"], state["predict"]) == (group, f"run/{made.seeds[0]}", False)
     page = app(GROUPS, set=SET, group=group, model=f"run/{made.seeds[0]}")
     assert "cm-verdicts" in html(page)
+
+
+def test_changed_groups_are_listed_and_one_that_is_pressed_is_opened_and_left_again(app, made):  # noqa: F811
+    """On a phone, whose style shows the list, it was one group a page."""
+    test = app(TTM, run=made.seeds[0], explain_by="GroupScore")
+    count = int(re.search(r"Fixed by TTM \((\d+)\)", test.tabs[0].label)[1])
+    assert count > 1
+    listed = [b for b in test.button if (b.key or "").startswith("row-fixed-")]
+    assert len(listed) == min(count, ttm_run.ROWS) and all(b.label.startswith("Show ") for b in listed)
+    fine(listed[1].click().run())
+    assert not [b for b in test.button if (b.key or "").startswith("row-fixed-")]
+    opened = next(b for b in test.button if (b.key or "").startswith("open-"))
+    assert opened.label == f"Open {listed[1].label.removeprefix('Show ')} with this model"
+    fine(test.button(key="list-fixed").click().run())
+    again = [b.label for b in test.button if (b.key or "").startswith("row-fixed-")]
+    assert again == [b.label for b in listed]
+
+
+def test_a_watched_run_that_has_ended_compares_its_ends_once(app, made, monkeypatch):  # noqa: F811
+    """Its verdict, where the bar was, and the sentences below its curves each did so."""
+    asked = []
+    monkeypatch.setattr(ttm_run, "paired_changes", lambda *args: asked.append(1) or changes(*args))
+    test = app(TTM, run=made.seeds[0])
+    test.session_state[WATCHED] = made.seeds[0]
+    ttm_run._compared.clear()
+    asked.clear()
+    fine(test.run())
+    assert len(asked) == 1
+    # As long as what stood there while it worked: on a phone the curves below moved up by a line.
+    assert "This one has ended and is kept in Runs" in plain(test)
 
 
 def test_simplematch_shows_its_three_numbers(app, made):  # noqa: F811

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 
 import streamlit as st
@@ -20,6 +20,7 @@ from ui.selection import group_title, open_group
 _LARGE = 1000  # pixels of an enlarged image's longer side
 _SHOWN = 480  # pixels of an image in a view; pages draw it 240 wide or more, on screens of up to twice that density
 _ON_A_CARD = 320  # of one among many: sharp on most screens, drawn in less than half the time
+_IN_A_ROW = 160  # of one in a list for phones
 _MOST_SCORES = 16  # of a matrix on a small card
 
 
@@ -125,6 +126,12 @@ def group_card(
         small = {name: data for name, data in scores.items() if data.scores.size <= _MOST_SCORES}
         st.html(_matrices(group, small) + _file_card(group, marks))
     _open_button(group.id, action, key, note)
+
+
+def group_row(group: Group, key: str, show: Callable[..., None], *args: object) -> None:
+    """A group in a list for phones: its pictures small beside its captions; pressed it is shown, `show(*args)`."""
+    st.html(_pictured_card(group, size=_IN_A_ROW))
+    st.button(f"Show {escape_markdown(group_title(group.id))}", key=key, on_click=show, args=args)
 
 
 def _pictured_card(

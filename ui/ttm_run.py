@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -51,7 +51,7 @@ from core.ttm.seeds import SeedGroup, _is_seedless
 from ui.export import chart, csv_button, export_section, picture_buttons
 from ui.forgetting import TITLE as COSTS
 from ui.formatting import anchor, contents_line, exact_differences_once, p_text, true_minus, unbroken
-from ui.images import draw_group
+from ui.images import draw_group, group_row
 from ui.ledger import TITLE as GAIN
 from ui.ledger import gain_record, gain_section
 from ui.loaders import evaluate
@@ -74,6 +74,7 @@ DETAILS = "Tests, settings, and how to read the result"
 _HEIGHT = 300  # of the curves: on a laptop all of them stand on the first screen
 SHOWN = 1  # group at a time, before beside after over the whole page: a lecturer projects it
 SHOWN_WITHOUT_PICTURES = 3  # of a file, which has scores alone
+ROWS = 5  # groups that a phone lists before one of them is opened
 _CURVES = "ttm-metrics"  # the figure's key
 _READING = "Accuracy after each iteration; bands are 95 % intervals, dotted lines chance levels."
 # Matchings at random, memorised: a chance level of GroupScore far below its curve flattered it.
@@ -355,16 +356,21 @@ def margins(steps: Sequence[Mapping[str, Any]]) -> None:
 # ---- what changed
 
 
-def run_changes(run: Run, of: Callable[..., dict[str, Comparison]] = paired_changes) -> dict[str, Comparison]:
-    """What a run that is over has changed in the main metrics, of a transfer check in each part; {} without a truth.
+def run_changes(run: Run, every_metric: bool = False) -> dict[str, Comparison]:
+    """What a run that is over has changed in the main metrics or in every one, of a transfer check in each part; {}
+    without a truth."""
+    return _compared(run.id, run.done, run.attempt, every_metric, run)
 
-    of : how both ends are compared.
-    """
-    groups = run_groups(run.id, run.config)
+
+# Kept: verdict, sentences, tests and files of one page ask for it, and a run that ends draws them twice.
+@st.cache_resource(max_entries=32, show_spinner=False)
+def _compared(run_id: str, done: int, attempt: int, every_metric: bool, _run: Run) -> dict[str, Comparison]:
+    groups = run_groups(run_id, _run.config)
     if groups.truth is None:
         return {}
-    before, after = (evaluation_at(run.id, i, run.attempt, run) for i in (0, run.done))
-    parts = {side and f"{side} groups": mask for side, mask in measured_parts(run, groups).items()}
+    before, after = (evaluation_at(run_id, i, attempt, _run) for i in (0, done))
+    parts = {side and f"{side} groups": mask for side, mask in measured_parts(_run, groups).items()}
+    of = _changes_of_every_metric if every_metric else paired_changes
     return of(before, after, parts)
 
 
@@ -407,7 +413,7 @@ def measured_parts(run: Run, groups: GroupSet) -> dict[str, np.ndarray]:
 
 def _latex(run: Run, steps: Sequence[Mapping[str, Any]]) -> str:
     """Before and after, and of a run that is over the difference with its interval and p; a table for each part."""
-    compared = {} if run.live or not run.done else run_changes(run, _changes_of_every_metric)
+    compared = {} if run.live or not run.done else run_changes(run, every_metric=True)
     sides = steps[-1].get("parts") or {"": {}}
     return "\n\n".join(_part_latex(side, steps, compared, what_ran([run])) for side in sides)
 
@@ -548,40 +554,83 @@ def changed_tabs(found: Mapping[str, tuple[str, Sequence[ChangedGroup]]], metric
 
 
 def changed(groups: Sequence[ChangedGroup], key: str, metric: str) -> None:
-    """A page of cards: the group, its story, and the way to the Groups page."""
+    """A page of cards: the group, its story, and the way to the Groups page. On a phone, where a card is higher than
+    the screen, first a list of groups, of which one is pressed."""
     if not groups:
         st.caption("None.")
         return
-    per_page = SHOWN_WITHOUT_PICTURES if groups[0].run.config.get("embeddings") else SHOWN
+    run = groups[0].run
+    per_page = SHOWN_WITHOUT_PICTURES if run.config.get("embeddings") else SHOWN
     count = -(-len(groups) // per_page)
-    with st.container(
-        key=f"turned-{key}"
-    ):  # which the history's script scrolls to when one turns on below it
-        # Above what it changes: on a phone a card is higher than the screen.
-        page = min(st.pagination(count, key=f"page_{key}"), count) if count > 1 else 1
-        for each in groups[(page - 1) * per_page : page * per_page]:
-            with st.container(border=True, key=f"before-after-{key}-{each.group}"):
-                card(each, metric)
-        if count > 1:
-            turn_on(key, page, count)
+    listed = per_page == 1 and count > 1  # who has pictures, and several of them
+    opened = not listed or st.session_state.get(f"opened_{key}") == run.id
+    # Which the history's script scrolls to when one turns on below it.
+    with st.container(key=f"turned-{key}"):
+        if listed and opened:
+            way_back(key, count)
+        # The style shows a card that was not asked for on wide screens alone, and the list on phones.
+        with st.container(key=f"{'opened' if opened else 'unopened'}-card-{key}"):
+            page = min(st.pagination(count, key=f"page_{key}"), count) if count > 1 else 1
+            for each in groups[(page - 1) * per_page : page * per_page]:
+                with st.container(border=True, key=f"before-after-{key}-{each.group}"):
+                    card(each, metric)
+            if count > 1:
+                turn_on(key, page, count)
+        if not opened:
+            rows(groups, key, page)
+
+
+def way_back(key: str, count: int) -> None:
+    """Above a card on a phone: to the list that it was opened from."""
+
+    def close() -> None:
+        st.session_state.pop(f"opened_{key}", None)
+
+    with st.container(key=f"turn-back-{key}"):
+        st.button(f"List of all {count}", on_click=close, icon=":material/list:", key=f"list-{key}")
+
+
+def rows(groups: Sequence[ChangedGroup], key: str, page: int) -> None:
+    """Some groups one below the other, small, that with this number among them. For phones alone."""
+
+    def show(number: int) -> None:
+        st.session_state[f"page_{key}"] = number
+        st.session_state[f"opened_{key}"] = groups[0].run.id
+
+    first = page - (page - 1) % ROWS
+    with st.container(key=f"turn-rows-{key}"):
+        st.caption(
+            "Press a group to see it before and after. Behind a caption: the image that it belongs to."
+        )
+        with st.container(key=f"compact-gallery-{key}"):
+            grid = st.grid(1, border=True)
+            for number, each in enumerate(groups[first - 1 : first - 1 + ROWS], first):
+                with grid.cell():
+                    group = run_groups(each.run.id, each.run.config)[each.group]
+                    group_row(group, f"row-{key}-{each.group}", show, number)
+        turn_on(f"{key}-rows", first, len(groups), ROWS)
 
 
 _TURNS = {"Previous": (-1, ":material/chevron_left:"), "Next": (1, ":material/chevron_right:")}
 
 
-def turn_on(key: str, page: int, count: int) -> None:
-    """Below the cards the way to those before and after them: on a phone the pages above are two screens back."""
+def turn_on(key: str, page: int, count: int, step: int = 1) -> None:
+    """Below cards or rows the way to those before and after them: on a phone the pages above are two screens back.
+
+    step : how many are shown; the number of the first one is the page.
+    """
 
     def turn(to: int) -> None:
-        st.session_state[f"page_{key}"] = to
+        st.session_state[f"page_{key.removesuffix('-rows')}"] = to
 
+    last = min(page + step - 1, count)
     with st.container(horizontal=True, vertical_alignment="center", key=f"turn-{key}"):
-        for label, (step, icon) in _TURNS.items():
-            to = page + step
+        for label, (way, icon) in _TURNS.items():
+            to = page + way * step
             st.button(
                 label, on_click=turn, args=(to,), icon=icon, key=f"{label.lower()}-{key}", disabled=not 0 < to <= count
             )  # fmt: skip
-        st.caption(f"{page} of {count}", width="content")
+        st.caption(f"{page if step == 1 else f'{page}–{last}'} of {count}", width="content")
 
 
 def card(changed: ChangedGroup, metric: str) -> None:
