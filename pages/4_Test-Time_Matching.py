@@ -10,7 +10,7 @@ from core.base.text import counted
 from core.exchange.example import EXAMPLE
 from core.figures.text import escape_markdown
 from core.runs.engine import prepare, start
-from core.runs.store import RunStore
+from core.runs.store import Run, RunStore
 from core.ttm.run import LedgerRun, SimpleMatchRun, adaptation
 from core.ttm.seeds import _SEEDLESS, SeedGroup, _is_seedless, launch_seeds
 from core.ttm.time_left import _span, expected_seconds
@@ -22,6 +22,8 @@ FIRST_SET = "scenes/left-right"  # of a visit that asks for nothing
 EXAMPLE_SET = "left-right"  # what the run that ships is of, which may be another set than the selected one
 OPENED = "What a run does while it works, and what it changed."
 LIVE = f"{OPENED} It continues when you close this page."
+# As long as `LIVE`, which it follows: on a phone that takes two lines, and everything below moved up by one of them.
+ENDED = f"{OPENED} This one has ended and is kept in Runs."
 SEEDS = (
     "The same run with other random numbers, to see how much chance decides. Each seed is a run of its own; the result "
     "is their mean and standard deviation."
@@ -47,6 +49,9 @@ def configure(selection: ui.Selection, store: RunStore) -> None:
         start_buttons(store, run, forecast, warning)
     with example:
         ttm_example.section(store, run.job, evaluation)
+        # The settings are drawn before what stands above them, which is of the run that they describe: until this comes
+        # the style hides them, or they would be moved down.
+        st.container(key="above-settings").html("<i></i>")
     if not run.wrong:  # the run that was asked for, and no other
         with st.expander("What this run would train on", icon=":material/timeline:"):
             st.caption(f"**This run:** {escape_markdown(run.job.describe())}")
@@ -199,6 +204,13 @@ def first_groups() -> int:
     return int(asked) if asked.isdecimal() and len(asked) < 10 else 0
 
 
+def what_is_opened(shown_runs: list[Run]) -> str:
+    """The line below the title: of runs at work that they go on, of one that was seen to end that it has."""
+    if any(run.live for run in shown_runs):
+        return LIVE
+    return ENDED if shown_runs and runs.is_watched(shown_runs[0].id) else OPENED
+
+
 def first_visit() -> None:
     """Where nothing was selected yet and the address says nothing: a set on which a run with the preset gains."""
     if shown == runs.NEW and is_first_visit():
@@ -208,9 +220,8 @@ def first_visit() -> None:
 with ui.show_errors():  # a store of a newer version, say
     store = ui.VisitorStore()
     shown = runs.open_run_id(store)
-    live = any(run.live for run in runs.runs_of(store, shown))
+    opened = "" if shown == runs.NEW else what_is_opened(runs.runs_of(store, shown))
 first_visit()
-opened = "" if shown == runs.NEW else LIVE if live else OPENED
 selection = ui.open_page("Test-time matching", "" if opened else LEAD, instead=opened, first=first_groups())
 with fresh_place(shown), ui.show_errors():
     page(selection, store, shown)
