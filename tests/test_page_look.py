@@ -58,6 +58,11 @@ def test_the_document_holds_the_style_before_anything_is_drawn():
     assert b"accept-encoding" not in seen  # or it would come back compressed
 
 
+def test_the_style_is_not_sent_again_with_a_page(app):
+    """67 KB each time, which the document that the browser loads first holds already."""
+    assert not [each for each in app(GROUPS).get("html") if "<style>" in each.proto.body]
+
+
 def asked(path, query=b"", accept=b"text/html"):
     """Where a browser is led that asks for a path; None where it gets what it asked for."""
     sent = []

@@ -87,7 +87,7 @@ def open_page(
     name = "Crossmatch" if title == "Crossmatch" else f"{title} · Crossmatch"
     icon = str(STYLE / "icon.svg")
     st.set_page_config(page_title=name, page_icon=icon, layout="wide", initial_sidebar_state=SIDEBAR_WIDTH)
-    st.html(STYLE / "style.css")
+    # The style is not sent: it stands in the document that every server of this app hands out (`StyledDocument`).
     st.logo(str(STYLE / "logo.svg"), size="large")
     has_sidebar = sidebar or (pick and not instead)
     if has_sidebar:
