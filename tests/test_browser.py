@@ -852,7 +852,7 @@ def test_on_a_phone_what_a_run_changed_comes_soon_and_its_page_is_short(visit):
     assert len(cards) == 2 and cards[0]["top"] == cards[1]["top"]
     told = page.evaluate(BOXES, "[class*=st-key-run-cards] [data-testid=stCaptionContainer]")
     assert all(box["bottom"] - box["top"] < 6 * 12 * 1.35 for box in told)  # GroupScore has two chance levels
-    page.locator("[class*=st-key-row-fixed] button").first.click()
+    page.locator(".st-key-compact-gallery-fixed [data-testid=stGridCell]").first.click()
     page.locator(".st-key-opened-card-fixed .cm-folded summary").first.wait_for()
     verdict = page.locator(".cm-verdicts tr").first
     assert not verdict.is_visible()  # until the verdicts are pressed
@@ -882,7 +882,7 @@ def test_on_a_phone_the_groups_that_a_run_changed_are_a_list_with_pictures_and_o
     rows.get_by_text("6–10 of 59").wait_for()
     second = page.locator("[class*=st-key-row-fixed] button").nth(1)
     name = second.text_content().removeprefix("Show ")
-    second.click()
+    page.locator(".st-key-compact-gallery-fixed [data-testid=stGridCell]").nth(1).click()
     page.locator(".st-key-opened-card-fixed").get_by_text(name, exact=False).first.wait_for()
     page.wait_for_function("""() => {
         const top = document.querySelector("[class*=st-key-before-after-fixed]").getBoundingClientRect().top;
@@ -898,7 +898,7 @@ def test_on_a_phone_the_next_group_that_a_run_changed_is_below_the_last_one_and_
 ):
     """The numbers of all stand above a card of two screens: each next group was two screens back."""
     page = visit("/Test-Time_Matching?run=example", width=390, height=844)
-    page.locator("[class*=st-key-row-fixed] button").first.click()
+    page.locator(".st-key-compact-gallery-fixed [data-testid=stGridCell]").first.click()
     below = page.locator(".st-key-turn-fixed")
     below.wait_for()
     settle(page)
