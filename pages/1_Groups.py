@@ -32,6 +32,7 @@ from ui.images import has_captions, has_pictures, shades_key
 from ui.notable_groups import notable_groups
 from ui.text_only import text_only_section
 from ui.uploads import PREFIX
+from ui.views import came_back_to
 
 PER_PAGE = 12
 CARDS_IN_A_ROW = 2  # with two images of 240 pixels each beside the sidebar of a laptop
@@ -462,6 +463,8 @@ def matrix(group: Group, data: GroupData) -> None:
         cells = st.session_state[chart_key].selection.get("cell") or []
         st.session_state["pair"] = f"{cells[0]['image']}–{cells[0]['caption']}" if cells else None
 
+    if (back := came_back_to("pair")) is not None:  # a step back closes what the step before it opened
+        st.session_state["pair"] = back or None
     if st.session_state.get("pair", st.query_params.get("pair")) not in (None, *pairs):
         st.session_state["pair"] = None
     pair = st.session_state.get("pair", st.query_params.get("pair"))

@@ -266,6 +266,37 @@ def test_the_back_button_goes_one_page_or_group_at_a_time_and_loses_nothing(visi
     assert "Groups" not in page.url and "Matching" not in page.url
 
 
+def test_back_closes_the_cell_of_a_group_and_the_group_stays(visit):
+    """It left the group: Streamlit wrote a chosen cell into the step that had opened the group."""
+    page = visit("/Groups?set=scenes/left-right")
+    page.get_by_role("button", name=f"Open {GROUP}").click()
+    page.get_by_role("heading", name=GROUP, exact=True).wait_for()
+    settle(page)
+    page.locator("[data-testid=stVegaLiteChart] path[aria-label^='image B, caption 1']").click()
+    page.get_by_text("Image B with caption 1").wait_for()
+    settle(page)
+    page.get_by_label("Details of a pair").first.click()
+    page.get_by_role("option", name="A–2").click()
+    page.get_by_text("Image A with caption 2").wait_for()
+    settle(page)
+    page.go_back()
+    page.get_by_text("Image B with caption 1").wait_for()
+    settle(page)
+    page.go_back()
+    page.get_by_text("Image B with caption 1").wait_for(state="detached")
+    settle(page)
+    assert "pair=" not in page.url and page.get_by_role("heading", name=GROUP, exact=True).is_visible()
+    page.go_back()
+    page.get_by_role("heading", name=GROUP, exact=True).wait_for(state="detached")
+    assert "group=" not in page.url and "/Groups" in page.url
+    settle(page)
+    page.go_forward()
+    page.get_by_role("heading", name=GROUP, exact=True).wait_for()
+    settle(page)
+    page.go_forward()
+    page.get_by_text("Image B with caption 1").wait_for()
+
+
 def test_a_group_that_is_opened_far_down_is_shown_from_its_beginning(visit):
     """On Groups it takes the page's place; on Compare it opens above the cards."""
     page = visit("/Groups?set=scenes/left-right", height=768)

@@ -1,4 +1,5 @@
-"""The browser's back button: one step per page, per view of it, and per group, run or lesson that was opened on it.
+"""The browser's back button: one step per page, per view of it, per group, run or lesson that was opened on it, and per
+ticked run or cell of a matrix.
 
 Streamlit adds a step for every message about the address, also for those that it sends while a page is left or drawn,
 where the next page's may come before the page's own path. The script makes one step of all that follows a click or a
@@ -14,7 +15,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 # Query parameters whose change is a step of its own: what is opened on a page, and those of `ui.views`, another view.
 STEPS = ("group", "run", "lesson")
 _VIEWS = ("view", "paper", "way")
-_CHOSEN = ("runs",)  # what is chosen on a page, which stays where it is
+_CHOSEN = ("runs", "pair")  # what is chosen on a page, which stays where it is
 _SCRIPT = """
 <script>
 (() => {
@@ -22,6 +23,7 @@ _SCRIPT = """
   const push = history.pushState.bind(history), replace = history.replaceState.bind(history);
   window.crossmatchHistory = {push};  // for a view that Back closes
   let before = location.href, pushed = false;  // of the latest action: the address then, and whether it made a step
+  let acted = false;  // what a page takes out of its address while it opens is no step
   // Where each address was scrolled to when something was last pressed there; and each page, while nothing was open.
   const places = new Map();
   const main = () => document.querySelector('[data-testid="stMain"]');
@@ -33,7 +35,7 @@ _SCRIPT = """
   };
   const begin = made => { before = location.href; pushed = made; };
   for (const action of ["pointerdown", "click", "keydown", "input"])
-    window.addEventListener(action, () => { keep(); begin(false); }, {capture: true, passive: true});
+    window.addEventListener(action, () => { keep(); begin(false); acted = true; }, {capture: true, passive: true});
   let touched = 0, shown = 0;
   for (const action of ["wheel", "touchmove", "pointerdown", "keydown"])
     window.addEventListener(action, () => { touched += 1; }, {capture: true, passive: true});
@@ -120,6 +122,15 @@ _SCRIPT = """
     (pushed ? replace : push)(state, title, url);
     show();  // from its beginning: else a page opens where the last one stood
     begin(true);
+  };
+  // A field writes its own choice so: the chosen one is a step, as where the page writes it.
+  history.replaceState = (state, title, url) => {
+    const now = new URL(location.href), next = new URL(url ?? now, now);
+    const made = next.pathname === now.pathname
+      && CHOSEN.some(name => now.searchParams.get(name) !== next.searchParams.get(name));
+    const add = made && acted && !pushed;
+    pushed ||= made;
+    return (add ? push : replace)(state, title, url);
   };
   show();
 })();
