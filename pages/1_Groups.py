@@ -281,29 +281,46 @@ def what_a_margin_is(evaluation: Evaluation) -> str:
 # --- one group ---------------------------------------------------------------------------------------------------
 
 
-def toolbar(
-    selection: ui.Selection, evaluation: Evaluation, index: int
-) -> tuple[bool, DeltaGenerator, dict[str, str]]:
-    """Ways to other groups, and whether to predict first; returned with the place for this one's files, and the groups
-    before and after it."""
+class Walk(NamedTuple):
+    """The groups of the gallery in its order, one of which is open. The first has none before it, the last none after
+    it."""
+
+    ids: list[str]
+    place: int  # of the open one, from 0
+
+    @property
+    def said(self) -> str:
+        """`4 of 60`"""
+        return f"{self.place + 1} of {len(self.ids)}"
+
+    def buttons(self, suffix: str = "") -> None:
+        """The steps to the group before and after. suffix : of their keys."""
+        for label, at in (("Previous", self.place - 1), ("Next", self.place + 1)):
+            step = self.ids[at] if 0 <= at < len(self.ids) else None
+            st.button(
+                label, on_click=ui.open_group, args=(step,), icon=WALK[label], key=f"{label.lower()}{suffix}",
+                disabled=step is None,
+            )  # fmt: skip
+
+
+def toolbar(selection: ui.Selection, evaluation: Evaluation, index: int) -> tuple[bool, DeltaGenerator, Walk]:
+    """Ways to other groups, and whether to predict first; returned with the place for this one's files, and the walk
+    through the gallery."""
     ids, groups = list(evaluation.ids), selection.selected_groups
     walked = Filters.kept(groups, evaluation).indices(groups, evaluation)  # in the gallery's order
     if index not in walked:  # opened by its id
         walked = np.arange(len(ids))
     place = int(np.flatnonzero(walked == index)[0])
-    before, after = (ids[walked[at % len(walked)]] for at in (place - 1, place + 1))
-    few = f" ({place + 1} of {len(walked)})" if len(walked) < len(ids) else ""
+    walk = Walk([ids[each] for each in walked], place)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="group-toolbar"):
         st.button(
-            f"Gallery{few}", on_click=ui.open_group, args=(None,), icon=":material/grid_view:",
+            f"Gallery ({walk.said})", on_click=ui.open_group, args=(None,), icon=":material/grid_view:",
             key="to-gallery", help="Previous and Next walk the groups of the gallery in its order.",
         )  # fmt: skip
-        walk = {"Previous": before, "Next": after}
-        for label, step in walk.items():
-            st.button(label, on_click=ui.open_group, args=(step,), icon=WALK[label], key=label.lower())
+        walk.buttons()
         export = export_place()
         notable_group_buttons(selection, evaluation, "more-surprises")
-        ui.pick_group(ids, warn=False, label_visibility="collapsed", width=260)
+        ui.pick_group(ids, warn=False, label_visibility="collapsed", width=220)
         hide = st.toggle(
             "Predict first",
             key="predict",
@@ -345,10 +362,7 @@ def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
     if revealed and pictures:
         verdicts("Verdicts, with this group's numbers", data)
     with st.container(horizontal=True, key="walk-on"):  # on a phone, where the toolbar is two screens up
-        for label, step in walk.items():
-            st.button(
-                label, on_click=ui.open_group, args=(step,), icon=WALK[label], key=f"{label.lower()}-below"
-            )
+        walk.buttons("-below")
     with export:
         name = f"group-{group.id.replace('/', '-')}"
         ui.export_section(name, **ui.group_exports(selection, evaluation, index))

@@ -320,7 +320,7 @@ def test_an_opened_group_leaves_the_filters_of_the_gallery_in_the_address(app):
     fine(next(b for b in reloaded.button if b.label == "Clear filters").click().run())
     fine(next(b for b in reloaded.button if (b.key or "").startswith("open-")).click().run())
     assert {*address(reloaded)} == {"set", "sort"}  # what was taken out stays out
-    assert line(fine(button(reloaded, "Gallery").click().run())).startswith("300 of 300")
+    assert line(fine(reloaded.button(key="to-gallery").click().run())).startswith("300 of 300")
 
 
 @pytest.mark.parametrize(("asked", "counted"), [(["foo"], ""), (["foo", "tied"], " (1)")])
@@ -914,6 +914,17 @@ def test_next_and_previous_walk_the_groups_of_the_gallery_in_its_order(app):
     other = app(GROUPS, **state, group=found.ids[wrong])  # opened by its id: one of all
     fine(other.button(key="next").click().run())
     assert other.session_state["group"] == found.ids[wrong + 1]
+
+
+def test_previous_ends_at_the_first_group_and_next_at_the_last_and_the_place_is_said(app):
+    """From the first Previous led to the last without a word. The order by hand: the built-in set's own."""
+    ids = ui.whole_test_set("scenes/left-right", "builtin/clip").selected_groups.ids
+    for at, ends in ((0, "previous"), (len(ids) - 1, "next"), (1, None)):
+        test = app(GROUPS, set="scenes/left-right", group=ids[at])
+        assert test.button(key="to-gallery").label == f"Gallery ({at + 1} of {len(ids)})"
+        for key in ("previous", "next"):
+            found = {test.button(key=each).disabled for each in (key, f"{key}-below")}
+            assert found == {key == ends}
 
 
 def test_a_compact_gallery_has_twice_as_many_cards_and_is_kept_behind_a_group(app):
