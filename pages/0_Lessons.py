@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 
 import streamlit as st
+from streamlit.delta_generator import DeltaGenerator
 
 import ui
 from core.figures.text import escape_markdown
@@ -19,7 +20,27 @@ LEAD = (
 TITLES = {name: f"{number}. {lesson.title}" for number, (name, lesson) in enumerate(LESSONS.items(), 1)}
 
 
+def progress() -> None:
+    """How many of all questions are answered, and how many were right at once; nothing before the first answer."""
+    answered, right = answers.progress(LESSONS)
+    if not answered:
+        return
+    said = f"{answered} of {2 * len(LESSONS)} questions answered"
+    if right is not None:
+        said += f", {right} right first time"
+    st.caption(f"{said}. A guess that turns out wrong is no harm: it is what you learn most from.")
+
+
+def say_done(place: DeltaGenerator, name: str) -> None:
+    """That a lesson is answered, and how much of it was right at once; nothing before."""
+    if answers.is_complete(name):
+        right = answers.progress([name])[1]
+        known = "" if right is None else f", {right} of 2 right first time"
+        place.caption(f"✓ done{known}", width="content")
+
+
 def overview() -> None:
+    progress()
     grid = st.container(key="lesson-cards").grid(5, min_column_width=240, border=True)
     for name, lesson in LESSONS.items():
         with grid.cell():
@@ -94,10 +115,11 @@ def page() -> None:
         return
     with st.container(horizontal=True, vertical_alignment="center", key="lesson-bar"):
         st.markdown(f"*{LESSONS[name].asks}*", width="content")
-        if answers.is_complete(name):
-            st.caption("✓ done", width="content")
+        place = st.empty()
+        say_done(place, name)
         picker(name)
     LESSONS[name].show()
+    say_done(place, name)  # again: by the answer that was given now
     names = list(LESSONS)
     following = names[names.index(name) + 1 :]
     with st.container(horizontal=True):

@@ -501,6 +501,28 @@ def test_lesson_8_keeps_the_mistake_and_the_group_that_were_chosen(app):
         assert app(PAGE, lesson="binding", answers="binding-20", mistake_group=wrong).slider[0].value == 1
 
 
+def test_how_many_answers_were_right_first_time_is_said_and_outlives_a_reload(app):
+    """“Done” counted wrong answers, too. By hand: the prediction wrong, then right; the question right at once."""
+    test = predict(app(PAGE, lesson="chance"), 1)  # 1 in 6, of GroupMatch: 1 in 2
+    assert "Not quite" in text(test)
+    right = test.radio[0].options.index("1 in 2")
+    fine(test.radio[0].set_value("1 in 2").run())
+    assert "Right: 1 in 2" in text(test) and address(test)["answers"] == f"chance-{right + 1}0"
+    for option in test.radio[-1].options:  # from the first that is right
+        other = app(PAGE, **address(test))
+        fine(other.radio[-1].set_value(option).run())
+        if "Not quite" not in text(other):
+            break
+    assert "✓ done, 1 of 2 right first time" in text(other)
+    again = app(PAGE, **address(other))
+    assert address(again)["firsts"] == "chance-21"
+    fine(button(again, "All lessons").click().run())
+    assert "2 of 18 questions answered, 1 right first time. A guess" in text(again)
+    before = app(PAGE, answers="chance-11")  # a link of before it was kept
+    assert "2 of 18 questions answered. A guess" in text(before)
+    assert "questions answered" not in text(app(PAGE))
+
+
 def test_the_card_of_a_finished_lesson_says_done_and_no_minutes_which_left_the_card(app):
     said = [each.value for each in app(PAGE, answers="matrix-22.chance-31").caption]
     assert said.count("✓ done") == 2 and not any("·" in each for each in said if "done" in each)

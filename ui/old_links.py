@@ -21,7 +21,7 @@ from ui.uploads import upload_names
 _NAMES = """
     set selection benchmark split shape model instead_of tag group pair margin q verdict sort page compact predict
     layout file_layout
-    lesson term answers drawn explain_by round side share_kept shape_drawn lesson_alpha rung trained_on ladder
+    lesson term answers firsts drawn explain_by round side share_kept shape_drawn lesson_alpha rung trained_on ladder
     lesson_scores changed_query changed_by mistake mistake_group
     add_image add_caption
     alpha n samples split_seed blind blind_group prior noise_mean noise_std metric method by tau view other

@@ -66,7 +66,9 @@ def show() -> None:
     still = [METRICS[name].label for name in ASKED if np.ptp(study.curve(name).values) == 0]
     ranges = (f"{METRICS[name].label} {range_text(np.asarray(study.curve(name).values))}" for name in ASKED)
     with right:
-        elements.verdict(choice, " and ".join(still) or "none of them", f"Over all α: {', '.join(ranges)}.")
+        elements.verdict(
+            "alpha", choice, " and ".join(still) or "none of them", f"Over all α: {', '.join(ranges)}."
+        )
         st.markdown(unbroken(_at_alpha(study, alpha)))
     at_alpha(study, index, alpha)
     elements.question(

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 import streamlit as st
 
 # In the address `matrix-21.chance-30`: of each lesson the option chosen as prediction and as answer to its question,
 # counted from 1; 0 is none.
 _PARAMETER = "answers"
+# Beside them `matrix-12.chance-10`: what the first answer to each was, 1 right, 2 wrong; 0 where none is known.
+_FIRSTS = "firsts"
 _ENTRY = re.compile(r"(\w+)-(\d)(\d)")
 PREDICTION, QUESTION = 0, 1
 
 
 def restore() -> None:
     """Answers of the address join those of the session; the page calls it before anything is asked."""
-    answers = st.session_state.setdefault("lesson_answers", {})
-    for entry in st.query_params.get(_PARAMETER, "").split("."):
-        if match := _ENTRY.fullmatch(entry):
-            answers[match[1]] = [int(match[2]), int(match[3])]
+    for parameter in (_PARAMETER, _FIRSTS):
+        kept = st.session_state.setdefault(f"lesson_{parameter}", {})
+        for entry in st.query_params.get(parameter, "").split("."):
+            if match := _ENTRY.fullmatch(entry):
+                kept[match[1]] = [int(match[2]), int(match[3])]
     _write()
 
 
@@ -41,13 +45,34 @@ def is_complete(lesson: str) -> bool:
     return all(_of(lesson))
 
 
-def _of(lesson: str) -> list[int]:
-    return st.session_state["lesson_answers"].get(lesson, [0, 0])
+def judge(lesson: str, part: int, is_right: bool) -> None:
+    """Remember whether an answer was right, if it is the first one to this PREDICTION or QUESTION."""
+    firsts = list(_of(lesson, _FIRSTS))
+    if not firsts[part]:
+        firsts[part] = 1 if is_right else 2
+        st.session_state[f"lesson_{_FIRSTS}"][lesson] = firsts
+        _write()
+
+
+def progress(lessons: Iterable[str]) -> tuple[int, int | None]:
+    """How many predictions and questions of some lessons are answered, and how many of these were right at the first
+    answer; None where that is not known of all, as in an address of before it was kept."""
+    answered = [
+        _of(name, _FIRSTS)[part] for name in lessons for part in (PREDICTION, QUESTION) if _of(name)[part]
+    ]
+    return len(answered), answered.count(1) if all(answered) else None
+
+
+def _of(lesson: str, parameter: str = _PARAMETER) -> list[int]:
+    return st.session_state[f"lesson_{parameter}"].get(lesson, [0, 0])
 
 
 def _write() -> None:
     """Into the address, where it says something else."""
-    answers = st.session_state["lesson_answers"]
-    text = ".".join(f"{name}-{first}{second}" for name, (first, second) in answers.items() if first or second)
-    if text and st.query_params.get(_PARAMETER) != text:
-        st.query_params[_PARAMETER] = text
+    for parameter in (_PARAMETER, _FIRSTS):
+        kept = st.session_state[f"lesson_{parameter}"]
+        text = ".".join(
+            f"{name}-{first}{second}" for name, (first, second) in kept.items() if first or second
+        )
+        if text and st.query_params.get(parameter) != text:
+            st.query_params[parameter] = text

@@ -61,7 +61,7 @@ def show() -> None:
     value = {change: part.metrics[TEXT_SCORE].value for change, part in parts.items()}
     shares = ", ".join(f"{_CHANGE_LABELS[change]} {_pct(share)} %" for change, share in value.items())
     noticed = _CHANGE_LABELS[max(value, key=value.__getitem__)]
-    elements.verdict(choice, noticed, f"TextScore by mistake: {shares}.")
+    elements.verdict("binding", choice, noticed, f"TextScore by mistake: {shares}.")
     by_mistake(parts)
     st.markdown(_what_it_binds(parts))
     try_mistakes(parts)

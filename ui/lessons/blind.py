@@ -42,7 +42,7 @@ def show() -> None:
     if choice is None:
         return
     lines = (f"{label}: {metric_line(evaluations[name].metrics[TEXT_SCORE])}" for name, label in SETS.items())
-    elements.verdict(choice, _outcome(evaluations), f"TextScore on {'; on '.join(lines)}.")
+    elements.verdict("blind", choice, _outcome(evaluations), f"TextScore on {'; on '.join(lines)}.")
     both_sets(evaluations)
     read_captions(evaluations)
     elements.question(

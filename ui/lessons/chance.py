@@ -40,7 +40,9 @@ def show() -> None:
     if choice is None:
         return
     exact = lessons.guessing_table([(2, 2)]).iloc[0]["GroupMatch"]
-    elements.verdict(choice, f"1 in {100 / exact:.0f}", f"Its exact chance level is {_pct(exact)} %.")
+    elements.verdict(
+        "chance", choice, f"1 in {100 / exact:.0f}", f"Its exact chance level is {_pct(exact)} %."
+    )
     st.markdown(
         "There are only two ways to match two images with two captions, so the chance level is one half. "
         "**GroupMatch is not free accuracy**: compare it with its chance level, never read it alone."

@@ -74,8 +74,9 @@ def predict(lesson: str, question: str, options: Sequence[str]) -> str | None:
     return choice
 
 
-def verdict(choice: str, right: str, numbers: str) -> None:
+def verdict(lesson: str, choice: str, right: str, numbers: str) -> None:
     """Whether the prediction came true, and below it the numbers that say so; `right` follows from them, too."""
+    answers.judge(lesson, answers.PREDICTION, choice == right)
     with _feedback(answers.PREDICTION):
         if choice == right:
             st.success(unbroken(f"**Right: {right}.**  \n{numbers}"), icon=":material/check:")
@@ -100,6 +101,7 @@ def question(lesson: str, asked: str, options: Mapping[str, str], right: str) ->
     choice = _choose(lesson, answers.QUESTION, asked, list(options), f"question-{lesson}")
     if choice is None:
         return
+    answers.judge(lesson, answers.QUESTION, choice == right)
     with _feedback(answers.QUESTION):
         if choice == right:
             st.success(f"Right: {options[choice]}", icon=":material/check:")

@@ -54,7 +54,7 @@ def show() -> None:
     )
     once = " in this one run of the probes" if record.get("runs", 1) == 1 else ""
     numbers = true_minus(f"Points of GroupMatch{once}: {', '.join(losses)}.")
-    elements.verdict(choice, STAGES[most_lost(record)], numbers)
+    elements.verdict("ladder", choice, STAGES[most_lost(record)], numbers)
     st.markdown(
         "How can one know? A **linear probe** is trained to read one tower alone, while the other side is known "
         "exactly: the scenes are drawn by this project. Every rung answers the same question on the same groups, so "

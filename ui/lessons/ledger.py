@@ -49,7 +49,7 @@ def show() -> None:
         return
     after = drawn[GROUP_SCORE]
     change = f"GroupScore {_pct(score.value)} % before, {_pct(after.value)} % after; chance {_pct(after.chance)} %."
-    elements.verdict(choice, _outcome(score, after), change)
+    elements.verdict("ledger", choice, _outcome(score, after), change)
     (row,) = (row for row in record["rows"] if row["name"] == RANDOM)
     st.markdown(
         f"Before: {metric_line(score)}.  \nAfter training on random matchings: {metric_line(drawn[GROUP_SCORE])}.  \n"

@@ -55,7 +55,7 @@ def show() -> None:
     text, image, score = (METRICS[name].label for name in (TEXT_SCORE, IMAGE_SCORE, GROUP_SCORE))
     halves = f"{score} is {text} (every row right) and {image} (every column right) together."
     match, both = (elements.in_numbers(data, name) for name in (GROUP_MATCH, GROUP_SCORE))
-    elements.verdict(choice, outcome(start), "  \n".join((match, both, halves)))
+    elements.verdict("matrix", choice, outcome(start), "  \n".join((match, both, halves)))
     change_the_scores(group, scores)
     elements.question(
         "matrix",

@@ -102,7 +102,7 @@ def compare_the_surest(evaluation: Evaluation, choice: str) -> None:
     elif surest.high < everyone.value:
         outcome = "fewer"
     both = f"{METRICS[GROUP_MATCH].label} {_pct(surest.value)} % of these, {_pct(everyone.value)} % of all."
-    elements.verdict(choice, outcome, both)
+    elements.verdict("pseudo", choice, outcome, both)
     label = METRICS[GROUP_MATCH].label
     said = (
         f"- {label} of the most confident {100 * SUREST:.0f} %: {metric_line(surest)}\n"

@@ -53,7 +53,7 @@ def show() -> None:
         for half in halves.values()
     )
     gains = f"GroupScore {_signed(adapted)} points on the adapted half, {_signed(untouched)} on the untouched one."
-    elements.verdict(choice, _outcome(adapted, untouched), true_minus(gains))
+    elements.verdict("transfer", choice, _outcome(adapted, untouched), true_minus(gains))
     watch_training(halves)
     said = (
         f"Adapted half: GroupScore {_signed(adapted)} points. Untouched half: {_signed(untouched)}. The gap is memory "
