@@ -1186,6 +1186,29 @@ def test_what_training_changes_shows_the_query_of_a_link(app, linked, shown):
     assert test.query_params["changed_query"] == shown and "query" not in test.query_params
 
 
+@pytest.mark.parametrize(
+    ("typed", "shown"), [("a dragon", "a green sphere"), ("two white spheres", "a white sphere")]
+)
+def test_words_that_nobody_can_judge_are_not_carried_into_what_training_changes_which_says_so(
+    app, typed, shown
+):
+    test = app(PAGE, query=typed, images="100")
+    test.selectbox(key="query").options.append(typed)  # a browser sends words that are no option, too
+    fine(test.segmented_control(key="view").set_value("What training changes").run())
+    assert test.selectbox(key="changed_query").value == shown
+    said = f"Nobody knows which pictures are right for “{typed}”, so this view shows “{shown}”, a query of the set."
+    assert [each.value.replace("\\", "") for each in test.info] == [said]
+    fine(test.selectbox(key="changed_query").set_value("a red block").run())
+    assert not test.info
+
+
+def test_what_training_changes_says_why_it_begins_with_another_model(app):
+    said = text(app(PAGE, view="What training changes"))
+    assert "Training begins with builtin/clip-details, which has read sizes and materials" in said.replace(
+        "\\", ""
+    )
+
+
 def test_beside_the_result_of_ones_own_words_stands_what_the_sets_words_give(app):
     """One word changed the result by half, and only a press showed it."""
     test = app(PAGE, query="red cube")

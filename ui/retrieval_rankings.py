@@ -18,6 +18,7 @@ from core.base.text import _pct, counted
 from core.cola.tasks import BUILTIN
 from core.figures import retrieval
 from core.figures.shared_words import RankedImage, ranked_images
+from core.figures.text import escape_markdown
 from core.metrics.retrieval import COLA_MAP
 from core.scorers.cola_config import STRATEGIES
 from core.scoring.retrieval import RetrievalSubset
@@ -92,6 +93,7 @@ def before_and_after(measured: pd.DataFrame) -> Notes | None:
     without = [each for each in STRATEGIES if each in {*measured["strategy"]} - {*rankings.strategies}]
     none = f" No pictures yet: {', '.join(map(retrieval.label, without))}." if without else ""
     st.markdown(unbroken(_over_all(rankings, found, name)))
+    st.caption(escape_markdown(_why_this_base(rankings)))
     return Notes(f"{_how_ranked(rankings)}{none}", _same_weights(rankings, measured, name))
 
 
@@ -99,7 +101,8 @@ def _fields(rankings: Rankings, found: RetrievalSubset) -> tuple[str, str]:
     """The query, one of the set's or a visitor's own, and the strategy."""
     queries = list(found.queries)
     first = queries[own.telling(found, [*range(len(queries))])]
-    usual = _asked_before() or first
+    carried, left_out = _carried(found, first)
+    usual = carried or first
     # Not as the field's default, which no address says: a link to this view shows what it showed.
     if usual != first and not (st.session_state.get("changed_query") or st.query_params.get("changed_query")):
         seed("changed_query", usual)
@@ -119,7 +122,25 @@ def _fields(rankings: Rankings, found: RetrievalSubset) -> tuple[str, str]:
             key="changed_by",
             bind="query-params",
         )
+    if left_out and (query or first) == usual:
+        st.info(escape_markdown(left_out), icon=":material/edit:")
     return query or first, name
+
+
+def _carried(found: RetrievalSubset, first: str) -> tuple[str, str]:
+    """The query that was asked before, "" where none was. For words that nobody can judge a query of the set, the
+    nearest one or else `first`, with the sentence that says so: of others it shows what training changes."""
+    asked = _asked_before()
+    if asked and asked not in found.queries:
+        with suppress(InputError):  # too long: said where it is scored
+            words = own.own_query(found, asked)
+            if words.phrases is None and words.asked is None:
+                instead = next(iter(own.nearest_queries(asked, found.queries)), first)
+                return instead, (
+                    f"Nobody knows which pictures are right for “{asked}”, so this view shows “{instead}”, a query of "
+                    "the set."
+                )
+    return asked, ""
 
 
 def _asked_before() -> str:
@@ -168,6 +189,14 @@ def _over_all(rankings: Rankings, found: RetrievalSubset, name: str) -> str:
     return (
         f"Over the set’s {len(found.queries)} queries **{before}** of the first {shown} pictures are right before, "
         f"**{after}** after."
+    )
+
+
+def _why_this_base(rankings: Rankings) -> str:
+    """Why the model before training is another one than that of the other pages."""
+    return (
+        f"Training begins with {rankings.model}, which has read sizes and materials: many queries ask for them, and "
+        "builtin/clip, the first model of the other pages, has never read such words."
     )
 
 
