@@ -288,11 +288,13 @@ PAIRED_INTERVAL = (
 
 
 class Columns(NamedTuple):
-    """The columns of the table of differences: how each is headed, which fit beside the sidebar, and the others."""
+    """The columns of the table of differences: how each is headed, which fit beside the sidebar, the others, and those
+    of the two accuracies."""
 
     config: dict[str, Any]
     measured: list[str]
     rest: list[str]
+    accuracies: tuple[str, str]
 
 
 def columns_of(
@@ -305,11 +307,24 @@ def columns_of(
     )
     a, b = sides
     # For a phone, which shows four columns: what decides stands first, by cluster where groups hang together.
-    deciding = ["B − A", *(["B − A: 95 %"] if not by else [apart]), test]
-    measured = ["metric", *deciding, a.column, b.column, "chance", "B − A: 95 %", *WINNERS, alone]
+    # What belongs to a difference stands beside it: its interval to quote, both p, the two accuracies.
+    deciding = ["B − A", apart or "B − A: 95 %", test, alone]
+    measured = ["metric", *deciding, a.column, b.column, "chance", *WINNERS]
     own = [f"{side.column}: {what}" for side in sides for what in ("95 %", "tied")]
-    rest = ["metric", *own, "p", "p (Holm)", "test", test, "detectable", f"detectable by {by}" if by else ""]
-    heads = {a.column: a.short, b.column: b.short, "B − A": "difference", "B − A: 95 %": "95 %"}
+    every = ["B − A: 95 %"] if by else []  # as if each group stood by itself
+    rest = [
+        "metric",
+        *own,
+        *every,
+        "p",
+        "p (Holm)",
+        "test",
+        test,
+        "detectable",
+        f"detectable by {by}" if by else "",
+    ]
+    heads = {a.column: a.short, b.column: b.short, "B − A": "difference"}
+    heads |= {"B − A: 95 %": "difference: 95 %" if by else "95 %"}
     heads |= {
         f"{side.column}: {what}": f"{side.short}: {what}" for side in sides for what in ("95 %", "tied")
     }
@@ -337,21 +352,20 @@ def columns_of(
         helps[apart] = interval_to_quote(by)
     helps |= {a.column: names[0], b.column: names[1], "B − A": f"{names[1]} − {names[0]}"}
     left: dict[str, Any] = dict.fromkeys(
-        (apart, "B − A: 95 %", test), "left"
+        (apart, "B − A: 95 %", test, alone), "left"
     )  # the end of a p was cut on a phone
     config = {
         name: st.column_config.Column(heads.get(name), help=helps.get(name), alignment=left.get(name))
         for name in [*measured, *rest]
     }
     orders = ([name for name in dict.fromkeys(order) if name in table] for order in (measured, rest))
-    return Columns(config, *orders)
+    return Columns(config, *orders, (a.column, b.column))
 
 
 def difference_table(table: pd.DataFrame, columns: Columns, order: list[str]) -> None:
     """Some columns of the table of differences, which are shown as those of the accuracies beside them."""
-    _, a, b, *_ = columns.measured
     written = {name: _pct for name in table if table[name].dtype == float}
-    written |= dict.fromkeys((a, b), partial(_pct, digits=2))  # one group of 400 is 0.25 points
+    written |= dict.fromkeys(columns.accuracies, partial(_pct, digits=2))  # one group of 400 is 0.25 points
     written |= {name: p_text for name in table if name == "p" or name.startswith(("p (", "p by "))}
     written |= {name: signed_text for name in table if name.startswith("B − A")}
     ui.wide_table(table.style.format(written), column_config=columns.config, column_order=order)
