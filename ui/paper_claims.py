@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
 import streamlit as st
 
-from core.base.text import _signed, _signed_range
+from core.base import paths
+from core.base.text import _pct, _signed, _signed_range
 from core.figures.text import escape_markdown
 from core.papers.table_html import PAPERS
 from ui.formatting import true_minus
 from ui.retrieval_table import _verdict_record
 
 _FIRST = 5  # claims that stand first; the others are opened
+_COLA_RULE = (
+    "Here: the built-in world. The difference in points is the mean over seeds, with its 95 % interval. "
+    "Same or different only where the difference is clear, every seed agrees and longer training would not "
+    "undo it. The whole rule stands on Retrieval."
+)
+_FIGURES_RULE = (
+    "Here: the built-in world, on groups of its test sets. Differences are in points, over seeds where a model is "
+    "trained; all have 95 % intervals, and no group is tied where no ties are named. {}"
+)
 _SAME = {"confirmed": "same", "refuted": "different", "left open": "open"}
 
 
 def section(paper: str) -> None:
     """The claims of the paper whose tables are shown; nothing where none of them is recorded."""
-    record = _verdict_record()
-    short = PAPERS.get(paper, "")
-    claims = [
-        c for c in (record or {}).get("claims", ()) if short and str(c.get("source")).startswith(f"{short},")
-    ]
+    short, (claims, rule) = PAPERS.get(paper, ""), _claims_of(PAPERS.get(paper, ""))
     if not claims:
         return
     counts = Counter(_SAME[claim["verdict"]] for claim in claims)
@@ -33,13 +40,25 @@ def section(paper: str) -> None:
         order = ("refuted", "confirmed", "left open")  # else the five in sight would all be confirmed
         claims.sort(key=lambda claim: order.index(claim["verdict"]))
         st.table(_rows(claims[:_FIRST]))
-        if claims[_FIRST:] and st.toggle(f"Also the {len(claims) - _FIRST} others", key="all-claims"):
-            st.table(_rows(claims[_FIRST:]))
-        st.caption(
-            "Here: the built-in world. The difference in points is the mean over seeds, with its 95 % interval. "
-            "Same or different only where the difference is clear, every seed agrees and longer training would not "
-            "undo it. The whole rule stands on Retrieval."
-        )
+        others, key = claims[_FIRST:], f"all-claims-{short}"  # another paper's are opened by themselves
+        if others and st.toggle(f"Also the {len(others)} others", key=key):
+            st.table(_rows(others))
+        st.caption(rule)
+
+
+def _claims_of(short: str) -> tuple[list[Mapping[str, Any]], str]:
+    """Those of a paper with the sentences on how they are judged: Cola's from runs that were made for them, the others
+    from figures that are shipped."""
+    record, rule = (_verdict_record(), _COLA_RULE) if short == "Cola" else (_record_of_figures(), "")
+    record = record or {}
+    claims = [c for c in record.get("claims", ()) if short and str(c.get("source")).startswith(f"{short},")]
+    return claims, rule or _FIGURES_RULE.format(record.get("rule"))
+
+
+def _record_of_figures() -> dict[str, Any] | None:
+    """What `benchmarks.results.paper_claims` wrote; None where it is not shipped."""
+    path = paths.assets() / "results" / "paper_claims.json"
+    return json.loads(path.read_text(encoding="utf-8")) if path.is_file() else None
 
 
 def _rows(claims: list[Mapping[str, Any]]) -> list[dict[str, str]]:
@@ -55,7 +74,23 @@ def _rows(claims: list[Mapping[str, Any]]) -> list[dict[str, str]]:
 
 
 def _here(claim: Mapping[str, Any]) -> str:
-    """`+9.8 (+3.4 to +14.8)`"""
+    """`+9.8 (+3.4 to +14.8)`, or what was found in a sentence with its figures."""
+    if "figures" in claim:
+        figures = "; ".join(_figure(each) for each in claim["figures"])
+        return escape_markdown(true_minus(f"{claim['decided_by']} {figures}".rstrip()))
     if "difference" not in claim:
         return "not measured"
-    return true_minus(f"{_signed(claim['difference'])} ({_signed_range(claim['low'], claim['high'])})")
+    return true_minus(_points(claim))
+
+
+def _points(found: Mapping[str, Any]) -> str:
+    return f"{_signed(found['difference'])} ({_signed_range(found['low'], found['high'])})"
+
+
+def _figure(found: Mapping[str, Any]) -> str:
+    """`GroupMatch, left-right 66.7 % (61.0 to 72.0), chance 50.0 %`, or a difference in points."""
+    if "difference" in found:
+        return f"{found['what']} {_points(found)}"
+    tied = f", {found['ties']} tied" if found["ties"] else ""
+    interval = f"{_pct(found['low'])} to {_pct(found['high'])}"
+    return f"{found['what']} {_pct(found['value'])} % ({interval}), chance {_pct(found['chance'])} %{tied}"
