@@ -36,7 +36,8 @@ def section(paper: str) -> None:
         return
     counts = Counter(_SAME[claim["verdict"]] for claim in claims)
     said = ", ".join(f"{counts[name]} {name}" for name in _SAME.values() if counts[name])
-    with st.expander(f"Is it the same here, claim by claim? {said}", icon=":material/fact_check:"):
+    fold = st.expander(f"Is it the same here, claim by claim? {said}", icon=":material/fact_check:")
+    with fold, st.container(key="paper-claims"):
         order = ("refuted", "confirmed", "left open")  # else the five in sight would all be confirmed
         claims.sort(key=lambda claim: order.index(claim["verdict"]))
         st.table(_rows(claims[:_FIRST]))
