@@ -106,6 +106,8 @@ are groups of the app Crossmatch, scored from the same pictures, with the same s
 **The whole app** measures models on whole benchmarks, with intervals and chance levels, compares them, takes out what
 captions alone give away, and lets models learn without being told the answers.
 """
+# What Gradio says to screen readers when an answer is there, and has in none of its languages.
+MISSING = {"common.complete": "Complete"}
 LAYOUT = """
 /* what light-dark() in a score matrix goes by: Gradio sets its own theme by a class alone */
 .prose {color-scheme: light;}
@@ -118,6 +120,7 @@ LAYOUT = """
 .gradio-container {overflow: clip !important;} /* hidden, as Gradio has it, nothing inside can stay in view */
 /* gaps so small that the button is on a laptop's first screen, and on a phone's both captions are */
 main > .column {gap: .6rem;}
+#images img {background: white;} /* what is transparent is scored on white, and so it is shown */
 #all > .column:first-child {gap: .5rem;}
 /* fields on the left, the result on the right; on a phone the result comes directly after the button */
 @media (min-width: 641px) {
@@ -596,7 +599,8 @@ def theme() -> gr.themes.Base:
 
 def look() -> dict[str, Any]:
     """What the page is launched with: the app's styles and its own."""
-    return {"css": (APP / "style.css").read_text() + LAYOUT + kinds_css(), "theme": theme()}
+    css = (APP / "style.css").read_text() + LAYOUT + kinds_css()
+    return {"css": css, "theme": theme(), "i18n": gr.I18n(en=MISSING)}
 
 
 def main() -> None:

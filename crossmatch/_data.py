@@ -11,6 +11,7 @@ from PIL import Image
 
 from core import datasets
 from core.base.errors import InputError, unknown_name
+from core.base.image_files import _on_white
 from core.datasets.score_files import ScoreFile
 from core.datasets.score_files import read_scores as _read_scores
 from core.datasets.sets import Retrieval
@@ -202,7 +203,7 @@ def _image(item: str | Path | Image.Image | np.ndarray | ImageRef, group: int) -
             f"An image of group {group} is a {type(item).__name__}; give a path, a Pillow image or a uint8 array."
         )
     data = io.BytesIO()
-    item.convert("RGB").save(data, "PNG")
+    _on_white(item).save(data, "PNG")
     return BytesImage(data.getvalue(), f"of group {group}")
 
 

@@ -194,3 +194,23 @@ def test_the_highest_score_is_the_darkest_in_the_light_and_the_brightest_in_the_
 def test_the_matrix_says_which_end_of_its_shades_is_high(visit, theme, said):
     page = visit(LAPTOP, theme)
     assert f"Scores: the {said}, the higher." in page.locator("#found .cm-scores p").first.inner_text()
+
+
+@pytest.mark.parametrize("language", ["en-GB", "de-DE"])
+def test_a_screen_reader_is_told_in_words_that_the_scores_are_there(chromium, demo, language):
+    """It read “common.complete”, the name of a sentence that Gradio has in no language."""
+    context = chromium.new_context(viewport=LAPTOP, locale=language)
+    context.add_init_script(
+        "window.heard = []; addEventListener('DOMContentLoaded', () => new MutationObserver(all => all.forEach(one => {"
+        "const live = one.target.parentElement?.closest('[aria-live], [role=status]') ??"
+        " one.target.closest?.('[aria-live], [role=status]'); if (live) window.heard.push(live.textContent.trim());"
+        "})).observe(document.body, {subtree: true, childList: true, characterData: true}));"
+    )
+    page = context.new_page()
+    page.goto(demo)
+    page.locator("#found .cm-scroll").wait_for()
+    page.locator("#score").click()
+    page.wait_for_function("window.heard.some(text => text.includes('omplete'))", timeout=60_000)
+    heard = page.evaluate("window.heard")
+    context.close()
+    assert not [text for text in heard if "common." in text] and any("Complete" in text for text in heard)

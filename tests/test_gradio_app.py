@@ -1030,3 +1030,15 @@ def test_the_demo_leads_to_the_paper_the_app_and_how_to_cite_and_its_examples_sa
     assert "javascript" not in gradio_app.links() + gradio_app.about()
     assert len(gradio_app.KINDS) == len(gradio_app.EXAMPLES)
     assert all(kind in gradio_app.kinds_css() for kind in gradio_app.KINDS)
+
+
+def test_what_is_transparent_is_scored_and_drawn_on_white(tmp_path):
+    """Such a picture was scored with what is stored below its transparent pixels: red here."""
+    pixels = np.zeros((32, 32, 4), np.uint8)
+    pixels[:, :16], pixels[:, 16:] = (255, 0, 0, 0), (0, 0, 255, 255)
+    picture = Image.fromarray(pixels)
+    picture.save(tmp_path / "clear.png")
+    for given in (picture, gradio_app._opened(str(tmp_path / "clear.png"), "A")):
+        group = user_group((given, given), ("one", "two"))
+        found = np.asarray(group.images[0].open())
+        assert (found[:, 0] == 255).all() and (found[:, -1] == (0, 0, 255)).all()

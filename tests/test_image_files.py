@@ -61,10 +61,54 @@ FILES = {
 
 
 def shown(image: Image.Image) -> Image.Image:
-    """RGB as every viewer shows it: of 16 bits the upper eight, where Pillow makes all above 255 white."""
+    """RGB as every viewer shows it: of 16 bits the upper eight, where Pillow makes all above 255 white; on white."""
     if image.mode.startswith("I;16"):
         image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
-    return image.convert("RGB")
+    if "A" not in image.mode and "transparency" not in image.info:
+        return image.convert("RGB")
+    pixels = np.asarray(image.convert("RGBA")).astype(int)
+    alpha = pixels[..., 3:]
+    return Image.fromarray(
+        ((2 * (pixels[..., :3] * alpha + 255 * (255 - alpha)) + 255) // 510).astype(np.uint8)
+    )
+
+
+@pytest.mark.parametrize("side", [None, 20])
+@pytest.mark.parametrize("kind", ["RGBA", "LA", "P", "RGB"])
+def test_what_is_below_transparent_pixels_is_not_seen(kind, side):
+    """A picture whose left half is transparent, with red (grey) stored below it, was scored and drawn with that."""
+    pixels = np.zeros((40, 40, 4), np.uint8)
+    pixels[:, :20] = (255, 0, 0, 0)
+    pixels[:, 20:] = (0, 0, 255, 255)
+    picture, more = Image.fromarray(pixels), {}
+    if kind in ("P", "RGB"):  # one colour is transparent
+        picture, more = picture.convert("RGB"), {"transparency": (255, 0, 0)}
+        if kind == "P":
+            picture = picture.quantize(2)
+            more = {"transparency": picture.getpixel((0, 0))}
+    elif kind == "LA":
+        picture = picture.convert("LA")
+    file = io.BytesIO()
+    picture.save(file, "PNG", **more)
+    found = np.asarray(ImageFile(file.getvalue()).decode("x", side))
+    assert (found[:, 0] == 255).all()
+    np.testing.assert_array_equal(found[:, -1], np.asarray(picture.convert("RGB"))[: len(found), -1])
+
+
+def test_an_opaque_picture_with_an_alpha_channel_is_exactly_what_the_papers_code_makes_of_it():
+    colours = np.random.default_rng(0).integers(0, 256, (64, 64, 3), dtype=np.uint8)
+    picture = Image.fromarray(np.dstack([colours, np.full((64, 64), 255, np.uint8)]))
+    file = io.BytesIO()
+    picture.save(file, "PNG")
+    np.testing.assert_array_equal(np.asarray(ImageFile(file.getvalue()).decode("x")), colours)
+
+
+def test_a_transparent_picture_keeps_how_the_camera_was_held():
+    found = ImageFile(saved("PNG", "RGBA", exif=exif(6))).decode("x")
+    assert (
+        found.size == (Image.fromarray(PIXELS).size)
+        and ImageOps.exif_transpose(found).size == found.size[::-1]
+    )
 
 
 @pytest.mark.parametrize("side", [None, 20])

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageChops, UnidentifiedImageError
 
 from core.base.errors import InputError
 from core.base.limits import LOCAL, PUBLIC
@@ -92,6 +92,26 @@ def _may_be_cut(head: bytes, tail: bytes, size: int) -> bool:
     return kind is None
 
 
+def _on_white(image: Image.Image) -> Image.Image:
+    """RGB pixels; what lets the background through lies on white, as on paper.
+
+    `convert("RGB")`, which the papers' code does, shows what is stored below transparent pixels, mostly black: nobody
+    has ever seen that. An opaque picture is exactly what it is there, so that published sets, whose pictures are
+    opaque, stay as the papers have them; one of theirs with transparent pixels is laid on white too.
+    """
+    if not _lets_through(image):
+        return image.convert("RGB")
+    clear = image if image.mode == "RGBA" else image.convert("RGBA")
+    picture = clear.convert("RGB")  # which keeps how the camera was held
+    picture.paste("white", mask=ImageChops.invert(clear.getchannel("A")))
+    return picture
+
+
+def _lets_through(image: Image.Image) -> bool:
+    """Whether a picture may have transparent pixels; Pillow's own answer fails where a palette is missing."""
+    return image.mode in ("LA", "PA", "RGBA", "RGBa") or "transparency" in image.info
+
+
 class ImageFile:
     """An encoded image as strangers may bring it.
 
@@ -139,7 +159,8 @@ class ImageFile:
             if side is None:
                 return self.to_rgb(image)
             image.draft("RGB", (side, side))  # a JPEG is decoded no larger than that takes
-            picture = image if image.mode == "RGB" else self.to_rgb(image)  # no second copy of the whole
+            plain = image.mode == "RGB" and not _lets_through(image)
+            picture = image if plain else self.to_rgb(image)  # no second copy of the whole
             picture.thumbnail((side, side))
             picture.load()  # one that is smaller already has not been read, and may be cut short
             return picture
@@ -164,7 +185,7 @@ class ImageFile:
         deep = image.mode.startswith("I;16") or (image.format == "PPM" and image.mode == "I")
         if deep:
             image = Image.fromarray((np.asarray(image) >> 8).astype(np.uint8))
-        return image.convert("RGB")
+        return _on_white(image)
 
     @property
     def _most_pixels(self) -> int:

@@ -10,6 +10,7 @@ import numpy as np
 from PIL import Image
 
 from core.base.errors import InputError
+from core.base.image_files import _on_white
 from core.base.limits import check
 from core.datasets.embeddings import _holds_embeddings, read_embeddings
 from core.datasets.score_files import ScoreFile, read_scores
@@ -40,7 +41,7 @@ def user_group(images: Sequence[Image.Image | ImageRef], captions: Sequence[str]
 def _stored_image(image: Image.Image | ImageRef, name: str) -> ImageRef:
     if not isinstance(image, Image.Image):
         return image
-    picture = image.convert("RGB")
+    picture = _on_white(image)
     picture.thumbnail((MAX_SIDE, MAX_SIDE))
     buffer = io.BytesIO()
     picture.save(buffer, "PNG", compress_level=1)  # of noise the usual level takes a second
