@@ -228,7 +228,7 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     hanging = a.clusters or b.clusters
     corrected = (
         f". Intervals and {'p' if hanging else ALONE} are of each metric alone; p (Holm) is corrected for these "
-        f"{len(table)} metrics. A p"
+        f"{len(table)} metrics. {paired._WHY_ALL} A p"
         if len(table) > 1
         else "; one"
     )

@@ -20,7 +20,8 @@ from core.cli._output import ProgressPrinter, format_differences
 from core.cola.forgetting import cost_table
 from core.datasets.embeddings import read_embeddings
 from core.datasets.score_files import read_scores, write_scores
-from core.metrics.statistics import compare
+from core.metrics.paired import _WHY_ALL, _WHY_MAIN
+from core.metrics.statistics import Comparison, compare
 from core.runs import engine
 from core.runs.store import RunStore
 from core.scorers import devices
@@ -799,3 +800,16 @@ def test_the_help_of_a_second_name_is_of_that_name():
         said = CliRunner().invoke(app, [name, "--help"], catch_exceptions=False).stdout
         assert said.splitlines()[0].split(" [OPTIONS]")[0].endswith(f" {name}")
         assert f"Example: crossmatch {name} --benchmark" in said
+
+
+def test_it_is_said_why_p_of_one_difference_is_corrected_for_two_metrics_here_and_for_all_there():
+    """`crossmatch ttm` corrected p for two metrics and `crossmatch compare` for five: each said so, and neither why."""
+    ends = {"group_score": np.ones(9), "group_match": np.arange(9) > 1}
+    found = Comparison.holm({name: compare(np.zeros(9), each) for name, each in ends.items()})
+    for why, word in ((_WHY_MAIN, "larger"), (_WHY_ALL, "smaller")):
+        said = format_differences("B minus A", found, ("A", "B"), why=why)
+        assert (
+            f"corrected for these 2 metrics; the intervals are uncorrected. {why} Detectable" in said
+            and word in why
+        )
+    assert _WHY_MAIN not in format_differences("B minus A", found, ("A", "B"))

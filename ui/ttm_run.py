@@ -26,6 +26,7 @@ from core.metrics import groups as metrics
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import GroupData
 from core.metrics.groups import METRICS
+from core.metrics.paired import _WHY_MAIN
 from core.metrics.statistics import Comparison, Estimate
 from core.runs.models import of_same_kind
 from core.runs.models import public as publishable
@@ -394,7 +395,8 @@ def change_tests(compared: Mapping[str, Comparison]) -> None:
         for label, change in compared.items()
     ]
     how = "McNemar's test, corrected by Holm's method" if several else "McNemar's test"
-    st.caption(unbroken(f"{how}: {'; '.join(told)}."))
+    why = f" {_WHY_MAIN}" if several else ""
+    st.caption(unbroken(f"{how}: {'; '.join(told)}.{why}"))
 
 
 def changes(store: RunStore, run: Run) -> None:

@@ -28,6 +28,7 @@ from core.cli._output import (
 from core.exchange.seeds import SeedResult, _below_lines
 from core.matching.groups import match
 from core.metrics.evaluation import Evaluation
+from core.metrics.paired import _WHY_MAIN
 from core.runs.description import Iteration
 from core.runs.store import RunStore
 from core.scoring.cache import ScoreCache
@@ -319,7 +320,8 @@ def _print_change(
     print(
         f"\n{what} {number}, which is the result, minus {what} 0, on the same {counted(len(groups), 'group')}"
     )
-    print(format_differences("after minus before", changes(before, after, parts), ("broken", "fixed")))
+    found = changes(before, after, parts)
+    print(format_differences("after minus before", found, ("broken", "fixed"), why=_WHY_MAIN))
     if not several and not _is_seedless(job, len(groups)):
         print(_one_seed_told())
 

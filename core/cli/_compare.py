@@ -25,6 +25,7 @@ from core.exchange.score_columns import _ScoreColumns
 from core.metrics.evaluation import Evaluation
 from core.metrics.group_filters import with_tags
 from core.metrics.paired import (
+    _WHY_ALL,
     _completed_by,
     common_groups,
     differences,
@@ -114,7 +115,7 @@ def _print_both(
         print(f"{line}\n")
     for letter, source, side in zip("AB", names, sides, strict=True):
         print(f"{letter}: {source if _is_file(source) else f'{source}{on}'}; {_measured(side)}\n")
-    print(format_differences("B minus A", differences(*sides), ("A better", "B better")))
+    print(format_differences("B minus A", differences(*sides), ("A better", "B better"), why=_WHY_ALL))
 
 
 def _latex(

@@ -119,11 +119,12 @@ def format_differences(
     found: Mapping[str, Comparison],
     sides: tuple[str, str],
     tests: int | None = None,
+    why: str = "",
 ) -> str:
     """Paired differences as aligned text, by cluster too where groups hang together, and what the columns say.
 
     title : of what is subtracted from what. sides : heads of the groups that the first, the second alone has right.
-    tests : for how many p is corrected, where that is more than these.
+    tests : for how many p is corrected, where that is more than these. why : the reason for that number, a sentence.
     """
     from core.metrics.group_metrics import Metric  # scipy
     from core.metrics.paired import _PAIRED_INTERVALS, _exact_tests, _interval_note  # scipy
@@ -143,7 +144,7 @@ def format_differences(
             test = _test(each.clustered, " " * 20)
             lines.append(f"{by:<{width}}{'':>8}{test}{each.clustered.dominated}")
     several = (
-        f"Holm: p corrected for these {len(names)} metrics; the intervals are uncorrected. "
+        f"Holm: p corrected for these {len(names)} metrics; the intervals are uncorrected. {why}{' ' * bool(why)}"
         if len(names) > 1
         else ""
     )

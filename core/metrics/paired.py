@@ -19,6 +19,15 @@ from core.metrics.statistics import Comparison, _ClusteredComparison, compare
 
 # How core/metrics/statistics.py makes the intervals of differences on the same groups.
 _PAIRED_INTERVALS = "Bonett and Price's, paired, with Student's t"
+# Why p is corrected for so many: the same difference has another p where more or fewer metrics are tested.
+_WHY_MAIN = (
+    "A run is judged by these, which were chosen before it began; a comparison of two models tests every metric, so "
+    "its p of the same difference can be larger."
+)
+_WHY_ALL = (
+    "Any of them could be picked afterwards, so all count; a run of test-time matching is judged by its main metrics "
+    "alone, so its p of the same difference can be smaller."
+)
 _AT_ZERO = 1e-3  # points: an end of an interval that is as near to 0 was moved there
 SIDES = {
     "only B right": (False, True),
