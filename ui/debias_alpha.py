@@ -29,7 +29,7 @@ from core.figures.text import escape_markdown
 from core.groups import Group, GroupSet
 from core.metrics.group_metrics import GroupData
 from core.metrics.groups import METRICS, TEXT_SCORE, chance, metrics_of_shape
-from core.metrics.statistics import Comparison, compare
+from core.metrics.statistics import _SETS, Comparison, compare
 from ui.cached import cached_on
 from ui.chart_clicks import clicked_point
 from ui.debias import CAPTIONER, FIRST_SET, PAGE, RETRIEVAL, DebiasInputs, keep_in_view, shipped_retrieval
@@ -523,7 +523,8 @@ def _stricter(study: AlphaStudy, metric: str) -> str:
     if found.helps:
         return f"**Even then?** {doubt}, and does not find luck either: {_p_said(found.p_value)}."
     often = study._strict_power(metric)
-    finds = f"Of 100 sets of this size that are drawn from these groups and gain as much, it proves {100 * often:.0f}"
+    drawn = f"{_SETS} sets of this size that are drawn from these groups and gain as much"
+    finds = f"Of {drawn}, it proves {_SETS * often:.0f}"
     here = f"Here it does not: {_p_said(found.p_value)}."
     if often < 0.5:
         here = "So it could hardly prove this gain, and that it does not says little. More groups would tell."
