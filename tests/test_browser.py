@@ -1794,6 +1794,11 @@ def test_on_a_phone_what_is_done_with_ticked_runs_stays_in_sight(visit, home, mo
                 part.wait_for()
                 box = part.bounding_box()
                 assert box["height"] >= 44 and box["y"] + box["height"] <= 844
+                assert box["x"] >= 0 and box["x"] + box["width"] <= 390
+            if count == 1:  # one row, where nothing can be stopped too: two hid a sixth of the screen
+                buttons = page.locator(".st-key-run-actions button:visible").all()
+                wide = [part.bounding_box()["width"] for part in buttons if "Stop" not in part.inner_text()]
+                assert len(wide) == 4 and sum(wide) + 3 * 5 <= 390 - 2 * 16
         tick = page.locator(f".st-key-tick-{names[-1]} label").bounding_box()
         assert min(tick["width"], tick["height"]) >= 44
     finally:
