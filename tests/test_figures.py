@@ -20,6 +20,7 @@ import numpy as np
 import plotly.graph_objects as go
 import psutil
 import pytest
+from gates import until
 from PIL import Image
 
 from core import figures as plots
@@ -67,7 +68,7 @@ def drawn(aside) -> Iterator[None]:
         missing = "needs Chromium, Chrome or Edge (Debian: apt-get install chromium)"
         pytest.fail(missing) if os.environ.get("CI") == "true" else pytest.skip(missing)
     yield
-    assert not running(aside)
+    until(lambda: not running(aside))  # a process that was ended is seen for a moment
     assert not list(aside.iterdir())
 
 
