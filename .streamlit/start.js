@@ -20,5 +20,13 @@
     const text = place?.querySelector("input, [data-item-hl]");
     if (text) text.title = text.scrollWidth > text.clientWidth ? text.value ?? text.textContent : "";
   };
+  // What opens above a page, its panels and lists, hangs beside the app in the document: light-dark() of the style asks the
+  // document there, and fields of a dark page were white in it.
+  const scheme = () => {
+    const app = document.querySelector('[data-testid="stApp"]');
+    if (app) document.documentElement.style.colorScheme = getComputedStyle(app).colorScheme;
+  };
+  for (const when of ["pointerdown", "click", "keydown"])
+    document.addEventListener(when, () => { scheme(); setTimeout(scheme, 300); }, {capture: true, passive: true});
   for (const when of ["pointerover", "focusin"]) document.addEventListener(when, name, {passive: true});
 })();

@@ -1636,6 +1636,35 @@ CHOICES = """group => {
 }"""
 
 
+# Of each field of a panel: text and ground as #rrggbb.
+FIELDS = """panel => {
+    const two = number => Number(number).toString(16).padStart(2, "0");
+    const hex = colour => "#" + colour.match(/[\\d.]+/g).slice(0, 3).map(two).join("");
+    return [...panel.querySelectorAll("input")].map(input => {
+        let ground = input;
+        while (getComputedStyle(ground).backgroundColor === "rgba(0, 0, 0, 0)") ground = ground.parentElement;
+        return [hex(getComputedStyle(input).color), hex(getComputedStyle(ground).backgroundColor)];
+    });
+}"""
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("path, button, fields", [
+    ("/Groups", "Filters", 4), ("/Debias", "Source of log P(t)", 3), ("/Retrieval", "Options", 2),
+])  # fmt: skip
+def test_fields_of_a_panel_are_readable_in_both_themes(visit, path, button, fields, scheme):
+    """A panel hangs beside the app in the document, where nothing said that it is dark: white text in white fields."""
+    page = visit(path, width=390, height=844, scheme=scheme)
+    page.get_by_test_id("stHeading").first.wait_for()
+    settle(page)
+    page.get_by_role("button", name=button).first.click()
+    panel = page.get_by_test_id("stPopoverBody")
+    panel.locator("input").nth(fields - 1).wait_for()
+    page.wait_for_timeout(500)  # it is faded in
+    for text, ground in panel.evaluate(FIELDS):
+        assert contrast(text, ground) >= 4.5, (text, ground)
+
+
 def test_on_a_phone_choices_lie_in_one_frame_and_the_chosen_one_is_readable_in_the_dark(visit):
     page = visit("/Retrieval?view=Train+a+model", width=390, height=844, scheme="dark")
     group = page.get_by_role("radiogroup", name="View")
