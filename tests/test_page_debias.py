@@ -25,6 +25,7 @@ from core.scoring.cache import ScoreCache
 from core.scoring.load import builtin_models, load_scorer
 from core.scoring.scores import score_groups
 from ui import debias_alpha
+from ui.export import link
 from ui.old_links import present_name
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -96,7 +97,7 @@ def expected(study, alpha, chosen="text_score"):
 
 def test_the_slider_moves_every_metric_and_the_group_in_view(app, scored):
     study = scored[1][SET]
-    test = app(group=study.ids[0])
+    test = app(group=study.ids[0], alpha="0")
     assert shown(test) == expected(study, 0.0)
     assert {m.delta for m in test.metric} == {"at α = 0"}  # and no change from itself
     fine(test.slider(key="alpha").set_value(0.5).run())
@@ -112,7 +113,7 @@ def test_the_matrix_beside_the_slider_at_0_is_the_one_that_the_button_of_the_bes
     study = scored[1][FIRST]
     best = study.best("text_score")
     assert best._written == round(best.alpha, 3) != best.alpha
-    test = app(set=FIRST, group=study.ids[0])
+    test = app(set=FIRST, group=study.ids[0], alpha="0")
     first = html(test)
     button = next(each for each in test.button if each.label.endswith("highest here"))
     assert button.label == f"α = {best._written:.3f}, highest here"
@@ -360,16 +361,46 @@ def alpha_buttons(test):
 
 
 def test_slider_buttons_and_line_follow_one_rule(app, scored):
-    """The slider stood at the best alpha, and the button beside it said that the best was 0."""
+    """The slider stood at the best alpha, and the button beside it said that the best was 0; then it stood at 0, where
+    nothing is removed, while headline, figure and matrices spoke of the best alpha."""
     test, best = app(set=FIRST), round(scored[1][FIRST].best("text_score").alpha, 3)
     assert "too few to tell whether removing the language prior helps" in text(test)  # 24 groups
     assert alpha_buttons(test) == ["α = 0", f"α = {best:.3f}, highest here", "α = 1"]
-    assert test.slider(key="alpha").value == 0
-    assert "The slider starts at 0" in text(
+    assert test.slider(key="alpha").value == best
+    assert "The slider starts there, or at 0 where no alpha gains" in text(
         test
     ) and "“Highest here” is the alpha of 0 to 1, the paper's range, with the most TextScore" in text(test)
+    fine(next(b for b in test.button if b.key == "at-0").click().run())
+    assert test.slider(key="alpha").value == 0
     fine(next(b for b in test.button if "highest" in b.label).click().run())
     assert test.slider(key="alpha").value == pytest.approx(best, abs=6e-3)
+
+
+def test_the_page_opens_at_the_alpha_that_its_headline_and_matrices_speak_of(app, scored):
+    study = scored[1][FIRST]
+    best = study.best("text_score")._written
+    test = app(set=FIRST)
+    assert test.slider(key="alpha").value == best
+    said = text(test).replace("\u00a0", " ")
+    assert f"α = {best:.3f}: TextScore " in said and "no debiasing" not in said and "Beside α = 0" not in said
+    assert f"at α = 0 and the slider's α = {best:.3f}" in said
+    # Until somebody moves it, it is at the best alpha of whatever is shown; from then on it stays.
+    metric = next(name for name in study._movable if name != "text_score")
+    fine(test.selectbox(key="metric").set_value(METRICS[metric].label).run())
+    assert test.slider(key="alpha").value == study.best(metric)._written
+    fine(test.slider(key="alpha").set_value(0.0).run())
+    fine(test.selectbox(key="metric").set_value("TextScore").run())
+    assert test.slider(key="alpha").value == 0 and f"Beside α = 0 stands α = {best:.3f}" in text(test)
+
+
+def test_the_alpha_of_an_address_wins_and_0_is_one(app):
+    for asked in ("0", "0.5"):
+        test = app(set=FIRST, alpha=asked)
+        assert test.slider(key="alpha").value == float(asked)
+        assert test.query_params["alpha"] in (asked, [asked], [f"{float(asked)}"])
+    assert "alpha=0.0" in link(
+        moved={"alpha": 0.0}
+    )  # of the exported view, where 0 was left out as the default
 
 
 @pytest.mark.parametrize(("gain", "names"), [
@@ -386,7 +417,10 @@ def test_the_highest_alpha_has_the_button_whatever_the_verdict(gain, names):
 
 def test_a_first_visit_shows_a_set_on_which_alpha_changes_something(app, scored):
     test = app(bare=True, __theme="dark")  # as a host opens it
-    assert (test.selectbox(key="set").value, test.slider(key="alpha").value) == (FIRST, 0.0)
+    assert (test.selectbox(key="set").value, test.slider(key="alpha").value) == (
+        FIRST,
+        scored[1][FIRST].best("text_score")._written,
+    )
     said = text(test).replace("\\", "")
     assert (
         f"This page opens with {FIRST} and builtin/blip-caption, a captioner" in said
@@ -396,7 +430,7 @@ def test_a_first_visit_shows_a_set_on_which_alpha_changes_something(app, scored)
     best = scored[1][FIRST].best("text_score").alpha
     fine(next(b for b in test.button if b.label.endswith("highest here")).click().run())
     assert shown(test) == expected(scored[1][FIRST], round(best, 3)) != expected(scored[1][FIRST], 0.0)
-    assert "alpha" in test.query_params and test.selectbox(key="set").value == FIRST
+    assert test.selectbox(key="set").value == FIRST
 
 
 def test_an_address_of_the_first_set_is_never_empty_and_opens_that_set(app):
@@ -539,7 +573,7 @@ def test_below_the_figure_stands_one_note_and_then_the_group(app):
     note = next(i for i, each in enumerate(said) if each.startswith("Shaded"))
     assert len(said[note]) < 165  # two lines of the figure's width
     # Beside figure and note stand the group's name, its two matrices and what alpha turns.
-    assert "no debiasing: TextScore" in " ".join(said[:note])
+    assert ": TextScore " in " ".join(said[:note])
     group = said.index("One group, before and after")
     assert "What α turns" in said[group - 1] and said[group - 2].count("<table") == 2
     assert sum(each.count("<table") for each in said) == 2  # and no second copy
@@ -554,7 +588,7 @@ def test_the_cards_and_the_table_of_the_protocol_are_folded_and_whole(app):
     folds = {each.label: each for each in test.expander}
     cards, protocol = (next(folds[name] for name in folds if name.startswith(start))
                        for start in ("Every metric at this α", "Tuned and validated"))  # fmt: skip
-    assert "α = 0.000" in text(cards) and "TextScore" in str([e.value for e in protocol.table])
+    assert "**α = " in text(cards) and "TextScore" in str([e.value for e in protocol.table])
     assert len(test.table) == len(protocol.table) == 1 and "chooses it on a random half" in text(protocol)
 
 
@@ -696,7 +730,9 @@ def test_wherever_the_gain_of_the_best_alpha_stands_it_is_too_high_to_quote(app,
     said = debias_alpha._tuned_text(study, "text_score")
     assert "This α was chosen on the same groups: too high to quote." in said
     best = study.best("text_score")._written
-    assert "too high to quote" in debias_alpha._at_alpha(study, best, "text_score").replace("\u00a0", " ")
+    told = debias_alpha._at_alpha(study, best, "text_score").replace("\u00a0", " ")
+    value = study.evaluation(best).metrics["text_score"].value
+    assert f" → {value:.1f} %, tuned on test and too high to quote (95 % interval " in told
     assert "to quote" not in debias_alpha._at_alpha(study, 1.0, "text_score")
 
 
@@ -830,10 +866,15 @@ def test_where_alpha_helps_little_the_page_leads_to_where_it_helps(app, monkeypa
 
 def test_an_alpha_that_nobody_chose_says_where_it_comes_from(app, scored):
     study = scored[1][SET]
-    test = app(group=study.ids[0])
-    assert "The slider is at α = 0. It is compared with α = " in text(test)
+    test = app(group=study.ids[0], alpha="0")
+    line = (
+        "Beside α = 0 stands α = "
+        if debias_alpha._gains(study, "text_score")
+        else "No α gives more TextScore"
+    )
+    assert line in text(test)
     fine(test.slider(key="alpha").set_value(0.5).run())
-    assert "The slider is at α = 0" not in text(test)
+    assert line not in text(test)
 
 
 def no_gain() -> AlphaStudy:
@@ -852,8 +893,9 @@ def test_where_no_alpha_gains_the_whole_prior_removed_stands_beside_0_with_a_gro
     assert debias_alpha._changing_alpha(study, 0.0, "text_score") == 1.0
     said = (0, "Shown: a group that α = 1.000 breaks, by TextScore.")
     assert debias_alpha._first_group(study, 1.0, "text_score") == said
-    assert "removes all" in debias_alpha._instead_of_zero(1.0, "text_score")
-    assert "has the most TextScore" in debias_alpha._instead_of_zero(0.118, "text_score")
+    assert "No α gives more TextScore than α = 0: " in debias_alpha._instead_of_zero(1.0, "text_score", False)
+    assert "has the most TextScore" in debias_alpha._instead_of_zero(1.0, "text_score", True)
+    assert debias_alpha._start(study, "text_score") == 0
 
 
 def test_beside_the_number_to_quote_stands_nothing_else_and_the_rest_is_folded(app, monkeypatch):
@@ -1065,7 +1107,7 @@ def test_a_model_without_likelihoods_is_replaced_by_the_captioner_and_told(app, 
     assert "builtin/clip gives no log P(caption | image)" in said and f"this page shows {MODEL}" in said
     assert test.selectbox(key="model").value == MODEL  # what the page shows is what the sidebar says
     assert test.switch_page("pages/2_Matching.py").run().selectbox(key="model").value == "builtin/clip"
-    test = app(model="builtin/clip")
+    test = app(model="builtin/clip", alpha="0")
     assert shown(test) == expected(scored[1][SET], 0.0)
 
 

@@ -80,9 +80,10 @@ _ORDERS = {-1: ("behind", "<"), 0: ("level with", "="), 1: ("ahead of", ">")}
 _TIED = "**This prior changes nothing:** it gives all captions of a group the same log P(t)."
 _ALPHAS = (
     "Captions are ranked by log P(t | image) − α · log P(t); a captioner's are means over a sentence's tokens, not "
-    "sums. The slider starts at 0, the captioner's own scores; 1 removes all of the prior. “Highest here” is the alpha "
-    "of 0 to 1, the paper's range, with the most {label} on these very groups ({tuned}): {where}. The curves are "
-    "exact: a metric changes only where two scores cross, and all crossings are computed."
+    "sums. 0 leaves the captioner's own scores; 1 removes all of the prior. “Highest here” is the alpha of 0 to 1, the "
+    "paper's range, with the most {label} on these very groups ({tuned}): {where}. The slider starts there, or at 0 "
+    "where no alpha gains. The curves are exact: a metric changes only where two scores cross, and all crossings are "
+    "computed."
 )
 _HALVES = (
     "To quote is the gain where alpha is chosen on one random half of the groups and measured on the other; mean ± "
@@ -96,6 +97,7 @@ _KEPT = (
     "group-while-alpha-moves"  # in the session: study and metric, and the index that the page chose for them
 )
 _AT_BEST = "alpha-at-the-best"  # in the session: a set that opens at its best alpha
+_START = "alpha-at-the-start"  # in the session: where the slider stands until somebody moves it
 _FOLDED = "Its images and captions, before and after"  # what a phone opens
 _HEIGHT = 318  # of the figure: on a laptop it ends above the fold
 
@@ -342,11 +344,10 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
     words = ("better", "worse") if METRICS[metric].share else ("fixed", "broken")
     better, worse = (int(moved.sum()) for moved in (is_now > was, is_now < was))
     changed = f"{counted(better, 'group')} {words[0]}, {worse} {words[1]}"
-    is_best = alpha == study.best(metric)._written and _gains(study, metric)
-    tuned = " α was chosen on these groups: too high to quote." if is_best else ""
-    return unbroken(
-        f"α = {_short(alpha)}: {label} {_pct(before.metrics[metric].value)} → {value}; {changed}.{tuned}"
-    )
+    said = str(value)
+    if alpha == study.best(metric)._written and _gains(study, metric):  # right beside the number itself
+        said = said.replace(" % (", " %, tuned on test and too high to quote (", 1)
+    return unbroken(f"α = {_short(alpha)}: {label} {_pct(before.metrics[metric].value)} → {said}; {changed}.")
 
 
 def _drawn(study: AlphaStudy, metric: str) -> str:
@@ -371,13 +372,12 @@ def _controls(study: AlphaStudy) -> tuple[float, str]:
         why = f"alpha moves {', '.join(movable)} on these groups"
         warn_without_effect({"metric": f"{why}, not “{st.query_params['metric'][:40]}”"})
     warn_number("alpha", "Alpha", 0, 1)  # above the row, which has no room for it
-    digits = len(_alpha_text(st.session_state.get("alpha") or 0.0).partition(".")[2])
-    if st.session_state.pop(_AT_BEST, None) == st.session_state.get("set"):
-        chosen = movable.get(st.session_state.get("metric", ""), names[0])
-        _set_alpha(study.best(chosen)._written)
+    asked = st.session_state.get("metric") or st.query_params.get("metric", "")
+    start = _start(study, movable.get(asked, names[0]))
+    digits = len(_alpha_text(st.session_state.get("alpha", start)).partition(".")[2])
     with st.container(horizontal=True, vertical_alignment="center", gap="small"):
-        alpha = st.slider(  # begins at its least value; a default of its own is none where buttons set it
-            "Alpha", 0.0, 1.0, step=0.005, format=f"α = %.{digits}f", key="alpha", bind="query-params",
+        alpha = st.slider(  # its default is in no address, so that α = 0 is in one
+            "Alpha", 0.0, 1.0, start, step=0.005, format=f"α = %.{digits}f", key="alpha", bind="query-params",
             label_visibility="collapsed",
         )  # fmt: skip
         buttons = st.container(horizontal=True, gap="small", width="content")
@@ -397,6 +397,18 @@ def _controls(study: AlphaStudy) -> tuple[float, str]:
     for name, value in _shortcuts(study, metric).items():
         buttons.button(f"α = {name}", on_click=_set_alpha, args=(value,), key=f"at-{name}")
     return alpha, metric
+
+
+def _start(study: AlphaStudy, metric: str) -> float:
+    """Where the slider opens: at the alpha that the figure and the matrices speak of, or at 0 where none gains. As long
+    as nobody has moved it, it goes along with another set or metric; an address has the last word."""
+    start = study.best(metric)._written if _gains(study, metric) else 0.0
+    before = st.session_state.get(_START)
+    unmoved = before is not None and st.session_state.get("alpha") == before
+    if st.session_state.pop(_AT_BEST, None) == st.session_state.get("set") or unmoved:
+        _set_alpha(start)
+    st.session_state[_START] = start
+    return start
 
 
 def _short(alpha: float) -> str:
@@ -612,8 +624,8 @@ def _cards(study: AlphaStudy, alpha: float, metric: str) -> None:
 
 def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str, place: DeltaGenerator) -> int:
     """The shown group, at alpha 0 and at alpha, its matrices in a place beside the figure; returns its index."""
-    notes = [] if alpha else [_instead_of_zero(_changing_alpha(study, alpha, metric), metric)]
-    alpha = _changing_alpha(study, alpha, metric)
+    at_zero, gains, alpha = not alpha, _gains(study, metric), _changing_alpha(study, alpha, metric)
+    notes = [_instead_of_zero(alpha, metric, gains)] if at_zero else []
     index, why = _shown_group(study, alpha, metric)
     group = groups[index]
     keep_in_view(groups, group.id)
@@ -624,8 +636,8 @@ def _one_group(study: AlphaStudy, groups: GroupSet, alpha: float, metric: str, p
         _draw_before_and_after(study, group, index, alpha, metric, shown)
     with place:
         at = f"the slider's α = {_alpha_text(alpha)}"
-        if notes:  # the slider is at 0
-            at = "at α = 1 (all of the prior removed)" if alpha == 1 else f"the best α = {_alpha_text(alpha)}"
+        if at_zero:
+            at = f"the best α = {_alpha_text(alpha)}" if gains else "at α = 1 (all of the prior removed)"
         st.caption(f"**{escape_markdown(group_title(group.id))}** at α = 0 and {at}")
         if pictures := strip(group):
             st.container(key="alpha-strip").html(pictures)
@@ -780,11 +792,12 @@ def _gains(study: AlphaStudy, metric: str) -> bool:
     return study.verdict(metric).gain.difference > 0
 
 
-def _instead_of_zero(alpha: float, metric: str) -> str:
+def _instead_of_zero(alpha: float, metric: str, gains: bool) -> str:
     """Where the alpha comes from that is compared with 0 while the slider is at 0."""
-    most = f"has the most {METRICS[metric].label} on all of these groups"
-    what = "removes all of the prior" if alpha == 1 else most
-    return f"The slider is at α = 0. It is compared with α = {_alpha_text(alpha)}, which {what}."
+    label = METRICS[metric].label
+    if not gains:
+        return f"No α gives more {label} than α = 0: beside it stands α = 1, which removes all of the prior."
+    return f"Beside α = 0 stands α = {_alpha_text(alpha)}, which has the most {label} on all of these groups."
 
 
 def _formula(alpha: float) -> None:

@@ -92,7 +92,7 @@ def export_section(
     more : draws what else there is; then : what stands below all files. label : of the button, where a page has two.
     title, note : above an exported figure, what it was measured on (model, set, number of groups) and how its marks are
     read (one note, or one by the figure's name): a slide has nothing else. state : what the link has besides, where the
-    address leaves it out. moved : its sliders with a default of 0, as they stand on the page. metrics : of
+    address leaves it out. moved : its sliders, as they stand on the page. metrics : of
     `metrics_table`, where `table` has other rows.
     """
     with st.popover(label, icon=":material/download:"):
@@ -478,11 +478,11 @@ def link(state: Mapping[str, str] | None = None, moved: Mapping[str, float] | No
     """The address of this view: page and every picked value. It names what is selected even where that is the default,
     which may be another one tomorrow, or on another machine.
 
-    state : what the page shows besides, as far as the address does not say it. moved : sliders whose default is 0, by
-    name; while one moves quickly, the address that came with its value is of a value before.
+    state : what the page shows besides, as far as the address does not say it. moved : sliders, by name;
+    while one moves quickly, the address that came with its value is of a value before.
     """
     address = page_address(st.context.url or "")
-    now = {name: [repr(value)] if value else [] for name, value in (moved or {}).items()}
+    now = {name: [repr(value)] for name, value in (moved or {}).items()}
     had = {name: st.query_params.get_all(name) for name in st.query_params}
     picked = [(name, value) for name, values in {**had, **now}.items() for value in values]
     shown = {**shown_selection(), **(state or {})}
