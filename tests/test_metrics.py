@@ -11,6 +11,7 @@ from scipy.stats import binom
 
 from core.base.errors import InputError
 from core.matching.groups import match
+from core.metrics.evaluation import Evaluation
 from core.metrics.groups import (
     chance,
     evaluate,
@@ -258,3 +259,14 @@ def test_winoground_embeddings_give_the_published_numbers(winoground_embeddings)
         7.5,
         67.5,
     ]
+
+
+def test_at_a_threshold_tied_groups_are_said_to_be_left_out():
+    """“no ties” stood below a card that said “1 tied”. By hand: 10 + 8 = 9 + 9, so the first group is tied."""
+    scores = np.array([[[10.0, 9.0], [9.0, 8.0]], [[2.0, 0.0], [0.0, 2.0]]])
+    found = Evaluation.of(scores, np.array([[0, 1]] * 2), ["a", "b"])
+    said = str(found._at_threshold(0.0))
+    assert said.startswith("**1 of 2 groups** selected (coverage 50.0 %)") and "no ties" not in said
+    assert said.endswith(", 1 tied group left out.")
+    alone = Evaluation.of(scores[1:], np.array([[0, 1]]), ["b"])
+    assert str(alone._at_threshold(0.0)).endswith(", no ties.")

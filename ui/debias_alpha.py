@@ -356,7 +356,7 @@ def _drawn(study: AlphaStudy, metric: str) -> str:
     dotted = "dotted: chance" if figures._chance_is_on_axis(data) else "↓: chance, below the axis"
     best = "best of 0 to 1 on these groups"
     best = f"star and strip: {best}, too high to quote" if figures._has_star(data) else f"strip: {best}"
-    return f"Shaded: 95 % band; {dotted}; {best}. Press the figure to move alpha."
+    return f"Shaded: 95 % band; {dotted}; {best}. Press to move alpha."
 
 
 def scenario_text(study: AlphaStudy) -> str:

@@ -43,7 +43,8 @@ _STATES = {
     "false_as_likely": "Scenario 2: as text true captions are no likelier than false ones, or hardly so.",
     "cannot_tell": "These groups cannot tell whether true captions are likelier as text than false ones.",
     "constant_prior": "The prior gives all captions of a group the same log P(t), so that alpha changes nothing.",
-    "no_false_captions": "Every caption is true of an image of its group, so that the prior favours no false one.",
+    "no_false_captions": "Every caption is true of an image of its group, so true and false captions cannot be compared "
+    "as texts; removing the prior can still change which caption an image prefers.",
 }
 
 

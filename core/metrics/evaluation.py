@@ -232,7 +232,8 @@ class Evaluation:
         mask = (self.matches.margin >= tau) & ~self.matches.tied
         right = self.outcomes[metrics.GROUP_MATCH].value[mask]
         chance = self._of_groups[metrics.GROUP_MATCH].chance
-        return _Selected(tau, len(mask), right, statistics.estimate(right, chance) if len(right) else None)
+        found = statistics.estimate(right, chance) if len(right) else None
+        return _Selected(tau, len(mask), right, found, int(self.matches.tied.sum()))
 
     def slices(self, column: str | None = None) -> dict[str, dict[str, Evaluation]]:
         """One evaluation per value of a tag column (all columns with 2 to MAX_SLICES values if none is named)."""
@@ -311,12 +312,13 @@ class Evaluation:
 
 class _Selected(NamedTuple):
     """What a threshold selects. right : float (s,), 1 of each selected group that is matched right; precision : None
-    where none is selected."""
+    where none is selected. tied : how many groups no threshold selects."""
 
     tau: float
     n_groups: int
     right: np.ndarray
     precision: Estimate | None
+    tied: int = 0
 
     def __str__(self) -> str:
         """A sentence in Markdown, the same on the page and, without its stars, of the command."""
@@ -325,7 +327,10 @@ class _Selected(NamedTuple):
         start += f" (coverage {_pct(100 * chosen / self.n_groups)} %)"
         if self.precision is None:
             return f"{start}; no group would be trained on."
-        return f"{start}; **{int(self.right.sum())} of them matched correctly**: precision {self.precision}."
+        said = str(self.precision)
+        if self.tied:  # "no ties" would be of the selected groups alone, of which none can be tied
+            said = said.removesuffix(self.precision.tied) + f"{counted(self.tied, 'tied group')} left out"
+        return f"{start}; **{int(self.right.sum())} of them matched correctly**: precision {said}."
 
     def record(self) -> dict[str, Any]:
         """JSON-safe; precision with its interval and chance level, in percent."""
