@@ -94,7 +94,7 @@ def debiased(selection: ui.Selection, view: str, bar: DeltaGenerator) -> None:
 
 def debiased_views(inputs: debias.DebiasInputs, groups: GroupSet, view: str) -> None:
     if view == PRIOR:
-        debias_views.prior_view(inputs)
+        debias_views.prior_view(inputs, groups)
     elif view == SAMPLES:
         debias_views.samples_view(inputs, groups)
     else:

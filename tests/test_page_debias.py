@@ -972,6 +972,62 @@ def test_the_prior_view_says_which_scenario_this_is(app, scored):
     )
 
 
+def test_the_prior_view_names_the_likeliest_and_the_least_likely_captions(app, scored):
+    """One histogram stood there, and no caption."""
+    study, groups = scored[1][SET], load(SET, "test").select(range(24))
+    log_p = {
+        text: p
+        for group, row in zip(groups, study.prior, strict=True)
+        for text, p in zip(group.captions, row, strict=True)
+    }
+    ranked = sorted(log_p, key=log_p.get)
+    (table,) = [each.value for each in app(view="Language prior").table]
+    assert table["caption"].str.replace("\\", "").tolist() == [*ranked[:-4:-1], *ranked[:3]]
+    assert table["log P(t)"].tolist() == [f"{log_p[text]:.3f}".replace("-", "−") for text in table["caption"]]
+    assert table.index.tolist() == ["likeliest", "", "", "least likely", "", ""]
+    belongs = {
+        text: {
+            j in truth
+            for group, truth in zip(groups, study.truth, strict=True)
+            for j, each in enumerate(group.captions)
+            if each == text
+        }
+        for text in log_p
+    }
+    for text, said in table.set_index("caption").get("in its group", {}).items():
+        assert ("true" in said) == (True in belongs[text]) and ("false" in said) == (False in belongs[text])
+
+
+def test_extremes_are_distinct_captions_with_their_groups():
+    """By hand: captions 0, 1, 2; 0 is true in the first group and false in the second."""
+    prior = np.array([[-1.0, -3.0], [-2.0, -1.0]])
+    study = AlphaStudy(np.zeros((2, 1, 2)), prior, np.array([[0], [0]]), ["a", "b"])
+    likeliest, least = study._extremes(np.array([[0, 1], [2, 0]]))
+    assert likeliest == [(0, 0, -1.0, 1, 1)] and least == [(0, 1, -3.0, 0, 1)]
+
+
+def test_a_constant_prior_names_no_caption_and_says_that_it_favours_none(app, monkeypatch):
+    monkeypatch.setattr(AlphaStudy, "__post_init__", constant(AlphaStudy.__post_init__))
+    for name in (SET, "scenes/left-right"):
+        test = app(view="Language prior", set=name, samples="2")
+        said = text(test)
+        assert (
+            not test.table
+            and "This prior changes nothing" in said
+            and "Alpha still has an effect" not in said
+        )
+
+
+def constant(made):
+    """A study whose prior is 1 everywhere."""
+
+    def post(self):
+        self.prior = np.full_like(np.asarray(self.prior), -1.0)
+        made(self)
+
+    return post
+
+
 @pytest.mark.parametrize(
     ("name", "words"),
     [("scenes/word-order", "can be solved without the image"), ("scenes/left-right", "By design")],

@@ -35,7 +35,7 @@ from ui.debias import (
     shipped_retrieval,
     tokens,
 )
-from ui.debias_alpha import _alpha_at, scenario_text
+from ui.debias_alpha import _alpha_at, is_constant, scenario_text
 from ui.export import bars_note, chart, export_section, measured_name
 from ui.formatting import exact_differences_once, interval_text, p_text, true_minus, wide_table
 from ui.images import image_tags
@@ -44,23 +44,29 @@ from ui.selection import group_line, pick_group, set_state
 from ui.uploads import PREFIX
 
 if TYPE_CHECKING:
+    from core.debiasing.study import _RatedCaption
     from ui.selection import Selection
 
 _FEWEST_SAMPLES, _SAMPLES = 10, 30  # of a prior, to tell its sizes apart, and what its button samples
 
 
-def prior_view(inputs: DebiasInputs) -> None:
+def prior_view(inputs: DebiasInputs, groups: GroupSet) -> None:
     """log P(t) of true and false captions, and which of the two cases this is."""
     likelihoods = inputs.study.frequency
     st.header("How likely the captions are as text", anchor=False)
     figure = alpha.frequency_figure(alpha.frequency_data(likelihoods.true, likelihoods.false))
-    chart(
-        figure,
-        "Histograms of log P(t) of true and of false captions; the text below says how they lie.",
-        "prior-histogram",
-    )
-    st.caption(f"log P(t) from {escape_markdown(inputs.prior.line)}.")
-    if likelihoods.likelier is None:
+    named, drawn = st.columns(2, gap="large")
+    with named:
+        _extremes(inputs, groups)
+    with drawn:
+        chart(
+            figure,
+            "Histograms of log P(t) of true and of false captions; the text below says how they lie.",
+            "prior-histogram",
+        )
+    if likelihoods.likelier is None and is_constant(inputs.study):
+        pass  # it stands in place of the captions
+    elif likelihoods.likelier is None:
         st.markdown(
             "**Here common words help neither the true nor the false captions.** In a square group the false caption "
             "of one image is the true caption of another, so as texts both are equally likely. Alpha still has an "
@@ -81,6 +87,44 @@ def prior_view(inputs: DebiasInputs) -> None:
         title=inputs.title,
         note=f"log P(t): {inputs.prior.line}.",
     )
+
+
+def _extremes(inputs: DebiasInputs, groups: GroupSet) -> None:
+    """The captions that the prior favours most and least, as text; that it favours none where it is constant."""
+    source = f"log P(t) from {escape_markdown(inputs.prior.line)}"
+    if is_constant(inputs.study):
+        st.info(scenario_text(inputs.study), icon=":material/balance:")
+        st.caption(f"{source}.")
+        return
+    ends = inputs.study._extremes(inputs.prior.caption_index)
+    m, k = inputs.study.shape
+    rows = [
+        {
+            "as text": end if place == 0 else "",
+            "caption": escape_markdown(_caption_text(groups, each)),
+            "log P(t)": true_minus(f"{each.log_p:.3f}"),
+            **({} if m == k else {"in its group": _in_its_group(each)}),
+        }
+        for end, rated in zip(("likeliest", "least likely"), ends, strict=True)
+        for place, each in enumerate(rated)
+    ]
+    st.table(pd.DataFrame(rows).set_index("as text"))
+    per_token = "" if inputs.prior.kind == "file" else ", per token"
+    st.caption(f"{source}{per_token}: how likely a caption is without its picture. Near 0 is likely.")
+
+
+def _caption_text(groups: GroupSet, rated: _RatedCaption) -> str:
+    """A caption, or of a file that only counts them its group and number."""
+    group = groups[rated.group]
+    text, number = group.captions[rated.place], f"caption {rated.place + 1}"
+    return f"{group.id}, {number}" if text == number else text
+
+
+def _in_its_group(rated: _RatedCaption) -> str:
+    """`true`, `false`, or in how many groups it is which."""
+    if rated.true and rated.false:
+        return f"true in {rated.true}, false in {rated.false}"
+    return "true" if rated.true else "false"
 
 
 def _scenarios(scenario: int | None, study: AlphaStudy) -> None:

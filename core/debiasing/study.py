@@ -43,8 +43,8 @@ _STATES = {
     "false_as_likely": "Scenario 2: as text true captions are no likelier than false ones, or hardly so.",
     "cannot_tell": "These groups cannot tell whether true captions are likelier as text than false ones.",
     "constant_prior": "The prior gives all captions of a group the same log P(t), so that alpha changes nothing.",
-    "no_false_captions": "Every caption is true of an image of its group, so true and false captions cannot be compared "
-    "as texts; removing the prior can still change which caption an image prefers.",
+    "no_false_captions": "Every caption is true of an image of its group, so true and false captions cannot be "
+    "compared as texts; removing the prior can still change which caption an image prefers.",
 }
 
 
@@ -100,6 +100,17 @@ class _CaptionLikelihoods(NamedTuple):
             "true_caption_likelier": None if self.likelier is None else self.likelier.record(),
             "syntax_bias": round(float(self.syntax_bias.mean()), _KEPT),
         }
+
+
+class _RatedCaption(NamedTuple):
+    """A caption of a set as text. group, place : where it stands first; true, false : in how many groups it belongs to
+    an image, and to none."""
+
+    group: int
+    place: int
+    log_p: float
+    true: int
+    false: int
 
 
 class _ChangedGroups(NamedTuple):
@@ -349,8 +360,7 @@ class AlphaStudy:
     def frequency(self) -> _CaptionLikelihoods:
         """log P(t) of true and of false captions."""
         n, m, k = self.scores.shape
-        belongs = np.zeros((n, k), dtype=bool)
-        belongs[np.arange(n)[:, None], self.truth] = True
+        belongs = self._belongs
         if m == k:
             return _CaptionLikelihoods(self.prior[belongs], self.prior[~belongs], None, np.zeros(n))
         named = self.truth.shape[1]  # m, or more where several captions are true of one image
@@ -366,6 +376,34 @@ class AlphaStudy:
             bias / max(np.abs(bias).max(), np.finfo(float).tiny),
             tied=not np.ptp(self.prior, axis=1).any(),
         )
+
+    @property
+    def _belongs(self) -> np.ndarray:
+        """Which captions are true of an image of their group, bool (n, k)."""
+        n, _, k = self.scores.shape
+        belongs = np.zeros((n, k), dtype=bool)
+        belongs[np.arange(n)[:, None], self.truth] = True
+        return belongs
+
+    def _extremes(self, index: np.ndarray, most: int = 3) -> tuple[list[_RatedCaption], list[_RatedCaption]]:
+        """The likeliest captions of the set and the least likely, each from the end; of equally likely ones those that
+        stand first. No caption is among both.
+
+        index : int (n, k), the distinct caption of every group's captions, as of `Prior`.
+        """
+        distinct, first = np.unique(index, return_index=True)
+        log_p, belongs = self.prior.ravel()[first], self._belongs
+        most = min(most, len(distinct) // 2)
+
+        def rated(one: int) -> _RatedCaption:
+            where = index == distinct[one]
+            group, place = divmod(int(first[one]), index.shape[1])
+            true = int((where & belongs).any(axis=1).sum())
+            return _RatedCaption(group, place, float(log_p[one]), true, int(where.any(axis=1).sum()) - true)
+
+        ends = (np.lexsort((first, end)) for end in (-log_p, log_p))
+        likeliest, least = ([rated(one) for one in order[:most]] for order in ends)
+        return likeliest, least
 
     def grid(self, metric: str) -> list[float]:
         """The curve at alpha 0, 0.001, ..., 1: what one alpha over several sets is chosen from ([VGPT] section 5)."""
