@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +36,11 @@ if TYPE_CHECKING:
 GROUPS_PAGE = "pages/1_Groups.py"
 MARGIN = "margin"  # the address of the groups' page has it
 ALL_GROUPS: dict[str, object] = {"verdict": [], MARGIN: "", "group": None, "q": "", "page": 1}
+_PHONE, _GROUPS, _METRIC = (
+    356,
+    64,
+    98,
+)  # pixels: the table on a phone of 390; columns of it, the last at least
 FOLDED = "Intervals, chance levels and ties in numbers"
 LEAD = (
     "GroupScore needs every row and column right, GroupMatch only the best matching as a whole; the margin says how "
@@ -405,11 +410,23 @@ def slices(evaluation: Evaluation) -> None:
         open_groups({})
 
 
+def _slice_widths(tag: str, values: Iterable[object], count: int) -> tuple[int | None, int]:
+    """The widths of the column of a tag and of each of so many metrics, so that on a phone the next column begins at
+    its edge: it was cut within a number. None where a tag is too long for that: as wide as its text."""
+    of_tag = max(64, 18 + 8 * max(len(str(each)) for each in (tag, *values)))
+    if of_tag > _PHONE - _GROUPS - count * _METRIC:
+        return None, _METRIC
+    return of_tag, max(_METRIC, (_PHONE - _GROUPS - of_tag) // count) if count == 2 else _METRIC
+
+
 def slices_table(evaluation: Evaluation, tag: str) -> tuple[pd.DataFrame, dict[str, Any]]:
     """A row per value of a tag, and how its columns are shown: the metrics first and beside each other, so that a phone
     shows them all, then the interval, chance level and ties of each."""
     rows: list[dict[str, object]] = []
-    columns: dict[str, Any] = {"groups": st.column_config.NumberColumn(width=64)}
+    columns: dict[str, Any] = {"groups": st.column_config.NumberColumn(width=_GROUPS)}
+    shown = len(metrics.headline_metrics(evaluation.outcomes))
+    of_tag, of_metric = _slice_widths(tag, evaluation.tags[tag].dropna().unique(), shown)
+    columns[tag] = st.column_config.Column(width=of_tag)
     for value, subset in ui.cached_on(evaluation, f"by {tag}", lambda: evaluation.slices(tag)[tag]).items():
         found = {
             METRICS[name].label: subset.metrics[name] for name in metrics.headline_metrics(subset.outcomes)
@@ -419,7 +436,7 @@ def slices_table(evaluation: Evaluation, tag: str) -> tuple[pd.DataFrame, dict[s
             row |= {f"{label} 95 %": f"{_pct(e.low)}–{_pct(e.high)}"}
             row |= {f"{label} chance": e.chance, f"{label} tied": e.ties}
             columns[label] = st.column_config.ProgressColumn(
-                format="%.1f %%", min_value=0, max_value=100, width=98
+                format="%.1f %%", min_value=0, max_value=100, width=of_metric
             )
             columns[f"{label} chance"] = st.column_config.NumberColumn(format="%.1f")
         rows.append(row)

@@ -58,6 +58,7 @@ from ui.uploads import (
 
 PER_PAGE = 4
 DIFFERING = "Where they differ"  # a section's title
+EVERY_METRIC = "Every metric, with its test"
 FAR = 10  # times the spread of the other side's scores: another scale
 WINNERS = ("only A right", "only B right")  # of `paired.SIDES`
 CLASSES = {  # as the address has them; the page names the two
@@ -222,7 +223,7 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     table = paired.comparison_table(a, b, [side.column for side in sides])
     shown, compared = with_intervals(table), paired.differences(a, b)
     compared = {name: compared[name] for name in Metric.same(compared)}
-    st.header("Every metric, with its test", anchor=False)
+    st.header(EVERY_METRIC, anchor=anchor(EVERY_METRIC))
     columns = columns_of(shown, sides, a.clusters or b.clusters, compared)
     difference_table(shown, columns, columns.measured)
     hanging = a.clusters or b.clusters
@@ -411,12 +412,12 @@ def verdict(
     else:
         said = f"{b} is {'ahead of' if match._ahead > 0 else 'behind'} {a}**, {y} against {x}"
     led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both), digits=2)
-    corrected = f", corrected for these {tests} metrics" if tests > 1 else ""
+    corrected = f" (corrected for these {tests} metrics)" if tests > 1 else ""
     interval = f"{paired._interval_head(tests, by)} {_signed_range(low, high)}"
     interval += f" ({paired._moved_end(tested)} by the exact test)" if paired._moved_end(tested) else ""
     said_p = p_text(p_value) if p_text(p_value).startswith("<") else f"= {p_text(p_value)}"
     by, alone = f" by {by}" if by else "", paired._alone_said(match, tests)
-    difference = f"{b} − {a}: {_signed(led, 2)} points, {interval}, p{by} {said_p}{corrected}."
+    difference = f"{b} − {a}: {_signed(led, 2)} points, {interval}. p{by} {said_p}{corrected}."
     difference += f" {alone}" if alone else ""
     return ui.unbroken(ui.true_minus(f"**GroupMatch: {said}.  \n:small[{difference}]"))
 
@@ -435,12 +436,13 @@ def others_apart(found: Mapping[str, Comparison], first: str, second: str) -> st
 
 
 def alone_right(match: Comparison, first: str, second: str) -> str:
-    """On how many groups the two differ in GroupMatch, with the way to them: before the figure, which fills the first
-    screen. Markdown."""
+    """On how many groups the two differ in GroupMatch, with the way to them and to the table of all metrics: before the
+    figure, which fills the first screen. Markdown."""
     a, b = map(escape_markdown, (first, second))
     return ui.unbroken(
         f"{counted(match.broken, 'group')} {'is' if match.broken == 1 else 'are'} right with {a} alone, {match.fixed} "
-        f"with {b} alone: [see where they differ](#{anchor(DIFFERING)})."
+        f"with {b} alone: [see where they differ](#{anchor(DIFFERING)}). "
+        f"[Every\N{NO-BREAK SPACE}metric\N{NO-BREAK SPACE}↓](#{anchor(EVERY_METRIC)})"
     )
 
 

@@ -163,7 +163,11 @@ def test_the_best_other_matching_is_that_of_brute_force():
 
 def test_group_score_names_the_pair_that_stands_in_the_way():
     row = METRICS["group_score"].verdict(view(SCORES, TRUTH))
-    assert row.endswith("image A scores 3.00 with caption 2, and 1.00 with its own, caption 1")
+    # Of two halves that are wrong one was explained.
+    assert row == (
+        "TextScore ✗ and ImageScore ✗: image A scores 3.00 with caption 2, and 1.00 with its own, caption 1; caption 1 "
+        "scores 1.50 with image B, and 1.00 with its own, image A"
+    )
     column = METRICS["group_score"].verdict(view([[4.88, 2.1], [5.49, 7.06]], TRUTH))
     assert column.endswith("✗: caption 1 scores 5.49 with image B, and 4.88 with its own, image A")
     assert METRICS["group_score"].verdict(view(np.eye(2), TRUTH)) == "TextScore ✓ and ImageScore ✓"
@@ -176,7 +180,10 @@ def test_group_score_names_a_comparison_that_is_lost_before_one_that_is_tied():
     assert data.kinds["group_score"] == "wrong" and said.startswith("TextScore = and ImageScore ✗")
     assert said.endswith(": caption 1 scores −2.11 with image B, and −2.71 with its own, image A")
     last = METRICS["group_score"].verdict(view([[2, 2], [3, 1]], TRUTH))  # A ties, and caption 1 is lost
-    assert last.endswith(": caption 1 scores 3.00 with image B, and 2.00 with its own, image A")
+    assert last.endswith(
+        "with its own, caption 2; caption 1 scores 3.00 with image B, and 2.00 with its own, image A"
+    )
+    assert "image A" not in last.partition(";")[0]
     tied = METRICS["group_score"].verdict(view([[2, 2], [1, 3]], TRUTH))
     assert tied.endswith("image A scores 2.00 with caption 2, and 2.00 with its own, caption 1")
 

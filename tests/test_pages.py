@@ -1030,3 +1030,10 @@ def test_the_threshold_has_as_many_digits_as_its_step(app, monkeypatch):
 def test_pages_that_buttons_set_are_no_warning_in_the_log():
     """Each first page of Groups that a button had opened logged a stack of Streamlit's `check_session_state_rules`."""
     assert streamlit.config.get_option("global.disableWidgetStateDuplicationWarning")
+
+
+def test_on_a_phone_the_table_by_tag_ends_between_two_columns(app):
+    """Its interval was cut within a number: the table has 356 pixels there."""
+    (table,) = [each for each in app(MATCHING, set="scenes/left-right", model="builtin/clip").dataframe]
+    widths = {name: column.get("width") for name, column in json.loads(table.proto.columns).items()}
+    assert sum(widths[name] for name in ("relation", "groups", "GroupScore", "GroupMatch")) == 356

@@ -275,18 +275,17 @@ def _group_verdict(data: GroupData) -> str:
 
 
 def _stumbling_block(data: GroupData) -> str:
-    """A comparison that a true score loses in its row or column, in words; where it loses none, one that it ties; ""
-    where it wins all."""
-    pairs = zip(data.truth_pairs, data.true, data.row_rival, data.column_rival, strict=True)
-    tied = ""
-    for (i, j), own, row, column in pairs:
-        for rival, said in ((row, _said_of_row), (column, _said_of_column)):
-            if np.isnan(rival) or _ahead(own, rival):
-                continue
-            if _ahead(rival, own):
-                return said(data, i, j)
-            tied = tied or said(data, i, j)
-    return tied
+    """In words the first comparison that a true score loses in its row and the first in its column; where none is lost,
+    those that it ties; "" where it wins all."""
+    halves = ((data.row_rival, _said_of_row), (data.column_rival, _said_of_column))
+    for stands in (lambda own, rival: _ahead(rival, own), lambda own, rival: ~_ahead(own, rival)):
+        said = []
+        for rivals, say in halves:
+            held = ~np.isnan(rivals) & stands(data.true, rivals)
+            said += [say(data, *data.truth_pairs[at]) for at in np.flatnonzero(held)[:1]]
+        if said:
+            return f": {'; '.join(said)}"
+    return ""
 
 
 def _said_of_row(data: GroupData, i: int, j: int) -> str:
@@ -294,7 +293,7 @@ def _said_of_row(data: GroupData, i: int, j: int) -> str:
     scores, image = data.scores[i], image_name(i)
     other = next(c for c in np.argsort(-scores, kind="stable") if c != j)
     rival, own = (_number(scores[c], data.digits) for c in (other, j))
-    return f": image {image} scores {rival} with caption {other + 1}, and {own} with its own, caption {j + 1}"
+    return f"image {image} scores {rival} with caption {other + 1}, and {own} with its own, caption {j + 1}"
 
 
 def _said_of_column(data: GroupData, i: int, j: int) -> str:
@@ -303,7 +302,7 @@ def _said_of_column(data: GroupData, i: int, j: int) -> str:
     other = next(r for r in np.argsort(-scores, kind="stable") if r != i)
     rival, own = (_number(scores[r], data.digits) for r in (other, i))
     of = image_name(other)
-    return f": caption {j + 1} scores {rival} with image {of}, and {own} with its own, image {image_name(i)}"
+    return f"caption {j + 1} scores {rival} with image {of}, and {own} with its own, image {image_name(i)}"
 
 
 def _match_verdict(data: GroupData) -> str:
