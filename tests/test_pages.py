@@ -2,6 +2,7 @@
 
 import ast
 import io
+import json
 import re
 import runpy
 import shlex
@@ -1034,6 +1035,6 @@ def test_pages_that_buttons_set_are_no_warning_in_the_log():
 
 def test_on_a_phone_the_table_by_tag_ends_between_two_columns(app):
     """Its interval was cut within a number: the table has 356 pixels there."""
-    (table,) = [each for each in app(MATCHING, set="scenes/left-right", model="builtin/clip").dataframe]
+    (table,) = app(MATCHING, set="scenes/left-right", model="builtin/clip").dataframe
     widths = {name: column.get("width") for name, column in json.loads(table.proto.columns).items()}
     assert sum(widths[name] for name in ("relation", "groups", "GroupScore", "GroupMatch")) == 356

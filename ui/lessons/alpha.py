@@ -44,8 +44,8 @@ def show() -> None:
     index = flipped_group(study)
     st.markdown(
         f"A captioner, here {MODEL}, scores a caption by how likely it would write it for the image. That mixes two "
-        "things: whether it fits the image, and whether it is likely English anyway. The second part is the **language prior** P(t). "
-        "Alpha-debiasing removes it: log P(t | i) − **α** · log P(t)."
+        "things: whether it fits the image, and whether it is likely English anyway. The second part is the **language "
+        "prior** P(t). Alpha-debiasing removes it: log P(t | i) − **α** · log P(t)."
     )
     left, right = st.columns(2, gap="large")
     with right:
