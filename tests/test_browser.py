@@ -1814,7 +1814,7 @@ def test_on_a_phone_what_is_done_with_ticked_runs_stays_in_sight(visit, home, mo
     settle(page)
     monkeypatch.setenv("CROSSMATCH_HOME", str(home / "data"))
     store, config = RunStore(), TTMRun.of("scenes/left-right", "builtin/clip", groups=20).written()
-    names = [store.create("ttm", f"number {i}", config).id for i in range(8)]
+    names = [store.create("ttm", f"number {i} of a longer row", config).id for i in range(8)]
     try:
         page.reload()
         for count in (1, 2):
@@ -1833,6 +1833,9 @@ def test_on_a_phone_what_is_done_with_ticked_runs_stays_in_sight(visit, home, mo
                 assert len(wide) == 4 and sum(wide) + 3 * 5 <= 390 - 2 * 16
         tick = page.locator(f".st-key-tick-{names[-1]} label").bounding_box()
         assert min(tick["width"], tick["height"]) >= 44
+        # Its letter and its time made a ticked run's heading longer: its end lay under the tick.
+        head, box = page.locator(f".st-key-open-{names[-1]} p").bounding_box(), tick["x"] + 12.8  # of its padding
+        assert head["x"] + head["width"] <= box and head["height"] > 30
     finally:
         for name in names:
             store.delete(name)

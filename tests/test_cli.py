@@ -367,7 +367,7 @@ def test_a_group_of_seeds_runs_in_the_background_and_is_reported_explained_and_e
     own = of["untouched", "group_match"]
     assert own["after"]["value"] == pytest.approx(found["final"]["parts"]["untouched"]["group_match"]["mean"])
     line = next(line for line in said.splitlines() if line.startswith("untouched GroupMatch"))
-    for part in ("[{after[low]:.2f}, {after[high]:.2f}], chance 50.00, tied by seed ", "], p "):
+    for part in ("[{after[low]:.2f}, {after[high]:.2f}], chance 50.00, ", "], p "):
         assert part.format(**own) in line
     table = tmp_path / "groups.csv"
     told = json.loads(here("runs", "explain", runs[0], "--json", "--out", table))

@@ -245,7 +245,7 @@ def test_a_number_near_a_half_is_printed_the_same_by_every_command_page_and_file
     assert f"group_match {two} ± 0.00" in format_spread(seeds)
     assert _estimate_cell(found) == _estimate_cell(Estimate.of_record(stored)) == interval
     assert SeedResult("group_match", "", found, found, spread([value]), [0], value, None).line() == (
-        f"GroupMatch       before {interval}  after {interval}, chance {two}, tied by seed 0  gain +{two}"
+        f"GroupMatch       before {interval}  after {interval}, chance {two}, no ties  gain +{two}"
     )
     assert str(Estimate.of_record(stored)) == str(found)
     assert str(found) == f"{one} % (95 % interval {one}–{one}), chance {one} %, no ties"

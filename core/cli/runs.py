@@ -415,7 +415,8 @@ def _rename(
 ) -> None:
     """Give a run (or a group's) a name of your own, in place of its set and model."""
     store = RunStore()
-    SeedGroup(run, [store.get(name) for name in _ids(store, run)]).rename(store, name)
+    SeedGroup(run, [store.get(each) for each in _ids(store, run)]).rename(store, name)
+    print_note(f"renamed: {SeedGroup.named(store, run).title} ({run})")
 
 
 @runs_app.command("stop", epilog="Example: crossmatch runs stop RUN")

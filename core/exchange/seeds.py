@@ -129,10 +129,9 @@ class SeedResult(NamedTuple):
             tests = counted(len(self.family), "test")
             holm = "" if mean.p_holm is None else f", Holm {p_digits(mean.p_holm)} of {tests}"
             gain += f" [{_signed_end(mean.low, 2)}, {_signed_end(mean.high, 2)}], p {p_digits(mean.p_value)}{holm}"
-        tied = "not counted" if None in self.ties else ", ".join(map(str, self.ties))
         return (
             f"{of:<16} before {_estimate_cell(self.before)}  after {self} [{_pct(e.low, 2)}, {_pct(e.high, 2)}], "
-            f"chance {_pct(e.chance, 2)}, tied by seed {tied}  {gain}"
+            f"chance {_pct(e.chance, 2)}, {_ties(self)}  {gain}"
         )
 
     def __str__(self) -> str:
