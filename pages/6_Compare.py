@@ -407,18 +407,18 @@ def verdict(
     a, b = (escape_markdown(name) for name in (first, second))
     x, y = (f"{_pct(each.metrics[GROUP_MATCH].value, 2)} %" for each in both)
     low, high, p_value = tested.low, tested.high, tested.p_holm or tested.p_value
-    if not match._ahead:
-        said = f"these groups cannot tell {a} and {b} apart**, {x} and {y}"
-    else:
-        said = f"{b} is {'ahead of' if match._ahead > 0 else 'behind'} {a}**, {y} against {x}"
+    is_unproven = paired._is_unproven(match)
+    levels = f"{y} against {x}" if match._ahead or is_unproven else f"{x} and {y}"
+    said = f"{paired._ahead_said(match, a, b, tests)}**, {levels}"
     led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both), digits=2)
     corrected = f" (corrected for these {tests} metrics)" if tests > 1 else ""
+    if is_unproven:  # the corrected p stands in the verdict, beside the interval that of the interval
+        p_value, corrected = tested.p_value, " by itself"
     interval = f"{paired._interval_head(tests, by)} {_signed_range(low, high)}"
     interval += f" ({paired._moved_end(tested)} by the exact test)" if paired._moved_end(tested) else ""
     said_p = p_text(p_value) if p_text(p_value).startswith("<") else f"= {p_text(p_value)}"
-    by, alone = f" by {by}" if by else "", paired._alone_said(match, tests)
+    by = f" by {by}" if by else ""
     difference = f"{b} − {a}: {_signed(led, 2)} points, {interval}. p{by} {said_p}{corrected}."
-    difference += f" {alone}" if alone else ""
     return ui.unbroken(ui.true_minus(f"**GroupMatch: {said}.  \n:small[{difference}]"))
 
 

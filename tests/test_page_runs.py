@@ -112,7 +112,10 @@ def test_a_run_and_its_seeds_can_have_a_name(app, made):  # noqa: F811
     store = RunStore()
     assert [store.get(run).title for run in made.seeds] == [f"my *best* idea · seed {i}" for i in (0, 1)]
     assert test.dataframe[0].value.set_index("id").loc[made.group, "set"] == "my *best* idea"
-    cli(["runs", "rename", made.simplematch, "once more"], standalone_mode=False)
+    told = CliRunner().invoke(cli, ["runs", "rename", made.simplematch, "once more"], catch_exceptions=False)
+    assert told.stderr == f"renamed: once more ({made.simplematch})\n" and not told.stdout  # it said nothing
+    told = CliRunner().invoke(cli, ["runs", "rename", made.group, "both"], catch_exceptions=False)
+    assert told.stderr == f"renamed: both · seeds 0–1 ({made.group})\n"
     assert "once more" in list(app(RUNS).dataframe[0].value["set"])
     rows = app(RUNS, columns="true").dataframe[0].value.set_index("id")
     assert (rows.loc[made.simplematch, "name"], rows.loc[made.simplematch, "set"]) == ("once more", SET)

@@ -257,12 +257,11 @@ def test_a_verdict_that_an_interval_contradicts_says_that_only_the_correction_le
     }
     said = found._replace(tested={"group_match": alone, **alike}).verdict("group_match")
     assert said == (
-        "**GroupMatch: this comparison cannot tell A and B apart**, B − A −10.0 points (95 % interval, uncorrected: "
-        "−17.3 to −2.3, p 0.052 after Holm's correction for 3 metrics). By itself this difference would count (p "
-        "0.013, interval without 0); corrected for the 3 metrics compared it does not (p 0.052)."
+        "**GroupMatch: B is behind A on these groups, not proven after correction for 3 metrics (p 0.052)**, B − A "
+        "−10.0 points (95 % interval, uncorrected: −17.3 to −2.3, p 0.013 by itself)."
     )
     for agree in (alone._replace(p_value=0.06), alone._replace(p_holm=0.04), alone._replace(high=0.2)):
-        assert "By itself" not in found._replace(tested={"group_match": agree, **alike}).verdict(
+        assert "not proven" not in found._replace(tested={"group_match": agree, **alike}).verdict(
             "group_match"
         )
 

@@ -48,12 +48,13 @@ from core.metrics.group_metrics import GroupData, Metric
 from core.metrics.groups import GROUP_MATCH, GROUP_SCORE, METRICS, description_of, headline_metrics
 from core.metrics.paired import (
     _PAIRED_INTERVALS,
-    _alone_said,
+    _ahead_said,
     _counted_said,
     _exact_tests,
     _interval_head,
     _interval_note,
     _interval_rule,
+    _is_unproven,
     _moved_said,
     differences,
 )
@@ -201,20 +202,18 @@ def _ahead_told(pair: _Pair, name: str, found: Comparison, tests: int) -> str:
     y, x = (f"{_pct(side.evaluation.metrics[name].value, 2)} %" for side in (pair.second, pair.first))
     tested = found.clustered or found
     p = tested.p_value if tested.p_holm is None else tested.p_holm
-    if not found._ahead:
-        said = f"these groups cannot tell {second} and {first} apart, {y} and {x}"
-    else:
-        said = f"{second} is {'ahead of' if found._ahead > 0 else 'behind'} {first}, {y} against {x}"
+    said = _ahead_said(found, first, second, tests, of="comparisons of this page")
+    is_unproven = _is_unproven(found)
+    said += f", {y} against {x}" if found._ahead or is_unproven else f", {x} and {y}"
     by = "" if found.clustered is None else found.clustered.by
     interval = f"{_interval_head(tests, by)} {_signed_range(tested.low, tested.high)}"
     # The interval is of this metric alone, so beside a corrected p that of the metric alone has to stand.
     alone = (
         "" if tested.p_holm in (None, tested.p_value) else f" after Holm, {p_digits(tested.p_value)} alone"
     )
-    why = _alone_said(found, tests, "comparisons of this page")
+    said_p = f"{p_digits(tested.p_value)} alone" if is_unproven else f"{p_digits(p)}{alone}"
     return _true_minus(
-        f"{METRICS[name].label}: {said} ({_signed(found.difference, 2)} points, {interval}, p {p_digits(p)}{alone})."
-        f"{f' {why}' if why else ''}"
+        f"{METRICS[name].label}: {said} ({_signed(found.difference, 2)} points, {interval}, p {said_p})."
     )
 
 

@@ -33,10 +33,11 @@ from core.metrics.evaluation import Evaluation
 from core.metrics.group_metrics import Metric
 from core.metrics.paired import (
     _PAIRED_INTERVALS,
-    _alone_said,
+    _ahead_said,
     _exact_tests,
     _interval_head,
     _interval_note,
+    _is_unproven,
     differences,
 )
 from core.metrics.retrieval import COLA_MAP
@@ -254,17 +255,14 @@ class _Pair(NamedTuple):
         if not (found.fixed or found.broken):
             mean = "" if self.ends or len(self._shared) < 2 else ", in the mean over seeds"
             return f"**{name}: A and B have the same result in every group**{mean}."
+        said = _ahead_said(found, "A", "B", self.tests, what="this comparison")
         p = found.p_value if found.p_holm is None else found.p_holm
-        said = {
-            1: "B is ahead of A",
-            -1: "B is behind A",
-            0: "this comparison cannot tell A and B apart",
-        }[found._ahead]
-        after = f" after Holm's correction for {self.tests} metrics" if self.tests > 1 else ""
-        alone = _alone_said(found, self.tests)
+        after = f"{_p_text(p)} after Holm's correction for {self.tests} metrics" if self.tests > 1 else _p_text(p)
+        if _is_unproven(found):  # the corrected p stands in the verdict, beside the interval that of the interval
+            after = f"{_p_text(found.p_value)} by itself"
         return _true_minus(
             f"**{name}: {said}**, B − A {_signed(found.difference)} points ({_interval_head(self.tests)} "
-            f"{_signed_range(found.low, found.high)}, p {_p_text(p)}{after}).{f' {alone}' if alone else ''}"
+            f"{_signed_range(found.low, found.high)}, p {after})."
         )
 
     @property

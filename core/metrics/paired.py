@@ -288,20 +288,28 @@ def _interval_head(tests: int, by: str = "") -> str:
     return f"{name}, uncorrected:" if tests > 1 else name
 
 
-def _alone_said(found: Comparison, tests: int, of: str = "metrics compared") -> str:
-    """That a difference, looked at by itself, is there, and among so many tests is not shown: the sentence after a
-    verdict that such an interval seems to contradict; "" where the two agree.
-
-    of : what the tests are, in words.
-    """
+def _is_unproven(found: Comparison) -> bool:
+    """Whether a difference is there by its interval and its p alone, and not any more once p is corrected."""
     tested = found.clustered or found
     holds_0 = tested.low <= 0 <= tested.high
-    if tested.p_holm is None or holds_0 or not tested.p_value <= 0.05 < tested.p_holm:
-        return ""
-    return (
-        f"By itself this difference would count (p {_p_text(tested.p_value)}, interval without 0); corrected for the "
-        f"{tests} {of} it does not (p {_p_text(tested.p_holm)})."
-    )
+    return tested.p_holm is not None and not holds_0 and tested.p_value <= 0.05 < tested.p_holm
+
+
+def _ahead_said(
+    found: Comparison, first: str, second: str, tests: int, of: str = "metrics", what: str = "these groups"
+) -> str:
+    """Whether the second of two is ahead of the first, in words that the interval beside them does not contradict:
+    where only the correction leaves it open, on which side the second is, and that this is not proven.
+
+    tests, of : for how many tests p is corrected, and what these are. what : what cannot tell them apart otherwise.
+    """
+    side = f"{second} is {'ahead of' if found.difference > 0 else 'behind'} {first}"
+    if found._ahead:
+        return side
+    if _is_unproven(found):
+        p = _p_text((found.clustered or found).p_holm)
+        return f"{side} on these groups, not proven after correction for {tests} {of} (p {p})"
+    return f"{what} cannot tell {first} and {second} apart"
 
 
 def _counted_said(names: Iterable[str], side: str) -> str:
