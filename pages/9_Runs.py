@@ -26,8 +26,6 @@ from core.base.text import (
     _half_up,
     _pct,
     _rounded,
-    _signed,
-    _signed_range,
     counted,
     duration,
 )
@@ -66,13 +64,14 @@ from core.groups import GroupSet
 from core.metrics import groups as metrics
 from core.metrics import statistics
 from core.metrics.evaluation import Evaluation
+from core.metrics.paired import _exact_tests
 from core.metrics.retrieval import COLA_MAP
 from core.runs.store import Run, RunStore
 from core.ttm.records import _next_gain
 from core.ttm.seeds import SeedGroup, seed_of, summary
 from ui import runs as shared
 from ui.export import csv_button, pair_name
-from ui.formatting import anchor, p_text, swipe_hint, true_minus
+from ui.formatting import anchor, swipe_hint, true_minus
 from ui.gains import MAP, gain_text, gains
 from ui.selection import switch_page
 from ui.sweep import draw_sweeps
@@ -1091,27 +1090,22 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     first, second = by_age(chosen)
     pair = _Pair.of(first, second, store, partial(ends_now, store=store))
     own, sides = legend(first, second), pair.sides
-    if pair.groups_line:
-        own_curves = " Each curve is of all groups of its run." if pair.in_common is not None else ""
-        st.warning(escape_markdown(f"{pair.groups_line}{own_curves}"), icon=":material/difference:")
-        for gained in (gains_in_common(pair, store), own_gains(pair, store)):
-            if gained:
-                st.markdown(gained)
     both = compared_runs(pair, own)
     lines = [_line(*each) for each in zip("AB", own, (first, second), strict=True)]
-    differing = "  \n".join(escape_markdown(line) for line in (pair.differing, pair._seeds_line) if line)
+    differing = escape_markdown(pair.differing)
     data = {name: curves(sweep, store) for name, sweep in both.items()}
     one, other = data.values()
     with bar:
         metric = pick_metric([name for name in one.metrics if name in other.metrics])
+    answer(pair, metric, store)
     if metric is None:
         st.markdown("  \n".join([*with_results(lines, sides), differing]))
         st.info(no_curves(pair), icon=":material/info:")
         return NOTHING._replace(command=command_of(pair))
-    if metric in pair.tested:
-        st.markdown(ui.unbroken(pair.verdict(metric)))
     shown = {name: with_intervals(data[name], sweep) for name, sweep in both.items()}
     figure, bands = drawn_over(both, data, shown, metric)
+    if metric in pair.tested:
+        groups_warning(pair)
     if pair.ends and metric in metrics.METRICS:
         results = (metric_line(e.metrics[metric]) for e in pair.ends)
         on = "" if pair.in_common is None else f" ({pair.in_common.where})"
@@ -1119,12 +1113,14 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
             f"{line}{on}: {escape_markdown(result)}" for line, result in zip(lines, results, strict=True)
         )
         st.markdown("  \n".join([*named, differing]))
-        difference(pair, metric)
+        with behind(pair, metric, store):
+            difference(pair, metric)
     elif pair.other_groups or not {first.runs[0].kind, second.runs[0].kind} <= {*shared.KINDS}:
         st.markdown("  \n".join([*with_results(lines, sides, metric), differing]))
     else:
         st.markdown("  \n".join([*lines, differing]))
-        means(both, pair, metric, store)
+        with behind(pair, metric, store):
+            means(both, pair, metric, store)
     every_metric(pair.table, pair.note)
     names = [shared.whole_label(sweep) for sweep in (first, second)]
     tables = {"All metrics of both (CSV)": _with_origin(pair.frame, names, pair.n_groups)}
@@ -1140,6 +1136,39 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     )
     files = pair.latex(about), report, command_of(pair)
     return _Shown({label_and_meaning(metric)[0]: figure}, tables, bands, *files)
+
+
+def answer(pair: _Pair, metric: str | None, store: RunStore) -> None:
+    """What came out, above the figure: whether B is ahead of A, and of which seeds that is; where nothing is tested why
+    not, and what each has gained on its own groups."""
+    if metric is not None and metric in pair.tested:
+        st.markdown(ui.unbroken(pair.verdict(metric)))
+        if seeds := [*filter(None, [pair._seeds_line, pair._all_seeds_line(metric)])]:
+            st.markdown(ui.unbroken("  \n".join(map(escape_markdown, seeds))))
+        return
+    groups_warning(pair)
+    for said in (gains_in_common(pair, store), own_gains(pair, store), escape_markdown(pair._seeds_line)):
+        if said:
+            st.markdown(said)
+
+
+def groups_warning(pair: _Pair) -> None:
+    """That two runs have different groups, or on which the two are compared; nothing of the same groups."""
+    if pair.groups_line:
+        own_curves = " Each curve is of all groups of its run." if pair.in_common is not None else ""
+        st.warning(escape_markdown(f"{pair.groups_line}{own_curves}"), icon=":material/difference:")
+
+
+def behind(pair: _Pair, metric: str, store: RunStore) -> Any:
+    """The place of what stands behind the answer, folded where there is one, with what each of the two has gained."""
+    if metric not in pair.tested:
+        return st.container()
+    gained = [said for said in (gains_in_common(pair, store), own_gains(pair, store)) if said]
+    title = "How each of the two gained, and how B − A was tested" if gained else "How B − A was tested"
+    place = st.expander(title, icon=":material/functions:")
+    for said in gained:
+        place.markdown(said)
+    return place
 
 
 def compared_runs(pair: _Pair, names: Sequence[str]) -> dict[str, SeedGroup]:
@@ -1168,14 +1197,20 @@ def command_of(pair: _Pair) -> str:
 
 def gains_in_common(pair: _Pair, store: RunStore) -> str:
     """What each of two runs has gained on the groups that both have, which is the fair gain; "" where there is none."""
-    lines = _gains_in_common(pair, store)
+    lines = _gains_in_common(pair, store, gain_text)
     return "  \n".join([*lines[:1], *(f"**{line[0]}**{escape_markdown(line[1:])}" for line in lines[1:])])
 
 
 def own_gains(pair: _Pair, store: RunStore) -> str:
-    """What each of two runs on different groups has gained by itself, side by side; "" where neither is measured."""
+    """What each of two runs on different groups has gained by itself, side by side; "" where neither is measured. Of
+    a run whose groups are those of both its gain on these says it."""
+    if not pair.groups_line:
+        return ""
     lines, measured = [], False
-    for side, sweep, ends in zip("AB", pair.runs, pair.sides, strict=True):
+    counts = (0, 0) if pair.in_common is None else pair.in_common.counts
+    for side, sweep, ends, count in zip("AB", pair.runs, pair.sides, counts, strict=True):
+        if pair.in_common is not None and count == pair.in_common.size:
+            continue
         found, main = gains(sweep, [store.steps(run.id) for run in sweep.runs]), _main_metric(ends)
         labels = dict.fromkeys([] if main is None else [label_of(main), *found])
         told = [f"{label} {gain_text(found[label])}" for label in labels if label in found]
@@ -1183,9 +1218,8 @@ def own_gains(pair: _Pair, store: RunStore) -> str:
         lines.append(f"**{side}** {'; '.join(told) or _no_gain_said(sweep)}")
     if not measured:
         return ""
-    head = (
-        "Gains, after minus before in points, each on its own groups (in brackets: 95 % intervals, paired):"
-    )
+    where = "each on its own groups" if pair.in_common is None else f"on all its {max(counts)} groups"
+    head = f"Gains, after minus before in points, {where} (in brackets: 95 % intervals, paired):"
     return "  \n".join([head, *lines])
 
 
@@ -1320,30 +1354,15 @@ def curve_table(data: Mapping[str, plots.TTMData], shown: Mapping[str, plots.TTM
     return _rounded(found, dict.fromkeys(found, 2))
 
 
-def _corrected_too(pair: _Pair, metric: str) -> str:
-    """Behind the p of one metric alone, which the interval beside it is of, the p that the verdict goes by; "" where
-    they are one."""
-    found = pair.tested.get(metric)
-    if found is None or found.p_holm is None or pair.tests < 2:
-        return ""
-    return f" by itself, {p_text(found.p_holm)} corrected for {pair.tests} metrics"
-
-
 def difference(pair: _Pair, metric: str) -> None:
-    """The paired test on the last iterations of two runs."""
+    """What the paired test on the last iterations of two runs counts; the answer above the figure has its numbers."""
     ends = pair.ends
     paired = statistics.compare(*(e.outcomes[metric].value for e in ends))
     what = "better" if metrics.METRICS[metric].share else "right"
-    a, b = (e.metrics[metric].value for e in ends)
     st.markdown(
-        true_minus(
-            f"**B minus A, last iterations, same {counted(len(ends[0].ids), 'group')}:** "
-            f"{_signed(b - a)} points, {_pct(b)} % against {_pct(a)} % "
-            f"(95 % interval {_signed_range(paired.low, paired.high)}); "
-            f"{counted(paired.fixed, 'group')} {what} with B alone, {paired.broken} with A alone; "
-            f"McNemar's p {p_text(paired.p_value)}{_corrected_too(pair, metric)}.{could_show(paired)} "
-            f"{_exact_differences()}"
-        )
+        f"**B minus A** is of the last iterations, on the same {counted(len(ends[0].ids), 'group')}: "
+        f"{counted(paired.fixed, 'group')} {what} with B alone, {paired.broken} with A alone; "
+        f"p is of {_exact_tests({metric: paired})}.{could_show(paired)} {_exact_differences()}"
     )
 
 
@@ -1372,9 +1391,9 @@ def mean_over_seeds(side: _Ends, ends: Mapping[int, Evaluation], metric: str) ->
     return f" ({said})"
 
 
-def difference_over_seeds(ends: Sequence[Mapping[int, Evaluation]], metric: str, corrected: str = "") -> str:
-    """The paired difference of the seeds that both have complete, over seeds and groups, and where one run stands among
-    several. ends : of A and of B, by seed. corrected : what stands behind p (`_corrected_too`)."""
+def difference_over_seeds(ends: Sequence[Mapping[int, Evaluation]], metric: str) -> str:
+    """What the paired difference of the seeds that both have complete is over, and where one run stands among several;
+    the answer above the figure has its numbers. ends : of A and of B, by seed."""
     first, second = (_outcomes(side, metric) for side in ends)
     shared_seeds = sorted({*first} & {*second})
     among = one_beside_several([first, second])
@@ -1382,20 +1401,16 @@ def difference_over_seeds(ends: Sequence[Mapping[int, Evaluation]], metric: str,
         return f"They have no complete seed in common, so there is no paired difference.{among}"
     one, other = (np.stack([side[seed] for seed in shared_seeds]).astype(float) for side in (first, second))
     paired = statistics.Comparison.over_seeds(one, other)
-    a, b = (100 * side.mean() for side in (one, other))
     of = (
         f"seed {shared_seeds[0]} alone, which both have"
         if len(shared_seeds) == 1
-        else f"mean over the {len(shared_seeds)} seeds that both have"
+        else f"the mean over the {len(shared_seeds)} seeds that both have"
     )
     over = "groups" if len(shared_seeds) == 1 else "seeds and groups"
     given = given_two_seeds(one, other, paired, metric) if len(shared_seeds) == 2 else ""
     return true_minus(
-        f"**B minus A, last iterations, {of}, same "
-        f"{counted(one.shape[1], 'group')}:** {_signed(b - a)} points, {_pct(b)} % against "
-        f"{_pct(a)} % (95 % interval over {over} {_signed_range(paired.low, paired.high)}); "
-        f"p {p_text(paired.p_value)}{corrected}.{'' if given else could_show(paired)} {_exact_differences()}{given}"
-        f"{among}"
+        f"**B minus A** is of the last iterations of {of}, on the same {counted(one.shape[1], 'group')}; its interval "
+        f"and p are over {over}.{'' if given else could_show(paired)} {_exact_differences()}{given}{among}"
     )
 
 
@@ -1450,7 +1465,7 @@ def means(both: Mapping[str, SeedGroup], pair: _Pair, metric: str, store: RunSto
             f"{_pct(end.value)}{std} %{mean_over_seeds(side, own, metric)}, "
             f"{counted(end.seeds, 'complete seed')}{shared_alone}, chance {_pct(end.chance)} %."
         )
-    st.markdown(difference_over_seeds(ends, metric, _corrected_too(pair, metric)))
+    st.markdown(difference_over_seeds(ends, metric))
 
 
 def page() -> None:

@@ -384,7 +384,7 @@ def test_seeds_by_themselves_have_their_intervals_and_a_paired_test(app, made): 
     assert len(frame) == 6 and frame["GroupMatch after"].str.contains("–").all()
     choose(test, *made.seeds)
     assert (
-        "B minus A, last iterations" in text(test)
+        "**B minus A** is of the last iterations" in text(test)
         and "McNemar" in text(test)
         and len(test.get("plotly_chart")) == 1
     )
@@ -399,7 +399,10 @@ def test_the_difference_is_that_of_the_last_iterations(app, made):  # noqa: F811
     test = choose(app(RUNS, together="false"), *made.seeds)
     ends = [RunStore().steps(run_id)[-1]["metrics"]["group_match"]["value"] for run_id in made.seeds]
     b, a = ends
-    assert f"{_signed(b - a)} points, {_pct(b)} % against {_pct(a)} %".replace("-", "−") in text(test)
+    said = text(test).replace("\u00a0", " ").replace("\u2060", "")
+    assert f", B − A {_signed(b - a)} points".replace("-", "−") in said
+    for side, value in (("A", a), ("B", b)):
+        assert re.search(rf"\*\*{side}\*\* .*: {re.escape(_pct(value))}", said.replace("\\", ""))
     assert _exact_differences() in text(test)
 
 
@@ -410,9 +413,16 @@ def test_groups_of_seeds_have_the_paired_difference_of_the_seeds_that_both_have(
         RunStore().steps(run_id)[-1]["metrics"]["group_match"]["value"]
         for run_id in (made.simplematch, made.seeds[0])
     )
-    of = f"{_signed(b - a)} points, {_pct(b)} % against {_pct(a)} %"
-    said = f"seed 0 alone, which both have, same 24 groups:** {of} (95"
-    assert said.replace("-", "−") in text(test)
+    said = text(test).replace("\u00a0", " ").replace("\u2060", "")
+    assert f", B − A {_signed(b - a)} points (".replace("-", "−") in said
+    assert "of the last iterations of seed 0 alone, which both have, on the same 24 groups;" in said
+    # Beside a test of seed 0 alone the list had other numbers, of all seeds.
+    every = np.mean([RunStore().steps(run)[-1]["metrics"]["group_match"]["value"] for run in made.seeds])
+    line = next(each.value for each in test.markdown if "All complete seeds" in each.value)
+    line = line.replace("\\", "").replace("\u00a0", " ").replace("\u2060", "")
+    assert line.startswith("A: 1 seed; B: 2 seeds; compared over seed 0 alone, complete in both.")
+    assert f"B − A {_signed(every - a)} points, which is not tested.".replace("-", "−") in line
+    assert f"A {_pct(a)} % (" in line and f"B {_pct(every)} ± " in line and "over 2 seeds" in line
 
 
 def test_two_common_seeds_cannot_tell_how_much_seeds_matter_and_have_their_interval_over_groups(app, made):  # noqa: F811
@@ -460,11 +470,13 @@ def test_a_comparison_begins_with_what_its_corrected_p_says(app, made):  # noqa:
     table, tests = every.loc["**GroupMatch**"], int((every["p (Holm)"] != "–").sum())
     assert tests > 1 and f"after Holm's correction for {tests} metrics" in first.replace("\u00a0", " ")
     assert table["p (Holm)"] in first
-    # Further down stood another p for the same difference, which nothing told apart from the first.
-    below = next(each.value for each in test.markdown if "B minus A, last" in each.value)
-    assert f" by itself, {table['p (Holm)']} corrected for " in below
+    # Further down stood the same difference once more, with another p, which nothing told apart from the first.
     said = [each.value for each in test.markdown]
-    assert said.index(first) < next(i for i, each in enumerate(said) if "B minus A, last" in each)
+    assert sum("B − A " in each for each in said) == 1
+    (folded,) = test.expander
+    (below,) = (each.value for each in folded.markdown)
+    assert folded.label == "How B − A was tested" and below.startswith("**B minus A** is of the last")
+    assert " p " not in below.replace("p is", "") and "points" not in below.partition(" These groups")[0]
 
 
 def test_a_single_run_stands_among_all_seeds_of_another(app, made):  # noqa: F811
@@ -721,7 +733,16 @@ def test_a_run_on_fewer_groups_of_one_set_is_compared_on_those_of_both(app, made
         assert "on the 12 groups of both" in warning and "adapted on different numbers of groups" in warning
         assert "Each curve is of all groups of its run." in warning
         said, shown = text(test).replace("\u2060", ""), both_results(test).loc["**GroupMatch**"]
-        assert "GroupMatch on the 12 groups of both: " in said and "same 12 groups:" in said
+        assert "GroupMatch on the 12 groups of both: " in said and "same 12 groups" in said
+        # The answer stood below a warning and six lines, of which two said one gain.
+        heads = [each.value for each in test.markdown if each.value.startswith("**GroupMatch")]
+        assert len(heads) == 1 and said.count("Gains") == 2 and "Gains on the 12 groups of both" in said
+        (folded,) = test.expander
+        gained = "\n".join(each.value for each in folded.markdown)
+        assert "points, on all its 24 groups (in" in gained and "[" not in gained.replace("**", "")
+        assert folded.label == "How each of the two gained, and how B − A was tested"
+        own = gained.partition("on all its 24 groups")[2].partition("B minus A")[0]
+        assert "**B** GroupMatch" in own and "**A** " not in own
         assert said.count("last iterations, on the 12 groups of both:") == (2 if other == made.group else 0)
         assert said.count("(on the 12 groups of both): ") == (0 if other == made.group else 2)
         cli(["runs", "compare", few, other], standalone_mode=False)
@@ -1425,14 +1446,14 @@ def test_seeds_that_are_not_complete_are_counted_out_of_a_comparison_and_it_is_s
         cli(["runs", "compare", *names], standalone_mode=False)
         return capsys.readouterr().out
 
-    line = "B: 1 of 3 seeds complete; compared over seed 0 alone, complete in both."
+    line = "A: 2 seeds; B: 1 of 3 seeds complete; compared over seed 0 alone, complete in both."
     plain = told(made.group, "g-0c0c0c0c")
     assert line in plain and "of seed 0, which both have, over groups" in plain
     assert line in told(made.group, "g-0c0c0c0c", "--latex")
     found = json.loads(told(made.group, "g-0c0c0c0c", "--json"))
     assert found["seeds"] == {"a": [0, 1], "b": [0], "compared": [0]} and found["seeds_line"] == line
     shown = text(choose(app(RUNS), made.group, "g-0c0c0c0c")).replace("\\", "")
-    assert line.replace("B:", "A:") in shown
+    assert "A: 1 of 3 seeds complete; B: 2 seeds; compared over seed 0 alone" in shown
     # Nothing in common, everything, and two runs that are no seeds.
     alone = next(run.id for run in store.list() if run.config.get("group") == "g-0c0c0c0c" and not run.done)
     nothing = told(made.group, alone)

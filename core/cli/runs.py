@@ -327,17 +327,16 @@ def _compare(
         return
     main = pair.in_order[0]
     first = pair.verdict(main).replace("**", "") if main in pair.tested else pair.other_groups
-    seeds = filter(None, [pair._seeds_line])
     own = ["", *shared] if (shared := _gains_in_common(pair, store)) else []
     own += _own_gains(pair, store) if pair.groups_line else []
     for line in [
         first or "There is no paired test of these two.",
+        *filter(None, [pair._seeds_line, pair._all_seeds_line(main)]),
         *filter(None, [pair.in_common and pair.in_common.line, pair.two_seeds(main)]),
         *own,
         "",
         *named,
         pair.differing,
-        *seeds,
         "",
     ]:
         print(line)

@@ -209,9 +209,11 @@ def _gain_line(measured: _Measured) -> str:
     )
 
 
-def _gains_in_common(pair: _Pair, store: RunStore) -> list[str]:
+def _gains_in_common(
+    pair: _Pair, store: RunStore, gain_said: Callable[[Comparison | None], str] = _gain_said
+) -> list[str]:
     """What each of two runs has gained on the groups that both have: a line that says so and one for each; [] where
-    the two have the same groups, and where neither has a gain there."""
+    the two have the same groups, and where neither has a gain there. gain_said : how an interval is written there."""
     if pair.in_common is None:
         return []
     lines, count = [], pair.in_common.size
@@ -226,7 +228,7 @@ def _gains_in_common(pair: _Pair, store: RunStore) -> list[str]:
             if (part, name) in ends.before
         }
         order = sorted(found, key=lambda label: label != _metric_label(_main_metric(ends) or ""))
-        told = [f"{label} {levels.get(label, '')}{_gain_said(found[label])}" for label in order]
+        told = [f"{label} {levels.get(label, '')}{gain_said(found[label])}" for label in order]
         lines.append(f"{side}  {'; '.join(told) or 'no gain that is tested'}")
     if all(line.endswith("no gain that is tested") for line in lines):
         return []

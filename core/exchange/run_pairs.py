@@ -15,7 +15,7 @@ import numpy as np
 
 from core.base.errors import InputError
 from core.base.paths import is_file
-from core.base.text import _exact_differences, _p_text, _signed, _signed_range, _true_minus, counted
+from core.base.text import _exact_differences, _p_text, _pct, _signed, _signed_range, _true_minus, counted
 from core.exchange._run_groups import _InCommon, _RunGroups
 from core.exchange.layouts import _software_note, text_table_latex
 from core.exchange.run_table import (
@@ -25,6 +25,7 @@ from core.exchange.run_table import (
     _is_over,
     _pair_frame,
     _pair_said,
+    _Result,
     _seeds_said,
 )
 from core.exchange.seeds import SeedResult
@@ -78,6 +79,7 @@ class _Pair(NamedTuple):
     in_common: _InCommon | None = (
         None  # where one has the first groups of the other, which `sides` are of then
     )
+    every: tuple[_Ends, ...] = ()  # both with all their complete seeds, where `sides` are of fewer
 
     @classmethod
     def of(
@@ -100,13 +102,15 @@ class _Pair(NamedTuple):
         tested, given = ({}, {}) if apart else _paired_tests(runs, ends, names, store, count)
         whole = tuple(_complete_seeds(run, store) for run in runs)
         shared = {*whole[0]} & {*whole[1]}
-        same = runs
+        same, every = runs, ()
         if tested and not ends and shared < {*whole[0]} | {*whole[1]}:
             # A and B are of the seeds that B − A is of: of others they were 0.5 points apart beside a difference of 0.
             one, other = (run._replace(runs=[r for r in run.runs if seed_of(r) in shared]) for run in runs)
-            same, sides = (one, other), (ends_now(one), ends_now(other))
+            same, every, sides = (one, other), sides, (ends_now(one), ends_now(other))
         differing = _differing(first, second, steps)
-        return cls(runs, sides, apart, differing, ends, whole, names, tested, given, count, same, common)
+        return cls(
+            runs, sides, apart, differing, ends, whole, names, tested, given, count, same, common, every
+        )
 
     @property
     def groups_line(self) -> str:
@@ -120,17 +124,20 @@ class _Pair(NamedTuple):
 
     @property
     def _seeds_line(self) -> str:
-        """Which seeds the comparison is of, where it is not of all that either has: `B: 1 of 3 seeds complete; compared
-        over seed 0 alone.`; "" of two single runs, and where it is."""
+        """Which seeds the comparison is of, where it is not of all that either has: `A: 2 seeds; B: 1 of 3 seeds
+        complete; compared over seed 0 alone.`; "" of two single runs, and where it is."""
         if max(len(run.runs) for run in self.runs) == 1:
             return ""
         own = [sorted(map(seed_of, run.runs)) for run in self.runs]
+        is_whole = [len(whole) == len(seeds) for seeds, whole in zip(own, self.complete, strict=True)]
+        shared, every = self._shared, own[0] == own[1] and all(is_whole)
         parts = [
-            f"{side}: {len(whole)} of {counted(len(seeds), 'seed')} complete"
-            for side, seeds, whole in zip("AB", own, self.complete, strict=True)
-            if len(whole) < len(seeds)
+            f"{side}: {counted(len(seeds), 'seed')}"
+            if known
+            else f"{side}: {len(whole)} of {counted(len(seeds), 'seed')} complete"
+            for side, seeds, whole, known in zip("AB", own, self.complete, is_whole, strict=True)
+            if not known or (self.tested and not every)
         ]
-        shared, every = self._shared, own[0] == own[1] and not parts
         if self.tested and not every:
             alone, said = " alone" * (len(shared) == 1), _seeds_said(shared)
             parts.append(f"compared over seed{'s' * (len(shared) > 1)} {said}{alone}, complete in both")
@@ -138,6 +145,17 @@ class _Pair(NamedTuple):
             parts.append("no complete seed in common, so there is no paired difference")
         said = "; ".join(parts)
         return f"{said[:1].upper()}{said[1:]}." if said else ""
+
+    def _all_seeds_line(self, metric: str) -> str:
+        """What both have come to over all their complete seeds, and the difference of that, which nothing tests; ""
+        where the comparison is of all of them."""
+        found = [side.after["", metric] for side in self.every if ("", metric) in side.after]
+        if len(found) < 2:
+            return ""
+        told = (f"{side} {_level_said(each)}" for side, each in zip("AB", found, strict=True))
+        difference = _signed(found[1].value - found[0].value)
+        said = f"All complete seeds: {', '.join(told)}; B − A {difference} points, which is not tested."
+        return _true_minus(said)
 
     @property
     def frame(self) -> pd.DataFrame:
@@ -194,6 +212,7 @@ class _Pair(NamedTuple):
             *about,
             self.differing,
             *filter(None, [self.in_common and self.in_common.line, self._seeds_line]),
+            *filter(None, [self._all_seeds_line(next(iter(self.in_order), ""))]),
             self.note,
             *filter(None, [self.two_seeds(next(iter(self.in_order), ""))]),
             *[_made(self.tested)] * bool(self.tested and self.ends),
@@ -219,6 +238,7 @@ class _Pair(NamedTuple):
         if max(len(run.runs) for run in self.runs) > 1:
             known |= {"seeds": {**dict(zip("ab", self.complete, strict=True)), "compared": self._shared}}
             known |= {"seeds_line": self._seeds_line}
+            known |= {"all_seeds_line": told} if (told := self._all_seeds_line(main)) else {}
         known |= {"two_seeds": told} if (told := self.two_seeds(main)) else {}
         if self.in_common is not None:
             known |= {"groups_in_common": self.in_common.size, "groups_line": self.groups_line}
@@ -257,8 +277,12 @@ class _Pair(NamedTuple):
             return f"**{name}: A and B have the same result in every group**{mean}."
         said = _ahead_said(found, "A", "B", self.tests, what="this comparison")
         p = found.p_value if found.p_holm is None else found.p_holm
-        after = f"{_p_text(p)} after Holm's correction for {self.tests} metrics" if self.tests > 1 else _p_text(p)
-        if _is_unproven(found):  # the corrected p stands in the verdict, beside the interval that of the interval
+        after = (
+            f"{_p_text(p)} after Holm's correction for {self.tests} metrics" if self.tests > 1 else _p_text(p)
+        )
+        if _is_unproven(
+            found
+        ):  # the corrected p stands in the verdict, beside the interval that of the interval
             after = f"{_p_text(found.p_value)} by itself"
         return _true_minus(
             f"**{name}: {said}**, B − A {_signed(found.difference)} points ({_interval_head(self.tests)} "
@@ -269,6 +293,13 @@ class _Pair(NamedTuple):
     def tests(self) -> int:
         """For how many tests the p values are corrected: metrics that are one, as on groups of one image, are one."""
         return len(Metric.same(self.tested))
+
+
+def _level_said(found: _Result) -> str:
+    """`66.8 ± 1.0 % (60.2–73.0) over 4 seeds`"""
+    sd = "" if found.sd is None else f" ± {_pct(found.sd)}"
+    interval = "" if found.low is None else f" ({_pct(found.low)}–{_pct(found.high)})"
+    return f"{_pct(found.value)}{sd} %{interval} over {counted(found.seeds, 'seed')}"
 
 
 def _label_of(metric: str) -> str:
