@@ -378,8 +378,11 @@ _CURVE = 70
 _MARK = 18  # pixels of the letter of a ticked run
 
 
-def curve_column(curves: Sequence[Sequence[float]]) -> Any:
-    """Curves on one scale, so that rows compare: whole tens below the lowest and above the highest value."""
+def curve_column(curves: Sequence[Sequence[float]], metric: str = "") -> Any:
+    """Curves on one scale, so that rows compare: whole tens below the lowest and above the highest value.
+
+    metric : that all of them are of; "" where they are of several.
+    """
     values = [value for curve in curves for value in curve] or [0.0, 100.0]
     low, high = 10 * int(min(values) // 10), min(10 * int(max(values) // 10 + 1), 100)
     return st.column_config.LineChartColumn(
@@ -387,7 +390,7 @@ def curve_column(curves: Sequence[Sequence[float]]) -> Any:
         width=_CURVE,
         y_min=low,
         y_max=high,
-        help="The metric of the result after every iteration; of Cola’s strategies on validation queries, from the "
+        help=f"{metric or 'The metric of the result'} after every iteration; of Cola’s strategies on validation queries, from the "
         "untrained strategy on. "
         f"In every row the lower edge is {low} %, the upper edge {high} %.",
     )
@@ -628,7 +631,7 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
     with st.container(key="all-runs"):
         event = ui.wide_table(
             shown,
-            column_config={**config, "curve": curve_column(list(frame["curve"]))},
+            column_config={**config, "curve": curve_column(list(frame["curve"]), shared_metric(frame))},
             column_order=every_column(frame) if everything else list(widths),
             key=TABLE,
             height=min(_ROW * (len(frame) + 1), _MOST_HEIGHT) + (_SCROLL_BAR if scrolls else _EDGE),
@@ -725,7 +728,7 @@ def pick_second(sweep: SeedGroup, others: Sequence[SeedGroup], results: Mapping[
     """Tick a second run, so that the two are compared; those with which there is a paired test come first."""
     said = {each.id: comparable(sweep, each, results) for each in others if each.id != sweep.id}
     order = sorted((each for each in others if each.id in said), key=lambda each: said[each.id] != PAIRED)
-    names = {each.id: f"{shared.whole_label(each)} · {said[each.id]}" for each in order}
+    names = {each.id: f"{shared.label_in_list(each)} · {said[each.id]}" for each in order}
     if not names:
         return
     with st.popover("Compare with …", icon=":material/compare:"):

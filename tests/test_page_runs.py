@@ -184,6 +184,10 @@ def test_run_pickers_and_the_command_say_groups_and_settings(app, made, capsys):
     labels = app("pages/4_Test-Time_Matching.py", run=made.group).selectbox(key="shown").options
     assert sum(said in label for label in labels) == 2  # the seeds, and the transfer check
     assert sum("all 12 groups" in label for label in labels) == 1
+    # A phone shows the first 40 letters: of all runs on one set the same.
+    assert not any("scenes/" in label or "builtin/" in label for label in labels)
+    runs = [label for label in labels if "TTM" in label or " · T = " in label]
+    assert len(runs) > 3 and len({label[:50] for label in runs}) == len(runs)
     cli(["runs", "list", "--all"], standalone_mode=False)
     told = " ".join(capsys.readouterr().out.split())
     assert told.count(said) == 3 and "global variant · T = 2" in told and "all 12 groups" in told
@@ -675,7 +679,7 @@ def test_all_curves_of_the_table_have_one_scale_that_shows_their_shape(app, made
     values = [value for curve in table.value["curve"] for value in curve]
     low, high = (column["type_config"][name] for name in ("y_min", "y_max"))
     assert low <= min(values) < low + 10 and high - 10 <= max(values) <= high
-    assert column["label"] == "curve" and "after every iteration" in column["help"]
+    assert column["label"] == "curve" and column["help"].startswith("GroupMatch after every iteration")
     assert f"the lower edge is {low} %, the upper edge {high} %" in column["help"]
 
 

@@ -104,10 +104,10 @@ def open_run(name: str) -> None:
 def pick_run(store: RunStore, shown: str, key: str, kinds: Collection[str] = KINDS) -> None:
     """A list of these kinds of run, the seeds of a group as one, with a new one on top; nothing while there is none."""
     labels = {NEW: "+ a new run, or choose one"} | {
-        group.id: whole_label(group) for group in all_groups(store, kinds)
+        group.id: label_in_list(group) for group in all_groups(store, kinds)
     }
     if shown not in labels:  # a seed of a group, or somebody else's
-        labels[shown] = whole_label(SeedGroup(shown, [store.get(shown)]))
+        labels[shown] = label_in_list(SeedGroup(shown, [store.get(shown)]))
     if len(labels) == 1:
         return
     st.session_state[key] = shown
@@ -154,11 +154,27 @@ def title_of(sweep: SeedGroup) -> str:
 
 def whole_label(sweep: SeedGroup) -> str:
     """`group_label` with how many groups there were, and the settings."""
+    ran, seed = _ran(sweep)
+    return " · ".join([title_of(sweep), *ran, *seed, f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}"])
+
+
+def label_in_list(sweep: SeedGroup) -> str:
+    """The same where a run is chosen: a phone shows the first 40 letters of it, so that set and model are without the
+    folders of the built-in ones, and what tells runs apart comes next, when they began before all."""
+    title, config = title_of(sweep), sweep.runs[0].config
+    for name, folder in (("benchmark", "scenes/"), ("model", "builtin/")):
+        if (known := config.get(name) or "").startswith(folder):
+            title = title.replace(known, known.removeprefix(folder))
+    ran, seed = _ran(sweep)
+    return " · ".join([title, f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}", *seed, *ran])
+
+
+def _ran(sweep: SeedGroup) -> tuple[list[str], list[str]]:
+    """How many groups a run had, and its settings; and its seed, [] where its title has that, or there are several."""
     first = sweep.runs[0]
     ran = [_groups_in(first.id, any(run.done for run in sweep.runs), first.config), *_settings_said(first)]
-    title, seed = title_of(sweep), f"seed {seed_of(first)}"
-    ran += [seed] * (len(sweep.runs) == 1 and not title.endswith(seed))
-    return " · ".join([title, *ran, f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}"])
+    seed = f"seed {seed_of(first)}"
+    return ran, [seed] * (len(sweep.runs) == 1 and not title_of(sweep).endswith(seed))
 
 
 @st.cache_data(max_entries=4096, show_spinner=False)
