@@ -390,8 +390,8 @@ def curve_column(curves: Sequence[Sequence[float]], metric: str = "") -> Any:
         width=_CURVE,
         y_min=low,
         y_max=high,
-        help=f"{metric or 'The metric of the result'} after every iteration; of Cola’s strategies on validation queries, from the "
-        "untrained strategy on. "
+        help=f"{metric or 'The metric of the result'} after every iteration; of Cola’s strategies on validation "
+        "queries, from the untrained strategy on. "
         f"In every row the lower edge is {low} %, the upper edge {high} %.",
     )
 

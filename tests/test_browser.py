@@ -1834,7 +1834,10 @@ def test_on_a_phone_what_is_done_with_ticked_runs_stays_in_sight(visit, home, mo
         tick = page.locator(f".st-key-tick-{names[-1]} label").bounding_box()
         assert min(tick["width"], tick["height"]) >= 44
         # Its letter and its time made a ticked run's heading longer: its end lay under the tick.
-        head, box = page.locator(f".st-key-open-{names[-1]} p").bounding_box(), tick["x"] + 12.8  # of its padding
+        head, box = (
+            page.locator(f".st-key-open-{names[-1]} p").bounding_box(),
+            tick["x"] + 12.8,
+        )  # of its padding
         assert head["x"] + head["width"] <= box and head["height"] > 30
     finally:
         for name in names:

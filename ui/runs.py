@@ -155,7 +155,9 @@ def title_of(sweep: SeedGroup) -> str:
 def whole_label(sweep: SeedGroup) -> str:
     """`group_label` with how many groups there were, and the settings."""
     ran, seed = _ran(sweep)
-    return " · ".join([title_of(sweep), *ran, *seed, f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}"])
+    return " · ".join(
+        [title_of(sweep), *ran, *seed, f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}"]
+    )
 
 
 def label_in_list(sweep: SeedGroup) -> str:
@@ -163,7 +165,7 @@ def label_in_list(sweep: SeedGroup) -> str:
     folders of the built-in ones, and what tells runs apart comes next, when they began before all."""
     title, config = title_of(sweep), sweep.runs[0].config
     for name, folder in (("benchmark", "scenes/"), ("model", "builtin/")):
-        if (known := config.get(name) or "").startswith(folder):
+        if not sweep.given_name and (known := config.get(name) or "").startswith(folder):
             title = title.replace(known, known.removeprefix(folder))
     ran, seed = _ran(sweep)
     return " · ".join([title, f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}", *seed, *ran])

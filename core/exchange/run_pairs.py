@@ -102,7 +102,7 @@ class _Pair(NamedTuple):
         tested, given = ({}, {}) if apart else _paired_tests(runs, ends, names, store, count)
         whole = tuple(_complete_seeds(run, store) for run in runs)
         shared = {*whole[0]} & {*whole[1]}
-        same, every = runs, ()
+        same, every = runs, tuple[_Ends, ...]()
         if tested and not ends and shared < {*whole[0]} | {*whole[1]}:
             # A and B are of the seeds that B − A is of: of others they were 0.5 points apart beside a difference of 0.
             one, other = (run._replace(runs=[r for r in run.runs if seed_of(r) in shared]) for run in runs)
