@@ -184,7 +184,7 @@ def test_the_p_of_the_headline_is_that_of_the_table_and_decides_with_the_interva
     )
     assert "[right.csv − worse.csv: +2.33 points, 95 % interval, uncorrected: +" in said
     # An interval without 0 stood beside a verdict that there is no difference.
-    assert ". p = 0.016 by itself.]" in said and "cannot tell" not in said
+    assert ". p = 0.016 by itself.]" in said and "cannot tell worse.csv" not in said
 
 
 def test_the_difference_has_one_direction_and_sign_in_headline_table_and_note(app, tmp_path):
