@@ -234,31 +234,35 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
         return _Finding("", _capital(text))
     every = "every line" if len(found) == len(plan["lines"]) else f"all {len(found)} lines that measure it"
     few = f"{len(raised) or 'none'} of {len(found)} measured lines"
-    within = [row[0] for row in raised if row[4] is not None and row[4] <= row[2]]
+    within = [row for row in raised if row[4] is not None and not _side(row)]
+    risen, sunk = (sum(_side(row) == side for row in found) for side in (1, -1))
     lower = sum(row[3] < row[2] for row in found)
-    fallen = [(row[2], row[5]) for row in found if row[3] < row[2] and row[5] is not None]
-    clear, clear_falls = "", ""
-    if within:
-        clear = f", clearly on {len(raised) - len(within)},"
-        clear_falls = f", clearly on {sum(high < before for before, high in fallen)}" if fallen else ""
-        clear_falls += " (clearly: the value before is outside the 95 % interval after)"
+    clear, clear_falls = (f", clearly on {risen},", f", clearly on {sunk}") if within else ("", "")
     in_part = f"it rises on {len(raised)} of {len(found)} lines{clear} and falls on {lower}{clear_falls}"
+    meant = f" {_CLEARLY}" if within else ""
     most, least = (pick(found, key=lambda row: row[3] - row[2]) for pick in (max, min))
     best, worst = (f"{_said(row[0])}: from {_pct(row[2])} to {_pct(row[3])} %" for row in (most, least))
     if agrees and raised and lower:  # the counts are in the verdict
         said = f"{metric} rises most on {best}, and falls most on {worst}."
-        return _Finding(_agrees(len(raised), len(found), in_part), f"{said} {_OTHERS}")
+        return _Finding(_agrees(len(raised), len(found), in_part), f"{said}{meant} {_OTHERS}")
     text = f"test-time matching raises {metric} on {every if len(raised) == len(found) else few}"
     if len(within) > 1:
-        text += f" ({len(raised) - len(within)} clearly: beyond the 95 % interval after)"
+        text += f" ({risen} clearly)"
     text += f", most on {best}" if raised else ""
     if len(within) == 1:
-        text += f"; on {_said(within[0])} the value before lies within the interval after"
-    clearly = f" ({sum(high < before for before, high in fallen)} clearly)" if within and fallen else ""
+        text += f"; on {_said(within[0][0])} the value before lies within the interval after"
+    clearly = f" ({sunk} clearly)" if within else ""
     text += f". It falls on {lower}{clearly}, most on {worst}" if lower else ""
-    return _Finding(_agrees(len(raised), len(found), in_part) if agrees else "", f"{text}.")
+    meant = meant if len(within) > 1 or (within and lower) else ""
+    return _Finding(_agrees(len(raised), len(found), in_part) if agrees else "", f"{text}.{meant}")
 
 
+def _side(row: tuple[str, str, float, float, float | None, float | None]) -> int:
+    """Of a line of `_before_and_after`, whether it clearly rises (1) or falls (-1)."""
+    return _shipped_results._clear_side(row[2], row[4], row[5])
+
+
+_CLEARLY = "Clearly: the value before is outside the 95 % interval after."
 _OTHERS = (
     "These are other models and pictures than the paper's: small models, trained here, on rendered scenes."
 )

@@ -87,6 +87,18 @@ def of_line(line: TableLine) -> list[ShippedRuns]:
     return [] if line.job is None else [each for each in measured() if line.job.same(each.written)]
 
 
+def _clear_side(before: float, low: float | None, high: float | None) -> int:
+    """1 where a value is clearly above what it was before, -1 where clearly below, else 0: `before` is outside the 95 %
+    interval after. low, high : that interval over groups, the mean of the seeds' bounds; None where there is none.
+
+    An interval of the paired difference would be narrower, as both are of the same groups; it takes every group's
+    outcome before and after, and the shipped results hold sums.
+    """
+    if low is None or high is None:
+        return 0
+    return int(low > before) - int(high < before)
+
+
 def _adapted(table: pd.DataFrame) -> list[ShippedRuns]:
     """Test-time matching and SimpleMatch, by iteration (benchmarks/results/ablations.py)."""
     runs = _with_intervals(table).groupby(["kind", "model", "benchmark", "setting"], sort=False)
