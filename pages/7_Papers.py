@@ -85,7 +85,11 @@ def choose() -> str:
     holder = table_html.WORLD if of_world else names[0]
     asked_paper = read_view("paper", names, holder)
     ui.warn_unknown("paper", [asked_paper.unknown], names)
-    return view_field("paper", names, "Tables of", label_visibility="collapsed")
+    # Beside each other on a laptop, whose first screen the figure would leave else.
+    with st.container(horizontal=True, vertical_alignment="center", key="paper-and-claims"):
+        paper = view_field("paper", names, "Tables of", label_visibility="collapsed", width="content")
+        paper_claims.section(paper)
+    return paper
 
 
 def paper_link(short: str) -> None:
@@ -376,11 +380,9 @@ def finding_of(key: str, measured: dict[str, Any], record: dict[str, Any]) -> st
 
 
 def in_markdown(said: table_html._Finding) -> str:
-    """A finding; its verdict on the paper's claim is bold."""
-    bold = f"**{escape_markdown(said.verdict)}:** " if said.verdict else ""
-    return bold + escape_markdown(
-        unbroken(said.text if bold else said.whole).replace("α = ", "α\u00a0=\u00a0")
-    )
+    """A finding without its verdict on the paper's claim, which stands above the table."""
+    text = said._replace(verdict="").whole
+    return escape_markdown(unbroken(text).replace("α = ", "α\u00a0=\u00a0"))
 
 
 def ours_head(name: str, title: str) -> str:
@@ -762,7 +764,6 @@ def page(paper: str, way: Any) -> None:
         runnable(chosen.key, way)
     else:
         printed(short, chosen.key)
-    paper_claims.section(paper)
     ui.cite(None, (short, "Winoground"), NOTE)
 
 

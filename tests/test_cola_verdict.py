@@ -64,7 +64,7 @@ def decided(*named, longer=None, longest=(), epochs=EPOCHS):
 
 def test_without_runs_every_claim_is_open_and_says_that_nothing_is_measured():
     found = decided()
-    assert len(found) == len(CLAIMS) and {c["verdict"] for c in found} == {"left open"}
+    assert len(found) == len(CLAIMS) and {c["verdict"] for c in found} == {"open"}
     assert {c["decided_by"] for c in found} == {"Not measured yet: 0 of 3 seeds."}
 
 
@@ -74,23 +74,23 @@ def test_a_claim_is_confirmed_refuted_or_open_by_its_interval_and_every_seed(tes
     runs += [run(test_set, "linear", s, 4.0 + 0.02 * (s - 1), 0.9) for s in range(3)]
     found = decided(*runs)
     full = of(found, "mm-adapter", "ft-all", "cola_map all")
-    assert full["verdict"] == "confirmed" and full["low"] > 0 and len(full["by_seed"]) == 3
+    assert full["verdict"] == "same" and full["low"] > 0 and len(full["by_seed"]) == 3
     assert full["difference"] == pytest.approx(np.mean(full["by_seed"]), abs=2e-3)
-    assert of(found, "mm-adapter", "linear", "cola_map all")["verdict"] == "left open"
+    assert of(found, "mm-adapter", "linear", "cola_map all")["verdict"] == "open"
     pairs = of(found, "mm-adapter", "ft-all", "multi_object")
     # Two groups of forty fewer, in every seed: 5 points less; the interval of two in forty reaches 0.
     assert pairs["by_seed"] == [-5.0] * 3 and pairs["n"] == 40
-    assert pairs["verdict"] == ("refuted" if pairs["high"] < 0 else "left open")
+    assert pairs["verdict"] == ("different" if pairs["high"] < 0 else "open")
     # A loss is claimed, and 16 of 40 groups are gained: the opposite.
     lost = of(found, "mm-adapter", "base", "forgetting")
-    assert lost["by_seed"] == [40.0] * 3 and lost["verdict"] == "refuted"
+    assert lost["by_seed"] == [40.0] * 3 and lost["verdict"] == "different"
 
 
 def test_the_model_before_is_compared_with_chance_and_needs_no_longer_training(test_set):
     """Half of 40 groups are right, where a quarter would be by chance."""
     runs = [run(test_set, "mm-adapter", s, 4.0, 0.9) for s in range(3)]
     found = of(verdicts([Length(EPOCHS, runs)], 3), "base", "chance", "multi_object")
-    assert found["by_seed"] == [25.0] * 3 and found["verdict"] == "refuted" and found["low"] > 0
+    assert found["by_seed"] == [25.0] * 3 and found["verdict"] == "different" and found["low"] > 0
 
 
 def test_too_few_seeds_leave_a_claim_open_however_large_the_difference(test_set, one_claim):
@@ -98,14 +98,14 @@ def test_too_few_seeds_leave_a_claim_open_however_large_the_difference(test_set,
         run(test_set, name, s, right) for s in range(2) for name, right in (("mm-adapter", 5), ("ft-all", 0))
     ]
     found = of(decided(*runs), "mm-adapter", "ft-all", "cola_map all")
-    assert min(found["by_seed"]) > 0 and found["verdict"] == "left open"
+    assert min(found["by_seed"]) > 0 and found["verdict"] == "open"
     assert found["decided_by"].startswith("2 of 3 seeds are measured")
 
 
 def test_one_seed_on_the_other_side_leaves_a_claim_open(test_set):
     runs = [run(test_set, "mm-adapter", s, 4.0, g) for s, g in enumerate((1.0, 1.0, 0.45))]
     found = of(decided(*runs), "mm-adapter", "base", "multi_object")
-    assert found["difference"] > 30 and found["verdict"] == "left open"
+    assert found["difference"] > 30 and found["verdict"] == "open"
     assert found["by_seed"] == [50.0, 50.0, -5.0]
 
 
@@ -116,7 +116,7 @@ def test_one_combination_on_the_other_side_leaves_a_claim_of_unseen_queries_open
         one.after["cola_map"] = np.where(cubes, one.before["cola_map"] - 1, one.after["cola_map"])
     found = of(decided(*runs), "mm-adapter", "base", "cola_map unseen")
     assert found["by_combination"]["green cube"] == pytest.approx(-1) and len(found["by_combination"]) == 4
-    assert found["verdict"] == "left open" and "green cube -1.0" in found["decided_by"]
+    assert found["verdict"] == "open" and "green cube -1.0" in found["decided_by"]
     assert found["decided_by"].startswith("The interval and combinations lie on both sides of 0;")
     claim = next(c for c in CLAIMS if c.measure == "cola_map unseen")
     clear = {"low": 1.0, "high": 9.0, "by_seed": [4.0, 5.0]}
@@ -130,7 +130,7 @@ def test_three_seeds_that_agree_by_chance_leave_a_claim_open(test_set):
     found = of(decided(*runs), "mm-adapter", "base", "multi_object")
     assert found["by_seed"] == [50.0, 10.0, 2.5]
     # Student's t of three seeds alone: 20.8 -+ 4.303 * 25.5 / sqrt(3) is -42.5 to +84.2.
-    assert found["low"] < 0 < found["high"] and found["verdict"] == "left open"
+    assert found["low"] < 0 < found["high"] and found["verdict"] == "open"
     assert found["decided_by"].startswith("The interval lies on both sides of 0;")
 
 
@@ -242,14 +242,14 @@ def test_nothing_is_decided_before_both_have_trained_for_longer(test_set, worse,
     adapter, full = measured
     longer = [*seeds_of(test_set, "mm-adapter", 1.0, adapter), *seeds_of(test_set, "ft-all", 4.0, full)]
     found = worse(*longer)
-    assert found["verdict"] == "left open" and found["high"] < 0 and "epochs" not in found
+    assert found["verdict"] == "open" and found["high"] < 0 and "epochs" not in found
     said = f"The opposite holds with the protocol's epochs, but runs of more epochs are owed of {owed};"
     assert found["decided_by"].startswith(said)
 
 
 def test_a_claim_is_decided_by_the_longer_training_which_the_protocols_stands_beside(test_set, worse):
     found = worse(*seeds_of(test_set, "mm-adapter", 1.0), *seeds_of(test_set, "ft-all", 4.0))
-    assert found["verdict"] == "refuted" and found["epochs"] == 8
+    assert found["verdict"] == "different" and found["epochs"] == 8
     protocol = found["shorter"][4]
     assert protocol["high"] < 0 and found["difference"] == protocol["difference"]
     assert found["decided_by"].startswith("With 4 epochs, too: -")
@@ -261,13 +261,13 @@ def test_what_as_much_more_training_would_undo_is_left_open(test_set, worse):
     change = found["difference"] - found["shorter"][4]["difference"]
     more = found["doubled_again"]
     assert more["difference"] == pytest.approx(found["difference"] + change, abs=2e-3)
-    assert found["high"] < 0 < more["high"] and found["verdict"] == "left open"
+    assert found["high"] < 0 < more["high"] and found["verdict"] == "open"
     assert found["decided_by"].startswith(
         f"The opposite holds, but another doubling like the last might undo it ({more['difference']:+.1f} ["
     )
     little = worse(*seeds_of(test_set, "mm-adapter", 1.1), *seeds_of(test_set, "ft-all", 4.0))
     assert little["difference"] < little["doubled_again"]["difference"] < little["doubled_again"]["high"] < 0
-    assert little["verdict"] == "refuted"
+    assert little["verdict"] == "different"
 
 
 def test_a_change_that_seeds_do_not_share_leaves_a_claim_open(test_set, one_claim):
@@ -280,7 +280,7 @@ def test_a_change_that_seeds_do_not_share_leaves_a_claim_open(test_set, one_clai
     expected = 2 * np.array(found["by_seed"]) - found["shorter"][4]["by_seed"]
     assert more["by_seed"] == pytest.approx(expected, abs=3e-3)
     assert max(found["by_seed"]) < 0 < max(more["by_seed"])
-    assert found["high"] < 0 and more["difference"] < 0 and found["verdict"] == "left open"
+    assert found["high"] < 0 and more["difference"] < 0 and found["verdict"] == "open"
 
 
 def test_a_verdict_that_the_shortest_training_contradicts_says_so(test_set, worse):
@@ -304,13 +304,13 @@ def test_what_an_interval_without_caution_would_say_stands_beside_each_claim(tes
     usual = found["usual"]
     assert found["low"] < usual["low"] < found["difference"] < usual["high"] < found["high"]
     assert "By that one no verdict would be another, and 0 would say" in cola._history([found])
-    other = {**found, "usual": {**usual, "verdict": "left open"}}
-    assert f"1 verdict would be another ({found['says'].rstrip('.')}: left open)" in cola._history([other])
+    other = {**found, "usual": {**usual, "verdict": "open"}}
+    assert f"1 verdict would be another ({found['says'].rstrip('.')}: open)" in cola._history([other])
 
 
 def test_what_turns_round_by_the_last_doubling_is_left_open(test_set, worse):
     found = worse(*seeds_of(test_set, "mm-adapter", 4.0), *seeds_of(test_set, "ft-all", 1.0))
-    assert found["verdict"] == "left open" and found["shorter"][4]["high"] < 0 < found["low"]
+    assert found["verdict"] == "open" and found["shorter"][4]["high"] < 0 < found["low"]
     assert found["decided_by"].startswith(
         "It holds, but the opposite before the last doubling; with 4 epochs, the opposite: -"
     )
@@ -321,7 +321,7 @@ def test_what_the_protocols_epochs_leave_undecided_the_longer_training_decides(t
     (found,) = decided(
         *runs, longer=[*seeds_of(test_set, "mm-adapter", 4.0), *seeds_of(test_set, "ft-all", 1.0)]
     )
-    assert found["shorter"][4]["difference"] == 0 and found["low"] > 0 and found["verdict"] == "confirmed"
+    assert found["shorter"][4]["difference"] == 0 and found["low"] > 0 and found["verdict"] == "same"
     assert found["decided_by"].startswith("With 4 epochs: +0.0 [")
 
 
@@ -330,7 +330,7 @@ def test_the_longest_training_decides_beside_the_one_before_it(test_set, worse):
     both = [*seeds_of(test_set, "mm-adapter", 4.0), *seeds_of(test_set, "ft-all", 4.0)]
     best = [*seeds_of(test_set, "mm-adapter", 4.0), *seeds_of(test_set, "ft-all", 1.0)]
     found = worse(*both, longest=best)
-    assert found["verdict"] == "confirmed" and found["epochs"] == 16 and set(found["shorter"]) == {4, 8}
+    assert found["verdict"] == "same" and found["epochs"] == 16 and set(found["shorter"]) == {4, 8}
     low, none = (found["shorter"][n]["difference"] for n in (4, 8))
     assert low < 0 == none < found["difference"]
     assert found["decided_by"].startswith(
@@ -342,7 +342,7 @@ def test_the_longest_training_decides_beside_the_one_before_it(test_set, worse):
 def test_a_length_that_one_side_lacks_decides_nothing(test_set, worse):
     both = [*seeds_of(test_set, "mm-adapter", 1.0), *seeds_of(test_set, "ft-all", 4.0)]
     alone = worse(*both, longest=seeds_of(test_set, "mm-adapter", 9.0))
-    assert alone["verdict"] == "refuted" and alone["epochs"] == 8 and set(alone["shorter"]) == {4}
+    assert alone["verdict"] == "different" and alone["epochs"] == 8 and set(alone["shorter"]) == {4}
     # Of the strategy that has trained for longer its own last doubling is told.
     assert "16 epochs instead of 8 change MM-Adapter's" in alone["decided_by"]
     assert "8 epochs instead of 4 change FT all's" in alone["decided_by"]

@@ -400,13 +400,13 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
     pd.DataFrame(rows).to_csv(tmp_path / "results/cola.csv", index=False)
     known = {
         "says": "A claim.",
-        "verdict": "confirmed",
+        "verdict": "same",
         "difference": 3.0,
         "low": 1.0,
         "high": 5.0,
         "decided_by": "So.",
     }
-    unknown = {"says": "Another.", "verdict": "left open", "decided_by": "Not measured yet: 0 of 3 seeds."}
+    unknown = {"says": "Another.", "verdict": "open", "decided_by": "Not measured yet: 0 of 3 seeds."}
     longer = known | {
         "says": "A third.",
         "difference": -3.0,
@@ -425,15 +425,15 @@ def test_measured_strategies_stand_beside_the_papers(app, monkeypatch, tmp_path)
     assert own.loc["MM-Adapter, in the paper", "Cola mAP, all"] == "46.8"  # [Cola] Table 1, CLIP on GQA
     assert own.loc["chance", "Cola mAP, all"] == "16.0" and own.loc["MM-Adapter", "seeds"] == "3"
     assert len(test.get("plotly_chart")) == 2  # ours and the paper's
-    assert "**2 confirmed, 1 left open** (4 of 21 runs are measured)" in text(test)
+    assert "**2 same, 1 open** (4 of 21 runs are measured)" in text(test)
     assert "longer training would not undo it." in text(test)
     # The whole rule could not be read above the claims.
-    (claims,) = [e for e in test.expander if e.label.startswith("Claims of the papers")]
+    (claims,) = [e for e in test.expander if e.label.startswith("Is it the same here")]
     rule = "The rule as it is. 1 of the verdicts says the opposite of what 16 epochs said clearly."
     assert [m.value for m in test.markdown if rule in m.value] == [claims.markdown[1].value]
-    assert "A claim. **Confirmed**, +3.0 (+1.0 to +5.0) points. So." in text(test)
-    assert "A third. **Confirmed**, -3.0 (-5.0 to -1.0) points after 32 epochs. So." in text(test)
-    assert "Another. **Left open**. Not measured yet: 0 of 3 seeds." in text(test)
+    assert "A claim. **Same**, +3.0 (+1.0 to +5.0) points. So." in text(test)
+    assert "A third. **Same**, -3.0 (-5.0 to -1.0) points after 32 epochs. So." in text(test)
+    assert "Another. **Open**. Not measured yet: 0 of 3 seeds." in text(test)
     assert "in the paper MM-Adapter, 48.9 % (before 39.1 %, no intervals printed)" in text(
         test
     )  # [Cola] Table 1

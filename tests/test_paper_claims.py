@@ -27,17 +27,17 @@ def test_every_claim_names_its_place_in_a_paper_and_has_figures_or_says_what_it_
         paper, _, place = claim["source"].partition(", ")
         assert paper in ("TTM", "VGPT") and any(word in place for word in ("section", "Table", "Figure"))
         if not claim["figures"]:
-            assert claim["verdict"] == "left open" and "It takes" in claim["decided_by"]
+            assert claim["verdict"] == "open" and "It takes" in claim["decided_by"]
 
 
 @pytest.mark.parametrize(
     ("sides", "expected"),
     [
-        ((1, 1), "confirmed"),
-        ((1, 0), "left open"),
-        ((1, -1), "refuted"),
-        ((0, 0), "left open"),
-        ((), "left open"),
+        ((1, 1), "same"),
+        ((1, 0), "open"),
+        ((1, -1), "different"),
+        ((0, 0), "open"),
+        ((), "open"),
     ],
 )
 def test_one_set_that_is_clearly_the_other_way_refutes_and_all_have_to_confirm(sides, expected):
@@ -94,4 +94,4 @@ def test_the_clear_rises_and_falls_of_the_claims_add_up_to_those_of_the_headline
 def test_a_claim_that_has_no_figure_is_left_open(monkeypatch):
     monkeypatch.setattr(paper_claims, "CLAIMS", (Claim("x.", "TTM, Table 1", paper_claims.beyond_people),))
     (claim,) = paper_claims.record()["claims"]
-    assert claim["verdict"] == "left open" and claim["figures"] == []
+    assert claim["verdict"] == "open" and claim["figures"] == []

@@ -1,9 +1,8 @@
-"""What a paper claims and what is found here, claim by claim, below its tables."""
+"""What a paper claims and what is found here, claim by claim, above its tables."""
 
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +13,7 @@ from core.base.text import _pct, _signed, _signed_range
 from core.figures.text import escape_markdown
 from core.papers.table_html import PAPERS
 from ui.formatting import true_minus
-from ui.retrieval_table import _verdict_record
+from ui.retrieval_table import _counted_verdicts, _verdict_record
 
 _FIRST = 5  # claims that stand first; the others are opened
 _COLA_RULE = (
@@ -26,7 +25,6 @@ _FIGURES_RULE = (
     "Here: the built-in world, on groups of its test sets. Differences are in points, over seeds where a model is "
     "trained; all have 95 % intervals, and no group is tied where no ties are named. {}"
 )
-_SAME = {"confirmed": "same", "refuted": "different", "left open": "open"}
 
 
 def section(paper: str) -> None:
@@ -34,11 +32,10 @@ def section(paper: str) -> None:
     short, (claims, rule) = PAPERS.get(paper, ""), _claims_of(PAPERS.get(paper, ""))
     if not claims:
         return
-    counts = Counter(_SAME[claim["verdict"]] for claim in claims)
-    said = ", ".join(f"{counts[name]} {name}" for name in _SAME.values() if counts[name])
-    fold = st.expander(f"Is it the same here, claim by claim? {said}", icon=":material/fact_check:")
+    said = _counted_verdicts(claims)
+    fold = st.expander(f"The same here? {said}", icon=":material/fact_check:")
     with fold, st.container(key="paper-claims"):
-        order = ("refuted", "confirmed", "left open")  # else the five in sight would all be confirmed
+        order = ("different", "same", "open")  # else the five in sight would all be the same
         claims.sort(key=lambda claim: order.index(claim["verdict"]))
         st.table(_rows(claims[:_FIRST]))
         others, key = claims[_FIRST:], f"all-claims-{short}"  # another paper's are opened by themselves
@@ -68,7 +65,7 @@ def _rows(claims: list[Mapping[str, Any]]) -> list[dict[str, str]]:
             "claim": escape_markdown(claim["says"].rstrip(".")),
             "paper": str(claim["source"]).partition(", ")[2],
             "here": _here(claim),
-            "verdict": _SAME[claim["verdict"]],
+            "verdict": claim["verdict"],
         }
         for claim in claims
     ]

@@ -29,6 +29,7 @@ import pandas as pd
 from scipy.stats import norm
 
 from benchmarks.results.cola_verdict import (
+    OPEN,
     WORDS,
     Length,
     MeasuredRun,
@@ -375,7 +376,7 @@ _RULE = (
     "A claim is decided where three things hold. First, after the longest training the difference is clear: its 95 % "
     "interval and every seed lie on the same side of 0 (of unseen combinations each of the four, too). Second, twice "
     "as long a training would not undo it, were its effect that of the last doubling. Third, half as long a training "
-    "does not say the opposite. Otherwise it is left open."
+    "does not say the opposite. Otherwise it is open."
 )
 
 
@@ -400,11 +401,11 @@ def _corrected(claims: Sequence[Mapping[str, Any]]) -> str:
     widths = [(claim["high"] - claim["low"]) / (2 * norm.ppf(0.975)) for claim in claims]
     p_values = [2 * norm.sf(abs(claim["difference"]) / se) for claim, se in zip(claims, widths, strict=True)]
     corrected = zip(claims, Comparison.corrected(p_values), strict=True)
-    decided = [(claim["says"].rstrip("."), p) for claim, p in corrected if claim["verdict"] != "left open"]
+    decided = [(claim["says"].rstrip("."), p) for claim, p in corrected if claim["verdict"] != OPEN]
     lost = [says for says, p in decided if p >= _LEVEL]
     return (
         f" Were all {len(claims)} claims tested together (p from the intervals as of a normal distribution, Holm's "
-        f"correction), {len(lost)} of the {len(decided)} decided ones would be left open{': ' if lost else ''}"
+        f"correction), {len(lost)} of the {len(decided)} decided ones would be open{': ' if lost else ''}"
         f"{'; '.join(lost)}."
     )
 

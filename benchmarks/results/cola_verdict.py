@@ -1,11 +1,11 @@
-"""The paper's claims on the built-in world: each confirmed, refuted or left open, from the records of runs alone.
+"""The paper's claims on the built-in world: each the same here, different or open, from the records of runs alone.
 
 A claim compares two strategies on one measure, query by query (group by group), means over seeds, after ever longer
 training: the protocol's epochs, which validation may end early, then twice as many and twice those, all of them
-trained. The longest that both have trained decides. A claim is confirmed where the paired 95 % interval over seeds and
-queries (or groups), every seed and, of the unseen queries, every combination they ask for lie on its side of 0 (queries
-for one colour and shape count as one that was asked several times); refuted where all lie on the other; and else left
-open: three seeds that agree by chance are no answer for a fourth.
+trained. The longest that both have trained decides. A claim is the same here where the paired 95 % interval over seeds
+and queries (or groups), every seed and, of the unseen queries, every combination they ask for lie on its side of 0
+(queries for one colour and shape count as one that was asked several times); different where all lie on the other; and
+else open: three seeds that agree by chance are no answer for a fourth.
 More training must not undo it: all of this has to hold, too, of what there would be had another doubling changed every
 query (or group) of every seed as the last one did, and the length before must not say the opposite.
 What decided it is read off the same records: the words of the queries, seen and unseen, and how the training ended.
@@ -29,7 +29,8 @@ from core.scenes.world import HELD_OUT_COMBINATIONS
 from core.scorers.cola_config import GROUP_RESULTS, STRATEGIES
 from core.scoring.retrieval import first_images
 
-CONFIRMED, REFUTED, OPEN = "confirmed", "refuted", "left open"
+# In the words of the pages: the same here as in the paper, different, or open.
+SAME, DIFFERENT, OPEN = "same", "different", "open"
 CHANCE = "chance"  # in the place of a strategy: what answers drawn at random are worth
 # What queries name, besides a shape; some name both of the last two.
 WORDS = ("colours alone", "sizes", "materials")
@@ -301,11 +302,11 @@ def _decided(claim: _Claim, measured: _Measured) -> tuple[dict[str, Any], str]:
     side, reason = _decision(claim, measured, record)
     first = next(iter(record.get("shorter", {}).values()), None)
     turned = bool(side) and first is not None and _side(claim, first) == -side
-    return {**record, "verdict": {1: CONFIRMED, -1: REFUTED, 0: OPEN}[side], "turned": turned}, reason
+    return {**record, "verdict": {1: SAME, -1: DIFFERENT, 0: OPEN}[side], "turned": turned}, reason
 
 
 def _decision(claim: _Claim, measured: _Measured, found: Mapping[str, Any]) -> tuple[int, str]:
-    """1 confirmed, -1 refuted, 0 left open, and why. found : the claim's record so far."""
+    """1 the same, -1 different, 0 open, and why. found : the claim's record so far."""
     if len(found["by_seed"]) < measured.seeds:
         return 0, f"{len(found['by_seed'])} of {measured.seeds} seeds are measured"
     side = _side(claim, found)

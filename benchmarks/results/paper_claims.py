@@ -3,13 +3,13 @@
     python -m benchmarks.results.paper_claims
 
 Writes assets/results/paper_claims.json from the figures that are in assets/results, and measures nothing itself: a
-claim without such a figure is left open, and says what it would take. Claims of Cola, which runs were made for, are in
+claim without such a figure is open, and says what it would take. Claims of Cola, which runs were made for, are in
 `cola_verdict`.
 
 The rule, the same for all: test-time matching changes a value clearly where the value before is outside of the 95 %
-interval after, by the function that counts the lines of the headline on the page; of two values, or a value and its chance level, the difference is
-clear where the intervals have nothing in common. A claim about several sets is confirmed where all of
-them are clear, refuted where one is clearly the other way, and else left open.
+interval after, by the function that counts the lines of the headline on the page; of two values, or a value and its
+chance level, the difference is clear where the intervals have nothing in common. A claim about several sets is the same
+here where all of them are clear, different where one is clearly the other way, and else open.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ import numpy as np
 import pandas as pd
 import scipy.special
 
-from benchmarks.results.cola_verdict import CONFIRMED, OPEN, REFUTED
+from benchmarks.results.cola_verdict import DIFFERENT, OPEN, SAME
 from core.base.text import counted
 from core.metrics.group_metrics import GLOBAL_MATCH, GROUP_MATCH, GROUP_SCORE, TEXT_SCORE
 from core.papers._shipped_results import _clear_side, _with_intervals
@@ -160,7 +160,7 @@ def named(model: str) -> str:
 
 def verdict(sides: Iterable[int]) -> str:
     sides = list(sides)
-    return REFUTED if -1 in sides else CONFIRMED if sides and min(sides) == 1 else OPEN
+    return DIFFERENT if -1 in sides else SAME if sides and min(sides) == 1 else OPEN
 
 
 # --- Test-Time Matching --------------------------------------------------------------------------------------------

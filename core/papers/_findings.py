@@ -247,14 +247,13 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
         return _Finding(_agrees(len(raised), len(found), in_part), f"{said}{meant} {_OTHERS}")
     text = f"test-time matching raises {metric} on {every if len(raised) == len(found) else few}"
     if len(within) > 1:
-        text += f" ({risen} clearly)"
+        text += f" ({risen} clearly: beyond the 95 % interval after)"
     text += f", most on {best}" if raised else ""
     if len(within) == 1:
         text += f"; on {_said(within[0][0])} the value before lies within the interval after"
     clearly = f" ({sunk} clearly)" if within else ""
     text += f". It falls on {lower}{clearly}, most on {worst}" if lower else ""
-    meant = meant if len(within) > 1 or (within and lower) else ""
-    return _Finding(_agrees(len(raised), len(found), in_part) if agrees else "", f"{text}.{meant}")
+    return _Finding(_agrees(len(raised), len(found), in_part) if agrees else "", f"{text}.")
 
 
 def _side(row: tuple[str, str, float, float, float | None, float | None]) -> int:
