@@ -486,6 +486,15 @@ def test_a_damaged_open_clip_folder_is_one_sentence(tiny_open_clip_folder, tmp_p
         ("/no/such/folder", "There is no folder /no/such/folder"),
         ("some/deep/folder", "There is no folder some/deep/folder"),
         ("what is this", "neither an existing folder nor a valid hub name"),
+        # The hub came first, and only then that no model here is called so.
+        (
+            "nomodel",
+            r"No model is called 'nomodel' here; known: builtin/blind-lm, .* A model of the hub is USER",
+        ),
+        (
+            "siglipp",
+            r"No model is called 'siglipp' here; did you mean 'builtin/siglip'\?.*\(The Hugging Face hub can",
+        ),
         ("what is this?", "asks for an option that no score has"),
         (
             "openai/clip-vit-base-patch32",

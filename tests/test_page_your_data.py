@@ -807,6 +807,16 @@ def test_scores_with_names_of_pictures_and_sentences_get_the_form_of_columns(app
     assert "200 groups of 2×2" in text(test)
 
 
+def test_columns_whose_names_say_nothing_are_called_a_guess_by_position(app):
+    """They were called scores as surely as columns with the names of scores."""
+    rows = [f"{g},{i},{j},{0.5 + (i == j)}" for g, i, j in product(range(6), (0, 1), (0, 1))]
+    test = fine(uploaded(app, "f.csv", "\n".join(["foo,bar,baz,qux", *rows]).encode()))
+    (said,) = [each for each in said_of(test) if "looks like" in each]
+    assert said.endswith("What is chosen for group, image and caption is a guess by position; please check.")
+    named = fine(uploaded(app, "n.csv", foreign("item,picture,sentence,similarity")))
+    assert not [each for each in said_of(named) if "guess" in each]
+
+
 def test_a_table_taken_for_images_with_a_column_of_numbers_can_be_called_scores_too(app):
     """Whole numbers of no name that scores have: the page cannot know."""
     rating = lambda g, i, j: 1 + 3 * (i == j)  # noqa: E731

@@ -637,6 +637,17 @@ def test_scores_under_other_headers_are_asked_for_their_columns_and_measured(app
     assert (own["Value (%)"], own["Source"]) == ("100.00 [99.08, 100.00]", "b.csv")
 
 
+def test_a_file_of_too_few_groups_for_the_chosen_set_is_told_so_and_has_no_place(app, tmp_path):
+    """A file of scores names no benchmark: of 120 groups it is none of Winoground's 400."""
+    path = tmp_path / "a.csv"
+    write_scores(path, np.tile(np.eye(2), (120, 1, 1)))
+    test = opened(app, "group_score")
+    field_of(test).upload("a.csv", path.read_bytes()).run()
+    (said,) = [each.value.replace("\\", "") for each in test.error]
+    assert "names no benchmark and has 120 groups of 2x2, where Winoground has 400" in said
+    assert "yours" not in set(systems(test)["What it is"])
+
+
 def test_all_mistakes_of_a_file_are_listed_and_gone_with_the_next_one(app, tmp_path):
     path = tmp_path / "a.csv"
     write_scores(path, np.tile(np.eye(2), (400, 1, 1)))

@@ -87,6 +87,10 @@ def _looks_renamed(guess: _ScoreColumns, name: str, table: Table) -> str:
     needed = _NEEDED
     if guess._pairs is not None:
         needed = f"It has scores of several models; choose those of one. {guess.read_as}"
+    if guess._by_position:
+        *more, last = guess._by_position
+        which = f"{', '.join(more)} and {last}" if more else last
+        needed += f" What is chosen for {which} is a guess by position; please check."
     return f"{name} looks like scores under other headers ({', '.join(table.columns)}). {needed}"
 
 

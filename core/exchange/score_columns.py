@@ -154,6 +154,12 @@ class _ScoreColumns(NamedTuple):
         return any(map(_is_score_name, self.scores))
 
     @property
+    def _by_position(self) -> list[str]:
+        """Which of group, image and caption are guessed by the place of their columns alone, which no name says."""
+        held = ((meaning, getattr(self, meaning)) for meaning in ("group", "image", "caption"))
+        return [m for m, name in held if name and not re.fullmatch(_MEANINGS[m], name.strip().lower())]
+
+    @property
     def _is_wide(self) -> bool:
         return not self.caption
 

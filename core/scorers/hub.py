@@ -72,10 +72,26 @@ def locate(name: str) -> Path:
 
 
 def _from_hub(name: str) -> Path:
-    folder = snapshot(name, (*TRANSFORMERS_FILES, "open_clip_config.json"), "*.safetensors")
+    try:
+        folder = snapshot(name, (*TRANSFORMERS_FILES, "open_clip_config.json"), "*.safetensors")
+    except InputError as error:
+        if "/" in name:
+            raise
+        raise _called_by_nobody(name, error) from None
     if has_weights(folder) or not (folder / "open_clip_config.json").is_file():
         return folder
     return snapshot(name, OPEN_CLIP_FILES, "open_clip_*.safetensors")
+
+
+def _called_by_nobody(name: str, of_hub: InputError) -> InputError:
+    """Of a name without a user, as few models of the hub have: rather one of the built-in models was meant, whose names
+    come first, and then why the hub was of no help. of_hub : what it said."""
+    known = [*builtin_models(), *_trained_strategies()]
+    hint = str(unknown_name("model", f"builtin/{name}", known)).partition("; ")[2]
+    reason = str(of_hub).partition("; ")[0].partition(", or ")[0]
+    return InputError(
+        f"No model is called {name!r} here; {hint} A model of the hub is USER/NAME. ({reason}.)"
+    )
 
 
 def snapshot(name: str, patterns: Sequence[str], need: str) -> Path:
