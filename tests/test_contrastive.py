@@ -489,11 +489,11 @@ def test_a_damaged_open_clip_folder_is_one_sentence(tiny_open_clip_folder, tmp_p
         # The hub came first, and only then that no model here is called so.
         (
             "nomodel",
-            r"No model is called 'nomodel' here; known: builtin/blind-lm, .* A model of the hub is USER",
+            r"^No model is called 'nomodel' here, and the Hugging Face hub can.*; known: builtin/blind-lm, ",
         ),
         (
             "siglipp",
-            r"No model is called 'siglipp' here; did you mean 'builtin/siglip'\?.*\(The Hugging Face hub can",
+            r"^No model is called 'siglipp' here, and the Hugging Face hub can.*; did you mean 'builtin/siglip'\?$",
         ),
         ("what is this?", "asks for an option that no score has"),
         (

@@ -84,14 +84,12 @@ def _from_hub(name: str) -> Path:
 
 
 def _called_by_nobody(name: str, of_hub: InputError) -> InputError:
-    """Of a name without a user, as few models of the hub have: rather one of the built-in models was meant, whose names
-    come first, and then why the hub was of no help. of_hub : what it said."""
+    """Of a name without a user, as few models of the hub have: rather one of the built-in models was meant. of_hub :
+    why the hub was of no help, as it said it."""
     known = [*builtin_models(), *_trained_strategies()]
     hint = str(unknown_name("model", f"builtin/{name}", known)).partition("; ")[2]
     reason = str(of_hub).partition("; ")[0].partition(", or ")[0]
-    return InputError(
-        f"No model is called {name!r} here; {hint} A model of the hub is USER/NAME. ({reason}.)"
-    )
+    return InputError(f"No model is called {name!r} here, and {reason.replace('The ', 'the ', 1)}; {hint}")
 
 
 def snapshot(name: str, patterns: Sequence[str], need: str) -> Path:
