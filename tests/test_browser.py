@@ -931,6 +931,7 @@ def test_on_a_phone_the_groups_that_a_run_changed_are_a_list_with_pictures_and_o
     assert len(pictures) == 10 and all(40 < box["width"] < 80 for box in pictures)
     rows.get_by_role("button", name="Next").click()
     rows.get_by_text("6–10 of 59").wait_for()
+    settle(page)  # rows of the list before stand below these until then
     second = page.locator("[class*=st-key-row-fixed] button").nth(1)
     name = second.text_content().removeprefix("Show ")
     page.locator(".st-key-compact-gallery-fixed [data-testid=stGridCell]").nth(1).click()
