@@ -36,11 +36,8 @@ if TYPE_CHECKING:
 GROUPS_PAGE = "pages/1_Groups.py"
 MARGIN = "margin"  # the address of the groups' page has it
 ALL_GROUPS: dict[str, object] = {"verdict": [], MARGIN: "", "group": None, "q": "", "page": 1}
-_PHONE, _GROUPS, _METRIC = (
-    356,
-    64,
-    98,
-)  # pixels: the table on a phone of 390; columns of it, the last at least
+_PHONE = 356  # pixels: the table on a phone of 390
+_GROUPS, _METRIC = 64, 98  # its columns, of a metric at least
 FOLDED = "Intervals, chance levels and ties in numbers"
 LEAD = (
     "GroupScore needs every row and column right, GroupMatch only the best matching as a whole; the margin says how "

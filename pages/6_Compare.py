@@ -335,6 +335,24 @@ def columns_of(
         test: "p (Holm)",
         **{key: winner_text(key, sides).removesuffix(" right") for key in WINNERS},
     }
+    helps = helps_of(sides, by, (apart, alone, test), compared)
+    left: dict[str, Any] = dict.fromkeys(
+        (apart, "B − A: 95 %", test, alone), "left"
+    )  # the end of a p was cut on a phone
+    config = {
+        name: st.column_config.Column(heads.get(name), help=helps.get(name), alignment=left.get(name))
+        for name in [*measured, *rest]
+    }
+    orders = ([name for name in dict.fromkeys(order) if name in table] for order in (measured, rest))
+    return Columns(config, *orders, (a.column, b.column))
+
+
+def helps_of(
+    sides: tuple[Side, Side], by: str, clustered: tuple[str, str, str], compared: Iterable[str]
+) -> dict[str, str]:
+    """What heads of the table say when they are pointed at. clustered : the columns of interval, p and corrected p."""
+    apart, alone, test = clustered
+    a, b = sides
     helps = {
         "B − A: 95 %": PAIRED_INTERVAL,
         "p": UNCORRECTED,
@@ -351,16 +369,7 @@ def columns_of(
     }
     if by:
         helps[apart] = interval_to_quote(by)
-    helps |= {a.column: names[0], b.column: names[1], "B − A": f"{names[1]} − {names[0]}"}
-    left: dict[str, Any] = dict.fromkeys(
-        (apart, "B − A: 95 %", test, alone), "left"
-    )  # the end of a p was cut on a phone
-    config = {
-        name: st.column_config.Column(heads.get(name), help=helps.get(name), alignment=left.get(name))
-        for name in [*measured, *rest]
-    }
-    orders = ([name for name in dict.fromkeys(order) if name in table] for order in (measured, rest))
-    return Columns(config, *orders, (a.column, b.column))
+    return helps | {a.column: names[0], b.column: names[1], "B − A": f"{names[1]} − {names[0]}"}
 
 
 def difference_table(table: pd.DataFrame, columns: Columns, order: list[str]) -> None:

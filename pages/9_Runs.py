@@ -1221,7 +1221,8 @@ def own_gains(pair: _Pair, store: RunStore) -> str:
         lines.append(f"**{side}** {'; '.join(told) or _no_gain_said(sweep)}")
     if not measured:
         return ""
-    where = "each on its own groups" if pair.in_common is None else f"on all its {max(counts)} groups"
+    # One run is listed where the other's groups are those of both.
+    where = f"on all its {max(counts)} groups" if len(lines) == 1 else "each on its own groups"
     head = f"Gains, after minus before in points, {where} (in brackets: 95 % intervals, paired):"
     return "  \n".join([head, *lines])
 
@@ -1471,22 +1472,27 @@ def means(both: Mapping[str, SeedGroup], pair: _Pair, metric: str, store: RunSto
     st.markdown(difference_over_seeds(ends, metric))
 
 
+def nothing_yet(store: RunStore) -> None:
+    """Where there are no runs: the ways to some."""
+    asked_runs(())
+    st.info(
+        "No runs yet. Start one: it takes about a minute with the built-in model.",
+        icon=":material/directions_run:",
+    )
+    with st.container(horizontal=True):
+        button: dict[str, Any] = {"type": "primary", "icon": ":material/trending_up:"}
+        ui.page_button("Run test-time matching", shared.TTM_PAGE, {"run": shared.NEW}, **button)
+        button = {"icon": ":material/visibility:"}
+        ui.page_button("See a finished run", shared.TTM_PAGE, {"run": EXAMPLE}, **button)
+        bring_in(store)
+
+
 def page() -> None:
     st.session_state["confirming"] = False
     store = ui.VisitorStore()
     sweeps = shared.all_groups(store, None)
     if not sweeps:
-        asked_runs(())
-        st.info(
-            "No runs yet. Start one: it takes about a minute with the built-in model.",
-            icon=":material/directions_run:",
-        )
-        with st.container(horizontal=True):
-            button: dict[str, Any] = {"type": "primary", "icon": ":material/trending_up:"}
-            ui.page_button("Run test-time matching", shared.TTM_PAGE, {"run": shared.NEW}, **button)
-            button = {"icon": ":material/visibility:"}
-            ui.page_button("See a finished run", shared.TTM_PAGE, {"run": EXAMPLE}, **button)
-            bring_in(store)
+        nothing_yet(store)
         return
     sweeps = listed(sweeps)
     steps = [[store.steps(run.id) for run in sweep.runs] for sweep in sweeps]

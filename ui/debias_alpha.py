@@ -359,15 +359,10 @@ def _drawn(study: AlphaStudy, metric: str) -> str:
     return f"Shaded: 95 % band; {dotted}; {best}. Press to move alpha."
 
 
-def is_constant(study: AlphaStudy) -> bool:
-    """Whether a prior prefers no caption of any group."""
-    return not np.ptp(study.prior, axis=1).any()
-
-
 def scenario_text(study: AlphaStudy) -> str:
     """Which of the two scenarios a set with false captions is, or that its groups cannot tell; of a prior that is the
     same for all captions of a group, that it changes nothing."""
-    return _TIED if is_constant(study) else _SCENARIOS[study.frequency.scenario]
+    return _TIED if study._is_constant else _SCENARIOS[study.frequency.scenario]
 
 
 def _controls(study: AlphaStudy) -> tuple[float, str]:

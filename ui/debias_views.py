@@ -35,7 +35,7 @@ from ui.debias import (
     shipped_retrieval,
     tokens,
 )
-from ui.debias_alpha import _alpha_at, is_constant, scenario_text
+from ui.debias_alpha import _alpha_at, scenario_text
 from ui.export import bars_note, chart, export_section, measured_name
 from ui.formatting import exact_differences_once, interval_text, p_text, true_minus, wide_table
 from ui.images import image_tags
@@ -64,20 +64,18 @@ def prior_view(inputs: DebiasInputs, groups: GroupSet) -> None:
             "Histograms of log P(t) of true and of false captions; the text below says how they lie.",
             "prior-histogram",
         )
-    if likelihoods.likelier is None and is_constant(inputs.study):
-        pass  # it stands in place of the captions
-    elif likelihoods.likelier is None:
-        st.markdown(
-            "**Here common words help neither the true nor the false captions.** In a square group the false caption "
-            "of one image is the true caption of another, so as texts both are equally likely. Alpha still has an "
-            "effect: a caption no longer wins for every image only because it is the more common text."
-        )
-    else:
+    if likelihoods.likelier is not None:
         st.markdown(
             f"Pairs of a true and a false caption, the true one being likelier as text: "
             f"{metric_line(likelihoods.likelier)}."
         )
         _scenarios(likelihoods.scenario, inputs.study)
+    elif not inputs.study._is_constant:  # else that stands in place of the captions
+        st.markdown(
+            "**Here common words help neither the true nor the false captions.** In a square group the false caption "
+            "of one image is the true caption of another, so as texts both are equally likely. Alpha still has an "
+            "effect: a caption no longer wins for every image only because it is the more common text."
+        )
     export_section(
         f"language-prior-{inputs.name}",
         None,
@@ -92,7 +90,7 @@ def prior_view(inputs: DebiasInputs, groups: GroupSet) -> None:
 def _extremes(inputs: DebiasInputs, groups: GroupSet) -> None:
     """The captions that the prior favours most and least, as text; that it favours none where it is constant."""
     source = f"log P(t) from {escape_markdown(inputs.prior.line)}"
-    if is_constant(inputs.study):
+    if inputs.study._is_constant:
         st.info(scenario_text(inputs.study), icon=":material/balance:")
         st.caption(f"{source}.")
         return

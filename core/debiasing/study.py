@@ -374,8 +374,13 @@ class AlphaStudy:
             self.prior[~belongs],
             statistics.estimate(share, 50.0, ties, 2 * named * (k - named), self.clusters, alike=True),
             bias / max(np.abs(bias).max(), np.finfo(float).tiny),
-            tied=not np.ptp(self.prior, axis=1).any(),
+            tied=self._is_constant,
         )
+
+    @property
+    def _is_constant(self) -> bool:
+        """Whether the prior prefers no caption of any group."""
+        return not np.ptp(self.prior, axis=1).any()
 
     @property
     def _belongs(self) -> np.ndarray:
