@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from benchmarks.speed import gpu, memory, scoring, sized
+from benchmarks.speed import gpu, memory, overhead, scoring, sized
 from benchmarks.speed import ttm as ttm_speed
 from core.scoring.load import load_scorer
 from core.ttm.config import TTMConfig
@@ -26,6 +26,14 @@ def test_the_direct_baseline_is_test_time_matching(family, toy_groups, request):
 def test_our_run_spends_its_time_in_the_model_and_never_more(toy_groups, tiny_clip_folder):
     found = ttm_speed.ours(load_scorer(str(tiny_clip_folder), "cpu"), toy_groups, CONFIG)
     assert 0 < found.inside < found.seconds
+
+
+def test_what_a_run_costs_besides_its_model_is_a_row_an_iteration_and_each_image_is_opened_once():
+    *rows, counts = overhead.measure(iterations=1, epochs=1)
+    assert [row["iteration"] for row in rows] == [0, 1]
+    assert all(0 < row["outside"] <= row["seconds"] and 0 < row["share"] <= 1 for row in rows)
+    # Captions are tokenised once a run; the model scores before training and after the iteration.
+    assert counts == {"images": 600, "opened": 600, "_tokenize": 1, "score_prepared": 2}
 
 
 def test_pairs_of_runs_give_a_ratio_with_its_interval(toy_groups, tiny_clip_folder):

@@ -97,9 +97,8 @@ def test_the_prefix_up_to_the_image_is_kept(make, images, name):
 )
 def test_each_image_is_encoded_once(make, images, monkeypatch, name, tower):
     scorer = load(make, name)
-    scorer.score(
-        images, CAPTIONS, np.array([[0, 0]])
-    )  # the first use of a chat model compares with plain reading
+    # The first use of a chat model compares a kept prefix with plain reading, and images read together with each alone.
+    scorer.score(images, CAPTIONS, everything(images, CAPTIONS))
     monkeypatch.setattr(scorer, "caption_batch", 2)
     with counted(scorer.module.get_submodule(tower)) as calls:
         scorer.score(images, CAPTIONS, everything(images, CAPTIONS))

@@ -46,7 +46,7 @@ def measure(
             seconds, own = perf_counter() - began, inside["seconds"] - before
             row = {"seconds": round(seconds, 3), "outside": round(seconds - own, 3)}
             # Before iteration 1 images are decoded and captions tokenised for the whole run.
-            yield {"iteration": done.step.iteration, **row, "share": round(1 - own / seconds, 4)}
+            yield {"iteration": done.record["iteration"], **row, "share": round(1 - own / seconds, 4)}
             began, before = perf_counter(), inside["seconds"]
     yield {"images": len(images), "opened": sum(found.values()), **tokenized, **passes}
 

@@ -31,6 +31,13 @@ def to_numpy(array: Any) -> np.ndarray:
     return np.asarray(array.detach().cpu() if hasattr(array, "detach") else array)
 
 
+def _divisor(number: int, array: Array) -> Array:
+    """A whole number to divide float64 by, rounded as numpy does: a GPU would multiply by its reciprocal, and 3 / 5
+    would be 0.6000000000000001.
+    """
+    return like(np.array(float(number)), array)
+
+
 def as_float64(array: Array) -> Array:
     """The same numbers in float64; the same array where they are."""
     xp = array_namespace(array)

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from array_api_compat import array_namespace
 
-from core.base.arrays import Array, as_array, as_float64, like, to_numpy
+from core.base.arrays import Array, _divisor, as_array, as_float64, like, to_numpy
 from core.base.errors import InputError
 from core.base.lazy import pandas as pd
 from core.base.text import _KEPT, _pct, _signed, _true_minus, counted
@@ -306,8 +306,9 @@ def _curve(s: AlphaIntervals) -> AlphaCurve:
     between, at = _covered(edges[:-1], *spans, "right"), _covered(edges, *spans, "left")
     ties = _covered(edges, *loose, "closed") - at
     between, at = as_float64(between), as_float64(at)
-    squares = between / n if u == 1 else _second_moment(edges, s)
-    return AlphaCurve(edges, 100 * between / (n * u), 100 * at / (n * u), ties, squares, u)
+    squares = between / _divisor(n, between) if u == 1 else _second_moment(edges, s)
+    parts = _divisor(n * u, between)
+    return AlphaCurve(edges, 100 * between / parts, 100 * at / parts, ties, squares, u)
 
 
 def _covered(edges: Array, low: Array, high: Array, where: str) -> Array:
@@ -334,7 +335,7 @@ def _second_moment(edges: Array, s: AlphaIntervals) -> Array:
             low, high = xp.maximum(s.low[:, i], s.low[:, j]), xp.minimum(s.high[:, i], s.high[:, j])
             live = (low < high) & (low < 1) & (high > 0)
             total += (1 if i == j else 2) * _covered(edges[:-1], low[live], high[live], "right")
-    return total / (n * u * u)
+    return total / _divisor(n * u * u, total)
 
 
 def _best_runs(values: np.ndarray) -> np.ndarray:

@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from array_api_compat import array_namespace, device
 
-from core.base.arrays import Array, like, to_numpy
+from core.base.arrays import Array, _divisor, like, to_numpy
 from core.base.errors import InputError
 from core.base.text import _pct, counted
 from core.groups import check_truth
@@ -128,7 +128,7 @@ def match_and_evaluate(
             into = outcome.value[part]
             into[...] = value
             if xp.isdtype(value.dtype, "unsigned integer"):
-                into /= m
+                into /= _divisor(m, into)
             if tied is not None:
                 ties.append((rule, part, tied))
 
