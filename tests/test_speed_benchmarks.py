@@ -78,3 +78,9 @@ def test_the_operations_of_a_step_are_counted_and_set_against_the_peak(toy_group
     row = gpu.step_rate(load_scorer(str(tiny_clip_folder), "cpu"), toy_groups, False, 64, 1)
     assert row["what"] == f"one step of {len(toy_groups.unique_images()[0])} pairs, float32"
     assert row["share of the peak"] > 0
+
+
+def test_scoring_from_files_is_compared_with_the_bare_model_on_the_same_pairs(tiny_clip_folder):
+    model = load_scorer(str(tiny_clip_folder), "cpu")
+    (row,) = scoring.throughput("tiny", model, 32, sized.PNG, 60, 1)
+    assert row["images per second"] > 0 and row["bare model"] > 0
