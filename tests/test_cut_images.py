@@ -4,7 +4,6 @@ import io
 
 import numpy as np
 import pytest
-import torch
 from PIL import Image
 
 from core.base.errors import InputError
@@ -113,5 +112,5 @@ def test_nothing_is_encoded_where_one_of_several_blocks_has_a_picture_that_is_cu
         return [image.open() for image in part]
 
     with pytest.raises(InputError, match=r"last\.png does not open"):
-        list(prefetch(images, reader, 2, torch.device("cpu")))
+        list(prefetch(images, reader, 2))
     assert not read

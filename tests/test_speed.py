@@ -70,7 +70,7 @@ class Counted:
 def test_images_read_in_parts_are_those_read_at_once(model):
     whole = model._preprocess([image.open(model.side) for image in IMAGES])
     for size in (1, 5, 64):
-        blocks = list(_input_loading.prefetch(IMAGES, model._open, size, model.device))
+        blocks = list(_input_loading.prefetch(IMAGES, model._open, size))
         assert [len(b["pixel_values"]) for b in blocks][:-1] == [size] * (len(blocks) - 1)
         for name, expected in whole.items():
             assert torch.equal(torch.cat([block[name] for block in blocks]), expected)

@@ -40,7 +40,7 @@ def throughput(
         files, captions = groups.unique_images()[0], groups.unique_captions()[0]
         images = [files[i % len(files)] for i in range(count)]
         pairs = np.column_stack([np.arange(count), np.arange(count) % len(captions)])
-        blocks = [dict(block) for block in prefetch(images, model._open, model.image_batch, model.device)]
+        blocks = [dict(block) for block in prefetch(images, model._open, model.image_batch)]
         ids = model.tokens(captions)
 
         def bare() -> np.ndarray:

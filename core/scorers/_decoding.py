@@ -204,7 +204,7 @@ class ChatScorer(PairScorer):
         def opened(part: Sequence[ImageRef]) -> list[ImageInput]:
             return [image if isinstance(image, NullImage) else image.open(self.side) for image in part]
 
-        return ((block, len(block)) for block in prefetch(images, opened, self.image_batch, self.device))
+        return ((block, len(block)) for block in prefetch(images, opened, self.image_batch))
 
     def _score_block(
         self, images: list[ImageInput], captions: Sequence[Any], index: np.ndarray

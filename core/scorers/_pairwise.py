@@ -91,7 +91,7 @@ class PairScorer(ModelScorer):
         def opened(part: Sequence[ImageRef]) -> ImageInput:
             return part[0] if isinstance(part[0], NullImage) else part[0].open(self.side)
 
-        return ((image, 1) for image in prefetch(images, opened, 1, self.device))
+        return ((image, 1) for image in prefetch(images, opened, 1))
 
     def _score_block(self, images: Any, captions: Sequence[Any], index: np.ndarray) -> np.ndarray:
         """Scores of one image with some captions; captions of like length share a batch."""

@@ -107,7 +107,7 @@ class SentenceModel(_Prompted):
         def opened(part: Sequence[ImageRef]) -> list[Image.Image]:
             return [image.open(None) for image in part]
 
-        for block in prefetch(images, opened, self.image_batch, self.device):
+        for block in prefetch(images, opened, self.image_batch):
             inputs = [{"image": picture} for picture in block]
             yield self._embeddings(inputs, "image_prompt", self.image_batch), len(block)
 

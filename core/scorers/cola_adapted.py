@@ -147,7 +147,7 @@ class AdaptedModel(Trainable):
 
     def image_blocks(self, images: Sequence[ImageRef], size: int | None = None) -> Iterator[Prepared]:
         """Images preprocessed, `size` at a time (None: as when it scores), the next ones read meanwhile."""
-        for block in prefetch(images, self._base.model._open, size or self.image_batch, self.device):
+        for block in prefetch(images, self._base.model._open, size or self.image_batch):
             yield Prepared(block.pop("pixel_values"), {}, block)
 
     def caption_block(self, captions: list[str]) -> Prepared:

@@ -90,7 +90,7 @@ class ContrastiveModel(TwoTower):
 
     def _encode_images(self, images: Sequence[ImageRef]) -> Iterator[tuple[torch.Tensor, int]]:
         search = ScoringBatchSearch("images", self.image_batch)
-        for block in prefetch(images, self._open, self.image_batch, self.device):
+        for block in prefetch(images, self._open, self.image_batch):
             count = len(block["pixel_values"])
             yield search.run(partial(self._image_features, block), count), count
 
