@@ -559,25 +559,49 @@ def here(*arguments: object) -> str:
     return done.stdout
 
 
-def test_the_file_of_groups_has_whole_verdicts_short_margins_its_model_and_the_version():
-    """It had verdicts 1.0 and margins like 0.9477759999999904, and nothing said whose they were."""
+def test_the_file_of_groups_has_whole_verdicts_every_digit_its_model_and_the_version():
+    """It had verdicts 1.0, and nothing said whose they were; its margins were rounded, where other files keep all."""
     tags = pd.DataFrame({"model": ["old", "new", "old"]})
     scores = np.array([[[0.7, 0.1], [0.2, 0.5]], [[0.0, 1e-9], [0.0, 0.0]], [[1.0, 0.0], [1.0, 0.0]]])
     table = _groups_file(Evaluation.of(scores, np.tile([0, 1], (3, 1)), list("abc"), tags=tags), "mine")
     assert table["group_match"].tolist() == [1, 0, 0] and table["group_match"].dtype == int
-    assert table["margin"].tolist() == [0.9, 1e-9, 0.0]  # 0.7 + 0.5 − 0.2 − 0.1; a small one is no tie
-    assert table["tied"].tolist() == [False, False, True] and table["matching"].tolist() == ["0 1", "1 0", ""]
+    assert table["margin"].tolist() == [
+        1.2 - (0.1 + 0.2),
+        1e-9,
+        0.0,
+    ]  # 0.7 + 0.5 = 1.2; a small one is no tie
+    assert table["matching_tied"].tolist() == [False, False, True] and table["matching"].tolist() == [
+        "0 1",
+        "1 0",
+        "",
+    ]
     assert table["tag model"].tolist() == ["old", "new", "old"] and {*table["model"]} == {"mine"}
     assert list(table)[-1] == "crossmatch_version" and {*table["crossmatch_version"]} == {
         version("crossmatch")
     }
     # “0 1” was counted from 0, and the page says A–1, B–2.
     assert table["matched"].tolist() == ["A–1, B–2", "A–2, B–1", ""]
-    assert table["true_pairs"].tolist() == [1.2, 0.0, 1.0] and table["best_other"].tolist() == [
-        0.3,
-        1e-9,
-        1.0,
-    ]
+    assert table["true_pairs"].tolist() == [1.2, 0.0, 1.0]
+    assert table["best_other"].tolist() == pytest.approx([0.3, 1e-9, 1.0], rel=1e-15)
+
+
+def test_a_group_that_ties_in_text_score_alone_is_told_from_a_miss_in_every_file_of_groups(tmp_path):
+    """One column `tied`, of the matchings, stood beside every metric: such a group read `text_score 0, tied False`."""
+    # a: picture 1 scores both captions alike, the matchings do not tie; b: it prefers the other's caption by far
+    scores = np.array([[[1.0, 1.0], [0.0, 2.0]], [[1.0, 3.0], [0.0, 1.0]], [[2.0, 1.0], [0.0, 2.0]]])
+    found = Evaluation.of(scores, np.tile([0, 1], (3, 1)), list("abc"))
+    np.savez(tmp_path / "s.npz", scores=scores, truth=np.tile([0, 1], (3, 1)))
+    here("export", "matchings", "--scores", tmp_path / "s.npz", "--out", tmp_path / "m.csv")
+    here("evaluate", tmp_path / "s.npz", "--out", tmp_path / "e")
+    for table in (
+        _groups_file(found, "mine"),
+        *map(pd.read_csv, (tmp_path / "m.csv", tmp_path / "e/groups.csv")),
+    ):
+        assert table["text_score"].tolist() == [0, 0, 1]
+        assert table["text_score_tied"].tolist() == [True, False, False]
+        assert table["matching_tied"].tolist() == [False] * 3 and "tied" not in table
+        for name, estimate in found.metrics.items():
+            assert table[f"{name}_tied"].sum() == estimate.ties
 
 
 def test_scores_matchings_metrics_and_rows_by_command(tmp_path):

@@ -79,7 +79,7 @@ def test_a_file_of_a_comparison_has_whole_p_values_their_test_what_is_compared_a
     assert list(shown)[-1] == "crossmatch_version" and shown["crossmatch_version"].iloc[0]
     assert "paired" not in shown
     by = shown.set_index("metric")  # `low` and `high` did not say of which level or kind they are
-    assert {*shown["B − A: interval"]} == {"95 % Bonett-Price"}
+    assert {*shown["B − A: interval"]} == {"95 % Bonett-Price, Student's t"}
     assert (
         by.loc["GroupMatch", "A: interval"] == by.loc["GroupMatch", "B: interval"] == "95 % Clopper-Pearson"
     )

@@ -40,13 +40,12 @@ _CURVES = (
 
 
 def matchings_frame(evaluation: Evaluation) -> pd.DataFrame:
-    """One row per group: id, tags, each metric's outcome, induced matching (`1 0`; empty if tied), margin, tied."""
+    """One row per group: id, tags, each metric's outcome and tie, induced matching (`1 0`; empty if tied), margin."""
     return evaluation.table()
 
 
 def _groups_file(evaluation: Evaluation, model: str) -> pd.DataFrame:
-    """`matchings_frame` for people: verdicts as whole numbers, margins without the noise of floats, the matching and
-    both totals as pages show them, whose scores these are and the version of Crossmatch that writes it.
+    """`matchings_frame` for people: verdicts as whole numbers, the matching as pages show it, both totals, whose scores these are and the version of Crossmatch that writes it.
 
     model : or file, as other exported tables call it. A tag of one of these names keeps its values as `tag NAME`.
     """
@@ -54,17 +53,11 @@ def _groups_file(evaluation: Evaluation, model: str) -> pd.DataFrame:
         "matched": ["" if row[0] < 0 else _pairs_said(row) for row in evaluation.matches.matching.tolist()]
     }
     totals = evaluation._totals(np.arange(len(evaluation.ids)))
-    for name, of in zip(("true_pairs", "best_other"), totals, strict=True):
-        origin[name] = [float(f"{value:.{_MARGIN_DIGITS}g}") for value in of]
+    origin |= dict(zip(("true_pairs", "best_other"), totals, strict=True))
     origin |= {"model": model, "crossmatch_version": _software_version()}
     table = evaluation.table().rename(columns={name: f"tag {name}" for name in origin})
     whole = [name for name in evaluation.outcomes if not METRICS[name].share]
-    # Digits, not decimals: a small margin is no tie.
-    margin = [float(f"{value:.{_MARGIN_DIGITS}g}") for value in table["margin"]]
-    return table.astype(dict.fromkeys(whole, int)).assign(margin=margin, **origin)
-
-
-_MARGIN_DIGITS = 6
+    return table.astype(dict.fromkeys(whole, int)).assign(**origin)
 
 
 def _pairs_said(captions: Sequence[int]) -> str:

@@ -278,7 +278,8 @@ class Evaluation:
         return true, other
 
     def table(self) -> pd.DataFrame:
-        """One row per group: id, tags, each metric's outcome (1, 0 or a share), induced matching, margin, tied.
+        """One row per group: id, tags, each metric's outcome (1, 0 or a share), whether a tie made it less (`NAME_tied`),
+        induced matching, margin, and whether two matchings tie (`matching_tied`).
 
         The matching lists the caption index of every image, such as `1 0`; it is empty where two matchings tie.
         """
@@ -288,7 +289,10 @@ class Evaluation:
             table = pd.concat([table, self.tags.reset_index(drop=True)], axis=1)
         for name, outcome in self.outcomes.items():
             table[name] = outcome.value.astype(float)
-        return table.assign(matching=matching, margin=self.matches.margin, tied=self.matches.tied)
+        # One column for all read as that of every metric: a tie in TextScore alone looked like a miss.
+        ties = {f"{name}_tied": outcome.tied.astype(bool) for name, outcome in self.outcomes.items()}
+        margin, tied = self.matches.margin, self.matches.tied
+        return table.assign(**ties, matching=matching, margin=margin, matching_tied=tied)
 
     def record(self, by: str | None = None) -> dict[str, Any]:
         """A JSON-safe summary: n_groups, shape, truth, metrics in percent, and slices where there are tags."""

@@ -248,7 +248,7 @@ def _interval_named(name: str, images: int = 2) -> str:
     return f"95 % Clopper-Pearson{', of effective answers' if parts else ''}"
 
 
-_PAIRED_INTERVAL = "95 % Bonett-Price"  # of a difference, in a column
+_PAIRED_INTERVAL = "95 % Bonett-Price, Student's t"  # of a difference, in a column
 
 
 def _exact_tests(found: Mapping[str, Comparison], deciding: bool = False) -> str:
