@@ -762,9 +762,8 @@ def test_a_printed_interval_is_rounded_once(tmp_path):
 def test_a_file_that_a_command_takes_by_an_option_alone_is_refused_with_that_option(tmp_path):
     """ "has no use for 'clip.npz'; leave it out" was said of the file that was to be exported."""
     (tmp_path / "clip.npz").write_bytes(b"")
-    assert refusal_of(["export", "metrics", str(tmp_path / "clip.npz"), "--out", "m.csv"]) == (
-        "`crossmatch export metrics` takes no file by itself; write --scores or --embeddings before "
-        f"{tmp_path / 'clip.npz'}."
+    assert refusal_of(["report", str(tmp_path / "clip.npz"), "--out", "m.html"]) == (
+        f"`crossmatch report` takes no file by itself; write --scores before {tmp_path / 'clip.npz'}."
     )
 
 
@@ -776,9 +775,34 @@ def test_a_run_in_place_of_a_group_of_seeds_is_told_what_shows_it(tmp_path, monk
 
 def test_a_benchmark_without_its_option_is_told_the_option(tmp_path):
     """“has no use for 'scenes/left-right'; leave it out” sent people away from what they had right."""
-    said = refusal_of(["export", "scores", "scenes/left-right", "--out", str(tmp_path / "s.csv")])
+    said = refusal_of(["report", "scenes/left-right", "--out", str(tmp_path / "s.html")])
     assert said.endswith("takes the benchmark as an option; write --benchmark scenes/left-right.")
-    assert "has no use for" in refusal_of(["export", "scores", "nonsense", "--out", str(tmp_path / "s.csv")])
+    assert "has no use for" in refusal_of(["report", "nonsense", "--out", str(tmp_path / "s.html")])
+
+
+def test_what_is_exported_may_be_named_first_as_for_evaluate(tmp_path):
+    """`export scores scenes/left-right` was refused, where `evaluate scenes/left-right` was not."""
+    write_scores(tmp_path / "a.csv", np.random.default_rng(0).normal(size=(6, 2, 2)))
+    files = {}
+    for words in (["--scores", str(tmp_path / "a.csv")], [str(tmp_path / "a.csv")]):
+        out = tmp_path / f"{len(words)}.csv"
+        done = CliRunner().invoke(
+            app, ["export", "metrics", *words, "--out", str(out)], catch_exceptions=False
+        )
+        assert done.exit_code == 0, done.output
+        files[len(words)] = out.read_text()
+    assert files[1] == files[2]
+    said = refusal_of(["export", "figure", "curves", "scenes/swap", "--out", str(tmp_path / "c.svg")])
+    assert said == "scenes/swap has no effect on `curves`, which shows a run; leave it out."
+
+
+def test_the_two_exports_of_a_run_say_what_each_writes_and_name_the_other():
+    for words, writes, other in (
+        (["runs", "export"], "Only a finished run's adapted model", "`crossmatch export run`"),
+        (["export", "run"], "A whole run, or all seeds of a group", "`crossmatch runs export`"),
+    ):
+        said = " ".join(CliRunner().invoke(app, [*words, "--help"], catch_exceptions=False).stdout.split())
+        assert writes in said.partition("Arguments:")[0] and other in said.partition("Arguments:")[0]
 
 
 def test_a_tag_of_groups_without_tags_names_the_option_for_them_and_a_blank_may_be_missing(tmp_path):

@@ -289,6 +289,12 @@ TEXT_ONLY = {
     "benchmark": refused("has groups of 2x2", "--text-only"),
     "*": refused("holds no text tower", "--text-only"),
 }
+EXPORT["<name>"] = {
+    "embeddings": refused(ONE_SOURCE, "toy/pairs"),
+    "scores": refused("toy/pairs does not have any of the 60 groups", "toy/pairs"),
+    "*": refused(NAMED_TWICE, "toy/pairs"),
+}
+OF_SOURCE["<name>"] = ("toy/pairs",)
 FIGURE = {name: {**cases, "curves": refused(DEAD, *OF_SOURCE[name])} for name, cases in EXPORT.items()}
 WRITE = {"*": differs("--out", "other.npz")}
 
@@ -955,6 +961,7 @@ CASES: dict[str, dict[str, dict[str, Case]]] = {
     "cache show": {"--json": {"*": NO_JSON}},
     "cache clear": {},
     "export groups": {
+        "<name>": {"*": refused(NAMED_TWICE, "toy/pairs")},
         "--benchmark": {"*": differs("--benchmark", "toy/others")},
         "--out": {"*": differs("--out", "out.jsonl")},
         "--split": {"*": differs("--split", "validation")},
@@ -1281,6 +1288,11 @@ FIRST = {
     "recall": "",
     "blind": "",
     "adapt": "graphs",
+    "export groups": "table",
+    "export scores": "benchmark",
+    "export matchings": "benchmark",
+    "export metrics": "benchmark",
+    "export results": "benchmark",
 }
 
 

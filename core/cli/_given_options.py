@@ -197,6 +197,8 @@ def refuse_unused(why: str, *names: str) -> None:
         option = next(p for p in context.command.params if p.name == name)
         off = option.secondary_opts if context.params.get(name) is False else []
         flag = (off or option.opts)[0]
+        if option.param_type_name == "argument":  # has no flag: what was typed
+            flag = context.params[name]
         raise InputError(f"{flag} has no effect {_as_typed(why)}; leave it out.")
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from inspect import Parameter, Signature, signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -17,7 +17,8 @@ from core.base.files import storage_errors, write_bytes
 from core.base.table_formats import WRITTEN, write_table
 from core.cli import options
 from core.cli._evaluation import check_slices, load_evaluation
-from core.cli._given_options import App, refuse_unused, was_given
+from core.cli._files import _scores_or_embeddings
+from core.cli._given_options import App, benchmark_argument, refuse_unused, require_benchmark, was_given
 from core.cli._output import ProgressPrinter, print_note
 from core.cli._report import sections_of_files
 from core.cli._score_options import takes_score_options
@@ -55,6 +56,7 @@ _FIGURES = ("metrics", "margins", "curves")
 class _ScoreSource:
     """What is scored or read before it is exported: the options that `_with_source_options` gives a command."""
 
+    name: options._SetOrFile = None
     embeddings: options.Embeddings = None
     scores: options.Scores = None
     benchmark: options.Benchmark = None
@@ -64,7 +66,14 @@ class _ScoreSource:
 
     def evaluation(self, text_only: bool = False) -> Evaluation:
         """Scores with truth and metrics."""
-        return load_evaluation(**asdict(self), text_only=text_only)
+        source = {name: value for name, value in asdict(self).items() if name != "name"}
+        return load_evaluation(**source, text_only=text_only)
+
+    def by_options(self) -> _ScoreSource:
+        """The same with what was named first in the option for it."""
+        name, scores, embeddings = _scores_or_embeddings(self.name, self.scores, self.embeddings)
+        benchmark = benchmark_argument(name, self.benchmark)
+        return replace(self, name=None, scores=scores, embeddings=embeddings, benchmark=benchmark)
 
 
 def _with_source_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -79,7 +88,7 @@ def _with_source_options(command: Callable[..., None]) -> Callable[..., None]:
 
     def run(**given: Any) -> None:
         source = _ScoreSource(**{option.name: given.pop(option.name) for option in source_options})
-        command(source, **given)
+        command(source.by_options(), **given)
 
     run.__name__, run.__doc__ = command.__name__, command.__doc__
     command_options = [
@@ -91,11 +100,11 @@ def _with_source_options(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-@export_app.command(
-    "groups", epilog="Example: crossmatch export groups --benchmark scenes/swap --out swap.zip"
-)
+@export_app.command("groups", epilog="Example: crossmatch export groups scenes/swap --out swap.zip")
 def _groups(
-    benchmark: options.RequiredBenchmark,
+    name: options.Positional = None,
+    *,
+    benchmark: options.Benchmark = None,
     out: Annotated[Path, typer.Option(help=f"A new folder, or a file in .zip, {', '.join(WRITTEN)}.")],
     split: options.Split = "test",
     images: Annotated[
@@ -106,14 +115,12 @@ def _groups(
     if out.suffix.lower() in (".csv", ".jsonl", ".npz"):
         refuse_unused(f"for a {out.suffix} file, which names the images and never holds them", "images")
     progress = ProgressPrinter()
-    groups = datasets.load(benchmark, split, images=images)
+    groups = datasets.load(require_benchmark(name, benchmark), split, images=images)
     export_groups(groups, out, images, lambda done, total: progress(f"{total} groups", done / total))
     print_note(f"wrote {out}; its licence: {groups.licence or 'not given'}")
 
 
-@export_app.command(
-    "scores", epilog="Example: crossmatch export scores --benchmark scenes/swap --out s.parquet"
-)
+@export_app.command("scores", epilog="Example: crossmatch export scores scenes/swap --out s.parquet")
 @takes_score_options
 @_with_source_options
 def _scores(source: _ScoreSource, out: Out, text_only: options.TextOnly = False) -> None:
@@ -124,9 +131,7 @@ def _scores(source: _ScoreSource, out: Out, text_only: options.TextOnly = False)
     print_note(f"wrote {out}")
 
 
-@export_app.command(
-    "matchings", epilog="Example: crossmatch export matchings --benchmark scenes/swap --out m.csv"
-)
+@export_app.command("matchings", epilog="Example: crossmatch export matchings scenes/swap --out m.csv")
 @_with_source_options
 def _matchings(source: _ScoreSource, out: TableOut) -> None:
     """One row per group: tags, each metric's outcome, induced matching, margin, tie."""
@@ -134,9 +139,7 @@ def _matchings(source: _ScoreSource, out: TableOut) -> None:
     print_note(f"wrote {out}")
 
 
-@export_app.command(
-    "metrics", epilog="Example: crossmatch export metrics --benchmark scenes/swap --out m.jsonl"
-)
+@export_app.command("metrics", epilog="Example: crossmatch export metrics scenes/swap --out m.jsonl")
 @_with_source_options
 def _metrics(
     source: _ScoreSource,
@@ -154,7 +157,7 @@ def _metrics(
 
 @export_app.command(
     "results",
-    epilog="Example: crossmatch export results --benchmark scenes/swap --format model-index --out README.md",
+    epilog="Example: crossmatch export results scenes/swap --format model-index --out README.md",
 )
 @_with_source_options
 def _results(
@@ -203,14 +206,13 @@ def _run(
     out: Annotated[Path, typer.Option(help="A new folder, or a file that ends in .zip.")],
     model: Annotated[bool, typer.Option("--model/--no-model", help="With the adapted model.")] = True,
 ) -> None:
-    """A whole run, or all seeds of a group, that another machine opens with `crossmatch runs import`."""
+    """A whole run, or all seeds of a group: results, settings, model; `crossmatch runs import` opens it.
+    The adapted model alone: `crossmatch runs export`."""
     write = _export_group if run.startswith("g-") else export_run
     print_note(f"wrote {write(RunStore(), run, out, model)}")
 
 
-@export_app.command(
-    "figure", epilog="Example: crossmatch export figure margins --benchmark scenes/swap --out m.svg"
-)
+@export_app.command("figure", epilog="Example: crossmatch export figure margins scenes/swap --out m.svg")
 @_with_source_options
 def _figure(
     source: _ScoreSource,

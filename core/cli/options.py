@@ -63,7 +63,6 @@ _SetOrEmbeddings = Annotated[
     typer.Argument(metavar="BENCHMARK | FILE", help="The benchmark, or a file of embeddings (--embeddings)."),
 ]
 Benchmark = Annotated[Text, typer.Option(help="A benchmark by name, such as scenes/left-right.")]
-RequiredBenchmark = Annotated[str, typer.Option(help="A benchmark by name, such as scenes/left-right.")]
 Benchmarks = Annotated[list[str] | None, typer.Option(help="A benchmark; repeat for more.")]
 Embeddings = Annotated[
     Path | None,

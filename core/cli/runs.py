@@ -459,7 +459,10 @@ def _export(
     ] = None,
     out: Annotated[Path | None, typer.Option(help="New folder, or a file that ends in .zip.")] = None,
 ) -> None:
-    """Write a finished run's adapted model, with its card, to a folder or zip."""
+    """Only a finished run's adapted model, with its card, as a folder or zip that a model can be loaded from.
+
+    The whole run, with its results, or all seeds of a group: `crossmatch export run`.
+    """
     if run.startswith("g-"):
         runs = ", ".join(f"{each.id} (seed {seed_of(each)})" for each in group_runs(RunStore(), run))
         raise InputError(

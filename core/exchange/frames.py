@@ -45,7 +45,8 @@ def matchings_frame(evaluation: Evaluation) -> pd.DataFrame:
 
 
 def _groups_file(evaluation: Evaluation, model: str) -> pd.DataFrame:
-    """`matchings_frame` for people: verdicts as whole numbers, the matching as pages show it, both totals, whose scores these are and the version of Crossmatch that writes it.
+    """`matchings_frame` for people: verdicts as whole numbers, the matching as pages show it, both totals, whose scores
+    these are and the version of Crossmatch that writes it.
 
     model : or file, as other exported tables call it. A tag of one of these names keeps its values as `tag NAME`.
     """

@@ -278,8 +278,8 @@ class Evaluation:
         return true, other
 
     def table(self) -> pd.DataFrame:
-        """One row per group: id, tags, each metric's outcome (1, 0 or a share), whether a tie made it less (`NAME_tied`),
-        induced matching, margin, and whether two matchings tie (`matching_tied`).
+        """One row per group: id, tags, each metric's outcome (1, 0 or a share), whether a tie made it less
+        (`NAME_tied`), induced matching, margin, and whether two matchings tie (`matching_tied`).
 
         The matching lists the caption index of every image, such as `1 0`; it is empty where two matchings tie.
         """
