@@ -10,6 +10,7 @@ from core.base.errors import InputError
 from core.datasets.retrieval_files import RetrievalFile
 from core.datasets.score_files import read_prior, read_tags
 from core.debiasing.priors import Prior
+from core.exchange.file_kinds import _kind_of_file
 
 IDS = ["a", "b", "c"]
 CAPTIONS = np.array([[f"{g} one", f"{g} two"] for g in IDS])
@@ -215,6 +216,29 @@ def test_a_column_of_truth_values_or_of_times_is_no_log_likelihood(values, tmp_p
         InputError, match=r"p.parquet: column 'log_prob' holds .*; log P.* is a number, at most 0"
     ):
         read_prior(tmp_path / "p.parquet", IDS, 2)
+
+
+@pytest.mark.parametrize("name", ["log_p", "logp", "logprob", "log_probability"])
+def test_log_p_under_its_other_usual_names_is_read_alike(name, tmp_path):
+    """A file with `log_p` was refused: only `log_prob` was known."""
+    text = "group,caption,{}\na,0,-1\na,1,-2\nb,0,-3\nb,1,-4\nc,0,-5\nc,1,-6\n"
+    (tmp_path / "p.csv").write_text(text.format(name))
+    assert read_prior(tmp_path / "p.csv", IDS, 2).tolist() == [[[-1, -2], [-3, -4], [-5, -6]]]
+    assert "not used" not in Prior.from_file(tmp_path / "p.csv", SCORES, IDS).line
+    found = RetrievalFile.read("s.csv", b"image,caption,score,match\ni,x,-1,1\ni,y,-2,0\n")
+    assert found.prior("p.csv", f"caption,{name}\nx,-1\ny,-2\n".encode())[0].tolist() == [[-1, -2]]
+    assert _kind_of_file("p.csv", text.format(name).encode()) == "a prior"
+
+
+@pytest.mark.parametrize("names", ["log_p,logprob", "log_prob,logp", "log_prob_1,log_p", "log_p,prior"])
+def test_a_table_that_may_mean_either_of_two_columns_is_refused(names):
+    first, second = names.split(",")
+    with pytest.raises(InputError) as caught:
+        read_prior("p.csv", ["a"], 2, f"group,caption,{names}\na,0,-1,-2\na,1,-2,-1\n".encode())
+    assert (
+        str(caught.value)
+        == f"p.csv has the columns {first!r} and {second!r}, which may differ; leave one out."
+    )
 
 
 # --- what is matched by order

@@ -334,9 +334,8 @@ def metrics_table(name: str, evaluation: Evaluation) -> pd.DataFrame:
             by = f"by {found.clustered.by}"
             numbers |= {f"{by}: low": found.clustered.low, f"{by}: high": found.clustered.high}
         label = label_and_meaning(metric)[0]
-        shown = {key: round(value, 4) for key, value in numbers.items()}
         how = _interval_named(metric, evaluation.shape[0])
-        rows.append({**base, "metric": label, **shown, "tied": found.ties, "interval": how})
+        rows.append({**base, "metric": label, **numbers, "tied": found.ties, "interval": how})
     return pd.DataFrame(rows).astype({"tied": "Int64"}).assign(crossmatch_version=_software_version())
 
 

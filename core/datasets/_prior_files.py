@@ -22,6 +22,8 @@ _LEAST_LOG_PROB = -1e30  # below it are the lowest numbers of float32 and float6
 PRIOR_ENDINGS = (".csv", ".parquet", ".npz", ".jsonl")
 _COLUMNS = ("group", "caption", "sample", "log_prob")  # that are read, beside those of null images
 _ARRAYS = ("prior", "samples", "ids", "captions")  # that are read of an NPZ file
+# What else log P(t) is called in tables; an NPZ file calls its array `prior`.
+_LOG_PROB_NAMES = ("log_p", "logp", "logprob", "log_probability")
 _NULL_IMAGE = re.compile(r"log_prob_[0-9]+")  # a column of one null image
 
 
@@ -60,10 +62,11 @@ def read_prior(
 
     path : NPZ with an array `prior` (n, k), or `samples` (samples, n, k), in the order of the groups, or of its own
     arrays `ids` (n,) and `captions` (n, k); or CSV or Parquet with a row per caption: `group`, `caption`, `log_prob`
-    (or `prior`). A further column `sample` names the null image that a row is of, or columns `log_prob_1`, ... are of
-    one each; else there is one sample. Or JSONL: a sample log of lm-eval or lmms-eval, of choices without context or of
-    null images, each image of a group one sample. captions : what the scores call them, text (n, k): a prior that calls
-    them by name is put into their order. `data` : the file's bytes, where it is an upload.
+    (or `log_p`, `logp`, `logprob`, `log_probability`, `prior`). A further column `sample` names the null image that a
+    row is of, or columns `log_prob_1`, ... are of one each; else there is one sample. Or JSONL: a sample log of lm-eval
+    or lmms-eval, of choices without context or of null images, each image of a group one sample. captions : what the
+    scores call them, text (n, k): a prior that calls them by name is put into their order. `data` : the file's bytes,
+    where it is an upload.
 
     Groups, captions and columns that are not needed are left out (`_read_prior_file` names them). Raises InputError
     for a caption without a log-likelihood, and for captions that the scores do not have where one of theirs is missing.
@@ -264,7 +267,7 @@ def _rows_of(
     path: Path | str, data: bytes | None, ids: Sequence[str], k: int, captions: np.ndarray | None
 ) -> tuple[_Rows, list[str]]:
     """The rows of the scores' groups and captions, and what is said of the others and of how these were matched."""
-    whole = _by_its_name(open_table(path, read_bytes(path, data)).frame(("group", "caption")))
+    whole = _by_its_name(open_table(path, read_bytes(path, data)).frame(("group", "caption")), path)
     table = samples_in_rows(whole, path)
     named = table["group"].astype(str).str.strip()
     row = pd.Index(list(ids)).get_indexer(pd.Index(named))
@@ -328,11 +331,17 @@ def _listed(names: Sequence[str], what: str) -> list[str]:
     return [f"not used: the {what}{'s' * (len(names) > 1)} {', '.join(map(repr, names[:3]))}{rest}"]
 
 
-def _by_its_name(table: pd.DataFrame) -> pd.DataFrame:
-    """A prior's table with `log_prob` for its column `prior`, as its array is called in an NPZ file."""
-    if "prior" not in table or any(name == "log_prob" or _NULL_IMAGE.fullmatch(str(name)) for name in table):
-        return table
-    return table.rename(columns={"prior": "log_prob"})
+def _by_its_name(table: pd.DataFrame, path: Path | str) -> pd.DataFrame:
+    """A prior's table with `log_prob` for its column of another name. Raises InputError where two may be meant; a
+    `prior` beside `log_prob` stays what it is."""
+    own = [str(name) for name in table if name == "log_prob" or _NULL_IMAGE.fullmatch(str(name))]
+    others = [str(name) for name in table if name in _LOG_PROB_NAMES]
+    if "prior" in table and not own:
+        others.append("prior")
+    if others and len(own + others) > 1:
+        first, second = (own + others)[:2] if not own else (own[0], others[0])
+        raise InputError(f"{path} has the columns {first!r} and {second!r}, which may differ; leave one out.")
+    return table.rename(columns=dict.fromkeys(others, "log_prob"))
 
 
 def samples_in_rows(table: pd.DataFrame, path: Path | str) -> pd.DataFrame:

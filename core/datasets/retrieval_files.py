@@ -139,7 +139,7 @@ class RetrievalFile(NamedTuple):
             )
 
     def _prior_of_table(self, path: Path | str, data: bytes | None) -> tuple[np.ndarray, list[str]]:
-        whole = _by_its_name(open_table(path, read_bytes(path, data)).frame(("caption",)))
+        whole = _by_its_name(open_table(path, read_bytes(path, data)).frame(("caption",)), path)
         table = samples_in_rows(whole, path)
         labels = table["caption"].astype(str).str.strip()
         self._check_distinct(path, "`prior`")

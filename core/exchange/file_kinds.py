@@ -11,6 +11,7 @@ from pathlib import Path
 
 from core.base.errors import InputError
 from core.base.table_formats import Table, open_table, parse_json
+from core.datasets._prior_files import _LOG_PROB_NAMES
 from core.datasets.embeddings import _CAPTION_NAMES, _IMAGE_NAMES
 from core.datasets.score_files import _CELL, _is_mteb_predictions, _is_sample_log, _pair_names
 from core.exchange.columns import guess_columns
@@ -48,8 +49,8 @@ def _kind_of_table(table: Table) -> str:
 
 
 def _is_prior(names: Collection[str]) -> bool:
-    """Whether a column is called a prior, in a table that has none of images or scores."""
-    return "prior" in names and not {"image", "score"} & {*names}
+    """Whether a column is called a prior or log P(t), in a table that has none of images or scores."""
+    return bool({"prior", *_LOG_PROB_NAMES} & {*names}) and not {"image", "score"} & {*names}
 
 
 def _repeats_images(table: Table, names: Mapping[str, str]) -> bool:
