@@ -287,6 +287,7 @@ class Walk(NamedTuple):
 
     ids: list[str]
     place: int  # of the open one, from 0
+    verdicts: list[str]  # that all of them have: of a gallery that is filtered so
 
     @property
     def said(self) -> str:
@@ -307,11 +308,12 @@ def toolbar(selection: ui.Selection, evaluation: Evaluation, index: int) -> tupl
     """Ways to other groups, and whether to predict first; returned with the place for this one's files, and the walk
     through the gallery."""
     ids, groups = list(evaluation.ids), selection.selected_groups
-    walked = Filters.kept(groups, evaluation).indices(groups, evaluation)  # in the gallery's order
+    kept = Filters.kept(groups, evaluation)
+    walked, verdicts = kept.indices(groups, evaluation), kept.verdicts  # in the gallery's order
     if index not in walked:  # opened by its id
-        walked = np.arange(len(ids))
+        walked, verdicts = np.arange(len(ids)), []
     place = int(np.flatnonzero(walked == index)[0])
-    walk = Walk([ids[each] for each in walked], place)
+    walk = Walk([ids[each] for each in walked], place, verdicts)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="group-toolbar"):
         st.button(
             f"Gallery ({walk.said})", on_click=ui.open_group, args=(None,), icon=":material/grid_view:",
@@ -342,6 +344,8 @@ def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
     with left:
         if not pictures and not revealed:
             st.header(title, anchor=False)
+        if not revealed and walk.verdicts:
+            st.caption("The gallery is filtered by verdict, which says how the model did here.")
         student = guess(group, revealed) if hide else None
         if student is not None and revealed:  # where Reveal was
             judge(student, data, selection.model, group.id)
@@ -352,7 +356,7 @@ def detail(selection: ui.Selection, evaluation: Evaluation, index: int) -> None:
     with right:
         if pictures:
             st.header(title, anchor=False)
-            if not hide:  # else the line of the student and the model says it
+            if revealed:
                 st.html(
                     f'<div class="cm-marks">{group_html.card_html([], [], headline_marks(evaluation, index))}</div>'
                 )
@@ -381,7 +385,7 @@ def about(selection: ui.Selection, evaluation: Evaluation, group: Group, index: 
             "The data give no ground truth: image A is assumed to belong to caption 1, image B to caption 2, and so on."
         )
     tags = [f"{name.replace('_', ' ')}: {value}" for name, value in group.tags.items()]
-    if not st.session_state.get("predict"):  # else it would say before the student does how sure the model is
+    if revealed:  # else it would say before the student does how sure the model is
         tags = [margin_text(evaluation, index), *tags]
     st.caption(escape_markdown(" · ".join(tags)))
     if not revealed:

@@ -240,6 +240,31 @@ def test_predict_first_hides_the_matching_until_it_is_revealed(app):
     assert answer < reveals  # where Reveal was, above the pictures and the matrix
 
 
+def test_after_reveal_the_main_verdicts_and_the_margin_are_there_as_without_predicting(app):
+    """They did not come back: with the switch off they were shown."""
+    name = "left-right/test/0001"
+    where = {"set": "scenes/left-right", "verdict": "GroupMatch wrong", "group": name}
+    plain, test = app(GROUPS, **where), app(GROUPS, **where, predict="true")
+    assert "cm-marks" not in html(test) and "have a smaller one" not in text(test)
+    assert "filtered by verdict, which says how the model did here" in text(test)
+    assert "filtered by verdict, which" not in text(plain)
+    for i, choice in enumerate("12"):
+        test.segmented_control(key=f"guess-{name}-{i}").set_value(choice)
+    fine(test.run())
+    fine(button(test, "Reveal").click().run())
+    assert "filtered by verdict, which" not in text(test)
+    for said, part in ((html, "cm-marks"), (text, "have a smaller one")):
+        (shown,) = [line for line in said(test).split("\n") if part in line]
+        assert shown in said(plain)
+
+
+def test_a_prediction_in_a_gallery_that_is_filtered_by_words_alone_gives_nothing_away(app):
+    where = {"set": "scenes/left-right", "q": "cube", "predict": "true"}
+    test = app(GROUPS, **where)
+    fine(next(each for each in test.main.button if each.key and each.key.startswith("open-")).click().run())
+    assert "Which caption belongs" in text(test) and "filtered by verdict, which" not in text(test)
+
+
 def test_you_and_the_model_are_counted_over_the_groups_that_were_revealed(app):
     """The model's ✗ stood under the captions alone, and nothing was counted."""
     test, right, models = app(GROUPS, set="scenes/left-right", predict="true"), 0, 0
