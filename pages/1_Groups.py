@@ -33,6 +33,7 @@ from ui.notable_groups import notable_groups
 from ui.text_only import text_only_section
 from ui.uploads import PREFIX
 from ui.views import came_back_to
+from ui.visitor import on_phone
 
 PER_PAGE = 12
 CARDS_IN_A_ROW = 2  # with two images of 240 pixels each beside the sidebar of a laptop
@@ -47,7 +48,7 @@ GALLERY_FIELDS = {
     MARGINS: "",
     "sort": next(iter(group_filters.ORDERS)),
     "page": 1,
-    "compact": False,
+    "compact": False,  # on a phone True
     "layout": CARDS,
     "file_layout": TABLE,
 }
@@ -168,7 +169,9 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
         ui.pick_group(list(evaluation.ids), warn=False, label_visibility="collapsed", width=260)
         pictures = has_pictures(groups[0])
         as_table = choose_layout(pictures) == TABLE
-        compact = pictures and not as_table and st.toggle("Compact", key="compact", bind="query-params")
+        compact = (
+            pictures and not as_table and st.toggle("Compact", on_phone(), key="compact", bind="query-params")
+        )
     indices, active = chosen.indices(groups, evaluation), chosen.described(groups)
     with st.container(horizontal=True, vertical_alignment="center", gap="small", key="gallery-count"):
         order = [] if chosen.order == GALLERY_FIELDS["sort"] else [f"sorted by {chosen.order}"]
@@ -186,7 +189,7 @@ def gallery(selection: ui.Selection, evaluation: Evaluation) -> None:
         st.button("Clear filters", on_click=clear_filters, icon=":material/close:")
         export_groups(selection, evaluation, export)
         return
-    per_page = ROWS if as_table else PER_PAGE * (2 if compact else 1)
+    per_page = ROWS if as_table else PER_PAGE * (2 if compact and not on_phone() else 1)
     count = -(-len(indices) // per_page)
     if "page" not in st.session_state:  # of the address, not of filters that have just left fewer
         warn_number("page", "Page", 1, count, whole=True)
@@ -602,7 +605,7 @@ def page(selection: ui.Selection) -> None:
     ids = list(evaluation.ids)
     group = asked_group()
     if group in ids:
-        ui.keep_in_address(GALLERY_FIELDS)
+        ui.keep_in_address({**GALLERY_FIELDS, "compact": on_phone()})
         detail(selection, evaluation, ids.index(group))
     else:
         gallery(selection, evaluation)

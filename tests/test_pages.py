@@ -953,6 +953,32 @@ def test_previous_ends_at_the_first_group_and_next_at_the_last_and_the_place_is_
             assert found == {key == ends}
 
 
+def test_on_a_phone_the_gallery_is_compact_until_its_visitor_chooses_otherwise(app, monkeypatch):
+    """Twelve cards were 4,863 pixels long there, as the switch was off."""
+    monkeypatch.setattr("ui.visitor.on_phone", lambda: True)
+    test = app(GROUPS, set="scenes/left-right")
+    assert test.toggle(key="compact").value and "compact" not in test.query_params
+    assert html(test).count("cm-card") == 12
+    test = fine(test.toggle(key="compact").set_value(False).run())
+    opened = next(each for each in test.main.button if each.key and each.key.startswith("open-"))
+    fine(opened.click().run())
+    assert test.query_params["compact"] in ("false", ["false"])
+    fine(test.button(key="to-gallery").click().run())
+    assert not test.toggle(key="compact").value and html(test).count("cm-card") == 12
+    assert not app(GROUPS, set="scenes/left-right", compact="false").toggle(key="compact").value
+
+
+def test_a_browser_that_calls_itself_mobile_is_a_phone_s(monkeypatch):
+    from ui import visitor
+
+    for agent, phone in (
+        ("Mozilla/5.0 (iPhone) Mobile/15E148 Safari", True),
+        ("Mozilla/5.0 (X11) Chrome", False),
+    ):
+        monkeypatch.setattr(visitor.st, "context", SimpleNamespace(headers={"User-Agent": agent}))
+        assert visitor.on_phone() == phone
+
+
 def test_a_compact_gallery_has_twice_as_many_cards_and_is_kept_behind_a_group(app):
     """Two groups of 300 stood on a laptop's screen."""
     test = app(GROUPS, set="scenes/left-right")

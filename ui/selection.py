@@ -272,7 +272,7 @@ def keep_in_address(fields: Mapping[str, Any]) -> None:
         said = (
             [*value]
             if isinstance(value, list | tuple)
-            else [str(value).lower() if value is True else str(value)]
+            else [str(value).lower() if isinstance(value, bool) else str(value)]
         )
         if value in (default, None):
             st.query_params.pop(key, None)

@@ -49,6 +49,11 @@ def address() -> str | None:
     return hashed(host if isinstance(host, str) else LOCAL)  # of this machine Streamlit says none
 
 
+def on_phone() -> bool:
+    """Whether the browser says that it is a phone's: of how wide a window is the server knows nothing."""
+    return "Mobi" in str(st.context.headers.get("User-Agent", ""))
+
+
 class VisitorStore(RunStore):
     """The run store as this visitor may use it: sees the own runs in lists, opens any by its link, changes the own."""
 
