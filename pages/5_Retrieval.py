@@ -165,6 +165,7 @@ def ask(name: str, images: int, models: Sequence[str], chosen: Sequence[str]) ->
         if revealed:
             in_the_way(asked, query, ranked, len(chosen), pool, most)
             both.markdown(both_precisions(asked, query, list(ranked), pool))
+            say_why_precision_differs(asked, query, ranked, pool)
     if not ranked:
         return
     if revealed is False:
@@ -297,6 +298,21 @@ def both_precisions(subset: part.RetrievalSubset, query: int, models: Sequence[s
     said = ", ".join(f"`{in_words(m)}`\u00a0**{_pct(value)}\u00a0%**" for m, (value, _) in known.items())
     (chance,) = {level for _, level in known.values()}  # that of the list, which is one and the same
     return f"Average precision: {said} (chance {_pct(chance)}\u00a0%)."
+
+
+def say_why_precision_differs(
+    subset: part.RetrievalSubset, query: int, ranked: dict[str, list[RankedImage]], pool: str
+) -> None:
+    """Of two models, where the one with fewer right pictures in sight has the higher average precision."""
+    if len(ranked) < 2:
+        return
+    scores = {m: part.query_scores(subset, query, m) for m in ranked}
+    sides = [
+        (in_words(m), rows, part.average_precision(subset, query, scores[m], pool))
+        for m, rows in ranked.items()
+    ]
+    if note := part.why_precision_differs(sides):
+        st.caption(escape_markdown(note))
 
 
 def other_base_lines(models: Sequence[str]) -> None:

@@ -226,6 +226,26 @@ def average_precision(
     return 100 * float(value.precision[0]), 100 * float(value.expected[0])
 
 
+def why_precision_differs(
+    sides: Sequence[tuple[str, Sequence[RankedImage], tuple[float, float] | None]],
+) -> str:
+    """Why of two rankings of a query that with fewer right pictures among the first has the higher average precision;
+    "" where that is not so. sides : of each what it is called, its first pictures, and its average precision."""
+    if len(sides) != 2 or any(precision is None for _, _, precision in sides):
+        return ""
+    found = [
+        (sum(row.right for row in rows), round(p[0], 1), name) for name, rows, p in sides if p is not None
+    ]
+    (fewer, higher, name), (more, lower, _) = sorted(found)
+    if fewer == more or higher <= lower:
+        return ""
+    shown = min(len(rows) for _, rows, _ in sides)
+    return (
+        f"{name}: fewer right pictures among the first {shown}, {fewer} against {more}, and still the higher average "
+        "precision. It counts the place of every right picture in the whole list, the first places most."
+    )
+
+
 def wording_result(found: RetrievalSubset, wording: str, model: str, pool: str, most: int) -> str:
     """What the set's query for the same object gives, in sentences that follow what a visitor's wording gives; "" where
     `wording` is none."""

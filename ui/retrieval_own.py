@@ -70,14 +70,45 @@ def nearest_queries(text: str, queries: Sequence[str], most: int = 3) -> list[st
     return get_close_matches(text.lower(), candidates, most, 0.0)
 
 
+def nearest_in_set(found: RetrievalSubset, text: str, most: int = 3) -> list[str]:
+    """Queries of a set for words that nobody can judge, at most so many: first its own for each object that stands in
+    them, then those of `nearest_queries`. Of “a red cube left of a dog” that is `a red block`, as the set calls it."""
+    return [*dict.fromkeys([*_objects_within(found, text), *nearest_queries(text, found.queries, most)])][
+        :most
+    ]
+
+
+def _objects_within(found: RetrievalSubset, text: str) -> list[str]:
+    """The set's queries for objects that stand in a text, the longest run of words for each first."""
+    read = getattr(datasets.load_retrieval(public_mode.check_benchmark(found.name)), "asking", None)
+    if read is None or found.phrases is None:
+        return []
+    words, named = [word.strip(".,;:!?") for word in text[:LONGEST].split()][:_MOST_WORDS], list[str]()
+    start = 0
+    while start < len(words):
+        for end in range(min(len(words), start + _LONGEST_OBJECT), start + 1, -1):
+            asked = read(said := " ".join(words[start:end]))
+            if asked is not None and asked.phrases and (own := _query_for(found, asked.phrases[0], said)):
+                named.append(own)
+                start = end - 1
+                break
+        start += 1
+    return named
+
+
+_MOST_WORDS, _LONGEST_OBJECT = 16, 6  # that are read of a query; of one object, its article among them
+
+
 def queries_for_objects(found: RetrievalSubset, asked: RetrievalSubset, most: int = 3) -> list[str]:
-    """Queries for one each of the objects that a query of the visitor's own names, in the visitor's words, at most so
-    many: `a red cube` where the set says `a red block`."""
+    """Queries for one each of the objects that a query of the visitor's own names, at most so many: as the set asks for
+    it, `a red block`, or where it does not in the visitor's words, `a red cube`."""
     if found.phrases is None or asked.asked is None:
         return []
     objects = zip(asked.asked.statement.phrases, asked.asked.nouns, strict=True)
     alone = {_with_article(noun): phrase for phrase, noun in objects}
-    return [each for each, phrase in alone.items() if own_query(found, each).phrases == (phrase,)][:most]
+    read = {each: own_query(found, each) for each in alone}
+    same = [each for each, phrase in alone.items() if read[each].phrases == (phrase,)]
+    return [*dict.fromkeys(wording_of_set(found, read[each]) or each for each in same)][:most]
 
 
 def _with_article(noun: str) -> str:
@@ -89,9 +120,14 @@ def wording_of_set(found: RetrievalSubset, asked: RetrievalSubset) -> str:
     does, or the set cannot read what its queries name."""
     if found.phrases is None or asked.phrases is None:
         return ""
-    named = zip(found.phrases, found.queries, strict=True)
-    same = [query for phrase, query in named if phrase == asked.phrases[0]]
-    return next(iter(get_close_matches(asked.queries[0].lower(), same, 1, 0.0)), "")
+    return _query_for(found, asked.phrases[0], asked.queries[0])
+
+
+def _query_for(found: RetrievalSubset, phrase: Any, text: str) -> str:
+    """The query of a set for this object that is the most alike in words; "" where it has none."""
+    named = zip(found.phrases or (), found.queries, strict=True)
+    same = [query for own, query in named if own == phrase]
+    return next(iter(get_close_matches(text.lower(), same, 1, 0.0)), "")
 
 
 def with_article(found: RetrievalSubset, asked: RetrievalSubset) -> str:
@@ -122,7 +158,7 @@ def say_what_is_known(subset: RetrievalSubset, asked: RetrievalSubset, models: S
         said += ["The buttons below ask for one of them alone."] if others else []
     elif asked.phrases is None:
         said = ["This is no query of the set, so nobody knows which pictures are right."]
-        others = nearest_queries(text, subset.queries)
+        others = nearest_in_set(subset, text)
         said += ["The buttons below ask the nearest queries of the set."] if others else []
         others = others or [subset.queries[telling(subset, list(range(len(subset.queries))))]]
     unknown = unknown_words(models, text)

@@ -135,7 +135,7 @@ def _carried(found: RetrievalSubset, first: str) -> tuple[str, str]:
         with suppress(InputError):  # too long: said where it is scored
             words = own.own_query(found, asked)
             if words.phrases is None and words.asked is None:
-                instead = next(iter(own.nearest_queries(asked, found.queries)), first)
+                instead = next(iter(own.nearest_in_set(found, asked)), first)
                 return instead, (
                     f"Nobody knows which pictures are right for “{asked}”, so this view shows “{instead}”, a query of "
                     "the set."
@@ -256,6 +256,10 @@ def _side_by_side(rankings: Rankings, found: RetrievalSubset, query: str, name: 
     }
     if not is_judged:
         st.caption(part.ranks_compared(*(side.rows for side in sides.values())))
+    elif note := part.why_precision_differs(
+        [(title, sides[which].rows, sides[which].precision) for which, title in titles.items()]
+    ):
+        st.caption(escape_markdown(note))
     for column, (which, title) in zip(st.columns(2, gap="medium"), titles.items(), strict=True):
         with column:
             st.markdown(unbroken(_side_line(title, asked, sides[which], is_judged)))
