@@ -91,16 +91,16 @@ def chosen_lesson() -> str | None:
     return name
 
 
-def picker(name: str | None) -> None:
+def picker(name: str) -> None:
     """All lessons by number and title; the one that is open is selected.
 
     No label changes with what is answered: a browser that still has the former one has chosen none of them then, which
     closed a lesson whose slider was moved after its last answer.
     """
     labels = {title: each for each, title in TITLES.items()}
-    st.session_state["lesson_title"] = next((label for label, each in labels.items() if each == name), None)
-    st.selectbox(
-        "Lesson", list(labels), index=None, key="lesson_title", placeholder="choose a lesson",
+    st.session_state["lesson_title"] = TITLES[name]
+    st.selectbox(  # one is always chosen: the ✕ of a field that may be empty left the lesson without a word
+        "Lesson", list(labels), key="lesson_title",
         on_change=lambda: choose(labels.get(st.session_state["lesson_title"])),
         label_visibility="collapsed", width=330,
     )  # fmt: skip

@@ -382,6 +382,20 @@ def test_scores_and_totals_of_the_lesson_on_alpha_add_up_as_shown(app):
     assert len(differences) == 1
 
 
+def test_the_lesson_on_alpha_says_in_one_range_where_text_score_is_highest(app):
+    """Its caption listed four ranges: 0.00, 0.02–0.04, 0.06–0.09 and 0.10–0.14. The strip shows them."""
+    test = app(PAGE, lesson="alpha", answers="alpha-31")
+    (said,) = (each.value for each in test.caption if "Strip below" in each.value)
+    assert "at α from 0.00 to 0.14, in 4 parts. Shaded" in said.replace("\u00a0", " ")
+
+
+def test_the_field_of_an_open_lesson_cannot_be_emptied(app):
+    """Its ✕, “Clear value”, left the lesson without saying so. Streamlit draws one where no default is given."""
+    field = app(PAGE, lesson="matrix").selectbox(key="lesson_title")
+    assert field.proto.HasField("default") and field.value.startswith("1. ")
+    assert app(PAGE, lesson="matrix").query_params["lesson"] in ("matrix", ["matrix"])
+
+
 def test_the_lesson_on_alpha_calls_what_never_changes_no_range(app):
     test = app(PAGE, lesson="alpha", answers="alpha-31")
     (said,) = (box.value.replace("\u00a0", " ") for box in test.success)

@@ -117,9 +117,16 @@ def move_alpha(study: AlphaStudy) -> float:
     best, label = study.best(TEXT_SCORE), METRICS[TEXT_SCORE].label
     st.caption(
         f"{SET}, {len(study.ids)} groups. Strip below: where {label} is highest, {_pct(best.value)} %, at α "
-        f"{_around_text(best.intervals)}. Shaded: its 95 % band. Press the figure to move α there."
+        f"{_where_highest(best.intervals)}. Shaded: its 95 % band. Press the figure to move α there."
     )
     return float(alpha)
+
+
+def _where_highest(intervals: np.ndarray) -> str:
+    """`around 0.21`, or of several ranges, which the strip shows, from where to where they lie."""
+    if len(intervals) < 2:
+        return _around_text(intervals)
+    return f"from {intervals[0][0]:.2f} to {intervals[-1][1]:.2f}, in {len(intervals)} parts"
 
 
 def _at_alpha(study: AlphaStudy, alpha: float) -> str:

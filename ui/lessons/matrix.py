@@ -41,9 +41,13 @@ def show() -> None:
         elements.draw_pair(group, data)
     with right:
         truth = (f"image {group_html.image_name(i)} belongs to caption {j + 1}" for i, j in group.truth_pairs)
-        st.markdown(f"In truth {', '.join(truth)}. The built-in CLIP model gives these scores:")
-        st.html(group_html.matrix_html(unmatched(data), "The model's scores"))
-        shades_bar()
+        st.markdown(f"In truth {', '.join(truth)}.")
+        with st.container(
+            key="first-scores"
+        ):  # of a phone until the answer, which has the same matrix below it
+            st.markdown("The built-in CLIP model gives these scores:")
+            st.html(group_html.matrix_html(unmatched(data), "The model's scores"))
+            shades_bar()
         elements.define(GROUP_SCORE, GROUP_MATCH)
         choice = elements.predict(
             "matrix",
@@ -118,7 +122,7 @@ def change_the_scores(group: Group, scores: np.ndarray) -> None:
     st.markdown(
         "GroupScore compares single cells, so an image that scores high with every caption makes it fail. "
         "GroupMatch compares whole matchings: both pairs of one against both pairs of the other. Move a slider, or "
-        "type into the table, and watch the lines and the verdicts."
+        "type into the table, and watch the matching and the verdicts."
     )
     left, right = st.columns([2, 3], gap="large")  # what is moved beside what it changes
     with left:
@@ -140,7 +144,7 @@ def change_the_scores(group: Group, scores: np.ndarray) -> None:
         st.html(group_html.matrix_html(data, "The scores as you have changed them"))
         shades_bar(f"{group_html._matching_key(data)} ✓: the true pairs.")
     with right:
-        with st.container(width=400):
+        with st.container(width=400, key="drawn-again"):  # a phone has the pictures above alone
             draw_group(group, data)
         with st.container(key="lesson-verdicts"):
             st.html(group_html.verdicts_html(data, SHOWN))
