@@ -11,9 +11,14 @@ from pathlib import Path
 
 from core.base.errors import InputError
 from core.base.table_formats import Table, open_table, parse_json
-from core.datasets._prior_files import _LOG_PROB_NAMES
 from core.datasets.embeddings import _CAPTION_NAMES, _IMAGE_NAMES
-from core.datasets.score_files import _CELL, _is_mteb_predictions, _is_sample_log, _pair_names
+from core.datasets.score_files import (
+    _CELL,
+    _LOG_PROB_NAMES,
+    _is_mteb_predictions,
+    _is_sample_log,
+    _pair_names,
+)
 from core.exchange.columns import guess_columns
 
 _SCORES, _EMBEDDINGS, _PRIOR, _CAPTIONS = "scores", "embeddings", "a prior", "captions"
