@@ -49,9 +49,9 @@ from core.datasets._pair_names import _CELL as _CELL
 from core.datasets._pair_names import _pair_names as _pair_names
 from core.datasets._pair_names import _PairNames as _PairNames
 from core.datasets._pair_names import _read_names as _read_names  # other rooms take the four from here
+from core.datasets._prior_files import _LOG_PROB_NAMES as _LOG_PROB_NAMES
 from core.datasets._prior_files import PRIOR_ENDINGS as PRIOR_ENDINGS
 from core.datasets._prior_files import _advice as _advice
-from core.datasets._prior_files import _LOG_PROB_NAMES as _LOG_PROB_NAMES
 from core.datasets._prior_files import _not_log_probs as _not_log_probs
 from core.datasets._prior_files import _read_prior_file as _read_prior_file
 from core.datasets._prior_files import numbered
