@@ -1165,14 +1165,14 @@ def test_whether_it_is_the_same_here_stands_above_the_choice_of_a_table(app, pap
     """It was a closed fold at the bottom, 2,000 pixels down."""
     test = app(PAPERS, paper=paper)
     folds = [each.label for each in test.expander]
-    assert folds[0].startswith("The same here? ")
-    assert len([label for label in folds if label.startswith("The same here?")]) == 1
+    assert folds[0].startswith("What is the same here? ")
+    assert len([label for label in folds if label.startswith("What is the same here?")]) == 1
 
 
 def test_papers_and_retrieval_count_cola_s_claims_alike(app):
     """One said 16 same, 3 different, 17 open, the other 18 left open, 16 confirmed, 3 refuted."""
-    (papers_fold,) = (e for e in app(PAPERS, paper="Cola").expander if e.label.startswith("The same here?"))
-    counts = papers_fold.label.partition("? ")[2]
+    (papers_fold,) = (e for e in app(PAPERS, paper="Cola").expander if e.label.startswith("What is the same here?"))
+    counts = papers_fold.label.partition(" claims ")[2]
     test = app("pages/5_Retrieval.py", view="strategies")
     (fold,) = (e for e in test.expander if e.label.startswith("Is it the same here"))
     assert fold.label == f"Is it the same here, claim by claim? {counts}; one of LABCLIP: open"
@@ -1186,12 +1186,23 @@ def test_the_claims_of_a_paper_stand_above_its_tables_with_what_is_found_here(ap
     of_cola = [claim for claim in record["claims"] if claim.get("source", "").startswith("Cola, ")]
     same = sum(claim["verdict"] == "same" for claim in of_cola)
     test = app(PAPERS, paper="Cola", table="Table 1")
-    (fold,) = [each for each in test.expander if each.label.startswith("The same here?")]
-    assert f"? {same} same, " in fold.label and len(fold.table[0].value) == 5
-    (more,) = [each for each in fold.toggle if each.label == f"Also the {len(of_cola) - 5} others"]
-    more.set_value(True).run()
-    (fold,) = [each for each in test.expander if each.label.startswith("The same here?")]
-    assert len(fold.table) == 2 and len(fold.table[1].value) == len(of_cola) - 5
+    (fold,) = [each for each in test.expander if each.label.startswith("What is the same here?")]
+    assert f"Of {len(of_cola)} claims {same} same, " in fold.label
+
+
+@pytest.mark.parametrize("paper", table_html.PAPERS)
+def test_every_claim_that_the_fold_counts_stands_in_it_the_same_ones_first(app, paper):
+    """It counted 3 same, 4 different, 4 open, and showed five rows of which one was the same."""
+    test = app(PAPERS, paper=paper)
+    (fold,) = [each for each in test.expander if each.label.startswith("What is the same here?")]
+    (table,) = fold.table
+    verdicts = list(table.value["verdict"])
+    assert verdicts == sorted(verdicts, key=["same", "different", "open"].index)
+    counts = ", ".join(f"{verdicts.count(name)} {name}" for name in dict.fromkeys(verdicts))
+    assert fold.label == f"What is the same here? Of {len(verdicts)} claims {counts}"
+    assert list(table.value) == ["claim", "here", "verdict"] and not fold.toggle
+    # Two sentences above the rows; the exact rule is opened.
+    assert fold.caption[0].value.count(". ") == 1
 
 
 @pytest.mark.parametrize(
@@ -1212,8 +1223,8 @@ def test_the_claims_of_the_other_papers_stand_there_too_with_interval_and_chance
     (fold,) = [
         each
         for each in app(PAPERS, paper=paper, table=table).expander
-        if each.label.startswith("The same here?")
+        if each.label.startswith("What is the same here?")
     ]
-    assert f"? {same} same, " in fold.label and 6 <= len(claims) <= 11
+    assert f" claims {same} same, " in fold.label and 6 <= len(claims) <= 11
     cells = " ".join(fold.table[0].value["here"]).replace("\\", "")
     assert shown in cells

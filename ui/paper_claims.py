@@ -13,35 +13,34 @@ from core.base.text import _pct, _signed, _signed_range
 from core.figures.text import escape_markdown
 from core.papers.table_html import PAPERS
 from ui.formatting import true_minus
-from ui.retrieval_table import _counted_verdicts, _verdict_record
+from ui.retrieval_table import _VERDICTS, _counted_verdicts, _verdict_record
 
-_FIRST = 5  # claims that stand first; the others are opened
+_JUDGED = (
+    "Here: small models on the built-in world, so not the paper's own pictures. A claim is the same or different only "
+    "where the numbers show it clearly; else it is open."
+)
 _COLA_RULE = (
-    "Here: the built-in world. The difference in points is the mean over seeds, with its 95 % interval. "
-    "Same or different only where the difference is clear, every seed agrees and longer training would not "
-    "undo it. The whole rule stands on Retrieval."
+    "The difference in points is the mean over seeds, with its 95 % interval. Same or different only where the "
+    "difference is clear, every seed agrees and longer training would not undo it. The whole rule stands on Retrieval."
 )
 _FIGURES_RULE = (
-    "Here: the built-in world, on groups of its test sets. Differences are in points, over seeds where a model is "
-    "trained; all have 95 % intervals, and no group is tied where no ties are named. {}"
+    "Measured on groups of the test sets. Differences are in points, over seeds where a model is trained; all have "
+    "95 % intervals, and no group is tied where no ties are named. {}"
 )
 
 
 def section(paper: str) -> None:
     """The claims of the paper whose tables are shown; nothing where none of them is recorded."""
-    short, (claims, rule) = PAPERS.get(paper, ""), _claims_of(PAPERS.get(paper, ""))
+    claims, rule = _claims_of(PAPERS.get(paper, ""))
     if not claims:
         return
-    said = _counted_verdicts(claims)
-    fold = st.expander(f"The same here? {said}", icon=":material/fact_check:")
+    label = f"What is the same here? Of {len(claims)} claims {_counted_verdicts(claims)}"
+    fold = st.expander(label, icon=":material/fact_check:")
     with fold, st.container(key="paper-claims"):
-        order = ("different", "same", "open")  # else the five in sight would all be the same
-        claims.sort(key=lambda claim: order.index(claim["verdict"]))
-        st.table(_rows(claims[:_FIRST]))
-        others, key = claims[_FIRST:], f"all-claims-{short}"  # another paper's are opened by themselves
-        if others and st.toggle(f"Also the {len(others)} others", key=key):
-            st.table(_rows(others))
-        st.caption(rule)
+        st.caption(_JUDGED)
+        st.table(_rows(sorted(claims, key=lambda claim: _VERDICTS.index(claim["verdict"]))))
+        with st.expander("How a claim is judged"):
+            st.caption(rule)
 
 
 def _claims_of(short: str) -> tuple[list[Mapping[str, Any]], str]:
@@ -62,13 +61,17 @@ def _record_of_figures() -> dict[str, Any] | None:
 def _rows(claims: list[Mapping[str, Any]]) -> list[dict[str, str]]:
     return [
         {
-            "claim": escape_markdown(claim["says"].rstrip(".")),
-            "paper": str(claim["source"]).partition(", ")[2],
+            "claim": f"{escape_markdown(claim['says'].rstrip('.'))} :small[({_place(claim)})]",
             "here": _here(claim),
             "verdict": claim["verdict"],
         }
         for claim in claims
     ]
+
+
+def _place(claim: Mapping[str, Any]) -> str:
+    """`section 4.2, Table 1`, where the paper claims it."""
+    return str(claim["source"]).partition(", ")[2]
 
 
 def _here(claim: Mapping[str, Any]) -> str:
