@@ -21,7 +21,7 @@ from core.metrics.groups import GROUP_MATCH
 from core.papers import table_html
 from core.papers.background import is_working, start_table, stop_table
 from core.runs.store import RunStore
-from ui import paper_claims, published, runs, shipped_results
+from ui import paper_claims, published, runs, shipped_results, ttm_shifts
 from ui.formatting import unbroken
 from ui.measured_here import _FIRST_LINES, beside_note, figure_numbers, record_here
 from ui.missing import ways_to_get
@@ -376,7 +376,10 @@ def way_to_plan(plan: papers.TablePlan) -> str:
 
 def finding_of(key: str, measured: dict[str, Any], record: dict[str, Any]) -> str:
     """What our table says of the paper's claim, in Markdown."""
-    return "\n\n".join(map(in_markdown, table_html._findings(key, measured, record["table"])))
+    said = [in_markdown(each) for each in table_html._findings(key, measured, record["table"])]
+    if key == "world" and said:
+        said[0] = f"{said[0]} {ttm_shifts.beside_the_table_of_sets()}".strip()
+    return "\n\n".join(said)
 
 
 def in_markdown(said: table_html._Finding) -> str:

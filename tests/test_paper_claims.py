@@ -84,9 +84,9 @@ def test_the_clear_rises_and_falls_of_the_claims_add_up_to_those_of_the_headline
     assert "clearly on 6, and falls on 27, clearly on 4" in table_html.finding("world", record, "ttm/1")
     claims = {claim["says"]: claim["decided_by"] for claim in paper_claims.record()["claims"]}
     square, one_image = (next(v for k, v in claims.items() if part in k) for part in ("2×2", "one image"))
-    assert square.startswith("Of 20 of our 49 lines 4 rise and 2 fall clearly.")
+    assert square.startswith("Of 20 such lines 4 rise and 2 fall clearly.")
     assert one_image.startswith(
-        "Of 20 of our 49 lines 1 rises and 1 falls clearly. Of the 9 lines of neither claim"
+        "Of 20 such lines 1 rises and 1 falls clearly. Of the 9 other lines (triples, "
     )
     assert "stopped early) 1 rises and 1 falls clearly." in one_image  # 4 + 1 + 1 and 2 + 1 + 1
 

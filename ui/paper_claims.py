@@ -17,7 +17,7 @@ from ui.retrieval_table import _VERDICTS, _counted_verdicts, _verdict_record
 
 _JUDGED = (
     "Here: small models on the built-in world, so not the paper's own pictures. A claim is the same or different only "
-    "where the numbers show it clearly; else it is open."
+    "where the numbers show it clearly, beyond their 95 % intervals; else it is open."
 )
 _COLA_RULE = (
     "The difference in points is the mean over seeds, with its 95 % interval. Same or different only where the "

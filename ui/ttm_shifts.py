@@ -40,6 +40,19 @@ def of_all() -> str:
     )
 
 
+def beside_the_table_of_sets() -> str:
+    """How the lines counted here relate to those of the papers' page, which shares those with pictures as they are; ""
+    where none is shipped."""
+    table = _table()
+    if table.empty:
+        return ""
+    shifted = int((table["shift"] != "none").sum())
+    return (
+        f"The page Test-time matching counts {len(table)}: {len(table) - shifted} of these lines, and {shifted} more with "
+        "shifted pictures."
+    )
+
+
 def section() -> None:
     """A model's runs, a line per set and shift; nothing where none is shipped."""
     table = _table()

@@ -189,7 +189,7 @@ def simplematch() -> tuple[list[int], str, list[Value | Gain]]:
 def gains_on(sets: Sequence[str]) -> tuple[list[int], str, list[Value | Gain]]:
     found = [gain(model, name) for model in ADAPTED for name in sets]
     sides = [each.side for each in found]
-    said = f"Of {len(found)} of our {len(_all_sides())} lines {_counted_sides(sides)}."
+    said = f"Of {len(found)} such lines {_counted_sides(sides)}."
     ordered = sorted(found, key=lambda each: each.difference)
     extremes = [ordered[-1], ordered[0]]
     return sides, f"{said} The most and the least, GroupMatch:", extremes
@@ -199,14 +199,8 @@ def gains_on_one_image() -> tuple[list[int], str, list[Value | Gain]]:
     """With what is in neither claim, so that the counts of both add up to those of the page's headline."""
     sides, said, extremes = gains_on(ONE_IMAGE)
     rest = _sides_of_the_rest()
-    others = f"the {len(rest)} lines of neither claim ({', '.join(OTHER_SHAPES)}, a CLIP stopped early)"
+    others = f"the {len(rest)} other lines ({', '.join(OTHER_SHAPES)}, a CLIP stopped early)"
     return sides, said.replace(" The most", f" Of {others} {_counted_sides(rest)}. The most"), extremes
-
-
-def _all_sides() -> list[int]:
-    """Of every line of the table that the page's headline counts."""
-    here = [gain(model, name).side for model in ADAPTED for name in (*SQUARE, *ONE_IMAGE)]
-    return here + _sides_of_the_rest()
 
 
 def _sides_of_the_rest() -> list[int]:

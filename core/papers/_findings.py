@@ -239,15 +239,15 @@ def _gains(plan: Mapping[str, Any], part: str, agrees: bool) -> _Finding:
     lower = sum(row[3] < row[2] for row in found)
     clear, clear_falls = (f", clearly on {risen},", f", clearly on {sunk}") if within else ("", "")
     in_part = f"it rises on {len(raised)} of {len(found)} lines{clear} and falls on {lower}{clear_falls}"
-    meant = f" {_CLEARLY}" if within else ""
+    in_part += f" ({_CLEARLY})" if within else ""
     most, least = (pick(found, key=lambda row: row[3] - row[2]) for pick in (max, min))
     best, worst = (f"{_said(row[0])}: from {_pct(row[2])} to {_pct(row[3])} %" for row in (most, least))
     if agrees and raised and lower:  # the counts are in the verdict
         said = f"{metric} rises most on {best}, and falls most on {worst}."
-        return _Finding(_agrees(len(raised), len(found), in_part), f"{said}{meant} {_OTHERS}")
+        return _Finding(_agrees(len(raised), len(found), in_part), f"{said} {_OTHERS}")
     text = f"test-time matching raises {metric} on {every if len(raised) == len(found) else few}"
     if len(within) > 1:
-        text += f" ({risen} clearly: beyond the 95 % interval after)"
+        text += f" ({risen} clearly: {_CLEARLY})"
     text += f", most on {best}" if raised else ""
     if len(within) == 1:
         text += f"; on {_said(within[0][0])} the value before lies within the interval after"
@@ -261,7 +261,7 @@ def _side(row: tuple[str, str, float, float, float | None, float | None]) -> int
     return _shipped_results._clear_side(row[2], row[4], row[5])
 
 
-_CLEARLY = "Clearly: the value before is outside the 95 % interval after."
+_CLEARLY = "beyond the 95 % interval after"
 _OTHERS = (
     "These are other models and pictures than the paper's: small models, trained here, on rendered scenes."
 )
