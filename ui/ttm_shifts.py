@@ -48,8 +48,8 @@ def beside_the_table_of_sets() -> str:
         return ""
     shifted = int((table["shift"] != "none").sum())
     return (
-        f"The page Test-time matching counts {len(table)}: {len(table) - shifted} of these lines, and {shifted} more with "
-        "shifted pictures."
+        f"The page Test-time matching counts {len(table)}: {len(table) - shifted} of these lines, and {shifted} more "
+        "with shifted pictures."
     )
 
 
