@@ -101,8 +101,6 @@ def debiased_views(inputs: debias.DebiasInputs, groups: GroupSet, view: str) -> 
         debias_alpha.alpha_section(inputs, groups)
         debias_alpha.protocol(inputs, groups)
         debias_views.other_methods()
-        if opening := debias.opening_line():
-            st.caption(escape_markdown(opening))
 
 
 debias.first_visit()
@@ -110,7 +108,11 @@ ui.restore_carried_state()  # by a button of another view: the selection depends
 asked = read_view("view", VIEWS, elsewhere=RETRIEVAL_VIEWS)
 shipped = "Shipped results, which no selection changes" if asked.name in (TRAINSET, RETRIEVAL) else ""
 selection = ui.open_page(
-    "Debias", LEAD, instead=shipped, nearest_model=None if asked.name == BLIND else debias.nearest_captioner
+    "Debias",
+    LEAD,
+    instead=shipped,
+    nearest_model=None if asked.name == BLIND else debias.nearest_captioner,
+    chosen_why="" if asked.name == BLIND else debias.opening_line(),
 )
 warn_without_effect(
     dict.fromkeys(("batch", "end"), "it is an option of the model's score; choose it beside the model")

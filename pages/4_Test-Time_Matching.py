@@ -214,7 +214,7 @@ def what_is_opened(shown_runs: list[Run]) -> str:
 def first_visit() -> None:
     """Where nothing was selected yet and the address says nothing: a set on which a run with the preset gains."""
     if shown == runs.NEW and is_first_visit():
-        ui.seed("set", FIRST_SET)
+        ui.open_by_itself(FIRST_SET)
 
 
 with ui.show_errors():  # a store of a newer version, say

@@ -423,7 +423,8 @@ def test_a_first_visit_shows_a_set_on_which_alpha_changes_something(app, scored)
     )
     said = text(test).replace("\\", "")
     assert (
-        f"This page opens with {FIRST} and builtin/blip-caption, a captioner" in said
+        f"{FIRST} · test · 24 groups of 3×3 · builtin/blip-caption (VisualGPTScore). This page chose both"
+        in said
         and "gives no log P" not in said
     )
     assert test.query_params["set"] in (FIRST, [FIRST])  # a link opens the same
@@ -431,6 +432,21 @@ def test_a_first_visit_shows_a_set_on_which_alpha_changes_something(app, scored)
     fine(next(b for b in test.button if b.label.endswith("highest here")).click().run())
     assert shown(test) == expected(scored[1][FIRST], round(best, 3)) != expected(scored[1][FIRST], 0.0)
     assert test.selectbox(key="set").value == FIRST
+
+
+def test_a_set_that_the_page_chose_by_itself_does_not_go_along_to_other_pages(app):
+    """The menu opened Groups with triples, which nobody had chosen."""
+    test = app(bare=True)
+    links = [each.proto for each in test.get("page_link")]
+    assert links and not [link for link in links if "triples" in link.query_string]
+    test.query_params.clear()
+    test.switch_page("pages/1_Groups.py")
+    assert fine(test.run()).selectbox(key="set").value == "scenes/attribute-swap"
+    test = app(bare=True)  # one that was chosen does
+    fine(test.selectbox(key="set").set_value(SET).run())
+    test.query_params.clear()
+    test.switch_page("pages/1_Groups.py")
+    assert fine(test.run()).selectbox(key="set").value == SET
 
 
 def test_an_address_of_the_first_set_is_never_empty_and_opens_that_set(app):

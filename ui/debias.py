@@ -26,7 +26,15 @@ from ui.formatting import progress
 from ui.loaders import LazyScorer, evaluate, model_source
 from ui.old_links import is_first_visit, warn_without_effect
 from ui.page import ask_beside, quoted
-from ui.selection import NearestModel, benchmarks, last_benchmark, offer_nearest, open_group, seed
+from ui.selection import (
+    OPENED_BY_ITSELF,
+    NearestModel,
+    benchmarks,
+    last_benchmark,
+    offer_nearest,
+    open_by_itself,
+    open_group,
+)
 from ui.uploads import (
     PREFIX,
     PRIOR,
@@ -58,10 +66,7 @@ FIRST_SET = "scenes/triples"  # what a first visit without an address shows: alp
 def first_visit() -> None:
     """Where nothing was selected yet and the address says nothing: a set on which alpha does something visible."""
     if is_first_visit(WITHOUT_SET) and benchmarks().get(FIRST_SET) == "" and CAPTIONER in scorer_names():
-        seed("set", FIRST_SET)
-        st.session_state["opened_by_itself"] = (
-            True  # nobody asked for this set or model: the page says that it chose them
-        )
+        open_by_itself(FIRST_SET)
 
 
 def keep_in_view(groups: GroupSet, group: str) -> None:
@@ -120,10 +125,8 @@ def other_views_line(model: str) -> str:
 
 def opening_line() -> str:
     """What a page that nobody asked anything of chose by itself; "" where somebody chose."""
-    if st.session_state.get("opened_by_itself") and st.session_state.get("set", FIRST_SET) == FIRST_SET:
-        return (
-            f"This page opens with {FIRST_SET} and {CAPTIONER}, a captioner; choose others in the selection."
-        )
+    if OPENED_BY_ITSELF in st.session_state and st.session_state.get("set", FIRST_SET) == FIRST_SET:
+        return ". This page chose both, as alpha changes most there: choose your own in the selection."
     return ""
 
 

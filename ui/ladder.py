@@ -23,7 +23,7 @@ from ui.chart_clicks import ChartPoint, clicked_point
 from ui.export import chart, export_section
 from ui.formatting import estimate_columns, p_text, true_minus, unbroken
 from ui.old_links import is_first_visit
-from ui.selection import offer_nearest, page_button, seed, warn_unknown
+from ui.selection import offer_nearest, open_by_itself, page_button, warn_unknown
 
 TITLE = "Where is the binding lost?"
 HEADING = f"Ladder: {TITLE[0].lower()}{TITLE[1:]}"  # with the name that the menu has
@@ -55,7 +55,7 @@ LIMITS = (
 def first_visit() -> None:
     """Where nothing was selected yet and the address says nothing: a set on which a loss is found."""
     if is_first_visit():
-        seed("set", FIRST_SET)
+        open_by_itself(FIRST_SET)
 
 
 def section(benchmark: str, model: str) -> None:

@@ -14,7 +14,7 @@ from streamlit.runtime.scriptrunner import get_script_run_ctx
 from core import datasets
 from core.figures.text import escape_markdown
 from ui.navigation import ASK, CHANGES, TRAIN
-from ui.selection import shifted_names
+from ui.selection import OPENED_BY_ITSELF, shifted_names
 from ui.uploads import upload_names
 
 # What some page reads or has read, by what it is about.
@@ -122,7 +122,8 @@ def is_first_visit(without_set: Collection[str] = ()) -> bool:
     """
     state = st.session_state
     asked = [name for name in known_parameters() if name not in without_set]
-    return not (asked or {"set", "carried"} & {*state} or "set" in state.get("selected", {}))
+    sets = {state.get("set"), state.get("selected", {}).get("set")} - {None, state.get(OPENED_BY_ITSELF)}
+    return not (asked or sets or "carried" in state)
 
 
 def mark_address(without_set: Collection[str] = ()) -> None:

@@ -73,6 +73,7 @@ def open_page(
     shows_files: bool = False,
     first: int = 0,
     uses_model: bool = True,
+    chosen_why: str = "",
 ) -> Selection | None:
     """Open a page: browser title, look, navigation, heading and, with `pick`, the shared selection.
 
@@ -82,7 +83,8 @@ def open_page(
     model, as in `ui.selection.pick_selection`. sidebar : whether a page without the shared selection fills the sidebar
     itself. shows_files : whether such a page shows files of the visitor's own all the same. first : how many of the
     selected groups the page uses, where it does not use all. uses_model : whether what the page shows depends on the
-    selected model, so that words which that one does not know are named.
+    selected model, so that words which that one does not know are named. chosen_why : after the line of the selection,
+    why the page chose it by itself.
     """
     name = "Crossmatch" if title == "Crossmatch" else f"{title} · Crossmatch"
     icon = str(STYLE / "icon.svg")
@@ -97,7 +99,7 @@ def open_page(
     forget_images()
     st.session_state.pop(EXACT_SAID, None)
     restore_carried_state()
-    selected = shared_parameters()
+    selected = shared_parameters(chosen=True)
     # In one line, and in a menu for phones: the style shows one of the two.
     wide = st.container(key="nav", horizontal=True, gap="xxsmall")
     narrow = st.popover("Pages", icon=":material/menu:", key="menu")
@@ -126,7 +128,7 @@ def open_page(
         _warn_unknown_selection()
         selection = pick_selection(title, nearest_model)
         notes = _notes(selection)
-    described = escape_markdown(selection.described(first) + _truth_of_file(selection))
+    described = escape_markdown(selection.described(first) + _truth_of_file(selection)) + chosen_why
     with st.container(key=selection_line.KEY):
         st.caption(described, help=selection.score_meaning, width="content")
     for note in notes if uses_model else ():

@@ -46,6 +46,7 @@ _INSTEAD_OF = (
     "instead_of"  # in the address: whose place the model has taken, on a page that cannot use that one
 )
 
+OPENED_BY_ITSELF = "opened_by_itself"  # in the session: the set that a page chose while nobody had chosen one
 _GLOBAL, _SHIFT = "@global", "~"  # ends of a set's name
 _PLAIN = "as they are"
 _TAGS_FIELD = "Only groups with"
@@ -189,6 +190,13 @@ def restore_carried_state() -> None:
     _write_address(carried)
 
 
+def open_by_itself(name: str) -> None:
+    """Select a set that nobody asked for: of a first visit, whose page shows more on it. It is of this page alone: the
+    menu does not carry it to the others."""
+    seed("set", name)
+    st.session_state[OPENED_BY_ITSELF] = name
+
+
 def seed(key: str, value: Any) -> None:
     """Give a widget that is not drawn yet its value, also in the address."""
     st.session_state[key] = value
@@ -219,8 +227,10 @@ def _remember(state: Mapping[str, Any]) -> None:
     st.session_state.setdefault("selected", {}).update({k: v for k, v in state.items() if k in _SHARED})
 
 
-def shared_parameters() -> dict[str, Any]:
-    """The selection as query parameters of a link to another page, without what is the default."""
+def shared_parameters(chosen: bool = False) -> dict[str, Any]:
+    """The selection as query parameters of a link to another page, without what is the default.
+
+    chosen : without a set that a page chose by itself."""
     selected = dict(st.session_state.get("selected", {}))
     for key in _SHARED:
         if key in st.session_state:
@@ -230,6 +240,8 @@ def shared_parameters() -> dict[str, Any]:
     wanted, nearest = st.session_state.get("replaced_model", (None, None))
     if nearest is not None and selected.get("model") == nearest.name:
         selected["model"] = wanted
+    if chosen and selected.get("set") == st.session_state.get(OPENED_BY_ITSELF):
+        selected.pop("set", None)
     return _parameters(selected)
 
 
@@ -320,13 +332,17 @@ def _restore_selection(page: str) -> None:
     selected = state.setdefault("selected", {})
     if context is not None and context.is_history_navigation:
         return
+    if came and "set" not in st.query_params and selected.get("set") == state.pop(OPENED_BY_ITSELF, None):
+        selected.pop("set", None)
+        state.pop("set", None)
     named = st.query_params.get("set", selected.get("set", "") if came else state.get("set", ""))
     for key, value in selected.items():
         if key in st.query_params or (is_upload(named) and key in _OF_BENCHMARKS):
             continue
         if came or key not in state:
             state[key] = value
-    _write_address({key: state[key] for key in _SHARED if key in state})
+    left_out = _OF_BENCHMARKS if is_upload(named) else ()  # a file has no model: none stands in its address
+    _write_address({key: state[key] for key in _SHARED if key in state and key not in left_out})
 
 
 # --- the groups of a page
@@ -481,6 +497,8 @@ def pick_selection(page: str, nearest_model: Callable[[str], NearestModel] | Non
             bind="query-params",
             help="Available benchmarks first, then your files, then benchmarks whose data are not on this machine.",
         )
+        if benchmark != st.session_state.get(OPENED_BY_ITSELF):  # from now on somebody chose
+            st.session_state.pop(OPENED_BY_ITSELF, None)
         selection: Selection | None
         if is_upload(benchmark):
             selection = _pick_of_file(benchmark)
