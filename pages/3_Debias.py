@@ -15,8 +15,7 @@ from ui.retrieval_files import own_retrieval_set
 from ui.views import read_view, view_field
 
 LEAD = (  # one line of a laptop: the figure has the height of a second one
-    "A captioner rates how likely a sentence is for a picture, and favours common ones. **Alpha** removes this "
-    "prior: log P(t | image) − α · log P(t), per token."
+    "Captioners favour common sentences. **Alpha** removes this: log P(t | image) − α · log P(t)."
 )
 # As the page shows them and as the address has them; `ui.old_links` has what they were called before.
 ALPHA, PRIOR, BLIND, WORDS, SAMPLES, RETRIEVAL, TRAINSET = VIEWS = DEBIAS_VIEWS

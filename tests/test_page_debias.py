@@ -534,13 +534,15 @@ def test_the_headline_is_of_groups_that_alpha_was_not_chosen_on():
     study = AlphaStudy(scores, prior, np.zeros((60, 1), int), list(map(str, range(60))))
     found = study.validated("text_score")
     gains = found.values - found.zero  # the same ten halves at the alpha of the other half, and at 0
-    said = _to_quote(study, "text_score").replace("−", "-")
-    gain = f"{gains.mean():+.1f} ± {gains.std(ddof=1):.1f} points"
+    said = _to_quote(study, "text_score")
+    does, gain, deviation = "gains" if gains.mean() >= 0 else "loses", abs(gains.mean()), gains.std(ddof=1)
     # Two lines dense with numbers stood there, and levels of half of the groups that those of all, just below, seemed
     # to contradict; a laptop has room for 150 of these letters.
-    assert (
-        said == f"To quote: {gain} of TextScore (α from the other half; SD, ten splits)." and len(said) < 150
+    assert said == (
+        f"On groups that did not choose α it {does} about {gain:.1f} points of TextScore: quote this "
+        f"(± {deviation:.1f}, SD of ten splits)."
     )
+    assert len(said) < 150
     alone = AlphaStudy(scores[:1], prior[:1], np.zeros((1, 1), int), ["a"])  # has no halves
     assert _to_quote(alone, "text_score") == ""
 
@@ -748,8 +750,8 @@ def test_wherever_the_gain_of_the_best_alpha_stands_it_is_too_high_to_quote(app,
     best = study.best("text_score")._written
     told = debias_alpha._at_alpha(study, best, "text_score").replace("\u00a0", " ")
     value = study.evaluation(best).metrics["text_score"].value
-    assert f" → {value:.1f} %, tuned on test and too high to quote (95 % interval " in told
-    assert "to quote" not in debias_alpha._at_alpha(study, 1.0, "text_score")
+    assert f" → {value:.1f} %, too high as these groups chose this α (95 % interval " in told
+    assert "too high" not in debias_alpha._at_alpha(study, 1.0, "text_score")
 
 
 def test_the_tests_of_a_gain_are_folded_below_its_verdict(app, monkeypatch):
@@ -918,7 +920,7 @@ def test_beside_the_number_to_quote_stands_nothing_else_and_the_rest_is_folded(a
     """“as much at α = 0.101–0.136 and 2 more (tuned on test); α = 1 changes it by …” stood beside it."""
     monkeypatch.setattr("ui.debias_alpha._tuned_text", lambda study, metric: "What the best alpha does.")
     test = app()
-    (quoted,) = [c.value for c in test.caption if c.value.startswith("To quote")]
+    (quoted,) = [c.value for c in test.caption if "quote this" in c.value]
     assert quoted.endswith("ten splits).") and "best alpha" not in quoted
     (folded,) = [e for e in test.get("popover") if e.proto.popover.label == "How sure is that?"]
     assert "What the best alpha does." in folded.markdown[0].value
@@ -927,13 +929,13 @@ def test_beside_the_number_to_quote_stands_nothing_else_and_the_rest_is_folded(a
 def test_the_key_of_the_figure_names_star_and_chance_line_only_where_they_are_drawn():
     """It said “star: best of 0 to 1” of a star at α = 0, and “dotted: chance” of a line that was not drawn."""
     said = debias_alpha._drawn(no_gain(), "text_score")
-    assert "star" not in said and "strip: best of 0 to 1 on these groups." in said
+    assert "star" not in said.lower() and "Strip: the best α on these very groups." in said
     assert "dotted" not in said and "↓: chance, below the axis" in said
     scores, prior = np.array([[[0.4, 0.0]]] * 20 + [[[0.0, 0.4]]] * 20), np.array([[1.0, 0.0]] * 40)
     gained = AlphaStudy(scores, prior, np.ones((40, 1), int), [*map(str, range(40))])
     said = debias_alpha._drawn(gained, "text_score")
-    assert "star and strip: best of 0 to 1 on these groups, too high to quote." in said
-    assert "dotted: chance;" in said and "↓" not in said
+    assert "Star: the best α on these very groups, too high for others; strip: α as good." in said
+    assert "dotted: chance." in said and "↓" not in said
 
 
 def test_a_file_is_named_once_where_the_images_of_its_prior_were_not_measured():
@@ -1309,9 +1311,7 @@ def test_where_the_best_alpha_lies_at_the_edge_of_its_range_the_page_says_so():
 
 def test_the_page_says_that_log_p_of_a_sentence_is_a_mean_over_its_tokens_and_what_the_best_alpha_is_of(app):
     test = app(set=FIRST)
-    assert "log P(t | image) − α · log P(t), per token" in text(
-        test
-    ) and "means over a sentence's tokens" in text(test)
+    assert "log P(t | image) − α · log P(t)." in text(test) and "means over a sentence's tokens" in text(test)
     assert "best of 0 to 1 on these groups" in text(test)
 
 

@@ -346,7 +346,7 @@ def _at_alpha(study: AlphaStudy, alpha: float, metric: str) -> str:
     changed = f"{counted(better, 'group')} {words[0]}, {worse} {words[1]}"
     said = str(value)
     if alpha == study.best(metric)._written and _gains(study, metric):  # right beside the number itself
-        said = said.replace(" % (", " %, tuned on test and too high to quote (", 1)
+        said = said.replace(" % (", " %, too high as these groups chose this α (", 1)
     return unbroken(f"α = {_short(alpha)}: {label} {_pct(before.metrics[metric].value)} → {said}; {changed}.")
 
 
@@ -354,9 +354,13 @@ def _drawn(study: AlphaStudy, metric: str) -> str:
     """What the figure's band, line, star and strip are, of those that it has: two lines below it."""
     data = _curve_data(study, metric)
     dotted = "dotted: chance" if figures._chance_is_on_axis(data) else "↓: chance, below the axis"
-    best = "best of 0 to 1 on these groups"
-    best = f"star and strip: {best}, too high to quote" if figures._has_star(data) else f"strip: {best}"
-    return f"Shaded: 95 % band; {dotted}; {best}. Press to move alpha."
+    strip = "the best α on these very groups"
+    best = (
+        f"Star: {strip}, too high for others; strip: α as good"
+        if figures._has_star(data)
+        else f"Strip: {strip}"
+    )
+    return f"Shaded: 95 % band; {dotted}. {best}. Press to move α."
 
 
 def scenario_text(study: AlphaStudy) -> str:
@@ -462,9 +466,14 @@ def _harm(study: AlphaStudy, metric: str) -> Comparison | None:
 
 
 def _to_quote(study: AlphaStudy, metric: str) -> str:
-    """`To quote: +4.3 ± 2.1 points of TextScore …`, of ten random halvings; "" of a single group, which has none."""
+    """`On groups that did not choose α it gains about 4.3 points of TextScore: quote this (…)`, of ten random halvings;
+    "" of a single group, which has none."""
     found = study._to_quote(metric)
-    return "" if found is None else str(found["line"])
+    if found is None:
+        return ""
+    does = "gains" if found["mean"] >= 0 else "loses"
+    points = f"{_pct(abs(found['mean']))} points of {METRICS[metric].label}"
+    return f"On groups that did not choose α it {does} about {points}: quote this (± {_pct(found['std'])}, SD of ten splits)."
 
 
 def _tuned_text(study: AlphaStudy, metric: str) -> str:

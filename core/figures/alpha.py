@@ -90,7 +90,7 @@ def alpha_figure(data: _AlphaData, alpha: float | None = None, height: int = 380
         )
     for metric, values in data.y.items():
         entry = METRICS[metric]
-        width, opacity = (3.4, 1.0) if metric == name else (1.2, _BEHIND)
+        width, opacity = (3.4, 1.0) if metric == name else (2.0, _BEHIND)
         x, y = _steps(data.x[metric], values)
         line(
             figure, x, y, entry.label, entry.colour, dash=entry.dash, width=width, shape="hv", opacity=opacity
