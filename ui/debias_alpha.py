@@ -473,7 +473,10 @@ def _to_quote(study: AlphaStudy, metric: str) -> str:
         return ""
     does = "gains" if found["mean"] >= 0 else "loses"
     points = f"{_pct(abs(found['mean']))} points of {METRICS[metric].label}"
-    return f"On groups that did not choose α it {does} about {points}: quote this (± {_pct(found['std'])}, SD of ten splits)."
+    return (
+        f"On groups that did not choose α it {does} about {points}: quote this "
+        f"(± {_pct(found['std'])}, SD of ten splits)."
+    )
 
 
 def _tuned_text(study: AlphaStudy, metric: str) -> str:
