@@ -37,6 +37,7 @@ GROUPS_PAGE = "pages/1_Groups.py"
 MARGIN = "margin"  # the address of the groups' page has it
 ALL_GROUPS: dict[str, object] = {"verdict": [], MARGIN: "", "group": None, "q": "", "page": 1}
 _PHONE = 356  # pixels: the table on a phone of 390
+_START = "tau-at-the-start"  # in the session: where the slider stands until somebody moves it
 _GROUPS, _METRIC = 64, 98  # its columns, of a metric at least
 FOLDED = "Intervals, chance levels and ties in numbers"
 LEAD = (
@@ -199,10 +200,14 @@ def threshold_section(evaluation: Evaluation) -> tuple[dict[str, Callable[[], go
         return {}, "", 0.0
     step = 10 ** np.floor(np.log10(top / 100)) if top > 0 else 0.01
     highest = float(np.ceil(top / step) * step)
-    if st.session_state.get("tau", 0.0) > highest:
-        st.session_state["tau"] = 0.0
+    start = half_selected(evaluation, float(step))
+    if st.session_state.get("tau", 0.0) > highest or st.session_state.get("tau") == st.session_state.get(
+        _START
+    ):
+        st.session_state.pop("tau", None)  # another set has another half, as long as nobody has moved it
+    st.session_state[_START] = start
     tau = ui.slider(
-        st, "Threshold τ", 0.0, highest, 0.0, step=float(step), key="tau",
+        st, "Threshold τ", 0.0, highest, start, step=float(step), key="tau",
         format=f"%.{max(0, round(-np.log10(step)))}f",  # as many digits as the step has
         help="Test-time matching trains on the groups whose margin is at least τ.",
     )  # fmt: skip
@@ -235,6 +240,13 @@ def threshold_section(evaluation: Evaluation) -> tuple[dict[str, Callable[[], go
     )
 
 
+def half_selected(evaluation: Evaluation, step: float) -> float:
+    """The threshold at which the section opens, where about half of the groups are selected: at 0 all are, and nothing
+    is to be seen. A whole number of steps."""
+    digits = max(0, round(-np.log10(step)))
+    return round(float(np.floor(np.median(evaluation.matches.margin) / step)) * step, digits)
+
+
 def reliability(evaluation: Evaluation) -> None:
     """How well a large margin marks a right matching: area under risk and coverage, and shares right by margin."""
     right, chance = evaluation.outcomes[GROUP_MATCH].value, evaluation.metrics[GROUP_MATCH].chance
@@ -243,7 +255,8 @@ def reliability(evaluation: Evaluation) -> None:
         "reliability",
         lambda: statistics.margin_reliability(evaluation.matches.margin, right, chance),
     )
-    st.markdown(ui.unbroken(risk_coverage_line(found)))
+    said, names = risk_coverage_line(found)
+    st.markdown(ui.unbroken(said), help=names)
     section = st.expander(
         "Right matchings by margin (reliability curve)",
         icon=":material/show_chart:",
@@ -269,22 +282,25 @@ def reliability(evaluation: Evaluation) -> None:
         )
 
 
-def risk_coverage_line(found: statistics._MarginReliability) -> str:
-    """The area under risk and coverage with its interval, or why it has none, and those of other orders."""
-    first = f"Taking the groups with the largest margins first, **{_pct(found.aurc)} %**"
-    average = "of those taken so far are matched wrong, on average over all thresholds"
-    name = "In the literature: area under the risk-coverage curve (AURC)"
+def risk_coverage_line(found: statistics._MarginReliability) -> tuple[str, str]:
+    """How often the surest matchings are wrong, with the interval, or why it has none, and a random order beside it;
+    and what that is called in the literature."""
+    first = f"Taking the groups with the largest margins first, on average **{_pct(found.aurc)} %** are matched wrong"
+    names = (
+        "The share that is wrong among the groups taken so far, averaged over all thresholds: in the literature the "
+        "area under the risk-coverage curve (AURC)."
+    )
     if found.aurc_bounds is None or found.excess_bounds is None:
         which = "wrong" if found.aurc == 0 else "right"
         return (
-            f"{first} {average}; no interval: no group is matched {which}, so resampling cannot vary it. Every order "
-            f"of these groups has the same. ({name}.)"
+            f"{first}; no interval: no group is matched {which}, so resampling cannot vary it. Every order of these "
+            "groups has the same.",
+            names,
         )
     whole, above = (f"{_pct(low)}–{_pct(high)}" for low, high in (found.aurc_bounds, found.excess_bounds))
     return (
-        f"{first} (95 % interval {whole}) {average}. A random order would have {_pct(found.chance)} %, the best "
-        f"possible one **{_pct(found.excess)} points** ({above}) less than this one. ({name}; its distance "
-        "from that of the best order is the excess AURC.)"
+        f"{first} (95 % interval {whole}); in a random order **{_pct(found.chance)} %**.",
+        f"{names} The best possible order has {_pct(found.excess)} points ({above}) less: the excess AURC.",
     )
 
 
@@ -393,6 +409,7 @@ def slices(evaluation: Evaluation) -> None:
         st.session_state.pop("by", None)
     tag = st.selectbox("Tag", names, key="by", bind="query-params", width=320)
     table, columns = slices_table(evaluation, tag)
+    table, constants = without_constants(table)
     key = f"slices-{tag}"
 
     def choose() -> None:
@@ -402,7 +419,7 @@ def slices(evaluation: Evaluation) -> None:
             ui.set_state({"tag": [f"{tag}: {table[tag][cells[0][0]]}"]})
 
     ui.wide_table(table, column_config=columns, key=key, on_select=choose, selection_mode="single-cell")
-    st.caption("Press a row to open its groups.")
+    st.caption(f"{constants}Press a row to open its groups.")
     if st.session_state.pop("opened_slice", False):
         open_groups({})
 
@@ -438,6 +455,21 @@ def slices_table(evaluation: Evaluation, tag: str) -> tuple[pd.DataFrame, dict[s
             columns[f"{label} chance"] = st.column_config.NumberColumn(format="%.1f")
         rows.append(row)
     return pd.DataFrame(rows), columns
+
+
+def without_constants(table: pd.DataFrame) -> tuple[pd.DataFrame, str]:
+    """The table without the chance levels and ties that are the same in all rows, which took the last column off a
+    laptop's screen; and the sentence that says them."""
+    kinds = {kind: [name for name in table if str(name).endswith(f" {kind}")] for kind in ("chance", "tied")}
+    same = {kind: [name for name in names if table[name].nunique() == 1] for kind, names in kinds.items()}
+    chance = [f"{name.removesuffix(' chance')} {_pct(table[name].iloc[0])} %" for name in same["chance"]]
+    said = [f"chance {', '.join(chance)}"] if chance else []
+    if same["tied"] and not table[kinds["tied"]].to_numpy().any():
+        said.append("no ties")
+    else:
+        same["tied"] = []
+    line = f"In every row: {'; '.join(said)}. " if said else ""
+    return table.drop(columns=[*same["chance"], *same["tied"]]), line
 
 
 def page(selection: ui.Selection) -> None:

@@ -929,12 +929,12 @@ def test_beside_the_number_to_quote_stands_nothing_else_and_the_rest_is_folded(a
 def test_the_key_of_the_figure_names_star_and_chance_line_only_where_they_are_drawn():
     """It said “star: best of 0 to 1” of a star at α = 0, and “dotted: chance” of a line that was not drawn."""
     said = debias_alpha._drawn(no_gain(), "text_score")
-    assert "star" not in said.lower() and "Strip: the best α on these very groups." in said
+    assert "star" not in said.lower() and "Strip: best α here." in said
     assert "dotted" not in said and "↓: chance, below the axis" in said
     scores, prior = np.array([[[0.4, 0.0]]] * 20 + [[[0.0, 0.4]]] * 20), np.array([[1.0, 0.0]] * 40)
     gained = AlphaStudy(scores, prior, np.ones((40, 1), int), [*map(str, range(40))])
     said = debias_alpha._drawn(gained, "text_score")
-    assert "Star: the best α on these very groups, too high for others; strip: α as good." in said
+    assert "Star, strip: best α here, too high for others." in said
     assert "dotted: chance." in said and "↓" not in said
 
 

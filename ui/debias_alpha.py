@@ -354,11 +354,8 @@ def _drawn(study: AlphaStudy, metric: str) -> str:
     """What the figure's band, line, star and strip are, of those that it has: two lines below it."""
     data = _curve_data(study, metric)
     dotted = "dotted: chance" if figures._chance_is_on_axis(data) else "↓: chance, below the axis"
-    strip = "the best α on these very groups"
     best = (
-        f"Star: {strip}, too high for others; strip: α as good"
-        if figures._has_star(data)
-        else f"Strip: {strip}"
+        "Star, strip: best α here, too high for others" if figures._has_star(data) else "Strip: best α here"
     )
     return f"Shaded: 95 % band; {dotted}. {best}. Press to move α."
 
