@@ -44,6 +44,7 @@ from core.exchange.run_pairs import (
     _other_groups,
     _outcomes,
     _Pair,
+    _steps_on,
     _two_seeds_told,
 )
 from core.exchange.run_report import _report_of_pair
@@ -978,13 +979,29 @@ def delete(ids: list[str]) -> None:
 # --- two of them ---------------------------------------------------------------------------------------------------
 
 
-def curves(sweep: SeedGroup, store: RunStore) -> plots.TTMData:
-    """A run's curves, or the means over the seeds of a sweep."""
-    steps = [store.steps(run.id) for run in sweep.runs]
+def curves(sweep: SeedGroup, store: RunStore, pair: _Pair | None = None) -> plots.TTMData:
+    """A run's curves, or the means over the seeds of a sweep; where it is compared on some groups alone, those of
+    these, as headline and table are."""
+    common = None if pair is None else pair.in_common
+    if pair is None or common is None:
+        steps = [store.steps(run.id) for run in sweep.runs]
+    else:
+        steps = [
+            steps_on(run.id, run.done, run.attempt, common.size, run, (sweep, *pair.runs))
+            for run in sweep.runs
+        ]
     total = max(run.total if run.live else run.done for run in sweep.runs) or 1
     if len(steps) == 1:
         return plots.ttm_data(steps[0], total)
     return plots.spread_data(summary(steps), total)
+
+
+@st.cache_resource(max_entries=64, show_spinner="Measuring every iteration …")
+def steps_on(
+    run_id: str, done: int, attempt: int, count: int, _run: Run, _same: Sequence[SeedGroup]
+) -> list[dict[str, Any]]:
+    """The records of a run's iterations, measured on its first `count` groups."""
+    return _steps_on(_run, RunStore(), _same, count)
 
 
 def legend(*sweeps: SeedGroup) -> list[str]:
@@ -1096,7 +1113,7 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     both = compared_runs(pair, own)
     lines = [_line(*each) for each in zip("AB", own, (first, second), strict=True)]
     differing = escape_markdown(pair.differing)
-    data = {name: curves(sweep, store) for name, sweep in both.items()}
+    data = {name: curves(sweep, store, pair) for name, sweep in both.items()}
     one, other = data.values()
     with bar:
         metric = pick_metric([name for name in one.metrics if name in other.metrics])
@@ -1105,15 +1122,17 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
         st.markdown("  \n".join([*with_results(lines, sides), differing]))
         st.info(no_curves(pair), icon=":material/info:")
         return NOTHING._replace(command=command_of(pair))
-    shown = {name: with_intervals(data[name], sweep) for name, sweep in both.items()}
-    figure, bands = drawn_over(both, data, shown, metric)
+    common = pair.in_common
+    count, on = (None, "") if common is None else (common.size, f" {common.where}")
+    shown = {name: with_intervals(data[name], sweep, count) for name, sweep in both.items()}
     if metric in pair.tested:
         groups_warning(pair)
+    figure, bands = drawn_over(both, data, shown, metric, on)
     if pair.ends and metric in metrics.METRICS:
         results = (metric_line(e.metrics[metric]) for e in pair.ends)
-        on = "" if pair.in_common is None else f" ({pair.in_common.where})"
         named = (
-            f"{line}{on}: {escape_markdown(result)}" for line, result in zip(lines, results, strict=True)
+            f"{line}{on and f' ({on[1:]})'}: {escape_markdown(result)}"
+            for line, result in zip(lines, results, strict=True)
         )
         st.markdown("  \n".join([*named, differing]))
         with behind(pair, metric, store):
@@ -1127,7 +1146,7 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
     every_metric(pair.table, pair.note)
     names = [shared.whole_label(sweep) for sweep in (first, second)]
     tables = {"All metrics of both (CSV)": _with_origin(pair.frame, names, pair.n_groups)}
-    tables["Both curves (CSV)"] = curve_table(data, shown)
+    tables[f"Both curves{on} (CSV)"] = curve_table(data, shown)
     if pair.ends:
         tables["Paired differences (CSV)"] = _comparison_file(pair.ends[0], pair.ends[1], names)
     about = [f"{side}: {shared.whole_label(s)}." for side, s in zip("AB", (first, second), strict=True)]
@@ -1138,7 +1157,7 @@ def compare(chosen: Sequence[SeedGroup], store: RunStore) -> _Shown:
         else lambda: _report_of_pair(pair, store).encode()
     )
     files = pair.latex(about), report, command_of(pair)
-    return _Shown({label_and_meaning(metric)[0]: figure}, tables, bands, *files)
+    return _Shown({f"{label_and_meaning(metric)[0]}{on}": figure}, tables, bands, *files)
 
 
 def answer(pair: _Pair, metric: str | None, store: RunStore) -> None:
@@ -1146,7 +1165,8 @@ def answer(pair: _Pair, metric: str | None, store: RunStore) -> None:
     not, and what each has gained on its own groups."""
     if metric is not None and metric in pair.tested:
         st.markdown(ui.unbroken(pair.verdict(metric)))
-        if seeds := [*filter(None, [pair._seeds_line, pair._all_seeds_line(metric)])]:
+        lines = pair._seeds_line, pair._one_seed_line, pair._all_seeds_line(metric)
+        if seeds := [*filter(None, lines)]:
             st.markdown(ui.unbroken("  \n".join(map(escape_markdown, seeds))))
         return
     groups_warning(pair)
@@ -1158,8 +1178,7 @@ def answer(pair: _Pair, metric: str | None, store: RunStore) -> None:
 def groups_warning(pair: _Pair) -> None:
     """That two runs have different groups, or on which the two are compared; nothing of the same groups."""
     if pair.groups_line:
-        own_curves = " Each curve is of all groups of its run." if pair.in_common is not None else ""
-        st.warning(escape_markdown(f"{pair.groups_line}{own_curves}"), icon=":material/difference:")
+        st.warning(escape_markdown(pair.groups_line), icon=":material/difference:")
 
 
 def behind(pair: _Pair, metric: str, store: RunStore) -> Any:
@@ -1210,10 +1229,8 @@ def own_gains(pair: _Pair, store: RunStore) -> str:
     if not pair.groups_line:
         return ""
     lines, measured = [], False
-    counts = (0, 0) if pair.in_common is None else pair.in_common.counts
-    for side, sweep, ends, count in zip("AB", pair.runs, pair.sides, counts, strict=True):
-        if pair.in_common is not None and count == pair.in_common.size:
-            continue
+    for side, sweep in pair._on_more_groups.items():
+        ends = pair.sides["AB".index(side)]
         found, main = gains(sweep, [store.steps(run.id) for run in sweep.runs]), _main_metric(ends)
         labels = dict.fromkeys([] if main is None else [label_of(main), *found])
         told = [f"{label} {gain_text(found[label])}" for label in labels if label in found]
@@ -1221,9 +1238,9 @@ def own_gains(pair: _Pair, store: RunStore) -> str:
         lines.append(f"**{side}** {'; '.join(told) or _no_gain_said(sweep)}")
     if not measured:
         return ""
-    # One run is listed where the other's groups are those of both.
-    where = f"on all its {max(counts)} groups" if len(lines) == 1 else "each on its own groups"
-    head = f"Gains, after minus before in points, {where} (in brackets: 95 % intervals, paired):"
+    head = (
+        f"Gains, after minus before in points, {pair._own_groups_said} (in brackets: 95 % intervals, paired):"
+    )
     return "  \n".join([head, *lines])
 
 
@@ -1232,14 +1249,18 @@ def drawn_over(
     data: Mapping[str, plots.TTMData],
     shown: Mapping[str, plots.TTMData],
     metric: str,
+    on: str = "",
 ) -> tuple[Any, str]:
     """The curves of two runs laid over each other, and what their bands are.
 
-    shown : the curves as they are drawn, with intervals.
+    shown : the curves as they are drawn, with intervals. on : of which groups, where not of all; the title says it.
     """
+    label = label_and_meaning(metric)[0]
+    if on:
+        st.markdown(f"**{label} by iteration{on}**")
     figure = plots.ttm_compare_figure(shown, metric)
     last = ", ".join(f"{name} ends at {_pct(d.metrics[metric][-1, 0])} %" for name, d in data.items())
-    ui.chart(figure, f"{label_and_meaning(metric)[0]} per iteration of both: {last}.", "compare")
+    ui.chart(figure, f"{label} per iteration of both{on}: {last}.", "compare")
     bands = _bands(both, shown, metric)
     st.caption(escape_markdown(bands))
     return figure, bands
@@ -1254,12 +1275,12 @@ def ends_now(sweep: SeedGroup, store: RunStore) -> _Ends:
 def every_metric(said: pd.DataFrame, note: str) -> None:
     """All metrics of two runs in one table. said : its cells. note : how it is read."""
     said["metric"] = "**" + said["metric"] + "**"
-    for column in {"A before", "A", "B before", "B", "B − A"} & {*said}:
+    for column in {"A before", "A", "B before", "B", "B − A", "before"} & {*said}:
         # A line of a narrow cell ends before an interval, not within it.
         said[column] = said[column].str.replace(" to ", "\u00a0to\u00a0").map(ui.unbroken)
     with st.container(key="both-results"):
         swipe_hint()
-        st.table(said.rename(columns={"metric": "Metric", "chance": "Chance"}),
+        st.table(said.rename(columns={name: name.title() for name in ("metric", "chance", "before")}),
                  hide_index=True, border="horizontal")  # fmt: skip
     st.caption(escape_markdown(note))
 
@@ -1301,12 +1322,12 @@ def no_curves(pair: _Pair) -> str:
     return _no_metric_in_common(pair.sides)
 
 
-def with_intervals(data: plots.TTMData, sweep: SeedGroup) -> plots.TTMData:
+def with_intervals(data: plots.TTMData, sweep: SeedGroup, count: int | None = None) -> plots.TTMData:
     """Curves whose ends are 95 % intervals, of several seeds those of the mean over seeds and groups; as they are, one
     standard deviation apart, where the groups have no ground truth."""
     if data.seeds is None or not _has_truth(sweep):
         return data
-    return data._replace(metrics=with_interval_of_means(sweep.runs, data))
+    return data._replace(metrics=with_interval_of_means(sweep.runs, data, count))
 
 
 def _has_truth(sweep: SeedGroup) -> bool:

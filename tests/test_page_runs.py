@@ -25,6 +25,7 @@ from core.base.errors import InputError
 from core.base.text import _exact_differences, _pct, _signed, _time_left, duration
 from core.cli import app as cli
 from core.exchange.example import ARCHIVE, EXAMPLE_ID, example_run
+from core.exchange.run_pairs import _steps_on
 from core.exchange.runs import export_run
 from core.figures import TTMData
 from core.metrics.evaluation import Evaluation
@@ -504,6 +505,13 @@ def test_a_single_run_stands_among_all_seeds_of_another(app, made):  # noqa: F81
     assert "no complete seed in common" in said and "All 4 seeds counted" in said
 
 
+def numbers_in(values):
+    """The numbers of an axis, which plotly may have packed."""
+    if isinstance(values, dict):
+        return np.frombuffer(base64.b64decode(values["bdata"]), values["dtype"])
+    return values
+
+
 def both_results(test):
     """The table of all metrics of two runs."""
     (table,) = [each.value for each in test.table if "A" in each.value]
@@ -734,21 +742,21 @@ def test_a_run_on_fewer_groups_of_one_set_is_compared_on_those_of_both(app, made
         test = choose(app(RUNS), few, other)
         (warning,) = (each.value.replace("\\", "") for each in test.warning)
         assert "A has 12 groups and B 24 groups; those of A are the first of B." in warning
-        assert "on the 12 groups of both" in warning and "adapted on different numbers of groups" in warning
-        assert "Each curve is of all groups of its run." in warning
+        assert "on the 12 shared groups" in warning and "adapted on different numbers of groups" in warning
+        assert "Each curve" not in warning
         said, shown = text(test).replace("\u2060", ""), both_results(test).loc["**GroupMatch**"]
-        assert "GroupMatch on the 12 groups of both: " in said and "same 12 groups" in said
+        assert "GroupMatch on the 12 shared groups: " in said and "same 12 groups" in said
         # The answer stood below a warning and six lines, of which two said one gain.
-        heads = [each.value for each in test.markdown if each.value.startswith("**GroupMatch")]
-        assert len(heads) == 1 and said.count("Gains") == 2 and "Gains on the 12 groups of both" in said
+        heads = [each.value for each in test.markdown if each.value.startswith("**GroupMatch on")]
+        assert len(heads) == 1 and said.count("Gains") == 2 and "Gains on the 12 shared groups" in said
         (folded,) = test.expander
         gained = "\n".join(each.value for each in folded.markdown)
         assert "points, on all its 24 groups (in" in gained and "[" not in gained.replace("**", "")
         assert folded.label == "How each of the two gained, and how B − A was tested"
         own = gained.partition("on all its 24 groups")[2].partition("B minus A")[0]
         assert "**B** GroupMatch" in own and "**A** " not in own
-        assert said.count("last iterations, on the 12 groups of both:") == (2 if other == made.group else 0)
-        assert said.count("(on the 12 groups of both): ") == (0 if other == made.group else 2)
+        assert said.count("last iterations, on the 12 shared groups:") == (2 if other == made.group else 0)
+        assert said.count("(on the 12 shared groups): ") == (0 if other == made.group else 2)
         cli(["runs", "compare", few, other], standalone_mode=False)
         printed = [x for x in capsys.readouterr().out.splitlines() if x.split()[:1] == ["GroupMatch"]][-1]
         for column in ("A", "B", "B − A"):
@@ -760,6 +768,69 @@ def test_a_run_on_fewer_groups_of_one_set_is_compared_on_those_of_both(app, made
 
 
 ROOM = 1366 - 40 - 15 - 35  # less margins, scroll bar, ticks and frame
+
+
+def test_the_figure_of_two_runs_that_share_some_groups_ends_where_headline_and_table_do(app, made):  # noqa: F811
+    """A ended at 83.3 % in the figure, of all groups, under a headline of 87.5 %, of those that both have."""
+    few = finish(RunStore(), "few", TTMRun.of(SET, MODEL, groups=12, options=SMALL))
+    for other in (made.simplematch, made.group):
+        test = choose(app(RUNS), few, other)
+        table = both_results(test)
+        (figure,) = test.get("plotly_chart")
+        of = {
+            trace.get("name"): trace for trace in json.loads(figure.proto.spec)["data"] if trace.get("name")
+        }
+        for side in "AB":
+            (trace,) = (trace for name, trace in of.items() if name.startswith(f"{side}: "))
+            assert table.loc["**GroupMatch**", side].startswith(_pct(numbers_in(trace["y"])[-1]))
+        order = [str(getattr(each, "value", "")) or each.type for each in test.main]
+        title = next(
+            i for i, said in enumerate(order) if said.endswith("by iteration on the 12 shared groups**")
+        )
+        warned = next(i for i, said in enumerate(order) if "those of A are the first of B" in said)
+        assert warned < title < [each.type for each in test.main].index("plotly_chart")
+        assert any(
+            each.label == "Both curves on the 12 shared groups (CSV)" for each in test.get("download_button")
+        )
+    scores, truth = RunStore().scores(few, 1), TTMRun.read(RunStore().get(few).config).load_groups().truth
+    steps = _steps_on(RunStore().get(few), RunStore(), [], 5)
+    right = outcomes(scores[:5], truth[:5], ["group_match"])["group_match"].value
+    assert steps[1]["metrics"]["group_match"]["value"] == pytest.approx(100 * right.mean())
+
+
+def test_a_difference_of_one_seed_each_says_that_another_seed_may_change_it(app, made, capsys):  # noqa: F811
+    """“B is behind A … p 0.023” of two single seeds stood there as if it were of the settings."""
+    told = "One seed of each: p is over the groups alone, and another seed may change the difference."
+    other = finish(RunStore(), "lr", TTMRun.of(SET, MODEL, groups=24, options={**SMALL, "lr": 1e-4}))
+    for one, second in ((made.simplematch, other), (made.group, other)):  # seed 0 is all that both have
+        said = text(choose(app(RUNS), one, second)).replace("\\", "")
+        assert said.count(told) == 1 and said.index(told) < said.index("Bands: ")
+        cli(["runs", "compare", one, second], standalone_mode=False)
+        assert told in capsys.readouterr().out
+        cli(["runs", "compare", one, second, "--json"], standalone_mode=False)
+        assert json.loads(capsys.readouterr().out)["one_seed"] == told
+    job = EvaluationRun.of(SET, MODEL, groups=24)  # a measurement has no seed
+    measured = [finish(RunStore(), "measured", job) for _ in range(2)]
+    assert "one seed" not in text(choose(app(RUNS), *measured))
+
+
+def test_the_command_says_a_gain_on_shared_groups_once(made, capsys):  # noqa: F811
+    few = finish(RunStore(), "few", TTMRun.of(SET, MODEL, groups=12, options=SMALL))
+    cli(["runs", "compare", few, made.simplematch], standalone_mode=False)
+    out = capsys.readouterr().out
+    assert "Gains, after minus before in points, on all its 24 groups (" in out
+    own = out.partition("on all its 24 groups")[2].partition("\n\n")[0].splitlines()[1:]
+    assert [line[:3] for line in own] == ["B  "]
+    shared = out.partition("Gains on the 12 shared groups")[2].partition("\n\n")[0].splitlines()[1:]
+    assert [line[:3] for line in shared] == ["A  ", "B  "]
+
+
+def test_the_difference_stands_first_in_the_table_of_two_runs_and_what_both_began_with_last(app, made):  # noqa: F811
+    """A phone showed “A before, A, B before”, two of them the same, and neither B nor the difference."""
+    few = finish(RunStore(), "few", TTMRun.of(SET, MODEL, groups=12, options=SMALL))
+    table = both_results(choose(app(RUNS), few, made.simplematch))
+    assert list(table) == ["B − A", "A", "B", "p", "p (Holm)", "Chance", "Before"]
+    assert list(both_results(choose(app(RUNS), made.group, made.simplematch)))[:3] == ["B − A", "A", "B"]
 
 
 def test_no_column_is_cut_where_runs_are_ticked(app, made):  # noqa: F811

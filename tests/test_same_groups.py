@@ -206,20 +206,18 @@ def test_runs_on_the_first_groups_of_one_set_are_compared_on_those_of_both(store
     tested, row = found.tested["group_match"], found.table.set_index("metric").loc["GroupMatch"]
     assert tested.difference == pytest.approx(100 * (b.mean() - a.mean()))
     assert row["A"].startswith(f"{100 * a.mean():.1f} (") and row["B"].startswith(f"{100 * b.mean():.1f} (")
-    assert (
-        "on the 6 groups of both" in found.verdict("group_match") and "on the 6 groups of both" in found.note
-    )
+    assert "on the 6 shared groups" in found.verdict("group_match") and "on the 6 shared groups" in found.note
     assert found.groups_line == (
-        "A has 6 groups and B 12 groups; those of A are the first of B. They are compared on the 6 groups of both, "
+        "A has 6 groups and B 12 groups; those of A are the first of B. They are compared on the 6 shared groups, "
         "each with its last scores. The models were adapted on different numbers of groups, which alone can make a "
         "difference."
     )
     record, turned = found.record(), pair(store, every, few)
-    assert record["groups_in_common"] == 6 and "on the 6 groups of both" in found.latex([])
+    assert record["groups_in_common"] == 6 and "on the 6 shared groups" in found.latex([])
     assert turned.tested["group_match"].difference == -tested.difference
     assert "those of B are the first of A" in turned.groups_line
     report = _report_of_runs(found.runs, store)
-    assert "on the 6 groups of both" in report and found.groups_line in report
+    assert "on the 6 shared groups" in report and found.groups_line in report
 
 
 def test_seeds_on_the_first_groups_of_one_set_are_compared_on_those_of_both(store, file):
@@ -275,19 +273,19 @@ def test_runs_on_different_numbers_of_groups_say_what_each_has_gained_on_those_o
         for run in (few, every)
     ]
     head, *lines = _gains_in_common(found, store)
-    assert head.startswith("Gains on the 6 groups of both, before → after")
+    assert head.startswith("Gains on the 6 shared groups, before → after")
     for side, line, (before, after) in zip("AB", lines, ends, strict=True):
         gain = f"{after - before:+.1f}".replace("-", "−")
         assert line.startswith(f"{side}  GroupMatch {before:.1f} → {after:.1f} %, {gain} [")
         assert "; GroupScore " in line
-        said = found.table.set_index("metric").loc["GroupMatch", f"{side} before"]
+        said = found.table.set_index("metric").loc["GroupMatch", "before"]
         assert said.startswith(f"{before:.1f} (")
         assert found.record()["metrics"]["group_match"][f"{side.lower()}_before"]["value"] == pytest.approx(
             before
         )
         assert found.frame.set_index("metric").loc["GroupMatch", f"{side} before"] == round(before, 2)
     printed = CliRunner().invoke(cli, ["runs", "compare", few, every], catch_exceptions=False).stdout
-    assert head in printed and lines[1] in printed and "A before" in printed
-    assert lines[0] in html.unescape(_report_of_runs(found.runs, store)) and "A before" in found.latex([])
+    assert head in printed and lines[1] in printed and " before" in printed
+    assert lines[0] in html.unescape(_report_of_runs(found.runs, store)) and "before" in found.latex([])
     same = pair(store, every, finish(store, "c", TTMRun.of_file(file, options={**SMALL, "lr": 3e-3})))
-    assert not _gains_in_common(same, store) and "A before" not in same.table
+    assert not _gains_in_common(same, store) and "before" not in same.table

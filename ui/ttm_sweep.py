@@ -91,22 +91,25 @@ def view(store: RunStore, group: str, files: DeltaGenerator) -> None:
             )
 
 
-def with_interval_of_means(runs: Sequence[Run], data: figures.TTMData) -> dict[str, np.ndarray]:
+def with_interval_of_means(
+    runs: Sequence[Run], data: figures.TTMData, count: int | None = None
+) -> dict[str, np.ndarray]:
     """The metrics of several seeds' curves, each (iterations, 4), with the 95 % interval of each mean, over seeds and
-    groups, in place of one deviation to either side. The groups have a ground truth."""
-    return _with_interval_of_means(tuple((run.id, run.done, run.attempt) for run in runs), runs, data)
+    groups, in place of one deviation to either side. The groups have a ground truth. count : of the first groups, so
+    many, which the curves are then of; None of all."""
+    return _with_interval_of_means(tuple((run.id, run.done, run.attempt) for run in runs), count, runs, data)
 
 
 @st.cache_resource(max_entries=16, show_spinner="Measuring every iteration …")
 def _with_interval_of_means(
-    key: tuple[tuple[str, int, int], ...], _runs: Sequence[Run], _data: figures.TTMData
+    key: tuple[tuple[str, int, int], ...], count: int | None, _runs: Sequence[Run], _data: figures.TTMData
 ) -> dict[str, np.ndarray]:
-    store, truth = RunStore(), run_groups(_runs[0].id, _runs[0].config).truth
+    store, truth = RunStore(), run_groups(_runs[0].id, _runs[0].config).truth[:count]
     there = {run.id: {step["iteration"] for step in store.steps(run.id)} for run in _runs}
     names = [name for name in _data.metrics if name in METRICS]
     found = {name: _data.metrics[name].copy() for name in names}
     for place, iteration in enumerate(_data.iteration.tolist()):
-        scores = [store.scores(run.id, iteration) for run in _runs if iteration in there[run.id]]
+        scores = [store.scores(run.id, iteration)[:count] for run in _runs if iteration in there[run.id]]
         outcomes = [metrics.outcomes(each, truth, names) for each in scores]
         for name in names:
             whole = np.stack([each[name].value for each in outcomes])

@@ -331,7 +331,7 @@ def _compare(
     own += _own_gains(pair, store) if pair.groups_line else []
     for line in [
         first or "There is no paired test of these two.",
-        *filter(None, [pair._seeds_line, pair._all_seeds_line(main)]),
+        *filter(None, [pair._seeds_line, pair._one_seed_line, pair._all_seeds_line(main)]),
         *filter(None, [pair.in_common and pair.in_common.line, pair.two_seeds(main)]),
         *own,
         "",
@@ -345,17 +345,15 @@ def _compare(
 
 
 def _own_gains(pair: _Pair, store: RunStore) -> list[str]:
-    """What each of two runs on different groups has gained by itself; [] where neither is measured."""
-    loaded, lines = dict[str, GroupSet](), []
-    for sweep in pair.runs:
-        lines.append(_gain_line(_Listed.of(sweep, store, loaded).measured))
-    if not any(lines):
+    """What each of two runs on different groups has gained by itself; [] where neither is measured. Of a run whose
+    groups are those of both its gain on these, which stands above, says it."""
+    loaded, lines = dict[str, GroupSet](), {}
+    for side, sweep in pair._on_more_groups.items():
+        lines[side] = _gain_line(_Listed.of(sweep, store, loaded).measured)
+    if not any(lines.values()):
         return []
-    head = "Gains, after minus before in points, each on its own groups (brackets: 95 % intervals, paired):"
-    told = (
-        f"{side}  {line or _no_gain_said(sweep)}"
-        for side, line, sweep in zip("AB", lines, pair.runs, strict=True)
-    )
+    head = f"Gains, after minus before in points, {pair._own_groups_said} (brackets: 95 % intervals, paired):"
+    told = (f"{side}  {line or _no_gain_said(pair._on_more_groups[side])}" for side, line in lines.items())
     return ["", head, *told]
 
 

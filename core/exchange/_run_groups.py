@@ -70,8 +70,8 @@ class _InCommon(NamedTuple):
 
     @property
     def where(self) -> str:
-        """`on the 40 groups of both`"""
-        return f"on the {counted(self.size, 'group')} of both"
+        """`on the 40 shared groups`"""
+        return f"on the {counted(self.size, 'shared group')}"
 
     @property
     def line(self) -> str:

@@ -47,7 +47,7 @@ from core.runs.store import Run, RunStore
 from core.sweeps.evaluate import EvaluationRun
 from core.ttm.records import _UNDECIDED, _is_undecided, _over_groups_said
 from core.ttm.run import RUNS, LedgerRun, adaptation
-from core.ttm.seeds import SeedGroup, seed_of
+from core.ttm.seeds import SeedGroup, _is_seedless, seed_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -123,6 +123,32 @@ class _Pair(NamedTuple):
         return sorted({*self.complete[0]} & {*self.complete[1]})
 
     @property
+    def _on_more_groups(self) -> dict[str, SeedGroup]:
+        """By its letter each run that has other groups than those that both have."""
+        sizes = (1, 1) if self.in_common is None else self.in_common.counts
+        least = 0 if self.in_common is None else self.in_common.size
+        return {side: run for side, run, size in zip("AB", self.runs, sizes, strict=True) if size > least}
+
+    @property
+    def _own_groups_said(self) -> str:
+        """Which groups the gain of each of those is on."""
+        return (
+            "each on its own groups"
+            if self.in_common is None
+            else f"on all its {max(self.in_common.counts)} groups"
+        )
+
+    @property
+    def _one_seed_line(self) -> str:
+        """What a test of one seed of each leaves open; "" where it is of several, or nothing depends on the seed."""
+        adapted = {run.runs[0].kind for run in self.runs} <= {*_ADAPTED}
+        if not (self.tested and adapted) or not (self.ends or len(self._shared) == 1):
+            return ""
+        if all(_is_seedless(adaptation(run.runs[0].config), self.n_groups or 0) for run in self.runs):
+            return ""
+        return "One seed of each: p is over the groups alone, and another seed may change the difference."
+
+    @property
     def _seeds_line(self) -> str:
         """Which seeds the comparison is of, where it is not of all that either has: `A: 2 seeds; B: 1 of 3 seeds
         complete; compared over seed 0 alone.`; "" of two single runs, and where it is."""
@@ -189,7 +215,7 @@ class _Pair(NamedTuple):
             )
         ]
         if self.in_common is not None and any(side.before for side in self.sides):
-            parts.append("A before, B before: before adaptation, on the same groups.")
+            parts.append("Before: before adaptation, on the same groups.")
         if self.tested:
             over = (
                 "of the same groups"
@@ -211,7 +237,7 @@ class _Pair(NamedTuple):
         notes = [
             *about,
             self.differing,
-            *filter(None, [self.in_common and self.in_common.line, self._seeds_line]),
+            *filter(None, [self.in_common and self.in_common.line, self._one_seed_line, self._seeds_line]),
             *filter(None, [self._all_seeds_line(next(iter(self.in_order), ""))]),
             self.note,
             *filter(None, [self.two_seeds(next(iter(self.in_order), ""))]),
@@ -239,6 +265,7 @@ class _Pair(NamedTuple):
             known |= {"seeds": {**dict(zip("ab", self.complete, strict=True)), "compared": self._shared}}
             known |= {"seeds_line": self._seeds_line}
             known |= {"all_seeds_line": told} if (told := self._all_seeds_line(main)) else {}
+        known |= {"one_seed": told} if (told := self._one_seed_line) else {}
         known |= {"two_seeds": told} if (told := self.two_seeds(main)) else {}
         if self.in_common is not None:
             known |= {"groups_in_common": self.in_common.size, "groups_line": self.groups_line}
@@ -419,6 +446,19 @@ def _evaluations_on(
         for last in (False, True)
     )
     return before, after
+
+
+def _steps_on(run: Run, store: RunStore, same: Sequence[SeedGroup], count: int) -> list[dict[str, Any]]:
+    """The records of a run's iterations with what they measure on its first `count` groups alone, from the scores that
+    each has left; [] of groups without a ground truth. same : as of `_ends_on`."""
+    truth = _groups_of(run, *_runs_in(*same)).truth
+    if truth is None:
+        return []
+    found = []
+    for step in store.steps(run.id):
+        measured = Evaluation.of(store.scores(run.id, step["iteration"])[:count], truth[:count])
+        found.append({**step, "metrics": {name: end.record() for name, end in measured.metrics.items()}})
+    return found
 
 
 def _groups_of(*runs: Run) -> GroupSet:

@@ -113,7 +113,8 @@ def _of_two_results(pair: _Pair, shown: Mapping[str, Any]) -> str:
 def _about(pair: _Pair) -> str:
     main = next(iter(pair.in_order), "")
     named = [f"{side}: {of.title} ({of.id})." for side, of in zip("AB", pair.runs, strict=True)]
-    return " ".join([*named, pair.differing, *filter(None, [pair._seeds_line, pair._all_seeds_line(main)])])
+    seeds = pair._seeds_line, pair._one_seed_line, pair._all_seeds_line(main)
+    return " ".join([*named, pair.differing, *filter(None, seeds)])
 
 
 def _report_of_pair(pair: _Pair, store: RunStore) -> str:

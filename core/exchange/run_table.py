@@ -456,24 +456,36 @@ def _pair_said(frame: pd.DataFrame, as_on_cards: bool = False) -> pd.DataFrame:
     """`_pair_frame` as it is read, a cell per result: `74.33 ± 2.50 [68.90, 79.20], 3 tied`; chance of A and of B where
     they differ; without the columns of a test where nothing was tested.
 
+    The difference stands before both results, which a narrow screen cuts; those before adaptation, in one column where
+    they are the same, come last.
+
     as_on_cards : as pages and the command show results, `74.3 ± 2.5 (68.9–79.2), 3 tied`; files have two decimals.
     """
     rows = []
     for row in frame.astype(object).where(frame.notna(), None).to_dict("records"):
         digits = 1 if as_on_cards else 2
         chances = dict.fromkeys(_pct(row[f"{side}: chance"], digits) for side in "AB")
-        own = [side for side in ("A before", "A", "B before", "B") if side in row]
         cells: dict[str, str] = {"metric": row["metric"]}
-        cells |= {side: _side_said(row, side, as_on_cards) for side in own}
-        cells["chance"] = " / ".join(chances)
         if "B − A" in row:
             has = row["B − A"] is not None
             low, high = (_signed_end(row[f"B − A: {end}"], digits) if has else "" for end in ("low", "high"))
             ends = f" ({low} to {high})" if as_on_cards else f" [{low}, {high}]"
             cells["B − A"] = _true_minus(f"{_signed(row['B − A'], digits)}{ends}") if has else "–"
+        cells |= {side: _side_said(row, side, as_on_cards) for side in "AB"}
+        if "B − A" in row:
             cells |= {name: _p_text(row[name]) if has else "–" for name in ("p", "p (Holm)")}
-        rows.append(cells)
-    return pd.DataFrame(rows)
+        cells["chance"] = " / ".join(chances)
+        before = [side for side in ("A before", "B before") if side in row]
+        rows.append(cells | {side: _side_said(row, side, as_on_cards) for side in before})
+    return _one_before(pd.DataFrame(rows))
+
+
+def _one_before(said: pd.DataFrame) -> pd.DataFrame:
+    """The table of two runs with one column `before` where both began with the same results."""
+    both = ["A before", "B before"]
+    if not {*both} <= {*said} or not said["A before"].equals(said["B before"]):
+        return said
+    return said.drop(columns="B before").rename(columns={"A before": "before"})
 
 
 def _side_said(row: Mapping[Any, Any], side: str, as_on_cards: bool) -> str:
