@@ -246,7 +246,7 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     with st.expander("How intervals and p are made", icon=":material/help:"):
         st.markdown(
             escape_markdown(
-                f"Intervals: {paired._PAIRED_INTERVALS}. {paired._interval_note(compared)} {_exact_differences(2)} "
+                f"Intervals: {paired._PAIRED_INTERVALS}. {paired._interval_note(compared)} {_exact_differences()} "
                 f"p: {paired._exact_tests(compared)}{corrected} above 0.05 says that these groups cannot tell, not "
                 f"that there is no difference.{'' if hanging is None else cluster_note(hanging)}"
             )
@@ -289,13 +289,13 @@ PAIRED_INTERVAL = (
 
 
 class Columns(NamedTuple):
-    """The columns of the table of differences: how each is headed, which fit beside the sidebar, the others, and those
-    of the two accuracies."""
+    """The columns of the table of differences: how each is headed, which fit beside the sidebar, the others, and that
+    of the interval to quote, which stands in the cell of the difference."""
 
     config: dict[str, Any]
     measured: list[str]
     rest: list[str]
-    accuracies: tuple[str, str]
+    interval: str
 
 
 def columns_of(
@@ -307,10 +307,9 @@ def columns_of(
         (f"B − A by {by}: 95 %", f"p by {by}", f"p by {by} (Holm)") if by else ("", "p", "p (Holm)")
     )
     a, b = sides
-    # For a phone, which shows four columns: what decides stands first, by cluster where groups hang together.
-    # What belongs to a difference stands beside it: its interval to quote, both p, the two accuracies.
-    deciding = ["B − A", apart or "B − A: 95 %", test, alone]
-    measured = ["metric", *deciding, a.column, b.column, "chance", *WINNERS]
+    # For a phone, which shows four columns: both results and the difference, whose cell has its interval to quote, by
+    # cluster where groups hang together; then both p.
+    measured = ["metric", a.column, b.column, "B − A", test, alone, "chance", *WINNERS]
     own = [f"{side.column}: {what}" for side in sides for what in ("95 %", "tied")]
     every = ["B − A: 95 %"] if by else []  # as if each group stood by itself
     rest = [
@@ -335,23 +334,28 @@ def columns_of(
         test: "p (Holm)",
         **{key: winner_text(key, sides).removesuffix(" right") for key in WINNERS},
     }
-    helps = helps_of(sides, by, (apart, alone, test), compared)
+    helps = helps_of(sides, by, (alone, test), compared)
     left: dict[str, Any] = dict.fromkeys(
-        (apart, "B − A: 95 %", test, alone), "left"
+        ("B − A", apart, "B − A: 95 %", test, alone), "left"
     )  # the end of a p was cut on a phone
+    widths = {"metric": 112, "B − A": 144} | {
+        side.column: max(50, min(6 * len(side.short) + 18, 92)) for side in sides
+    }
     config = {
-        name: st.column_config.Column(heads.get(name), help=helps.get(name), alignment=left.get(name))
+        name: st.column_config.Column(
+            heads.get(name), help=helps.get(name), alignment=left.get(name), width=widths.get(name)
+        )
         for name in [*measured, *rest]
     }
     orders = ([name for name in dict.fromkeys(order) if name in table] for order in (measured, rest))
-    return Columns(config, *orders, (a.column, b.column))
+    return Columns(config, *orders, apart or "B − A: 95 %")
 
 
 def helps_of(
-    sides: tuple[Side, Side], by: str, clustered: tuple[str, str, str], compared: Iterable[str]
+    sides: tuple[Side, Side], by: str, clustered: tuple[str, str], compared: Iterable[str]
 ) -> dict[str, str]:
-    """What heads of the table say when they are pointed at. clustered : the columns of interval, p and corrected p."""
-    apart, alone, test = clustered
+    """What heads of the table say when they are pointed at. clustered : the columns of p and corrected p."""
+    alone, test = clustered
     a, b = sides
     helps = {
         "B − A: 95 %": PAIRED_INTERVAL,
@@ -367,23 +371,27 @@ def helps_of(
         key: f"Groups that {name} alone has right{said}."
         for key, name, said in zip(WINNERS, names, counted_so, strict=True)
     }
-    if by:
-        helps[apart] = interval_to_quote(by)
-    return helps | {a.column: names[0], b.column: names[1], "B − A": f"{names[1]} − {names[0]}"}
+    # The interval stands in the cell of the difference.
+    quoted = interval_to_quote(by) if by else PAIRED_INTERVAL
+    helps["B − A"] = f"{names[1]} − {names[0]}, with its 95 % interval. {quoted}"
+    return helps | {a.column: names[0], b.column: names[1]}
 
 
 def difference_table(table: pd.DataFrame, columns: Columns, order: list[str]) -> None:
-    """Some columns of the table of differences, which are shown as those of the accuracies beside them."""
+    """Some columns of the table of differences; a difference with its interval in one cell."""
     written = {name: _pct for name in table if table[name].dtype == float}
-    written |= dict.fromkeys(columns.accuracies, partial(_pct, digits=2))  # one group of 400 is 0.25 points
     written |= {name: p_text for name in table if name == "p" or name.startswith(("p (", "p by "))}
     written |= {name: signed_text for name in table if name.startswith("B − A")}
-    ui.wide_table(table.style.format(written), column_config=columns.config, column_order=order)
+    styled = table.style.format(written)
+    for row, (value, interval) in enumerate(zip(table["B − A"], table[columns.interval], strict=True)):
+        said = f"{signed_text(value)} ({signed_text(interval)})"
+        styled = styled.format(lambda _, said=said: said, subset=([table.index[row]], ["B − A"]))
+    ui.wide_table(styled, column_config=columns.config, column_order=order)
 
 
 def signed_text(value: float | str) -> str:
     """Points with their sign, or an interval of them."""
-    return ui.true_minus(value if isinstance(value, str) else _signed(value, 2))
+    return ui.true_minus(value if isinstance(value, str) else _signed(value))
 
 
 def winner_text(key: str, sides: tuple[Side, Side]) -> str:
@@ -414,21 +422,22 @@ def verdict(
     for so many metrics, and one is ahead where both interval and p say so. Markdown."""
     tested, by = (match, "") if match.clustered is None else (match.clustered, match.clustered.by)
     a, b = (escape_markdown(name) for name in (first, second))
-    x, y = (f"{_pct(each.metrics[GROUP_MATCH].value, 2)} %" for each in both)
+    x, y = (f"{_pct(each.metrics[GROUP_MATCH].value)} %" for each in both)
     low, high, p_value = tested.low, tested.high, tested.p_holm or tested.p_value
     is_unproven = paired._is_unproven(match)
     levels = f"{y} against {x}" if match._ahead or is_unproven else f"{x} and {y}"
     said = f"{paired._ahead_said(match, a, b, tests)}**, {levels}"
-    led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both), digits=2)
-    corrected = f" (corrected for these {tests} metrics)" if tests > 1 else ""
+    led = _change_in_points(*(each.metrics[GROUP_MATCH].value for each in both))
+    corrected = f", corrected for these {tests} metrics" if tests > 1 else ""
     if is_unproven:  # the corrected p stands in the verdict, beside the interval that of the interval
         p_value, corrected = tested.p_value, " by itself"
     interval = f"{paired._interval_head(tests, by)} {_signed_range(low, high)}"
-    interval += f" ({paired._moved_end(tested)} by the exact test)" if paired._moved_end(tested) else ""
+    interval += f", {paired._moved_end(tested)} by the exact test" if paired._moved_end(tested) else ""
     said_p = p_text(p_value) if p_text(p_value).startswith("<") else f"= {p_text(p_value)}"
     by = f" by {by}" if by else ""
-    difference = f"{b} − {a}: {_signed(led, 2)} points, {interval}. p{by} {said_p}{corrected}."
-    return ui.unbroken(ui.true_minus(f"**GroupMatch: {said}.  \n:small[{difference}]"))
+    of = "" if match._ahead or is_unproven else ", the second minus the first"
+    difference = f"{_signed(led)} points{of} ({interval}; p{by} {said_p}{corrected})"
+    return ui.unbroken(ui.true_minus(f"**GroupMatch: {said}: {difference}."))
 
 
 def others_apart(found: Mapping[str, Comparison], first: str, second: str) -> str:
@@ -447,22 +456,24 @@ def others_apart(found: Mapping[str, Comparison], first: str, second: str) -> st
 def alone_right(match: Comparison, first: str, second: str) -> str:
     """On how many groups the two differ in GroupMatch, with the way to them and to the table of all metrics: before the
     figure, which fills the first screen. Markdown."""
-    a, b = map(escape_markdown, (first, second))
+    more, of = max((match.broken, first), (match.fixed, second), key=lambda side: side[0])
+    apart = match.fixed + match.broken
+    alone = f", {more} of them right with {escape_markdown(of)} alone" if apart else ""
     return ui.unbroken(
-        f"{counted(match.broken, 'group')} {'is' if match.broken == 1 else 'are'} right with {a} alone, {match.fixed} "
-        f"with {b} alone: [see where they differ](#{anchor(DIFFERING)}). "
+        f"They differ on {counted(apart, 'group')}{alone}: [see where](#{anchor(DIFFERING)}). "
         f"[Every\N{NO-BREAK SPACE}metric\N{NO-BREAK SPACE}↓](#{anchor(EVERY_METRIC)})"
     )
 
 
 def counts(match: Comparison, n: int, tests: int = 1) -> str:
-    """What difference so many groups would have shown, in one comparison alone, where p is corrected for so many."""
+    """What difference so many groups would have shown, in one comparison alone, where p is corrected for so many: with
+    80 % power, in words that need no statistics."""
     tested = match.clustered or match
     told = (
         ""
         if tested.detectable is None
-        else f"{counted(n, 'group')} like these show a difference of {_pct(tested.detectable)} points or "
-        f"more (80 % power{', uncorrected' if tests > 1 else ''}). "
+        else f"With {counted(n, 'group')} like these, a true difference of {_pct(tested.detectable)} points is found "
+        f"four times in five, a smaller one less often{' (by one metric alone)' if tests > 1 else ''}. "
     )
     return ui.unbroken(f"{told}Thin lines: 95 % intervals.")
 

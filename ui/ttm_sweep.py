@@ -104,7 +104,8 @@ def with_interval_of_means(
 def _with_interval_of_means(
     key: tuple[tuple[str, int, int], ...], count: int | None, _runs: Sequence[Run], _data: figures.TTMData
 ) -> dict[str, np.ndarray]:
-    store, truth = RunStore(), run_groups(_runs[0].id, _runs[0].config).truth[:count]
+    store, truth = RunStore(), run_groups(_runs[0].id, _runs[0].config).truth
+    truth = None if truth is None else truth[:count]
     there = {run.id: {step["iteration"] for step in store.steps(run.id)} for run in _runs}
     names = [name for name in _data.metrics if name in METRICS]
     found = {name: _data.metrics[name].copy() for name in names}
