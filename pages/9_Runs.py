@@ -122,10 +122,12 @@ def row(
     """A row of the table. gained : by metric. labels : of the metrics that it has before and after."""
     first, ends = sweep.runs[0], _ends_of(sweep, steps, estimates_over_seeds(sweep.runs, steps))
     main = _main_metric(ends)
+    # Before training all seeds are one model, which has no deviation.
+    began = {key: each._replace(sd=each.sd or None) for key, each in ends.before.items()}
     results = {
         f"{label} {when}": accuracy(found.get(("", name)), len(sweep.runs))
         for name, label in labels.items()
-        for when, found in (("after", ends.after), ("before", ends.before))
+        for when, found in (("after", ends.after), ("before", began))
     }
     results[SCORE] = level_text(ends, metrics.GROUP_SCORE)
     seconds = [record["seconds"] for records in steps for record in records]
@@ -136,7 +138,7 @@ def row(
         .removeprefix("first "),  # the help says it: a number that the column cuts is another number
         "gain": "–" if main is None else gain_text(gained.get(label_of(main))),
         SCORE_GAIN: gain_text(gained.get(labels[metrics.GROUP_SCORE])),
-        "before": "–" if main is None else before_text(ends.before.get(("", main))),
+        "before": "–" if main is None else before_text(began.get(("", main))),
         "result": "–" if main is None else result_text(sweep, ends, main),
         "curve": [] if main is None else curve([_itself(first.kind, each) for each in steps], main),
         "time": duration(sum(seconds)) if seconds else "–",
@@ -351,6 +353,7 @@ COLUMNS: dict[str, Any] = {
     "started": st.column_config.DatetimeColumn(width=150, format="D MMM YYYY, HH:mm"),
 }
 _LETTERS = {"set": 29, "model": 14}  # that a column has room for on a laptop
+_LEAST = 14  # letters of a set's name: `left-right` stood there as `left…ght`
 _ROOM = 1366 - 40 - 15 - 35  # pixels of the columns on a laptop, without margins, scroll bar, ticks and frame
 _PADDING = 17  # of a cell
 _SETTINGS = 190  # pixels of the settings, where other columns ask for room
@@ -375,6 +378,8 @@ _YIELDING = (
     "started",
     "time",
 )  # to “All columns”, in this order, where there is no room
+_SAID_ONCE = ("status", "model", "seed")  # columns that a line says where all runs share their value
+_OWN_LETTERS = 44  # of the settings in the heading of a card
 _CURVE = 70
 _MARK = 18  # pixels of the letter of a ticked run
 
@@ -411,9 +416,12 @@ def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
             short[name] = short[name].str.replace(f", chance {chance}", "", regex=False)
     if (frame[SCORE] == "–").all():
         short = short.drop(columns=SCORE)
+    if "settings" in short:  # the usual kind says least, and what differs stood behind it, cut
+        short["settings"] = short["settings"].str.removeprefix("TTM · ")
     if "model" in short:
         short["model"] = [_cut(name, _LETTERS["model"]) for name in short["model"]]
-    need = {name: _needed(short, name) for name in FITTING if name in short}
+    once = [name for name in _SAID_ONCE if _is_shared(frame, name)]
+    need = {name: _needed(short, name) for name in FITTING if name in short and name not in once}
     heads = result_heads(frame)
     need |= {name: max(need[name], int(_pixels(heads[name])) + _PADDING) for name in heads if name in need}
     need["set"] += _MARK  # also without one, so that no column moves once two runs are ticked
@@ -431,6 +439,18 @@ def fitted(frame: pd.DataFrame) -> tuple[pd.DataFrame, dict[str, int]]:
         widths["settings"] = max(widths["settings"] + left, _needed(short[:0], "settings"))
         short["settings"] = [_cut_at(said, widths["settings"] - _PADDING) for said in short["settings"]]
     return short.assign(set=marked(frame, short["set"])), widths
+
+
+def _is_shared(frame: pd.DataFrame, name: str) -> bool:
+    """Whether all runs have one value in a column."""
+    return len(frame) > 1 and frame[name].nunique() == 1
+
+
+def said_once(frame: pd.DataFrame) -> str:
+    """What all runs of the table share, which has no column there; "" where nothing."""
+    heads = {"status": "", "model": "model ", "seed": "seed ", "set": "set "}
+    shared_of_all = [f"{heads[name]}{frame[name].iloc[0]}" for name in heads if _is_shared(frame, name)]
+    return f"All of them: {', '.join(shared_of_all)}." if shared_of_all else ""
 
 
 def shared_metric(frame: pd.DataFrame) -> str:
@@ -476,9 +496,10 @@ def begun(frame: pd.DataFrame) -> list[str]:
     """What each row begins with, on a phone all that is in sight of it: the name that it was given, else the set,
     without `scenes/`; and where several runs have it the first of model, groups, seed, settings, minute and second in
     which no two of them are alike. Runs of one second are numbered."""
-    groups = [re.sub(r"^(?:first |all )?(\d+)(?: of \d+)?$", r"\1 groups", name) for name in frame["groups"]]
+    groups = _groups_named(frame)
     seeds = [f"seed{'' if said.isdecimal() else 's'} {said}" for said in frame["seed"]]
-    ways = [frame["model"], groups, seeds]
+    both = [f"{said}, {seed}" for said, seed in zip(groups, seeds, strict=True)]
+    ways = [frame["model"], groups, seeds, both]
     own = [""] * len(frame)
     called = frame["set"] if "name" not in frame else frame["name"].where(frame["name"] != "", frame["set"])
     for name in dict.fromkeys(called):
@@ -486,28 +507,61 @@ def begun(frame: pd.DataFrame) -> list[str]:
         if len(rows) > 1:
             known = [[_cut(list(way)[row], 20) for row in rows] for way in ways]
             if "settings" in frame:
-                known.append(
-                    [_cut(said, 20) for said in _without_shared([frame["settings"][row] for row in rows])]
-                )
+                settings = _without_shared([frame["settings"][row] for row in rows])
+                known.append([_cut(said, 20) for said in settings])
+                also = zip(rows, settings, strict=True)
+                known.append([_cut(f"{groups[row]}, {said}", 24) for row, said in also])
             known += _times([frame["started"][row] for row in rows])
             apart = next((each for each in known if len({*each}) == len(each)), _numbered(known[-1]))
             own = [f" · {apart[list(rows).index(i)]}" if i in rows else said for i, said in enumerate(own)]
+    if all(own) and len({*called}) == 1 and len(frame) > 1:  # which the line below the table says
+        return [said.removeprefix(" · ") for said in own]
     names = [name.removeprefix("scenes/") for name in called]
-    return [_cut_within(name, _LETTERS["set"] - len(end)) + end for name, end in zip(names, own, strict=True)]
+    room = [max(_LETTERS["set"] - len(end), _LEAST) for end in own]
+    return [_cut_within(name, most) + end for name, most, end in zip(names, room, own, strict=True)]
 
 
 def headings(frame: pd.DataFrame) -> list[str]:
-    """What the cards of runs begin with: the given name, or the set without `scenes/`, then model and seeds; when it
+    """What the cards of runs begin with: the given name, or the set without `scenes/`; how many groups where not all,
+    or not as many as another run of that set and model; the settings in which these differ; model and seeds; when it
     began, where another one has all of these."""
     called = frame["set"].str.removeprefix("scenes/")
     if "name" in frame:
         called = frame["name"].where(frame["name"] != "", called)
     seeds = [f"seed{'' if said.isdecimal() else 's'} {said}" for said in frame["seed"]]
-    found = [" · ".join(filter(None, each)) for each in zip(called, frame["model"], seeds, strict=True)]
+    apart = _apart_on_cards(frame, list(zip(called, frame["model"], strict=True)))
+    parts = zip(called, *apart, frame["model"], seeds, strict=True)
+    found = [" · ".join(filter(None, each)) for each in parts]
     return [
         f"{name} · {at:%d %b %H:%M:%S}" if found.count(name) > 1 else name
         for name, at in zip(found, frame["started"], strict=True)
     ]
+
+
+def _apart_on_cards(
+    frame: pd.DataFrame, of: Sequence[tuple[str, str]]
+) -> tuple[Sequence[str], Sequence[str]]:
+    """Of each run its groups and its settings, as far as they tell it apart from those of one set and model; "" else.
+
+    of : set and model of each.
+    """
+    groups, settings = _groups_named(frame), [""] * len(frame)
+    for name in {*of}:
+        rows = [row for row, each in enumerate(of) if each == name]
+        if len({groups[row] for row in rows}) == 1 and frame["groups"].iloc[rows[0]].startswith("all"):
+            groups = ["" if row in rows else said for row, said in enumerate(groups)]
+        if len(rows) > 1 and "settings" in frame:
+            own = _without_shared([frame["settings"].iloc[row] for row in rows])
+            for row, said in zip(rows, own, strict=True):
+                settings[row] = _cut(said.removeprefix("TTM, "), _OWN_LETTERS)
+    return [said if said[:1].isdecimal() else "" for said in groups], [
+        "" if said == "TTM" else said for said in settings
+    ]
+
+
+def _groups_named(frame: pd.DataFrame) -> list[str]:
+    """`40 groups` of each row."""
+    return [re.sub(r"^(?:first |all )?(\d+)(?: of \d+)?$", r"\1 groups", name) for name in frame["groups"]]
 
 
 def _numbered(names: Sequence[str]) -> list[str]:
@@ -566,7 +620,8 @@ def newest_cards(frame: pd.DataFrame, sweeps: Sequence[SeedGroup], chosen: Seque
     ):
         before = said["before"] if said["before"] == "–" else f"before {said['before']}"
         status = "–" if said["status"] == "finished" else said["status"]
-        settings = said.get("settings", "") or "–"
+        own = [part for part in said.get("settings", "").split(" · ") if part not in name]
+        settings = " · ".join(own) or "–"  # what the heading does not have
         groups = f"{said['groups']} groups" if said["groups"] != "–" else "–"
         gained, level = said.get(SCORE_GAIN, "–"), said[SCORE]
         score = "–" if level == "–" else f"GroupScore {level}" + (f", gain {gained}" if gained != "–" else "")
@@ -640,6 +695,9 @@ def choose(frame: pd.DataFrame, sweeps: dict[str, SeedGroup]) -> list[SeedGroup]
             selection_mode=["multi-row", "single-cell"],
             alt=f"{len(ids)} runs, the newest first",
         )
+        began = "" if everything or "started" in widths else "“All columns” has when each began."
+        if line := " ".join(filter(None, ["" if everything else said_once(frame), began])):
+            st.caption(escape_markdown(line))
     chosen = [ids[row] for row in event["selection"]["rows"] if row < len(ids)]
     st.session_state["chosen_runs"] = chosen
     if chosen:
@@ -1005,17 +1063,17 @@ def steps_on(
 
 
 def legend(*sweeps: SeedGroup) -> list[str]:
-    """Runs in a figure: set and model, as far as they differ in these, else the first of kind and settings in which
-    they do, and as many more of these as it takes to tell all apart; the seeds wherever they differ: a curve of one
-    seed is not a mean over four."""
+    """Runs in a figure: set and model, as far as they differ in these, else the first of kind, groups and settings in
+    which they do, and as many more of these as it takes to tell all apart; the seeds wherever they differ: a curve of
+    one seed is not a mean over four."""
     settings = _without_shared(own_settings([sweep.runs[0] for sweep in sweeps]))
     own = dict(zip((sweep.id for sweep in sweeps), settings, strict=True))
     columns: tuple[Callable[[SeedGroup], str], ...] = (
         lambda sweep: sweep.runs[0].config.get("benchmark", ""),
         lambda sweep: "/".join(Path(sweep.runs[0].config.get("model", "")).parts[-2:]),
-        lambda sweep: kind(sweep.runs[0]),
-        lambda sweep: own[sweep.id],
+        lambda sweep: kind(sweep.runs[0]).removesuffix(", the example that ships"),
         lambda sweep: _groups_said(sweep.runs[0].config),
+        lambda sweep: own[sweep.id],
         seeds_text,
         lambda sweep: f"{datetime.fromtimestamp(sweep.created):%d %b %H:%M:%S}",
         lambda sweep: sweep.id,

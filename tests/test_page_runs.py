@@ -26,6 +26,7 @@ from core.base.text import _exact_differences, _pct, _signed, _time_left, durati
 from core.cli import app as cli
 from core.exchange.example import ARCHIVE, EXAMPLE_ID, example_run
 from core.exchange.run_pairs import _steps_on
+from core.exchange.run_table import _Result
 from core.exchange.runs import export_run
 from core.figures import TTMData
 from core.metrics.evaluation import Evaluation
@@ -39,6 +40,7 @@ from core.ttm.run import SimpleMatchRun, TTMRun
 from core.ttm.seeds import SeedGroup, seeded
 from ui.formatting import p_text
 from ui.runs import _left, imported, title_of
+from ui.ttm_sweep import spread
 
 RUNS = "pages/9_Runs.py"
 
@@ -138,7 +140,7 @@ def test_the_table_says_kind_and_seed_and_takes_the_seeds_of_a_sweep_as_one(app,
     frame = app(RUNS).dataframe[0].value
     assert len(frame) == 5
     rows = frame.set_index("id")
-    assert rows.loc[made.group, "seed"] == "0, 1" and "± " in rows.loc[made.group, "GroupMatch after"]
+    assert rows.loc[made.group, "seed"] == "0–1" and "± " in rows.loc[made.group, "GroupMatch after"]
     assert rows.loc[made.simplematch, "kind"] == "SimpleMatch"
     assert rows.loc[made.transfer, "kind"] == "TTM, transfer check 50 %"
     assert rows.loc[made.wide, "kind"] == "TTM, global" and rows.loc[made.file, "kind"] == "TTM, embeddings"
@@ -718,13 +720,13 @@ def test_chart_text_and_table_of_a_comparison_are_of_the_seeds_that_both_have(ap
     test = choose(app(RUNS), made.group, "g-0e0e0e0e")
     said = text(test).replace("\\", "")
     value, low, high = (f"{each:.1f}" for each in (found.value, found.low, found.high))
-    line = next(each for each in said.splitlines() if "(here seeds 0, 1), last iterations:**" in each)
+    line = next(each for each in said.splitlines() if "(here seeds 0–1), last iterations:**" in each)
     assert f"last iterations:** {value} ± " in line and f"(95 % interval {low}–{high}, over seeds" in line
     assert "2 complete seeds that both have" in line
     cell = test.table[0].value.set_index("Metric").loc["**GroupMatch**", "A"].replace("\u2060", "")
     assert cell.startswith(f"{value} ± ") and f"({low}–{high})" in cell
     traces = json.loads(test.get("plotly_chart")[0].proto.spec)["data"]
-    (curve,) = (each for each in traces if "(here seeds 0, 1)" in (each.get("name") or ""))
+    (curve,) = (each for each in traces if "(here seeds 0–1)" in (each.get("name") or ""))
     y = curve["y"]
     y = np.frombuffer(base64.b64decode(y["bdata"]), y["dtype"]) if isinstance(y, dict) else y
     assert y[-1] == pytest.approx(found.value)
@@ -841,7 +843,7 @@ def test_no_column_is_cut_where_runs_are_ticked(app, made):  # noqa: F811
         shown, order = json.loads(table.proto.columns), list(table.proto.column_order)
         assert order[:2] == ["set", "result"]  # ticking one had added a column, and taken “before” away
         assert sum(shown[name]["width"] for name in order) <= ROOM
-        for name in ("settings", "groups", "seed", "status", "model"):
+        for name in {"settings", "groups", "seed", "status", "model"} & {*order}:
             whole = [name, *(said for said in table.value[name] if not said.endswith("…"))]
             assert max(map(len, whole)) * 5.6 + 16 <= shown[name]["width"]
 
@@ -1200,7 +1202,7 @@ def test_the_curves_of_three_runs_lie_over_each_other_with_a_letter_and_a_name_e
 def test_curves_of_two_runs_are_named_by_what_sets_them_apart(app, made):  # noqa: F811
     example_run(RunStore())
     names = drawn(choose(app(RUNS), made.simplematch, EXAMPLE_ID))
-    assert {name for name in names if name} == {"A: SimpleMatch", "B: TTM, the example that ships"}
+    assert {name for name in names if name} == {"A: SimpleMatch", "B: TTM"}
     names = drawn(choose(app(RUNS, together="false"), *made.seeds))
     assert {name for name in names if name} == {"A: seed 1", "B: seed 0"}
 
@@ -1281,6 +1283,41 @@ def test_every_row_begins_with_the_set_and_what_tells_it_apart_from_others_of_th
     assert list(rows[made_now]) == said
     whole = app(RUNS, columns="true").dataframe[0].value.set_index("id")["set"]
     assert {*whole[made_now]} == {"scenes/attribute-swap"}
+
+
+def test_runs_of_one_set_and_model_are_headed_by_what_tells_them_apart(app, made):  # noqa: F811
+    """Two had the heading “left-right · builtin/clip · seed 0 · date”; groups and learning rate stood in small grey
+    print."""
+    store, own = RunStore(), RunStore().get(made.simplematch).config
+    job = {"epochs": 3, "lr": 1e-4}
+    config = TTMRun.of(SET, MODEL, groups=40, options={**SMALL, **job}).written()
+    ids = [
+        store.create("ttm", f"{SET} · {MODEL}", c).id
+        for c in (config, {**config, "groups": 60}, {**config, "ttm": {**config["ttm"], "lr": 3e-4}})
+    ]
+    assert own["benchmark"] == SET
+    test = app(RUNS)
+    heads = [test.button(key=f"open-{name}").label.replace("\\", "") for name in ids]
+    assert ["40 groups" in heads[0], "60 groups" in heads[1], "40 groups" in heads[2]] == [True] * 3
+    assert "lr 0.0001" in heads[0] and "lr 0.0003" in heads[2]
+    assert not any(re.search(r"\d\d:\d\d", head) for head in heads)  # no date is needed
+
+
+def test_what_all_runs_share_has_no_column_but_a_line_below_the_table(app, made):  # noqa: F811
+    """State, model and seed took the room of the settings, whose learning rate was cut: “lr 0.0…”."""
+    test = app(RUNS)
+    order = list(test.dataframe[0].proto.column_order)
+    assert "status" not in order and any(
+        each.value.replace("\\", "").startswith("All of them: finished") for each in test.caption
+    )
+    RunStore().create("ttm", f"{SET} · {MODEL}", RunStore().get(made.simplematch).config | {"group": None})
+    assert "status" in list(app(RUNS).dataframe[0].proto.column_order)
+
+
+def test_a_mean_of_seeds_that_agree_has_its_deviation_of_0():
+    """Beside neighbours with “±” it had none, as if it were of one seed."""
+    found = _Result(60.0, None, None, 50.0, 0, 0.0, 2)
+    assert [spread(found), spread(found._replace(sd=None))] == ["60.0 ± 0.0 %", "60.0 %"]
 
 
 def test_every_archive_in_the_export_has_its_letter_and_what_tells_it_apart(app, made):  # noqa: F811
@@ -1476,7 +1513,7 @@ def test_the_legend_names_the_seeds_wherever_they_differ(app, made):  # noqa: F8
     job = TTMRun.of(SET, MODEL, groups=24, options={**SMALL, "lr": 1e-4, "seed": 1})
     other = finish(RunStore(), "lower learning rate", job)
     names = [name for name in drawn(choose(app(RUNS), made.group, other)) if name]
-    assert any("seeds 0, 1" in name for name in names) and any("seed 1" in name for name in names)
+    assert any("seeds 0–1" in name for name in names) and any("seed 1" in name for name in names)
     assert all("lr" in name and "epoch" not in name for name in names), names  # and nothing that both have
 
 

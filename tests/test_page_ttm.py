@@ -963,7 +963,7 @@ def test_the_report_of_seeds_is_short(app, made, monkeypatch):  # noqa: F811
     monkeypatch.setattr("ui.ttm_sweep.export_section", lambda *_, **more: given.append(more))
     app(TTM, run=made.group)
     page = given[-1]["report"]().decode()
-    assert f"<h1>{MODEL} on {SET}, TTM, seeds 0, 1</h1>" in page
+    assert f"<h1>{MODEL} on {SET}, TTM, seeds 0–1</h1>" in page
     assert page.count("<section><details><summary><h2>") == 3  # before, and after each seed
     assert "First 24 of 300 groups." in page
 

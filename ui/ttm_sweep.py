@@ -436,8 +436,8 @@ def _facts(found: _Result) -> str:
 
 
 def spread(found: _Result) -> str:
-    """`79.6 ± 1.5 %`; `79.6 %` where all seeds have the same, as before training."""
-    return f"{_pct(found.value)}{f' ± {_pct(found.sd)}' if found.sd else ''} %"
+    """`79.6 ± 1.5 %`, of seeds that all have the same `79.6 ± 0.0 %`; `79.6 %` of one seed."""
+    return f"{_pct(found.value)}{'' if found.sd is None else f' ± {_pct(found.sd)}'} %"
 
 
 def curves(runs: Sequence[Run], rows: Sequence[Mapping[str, Any]]) -> None:

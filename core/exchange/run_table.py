@@ -178,14 +178,14 @@ def _value_said(value: Any) -> str:
 
 
 def _seeds_said(seeds: Sequence[int]) -> str:
-    """`0–3` of 0, 1, 2, 3: three or more that follow one another by the first and the last."""
+    """`0–3` of 0, 1, 2, 3: those that follow one another by the first and the last."""
     spans: list[list[int]] = []
     for seed in sorted(seeds):
         if spans and seed == spans[-1][-1] + 1:
             spans[-1].append(seed)
         else:
             spans.append([seed])
-    return ", ".join(f"{s[0]}–{s[-1]}" if len(s) > 2 else ", ".join(map(str, s)) for s in spans)
+    return ", ".join(f"{s[0]}–{s[-1]}" if len(s) > 1 else str(s[0]) for s in spans)
 
 
 # ---- how two differ
