@@ -474,7 +474,9 @@ def test_the_list_of_runs_names_the_group_of_a_seed_and_no_total_before_it_is_kn
     group = launch_seeds(store, "mine", TTMRun.of("scenes/left-right", "builtin/clip"), 2)[0]
     text = CliRunner().invoke(app, ["runs", "list", "--all"], catch_exceptions=False).stdout
     abouts = [line.strip() for line in text.splitlines() if line.startswith("    queued")]
-    assert len(abouts) == 2 and all(line.startswith("queued · scenes/left-right · ") for line in abouts)
+    assert abouts == ["queued · seed 1", "queued · seed 0"]  # what both share stands once, below
+    assert text.count("scenes/left-right · builtin/clip · all 300 groups · T = 10") == 1
+    assert "\nAll of them: scenes/left-right · builtin/clip · " in text
     assert text.splitlines().count(f"mine of {group}") == 2
     text = CliRunner().invoke(app, ["runs", "list"], catch_exceptions=False).stdout
     assert f"\nmine\n{group} " in text and "queued, 0 of 2 seeds complete · scenes/left-right" in text

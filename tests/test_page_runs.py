@@ -192,8 +192,23 @@ def test_run_pickers_and_the_command_say_groups_and_settings(app, made, capsys):
     runs = [label for label in labels if "TTM" in label or " · T = " in label]
     assert len(runs) > 3 and len({label[:50] for label in runs}) == len(runs)
     cli(["runs", "list", "--all"], standalone_mode=False)
+    out = capsys.readouterr().out
+    told = " ".join(out.split())
+    assert "global variant · T = 2" in told and "all 12 groups" in told
+    assert told.count("first 24 of 300 groups · T = 2 ·") == 3
+    # A run took six lines; what all runs share stands once, below them.
+    rows = out.partition("\n\n")[0].splitlines()[1:]
+    (line,) = (line for line in out.splitlines() if line.startswith("All of them: "))
+    assert "finished · GroupMatch" in line and "finished" not in "\n".join(rows)
+
+
+def test_the_command_says_once_what_two_seeds_leave_open(made, capsys):  # noqa: F811
+    """Each run of two seeds had the whole explanation in its lines."""
+    cli(["runs", "list"], standalone_mode=False)
     told = " ".join(capsys.readouterr().out.split())
-    assert told.count(said) == 3 and "global variant · T = 2" in told and "all 12 groups" in told
+    assert (
+        told.count("wo seeds cannot decide") <= 1 and "over the groups alone, for these two seeds" not in told
+    )
 
 
 def test_the_command_lists_the_seeds_of_a_run_as_one_with_interval_chance_and_gain(app, made, capsys):  # noqa: F811

@@ -127,8 +127,8 @@ class _Listed(NamedTuple):
         return f"{title} of {group}" if len(seeds) == 1 and group else title
 
     @property
-    def about(self) -> str:
-        """State, and what the numbers are of: metric, set and model, groups, settings, seeds."""
+    def about(self) -> list[str]:
+        """State, and what the numbers are of: metric, GroupScore, set and model, groups, settings, seeds."""
         first, ends, name = self.sweep.runs[0], self.measured.ends, self.main
         found = None if name is None else ends.after["", name]
         ties = f", {found.ties:.3g} tied" if found is not None and found.ties else ""
@@ -139,13 +139,13 @@ class _Listed(NamedTuple):
         seeds = [seed_of(run) for run in self.sweep.runs]
         named = [first.config.get("benchmark"), _model_said(first.config)]
         ran = [
-            *(named if self.sweep.given_name else [self.title]),
+            *(named if self.sweep.given_name else self.title.split(" · ")),
             _groups_said(first.config, next(filter(None, self.steps), ())),
             *_settings_said(first),
         ]
         own = f"seed{'s' * (len(seeds) > 1)} {_seeds_said(seeds)}"
-        said = self.measured.two_seeds.rstrip(".")
-        return " · ".join(filter(None, [self.state, *metric, *ran, own, said]))
+        ran = [part.replace("learning rate", "lr") for part in filter(None, ran)]
+        return list(filter(None, [self.state, *metric, *ran, own]))
 
     @property
     def state(self) -> str:
@@ -187,15 +187,19 @@ def _run_record(listed: _Listed) -> dict[str, Any]:
 
 
 def _aligned(runs: Sequence[_Listed]) -> list[str]:
-    """Runs in columns as wide as their longest cell; below each, indented, what ran. A name that somebody gave stands
-    above its run. Nothing is cut."""
+    """Runs in columns as wide as their longest cell; below each, indented, what ran, as far as not all runs share it,
+    which stands once below all of them. A name that somebody gave stands above its run. Nothing is cut."""
     if not runs:
         return []
     rows = [_HEADS, *(run.cells for run in runs)]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     names = ["", *(run.title if run.sweep.given_name else "" for run in runs)]
-    for cells, name, about in zip(rows, names, ["", *(run.about for run in runs)], strict=True):
+    every, states = [run.about for run in runs], {run.state for run in runs} - {"finished"}
+    shared = [part for part in every[0] if all(part in each for each in every)] if len(runs) > 1 else []
+    shared = [part for part in shared if part not in states]  # of one that has not ended its own line says so
+    told = [" · ".join(part for part in each if part not in shared) for each in every]
+    for cells, name, about in zip(rows, names, ["", *told], strict=True):
         placed = (
             f"{cell:>{width}}" if head in _TO_THE_RIGHT else f"{cell:<{width}}"
             for head, cell, width in zip(_HEADS, cells, widths, strict=True)
@@ -206,10 +210,17 @@ def _aligned(runs: Sequence[_Listed]) -> list[str]:
             *(f"    {line}" for line in _wrapped(about, _WIDTH - 4)),
         ]
     several = [_ALL_SEEDS] if any(len(run.sweep.runs) > 1 for run in runs) else []
-    return [*lines, "", *textwrap.wrap(" ".join([_LIST_NOTE, *several]), _WIDTH)]
+    several += [_OPEN_YET] if any(run.measured.two_seeds for run in runs) else []
+    common = ["", *_wrapped(" · ".join([f"All of them: {shared[0]}", *shared[1:]]), _WIDTH)] if shared else []
+    return [*lines, *common, "", *textwrap.wrap(" ".join([_LIST_NOTE, *several]), _WIDTH)]
 
 
 _ALL_SEEDS = "`--all` lists every seed by itself; `crossmatch runs seeds GROUP` has every metric."
+
+_OPEN_YET = (
+    "Two seeds cannot decide whether a run gains, so their intervals are wide; `crossmatch runs seeds GROUP` has what "
+    "holds over the groups alone."
+)
 
 
 def _wrapped(text: str, width: int) -> list[str]:
