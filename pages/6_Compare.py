@@ -239,7 +239,8 @@ def every_metric(a: Evaluation, b: Evaluation, sides: tuple[Side, Side]) -> pd.D
     only = f" “Only”: groups, {counted_so}." if counted_so else ""
     st.caption(
         escape_markdown(
-            f"{of} Difference: {second} − {first} in percentage points, with its 95 % interval.{only}"
+            f"{of} Difference: {second} − {first} in percentage points, with its 95 % interval"
+            f"{'' if hanging is None else f' by {hanging.by}'}.{only}"
             f"{'' if hanging is None else f' {interval_to_quote(hanging.by)}'}"
         )
     )

@@ -1453,7 +1453,10 @@ def could_show(found: statistics.Comparison) -> str:
     """Where nothing was shown, what would have been."""
     if found.p_value <= 0.05 or found.detectable is None:
         return ""
-    return f" These groups cannot tell: they show differences of {_pct(found.detectable)} points or more (80 % power)."
+    return (
+        f" These groups cannot tell: a true difference of {_pct(found.detectable)} points is found four times in "
+        "five, a smaller one less often."
+    )
 
 
 def mean_over_seeds(side: _Ends, ends: Mapping[int, Evaluation], metric: str) -> str:
