@@ -1843,6 +1843,8 @@ def test_on_a_phone_what_is_done_with_ticked_runs_stays_in_sight(visit, home, mo
             tick["x"] + 12.8,
         )  # of its padding
         assert head["x"] + head["width"] <= box and head["height"] > 30
+        # In two lines it touched the upper edge of its card.
+        assert head["y"] - page.locator(f".st-key-card-{names[-1]}").bounding_box()["y"] >= 4
     finally:
         for name in names:
             store.delete(name)
