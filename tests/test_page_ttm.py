@@ -640,6 +640,8 @@ def test_page_report_latex_and_commands_have_one_sentence_on_two_seeds(app, made
         for words in (["list"], ["seeds", made.group])
     ]
     latex = given["latex"]().replace("\\%", "%").replace("$-$", "−").replace("$<$", "<")
+    listed, *printed = printed  # a list says it once for all of its runs
+    assert "Two seeds cannot decide whether a run gains" in " ".join(listed.split())
     for text_of in (*printed, latex, given["report"]().decode()):
         assert said in " ".join(text_of.split())
 

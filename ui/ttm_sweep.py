@@ -419,7 +419,8 @@ def _card(name: str, side: str, was: _Result, now: _Result, seeds: int) -> None:
     where = f", {side} groups" if side else ""
     st.metric(f"{label}{where}", spread(now), help=meaning, **change_text(was.value, now.value))
     of = counted(seeds, "seed") if now.seeds == seeds else f"{now.seeds} of {counted(seeds, 'seed')}"
-    st.caption(unbroken(f"Mean of {of}: {_facts(now)}.  \nBefore {spread(was)}: {_facts(was)}."))
+    began = spread(was._replace(sd=was.sd or None))  # before training all seeds are one model
+    st.caption(unbroken(f"Mean of {of}: {_facts(now)}.  \nBefore {began}: {_facts(was)}."))
 
 
 def _facts(found: _Result) -> str:
